@@ -1,0 +1,221 @@
+//! `Cache-Status`, RFC 9211: how a cache handled a request, one member for each cache.
+
+use alloc::vec::Vec;
+
+use crate::structured::{write_integer, write_token_or_string};
+
+/// Why a request was forwarded, RFC 9211 §2.2.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Fwd {
+    /// The cache was configured not to handle this request.
+    Bypass,
+    /// The method has to be forwarded.
+    Method,
+    /// No stored response for this URI.
+    UriMiss,
+    /// There were some, but none that `Vary` lets this request choose.
+    VaryMiss,
+    /// No stored response, for one of the two reasons above.
+    Miss,
+    /// There was a fresh one, but the request's directives did not allow to use it.
+    Request,
+    /// There was one, but it was stale.
+    Stale,
+    /// There was a part only.
+    Partial,
+}
+
+impl Fwd {
+    /// All reasons.
+    pub const ALL: &[Self] = &[
+        Self::Bypass,
+        Self::Method,
+        Self::UriMiss,
+        Self::VaryMiss,
+        Self::Miss,
+        Self::Request,
+        Self::Stale,
+        Self::Partial,
+    ];
+
+    /// The token of RFC 9211 §2.2.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Bypass => "bypass",
+            Self::Method => "method",
+            Self::UriMiss => "uri-miss",
+            Self::VaryMiss => "vary-miss",
+            Self::Miss => "miss",
+            Self::Request => "request",
+            Self::Stale => "stale",
+            Self::Partial => "partial",
+        }
+    }
+}
+
+/// One member of `Cache-Status`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CacheStatus<'a> {
+    /// Who says this: the name of the cache.
+    pub cache: &'a str,
+    /// Was the request satisfied without forwarding it? Leaves out `fwd`, `fwd-status`, `stored` and `collapsed`,
+    /// which are about forwarding.
+    pub hit: bool,
+    /// Why it was forwarded.
+    pub fwd: Option<Fwd>,
+    /// The status the next hop answered with, where it differs from the response's.
+    pub fwd_status: Option<u16>,
+    /// Was the response stored?
+    pub stored: Option<bool>,
+    /// Was the request collapsed into another?
+    pub collapsed: Option<bool>,
+    /// The seconds of freshness that are left; negative when stale (RFC 9211 §2.4).
+    pub ttl: Option<i64>,
+    /// More about it, in our own words.
+    pub detail: Option<&'a str>,
+}
+
+impl CacheStatus<'_> {
+    /// Appends the member. Every input gives a valid structured field: a text that is no token is quoted, characters
+    /// that no string may have become `?`, numbers are clamped to fifteen digits.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        write_token_or_string(self.cache, out);
+        if self.hit {
+            out.extend_from_slice(b";hit");
+        } else {
+            self.write_forwarding(out);
+        }
+        if let Some(ttl) = self.ttl {
+            out.extend_from_slice(b";ttl=");
+            write_integer(ttl, out);
+        }
+        if !self.hit {
+            write_flag(b";stored", self.stored, out);
+            write_flag(b";collapsed", self.collapsed, out);
+        }
+        if let Some(detail) = self.detail {
+            out.extend_from_slice(b";detail=");
+            write_token_or_string(detail, out);
+        }
+    }
+
+    fn write_forwarding(&self, out: &mut Vec<u8>) {
+        if let Some(fwd) = self.fwd {
+            out.extend_from_slice(b";fwd=");
+            out.extend_from_slice(fwd.as_str().as_bytes());
+        }
+        if let Some(status) = self.fwd_status {
+            out.extend_from_slice(b";fwd-status=");
+            write_integer(i64::from(status), out);
+        }
+    }
+}
+
+/// A structured boolean: true is the bare name (RFC 9651 §4.1.1.2).
+fn write_flag(name: &[u8], flag: Option<bool>, out: &mut Vec<u8>) {
+    if let Some(flag) = flag {
+        out.extend_from_slice(name);
+        if !flag {
+            out.extend_from_slice(b"=?0");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use sfv::{BareItem, List, ListEntry, Parser};
+
+    use super::*;
+
+    fn written(status: &CacheStatus<'_>) -> String {
+        let mut out = Vec::new();
+        status.write(&mut out);
+        String::from_utf8(out).unwrap()
+    }
+
+    fn check(status: &CacheStatus<'_>, expected: &str) {
+        assert_eq!(written(status), expected);
+    }
+
+    const MISS: CacheStatus<'_> = CacheStatus {
+        cache: "weir",
+        hit: false,
+        fwd: Some(Fwd::UriMiss),
+        fwd_status: None,
+        stored: Some(true),
+        collapsed: None,
+        ttl: None,
+        detail: None,
+    };
+
+    #[test]
+    fn members_read_as_the_rfc_has_them() {
+        check(
+            &CacheStatus {
+                cache: "weir",
+                hit: true,
+                ttl: Some(376),
+                ..MISS
+            },
+            "weir;hit;ttl=376",
+        );
+        check(&MISS, "weir;fwd=uri-miss;stored");
+        let stale = CacheStatus {
+            cache: "my cache",
+            fwd: Some(Fwd::Stale),
+            fwd_status: Some(304),
+            stored: Some(false),
+            collapsed: Some(true),
+            ttl: Some(-412),
+            detail: Some("disk \"full\""),
+            ..MISS
+        };
+        check(
+            &stale,
+            r#""my cache";fwd=stale;fwd-status=304;ttl=-412;stored=?0;collapsed;detail="disk \"full\"""#,
+        );
+    }
+
+    #[test]
+    fn a_hit_says_nothing_about_forwarding() {
+        let hit = CacheStatus {
+            hit: true,
+            fwd_status: Some(200),
+            collapsed: Some(false),
+            ..MISS
+        };
+        check(&hit, "weir;hit");
+    }
+
+    fn optional_text() -> impl Strategy<Value = Option<String>> {
+        prop::option::of(any::<String>())
+    }
+
+    proptest! {
+        #[test]
+        fn every_member_is_a_valid_structured_field(
+            cache: String, hit: bool, fwd in prop::option::of(prop::sample::select(Fwd::ALL)), fwd_status: Option<u16>,
+            stored: Option<bool>, collapsed: Option<bool>, ttl: Option<i64>, detail in optional_text(),
+        ) {
+            let detail = detail.as_deref();
+            let status = CacheStatus { cache: &cache, hit, fwd, fwd_status, stored, collapsed, ttl, detail };
+            let text = written(&status);
+            let list = Parser::new(&text).parse::<List>().unwrap();
+            let [ListEntry::Item(item)] = &list[..] else { panic!("not one item: {text}") };
+            let is_text = matches!(item.bare_item, BareItem::Token(_) | BareItem::String(_));
+            prop_assert!(is_text, "{}", text);
+            let flag = |name: &str| match item.params.get(name) {
+                Some(BareItem::Boolean(flag)) => Some(*flag),
+                other => { assert_eq!(other, None); None }
+            };
+            prop_assert_eq!(flag("hit"), hit.then_some(true));
+            prop_assert_eq!(flag("stored"), stored.filter(|_| !hit));
+            prop_assert_eq!(flag("collapsed"), collapsed.filter(|_| !hit));
+            prop_assert_eq!(item.params.contains_key("fwd"), fwd.is_some() && !hit);
+            prop_assert_eq!(item.params.contains_key("ttl"), ttl.is_some());
+            prop_assert_eq!(item.params.contains_key("detail"), detail.is_some());
+        }
+    }
+}

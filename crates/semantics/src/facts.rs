@@ -1,0 +1,416 @@
+//! What the field lines of one message say about caching, gathered in one pass and without allocation.
+
+use crate::{
+    cache_control::{RequestDirectives, ResponseDirectives},
+    date::parse_http_date,
+    entity_tag::{EntityTag, Strength},
+    field::{FieldLine, list_elements},
+    known::{Known, identify},
+    method::Method,
+    range::ContentRange,
+    time::{DeltaSeconds, Timestamp},
+    vary::VaryKind,
+};
+
+/// What a request says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RequestFacts {
+    /// The method.
+    pub method: Method,
+    /// `Cache-Control`; a `Pragma: no-cache` counts as its `no-cache` where there is no such field (RFC 9111 §5.4).
+    pub directives: RequestDirectives,
+    /// Is there an `Authorization` field (RFC 9111 §3.5)?
+    pub has_authorization: bool,
+    /// Is there a `Cookie` field?
+    pub has_cookie: bool,
+    /// Is there a `Range` field?
+    pub has_range: bool,
+    /// Is there an `If-Range` field?
+    pub has_if_range: bool,
+    /// Has the target a query?
+    pub has_query: bool,
+    /// Has the path `cgi-bin` in it, which some caches took for a sign of dynamic content?
+    pub has_cgi_bin: bool,
+    /// Is there a `Pragma` field, whatever it says?
+    pub has_pragma: bool,
+    /// Is there a precondition: `If-Match`, `If-None-Match`, `If-Modified-Since` or `If-Unmodified-Since`?
+    pub preconditions: bool,
+    /// Does the client wait for `100 Continue` (RFC 9110 §10.1.1)?
+    pub expects_continue: bool,
+}
+
+impl RequestFacts {
+    /// Reads the target and the field lines once.
+    #[must_use]
+    pub fn gather(method: Method, path_and_query: &str, fields: &[FieldLine<'_>]) -> Self {
+        let (has_query, has_cgi_bin) = read_target(path_and_query.as_bytes());
+        let mut facts = Self {
+            method,
+            directives: RequestDirectives::default(),
+            has_authorization: false,
+            has_cookie: false,
+            has_range: false,
+            has_if_range: false,
+            has_query,
+            has_cgi_bin,
+            has_pragma: false,
+            preconditions: false,
+            expects_continue: false,
+        };
+        let mut pragma_no_cache = false;
+        for line in fields {
+            match identify(line.name) {
+                Some(Known::CacheControl) => facts.directives.add_line(line.value),
+                Some(Known::Authorization) => facts.has_authorization = true,
+                Some(Known::Cookie) => facts.has_cookie = true,
+                Some(Known::Range) => facts.has_range = true,
+                Some(Known::IfRange) => facts.has_if_range = true,
+                Some(
+                    Known::IfMatch
+                    | Known::IfNoneMatch
+                    | Known::IfModifiedSince
+                    | Known::IfUnmodifiedSince,
+                ) => {
+                    facts.preconditions = true;
+                }
+                Some(Known::Pragma) => {
+                    facts.has_pragma = true;
+                    pragma_no_cache |= has_member(line.value, b"no-cache");
+                }
+                Some(Known::Expect) => {
+                    facts.expects_continue |= has_member(line.value, b"100-continue")
+                }
+                _ => {}
+            }
+        }
+        if pragma_no_cache && !facts.directives.any {
+            facts.directives.no_cache = true;
+        }
+        facts
+    }
+}
+
+/// `Expires`, RFC 9111 §5.3.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expires {
+    /// A date.
+    At(Timestamp),
+    /// No valid HTTP-date, `0` for one: already stale.
+    Invalid,
+}
+
+/// What a response says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ResponseFacts {
+    /// The status code.
+    pub status: u16,
+    /// `Cache-Control`.
+    pub directives: ResponseDirectives,
+    /// `Date`; `None` if absent or invalid: use the time of receipt (RFC 9110 §6.6.1).
+    pub date: Option<Timestamp>,
+    /// `Expires`; of several lines the earliest, and [`Expires::Invalid`] if one is (RFC 9111 §4.2.1).
+    pub expires: Option<Expires>,
+    /// `Last-Modified`; `None` if absent or invalid.
+    pub last_modified: Option<Timestamp>,
+    /// `Age`; the first member of the first line, `None` if that is not `1*DIGIT` (RFC 9111 §5.1).
+    pub age: Option<DeltaSeconds>,
+    /// How strong the `ETag` is; `None` if absent or invalid.
+    pub entity_tag: Option<Strength>,
+    /// What kind of `Vary` it has.
+    pub vary: VaryKind,
+    /// Is there a `Set-Cookie` field?
+    pub has_set_cookie: bool,
+    /// Is there a `Content-Range` that names a part? Where it does not parse as one it means nothing: it is no sign
+    /// of a part in a response that is no 206 (RFC 9110 §14.4).
+    pub has_content_range: bool,
+    /// Is there a `Pragma` field? It means nothing in a response (RFC 9111 §5.4).
+    pub has_pragma: bool,
+}
+
+impl ResponseFacts {
+    /// Reads the field lines once. Of a singleton field that is repeated the first line counts, if nothing else is
+    /// said; `now` is for two-digit years only.
+    #[must_use]
+    pub fn gather(status: u16, fields: &[FieldLine<'_>], now: Timestamp) -> Self {
+        let mut facts = Self {
+            status,
+            directives: ResponseDirectives::default(),
+            date: None,
+            expires: None,
+            last_modified: None,
+            age: None,
+            entity_tag: None,
+            vary: VaryKind::None,
+            has_set_cookie: false,
+            has_content_range: false,
+            has_pragma: false,
+        };
+        let mut seen_age = false;
+        for line in fields {
+            match identify(line.name) {
+                Some(Known::CacheControl) => facts.directives.add_line(line.value),
+                Some(Known::Date) => {
+                    facts.date = facts.date.or_else(|| parse_http_date(line.value, now))
+                }
+                Some(Known::Expires) => facts.add_expires(parse_http_date(line.value, now)),
+                Some(Known::LastModified) => {
+                    facts.last_modified = facts
+                        .last_modified
+                        .or_else(|| parse_http_date(line.value, now));
+                }
+                Some(Known::Age) if !seen_age => {
+                    seen_age = true;
+                    facts.age = list_elements(line.value)
+                        .next()
+                        .and_then(DeltaSeconds::parse);
+                }
+                Some(Known::ETag) => {
+                    let tag = EntityTag::parse(line.value).map(|tag| tag.strength());
+                    facts.entity_tag = facts.entity_tag.or(tag);
+                }
+                Some(Known::Vary) => facts.vary.add_line(line.value),
+                Some(Known::SetCookie) => facts.has_set_cookie = true,
+                Some(Known::ContentRange) => {
+                    facts.has_content_range |= matches!(
+                        ContentRange::parse(line.value),
+                        Some(ContentRange::Part { .. })
+                    );
+                }
+                Some(Known::Pragma) => facts.has_pragma = true,
+                _ => {}
+            }
+        }
+        facts
+    }
+
+    /// Does it say itself how long it is fresh (RFC 9111 §4.2.1), an invalid way included?
+    #[must_use]
+    pub const fn has_explicit_lifetime(&self) -> bool {
+        self.directives.s_maxage.is_some()
+            || self.directives.max_age.is_some()
+            || self.expires.is_some()
+    }
+
+    /// Has it something a 304 can confirm (RFC 9111 §4.3.1): an entity tag or a `Last-Modified` date?
+    #[must_use]
+    pub const fn has_validator(&self) -> bool {
+        self.entity_tag.is_some() || self.last_modified.is_some()
+    }
+
+    fn add_expires(&mut self, date: Option<Timestamp>) {
+        self.expires = Some(match (self.expires, date) {
+            (None, Some(at)) => Expires::At(at),
+            (Some(Expires::At(first)), Some(at)) => Expires::At(first.min(at)),
+            (Some(Expires::Invalid), _) | (_, None) => Expires::Invalid,
+        });
+    }
+}
+
+/// Has the target a query, and has its path `cgi-bin` in it?
+fn read_target(target: &[u8]) -> (bool, bool) {
+    const CGI_BIN: &[u8] = b"cgi-bin";
+    // `contains` looks at many bytes at once; the walk over single bytes is for the few targets that need it
+    let has_query = target.contains(&b'?');
+    if !target.contains(&b'-') {
+        return (has_query, false);
+    }
+    let end = target
+        .iter()
+        .position(|&byte| byte == b'?')
+        .unwrap_or(target.len());
+    (
+        has_query,
+        target[..end]
+            .windows(CGI_BIN.len())
+            .any(|window| window == CGI_BIN),
+    )
+}
+
+fn has_member(value: &[u8], token: &[u8]) -> bool {
+    list_elements(value).any(|element| element.eq_ignore_ascii_case(token))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Timestamp = Timestamp(1_767_225_600);
+    const EARLY: &str = "Sun, 06 Nov 1994 08:49:37 GMT";
+    const LATE: &str = "Sun, 06 Nov 1994 08:49:38 GMT";
+
+    fn lines<'a>(lines: &[(&'a str, &'a str)]) -> Vec<FieldLine<'a>> {
+        lines
+            .iter()
+            .map(|(name, value)| FieldLine::new(name, value.as_bytes()))
+            .collect()
+    }
+
+    fn request(target: &str, fields: &[(&str, &str)]) -> RequestFacts {
+        RequestFacts::gather(Method::Get, target, &lines(fields))
+    }
+
+    fn response(fields: &[(&str, &str)]) -> ResponseFacts {
+        ResponseFacts::gather(200, &lines(fields), NOW)
+    }
+
+    /// A request with this field differs from one without by exactly what `change` does.
+    fn check(name: &str, value: &str, change: impl FnOnce(&mut RequestFacts)) {
+        let mut expected = request("/", &[]);
+        change(&mut expected);
+        assert_eq!(request("/", &[(name, value)]), expected, "{name}: {value}");
+    }
+
+    fn check_age(values: &[&str], expected: Option<u32>) {
+        let fields: Vec<_> = values.iter().map(|value| ("Age", *value)).collect();
+        assert_eq!(
+            response(&fields).age.map(DeltaSeconds::as_secs),
+            expected,
+            "{values:?}"
+        );
+    }
+
+    fn check_expires(values: &[&str], expected: Expires) {
+        let fields: Vec<_> = values.iter().map(|value| ("Expires", *value)).collect();
+        assert_eq!(response(&fields).expires, Some(expected), "{values:?}");
+    }
+
+    #[test]
+    fn each_request_field_sets_its_own_flag() {
+        check("Accept", "*/*", |_| {});
+        check("AUTHORIZATION", "x", |facts| facts.has_authorization = true);
+        check("cookie", "a=b", |facts| facts.has_cookie = true);
+        check("Range", "", |facts| facts.has_range = true);
+        check("If-Range", "x", |facts| facts.has_if_range = true);
+        check("Expect", "100-Continue", |facts| {
+            facts.expects_continue = true
+        });
+        check("Expect", "100-continued", |_| {});
+        check("Pragma", "foo", |facts| facts.has_pragma = true);
+        for name in [
+            "If-Match",
+            "If-None-Match",
+            "If-Modified-Since",
+            "If-Unmodified-Since",
+        ] {
+            check(name, "x", |facts| facts.preconditions = true);
+        }
+        check("Cache-Control", "no-store", |facts| {
+            facts.directives.any = true;
+            facts.directives.no_store = true;
+        });
+    }
+
+    #[test]
+    fn pragma_counts_only_without_cache_control() {
+        assert!(
+            request("/", &[("Pragma", "foo, No-Cache")])
+                .directives
+                .no_cache
+        );
+        assert!(
+            !request("/", &[("Pragma", "no-cache"), ("Cache-Control", "")])
+                .directives
+                .no_cache
+        );
+        assert!(
+            !request(
+                "/",
+                &[("Cache-Control", "max-age=1"), ("Pragma", "no-cache")]
+            )
+            .directives
+            .no_cache
+        );
+    }
+
+    #[test]
+    fn the_target_shows_a_query_and_cgi_bin() {
+        for (target, query, cgi_bin) in [
+            ("/", false, false),
+            ("/?", true, false),
+            ("/a?b?c", true, false),
+            ("/cgi-bin/x", false, true),
+            ("/x/cgi-bin", false, true),
+            ("/cgi-bi/-bin/cgi-", false, false),
+            ("-bin", false, false),
+            ("/x?cgi-bin", true, false),
+            ("*", false, false),
+        ] {
+            let facts = request(target, &[]);
+            assert_eq!(
+                (facts.has_query, facts.has_cgi_bin),
+                (query, cgi_bin),
+                "{target:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn age_is_the_first_member_of_the_first_line() {
+        check_age(&["7200"], Some(7200));
+        check_age(&["0"], Some(0));
+        check_age(&["2147483649"], Some(1 << 31));
+        check_age(&["7200, 0"], Some(7200));
+        check_age(&["0, 7200"], Some(0));
+        check_age(&["7200", "0"], Some(7200));
+        check_age(&["0", "7200"], Some(0));
+        for invalid in ["abc", "-7200", "7200.0", "7200;foo=bar", "", "\"1\"", "+1"] {
+            check_age(&[invalid], None);
+            check_age(&[invalid, "1"], None);
+        }
+        check_age(&[], None);
+    }
+
+    #[test]
+    fn expires_is_the_earliest_and_invalid_if_one_is() {
+        check_expires(&[EARLY], Expires::At(Timestamp(784_111_777)));
+        check_expires(&[EARLY, LATE], Expires::At(Timestamp(784_111_777)));
+        check_expires(&[LATE, EARLY], Expires::At(Timestamp(784_111_777)));
+        for values in [&["0"][..], &["-1"], &[""], &[EARLY, "0"], &["0", EARLY]] {
+            check_expires(values, Expires::Invalid);
+        }
+        assert_eq!(response(&[]).expires, None);
+    }
+
+    #[test]
+    fn dates_and_validators_that_are_invalid_are_absent() {
+        let facts = response(&[
+            ("Date", EARLY),
+            ("Last-Modified", LATE),
+            ("ETag", "W/\"a\""),
+        ]);
+        assert_eq!(facts.date, Some(Timestamp(784_111_777)));
+        assert_eq!(facts.last_modified, Some(Timestamp(784_111_778)));
+        assert_eq!(facts.entity_tag, Some(Strength::Weak));
+        assert!(facts.has_validator() && !facts.has_explicit_lifetime());
+        let facts = response(&[("Date", "foo"), ("Last-Modified", "0"), ("ETag", "a")]);
+        assert_eq!(
+            (facts.date, facts.last_modified, facts.entity_tag),
+            (None, None, None)
+        );
+        assert!(!facts.has_validator());
+        assert_eq!(
+            response(&[("ETag", "\"\"")]).entity_tag,
+            Some(Strength::Strong)
+        );
+    }
+
+    #[test]
+    fn each_response_field_sets_its_own_flag() {
+        let facts = response(&[
+            ("Set-Cookie", "a=b"),
+            ("Pragma", "no-cache"),
+            ("Vary", "a"),
+            ("Vary", "*"),
+        ]);
+        assert!(facts.has_set_cookie && facts.has_pragma);
+        assert_eq!(facts.vary, VaryKind::Star);
+        assert!(response(&[("Content-Range", "bytes 0-1/2")]).has_content_range);
+        assert!(!response(&[("Content-Range", "foo")]).has_content_range);
+        assert!(!response(&[("Content-Range", "bytes */2")]).has_content_range);
+        for name in ["Cache-Control", "Expires"] {
+            assert!(response(&[(name, "max-age")]).has_explicit_lifetime());
+        }
+        assert!(response(&[("Cache-Control", "s-maxage=1")]).has_explicit_lifetime());
+        assert!(!response(&[("Cache-Control", "public")]).has_explicit_lifetime());
+    }
+}

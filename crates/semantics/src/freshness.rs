@@ -1,0 +1,268 @@
+//! How long a response is fresh and how old it is, RFC 9111 §4.2. The names are those of the RFC.
+
+use crate::{
+    facts::{Expires, ResponseFacts},
+    status::is_heuristically_cacheable,
+    time::{DeltaSeconds, Timestamp},
+};
+
+/// A freshness lifetime and where it comes from (RFC 9111 §4.2.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lifetime {
+    /// The response says so; 0 where what it says is invalid.
+    Explicit(DeltaSeconds),
+    /// Guessed from `Last-Modified`, with the response's permission.
+    Heuristic(DeltaSeconds),
+    /// Neither: always stale.
+    None,
+}
+
+impl Lifetime {
+    /// The lifetime itself, 0 if there is none.
+    #[must_use]
+    pub const fn seconds(self) -> DeltaSeconds {
+        match self {
+            Self::Explicit(seconds) | Self::Heuristic(seconds) => seconds,
+            Self::None => DeltaSeconds::ZERO,
+        }
+    }
+}
+
+/// How a lifetime is guessed where the response does not say (RFC 9111 §4.2.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Heuristic {
+    /// The percentage of the time since `Last-Modified` that the response is taken to be fresh, 0 to 100.
+    pub fraction_percent: u8,
+    /// The longest lifetime that is guessed.
+    pub max: DeltaSeconds,
+}
+
+impl Default for Heuristic {
+    /// 10 %, the "typical setting" of RFC 9111 §4.2.2, and at most one day: the age from which RFC 7234 §5.5.4 had
+    /// caches warn of a heuristic.
+    fn default() -> Self {
+        Self {
+            fraction_percent: 10,
+            max: DeltaSeconds(86_400),
+        }
+    }
+}
+
+/// May a lifetime be guessed (RFC 9111 §4.2.2)? Only if the response does not give one, and its status is
+/// heuristically cacheable or it is marked `public`.
+#[must_use]
+pub const fn heuristic_permitted(res: &ResponseFacts) -> bool {
+    !res.has_explicit_lifetime()
+        && (is_heuristically_cacheable(res.status) || res.directives.public)
+}
+
+/// RFC 9111 §4.2.1 for a shared cache: `s-maxage`, else `max-age`, else `Expires` less `Date`, else a guess.
+///
+/// `date_value` is the value of `Date`, or the time of receipt where there is none (RFC 9110 §6.6.1).
+#[must_use]
+pub fn freshness_lifetime(
+    res: &ResponseFacts,
+    date_value: Timestamp,
+    heuristic: &Heuristic,
+) -> Lifetime {
+    if let Some(seconds) = res.directives.s_maxage.or(res.directives.max_age) {
+        return Lifetime::Explicit(seconds);
+    }
+    match (res.expires, res.last_modified) {
+        (Some(Expires::At(expires)), _) => Lifetime::Explicit(expires.since(date_value)),
+        (Some(Expires::Invalid), _) => Lifetime::Explicit(DeltaSeconds::ZERO),
+        (None, Some(last_modified)) if heuristic_permitted(res) => {
+            let unchanged = u64::from(date_value.since(last_modified).0);
+            let guess =
+                DeltaSeconds::from_secs(unchanged * u64::from(heuristic.fraction_percent) / 100);
+            Lifetime::Heuristic(guess.min(heuristic.max))
+        }
+        (None, _) => Lifetime::None,
+    }
+}
+
+/// RFC 9111 §4.2.3: the age of a response when it was received.
+///
+/// `age_value` is what `Age` says, `date_value` what `Date` says or `response_time` where there is none,
+/// `request_time` when the request was sent and `response_time` when the response head arrived.
+#[must_use]
+pub fn corrected_initial_age(
+    age_value: Option<DeltaSeconds>,
+    date_value: Timestamp,
+    request_time: Timestamp,
+    response_time: Timestamp,
+) -> DeltaSeconds {
+    let apparent_age = response_time.since(date_value);
+    let response_delay = response_time.since(request_time);
+    let corrected_age_value = age_value.unwrap_or_default().saturating_add(response_delay);
+    apparent_age.max(corrected_age_value)
+}
+
+/// RFC 9111 §4.2.3: the age of a stored response at `now`; a clock that went back adds nothing.
+#[must_use]
+pub const fn current_age(
+    corrected_initial_age: DeltaSeconds,
+    response_time: Timestamp,
+    now: Timestamp,
+) -> DeltaSeconds {
+    let resident_time = now.since(response_time);
+    corrected_initial_age.saturating_add(resident_time)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::field::FieldLine;
+
+    const DATE: Timestamp = Timestamp(784_111_777); // Sun, 06 Nov 1994 08:49:37 GMT
+
+    fn check(status: u16, lines: &[(&str, &str)], expected: Lifetime) {
+        let fields: Vec<_> = lines
+            .iter()
+            .map(|(name, value)| FieldLine::new(name, value.as_bytes()))
+            .collect();
+        let facts = ResponseFacts::gather(status, &fields, DATE);
+        assert_eq!(
+            freshness_lifetime(&facts, DATE, &Heuristic::default()),
+            expected,
+            "{status} {lines:?}"
+        );
+    }
+
+    const fn explicit(seconds: u32) -> Lifetime {
+        Lifetime::Explicit(DeltaSeconds(seconds))
+    }
+
+    const fn heuristic(seconds: u32) -> Lifetime {
+        Lifetime::Heuristic(DeltaSeconds(seconds))
+    }
+
+    #[test]
+    fn the_first_of_s_maxage_max_age_and_expires_counts() {
+        let expires = ("Expires", "Sun, 06 Nov 1994 08:49:47 GMT");
+        check(
+            200,
+            &[("Cache-Control", "max-age=1, s-maxage=3600"), expires],
+            explicit(3600),
+        );
+        check(
+            200,
+            &[("Cache-Control", "max-age=3600, s-maxage=1"), expires],
+            explicit(1),
+        );
+        check(
+            200,
+            &[("Cache-Control", "max-age=3600"), expires],
+            explicit(3600),
+        );
+        check(200, &[("Cache-Control", "max-age=0"), expires], explicit(0));
+        check(
+            200,
+            &[("Cache-Control", "max-age=3600"), ("Expires", "0")],
+            explicit(3600),
+        );
+        check(200, &[("Cache-Control", "public"), expires], explicit(10));
+        check(599, &[expires], explicit(10));
+    }
+
+    #[test]
+    fn what_is_invalid_or_past_is_stale() {
+        check(200, &[("Cache-Control", "max-age=-3600")], explicit(0));
+        check(
+            200,
+            &[
+                ("Cache-Control", "max-age='3600'"),
+                ("Expires", "Sun, 06 Nov 1994 08:49:47 GMT"),
+            ],
+            explicit(0),
+        );
+        check(200, &[("Expires", "0")], explicit(0));
+        check(
+            200,
+            &[("Expires", "Sun, 06 Nov 1994 08:49:37 GMT")],
+            explicit(0),
+        );
+        check(
+            200,
+            &[("Expires", "Sun, 06 Nov 1994 08:49:27 GMT")],
+            explicit(0),
+        );
+        check(
+            200,
+            &[
+                ("Expires", "0"),
+                ("Last-Modified", "Sun, 06 Nov 1994 08:48:37 GMT"),
+            ],
+            explicit(0),
+        );
+    }
+
+    #[test]
+    fn a_guess_is_a_tenth_and_at_most_a_day() {
+        check(
+            200,
+            &[("Last-Modified", "Sun, 06 Nov 1994 08:47:57 GMT")],
+            heuristic(10),
+        );
+        check(
+            200,
+            &[("Last-Modified", "Sun, 06 Nov 1994 08:49:28 GMT")],
+            heuristic(0),
+        );
+        check(
+            200,
+            &[("Last-Modified", "Sun, 06 Nov 1994 08:49:38 GMT")],
+            heuristic(0),
+        );
+        check(
+            200,
+            &[("Last-Modified", "Thu, 27 Oct 1994 08:49:37 GMT")],
+            heuristic(86_400),
+        );
+        check(
+            200,
+            &[("Last-Modified", "Thu, 27 Oct 1993 08:49:37 GMT")],
+            heuristic(86_400),
+        );
+    }
+
+    #[test]
+    fn a_guess_needs_permission() {
+        let modified = ("Last-Modified", "Sun, 06 Nov 1994 08:47:57 GMT");
+        check(200, &[], Lifetime::None);
+        check(404, &[modified], heuristic(10));
+        check(403, &[modified], Lifetime::None);
+        check(403, &[modified, ("Cache-Control", "public")], heuristic(10));
+        check(200, &[("Last-Modified", "foo")], Lifetime::None);
+    }
+
+    #[test]
+    fn the_age_is_the_greater_of_both_measures() {
+        let check = |age: Option<u32>, date, request, response, expected| {
+            let age = corrected_initial_age(
+                age.map(DeltaSeconds),
+                Timestamp(date),
+                Timestamp(request),
+                Timestamp(response),
+            );
+            assert_eq!(age, DeltaSeconds(expected));
+        };
+        check(None, 100, 100, 100, 0);
+        check(None, 90, 100, 100, 10);
+        check(Some(5), 90, 100, 100, 10);
+        check(Some(15), 90, 100, 100, 15);
+        check(Some(5), 100, 100, 103, 8);
+        // the next hop's clock is fast, or ours went back
+        check(Some(5), 200, 100, 100, 5);
+        check(Some(5), 100, 100, 90, 5);
+        check(Some(1 << 31), 100, 100, 103, 1 << 31);
+        assert_eq!(
+            current_age(DeltaSeconds(5), Timestamp(100), Timestamp(107)),
+            DeltaSeconds(12)
+        );
+        assert_eq!(
+            current_age(DeltaSeconds(5), Timestamp(100), Timestamp(90)),
+            DeltaSeconds(5)
+        );
+    }
+}

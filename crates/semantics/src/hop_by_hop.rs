@@ -1,0 +1,192 @@
+//! What concerns one connection only, RFC 9110 §7.6.1, and what is stored and freshened of the rest, RFC 9111 §3.
+
+use crate::{
+    field::{FieldLine, lines_named, list_elements},
+    known::{Known, identify},
+};
+
+/// Is this field for one connection, so that it is neither forwarded nor stored (RFC 9110 §7.6.1)? The intermediary
+/// writes its own where one is needed. `Trailer` is not among them since RFC 9110.
+#[must_use]
+pub const fn is_hop_by_hop(known: Known) -> bool {
+    matches!(
+        known,
+        Known::Connection
+            | Known::Http2Settings
+            | Known::KeepAlive
+            | Known::ProxyConnection
+            | Known::Te
+            | Known::TransferEncoding
+            | Known::Upgrade
+    )
+}
+
+/// Is this response field stored (RFC 9111 §3.1)? Not what is for one connection or for one proxy.
+#[must_use]
+pub const fn is_stored(known: Known) -> bool {
+    !is_hop_by_hop(known)
+        && !matches!(
+            known,
+            Known::ProxyAuthenticate | Known::ProxyAuthenticationInfo | Known::ProxyAuthorization
+        )
+}
+
+/// Does a 304 replace this field of the stored response (RFC 9111 §3.2)? Not what is not stored, not
+/// `Content-Length`, and neither `Content-Encoding` nor `Content-Range`: they describe the content as it is stored,
+/// which a 304 does not change.
+#[must_use]
+pub const fn is_freshened(known: Known) -> bool {
+    is_stored(known)
+        && !matches!(
+            known,
+            Known::ContentLength | Known::ContentEncoding | Known::ContentRange
+        )
+}
+
+/// What the `Connection` lines of a message say.
+#[derive(Clone, Copy, Debug)]
+pub struct ConnectionOptions<'a> {
+    /// `close`: the connection ends after this message.
+    pub close: bool,
+    /// `keep-alive`: an HTTP/1.0 peer would keep the connection.
+    pub keep_alive: bool,
+    /// `upgrade`: there is an `Upgrade` field for this hop.
+    pub upgrade: bool,
+    fields: &'a [FieldLine<'a>],
+    /// Is there an option other than those three?
+    others: bool,
+}
+
+impl<'a> ConnectionOptions<'a> {
+    /// Reads the `Connection` lines.
+    #[must_use]
+    pub fn gather(fields: &'a [FieldLine<'a>]) -> Self {
+        let mut options = Self {
+            close: false,
+            keep_alive: false,
+            upgrade: false,
+            fields,
+            others: false,
+        };
+        for line in fields
+            .iter()
+            .filter(|line| identify(line.name) == Some(Known::Connection))
+        {
+            for option in list_elements(line.value) {
+                if option.eq_ignore_ascii_case(b"keep-alive") {
+                    options.keep_alive = true;
+                } else if option.eq_ignore_ascii_case(b"close") {
+                    options.close = true;
+                } else if option.eq_ignore_ascii_case(b"upgrade") {
+                    options.upgrade = true;
+                } else {
+                    options.others = true;
+                }
+            }
+        }
+        options
+    }
+
+    /// Do the options name this field, so that it goes no further (RFC 9110 §7.6.1)?
+    ///
+    /// Never true of a field that we know to be for all recipients (every [`Known`] one that is not hop-by-hop):
+    /// naming such a field is forbidden to the sender, and obeying it would let a client strip `Authorization`,
+    /// `Host` or `X-Forwarded-For` from what the next hop sees, or a response's `Cache-Control` from the store.
+    #[must_use]
+    pub fn names(&self, field: &str) -> bool {
+        if !(self.others || self.keep_alive || self.upgrade) {
+            return false;
+        }
+        if identify(field).is_some_and(|known| !is_hop_by_hop(known)) {
+            return false;
+        }
+        let is_named = |option: &[u8]| option.eq_ignore_ascii_case(field.as_bytes());
+        lines_named(self.fields, "connection")
+            .flat_map(list_elements)
+            .any(is_named)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(values: &[&str], field: &str, expected: bool) {
+        let fields: Vec<_> = values
+            .iter()
+            .map(|value| FieldLine::new("CONNECTION", value.as_bytes()))
+            .collect();
+        assert_eq!(
+            ConnectionOptions::gather(&fields).names(field),
+            expected,
+            "{values:?} {field:?}"
+        );
+    }
+
+    #[test]
+    fn named_fields_go_no_further() {
+        check(&["close, Foo"], "foo", true);
+        check(&["close", "foo,bar"], "BAR", true);
+        check(&["close"], "foo", false);
+        check(&[], "foo", false);
+        check(&["foobar"], "foo", false);
+        check(&["keep-alive"], "Keep-Alive", true);
+        check(&["Upgrade, HTTP2-Settings"], "HTTP2-Settings", true);
+        check(&["TE"], "te", true);
+    }
+
+    #[test]
+    fn a_field_for_all_recipients_is_never_removed() {
+        for field in [
+            "Host",
+            "Authorization",
+            "Cache-Control",
+            "Age",
+            "Cookie",
+            "X-Forwarded-For",
+            "Content-Length",
+            "Via",
+        ] {
+            check(&[field, "foo"], field, false);
+        }
+    }
+
+    #[test]
+    fn options_are_told_apart_in_any_case() {
+        let options = |value: &'static str| {
+            let fields = [FieldLine::new("connection", value.as_bytes())];
+            let options = ConnectionOptions::gather(&fields);
+            (options.close, options.keep_alive, options.upgrade)
+        };
+        assert_eq!(options(""), (false, false, false));
+        assert_eq!(options("Close"), (true, false, false));
+        assert_eq!(options("foo, Keep-Alive"), (false, true, false));
+        assert_eq!(options("UPGRADE,close"), (true, false, true));
+        assert_eq!(options("closed"), (false, false, false));
+    }
+
+    #[test]
+    fn every_known_field_is_stored_unless_it_is_for_one_hop() {
+        let omitted: Vec<_> = Known::ALL
+            .iter()
+            .copied()
+            .filter(|&known| !is_stored(known))
+            .collect();
+        assert_eq!(
+            omitted,
+            [
+                Known::Connection,
+                Known::Http2Settings,
+                Known::KeepAlive,
+                Known::ProxyAuthenticate,
+                Known::ProxyAuthenticationInfo,
+                Known::ProxyAuthorization,
+                Known::ProxyConnection,
+                Known::Te,
+                Known::TransferEncoding,
+                Known::Upgrade,
+            ]
+        );
+        assert!(is_freshened(Known::ContentType) && !is_freshened(Known::ContentLength));
+    }
+}

@@ -1,0 +1,389 @@
+//! Byte ranges, RFC 9110 §14.
+
+use alloc::vec::Vec;
+
+use crate::{
+    field::{list_elements, trim_ows},
+    structured::write_decimal,
+};
+
+/// A run of bytes, both ends included; `first <= last`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ByteRange {
+    /// The first byte, counted from 0.
+    pub first: u64,
+    /// The last byte.
+    pub last: u64,
+}
+
+impl ByteRange {
+    /// How many bytes it has; saturates.
+    #[must_use]
+    pub const fn length(self) -> u64 {
+        self.last.saturating_sub(self.first).saturating_add(1)
+    }
+}
+
+/// What a `Range` field selects.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RangeOutcome {
+    /// The whole representation: the field is to be ignored (RFC 9110 §14.2).
+    Whole,
+    /// One part: 206 with `Content-Range`.
+    Single(ByteRange),
+    /// Two or more parts that have no byte in common, in the order asked for: 206 with `multipart/byteranges`.
+    Multiple(Vec<ByteRange>),
+    /// Nothing of what there is: 416.
+    Unsatisfiable,
+}
+
+/// What this `Range` value selects of a representation of `complete_length` bytes.
+///
+/// The field is ignored, so that the whole is sent, if its unit is not `bytes`, if it is malformed, if it has more
+/// than `ranges_max` ranges, or if two of them overlap: so no request gets more bytes than there are (RFC 9110
+/// §14.2 allows that). So is a suffix of an empty representation, which no `Content-Range` could describe.
+#[must_use]
+pub fn select(range_value: &[u8], complete_length: u64, ranges_max: usize) -> RangeOutcome {
+    let Some(set) = range_set(range_value) else {
+        return RangeOutcome::Whole;
+    };
+    let mut single = None;
+    let mut multiple = Vec::new();
+    let mut count = 0;
+    for spec in list_elements(set) {
+        count += 1;
+        let Some(spec) = Spec::parse(spec) else {
+            return RangeOutcome::Whole;
+        };
+        if count > ranges_max || spec.is_suffix_of_nothing(complete_length) {
+            return RangeOutcome::Whole;
+        }
+        let Some(range) = spec.resolve(complete_length) else {
+            continue;
+        };
+        match single {
+            None => single = Some(range),
+            Some(first) if multiple.is_empty() => multiple.extend([first, range]),
+            Some(_) => multiple.push(range),
+        }
+    }
+    match single {
+        _ if count == 0 || overlap(&multiple) => RangeOutcome::Whole,
+        _ if !multiple.is_empty() => RangeOutcome::Multiple(multiple),
+        Some(range) => RangeOutcome::Single(range),
+        None => RangeOutcome::Unsatisfiable,
+    }
+}
+
+/// What follows `bytes=`.
+fn range_set(value: &[u8]) -> Option<&[u8]> {
+    const UNIT: &[u8] = b"bytes=";
+    let (unit, set) = value.split_at_checked(UNIT.len())?;
+    unit.eq_ignore_ascii_case(UNIT).then_some(set)
+}
+
+/// One member of a range set (RFC 9110 §14.1.2), not yet fitted to a representation.
+#[derive(Clone, Copy)]
+enum Spec {
+    From { first: u64, last: u64 },
+    Suffix { length: u64 },
+}
+
+impl Spec {
+    fn parse(spec: &[u8]) -> Option<Self> {
+        let hyphen = spec.iter().position(|&byte| byte == b'-')?;
+        match (&spec[..hyphen], &spec[hyphen + 1..]) {
+            (b"", length) => Some(Self::Suffix {
+                length: number(length)?,
+            }),
+            (first, b"") => Some(Self::From {
+                first: number(first)?,
+                last: u64::MAX,
+            }),
+            (first, last) => {
+                let (first, last) = (number(first)?, number(last)?);
+                (first <= last).then_some(Self::From { first, last })
+            }
+        }
+    }
+
+    /// The bytes it means, if there are any.
+    fn resolve(self, complete_length: u64) -> Option<ByteRange> {
+        let end = complete_length.checked_sub(1)?;
+        match self {
+            Self::From { first, last } => (first <= end).then_some(ByteRange {
+                first,
+                last: last.min(end),
+            }),
+            Self::Suffix { length: 0 } => None,
+            Self::Suffix { length } => Some(ByteRange {
+                first: complete_length.saturating_sub(length),
+                last: end,
+            }),
+        }
+    }
+
+    const fn is_suffix_of_nothing(self, complete_length: u64) -> bool {
+        complete_length == 0 && matches!(self, Self::Suffix { length: 1.. })
+    }
+}
+
+fn overlap(ranges: &[ByteRange]) -> bool {
+    let mut sorted = ranges.to_vec();
+    sorted.sort_unstable();
+    sorted.windows(2).any(|pair| pair[1].first <= pair[0].last)
+}
+
+/// `1*DIGIT`; saturates, as a position beyond every representation is valid.
+fn number(digits: &[u8]) -> Option<u64> {
+    if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    let add = |number: u64, digit: &u8| {
+        number
+            .saturating_mul(10)
+            .saturating_add(u64::from(digit - b'0'))
+    };
+    Some(digits.iter().fold(0, add))
+}
+
+/// `Content-Range` in bytes, RFC 9110 §14.4.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ContentRange {
+    /// `bytes 0-4/10`: which part this is; `complete_length` is `None` where it says `*`.
+    Part {
+        /// The part.
+        range: ByteRange,
+        /// The length of the whole, greater than `range.last`.
+        complete_length: Option<u64>,
+    },
+    /// `bytes */10`: no part of this whole, in a 416.
+    Unsatisfied {
+        /// The length of the whole.
+        complete_length: u64,
+    },
+}
+
+impl ContentRange {
+    /// Reads the field's value. `None` if the unit is not `bytes`, if it is malformed, if a number does not fit 64
+    /// bits, or if it contradicts itself (RFC 9110 §14.4): such a part must not be combined with anything.
+    #[must_use]
+    pub fn parse(value: &[u8]) -> Option<Self> {
+        let (unit, rest) = value.split_at_checked(5)?;
+        if !unit.eq_ignore_ascii_case(b"bytes") || !matches!(rest, [b' ' | b'\t', ..]) {
+            return None;
+        }
+        let rest = trim_ows(rest);
+        let slash = rest.iter().position(|&byte| byte == b'/')?;
+        let (range, length) = (&rest[..slash], &rest[slash + 1..]);
+        let complete_length = if length == b"*" {
+            None
+        } else {
+            Some(exact_number(length)?)
+        };
+        if range == b"*" {
+            return complete_length.map(|complete_length| Self::Unsatisfied { complete_length });
+        }
+        let hyphen = range.iter().position(|&byte| byte == b'-')?;
+        let range = ByteRange {
+            first: exact_number(&range[..hyphen])?,
+            last: exact_number(&range[hyphen + 1..])?,
+        };
+        let consistent =
+            range.first <= range.last && complete_length.is_none_or(|length| range.last < length);
+        consistent.then_some(Self::Part {
+            range,
+            complete_length,
+        })
+    }
+
+    /// Appends the field's value.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(b"bytes ");
+        let complete_length = match self {
+            Self::Part {
+                range,
+                complete_length,
+            } => {
+                write_decimal(range.first, out);
+                out.push(b'-');
+                write_decimal(range.last, out);
+                *complete_length
+            }
+            Self::Unsatisfied { complete_length } => {
+                out.push(b'*');
+                Some(*complete_length)
+            }
+        };
+        out.push(b'/');
+        match complete_length {
+            Some(length) => write_decimal(length, out),
+            None => out.push(b'*'),
+        }
+    }
+}
+
+/// `1*DIGIT` within 64 bits; the number of bytes up to it must fit too.
+fn exact_number(digits: &[u8]) -> Option<u64> {
+    number(digits).filter(|&number| number < u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const fn range(first: u64, last: u64) -> ByteRange {
+        ByteRange { first, last }
+    }
+
+    /// Selects of ten bytes, with at most four ranges.
+    fn check(value: &str, expected: &RangeOutcome) {
+        assert_eq!(&select(value.as_bytes(), 10, 4), expected, "{value:?}");
+    }
+
+    #[test]
+    fn one_range_is_cut_to_what_there_is() {
+        for (value, first, last) in [
+            ("bytes=0-1", 0, 1),
+            ("BYTES=0-1", 0, 1),
+            ("bytes= 0-1 ,", 0, 1),
+            ("bytes=1-", 1, 9),
+            ("bytes=9-9", 9, 9),
+            ("bytes=0-99999999999999999999999999", 0, 9),
+            ("bytes=-1", 9, 9),
+            ("bytes=-10", 0, 9),
+            ("bytes=-11", 0, 9),
+            ("bytes=-99999999999999999999999999", 0, 9),
+            ("bytes=10-,3-4", 3, 4),
+        ] {
+            check(value, &RangeOutcome::Single(range(first, last)));
+        }
+    }
+
+    #[test]
+    fn beyond_the_end_is_unsatisfiable() {
+        for value in [
+            "bytes=10-",
+            "bytes=10-11",
+            "bytes=-0",
+            "bytes=99999999999999999999999999-",
+            "bytes=10-,-0",
+        ] {
+            check(value, &RangeOutcome::Unsatisfiable);
+        }
+    }
+
+    #[test]
+    fn what_is_malformed_or_greedy_is_ignored() {
+        for value in [
+            "",
+            "bytes",
+            "bytes=",
+            "bytes=,",
+            "bytes=-",
+            "bytes=a-b",
+            "bytes=1-0",
+            "bytes=0-1;2-3",
+            "bytes=+1-2",
+            "bytes=0-1-2",
+            "bytes 0-1",
+            "lines=0-1",
+            "bytes=0 - 1",
+            "bytes=0-1,x",
+            "bytes=0x0-1",
+            "bytes =0-1",
+            "bytes=--1",
+            "bytes=0-,0-",
+            "bytes=0-4,4-5",
+            "bytes=5-6,0-5",
+            "bytes=-5,0-5",
+            "bytes=0-0,2-2,4-4,6-6,8-8",
+            "bytes=10-,11-,12-,13-,14-",
+        ] {
+            check(value, &RangeOutcome::Whole);
+        }
+    }
+
+    #[test]
+    fn several_ranges_keep_their_order() {
+        check(
+            "bytes=5-6,0-4",
+            &RangeOutcome::Multiple(vec![range(5, 6), range(0, 4)]),
+        );
+        check(
+            "bytes=0-0,2-2,4-4,-1",
+            &RangeOutcome::Multiple(vec![range(0, 0), range(2, 2), range(4, 4), range(9, 9)]),
+        );
+    }
+
+    #[test]
+    fn of_nothing_a_suffix_is_everything() {
+        assert_eq!(select(b"bytes=-5", 0, 4), RangeOutcome::Whole);
+        assert_eq!(select(b"bytes=-0", 0, 4), RangeOutcome::Unsatisfiable);
+        assert_eq!(select(b"bytes=0-", 0, 4), RangeOutcome::Unsatisfiable);
+        assert_eq!(select(b"bytes=0-1", 10, 0), RangeOutcome::Whole);
+    }
+
+    fn check_content_range(value: &str, expected: Option<ContentRange>) {
+        assert_eq!(ContentRange::parse(value.as_bytes()), expected, "{value:?}");
+    }
+
+    #[test]
+    fn a_content_range_that_contradicts_itself_is_none() {
+        let part = |first, last, complete_length| ContentRange::Part {
+            range: range(first, last),
+            complete_length,
+        };
+        check_content_range("bytes 0-4/10", Some(part(0, 4, Some(10))));
+        check_content_range("Bytes 4-9/10", Some(part(4, 9, Some(10))));
+        check_content_range("bytes 0-4/*", Some(part(0, 4, None)));
+        check_content_range(
+            "bytes */10",
+            Some(ContentRange::Unsatisfied {
+                complete_length: 10,
+            }),
+        );
+        for value in [
+            "",
+            "bytes",
+            "bytes */*",
+            "bytes 4-10/10",
+            "bytes 5-4/10",
+            "bytes=0-4/10",
+            "bytes 0-4",
+            "bytes 0-/10",
+            "lines 0-4/10",
+            "bytes 0-4/",
+            "bytes -4/10",
+            "bytes 0-4/1 0",
+            "bytes 0-4/18446744073709551616",
+            "bytes0-4/10",
+        ] {
+            check_content_range(value, None);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read_back(first in 0..u64::MAX / 2, more in 0..1000u64, rest in prop::option::of(1..1000u64)) {
+            let last = first + more;
+            let written = ContentRange::Part { range: range(first, last), complete_length: rest.map(|rest| last + rest) };
+            let mut out = Vec::new();
+            written.write(&mut out);
+            prop_assert_eq!(ContentRange::parse(&out), Some(written));
+        }
+
+        #[test]
+        fn never_more_bytes_than_there_are(value in "bytes=([0-9]{0,2}-[0-9]{0,2},){0,6}", length in 0..50u64) {
+            let ranges = match select(value.as_bytes(), length, 8) {
+                RangeOutcome::Whole | RangeOutcome::Unsatisfiable => vec![],
+                RangeOutcome::Single(range) => vec![range],
+                RangeOutcome::Multiple(ranges) => ranges,
+            };
+            prop_assert!(ranges.iter().all(|range| range.first <= range.last && range.last < length));
+            prop_assert!(ranges.iter().map(|range| range.length()).sum::<u64>() <= length);
+        }
+    }
+}

@@ -1,0 +1,288 @@
+//! May a response be stored by a shared cache? RFC 9111 §3 and §3.5.
+//!
+//! This says what the RFC allows, each "no" with its reason. What we choose beyond that, for instance about
+//! `Set-Cookie`, sizes, or errors without an explicit lifetime, is the policy's to admit or refuse.
+
+use core::fmt;
+
+use crate::{
+    facts::{RequestFacts, ResponseFacts},
+    method::Method,
+    status::{is_final, is_heuristically_cacheable, is_understood},
+    vary::VaryKind,
+};
+
+/// Why a response is not storable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum NotStorable {
+    /// The method is not `GET`. A response to `HEAD` has nothing to store; it may freshen (RFC 9111 §4.3.5).
+    Method,
+    /// The request says `no-store`.
+    RequestNoStore,
+    /// The status is interim or none at all.
+    StatusNotFinal,
+    /// A part of a representation. The RFC allows to store it (§3.3), we do not yet.
+    PartialContent,
+    /// The status needs understanding, by itself (304) or by `must-understand`, and we have none of it.
+    StatusNotUnderstood,
+    /// The response says `no-store`.
+    ResponseNoStore,
+    /// The response says `private`.
+    Private,
+    /// The request has `Authorization` and the response does not permit to share it (§3.5).
+    Authorization,
+    /// `Vary: *`: no other request would match (§4.1).
+    VaryStar,
+    /// No explicit lifetime, no `public`, and the status is not heuristically cacheable.
+    NoExplicitLifetime,
+}
+
+impl NotStorable {
+    /// All reasons, in the order in which they are looked for.
+    pub const ALL: &[Self] = &[
+        Self::Method,
+        Self::RequestNoStore,
+        Self::StatusNotFinal,
+        Self::PartialContent,
+        Self::StatusNotUnderstood,
+        Self::ResponseNoStore,
+        Self::Private,
+        Self::Authorization,
+        Self::VaryStar,
+        Self::NoExplicitLifetime,
+    ];
+
+    /// The reason as one word in kebab-case: the same in `Cache-Status`, log, counter and simulator.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Method => "method",
+            Self::RequestNoStore => "request-no-store",
+            Self::StatusNotFinal => "status-not-final",
+            Self::PartialContent => "partial-content",
+            Self::StatusNotUnderstood => "status-not-understood",
+            Self::ResponseNoStore => "response-no-store",
+            Self::Private => "private",
+            Self::Authorization => "authorization",
+            Self::VaryStar => "vary-star",
+            Self::NoExplicitLifetime => "no-explicit-lifetime",
+        }
+    }
+}
+
+impl fmt::Display for NotStorable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl core::error::Error for NotStorable {}
+
+/// May a shared cache store this response to this request?
+///
+/// # Errors
+/// The first reason against it, in the order of [`NotStorable::ALL`].
+pub const fn storable(req: &RequestFacts, res: &ResponseFacts) -> Result<(), NotStorable> {
+    let directives = &res.directives;
+    let understood = is_understood(res.status);
+    let needs_understanding = directives.must_understand || res.status == 304;
+    // RFC 9111 §5.2.2.3: who understands the status disregards the no-store that is there for all others
+    let no_store = directives.no_store && !(directives.must_understand && understood);
+    let shared_after_all =
+        directives.public || directives.must_revalidate || directives.s_maxage.is_some();
+    let cacheable =
+        res.has_explicit_lifetime() || directives.public || is_heuristically_cacheable(res.status);
+    Err(if !matches!(req.method, Method::Get) {
+        NotStorable::Method
+    } else if req.directives.no_store {
+        NotStorable::RequestNoStore
+    } else if !is_final(res.status) {
+        NotStorable::StatusNotFinal
+    } else if res.status == 206 || res.has_content_range {
+        NotStorable::PartialContent
+    } else if needs_understanding && !understood {
+        NotStorable::StatusNotUnderstood
+    } else if no_store {
+        NotStorable::ResponseNoStore
+    } else if directives.private {
+        NotStorable::Private
+    } else if req.has_authorization && !shared_after_all {
+        NotStorable::Authorization
+    } else if matches!(res.vary, VaryKind::Star) {
+        NotStorable::VaryStar
+    } else if !cacheable {
+        NotStorable::NoExplicitLifetime
+    } else {
+        return Ok(());
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{field::FieldLine, time::Timestamp};
+
+    fn lines<'a>(lines: &[(&'a str, &'a str)]) -> Vec<FieldLine<'a>> {
+        lines
+            .iter()
+            .map(|(name, value)| FieldLine::new(name, value.as_bytes()))
+            .collect()
+    }
+
+    fn verdict(
+        method: Method,
+        request: &[(&str, &str)],
+        status: u16,
+        response: &[(&str, &str)],
+    ) -> &'static str {
+        let request = RequestFacts::gather(method, "/", &lines(request));
+        let response = ResponseFacts::gather(status, &lines(response), Timestamp(0));
+        storable(&request, &response).map_or_else(NotStorable::as_str, |()| "ok")
+    }
+
+    fn check(status: u16, response: &[(&str, &str)], expected: &str) {
+        assert_eq!(
+            verdict(Method::Get, &[], status, response),
+            expected,
+            "{status} {response:?}"
+        );
+    }
+
+    const FRESH: (&str, &str) = ("Cache-Control", "max-age=60");
+
+    #[test]
+    fn only_responses_to_get_are_storable() {
+        assert_eq!(verdict(Method::Get, &[], 200, &[FRESH]), "ok");
+        for method in [
+            Method::Head,
+            Method::Post,
+            Method::Put,
+            Method::Connect,
+            Method::Options,
+            Method::Other,
+        ] {
+            assert_eq!(verdict(method, &[], 200, &[FRESH]), "method");
+        }
+    }
+
+    #[test]
+    fn no_store_and_private_are_not_stored() {
+        check(200, &[("Cache-Control", "No-StOrE")], "response-no-store");
+        check(
+            200,
+            &[FRESH, ("Cache-Control", "no-store")],
+            "response-no-store",
+        );
+        check(200, &[("Cache-Control", "private, max-age=60")], "private");
+        check(
+            200,
+            &[("Cache-Control", "public, private=\"x\"")],
+            "private",
+        );
+        check(200, &[("Cache-Control", "no-cache")], "ok");
+        assert_eq!(
+            verdict(Method::Get, &[("Cache-Control", "no-store")], 200, &[FRESH]),
+            "request-no-store"
+        );
+        assert_eq!(
+            verdict(Method::Get, &[("Pragma", "no-cache")], 200, &[FRESH]),
+            "ok"
+        );
+    }
+
+    #[test]
+    fn a_response_to_authorization_needs_permission() {
+        let check = |directives, expected| {
+            let request = [("Authorization", "Basic x")];
+            assert_eq!(
+                verdict(Method::Get, &request, 200, &[("Cache-Control", directives)]),
+                expected
+            );
+        };
+        check("max-age=60", "authorization");
+        check("max-age=60, proxy-revalidate, immutable", "authorization");
+        check("max-age=60, public", "ok");
+        check("max-age=60, must-revalidate", "ok");
+        check("s-maxage=60", "ok");
+        check("s-maxage=60, private", "private");
+        check("s-maxage=60, no-store", "response-no-store");
+    }
+
+    #[test]
+    fn must_understand_beats_no_store_only_where_the_status_is_understood() {
+        let directives = ("Cache-Control", "max-age=60, no-store, must-understand");
+        check(200, &[directives], "ok");
+        check(599, &[directives], "status-not-understood");
+        check(
+            599,
+            &[("Cache-Control", "max-age=60, must-understand")],
+            "status-not-understood",
+        );
+        check(599, &[FRESH], "ok");
+        check(
+            200,
+            &[("Cache-Control", "max-age=60, no-store, must-understand=1")],
+            "response-no-store",
+        );
+    }
+
+    #[test]
+    fn parts_and_interim_responses_are_not_stored() {
+        check(
+            206,
+            &[FRESH, ("Content-Range", "bytes 0-1/3")],
+            "partial-content",
+        );
+        check(206, &[FRESH], "partial-content");
+        check(
+            200,
+            &[FRESH, ("Content-Range", "bytes 0-1/3")],
+            "partial-content",
+        );
+        // means nothing there (RFC 9110 §14.4), and is no range
+        check(200, &[FRESH, ("Content-Range", "whatever")], "ok");
+        check(304, &[FRESH], "status-not-understood");
+        for status in [100, 101, 103, 199, 600, 999] {
+            check(status, &[FRESH], "status-not-final");
+        }
+    }
+
+    #[test]
+    fn without_a_lifetime_the_status_decides() {
+        check(200, &[], "ok");
+        check(404, &[], "ok");
+        check(302, &[], "no-explicit-lifetime");
+        check(
+            500,
+            &[("Last-Modified", "Sun, 06 Nov 1994 08:49:37 GMT")],
+            "no-explicit-lifetime",
+        );
+        check(302, &[("Cache-Control", "public")], "ok");
+        check(302, &[("Cache-Control", "s-maxage=1")], "ok");
+        check(302, &[("Expires", "0")], "ok");
+        check(500, &[FRESH], "ok");
+    }
+
+    #[test]
+    fn vary_star_is_found_anywhere_in_the_list() {
+        for value in ["*", "*, *", ", *", "*, Foo", "Foo, *", "a b"] {
+            check(200, &[FRESH, ("Vary", value)], "vary-star");
+        }
+        check(200, &[FRESH, ("Vary", ""), ("Vary", "*")], "vary-star");
+        check(200, &[FRESH, ("Vary", "Foo, Bar")], "ok");
+    }
+
+    #[test]
+    fn reasons_are_distinct_words() {
+        let words: std::collections::BTreeSet<_> = NotStorable::ALL
+            .iter()
+            .map(|reason| reason.as_str())
+            .collect();
+        assert_eq!(words.len(), NotStorable::ALL.len());
+        assert!(words.iter().all(|word| {
+            word.bytes()
+                .all(|byte| byte.is_ascii_lowercase() || byte == b'-')
+        }));
+    }
+}

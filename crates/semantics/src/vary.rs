@@ -1,0 +1,214 @@
+//! `Vary` and the nominated fields of a request, RFC 9111 §4.1 and RFC 9110 §12.5.5.
+
+use crate::{
+    field::{FieldLine, is_token, lines_named, list_elements},
+    known::{Known, identify},
+};
+
+/// What the `Vary` lines of a response amount to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum VaryKind {
+    /// No field is nominated: absent or empty.
+    #[default]
+    None,
+    /// `*` somewhere, or a member that is no field name: never matches another request.
+    Star,
+    /// Fields are nominated; see [`nominated`].
+    Fields,
+}
+
+impl VaryKind {
+    /// Adds what one more `Vary` line says. A member that is no token is read as `*`: whatever was meant, we cannot
+    /// compare it.
+    pub fn add_line(&mut self, value: &[u8]) {
+        for element in list_elements(value) {
+            if element == b"*" || !is_token(element) {
+                *self = Self::Star;
+            } else if *self == Self::None {
+                *self = Self::Fields;
+            }
+        }
+    }
+}
+
+/// The names of the nominated fields as written, repetitions included, from the values of all `Vary` lines. Only
+/// meaningful for [`VaryKind::Fields`].
+pub fn nominated<'a>(lines: impl Iterator<Item = &'a [u8]>) -> impl Iterator<Item = &'a str> {
+    lines
+        .flat_map(list_elements)
+        .filter(|element| is_token(element))
+        .filter_map(|element| str::from_utf8(element).ok())
+}
+
+/// Feeds `sink` with what a request says in the nominated field `name`, so that two requests feed the same bytes
+/// exactly when the field matches (RFC 9111 §4.1).
+///
+/// Fed is `-` for an absent field, else `=`, the members separated by commas, and in both cases a line feed, which no
+/// field value contains: what is fed for several fields in the same order stays unambiguous. Members are those of
+/// [`list_elements`], so whitespace around commas, empty members and the division into lines make no difference.
+/// Fields that are no lists are fed as they are; `Accept-Encoding` and `Accept-Language` in lower case, as neither a
+/// coding nor a language tag has a case (RFC 9110 §8.4.1, RFC 5646 §2.1.1). Members keep their order: servers are known
+/// to prefer the first of several alike.
+pub fn feed_selecting(fields: &[FieldLine<'_>], name: &str, sink: &mut dyn FnMut(&[u8])) {
+    let known = identify(name);
+    let whole = known.is_some_and(is_singleton);
+    let caseless = matches!(known, Some(Known::AcceptEncoding | Known::AcceptLanguage));
+    let mut present = false;
+    let mut separator: &[u8] = b"";
+    for value in lines_named(fields, name) {
+        if !present {
+            sink(b"=");
+            present = true;
+        }
+        let mut feed = |member: &[u8]| {
+            sink(separator);
+            if caseless {
+                feed_lower(member, sink);
+            } else {
+                sink(member);
+            }
+            separator = b",";
+        };
+        if whole {
+            feed(value);
+        } else {
+            list_elements(value).for_each(feed);
+        }
+    }
+    sink(if present { b"\n" } else { b"-\n" });
+}
+
+/// Feeds `member` in lower case, a piece at a time so that nothing is allocated.
+fn feed_lower(member: &[u8], sink: &mut dyn FnMut(&[u8])) {
+    for piece in member.chunks(PIECE_LENGTH) {
+        let mut lower = [0; PIECE_LENGTH];
+        let lower = &mut lower[..piece.len()];
+        lower.copy_from_slice(piece);
+        lower.make_ascii_lowercase();
+        sink(lower);
+    }
+}
+
+/// Bytes that are fed at a time; any number gives the same.
+const PIECE_LENGTH: usize = 64;
+
+/// Is a comma in this request field part of its value rather than a separator?
+const fn is_singleton(known: Known) -> bool {
+    matches!(
+        known,
+        Known::Authorization
+            | Known::ProxyAuthorization
+            | Known::Cookie
+            | Known::From
+            | Known::Host
+            | Known::IfModifiedSince
+            | Known::IfRange
+            | Known::IfUnmodifiedSince
+            | Known::Origin
+            | Known::Referer
+            | Known::UserAgent
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check_kind(lines: &[&str], expected: VaryKind) {
+        let mut kind = VaryKind::default();
+        lines.iter().for_each(|line| kind.add_line(line.as_bytes()));
+        assert_eq!(kind, expected, "{lines:?}");
+    }
+
+    fn fed(values: &[&str], name: &str) -> String {
+        let fields: Vec<_> = values
+            .iter()
+            .map(|value| FieldLine::new(name, value.as_bytes()))
+            .collect();
+        let mut out = Vec::new();
+        feed_selecting(&fields, &name.to_ascii_uppercase(), &mut |bytes| {
+            out.extend_from_slice(bytes)
+        });
+        String::from_utf8(out).unwrap()
+    }
+
+    fn check(name: &str, values: &[&str], expected: &str) {
+        assert_eq!(fed(values, name), expected, "{name}: {values:?}");
+    }
+
+    #[test]
+    fn a_star_anywhere_matches_nothing() {
+        for lines in [
+            &["*"][..],
+            &["*, *"],
+            &["*", "*"],
+            &[", *"],
+            &["", "*"],
+            &["*, Foo"],
+            &["Foo, *"],
+            &["*", "Foo"],
+        ] {
+            check_kind(lines, VaryKind::Star);
+        }
+        check_kind(&["Foo"], VaryKind::Fields);
+        check_kind(&["", ",Foo , Bar"], VaryKind::Fields);
+        check_kind(&["", ",,"], VaryKind::None);
+        check_kind(&[], VaryKind::None);
+    }
+
+    #[test]
+    fn what_is_no_field_name_matches_nothing() {
+        for value in ["Foo Bar", "Foo;q=1", "\"Foo\"", "Foo, b(r", "é"] {
+            check_kind(&[value], VaryKind::Star);
+        }
+    }
+
+    #[test]
+    fn nominated_fields_come_as_written() {
+        let names = |lines: &[&'static str]| -> Vec<&str> {
+            nominated(lines.iter().map(|line| line.as_bytes())).collect()
+        };
+        assert_eq!(names(&["Foo , bar", "", "BAZ"]), ["Foo", "bar", "BAZ"]);
+        assert!(names(&[]).is_empty());
+    }
+
+    #[test]
+    fn whitespace_and_lines_make_no_difference() {
+        for values in [
+            &["1,2"][..],
+            &[" 1, 2 "],
+            &["1", "2"],
+            &["1 ,,2,"],
+            &["", "1", "2"],
+        ] {
+            check("foo", values, "=1,2\n");
+        }
+        check("foo", &["2,1"], "=2,1\n");
+        check("foo", &["12"], "=12\n");
+        check("foo", &["\"1, 2\""], "=\"1, 2\"\n");
+    }
+
+    #[test]
+    fn absent_and_empty_differ() {
+        check("foo", &[], "-\n");
+        check("foo", &[""], "=\n");
+        check("foo", &["-"], "=-\n");
+    }
+
+    #[test]
+    fn only_what_has_no_case_loses_it() {
+        check("foo", &["A"], "=A\n");
+        check("accept-language", &["eN, De;Q=0.5"], "=en,de;q=0.5\n");
+        check(
+            "accept-encoding",
+            &[&"GZIP".repeat(40)],
+            &format!("={}\n", "gzip".repeat(40)),
+        );
+    }
+
+    #[test]
+    fn a_comma_in_a_single_value_is_no_separator() {
+        check("user-agent", &["a, b,,c"], "=a, b,,c\n");
+        check("cookie", &["a=1, b", "c"], "=a=1, b,c\n");
+    }
+}
