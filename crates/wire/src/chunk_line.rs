@@ -1,0 +1,96 @@
+//! The line before each chunk: its size and its extensions (RFC 9112 §7.1, §7.1.1).
+//!
+//! Strict: the size is hexadecimal digits and nothing else, whitespace is nowhere (the grammar has "bad whitespace"
+//! around the parts of an extension; no sender needs it), extensions are `;name`, `;name=token` or
+//! `;name="quoted string"`, and the line ends in CRLF, not in a line feed. Extensions are read and dropped.
+
+use crate::body_reader::BodyError;
+use crate::octet::{is_field_byte, is_qdtext, is_tchar};
+
+/// The most hexadecimal digits in a chunk size, leading zeros included: what a `u64` holds.
+pub const CHUNK_SIZE_DIGITS_MAX: u8 = 16;
+
+/// The most bytes of chunk extensions in one message.
+///
+/// Nobody uses them; they are a way to make a recipient read without end. Go and hyper stop at 16 KiB as well.
+pub const EXTENSION_BYTES_MAX: u32 = 16 * 1024;
+
+/// Reads the line before one chunk, byte by byte.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ChunkLine {
+    size: u64,
+    digits: u8,
+    at: At,
+}
+
+/// What comes next.
+#[derive(Clone, Copy, Debug)]
+enum At {
+    Size,
+    /// The first byte of an extension's name.
+    NameStart,
+    Name,
+    /// The first byte of an extension's value.
+    ValueStart,
+    Token,
+    Quoted,
+    /// The byte after a backslash.
+    QuotedPair,
+    /// The byte after a closing quote.
+    QuotedEnd,
+    LineFeed,
+}
+
+impl ChunkLine {
+    pub(crate) const fn new() -> Self {
+        Self {
+            size: 0,
+            digits: 0,
+            at: At::Size,
+        }
+    }
+
+    /// Takes the next byte of the line; returns the chunk's size at the end of the line.
+    ///
+    /// `extension_bytes` counts the bytes of extensions over the whole message.
+    pub(crate) fn push(
+        &mut self,
+        byte: u8,
+        extension_bytes: &mut u32,
+    ) -> Result<Option<u64>, BodyError> {
+        self.at = match (self.at, byte) {
+            (At::LineFeed, b'\n') => return Ok(Some(self.size)),
+            (At::LineFeed, _) | (_, b'\n') => return Err(BodyError::ChunkLineEnd),
+            (At::Size, b'\r' | b';') if self.digits == 0 => return Err(BodyError::ChunkSize),
+            (At::Size | At::Name | At::Token | At::QuotedEnd, b'\r') => At::LineFeed,
+            (At::Size | At::Name | At::Token | At::QuotedEnd, b';') => At::NameStart,
+            (At::Size, _) => self.push_digit(byte)?,
+            (At::NameStart | At::Name, _) if is_tchar(byte) => At::Name,
+            (At::Name, b'=') => At::ValueStart,
+            (At::ValueStart | At::Token, _) if is_tchar(byte) => At::Token,
+            (At::ValueStart, b'"') => At::Quoted,
+            (At::Quoted, b'"') => At::QuotedEnd,
+            (At::Quoted, b'\\') => At::QuotedPair,
+            (At::Quoted, _) if is_qdtext(byte) => At::Quoted,
+            (At::QuotedPair, _) if is_field_byte(byte) => At::Quoted,
+            _ => return Err(BodyError::ChunkExtension),
+        };
+        if !matches!(self.at, At::Size | At::LineFeed) {
+            *extension_bytes += 1;
+            if *extension_bytes > EXTENSION_BYTES_MAX {
+                return Err(BodyError::ExtensionsTooLarge);
+            }
+        }
+        Ok(None)
+    }
+
+    fn push_digit(&mut self, byte: u8) -> Result<At, BodyError> {
+        let digit = char::from(byte).to_digit(16).ok_or(BodyError::ChunkSize)?;
+        if self.digits == CHUNK_SIZE_DIGITS_MAX {
+            return Err(BodyError::ChunkSizeTooLong);
+        }
+        self.digits += 1;
+        self.size = self.size << 4 | u64::from(digit);
+        Ok(At::Size)
+    }
+}
