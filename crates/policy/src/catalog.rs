@@ -1,0 +1,369 @@
+//! Which responses are resident, and which leave to make room.
+//!
+//! The catalog promises one thing: `used_bytes() + overhead_bytes() <= budget_bytes()`, after every call. The first
+//! is what the caller says each entry costs (head, body, and what its allocator adds), the second what the catalog
+//! itself holds on the heap. It knows no bodies and no keys: the caller keeps its records by [`Slot`], and
+//! drops those of the victims it is told.
+//!
+//! Slots are dense and used again. The arrays grow by an eighth, not by doubling: the budget pays for their capacity.
+
+mod cell;
+mod refusal;
+
+use crate::digest::Digest;
+use crate::eviction::{Eviction, EvictionKind, heap_bytes};
+use crate::now::Now;
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use cell::Cell;
+
+pub use refusal::Refusal;
+
+/// The place of an entry in the catalog and in arrays kept beside it; used again after the entry has left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Slot(pub u32);
+
+impl Slot {
+    /// As an index into an array.
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// The resident entries, their sizes, and the budget they share.
+#[derive(Debug)]
+pub struct Catalog {
+    kind: EvictionKind,
+    budget_bytes: u64,
+    used_bytes: u64,
+    cells: Vec<Cell>,
+    /// The first of the chain of vacant slots, or [`NO_SLOT`].
+    vacant: u32,
+    eviction: Box<dyn Eviction>,
+}
+
+impl Catalog {
+    /// An empty catalog that may come to `budget_bytes`, its own structures included.
+    #[must_use]
+    pub fn new(budget_bytes: u64, kind: EvictionKind) -> Self {
+        Self {
+            kind,
+            budget_bytes,
+            used_bytes: 0,
+            cells: Vec::new(),
+            vacant: NO_SLOT,
+            eviction: kind.build(),
+        }
+    }
+
+    /// Admits a response of `size_bytes` under `key`, and appends to `victims` those who leave for it.
+    ///
+    /// The caller sees to it that a key is resident once: to replace a stored response by another of the same key,
+    /// [`Self::resize`] keeps its history, `remove` and `admit` make it a stranger.
+    ///
+    /// # Errors
+    /// [`Refusal::TooLarge`] and [`Refusal::NoSlot`]; nobody has left then.
+    pub fn admit(
+        &mut self,
+        now: Now,
+        key: Digest,
+        size_bytes: u64,
+        victims: &mut Vec<Slot>,
+    ) -> Result<Slot, Refusal> {
+        let _ = now; // no algorithm here looks at time; those that do (age, TTL) will need no other interface
+        let room_bytes = self.room_alone();
+        if room_bytes.is_none_or(|room_bytes| size_bytes > room_bytes) {
+            let size_max_bytes = room_bytes.unwrap_or(0);
+            return Err(Refusal::TooLarge {
+                size_bytes,
+                size_max_bytes,
+            });
+        }
+        self.make_room_with_slot(size_bytes, victims)?;
+        let slot = Slot(self.vacant);
+        self.vacant = self.cells[slot.index()].next_vacant().unwrap_or(NO_SLOT);
+        self.cells[slot.index()] = Cell::resident(size_bytes);
+        self.used_bytes += size_bytes;
+        self.eviction.insert(slot, key, size_bytes);
+        Ok(slot)
+    }
+
+    /// The entry in `slot` was asked for. A vacant slot is left alone: a driver may report hits later, in batches.
+    pub fn touch(&mut self, now: Now, slot: Slot) {
+        let _ = now;
+        if self.size_bytes(slot).is_some() {
+            self.eviction.touch(slot);
+        }
+    }
+
+    /// The entry in `slot` now has `size_bytes`; appends to `victims` those who leave for it, never itself.
+    ///
+    /// # Errors
+    /// [`Refusal::TooLarge`] and [`Refusal::NotResident`]; nobody has left, and the entry keeps its former size.
+    pub fn resize(
+        &mut self,
+        now: Now,
+        slot: Slot,
+        size_bytes: u64,
+        victims: &mut Vec<Slot>,
+    ) -> Result<(), Refusal> {
+        let _ = now;
+        let old_bytes = self.size_bytes(slot).ok_or(Refusal::NotResident)?;
+        let size_max_bytes = self
+            .budget_bytes
+            .saturating_sub(self.overhead_bytes())
+            .min(Cell::SIZE_MAX_BYTES);
+        if size_bytes > size_max_bytes {
+            return Err(Refusal::TooLarge {
+                size_bytes,
+                size_max_bytes,
+            });
+        }
+        // It leaves the sum for the search, so that sums never exceed the budget on the way.
+        self.used_bytes -= old_bytes;
+        while !self.fits(size_bytes) && self.evict_one(Some(slot), victims) {}
+        self.used_bytes += size_bytes;
+        self.cells[slot.index()] = Cell::resident(size_bytes);
+        self.eviction.resize(slot, size_bytes);
+        Ok(())
+    }
+
+    /// The entry in `slot` leaves by the caller's will: invalidated, purged, or replaced. A vacant slot stays vacant.
+    pub fn remove(&mut self, slot: Slot) {
+        debug_assert!(
+            self.size_bytes(slot).is_some(),
+            "{slot:?} was already vacant"
+        );
+        if self.size_bytes(slot).is_some() {
+            self.eviction.remove(slot);
+            self.vacate(slot);
+        }
+    }
+
+    /// Changes the budget, and appends to `victims` those who leave for it.
+    ///
+    /// Slots cannot move, so a budget cut to a small part (one of which the arrays alone would take a quarter) drops
+    /// the upper slots first, whoever is there, to give back their memory; at worst nobody stays.
+    pub fn set_budget(&mut self, budget_bytes: u64, victims: &mut Vec<Slot>) {
+        let former = core::mem::replace(&mut self.budget_bytes, budget_bytes);
+        if self.overhead_bytes() > budget_bytes / 4 && budget_bytes < former {
+            let slots = self.cells.len() as u128 * u128::from(budget_bytes) / u128::from(former);
+            self.cut(usize::try_from(slots).unwrap_or(usize::MAX), victims);
+        }
+        while !self.fits(0) {
+            if !self.evict_one(None, victims) {
+                self.cut(0, victims);
+            }
+        }
+    }
+
+    /// What the resident entries come to.
+    #[must_use]
+    pub const fn used_bytes(&self) -> u64 {
+        self.used_bytes
+    }
+
+    /// What entries and structures may come to together.
+    #[must_use]
+    pub const fn budget_bytes(&self) -> u64 {
+        self.budget_bytes
+    }
+
+    /// What the catalog itself holds on the heap: capacity, not use.
+    #[must_use]
+    pub fn overhead_bytes(&self) -> u64 {
+        heap_bytes(&self.cells) + self.eviction.overhead_bytes()
+    }
+
+    /// The largest response [`Self::admit`] takes; 0 also if it takes none.
+    #[must_use]
+    pub fn size_max_bytes(&self) -> u64 {
+        self.room_alone().unwrap_or(0)
+    }
+
+    /// The size of the entry in `slot`; `None` if it is vacant.
+    #[must_use]
+    pub fn size_bytes(&self, slot: Slot) -> Option<u64> {
+        self.cells
+            .get(slot.index())
+            .and_then(|cell| cell.size_bytes())
+    }
+
+    /// How many entries are resident.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.eviction.residents()
+    }
+
+    /// Whether nobody is resident.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The algorithm that chooses the victims.
+    #[must_use]
+    pub const fn kind(&self) -> EvictionKind {
+        self.kind
+    }
+
+    /// Walks the whole catalog; for tests, here and in the crates that use it.
+    ///
+    /// # Panics
+    /// If an invariant is broken, first of all that the budget is kept.
+    pub fn debug_check(&self) {
+        let total = self.used_bytes + self.overhead_bytes();
+        assert!(
+            total <= self.budget_bytes,
+            "{total} of {} bytes",
+            self.budget_bytes
+        );
+        let sizes = self.cells.iter().filter_map(|cell| cell.size_bytes());
+        assert_eq!(sizes.sum::<u64>(), self.used_bytes, "sizes do not add up");
+        let resident = self
+            .cells
+            .iter()
+            .filter(|cell| cell.size_bytes().is_some())
+            .count();
+        assert_eq!(
+            resident,
+            self.len(),
+            "the algorithm has lost or kept somebody"
+        );
+        let mut vacant = 0;
+        let mut next = self.vacant;
+        while next != NO_SLOT {
+            vacant += 1;
+            assert!(
+                vacant + resident <= self.cells.len(),
+                "the vacant slots go round"
+            );
+            next = self.cells[next as usize].next_vacant().unwrap_or(NO_SLOT);
+        }
+        assert_eq!(vacant + resident, self.cells.len(), "a vacant slot is lost");
+        self.eviction.debug_check();
+    }
+
+    /// Evicts until there are a vacant slot and `size_bytes` free; at most [`Self::size_max_bytes`].
+    fn make_room_with_slot(
+        &mut self,
+        size_bytes: u64,
+        victims: &mut Vec<Slot>,
+    ) -> Result<(), Refusal> {
+        loop {
+            if self.vacant != NO_SLOT {
+                if self.fits(size_bytes) {
+                    return Ok(());
+                }
+            } else if self.cells.len() >= SLOTS_MAX {
+                // Somebody would have to leave though there is room: rather refuse than hide that.
+                return Err(Refusal::NoSlot);
+            } else if self.fits_grown(size_bytes) {
+                self.grow();
+                continue;
+            }
+            if !self.evict_one(None, victims) {
+                // Nobody is left, and the empty arrays are what is in the way.
+                self.cut(0, victims);
+                self.grow();
+                return Ok(());
+            }
+        }
+    }
+
+    /// What a single entry may come to; `None` if not even the smallest arrays are within the budget.
+    fn room_alone(&self) -> Option<u64> {
+        let smallest = self.overhead_for(GROWTH_SLOTS_MIN);
+        let room = self.budget_bytes.checked_sub(smallest)?;
+        Some(room.min(Cell::SIZE_MAX_BYTES))
+    }
+
+    fn fits(&self, more_bytes: u64) -> bool {
+        self.fits_beside(self.overhead_bytes(), more_bytes)
+    }
+
+    /// Whether there is room for `more_bytes` after the arrays have grown.
+    fn fits_grown(&self, more_bytes: u64) -> bool {
+        self.fits_beside(self.overhead_for(self.slots_grown()), more_bytes)
+    }
+
+    fn fits_beside(&self, overhead_bytes: u64, more_bytes: u64) -> bool {
+        let total = self.used_bytes.checked_add(overhead_bytes);
+        let total = total.and_then(|total| total.checked_add(more_bytes));
+        total.is_some_and(|total| total <= self.budget_bytes)
+    }
+
+    fn slots_grown(&self) -> usize {
+        let step = (self.cells.len() / 8).max(GROWTH_SLOTS_MIN);
+        (self.cells.len() + step).min(SLOTS_MAX)
+    }
+
+    fn overhead_for(&self, slots: usize) -> u64 {
+        (slots * size_of::<Cell>()) as u64 + self.eviction.bytes_for(slots)
+    }
+
+    fn grow(&mut self) {
+        let (former, slots) = (self.cells.len(), self.slots_grown());
+        self.eviction.reserve(slots);
+        self.cells.reserve_exact(slots - former);
+        self.cells.resize(slots, Cell::vacant(NO_SLOT));
+        self.chain_vacant(former);
+    }
+
+    /// Puts the vacant slots from `first` on at the head of the chain, the lowest foremost.
+    fn chain_vacant(&mut self, first: usize) {
+        for index in (first..self.cells.len()).rev() {
+            if self.cells[index].size_bytes().is_none() {
+                self.cells[index] = Cell::vacant(self.vacant);
+                self.vacant = u32::try_from(index).unwrap_or(NO_SLOT);
+            }
+        }
+    }
+
+    /// Drops the slots from `slots` on, whoever is there, and gives back their memory.
+    fn cut(&mut self, slots: usize, victims: &mut Vec<Slot>) {
+        for index in slots..self.cells.len() {
+            if let (Some(size_bytes), Ok(slot)) =
+                (self.cells[index].size_bytes(), u32::try_from(index))
+            {
+                self.eviction.remove(Slot(slot));
+                self.used_bytes -= size_bytes;
+                victims.push(Slot(slot));
+            }
+        }
+        self.cells.truncate(slots);
+        self.cells.shrink_to_fit();
+        self.eviction.shrink(slots);
+        self.vacant = NO_SLOT;
+        self.chain_vacant(0);
+    }
+
+    fn evict_one(&mut self, spared: Option<Slot>, victims: &mut Vec<Slot>) -> bool {
+        let Some(victim) = self.eviction.evict(spared) else {
+            return false;
+        };
+        self.vacate(victim);
+        victims.push(victim);
+        true
+    }
+
+    fn vacate(&mut self, slot: Slot) {
+        let cell = &mut self.cells[slot.index()];
+        self.used_bytes -= cell.size_bytes().unwrap_or(0);
+        *cell = Cell::vacant(self.vacant);
+        self.vacant = slot.0;
+    }
+}
+
+/// No slot: the end of the chain of vacant slots; the algorithms use the same number.
+const NO_SLOT: u32 = u32::MAX;
+
+/// Every number but [`NO_SLOT`].
+const SLOTS_MAX: usize = NO_SLOT as usize;
+
+/// The arrays grow by at least so many slots: under a kilobyte, which the smallest sensible budget can spare.
+const GROWTH_SLOTS_MIN: usize = 16;
+
+#[cfg(test)]
+mod tests;

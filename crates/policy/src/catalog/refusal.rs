@@ -1,0 +1,49 @@
+//! Why the catalog did not take something.
+
+use core::fmt;
+
+/// Why the catalog did not take a response, or a new size of one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// It would not fit even if all others left.
+    TooLarge {
+        /// The size asked for.
+        size_bytes: u64,
+        /// The largest that would fit.
+        size_max_bytes: u64,
+    },
+    /// All 2^32 - 1 slots are in use, and the bytes would still have allowed one more.
+    NoSlot,
+    /// The slot to be resized is vacant: its entry has left.
+    NotResident,
+}
+
+impl Refusal {
+    /// The reason as a word for logs, counters and reports.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::TooLarge { .. } => "too-large",
+            Self::NoSlot => "no-slot",
+            Self::NotResident => "not-resident",
+        }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooLarge {
+                size_bytes,
+                size_max_bytes,
+            } => write!(
+                f,
+                "{size_bytes} bytes are more than the {size_max_bytes} that fit"
+            ),
+            Self::NoSlot => f.write_str("all slots are in use"),
+            Self::NotResident => f.write_str("the entry is no longer resident"),
+        }
+    }
+}
+
+impl core::error::Error for Refusal {}

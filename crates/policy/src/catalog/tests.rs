@@ -1,0 +1,301 @@
+use super::*;
+use crate::eviction::twin::Random;
+use crate::now::Tick;
+use std::collections::BTreeMap;
+use weir_semantics::Timestamp;
+
+const NOW: Now = Now {
+    wall: Timestamp(0),
+    tick: Tick(0),
+};
+
+/// A catalog beside a plain map of what should be resident.
+struct Pair {
+    catalog: Catalog,
+    model: BTreeMap<Slot, u64>,
+    victims: Vec<Slot>,
+}
+
+impl Pair {
+    fn new(budget_bytes: u64, kind: EvictionKind) -> Self {
+        Self {
+            catalog: Catalog::new(budget_bytes, kind),
+            model: BTreeMap::new(),
+            victims: Vec::new(),
+        }
+    }
+
+    fn any(&self, random: &mut Random) -> Option<Slot> {
+        (!self.model.is_empty()).then(|| {
+            *self
+                .model
+                .keys()
+                .nth(random.index(self.model.len()))
+                .unwrap()
+        })
+    }
+
+    fn forget_victims(&mut self) {
+        for victim in self.victims.drain(..) {
+            assert!(
+                self.model.remove(&victim).is_some(),
+                "{victim:?} left twice"
+            );
+        }
+    }
+
+    fn admit(&mut self, key: u64, size: u64) {
+        let admitted = self
+            .catalog
+            .admit(NOW, Digest(key, key), size, &mut self.victims);
+        match admitted {
+            Ok(slot) => {
+                self.forget_victims();
+                assert!(
+                    self.model.insert(slot, size).is_none(),
+                    "{slot:?} was taken"
+                );
+            }
+            Err(refusal) => {
+                assert_eq!(refusal.as_str(), "too-large");
+                assert!(self.victims.is_empty(), "somebody left for a refused one");
+            }
+        }
+    }
+
+    fn resize(&mut self, slot: Slot, size: u64) {
+        let resized = self.catalog.resize(NOW, slot, size, &mut self.victims);
+        assert!(!self.victims.contains(&slot), "left for itself");
+        if resized.is_ok() {
+            self.forget_victims();
+            self.model.insert(slot, size);
+        } else {
+            assert!(self.victims.is_empty(), "somebody left for a refused one");
+        }
+    }
+
+    fn step(&mut self, random: &mut Random, budget_max: u64) {
+        let size_end = if random.below(10) == 0 {
+            budget_max + 100
+        } else {
+            900
+        };
+        match (random.below(20), self.any(random)) {
+            (0..9, _) => self.admit(random.below(300), random.below(size_end)),
+            (9..14, Some(slot)) => self.catalog.touch(NOW, slot),
+            (14..16, Some(slot)) => self.resize(slot, random.below(size_end)),
+            (16..18, Some(slot)) => {
+                self.catalog.remove(slot);
+                self.model.remove(&slot);
+            }
+            (18, _) if random.below(8) == 0 => {
+                let budget = random.below(budget_max);
+                self.catalog.set_budget(budget, &mut self.victims);
+                self.forget_victims();
+            }
+            (19, _) if random.below(4) == 0 => {
+                self.catalog.set_budget(budget_max, &mut self.victims);
+                assert!(self.victims.is_empty(), "somebody left for a larger budget");
+            }
+            _ => self.catalog.touch(NOW, Slot(u32::MAX - 1)),
+        }
+        self.check();
+    }
+
+    fn check(&self) {
+        self.catalog.debug_check();
+        assert_eq!(self.catalog.len(), self.model.len());
+        for (slot, size) in &self.model {
+            assert_eq!(self.catalog.size_bytes(*slot), Some(*size));
+        }
+    }
+}
+
+#[test]
+fn random_operations_break_an_invariant() {
+    for kind in EvictionKind::ALL {
+        for seed in 1..=40 {
+            let mut random = Random::new(seed);
+            let mut pair = Pair::new(20_000, kind);
+            println!("{kind} seed {seed}"); // shown if an assertion fails
+            for _ in 0..600 {
+                pair.step(&mut random, 20_000);
+            }
+        }
+    }
+}
+
+#[test]
+fn many_small_ones_exceed_the_budget_by_the_arrays_they_need() {
+    for kind in EvictionKind::ALL {
+        let mut pair = Pair::new(200_000, kind);
+        for key in 0..15_000 {
+            pair.admit(key, 8);
+            let catalog = &pair.catalog;
+            assert!(catalog.used_bytes() + catalog.overhead_bytes() <= 200_000);
+        }
+        pair.check();
+        // Most of the budget is in use all the same: an eighth for growth, no more is idle.
+        let idle = 200_000 - pair.catalog.used_bytes() - pair.catalog.overhead_bytes();
+        assert!(idle < 200_000 / 8, "{kind}: {idle} bytes idle");
+    }
+}
+
+#[test]
+fn the_largest_that_fits_is_refused_or_a_larger_one_admitted() {
+    for kind in EvictionKind::ALL {
+        let mut pair = Pair::new(50_000, kind);
+        for key in 0..100 {
+            pair.admit(key, 300);
+        }
+        let largest = pair.catalog.size_max_bytes();
+        let resident = pair.model.len();
+        pair.admit(1000, largest + 1);
+        assert_eq!(pair.model.len(), resident);
+        pair.admit(1000, largest);
+        assert_eq!(pair.model.len(), 1);
+        assert_eq!(pair.catalog.used_bytes(), largest);
+        pair.check();
+    }
+}
+
+#[test]
+fn exactly_full_evicts_or_one_byte_more_does_not() {
+    for kind in EvictionKind::ALL {
+        let mut catalog = Catalog::new(50_000, kind);
+        let mut victims = Vec::new();
+        let first = catalog.admit(NOW, Digest(1, 1), 100, &mut victims).unwrap();
+        let second = catalog.admit(NOW, Digest(2, 2), 100, &mut victims).unwrap();
+        let free = catalog.budget_bytes() - catalog.overhead_bytes() - catalog.used_bytes();
+        catalog
+            .resize(NOW, second, 100 + free, &mut victims)
+            .unwrap();
+        assert_eq!(victims, []);
+        catalog
+            .resize(NOW, second, 101 + free, &mut victims)
+            .unwrap();
+        assert_eq!(victims, [first]);
+        catalog.debug_check();
+    }
+}
+
+#[test]
+fn a_grown_entry_that_cannot_fit_loses_its_size_or_its_place() {
+    let mut catalog = Catalog::new(50_000, EvictionKind::Lru);
+    let mut victims = Vec::new();
+    let slot = catalog.admit(NOW, Digest(1, 1), 100, &mut victims).unwrap();
+    let size_max_bytes = 50_000 - catalog.overhead_bytes();
+    assert_eq!(
+        catalog.resize(NOW, slot, size_max_bytes + 1, &mut victims),
+        Err(Refusal::TooLarge {
+            size_bytes: size_max_bytes + 1,
+            size_max_bytes
+        })
+    );
+    assert_eq!(catalog.size_bytes(slot), Some(100));
+    catalog.remove(slot);
+    assert_eq!(
+        catalog.resize(NOW, slot, 1, &mut victims),
+        Err(Refusal::NotResident)
+    );
+    assert_eq!(victims, []);
+}
+
+#[test]
+fn the_algorithm_is_not_told_of_a_new_size() {
+    let mut catalog = Catalog::new(130_000, EvictionKind::S3Fifo);
+    let mut victims = Vec::new();
+    let mut admit = |catalog: &mut Catalog, key, size_bytes| {
+        let slot = catalog.admit(NOW, Digest(key, key), size_bytes, &mut victims);
+        (slot.unwrap(), core::mem::take(&mut victims))
+    };
+    let (main, _) = admit(&mut catalog, 1, 64_000);
+    catalog.touch(NOW, main);
+    catalog.touch(NOW, main);
+    let (hit_once, _) = admit(&mut catalog, 2, 64_000);
+    let (_, left) = admit(&mut catalog, 3, 10_000);
+    assert_eq!(left, [hit_once]);
+    // Small had 13 % of the bytes, and now has 8 %: main is examined.
+    catalog.resize(NOW, main, 110_000, &mut Vec::new()).unwrap();
+    let (_, left) = admit(&mut catalog, 4, 20_000);
+    assert_eq!(left, [main]);
+}
+
+#[test]
+fn a_vacated_slot_is_not_used_again() {
+    let mut catalog = Catalog::new(50_000, EvictionKind::S3Fifo);
+    let mut victims = Vec::new();
+    let slot = catalog.admit(NOW, Digest(1, 1), 100, &mut victims).unwrap();
+    catalog.remove(slot);
+    catalog.touch(NOW, slot);
+    assert_eq!(
+        catalog.admit(NOW, Digest(2, 2), 100, &mut victims),
+        Ok(slot)
+    );
+}
+
+/// A catalog in which slots were used again many times.
+fn churned(budget_bytes: u64, kind: EvictionKind) -> Pair {
+    let mut pair = Pair::new(budget_bytes, kind);
+    let mut random = Random::new(7);
+    for _ in 0..8000 {
+        let key = random.below(10_000);
+        pair.admit(key, 100 + random.below(400));
+        let slot = u32::try_from(random.below(3000)).unwrap();
+        pair.catalog.touch(NOW, Slot(slot));
+    }
+    pair
+}
+
+#[test]
+fn a_smaller_budget_is_exceeded_or_empties_the_catalog() {
+    for kind in EvictionKind::ALL {
+        for divisor in [2, 30] {
+            let mut pair = churned(1_000_000, kind);
+            pair.catalog
+                .set_budget(1_000_000 / divisor, &mut pair.victims);
+            pair.forget_victims();
+            pair.check();
+            let used = pair.catalog.used_bytes();
+            assert!(
+                used > 500_000 / divisor,
+                "{kind}: {used} used of 1/{divisor}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_budget_of_nothing_or_next_to_it_is_exceeded() {
+    for kind in EvictionKind::ALL {
+        let smallest = Catalog::new(0, kind).overhead_for(GROWTH_SLOTS_MIN);
+        for (budget, len) in [(0, 0), (smallest - 1, 0), (smallest, 1)] {
+            let mut pair = churned(100_000, kind);
+            pair.catalog.set_budget(budget, &mut pair.victims);
+            pair.forget_victims();
+            pair.check();
+            pair.catalog.set_budget(0, &mut pair.victims);
+            pair.forget_victims();
+            pair.check();
+            pair.catalog.set_budget(budget, &mut pair.victims);
+            pair.admit(1, 0);
+            pair.check();
+            assert_eq!(pair.catalog.len(), len, "{kind} {budget}");
+        }
+    }
+}
+
+#[test]
+fn a_boundless_budget_overflows() {
+    let mut catalog = Catalog::new(u64::MAX, EvictionKind::S3Fifo);
+    let mut victims = Vec::new();
+    let refused = catalog.admit(NOW, Digest(1, 1), u64::MAX, &mut victims);
+    assert_eq!(refused.map_err(Refusal::as_str), Err("too-large"));
+    for key in 0..4 {
+        catalog
+            .admit(NOW, Digest(key, key), Cell::SIZE_MAX_BYTES, &mut victims)
+            .unwrap();
+        catalog.debug_check();
+    }
+    assert_eq!(victims.len(), 3);
+}

@@ -1,0 +1,201 @@
+use super::*;
+use proptest::prelude::*;
+use weir_semantics::Timestamp;
+
+const LIMITS: IdleLimits = IdleLimits {
+    per_hop_max: 2,
+    total_max: 3,
+    idle_timeout_ms: 1000,
+};
+const A: HopId = HopId(1);
+const B: HopId = HopId(2);
+
+fn at(ms: u64) -> Now {
+    Now {
+        wall: Timestamp(0),
+        tick: Tick(ms),
+    }
+}
+
+/// Idle connections to `A` that fell idle at the given ticks, numbered from 0.
+fn idle_since(ticks: &[u64]) -> IdleConnections {
+    let mut idle = IdleConnections::new(LIMITS);
+    for (number, tick) in (0..).zip(ticks) {
+        idle.check_in(at(*tick), A, ConnectionId(number));
+    }
+    idle
+}
+
+fn check_out(idle: &mut IdleConnections, ms: u64) -> (Option<u32>, Vec<u32>) {
+    let mut expired = Vec::new();
+    let found = idle.check_out(at(ms), A, &mut expired);
+    (found.map(|c| c.0), expired.iter().map(|c| c.0).collect())
+}
+
+#[test]
+fn an_older_connection_is_taken_before_a_newer_one() {
+    let mut idle = idle_since(&[0, 10]);
+    assert_eq!(check_out(&mut idle, 20), (Some(1), vec![]));
+    assert_eq!(check_out(&mut idle, 20), (Some(0), vec![]));
+    assert_eq!(check_out(&mut idle, 20), (None, vec![]));
+    let counters = idle.counters();
+    assert_eq!((counters.hits, counters.misses), (2, 1));
+}
+
+#[test]
+fn a_connection_is_used_at_its_limit_or_not_just_before() {
+    assert_eq!(check_out(&mut idle_since(&[0]), 999), (Some(0), vec![]));
+    assert_eq!(check_out(&mut idle_since(&[0]), 1000), (None, vec![0]));
+    // The newer is still good; the older is closed on the way.
+    let mut idle = idle_since(&[0, 10]);
+    assert_eq!(check_out(&mut idle, 1009), (Some(1), vec![0]));
+    assert_eq!(idle.counters().expiries, 1);
+}
+
+#[test]
+fn a_connection_is_used_for_another_hop() {
+    let mut idle = idle_since(&[0]);
+    assert_eq!(idle.check_out(at(1), B, &mut Vec::new()), None);
+    assert_eq!(idle.len(), 1);
+}
+
+#[test]
+fn a_limit_is_exceeded_or_closes_another_than_the_oldest() {
+    let mut idle = idle_since(&[0, 1]);
+    let kept_for = |close, why| CheckIn::KeptFor {
+        close: ConnectionId(close),
+        why,
+    };
+    let third = idle.check_in(at(2), A, ConnectionId(2));
+    assert_eq!(third, kept_for(0, CloseReason::PerHopMax));
+    assert_eq!(idle.check_in(at(3), B, ConnectionId(3)), CheckIn::Kept);
+    let fifth = idle.check_in(at(4), B, ConnectionId(4));
+    assert_eq!(fifth, kept_for(1, CloseReason::TotalMax));
+    assert_eq!(idle.counters().evictions, 2);
+    // One that had expired anyway is not counted against the limit.
+    let late = idle.check_in(at(1003), B, ConnectionId(5));
+    assert_eq!(late, kept_for(3, CloseReason::IdleTimeout));
+    assert_eq!(
+        (idle.counters().evictions, idle.counters().expiries),
+        (2, 1)
+    );
+}
+
+#[test]
+fn limits_of_none_keep_one() {
+    for (per_hop_max, total_max, why) in [
+        (0, 3, CloseReason::PerHopMax),
+        (2, 0, CloseReason::TotalMax),
+    ] {
+        let mut idle = IdleConnections::new(IdleLimits {
+            per_hop_max,
+            total_max,
+            ..LIMITS
+        });
+        let checked_in = idle.check_in(at(0), A, ConnectionId(0));
+        assert_eq!(checked_in, CheckIn::NotKept { why });
+        assert!(idle.is_empty());
+    }
+}
+
+#[test]
+fn a_connection_its_peer_closed_is_handed_out() {
+    let mut idle = idle_since(&[0, 1]);
+    assert!(idle.remove(ConnectionId(1)));
+    assert!(!idle.remove(ConnectionId(1)));
+    assert_eq!(check_out(&mut idle, 2), (Some(0), vec![]));
+}
+
+#[test]
+fn the_next_expiry_is_late_or_never() {
+    let mut idle = idle_since(&[5, 9]);
+    assert_eq!(idle.next_expiry(), Some(Tick(1005)));
+    let mut expired = Vec::new();
+    idle.expire(at(1004), &mut expired);
+    assert_eq!(expired, []);
+    idle.expire(at(1005), &mut expired);
+    assert_eq!(expired, [ConnectionId(0)]);
+    assert_eq!(idle.next_expiry(), Some(Tick(1009)));
+    idle.expire(at(u64::MAX), &mut expired);
+    assert_eq!(idle.next_expiry(), None);
+}
+
+/// A list searched from end to end.
+#[derive(Default)]
+struct Twin(Vec<(ConnectionId, HopId, u64)>);
+
+impl Twin {
+    fn check_in(&mut self, ms: u64, hop: HopId, connection: ConnectionId) -> Option<ConnectionId> {
+        self.0.retain(|entry| entry.0 != connection);
+        self.0.push((connection, hop, ms));
+        let of_hop = self.0.iter().filter(|entry| entry.1 == hop).count();
+        let leaves = if of_hop > LIMITS.per_hop_max {
+            self.0.iter().position(|entry| entry.1 == hop)
+        } else {
+            (self.0.len() > LIMITS.total_max).then_some(0)
+        };
+        leaves.map(|place| self.0.remove(place).0)
+    }
+
+    fn check_out(&mut self, ms: u64, hop: HopId) -> Option<ConnectionId> {
+        self.0
+            .retain(|entry| entry.1 != hop || ms - entry.2 < LIMITS.idle_timeout_ms);
+        let place = self.0.iter().rposition(|entry| entry.1 == hop)?;
+        Some(self.0.remove(place).0)
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    In(u32, u32),
+    Out(u32),
+    Remove(u32),
+    Expire,
+    Wait(u64),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        3 => (0..3_u32, 0..8_u32).prop_map(|(hop, connection)| Step::In(hop, connection)),
+        2 => (0..3_u32).prop_map(Step::Out),
+        1 => (0..8_u32).prop_map(Step::Remove),
+        1 => Just(Step::Expire),
+        2 => (0..700_u64).prop_map(Step::Wait),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn random_operations_differ_from_a_list(steps in prop::collection::vec(step(), 0..80)) {
+        let (mut idle, mut twin, mut ms) = (IdleConnections::new(LIMITS), Twin::default(), 0);
+        for step in steps {
+            match step {
+                Step::In(hop, connection) => {
+                    let (hop, connection) = (HopId(hop), ConnectionId(connection));
+                    let closed = match idle.check_in(at(ms), hop, connection) {
+                        CheckIn::KeptFor { close, .. } => Some(close),
+                        _ => None,
+                    };
+                    prop_assert_eq!(closed, twin.check_in(ms, hop, connection));
+                }
+                Step::Out(hop) => {
+                    let found = idle.check_out(at(ms), HopId(hop), &mut Vec::new());
+                    prop_assert_eq!(found, twin.check_out(ms, HopId(hop)));
+                }
+                Step::Remove(connection) => {
+                    idle.remove(ConnectionId(connection));
+                    twin.0.retain(|entry| entry.0.0 != connection);
+                }
+                Step::Expire => {
+                    idle.expire(at(ms), &mut Vec::new());
+                    twin.0.retain(|entry| ms - entry.2 < LIMITS.idle_timeout_ms);
+                }
+                Step::Wait(more) => ms += more,
+            }
+            prop_assert_eq!(idle.len(), twin.0.len());
+            prop_assert_eq!(idle.serials.len(), twin.0.len());
+            prop_assert_eq!(idle.hops.values().map(VecDeque::len).sum::<usize>(), twin.0.len());
+            prop_assert!(idle.hops.values().all(|serials| !serials.is_empty()));
+        }
+    }
+}

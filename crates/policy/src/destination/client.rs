@@ -1,0 +1,116 @@
+//! Which clients are served.
+
+use alloc::vec;
+use alloc::vec::Vec;
+use core::fmt;
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use ipnet::{IpNet, Ipv4Net, Ipv6Net};
+
+/// Which clients are served: those in `allow` and not in `deny`. By default the loopback only, so that nobody runs
+/// an open proxy without having said so.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClientRules {
+    /// Served.
+    pub allow: Vec<IpNet>,
+    /// Not served, even if `allow` names them.
+    pub deny: Vec<IpNet>,
+}
+
+impl Default for ClientRules {
+    fn default() -> Self {
+        const LOOPBACK_V4: Ipv4Net = Ipv4Net::new_assert(Ipv4Addr::new(127, 0, 0, 0), 8);
+        const LOOPBACK_V6: Ipv6Net = Ipv6Net::new_assert(Ipv6Addr::LOCALHOST, 128);
+        Self {
+            allow: vec![IpNet::V4(LOOPBACK_V4), IpNet::V6(LOOPBACK_V6)],
+            deny: Vec::new(),
+        }
+    }
+}
+
+/// A client that is not served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ClientDenied {
+    /// A `deny` rule names it.
+    Rule,
+    /// No `allow` rule names it.
+    NotAllowed,
+}
+
+impl ClientDenied {
+    /// The reason as a word for logs and counters.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Rule => "denied-by-rule",
+            Self::NotAllowed => "not-allowed",
+        }
+    }
+}
+
+impl fmt::Display for ClientDenied {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl core::error::Error for ClientDenied {}
+
+impl ClientRules {
+    /// Whether a client at `address` is served. An IPv4 client that a dual-stack socket shows as `::ffff:a.b.c.d` is
+    /// judged as IPv4.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn check(&self, address: IpAddr) -> Result<(), ClientDenied> {
+        let address = address.to_canonical();
+        let names = |rules: &[IpNet]| rules.iter().any(|net| net.contains(&address));
+        if names(&self.deny) {
+            Err(ClientDenied::Rule)
+        } else if names(&self.allow) {
+            Ok(())
+        } else {
+            Err(ClientDenied::NotAllowed)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(rules: &ClientRules, address: &str, expected: Result<(), ClientDenied>) {
+        assert_eq!(rules.check(address.parse().unwrap()), expected, "{address}");
+    }
+
+    #[test]
+    fn a_stranger_is_served_by_default() {
+        let rules = ClientRules::default();
+        for address in ["127.0.0.1", "127.255.255.255", "::1", "::ffff:127.0.0.1"] {
+            check(&rules, address, Ok(()));
+        }
+        for address in [
+            "126.255.255.255",
+            "128.0.0.0",
+            "::",
+            "::2",
+            "::ffff:10.0.0.1",
+            "0.0.0.0",
+            "::127.0.0.1",
+        ] {
+            check(&rules, address, Err(ClientDenied::NotAllowed));
+        }
+    }
+
+    #[test]
+    fn allow_beats_deny() {
+        let rules = ClientRules {
+            allow: vec!["10.0.0.0/8".parse().unwrap()],
+            deny: vec!["10.1.0.0/16".parse().unwrap()],
+        };
+        check(&rules, "10.0.255.255", Ok(()));
+        check(&rules, "10.1.0.0", Err(ClientDenied::Rule));
+        check(&rules, "::ffff:10.1.255.255", Err(ClientDenied::Rule));
+        check(&rules, "10.2.0.0", Ok(()));
+        check(&rules, "127.0.0.1", Err(ClientDenied::NotAllowed));
+    }
+}

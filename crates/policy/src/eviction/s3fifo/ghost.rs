@@ -1,0 +1,268 @@
+//! The ghost queue: the keys of the last evictions from small, nothing of the responses.
+//!
+//! A ring of keys in the order of their eviction, and a table from key to place in the ring (open addressing,
+//! linear probing, deletion by shifting back, so that no tombstones gather). Keys are halves of a keyed digest: a
+//! client cannot choose keys that crowd one part of the table, and two keys meet with a chance of 2^-64.
+//! A key taken back leaves its place in the ring empty until its turn comes: the ghost covers the last *n* evictions.
+
+use super::super::heap_bytes;
+use alloc::vec;
+use alloc::vec::Vec;
+
+/// No place in the ring: a free cell of the table.
+const EMPTY: u32 = u32::MAX;
+
+#[derive(Debug, Default)]
+pub(super) struct Ghost {
+    /// Keys in order of eviction, from `first` on, `held` of them, going round.
+    ring: Vec<u64>,
+    first: usize,
+    held: usize,
+    /// Places in `ring`; always with free cells.
+    table: Vec<u32>,
+}
+
+impl Ghost {
+    /// Remembers `key` as the last evicted, and of the former ones so many that `limit` are covered in all.
+    ///
+    /// `limit` beyond what was reserved counts as that.
+    pub(super) fn push(&mut self, key: u64, limit: usize) {
+        let limit = limit.min(self.ring.len());
+        while self.held > 0 && self.held >= limit {
+            self.forget_oldest();
+        }
+        if limit == 0 {
+            return;
+        }
+        // Two residents may have had one key while one replaced the other: the later eviction counts.
+        self.take(key);
+        let place = self.place(self.held);
+        self.ring[place] = key;
+        self.held += 1;
+        self.index(key, place);
+    }
+
+    /// Forgets `key`; whether it was remembered.
+    pub(super) fn take(&mut self, key: u64) -> bool {
+        let found = self.find(key);
+        if let Some(cell) = found {
+            self.erase(cell);
+        }
+        found.is_some()
+    }
+
+    /// Room for the last `slots` evictions.
+    pub(super) fn reserve(&mut self, slots: usize) {
+        if slots > self.ring.len() {
+            self.rebuild(slots);
+        }
+    }
+
+    /// Gives back the room beyond the last `slots` evictions.
+    pub(super) fn shrink(&mut self, slots: usize) {
+        while self.held > slots {
+            self.forget_oldest();
+        }
+        if slots < self.ring.len() {
+            self.rebuild(slots);
+        }
+    }
+
+    pub(super) fn bytes_for(slots: usize) -> u64 {
+        (slots * size_of::<u64>() + cells_for(slots) * size_of::<u32>()) as u64
+    }
+
+    pub(super) fn overhead_bytes(&self) -> u64 {
+        heap_bytes(&self.ring) + heap_bytes(&self.table)
+    }
+
+    fn rebuild(&mut self, slots: usize) {
+        let former = core::mem::replace(
+            self,
+            Self {
+                ring: vec![0; slots],
+                first: 0,
+                held: 0,
+                table: vec![EMPTY; cells_for(slots)],
+            },
+        );
+        for age in 0..former.held {
+            let place = former.place(age);
+            let key = former.ring[place];
+            self.ring[self.held] = key;
+            if former.is_remembered_at(place) {
+                self.index(key, self.held);
+            }
+            self.held += 1;
+        }
+    }
+
+    fn forget_oldest(&mut self) {
+        let place = self.first;
+        if let Some(cell) = self.find(self.ring[place])
+            && self.table[cell] as usize == place
+        {
+            self.erase(cell);
+        }
+        self.first = self.place(1);
+        self.held -= 1;
+    }
+
+    /// Whether the key at `place` is still remembered from there, and not taken back or evicted again since.
+    fn is_remembered_at(&self, place: usize) -> bool {
+        self.find(self.ring[place])
+            .is_some_and(|cell| self.table[cell] as usize == place)
+    }
+
+    /// The place in the ring `after` the first; `after` is at most the length of the ring.
+    fn place(&self, after: usize) -> usize {
+        let place = self.first + after;
+        if place >= self.ring.len() {
+            place - self.ring.len()
+        } else {
+            place
+        }
+    }
+
+    /// The cell where the search for `key` begins.
+    fn home(&self, key: u64) -> usize {
+        // The high half of the product picks among any number of cells, without a division.
+        let spread = key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
+        usize::try_from((spread * self.table.len() as u64) >> 32).unwrap_or(0)
+    }
+
+    fn next(&self, cell: usize) -> usize {
+        if cell + 1 == self.table.len() {
+            0
+        } else {
+            cell + 1
+        }
+    }
+
+    fn find(&self, key: u64) -> Option<usize> {
+        if self.table.is_empty() {
+            return None;
+        }
+        let mut cell = self.home(key);
+        while self.table[cell] != EMPTY {
+            if self.ring[self.table[cell] as usize] == key {
+                return Some(cell);
+            }
+            cell = self.next(cell);
+        }
+        None
+    }
+
+    fn index(&mut self, key: u64, place: usize) {
+        let mut cell = self.home(key);
+        while self.table[cell] != EMPTY {
+            cell = self.next(cell);
+        }
+        self.table[cell] = u32::try_from(place).unwrap_or(EMPTY);
+    }
+
+    /// Frees `hole` and moves back those behind it that could then no longer be found.
+    fn erase(&mut self, mut hole: usize) {
+        let cells = self.table.len();
+        let distance = |from: usize, to: usize| {
+            if to >= from {
+                to - from
+            } else {
+                to + cells - from
+            }
+        };
+        let mut cell = self.next(hole);
+        while self.table[cell] != EMPTY {
+            let home = self.home(self.ring[self.table[cell] as usize]);
+            if distance(home, cell) >= distance(hole, cell) {
+                self.table[hole] = self.table[cell];
+                hole = cell;
+            }
+            cell = self.next(cell);
+        }
+        self.table[hole] = EMPTY;
+    }
+
+    /// Compares the table with the ring; for tests.
+    pub(super) fn debug_check(&self) {
+        assert!(self.held <= self.ring.len(), "more held than there is room");
+        let indexed = self.table.iter().filter(|place| **place != EMPTY).count();
+        let remembered = (0..self.held).filter(|age| self.is_remembered_at(self.place(*age)));
+        assert_eq!(remembered.count(), indexed, "table and ring differ");
+    }
+}
+
+/// Cells of the table for `slots` keys: never more than two thirds in use.
+const fn cells_for(slots: usize) -> usize {
+    if slots == 0 { 0 } else { slots + slots / 2 + 1 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::twin::Random;
+    use super::*;
+    use std::collections::VecDeque;
+
+    #[test]
+    fn random_operations_remember_another_set_than_a_list() {
+        for seed in 0..200 {
+            let mut random = Random::new(seed);
+            let mut ghost = Ghost::default();
+            let mut list: VecDeque<Option<u64>> = VecDeque::new();
+            let slots = 1 + random.index(24);
+            ghost.reserve(slots);
+            for step in 0..300 {
+                // Few keys, so that they come back; in two clusters, so that probes collide and go round.
+                let key = random.below(40) * [1, u64::MAX / 40][random.index(2)];
+                if random.below(3) == 0 {
+                    let held = list.contains(&Some(key));
+                    assert_eq!(ghost.take(key), held, "seed {seed} step {step}");
+                    list.iter_mut()
+                        .filter(|k| **k == Some(key))
+                        .for_each(|k| *k = None);
+                } else {
+                    let limit = random.index(slots + 1);
+                    ghost.push(key, limit);
+                    list.iter_mut()
+                        .filter(|k| **k == Some(key))
+                        .for_each(|k| *k = None);
+                    list.push_back(Some(key));
+                    while list.len() > limit {
+                        list.pop_front();
+                    }
+                }
+                ghost.debug_check();
+                let remembered = list.iter().flatten().count();
+                let indexed = ghost.table.iter().filter(|p| **p != EMPTY).count();
+                assert_eq!(indexed, remembered, "seed {seed} step {step}");
+            }
+        }
+    }
+
+    #[test]
+    fn growing_or_shrinking_forgets_the_young_or_keeps_the_old() {
+        let mut ghost = Ghost::default();
+        ghost.reserve(4);
+        for key in 0..6 {
+            ghost.push(key, 4);
+        }
+        ghost.reserve(8);
+        ghost.debug_check();
+        ghost.shrink(3);
+        ghost.debug_check();
+        let remembered: Vec<u64> = (0..8).filter(|key| ghost.take(*key)).collect();
+        assert_eq!(remembered, [3, 4, 5]);
+    }
+
+    #[test]
+    fn a_ghost_without_room_remembers() {
+        let mut ghost = Ghost::default();
+        ghost.push(1, 10);
+        assert!(!ghost.take(1));
+        ghost.reserve(1);
+        ghost.push(1, 0);
+        assert!(!ghost.take(1));
+        ghost.push(1, 10);
+        assert!(ghost.take(1));
+    }
+}

@@ -1,0 +1,267 @@
+//! S3-FIFO: three queues, nothing moves on a hit.
+//!
+//! Yang, Zhang, Qiu, Yue, Rashmi: "FIFO Queues are All You Need for Cache Eviction", SOSP 2023, algorithm 1.
+//! Arrivals enter a *small* queue (a tenth of the bytes); who leaves it without having been asked for twice is
+//! evicted, and only its key is remembered, in the *ghost* queue; the others move to the *main* queue, where every
+//! hit (up to three are remembered) buys one more round. A key that comes back while the ghost remembers it enters
+//! main at once. So one-hit wonders pass through a tenth of the room.
+//!
+//! Our reading where the paper is silent:
+//! * Shares are of the resident bytes, not of a fixed capacity: they are the same when room is needed, and the
+//!   budget can then change at any time. "Main is full" is "small has less than its tenth".
+//! * The ghost remembers as many keys as main holds entries. Until main has filled, that would be none, and a loop
+//!   slightly larger than the cache would never get anyone into main; so it is at least nine tenths of the
+//!   residents, which is what main will come to hold.
+//! * The frequency is cleared on the way to main (section 4.1: "access bits are cleared during the move").
+//! * A response removed by invalidation or purge is not remembered.
+
+mod ghost;
+
+use super::Eviction;
+use super::list::{Links, NONE, Queue};
+use super::{heap_bytes, lengthen, shorten};
+use crate::catalog::Slot;
+use crate::digest::Digest;
+use alloc::vec::Vec;
+use ghost::Ghost;
+
+/// S3-FIFO; 36 bytes a slot: links 8, key 8, size 4, state 1, ghost 14 (plus 1 for rounding).
+#[derive(Debug, Default)]
+pub struct S3Fifo {
+    links: Links,
+    /// Half of the digest of each resident, for the ghost.
+    keys: Vec<u64>,
+    /// Size of each resident in units of [`UNIT_BYTES`].
+    units: Vec<u32>,
+    states: Vec<State>,
+    small: Section,
+    main: Section,
+    ghost: Ghost,
+}
+
+/// A queue and what it holds.
+#[derive(Debug, Default)]
+struct Section {
+    queue: Queue,
+    units: u64,
+}
+
+impl Section {
+    fn push(&mut self, links: &mut Links, slot: u32, units: u32) {
+        self.queue.push(links, slot);
+        self.units += u64::from(units);
+    }
+
+    fn unlink(&mut self, links: &mut Links, slot: u32, units: u32) {
+        self.queue.unlink(links, slot);
+        self.units -= u64::from(units);
+    }
+}
+
+/// Which queue a slot is in, and how often it was asked for since it came there: 0 to [`FREQUENCY_MAX`].
+#[derive(Clone, Copy, Debug, Default)]
+struct State(u8);
+
+impl State {
+    const IN_MAIN: u8 = 0x80;
+
+    const fn in_main(self) -> bool {
+        self.0 & Self::IN_MAIN != 0
+    }
+
+    const fn frequency(self) -> u8 {
+        self.0 & !Self::IN_MAIN
+    }
+}
+
+impl S3Fifo {
+    fn section_of(&mut self, slot: u32) -> (&mut Section, &mut Links) {
+        let section = if self.states[slot as usize].in_main() {
+            &mut self.main
+        } else {
+            &mut self.small
+        };
+        (section, &mut self.links)
+    }
+
+    fn unlink(&mut self, slot: u32) {
+        let units = self.units[slot as usize];
+        let (section, links) = self.section_of(slot);
+        section.unlink(links, slot, units);
+    }
+
+    /// Puts `slot` at the young end of the queue `state` names.
+    fn push(&mut self, slot: u32, state: State) {
+        self.states[slot as usize] = state;
+        let units = self.units[slot as usize];
+        let (section, links) = self.section_of(slot);
+        section.push(links, slot, units);
+    }
+
+    /// Whether the next to be examined is in small; `None` if nobody but `spared` is resident.
+    fn looks_in_small(&self, spared: u32) -> Option<bool> {
+        let small_has = !self.small.queue.holds_only(spared);
+        let main_has = !self.main.queue.holds_only(spared);
+        let resident = self.small.units + self.main.units;
+        match (small_has, main_has) {
+            (false, false) => None,
+            (true, true) => Some(self.small.units * SMALL_IS_ONE_IN >= resident),
+            (small_has, _) => Some(small_has),
+        }
+    }
+
+    /// Examines the oldest of small: evicts it, or moves it on.
+    fn examine_small(&mut self, spared: u32) -> Option<u32> {
+        let slot = self.small.queue.oldest();
+        let state = self.states[slot as usize];
+        self.unlink(slot);
+        if state.frequency() >= PROMOTED_FROM {
+            self.push(slot, State(State::IN_MAIN));
+        } else if slot == spared {
+            self.push(slot, state);
+        } else {
+            let limit = self.ghost_limit();
+            self.ghost.push(self.keys[slot as usize], limit);
+            return Some(slot);
+        }
+        None
+    }
+
+    /// Examines the oldest of main: evicts it, or gives it one more round.
+    fn examine_main(&mut self, spared: u32) -> Option<u32> {
+        let slot = self.main.queue.oldest();
+        let state = self.states[slot as usize];
+        self.unlink(slot);
+        if state.frequency() > 0 {
+            self.push(slot, State(state.0 - 1));
+        } else if slot == spared {
+            self.push(slot, state);
+        } else {
+            return Some(slot);
+        }
+        None
+    }
+
+    fn ghost_limit(&self) -> usize {
+        let residents = self.residents();
+        (residents - residents / 10).max(self.main.queue.len())
+    }
+}
+
+impl Eviction for S3Fifo {
+    fn name(&self) -> &'static str {
+        "s3-fifo"
+    }
+
+    fn reserve(&mut self, slots: usize) {
+        self.links.reserve(slots);
+        lengthen(&mut self.keys, slots, 0);
+        lengthen(&mut self.units, slots, 0);
+        lengthen(&mut self.states, slots, State::default());
+        self.ghost.reserve(slots);
+    }
+
+    fn shrink(&mut self, slots: usize) {
+        self.links.shrink(slots);
+        shorten(&mut self.keys, slots);
+        shorten(&mut self.units, slots);
+        shorten(&mut self.states, slots);
+        self.ghost.shrink(slots);
+    }
+
+    fn bytes_for(&self, slots: usize) -> u64 {
+        let per_slot = Links::BYTES_PER_SLOT
+            + (size_of::<u64>() + size_of::<u32>() + size_of::<State>()) as u64;
+        slots as u64 * per_slot + Ghost::bytes_for(slots)
+    }
+
+    fn insert(&mut self, slot: Slot, key: Digest, size_bytes: u64) {
+        self.keys[slot.index()] = key.1;
+        self.units[slot.index()] = units(size_bytes);
+        let remembered = self.ghost.take(key.1);
+        self.push(slot.0, State(if remembered { State::IN_MAIN } else { 0 }));
+    }
+
+    fn touch(&mut self, slot: Slot) {
+        let state = &mut self.states[slot.index()];
+        if state.frequency() < FREQUENCY_MAX {
+            state.0 += 1;
+        }
+    }
+
+    fn resize(&mut self, slot: Slot, size_bytes: u64) {
+        let old = core::mem::replace(&mut self.units[slot.index()], units(size_bytes));
+        let (section, _) = self.section_of(slot.0);
+        section.units = section.units - u64::from(old) + u64::from(units(size_bytes));
+    }
+
+    fn remove(&mut self, slot: Slot) {
+        self.unlink(slot.0);
+    }
+
+    fn evict(&mut self, spared: Option<Slot>) -> Option<Slot> {
+        let spared = spared.map_or(NONE, |slot| slot.0);
+        // Ends: every step evicts, empties small by one, or takes a unit of frequency; `spared` is met again only
+        // after all others of its queue.
+        loop {
+            let victim = if self.looks_in_small(spared)? {
+                self.examine_small(spared)
+            } else {
+                self.examine_main(spared)
+            };
+            if let Some(slot) = victim {
+                return Some(Slot(slot));
+            }
+        }
+    }
+
+    fn residents(&self) -> usize {
+        self.small.queue.len() + self.main.queue.len()
+    }
+
+    fn overhead_bytes(&self) -> u64 {
+        self.links.heap_bytes()
+            + heap_bytes(&self.keys)
+            + heap_bytes(&self.units)
+            + heap_bytes(&self.states)
+            + self.ghost.overhead_bytes()
+    }
+
+    fn debug_check(&self) {
+        for (section, in_main) in [(&self.small, false), (&self.main, true)] {
+            let mut sum = 0;
+            for slot in section.queue.checked_slots(&self.links) {
+                let state = self.states[slot as usize];
+                assert_eq!(
+                    state.in_main(),
+                    in_main,
+                    "slot {slot} is in the other queue"
+                );
+                assert!(state.frequency() <= FREQUENCY_MAX, "slot {slot}: {state:?}");
+                sum += u64::from(self.units[slot as usize]);
+            }
+            assert_eq!(section.units, sum, "bytes of a queue do not add up");
+        }
+        self.ghost.debug_check();
+    }
+}
+
+/// `size_bytes` in units, rounded up.
+fn units(size_bytes: u64) -> u32 {
+    u32::try_from(size_bytes.div_ceil(UNIT_BYTES)).unwrap_or(u32::MAX)
+}
+
+/// Small has a tenth of the bytes (paper, section 4.1; it found 5 to 20 % alike).
+const SMALL_IS_ONE_IN: u64 = 10;
+
+/// Two bits.
+const FREQUENCY_MAX: u8 = 3;
+
+/// Asked for more than once while in small.
+const PROMOTED_FROM: u8 = 2;
+
+/// Sizes are kept in four bytes: they only decide which queue is examined, and 256 GiB is enough for one response.
+const UNIT_BYTES: u64 = 64;
+
+#[cfg(test)]
+mod tests;

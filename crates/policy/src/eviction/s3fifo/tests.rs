@@ -1,0 +1,202 @@
+use super::super::twin;
+use super::*;
+use std::collections::VecDeque;
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    slot: Slot,
+    key: u64,
+    units: u64,
+    frequency: u8,
+}
+
+/// The oldest first in each queue; the ghost is the list of the last evictions from small.
+#[derive(Debug, Default)]
+struct Twin {
+    small: VecDeque<Entry>,
+    main: VecDeque<Entry>,
+    ghost: VecDeque<Option<u64>>,
+}
+
+impl Twin {
+    fn entry(&mut self, slot: Slot) -> &mut Entry {
+        let mut all = self.small.iter_mut().chain(&mut self.main);
+        all.find(|entry| entry.slot == slot).unwrap()
+    }
+
+    fn remember(&mut self, key: u64) {
+        let residents = self.small.len() + self.main.len();
+        let limit = self.main.len().max(residents - residents / 10);
+        self.ghost.push_back(Some(key));
+        while self.ghost.len() > limit {
+            self.ghost.pop_front();
+        }
+    }
+
+    /// One examination; the victim if it ended in one.
+    fn examine(&mut self, spared: Option<Slot>) -> Option<Slot> {
+        let sum = |queue: &VecDeque<Entry>| queue.iter().map(|entry| entry.units).sum::<u64>();
+        let others = |queue: &VecDeque<Entry>| queue.iter().any(|entry| Some(entry.slot) != spared);
+        let (small, main) = (sum(&self.small), sum(&self.main));
+        if others(&self.small) && (!others(&self.main) || small * 10 >= small + main) {
+            let mut entry = self.small.pop_front().unwrap();
+            if entry.frequency > 1 {
+                entry.frequency = 0;
+                self.main.push_back(entry);
+            } else if Some(entry.slot) == spared {
+                self.small.push_back(entry);
+            } else {
+                self.remember(entry.key);
+                return Some(entry.slot);
+            }
+        } else {
+            let mut entry = self.main.pop_front().unwrap();
+            if entry.frequency > 0 {
+                entry.frequency -= 1;
+                self.main.push_back(entry);
+            } else if Some(entry.slot) == spared {
+                self.main.push_back(entry);
+            } else {
+                return Some(entry.slot);
+            }
+        }
+        None
+    }
+}
+
+impl twin::Naive for Twin {
+    fn insert(&mut self, slot: Slot, key: Digest, size_bytes: u64) {
+        let entry = Entry {
+            slot,
+            key: key.1,
+            units: size_bytes.div_ceil(64),
+            frequency: 0,
+        };
+        if self.ghost.contains(&Some(key.1)) {
+            for place in &mut self.ghost {
+                if *place == Some(key.1) {
+                    *place = None;
+                }
+            }
+            self.main.push_back(entry);
+        } else {
+            self.small.push_back(entry);
+        }
+    }
+    fn touch(&mut self, slot: Slot) {
+        let entry = self.entry(slot);
+        entry.frequency = (entry.frequency + 1).min(3);
+    }
+    fn resize(&mut self, slot: Slot, size_bytes: u64) {
+        self.entry(slot).units = size_bytes.div_ceil(64);
+    }
+    fn remove(&mut self, slot: Slot) {
+        self.small.retain(|entry| entry.slot != slot);
+        self.main.retain(|entry| entry.slot != slot);
+    }
+    fn evict(&mut self, spared: Option<Slot>) -> Option<Slot> {
+        let mut all = self.small.iter().chain(&self.main);
+        all.find(|entry| Some(entry.slot) != spared)?;
+        loop {
+            if let Some(slot) = self.examine(spared) {
+                return Some(slot);
+            }
+        }
+    }
+}
+
+#[test]
+fn random_operations_evict_another_than_the_twin() {
+    twin::compare_random(S3Fifo::default, Twin::default);
+}
+
+#[test]
+fn committed_trace_gives_other_counts() {
+    twin::check_trace(
+        S3Fifo::default,
+        Twin::default,
+        twin::Counts {
+            hits: 13_732,
+            hit_bytes: 122_693_495,
+        },
+    );
+}
+
+/// `count` residents of 64 bytes in slots and under keys `0..count`.
+fn filled(count: u32) -> S3Fifo {
+    let mut s3fifo = S3Fifo::default();
+    s3fifo.reserve(count as usize + 1);
+    for slot in 0..count {
+        s3fifo.insert(Slot(slot), Digest(0, slot.into()), 64);
+    }
+    s3fifo
+}
+
+#[test]
+fn one_hit_in_small_saves_or_two_do_not() {
+    let mut s3fifo = filled(4);
+    s3fifo.touch(Slot(0));
+    s3fifo.touch(Slot(1));
+    s3fifo.touch(Slot(1));
+    assert_eq!(s3fifo.evict(None), Some(Slot(0)));
+    assert_eq!(s3fifo.evict(None), Some(Slot(2)));
+    assert_eq!(s3fifo.evict(None), Some(Slot(3)));
+    assert_eq!(s3fifo.evict(None), Some(Slot(1)));
+    assert_eq!(s3fifo.evict(None), None);
+}
+
+#[test]
+fn a_key_the_ghost_remembers_starts_in_small_again() {
+    let mut s3fifo = filled(10);
+    assert_eq!(s3fifo.evict(None), Some(Slot(0)));
+    s3fifo.insert(Slot(0), Digest(0, 0), 64);
+    assert_eq!(s3fifo.main.queue.len(), 1);
+    // Remembered once: taking it has forgotten it.
+    s3fifo.remove(Slot(0));
+    s3fifo.insert(Slot(0), Digest(0, 0), 64);
+    assert_eq!(s3fifo.main.queue.len(), 0);
+}
+
+#[test]
+fn an_invalidated_response_is_remembered_by_the_ghost() {
+    let mut s3fifo = filled(10);
+    s3fifo.remove(Slot(5));
+    s3fifo.insert(Slot(5), Digest(0, 5), 64);
+    assert_eq!(s3fifo.main.queue.len(), 0);
+}
+
+#[test]
+fn small_is_examined_below_its_tenth_or_spared_at_it() {
+    // One of ten units in small: at its tenth, it is examined; one of eleven: it is not.
+    for (in_main, victim) in [(9, Slot(0)), (10, Slot(1))] {
+        let mut s3fifo = S3Fifo::default();
+        s3fifo.reserve(16);
+        s3fifo.insert(Slot(0), Digest(0, 100), 64);
+        for slot in 1..=in_main {
+            s3fifo.units[slot as usize] = 1;
+            s3fifo.push(slot, State(State::IN_MAIN));
+        }
+        s3fifo.debug_check();
+        assert_eq!(s3fifo.evict(None), Some(victim), "{in_main} in main");
+    }
+}
+
+#[test]
+fn a_fourth_hit_buys_a_fourth_round() {
+    let mut s3fifo = filled(2);
+    for _ in 0..9 {
+        s3fifo.touch(Slot(0));
+    }
+    assert_eq!(s3fifo.states[0].frequency(), 3);
+}
+
+#[test]
+fn sizes_beyond_four_bytes_of_units_overflow() {
+    let mut s3fifo = filled(1);
+    s3fifo.resize(Slot(0), u64::MAX);
+    s3fifo.debug_check();
+    s3fifo.resize(Slot(0), 0);
+    s3fifo.debug_check();
+    assert_eq!(s3fifo.small.units, 0);
+    assert_eq!(s3fifo.evict(None), Some(Slot(0)));
+}

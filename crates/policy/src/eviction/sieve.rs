@@ -1,0 +1,227 @@
+//! SIEVE: one queue, one bit, one hand.
+//!
+//! Zhang, Yang, Yue, Vigfusson, Rashmi: "SIEVE is Simpler than LRU: an Efficient Turn-Key Eviction Algorithm for
+//! Web Caches", NSDI 2024, algorithm 1. A hit sets the bit. For room the hand goes from the oldest towards the
+//! newest, clears the bits it finds set and takes the first resident whose bit is not; it stays there, so that what
+//! survived sinks to the old end and new arrivals are examined soon. Past the newest it starts again at the oldest.
+
+use super::Eviction;
+use super::list::{Links, NONE, Queue};
+use super::{heap_bytes, lengthen, shorten};
+use crate::catalog::Slot;
+use crate::digest::Digest;
+use alloc::vec::Vec;
+
+/// SIEVE; 9 bytes a slot.
+#[derive(Debug)]
+pub struct Sieve {
+    links: Links,
+    visited: Vec<bool>,
+    queue: Queue,
+    /// Where the search goes on; [`NONE`]: at the oldest.
+    hand: u32,
+}
+
+impl Default for Sieve {
+    fn default() -> Self {
+        Self {
+            links: Links::default(),
+            visited: Vec::new(),
+            queue: Queue::default(),
+            hand: NONE,
+        }
+    }
+}
+
+impl Sieve {
+    fn unlink(&mut self, slot: u32) {
+        if self.hand == slot {
+            self.hand = self.links.newer(slot);
+        }
+        self.queue.unlink(&mut self.links, slot);
+    }
+}
+
+impl Eviction for Sieve {
+    fn name(&self) -> &'static str {
+        "sieve"
+    }
+
+    fn reserve(&mut self, slots: usize) {
+        self.links.reserve(slots);
+        lengthen(&mut self.visited, slots, false);
+    }
+
+    fn shrink(&mut self, slots: usize) {
+        self.links.shrink(slots);
+        shorten(&mut self.visited, slots);
+    }
+
+    fn bytes_for(&self, slots: usize) -> u64 {
+        slots as u64 * (Links::BYTES_PER_SLOT + size_of::<bool>() as u64)
+    }
+
+    fn insert(&mut self, slot: Slot, _key: Digest, _size_bytes: u64) {
+        self.visited[slot.index()] = false;
+        self.queue.push(&mut self.links, slot.0);
+    }
+
+    fn touch(&mut self, slot: Slot) {
+        self.visited[slot.index()] = true;
+    }
+
+    fn resize(&mut self, _slot: Slot, _size_bytes: u64) {}
+
+    fn remove(&mut self, slot: Slot) {
+        self.unlink(slot.0);
+    }
+
+    fn evict(&mut self, spared: Option<Slot>) -> Option<Slot> {
+        let spared = spared.map_or(NONE, |slot| slot.0);
+        if self.queue.holds_only(spared) {
+            return None;
+        }
+        // Ends: a round clears every bit but that of `spared`, and there is another than `spared`.
+        loop {
+            if self.hand == NONE {
+                self.hand = self.queue.oldest();
+            }
+            let slot = self.hand;
+            if slot == spared || core::mem::take(&mut self.visited[slot as usize]) {
+                self.hand = self.links.newer(slot);
+            } else {
+                self.unlink(slot);
+                return Some(Slot(slot));
+            }
+        }
+    }
+
+    fn residents(&self) -> usize {
+        self.queue.len()
+    }
+
+    fn overhead_bytes(&self) -> u64 {
+        self.links.heap_bytes() + heap_bytes(&self.visited)
+    }
+
+    fn debug_check(&self) {
+        let slots = self.queue.checked_slots(&self.links);
+        assert!(
+            self.hand == NONE || slots.contains(&self.hand),
+            "the hand points outside the queue"
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::twin;
+    use super::*;
+
+    /// The oldest first; the hand is an index into the list.
+    #[derive(Debug, Default)]
+    struct Twin {
+        list: Vec<(Slot, bool)>,
+        hand: usize,
+    }
+
+    impl Twin {
+        fn place(&self, slot: Slot) -> usize {
+            self.list.iter().position(|entry| entry.0 == slot).unwrap()
+        }
+        fn take(&mut self, place: usize) -> Slot {
+            if place < self.hand {
+                self.hand -= 1;
+            }
+            self.list.remove(place).0
+        }
+    }
+
+    impl twin::Naive for Twin {
+        fn insert(&mut self, slot: Slot, _key: Digest, _size_bytes: u64) {
+            // A hand past the newest is at the oldest: it must not wait for the next arrival.
+            if self.hand == self.list.len() {
+                self.hand = 0;
+            }
+            self.list.push((slot, false));
+        }
+        fn touch(&mut self, slot: Slot) {
+            let place = self.place(slot);
+            self.list[place].1 = true;
+        }
+        fn resize(&mut self, _slot: Slot, _size_bytes: u64) {}
+        fn remove(&mut self, slot: Slot) {
+            let place = self.place(slot);
+            self.take(place);
+        }
+        fn evict(&mut self, spared: Option<Slot>) -> Option<Slot> {
+            if self.list.iter().all(|entry| Some(entry.0) == spared) {
+                return None;
+            }
+            loop {
+                if self.hand >= self.list.len() {
+                    self.hand = 0;
+                }
+                let (slot, visited) = self.list[self.hand];
+                if Some(slot) == spared {
+                    self.hand += 1;
+                } else if visited {
+                    self.list[self.hand].1 = false;
+                    self.hand += 1;
+                } else {
+                    return Some(self.take(self.hand));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn random_operations_evict_another_than_the_twin() {
+        twin::compare_random(Sieve::default, Twin::default);
+    }
+
+    #[test]
+    fn committed_trace_gives_other_counts() {
+        twin::check_trace(
+            Sieve::default,
+            Twin::default,
+            twin::Counts {
+                hits: 13_980,
+                hit_bytes: 123_932_658,
+            },
+        );
+    }
+
+    fn filled(slots: u32) -> Sieve {
+        let mut sieve = Sieve::default();
+        sieve.reserve(slots as usize);
+        for slot in 0..slots {
+            sieve.insert(Slot(slot), Digest(0, slot.into()), 1);
+        }
+        sieve
+    }
+
+    #[test]
+    fn a_visited_resident_leaves_before_an_unvisited_one() {
+        let mut sieve = filled(4);
+        sieve.touch(Slot(0));
+        sieve.touch(Slot(2));
+        assert_eq!(sieve.evict(None), Some(Slot(1)));
+        // The hand stays: it does not go back to slot 0, whose bit it has cleared.
+        assert_eq!(sieve.evict(None), Some(Slot(3)));
+        assert_eq!(sieve.evict(None), Some(Slot(0)));
+        assert_eq!(sieve.evict(None), Some(Slot(2)));
+        assert_eq!(sieve.evict(None), None);
+    }
+
+    #[test]
+    fn the_hand_dangles_when_its_resident_is_removed() {
+        let mut sieve = filled(4);
+        sieve.touch(Slot(0));
+        assert_eq!(sieve.evict(None), Some(Slot(1)));
+        sieve.remove(Slot(2));
+        sieve.debug_check();
+        assert_eq!(sieve.evict(None), Some(Slot(3)));
+        assert_eq!(sieve.evict(Some(Slot(0))), None);
+    }
+}

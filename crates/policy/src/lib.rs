@@ -1,0 +1,34 @@
+#![cfg_attr(not(test), no_std)]
+//! What Weir decides: the life of a request; what to keep, evict, reuse, retry and where to route.
+//!
+//! Everything here is a value that is stepped: it is told the time and what happened, and answers with what to do.
+//! The live proxy, the simulator and the tests drive the same values, so a decision can be tried on paper before it
+//! is trusted with traffic. Deliberately absent: clocks, sockets, threads, locks, content bytes, text that a client
+//! sees. Policies take `&mut self` and the time; whoever shares them puts the lock around.
+
+extern crate alloc;
+
+pub mod catalog;
+pub mod connections;
+pub mod destination;
+pub mod digest;
+pub mod eviction;
+pub mod judge;
+pub mod now;
+pub mod phase;
+pub mod profile;
+pub mod retry;
+pub mod route;
+pub mod stored;
+pub mod transaction;
+pub mod verdict;
+
+pub use digest::{Digest, KeyHasher, Secret};
+pub use now::{Now, Tick};
+pub use phase::Phase;
+pub use profile::Profile;
+pub use stored::StoredFacts;
+pub use transaction::{
+    Command, Commands, Event, Failure, Forwarding, Missing, Rules, Serving, Transaction,
+};
+pub use verdict::{Excuse, Handling, Hit, NotStored, Refused, Storing, Uncachable1998, Verdict};

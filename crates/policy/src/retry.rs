@@ -1,0 +1,159 @@
+//! Whether a request may be sent a second time when the connection it was sent on closed without an answer.
+//!
+//! An idle connection can be closed by the next hop in the very moment a request is written on it (RFC 9112 §9.3,
+//! §9.5): the client should not see that race. But the request may have been acted upon, so RFC 9110 §9.2.2 lets a
+//! proxy repeat idempotent methods only, and nobody repeat a repetition. A connection found closed *before* a
+//! request byte was written is not a case for this module: nothing was sent, so nothing is repeated.
+
+use core::fmt;
+use weir_semantics::Method;
+
+/// What is known when the connection closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Closed {
+    /// The method of the request that was being sent.
+    pub method: Method,
+    /// What became of its body.
+    pub body: BodySent,
+    /// The connection had carried an exchange before: it may have closed for being idle.
+    pub connection_was_reused: bool,
+    /// At least one byte of a response has arrived, an interim one included.
+    pub response_begun: bool,
+    /// This attempt was itself a repetition.
+    pub is_repetition: bool,
+}
+
+/// How much of a request's body the failed attempt took with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BodySent {
+    /// The request has no body.
+    None,
+    /// No byte of it has been taken from the client.
+    Untouched,
+    /// Every byte taken from the client is still held and can be sent again.
+    Replayable,
+    /// Bytes were sent on and are gone.
+    Consumed,
+}
+
+/// Why a request is not repeated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum NotRepeated {
+    /// The connection was new: that is a failing next hop, not the idle race.
+    ConnectionWasNew,
+    /// Some of a response has arrived: the request was acted upon, and the client may have seen part of it.
+    ResponseBegun,
+    /// It was repeated before (RFC 9110 §9.2.2: no automatic retry of a failed automatic retry).
+    RepeatedBefore,
+    /// The method is not idempotent.
+    MethodNotIdempotent,
+    /// Its body cannot be sent again.
+    BodyConsumed,
+}
+
+impl NotRepeated {
+    /// The reason as a word for logs and counters.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::ConnectionWasNew => "connection-was-new",
+            Self::ResponseBegun => "response-begun",
+            Self::RepeatedBefore => "repeated-before",
+            Self::MethodNotIdempotent => "method-not-idempotent",
+            Self::BodyConsumed => "body-consumed",
+        }
+    }
+}
+
+impl fmt::Display for NotRepeated {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Whether the request may be repeated, once, and then best on a new connection.
+///
+/// # Errors
+/// The first reason against it, in the order of [`NotRepeated`].
+pub fn may_repeat(closed: &Closed) -> Result<(), NotRepeated> {
+    if !closed.connection_was_reused {
+        Err(NotRepeated::ConnectionWasNew)
+    } else if closed.response_begun {
+        Err(NotRepeated::ResponseBegun)
+    } else if closed.is_repetition {
+        Err(NotRepeated::RepeatedBefore)
+    } else if !closed.method.is_idempotent() {
+        Err(NotRepeated::MethodNotIdempotent)
+    } else if closed.body == BodySent::Consumed {
+        Err(NotRepeated::BodyConsumed)
+    } else {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const IDLE_RACE: Closed = Closed {
+        method: Method::Get,
+        body: BodySent::None,
+        connection_was_reused: true,
+        response_begun: false,
+        is_repetition: false,
+    };
+
+    fn check(closed: Closed, expected: Result<(), NotRepeated>) {
+        assert_eq!(may_repeat(&closed), expected, "{closed:?}");
+    }
+
+    #[test]
+    fn the_idle_race_reaches_the_client() {
+        check(IDLE_RACE, Ok(()));
+        for body in [BodySent::Untouched, BodySent::Replayable] {
+            let method = Method::Put;
+            check(
+                Closed {
+                    method,
+                    body,
+                    ..IDLE_RACE
+                },
+                Ok(()),
+            );
+        }
+    }
+
+    #[test]
+    fn a_request_is_repeated_that_must_not_be() {
+        for method in [Method::Post, Method::Patch, Method::Connect, Method::Other] {
+            let refused = Err(NotRepeated::MethodNotIdempotent);
+            check(
+                Closed {
+                    method,
+                    ..IDLE_RACE
+                },
+                refused,
+            );
+        }
+        let new = Closed {
+            connection_was_reused: false,
+            ..IDLE_RACE
+        };
+        check(new, Err(NotRepeated::ConnectionWasNew));
+        let begun = Closed {
+            response_begun: true,
+            ..IDLE_RACE
+        };
+        check(begun, Err(NotRepeated::ResponseBegun));
+        let again = Closed {
+            is_repetition: true,
+            ..IDLE_RACE
+        };
+        check(again, Err(NotRepeated::RepeatedBefore));
+        let gone = Closed {
+            body: BodySent::Consumed,
+            ..IDLE_RACE
+        };
+        check(gone, Err(NotRepeated::BodyConsumed));
+    }
+}

@@ -1,0 +1,244 @@
+use super::*;
+use alloc::string::ToString;
+use weir_semantics::Timestamp;
+
+const A: HopId = HopId(1);
+const B: HopId = HopId(2);
+const C: HopId = HopId(3);
+
+fn at(ms: u64) -> Now {
+    Now {
+        wall: Timestamp(0),
+        tick: Tick(ms),
+    }
+}
+
+/// A spec from `host/prefix`, the host empty for all.
+fn spec(target: &str, hops: &[HopId]) -> RouteSpec {
+    let (host, path) = target.split_at(target.find('/').unwrap());
+    RouteSpec {
+        host: (!host.is_empty()).then(|| host.parse().unwrap()),
+        path_prefix: path.to_string(),
+        hops: hops.to_vec(),
+    }
+}
+
+fn routes(targets: &[&str]) -> Result<Routes, RouteError> {
+    let specs = targets.iter().map(|target| spec(target, &[A])).collect();
+    Routes::new(specs, Rest::default())
+}
+
+#[test]
+fn a_less_specific_route_wins() {
+    let targets = [
+        "/",
+        "*.org/",
+        "*.example.org/",
+        "*.example.org/deep/down",
+        "www.example.org/a",
+        "www.example.org/a/b",
+        "www.example.org/slash/",
+    ];
+    let routes = routes(&targets).unwrap();
+    let check = |host: &str, path: &str, expected: usize| {
+        let found = routes.find(host, path).unwrap();
+        assert_eq!(
+            targets[found.0 as usize], targets[expected],
+            "{host} {path}"
+        );
+    };
+    check("elsewhere.net", "/a", 0);
+    check("org", "/a", 0);
+    check("other.org", "/a", 1);
+    check("example.org", "/a", 1);
+    check("x.example.org", "/a", 2);
+    check("y.x.example.org", "/deep/down/here", 3);
+    check("notexample.org", "/", 1);
+    check("www.example.org", "/a", 4);
+    check("www.example.org", "/a?b=/a/b", 4);
+    check("www.example.org", "/a/", 4);
+    check("www.example.org", "/a/bc", 4);
+    check("www.example.org", "/a/b", 5);
+    check("www.example.org", "/a/b/c?d", 5);
+    check("www.example.org", "/slash/", 6);
+    check("www.example.org", "/slash/below", 6);
+    // No route of the exact host is for these paths: the next less specific host is asked.
+    check("www.example.org", "/ab", 2);
+    check("www.example.org", "/slash", 2);
+    check("www.example.org", "/deep/down", 3);
+    check("www.example.org", "*", 2);
+    check("WWW.Example.ORG", "/a", 4);
+    check("www.example.org.", "/a", 4);
+}
+
+#[test]
+fn a_target_without_route_gets_one() {
+    let routes = routes(&["www.example.org/a", "*.example.net/"]).unwrap();
+    let check = |host: &str, path: &str, expected: NoRoute| {
+        assert_eq!(routes.find(host, path), Err(expected), "{host} {path}");
+    };
+    check("example.org", "/a", NoRoute::Host);
+    check("example.net", "/", NoRoute::Host);
+    check("badexample.net", "/", NoRoute::Host);
+    check("", "/", NoRoute::Host);
+    check("www.example.org", "/", NoRoute::Path);
+    check("www.example.org", "/A", NoRoute::Path);
+    check("www.example.org", "/%61", NoRoute::Path);
+    check("www.example.org", "*", NoRoute::Path);
+}
+
+#[test]
+fn a_spec_that_can_never_serve_is_accepted() {
+    let check = |targets: &[&str], expected: RouteError| {
+        assert_eq!(routes(targets).map(|_| ()), Err(expected), "{targets:?}");
+    };
+    check(&["/", "/a?b"], RouteError::PathPrefix(RouteId(1)));
+    check(
+        &["a.org/x", "/x", "A.org./x"],
+        RouteError::Duplicate(RouteId(2)),
+    );
+    let relative = RouteSpec {
+        path_prefix: "a".to_string(),
+        ..spec("/", &[A])
+    };
+    let empty = spec("/", &[]);
+    for (spec, expected) in [
+        (relative, RouteError::PathPrefix(RouteId(0))),
+        (empty, RouteError::NoHops(RouteId(0))),
+    ] {
+        assert_eq!(
+            Routes::new(vec![spec], Rest::default()).map(|_| ()),
+            Err(expected)
+        );
+    }
+    assert!(routes(&["a.org/", "*.a.org/", "b.org/", "/"]).is_ok());
+}
+
+/// One route over `hops`.
+fn over(hops: &[HopId]) -> Routes {
+    Routes::new(vec![spec("/", hops)], Rest::default()).unwrap()
+}
+
+fn choose(routes: &mut Routes, ms: u64) -> (HopId, Why) {
+    let choice = routes.choose(at(ms), "example.org", "/").unwrap();
+    (choice.hop, choice.why)
+}
+
+#[test]
+fn a_hop_gets_more_than_its_turn() {
+    let mut routes = over(&[A, B, C]);
+    let hops: Vec<HopId> = (0..7).map(|_| choose(&mut routes, 0).0).collect();
+    assert_eq!(hops, [A, B, C, A, B, C, A]);
+}
+
+#[test]
+fn a_resting_hop_is_chosen_before_its_rest_ends_or_not_after() {
+    let mut routes = over(&[A, B]);
+    routes.report(at(0), A, Outcome::ConnectFailed);
+    assert_eq!(choose(&mut routes, 0), (B, Why::OthersRest));
+    assert_eq!(choose(&mut routes, 9_999), (B, Why::OthersRest));
+    assert_eq!(choose(&mut routes, 10_000), (A, Why::Probe));
+    // Its outcome is not known: nobody else tries.
+    assert_eq!(choose(&mut routes, 10_001), (B, Why::InTurn));
+    assert_eq!(choose(&mut routes, 10_001), (B, Why::OthersRest));
+    routes.report(at(10_002), A, Outcome::Connected);
+    assert_eq!(choose(&mut routes, 10_003), (A, Why::InTurn));
+}
+
+#[test]
+fn a_lost_trial_shuts_a_hop_out_for_good() {
+    let mut routes = over(&[A, B]);
+    routes.report(at(0), A, Outcome::ConnectFailed);
+    assert_eq!(choose(&mut routes, 10_000), (A, Why::Probe));
+    assert_eq!(choose(&mut routes, 19_999), (B, Why::InTurn));
+    assert_eq!(choose(&mut routes, 20_000), (A, Why::Probe));
+}
+
+#[test]
+fn the_rest_does_not_double_or_grows_past_its_limit() {
+    let mut routes = over(&[A, B]);
+    let mut now = 0;
+    routes.report(at(now), A, Outcome::ConnectFailed);
+    for rest_ms in [10_000, 20_000, 40_000, 60_000, 60_000] {
+        choose(&mut routes, now + rest_ms - 1);
+        let resting = routes.health.condition(at(now + rest_ms - 1), A);
+        assert_ne!(resting, Condition::Rested, "{rest_ms}");
+        now += rest_ms;
+        assert_eq!(
+            routes.health.condition(at(now), A),
+            Condition::Rested,
+            "{rest_ms}"
+        );
+        while choose(&mut routes, now) != (A, Why::Probe) {}
+        routes.report(at(now), A, Outcome::ConnectFailed);
+    }
+    // A good connect forgets it all.
+    routes.report(at(now), A, Outcome::Connected);
+    routes.report(at(now), A, Outcome::ConnectFailed);
+    assert_eq!(
+        routes.health.condition(at(now + 10_000), A),
+        Condition::Rested
+    );
+}
+
+#[test]
+fn requests_failing_together_double_the_rest() {
+    let mut routes = over(&[A, B]);
+    for ms in 0..100 {
+        routes.report(at(ms), A, Outcome::ConnectFailed);
+    }
+    let until = |until| Condition::Resting { until: Tick(until) };
+    assert_eq!(routes.health.condition(at(100), A), until(10_099));
+}
+
+#[test]
+fn when_all_rest_nobody_is_tried_or_always_the_same() {
+    let mut routes = over(&[A, B, C]);
+    for (ms, hop) in [(5, A), (3, B), (4, C)] {
+        routes.report(at(ms), hop, Outcome::ConnectFailed);
+    }
+    for (ms, hop) in [(10, B), (11, C), (12, A), (13, B)] {
+        assert_eq!(choose(&mut routes, ms), (hop, Why::AllResting));
+        routes.report(at(ms), hop, Outcome::ConnectFailed);
+    }
+    // A single hop is tried even so.
+    let mut routes = over(&[A]);
+    routes.report(at(0), A, Outcome::ConnectFailed);
+    assert_eq!(choose(&mut routes, 1), (A, Why::AllResting));
+}
+
+#[test]
+fn a_hop_rests_in_one_route_and_not_in_another() {
+    let specs = vec![spec("a.org/", &[A, B]), spec("b.org/", &[A, C])];
+    let mut routes = Routes::new(specs, Rest::default()).unwrap();
+    routes.report(at(0), A, Outcome::ConnectFailed);
+    assert_eq!(
+        routes.choose(at(1), "a.org", "/").map(|choice| choice.hop),
+        Ok(B)
+    );
+    assert_eq!(
+        routes.choose(at(1), "b.org", "/").map(|choice| choice.hop),
+        Ok(C)
+    );
+}
+
+#[test]
+fn reports_of_hops_without_route_pile_up() {
+    let mut routes = over(&[A]);
+    for hop in 10..1000 {
+        routes.report(at(0), HopId(hop), Outcome::ConnectFailed);
+    }
+    assert_eq!(choose(&mut routes, 1), (A, Why::InTurn));
+}
+
+#[test]
+fn a_rest_of_nothing_rests() {
+    let rest = Rest {
+        rest_ms: 0,
+        rest_max_ms: 0,
+    };
+    let mut routes = Routes::new(vec![spec("/", &[A, B])], rest).unwrap();
+    routes.report(at(5), A, Outcome::ConnectFailed);
+    assert_eq!(choose(&mut routes, 5).0, A);
+    assert_eq!(choose(&mut routes, 5).0, B);
+}

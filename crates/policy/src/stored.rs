@@ -1,0 +1,95 @@
+//! What a decision needs to know of a stored response: a few numbers, computed once when it is stored.
+//!
+//! RFC 9111 §4.2. `resident_time` is measured by the monotonic tick, so that a wall clock that steps neither
+//! keeps a response alive nor kills it.
+
+use crate::now::{Now, Tick};
+use weir_semantics::{
+    DeltaSeconds, Heuristic, Lifetime, ResponseFacts, Timestamp, corrected_initial_age,
+    freshness_lifetime,
+};
+
+/// The facts of one stored response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StoredFacts {
+    /// Status code, 200..=599.
+    pub status: u16,
+    /// Whether an entity tag or a Last-Modified allows validation (RFC 9111 §4.3.1).
+    pub has_validator: bool,
+    /// Whether it must be validated before each use (`no-cache`, RFC 9111 §5.2.2.4).
+    pub no_cache: bool,
+    /// Whether it must not be served stale (`must-revalidate`, `proxy-revalidate`, `s-maxage`:
+    /// RFC 9111 §5.2.2.2, §5.2.2.8, §5.2.2.10).
+    pub must_revalidate: bool,
+    /// Seconds it is fresh, from its generation at the origin.
+    pub freshness_lifetime: DeltaSeconds,
+    /// Age when it was received (RFC 9111 §4.2.3).
+    pub corrected_initial_age: DeltaSeconds,
+    /// When it was received.
+    pub response_tick: Tick,
+    /// RFC 5861 §3.
+    pub stale_while_revalidate: Option<DeltaSeconds>,
+    /// RFC 5861 §4.
+    pub stale_if_error: Option<DeltaSeconds>,
+}
+
+impl StoredFacts {
+    /// The facts of `response`, asked for at `request_time` and received `now`.
+    ///
+    /// A response without a Date is taken as generated when it was received (RFC 9110 §6.6.1).
+    #[must_use]
+    pub fn new(
+        response: &ResponseFacts,
+        request_time: Timestamp,
+        now: Now,
+        heuristic: &Heuristic,
+    ) -> Self {
+        let date_value = response.date.unwrap_or(now.wall);
+        let directives = &response.directives;
+        let lifetime = match freshness_lifetime(response, date_value, heuristic) {
+            Lifetime::Explicit(seconds) | Lifetime::Heuristic(seconds) => seconds,
+            Lifetime::None => DeltaSeconds::ZERO,
+        };
+        Self {
+            status: response.status,
+            has_validator: response.entity_tag.is_some() || response.last_modified.is_some(),
+            no_cache: directives.no_cache || directives.no_cache_fields,
+            must_revalidate: directives.must_revalidate
+                || directives.proxy_revalidate
+                || directives.s_maxage.is_some(),
+            freshness_lifetime: lifetime,
+            corrected_initial_age: corrected_initial_age(
+                response.age,
+                date_value,
+                request_time,
+                now.wall,
+            ),
+            response_tick: now.tick,
+            stale_while_revalidate: directives.stale_while_revalidate,
+            stale_if_error: directives.stale_if_error,
+        }
+    }
+
+    /// `current_age` (RFC 9111 §4.2.3).
+    #[must_use]
+    pub fn current_age(&self, now: Now) -> DeltaSeconds {
+        let resident_s = now.tick.ms_since(self.response_tick) / 1000;
+        let age = u64::from(self.corrected_initial_age.0) + resident_s;
+        DeltaSeconds(
+            u32::try_from(age).map_or(DeltaSeconds::MAX.0, |age| age.min(DeltaSeconds::MAX.0)),
+        )
+    }
+
+    /// Seconds of freshness left; zero or negative when stale: fresh means
+    /// `freshness_lifetime > current_age` (RFC 9111 §4.2).
+    #[must_use]
+    pub fn ttl(&self, now: Now) -> i64 {
+        i64::from(self.freshness_lifetime.0) - i64::from(self.current_age(now).0)
+    }
+
+    /// Whether it may never be served without a successful validation once stale.
+    #[must_use]
+    pub const fn forbids_stale(&self) -> bool {
+        self.no_cache || self.must_revalidate
+    }
+}

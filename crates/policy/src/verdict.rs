@@ -1,0 +1,190 @@
+//! One verdict, four echoes: what was decided for a request, and why.
+//!
+//! Every decision is an enum whose variants are reasons. `Cache-Status` (RFC 9211), the access log, the counters
+//! and the simulator's tables take their words from here, so that they cannot disagree.
+
+use crate::catalog::Refusal;
+use weir_semantics::{Fwd, NotStorable};
+
+/// What happened to one request, complete when its transaction is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    /// How it was answered.
+    pub handling: Handling,
+    /// Status the next hop answered with, where one was asked (RFC 9211 §2.3).
+    pub fwd_status: Option<u16>,
+    /// What became of the next hop's response; `None` if there was none to keep.
+    pub storing: Option<Storing>,
+    /// Freshness left in seconds, negative when stale (RFC 9211 §2.5); set on hits.
+    pub ttl: Option<i64>,
+    /// Whether the request waited for another one's fetch (RFC 9211 §2.6).
+    pub collapsed: bool,
+}
+
+/// How a request was answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Handling {
+    /// Satisfied by a stored response without asking the next hop.
+    Hit(Hit),
+    /// Forwarded, for this reason (RFC 9211 §2.2).
+    Forward(Fwd),
+    /// Forwarded, but the stale stored response was served in place of the answer.
+    StaleInstead(Excuse),
+    /// Answered by us, for this reason.
+    Refused(Refused),
+    /// Relayed as a tunnel (CONNECT, or after 101).
+    Tunnel,
+}
+
+/// Why a stored response could be used at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hit {
+    /// It was fresh (RFC 9111 §4.2).
+    Fresh,
+    /// Stale, and the client's `max-stale` allows it (RFC 9111 §5.2.1.2).
+    MaxStale,
+    /// Stale, served while it is validated in the background (RFC 5861 §3).
+    WhileRevalidate,
+}
+
+/// Why a stale response was served although the next hop was asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Excuse {
+    /// `stale-if-error` allows it for this error (RFC 5861 §4).
+    IfError,
+    /// The next hop could not be reached at all (RFC 9111 §4.2.4, "disconnected").
+    Disconnected,
+}
+
+/// Why we answered a request ourselves without a stored response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// `only-if-cached` and nothing usable is stored: 504 (RFC 9111 §5.2.1.7).
+    OnlyIfCached,
+    /// The client's message broke the rules.
+    BadRequest,
+    /// The client, its destination or its port is not allowed.
+    Denied,
+    /// The next hop could not be used; the proxy error says how.
+    NextHop,
+    /// The request came back to us.
+    Loop,
+    /// One of our own limits.
+    Overloaded,
+}
+
+/// What became of a response from the next hop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Storing {
+    /// Stored, or being stored as it is relayed.
+    Stored,
+    /// Not stored, and why.
+    NotStored(NotStored),
+}
+
+/// Why a response was not stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotStored {
+    /// RFC 9111 §3 does not allow it.
+    Rule(NotStorable),
+    /// The profile `http-1998` does not allow it.
+    Profile(Uncachable1998),
+    /// The catalog refused it.
+    Catalog(Refusal),
+    /// The request itself goes around the cache.
+    Bypass,
+    /// It did not arrive whole.
+    Incomplete,
+}
+
+/// Causes by which the profile `http-1998` leaves a response uncached
+/// (Feldmann et al., INFOCOM 1999: the table of uncachable causes).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Uncachable1998 {
+    /// The request's method is neither GET nor HEAD.
+    Method,
+    /// The target has a query.
+    Query,
+    /// The target's path holds `cgi-bin`.
+    CgiBin,
+    /// The request carries credentials.
+    Authorization,
+    /// The request carries a Cookie, or the response sets one.
+    Cookie,
+    /// The request has Cache-Control or Pragma.
+    ClientCacheControl,
+    /// The response has Cache-Control or Expires.
+    ServerCacheControl,
+}
+
+impl Handling {
+    /// The word that log, counters and tables share.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Hit(_) => "hit",
+            Self::Forward(fwd) => fwd.as_str(),
+            Self::StaleInstead(_) => "stale",
+            Self::Refused(_) => "refused",
+            Self::Tunnel => "tunnel",
+        }
+    }
+
+    /// The finer reason, where the word alone does not tell it.
+    #[must_use]
+    pub const fn detail(self) -> Option<&'static str> {
+        match self {
+            Self::Hit(Hit::Fresh) | Self::Forward(_) | Self::Tunnel => None,
+            Self::Hit(Hit::MaxStale) => Some("max-stale"),
+            Self::Hit(Hit::WhileRevalidate) => Some("stale-while-revalidate"),
+            Self::StaleInstead(Excuse::IfError) => Some("stale-if-error"),
+            Self::StaleInstead(Excuse::Disconnected) => Some("disconnected"),
+            Self::Refused(refused) => Some(refused.as_str()),
+        }
+    }
+}
+
+impl Refused {
+    /// The reason as a word.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::OnlyIfCached => "only-if-cached",
+            Self::BadRequest => "bad-request",
+            Self::Denied => "denied",
+            Self::NextHop => "next-hop",
+            Self::Loop => "loop",
+            Self::Overloaded => "overloaded",
+        }
+    }
+}
+
+impl NotStored {
+    /// The reason as a word.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Rule(rule) => rule.as_str(),
+            Self::Profile(cause) => cause.as_str(),
+            Self::Catalog(refusal) => refusal.as_str(),
+            Self::Bypass => "bypass",
+            Self::Incomplete => "incomplete",
+        }
+    }
+}
+
+impl Uncachable1998 {
+    /// The reason as a word.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Method => "1998-method",
+            Self::Query => "1998-query",
+            Self::CgiBin => "1998-cgi-bin",
+            Self::Authorization => "1998-authorization",
+            Self::Cookie => "1998-cookie",
+            Self::ClientCacheControl => "1998-client-cache-control",
+            Self::ServerCacheControl => "1998-server-cache-control",
+        }
+    }
+}
