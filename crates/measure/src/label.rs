@@ -1,0 +1,264 @@
+//! The words by which a family of counters is divided.
+//!
+//! A label is a small closed enum: its values are known when we compile, so `/metrics` can never grow with what
+//! clients send. Where a decision has a word (RFC 9211 for verdicts), the same word stands here, in
+//! `Cache-Status` and in the access log.
+
+/// A closed set of label values.
+pub trait Label: Copy + Sized + 'static {
+    /// Every value, in the order of [`Label::index`].
+    const ALL: &'static [Self];
+    /// The words of [`Label::ALL`].
+    const WORDS: &'static [&'static str];
+
+    /// Place of this value in [`Label::ALL`].
+    fn index(self) -> usize;
+
+    /// The word shown in Prometheus, log and `Cache-Status`.
+    fn word(self) -> &'static str {
+        Self::WORDS[self.index()]
+    }
+
+    /// The value whose word is `word`. For start-up and tests: it searches.
+    fn from_word(word: &str) -> Option<Self> {
+        let place = Self::WORDS.iter().position(|known| *known == word)?;
+        Self::ALL.get(place).copied()
+    }
+}
+
+/// Declares label enums; adding a value is one line.
+macro_rules! labels {
+    ($(
+        $(#[$outer:meta])*
+        $name:ident { $( $(#[$inner:meta])* $variant:ident = $word:literal, )+ }
+    )+) => { $(
+        $(#[$outer])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum $name { $( $(#[$inner])* #[doc = concat!("\n\nShown as `", $word, "`.")] $variant, )+ }
+
+        impl $name {
+            /// How many values there are.
+            pub const COUNT: usize = <Self as Label>::ALL.len();
+        }
+
+        impl Label for $name {
+            const ALL: &'static [Self] = &[$( Self::$variant, )+];
+            const WORDS: &'static [&'static str] = &[$( $word, )+];
+
+            #[inline]
+            fn index(self) -> usize {
+                self as usize
+            }
+        }
+    )+ };
+}
+
+labels! {
+    /// How a request was answered: `hit`, the forward reasons of RFC 9211 §2.2, and what never reached the cache.
+    Verdict {
+        /// Answered from a stored response without asking the next hop first.
+        Hit = "hit",
+        /// Nothing is stored under this target URI.
+        UriMiss = "uri-miss",
+        /// Something is stored, but for other values of the nominated fields (RFC 9111 §4.1).
+        VaryMiss = "vary-miss",
+        /// No stored response could be used, and neither `uri-miss` nor `vary-miss` says why.
+        Miss = "miss",
+        /// The request's own directives demanded forwarding.
+        Request = "request",
+        /// A stored response was stale and had to be validated or replaced.
+        Stale = "stale",
+        /// Only a part of what was asked for is stored.
+        Partial = "partial",
+        /// Configuration or profile kept the request away from the cache.
+        Bypass = "bypass",
+        /// The method's semantics require forwarding.
+        Method = "method",
+        /// Refused by a rule of ours (client, destination, port) with 403 or a similar status.
+        Refused = "refused",
+        /// The client's message was malformed or over a limit; answered with 4xx or 505.
+        Invalid = "invalid",
+        /// A `CONNECT` or an `Upgrade` that became a tunnel.
+        Tunnel = "tunnel",
+        /// Answered by the proxy itself: `OPTIONS *`, `Max-Forwards: 0`, `only-if-cached` without a stored response.
+        Local = "local",
+    }
+
+    /// The hundreds of a status code (RFC 9110 §15).
+    StatusClass {
+        /// 1xx, interim responses are not counted: only 101.
+        Informational = "1xx",
+        /// 2xx.
+        Successful = "2xx",
+        /// 3xx.
+        Redirection = "3xx",
+        /// 4xx.
+        ClientError = "4xx",
+        /// 5xx.
+        ServerError = "5xx",
+        /// Outside 100-599, or the connection closed before a status was sent.
+        Other = "other",
+    }
+
+    /// Why a response was not stored.
+    NotStored {
+        /// The request's method is not one whose response we store (RFC 9111 §3).
+        Method = "method",
+        /// The request said `no-store` (§5.2.1.5).
+        RequestNoStore = "request-no-store",
+        /// The response said `no-store` (§5.2.2.5).
+        ResponseNoStore = "response-no-store",
+        /// The response is `private` and this cache is shared (§5.2.2.7).
+        Private = "private",
+        /// The request carried `Authorization` and the response does not permit sharing (§3.5).
+        Authorization = "authorization",
+        /// Not a final status.
+        StatusNotFinal = "status-not-final",
+        /// The status code is not understood and the response demands that it is (§5.2.2.3).
+        StatusNotUnderstood = "status-not-understood",
+        /// A 206 or `Content-Range`: only whole responses are stored.
+        PartialContent = "partial-content",
+        /// `Vary: *` can never be chosen again (§4.1).
+        VaryStar = "vary-star",
+        /// Neither a lifetime nor a validator: storing it could never serve anybody.
+        NoLifetime = "no-lifetime",
+        /// The profile in force keeps such responses out (for example `Set-Cookie` under `http-1998`).
+        Profile = "profile",
+        /// Larger than one stored response may be.
+        TooLarge = "too-large",
+        /// The admission policy chose not to keep it.
+        Refused = "refused",
+        /// The response was cut short or broke its framing.
+        Incomplete = "incomplete",
+        /// A reason without a counter of its own.
+        Other = "other",
+    }
+
+    /// Who made the response: the label of the response-time histogram.
+    Source {
+        /// A stored response, without asking the next hop first.
+        Store = "store",
+        /// The next hop, forwarded or validated.
+        NextHop = "next-hop",
+        /// The proxy itself: errors and refusals.
+        Proxy = "proxy",
+    }
+
+    /// What became of asking the connection cache for an idle next-hop connection.
+    Reuse {
+        /// An idle connection was there and was used.
+        Hit = "hit",
+        /// None was there: a connection had to be opened.
+        Miss = "miss",
+    }
+
+    /// How opening a connection toward a next hop, or using it, ended.
+    HopOutcome {
+        /// The connection was established.
+        Opened = "opened",
+        /// The peer refused it or the network did.
+        Refused = "refused",
+        /// Not established within the connect limit.
+        Timeout = "timeout",
+        /// Our own limit or lack of file descriptors stood in the way.
+        Limit = "limit",
+        /// The address is one we do not connect to (RELIABILITY R71).
+        Prohibited = "prohibited",
+        /// Anything else.
+        Failed = "failed",
+    }
+
+    /// How a question to the resolver was answered.
+    DnsOutcome {
+        /// From our own cache, fresh.
+        CacheHit = "cache-hit",
+        /// By asking a name server, successfully.
+        Answered = "answered",
+        /// The asker joined a lookup already in flight.
+        Collapsed = "collapsed",
+        /// The lookup failed and an older answer was used.
+        Stale = "stale",
+        /// The name does not exist or has no address.
+        NotFound = "not-found",
+        /// No answer within the limit.
+        Timeout = "timeout",
+        /// The name servers reported a failure or could not be reached.
+        ServerFailure = "server-failure",
+        /// Too many lookups in flight.
+        Overloaded = "overloaded",
+    }
+
+    /// What became of a new config.
+    ReloadOutcome {
+        /// It is in force.
+        Ok = "ok",
+        /// It was refused whole; the old one stays.
+        Refused = "refused",
+    }
+}
+
+impl StatusClass {
+    /// The class of `status`.
+    #[must_use]
+    pub const fn of(status: u16) -> Self {
+        match status {
+            100..=199 => Self::Informational,
+            200..=299 => Self::Successful,
+            300..=399 => Self::Redirection,
+            400..=499 => Self::ClientError,
+            500..=599 => Self::ServerError,
+            _ => Self::Other,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check<L: Label + PartialEq + core::fmt::Debug>() {
+        for (place, label) in L::ALL.iter().enumerate() {
+            assert_eq!(label.index(), place);
+            assert_eq!(
+                L::from_word(label.word()),
+                Some(*label),
+                "two labels share a word"
+            );
+            let plain = label
+                .word()
+                .bytes()
+                .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-');
+            assert!(plain, "`{}` would need escaping", label.word());
+        }
+        assert_eq!(L::from_word("no such word"), None);
+    }
+
+    #[test]
+    fn word_and_index_of_a_label_disagree() {
+        check::<Verdict>();
+        check::<StatusClass>();
+        check::<NotStored>();
+        check::<Source>();
+        check::<Reuse>();
+        check::<HopOutcome>();
+        check::<DnsOutcome>();
+        check::<ReloadOutcome>();
+    }
+
+    #[test]
+    fn status_class_is_off_by_one() {
+        let data = [
+            (99, StatusClass::Other),
+            (100, StatusClass::Informational),
+            (199, StatusClass::Informational),
+            (200, StatusClass::Successful),
+            (399, StatusClass::Redirection),
+            (400, StatusClass::ClientError),
+            (599, StatusClass::ServerError),
+            (600, StatusClass::Other),
+        ];
+        for (status, expected) in data {
+            assert_eq!(StatusClass::of(status), expected, "{status}");
+        }
+    }
+}

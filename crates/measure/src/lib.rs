@@ -1,0 +1,27 @@
+#![cfg_attr(not(test), no_std)]
+//! What we count.
+//!
+//! Every counter and gauge of the proxy is one row of the table in [`metric`]: its Rust name, its Prometheus name,
+//! its unit, its label and its explanation. What is shown on `/metrics`, what the documents print and what the code
+//! counts are therefore the same thing.
+//!
+//! The main choice: each worker owns a block of numbers ([`Counters`]) that nobody else writes, and the blocks are
+//! summed when somebody asks ([`Snapshot`]). Counting is then a plain load, add and store of memory that
+//! no other core touches; a shared counter bumped by eight cores would cost more than a whole hit.
+//!
+//! Deliberately absent: any text format (that is `proxy`'s admin), labels with unbounded values (hosts, clients,
+//! targets: those belong in the access log), and any clock.
+
+pub mod counters;
+pub mod histogram;
+pub mod label;
+pub mod metric;
+pub mod snapshot;
+
+pub use counters::Counters;
+pub use histogram::{BUCKETS, Histogram, HistogramSnapshot, bucket_limit_us};
+pub use label::{
+    DnsOutcome, HopOutcome, Label, NotStored, ReloadOutcome, Reuse, Source, StatusClass, Verdict,
+};
+pub use metric::{Family, Kind, LabelSet, Metric, SLOTS};
+pub use snapshot::Snapshot;

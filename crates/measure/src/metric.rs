@@ -1,0 +1,295 @@
+//! The table of everything that is counted.
+//!
+//! A row gives the variant, its label if it has one, counter or gauge, the Prometheus name, the unit, and above it
+//! the help paragraph, which is also the variant's documentation. Adding a counter is adding a row.
+
+use crate::label::{
+    DnsOutcome, HopOutcome, Label, NotStored, ReloadOutcome, Reuse, StatusClass, Verdict,
+};
+
+/// Whether a number only grows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Grows from the start of the process; its Prometheus name ends in `_total`.
+    Counter,
+    /// Goes up and down. Workers may add on one thread and subtract on another: only the sum has a meaning.
+    Gauge,
+}
+
+/// The label of a family.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LabelSet {
+    /// Label name.
+    pub name: &'static str,
+    /// Its values, one slot each.
+    pub words: &'static [&'static str],
+}
+
+/// One row of the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Family {
+    /// Prometheus name, complete.
+    pub name: &'static str,
+    /// Counter or gauge.
+    pub kind: Kind,
+    /// What is counted: `bytes`, or a plural noun.
+    pub unit: &'static str,
+    /// Explanation, one paragraph, without line breaks.
+    pub help: &'static str,
+    /// The label, if the family is divided.
+    pub label: Option<LabelSet>,
+    /// First slot in a block of numbers.
+    pub offset: usize,
+    /// Number of slots: 1, or one for each word of the label.
+    pub width: usize,
+}
+
+macro_rules! table {
+    ($(
+        #[doc = $first:literal] $( #[doc = $more:literal] )*
+        $variant:ident $( ($field:ident : $label:ident) )?, $kind:ident, $name:literal, $unit:literal;
+    )+) => {
+        /// One number of a block: a row of the table, with the label's value where the row has one.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Metric {
+            $(
+                #[doc = $first] $( #[doc = $more] )*
+                #[doc = concat!("\n\n`", $name, "`, ", $unit, ".")]
+                $variant $( ($label) )?,
+            )+
+        }
+
+        enum Row { $( $variant, )+ }
+
+        const WIDTHS: &[usize] = &[$( 1 $( * $label::COUNT )?, )+];
+
+        impl Metric {
+            /// Every family in the order of declaration.
+            pub const FAMILIES: &'static [Family] = &[$(
+                Family {
+                    name: $name,
+                    kind: Kind::$kind,
+                    unit: $unit,
+                    help: concat!($first $(, $more )*),
+                    label: label_set!($( $field $label )?),
+                    offset: offset(Row::$variant as usize),
+                    width: WIDTHS[Row::$variant as usize],
+                },
+            )+];
+
+            /// Place of this number in a block, below [`SLOTS`].
+            #[inline]
+            #[must_use]
+            pub fn slot(self) -> usize {
+                match self {
+                    $( Self::$variant $( ($field) )? =>
+                        (const { offset(Row::$variant as usize) }) $( + $field.index() )?, )+
+                }
+            }
+
+            /// The row this number belongs to.
+            #[must_use]
+            pub const fn family(self) -> &'static Family {
+                match self {
+                    $( Self::$variant $( ($field) )? => { $( let _: $label = $field; )? &Self::FAMILIES[Row::$variant as usize] } )+
+                }
+            }
+        }
+    };
+}
+
+macro_rules! label_set {
+    () => {
+        None
+    };
+    ($field:ident $label:ident) => {
+        Some(LabelSet {
+            name: stringify!($field),
+            words: <$label as Label>::WORDS,
+        })
+    };
+}
+
+/// Number of slots in a block.
+pub const SLOTS: usize = offset(WIDTHS.len());
+
+const fn offset(row: usize) -> usize {
+    let mut sum = 0;
+    let mut place = 0;
+    while place < row {
+        sum += WIDTHS[place];
+        place += 1;
+    }
+    sum
+}
+
+table! {
+    // --- clients -------------------------------------------------------------------------------------------------
+    /// Client connections accepted.
+    ClientsAccepted, Counter, "weir_client_connections_accepted_total", "connections";
+    /// Client connections closed right after accept, because a rule or the limit on clients said so.
+    ClientsRefused, Counter, "weir_client_connections_refused_total", "connections";
+    /// Client connections open now, idle ones and tunnels included.
+    ClientsOpen, Gauge, "weir_client_connections_open", "connections";
+    /// Times that accepting paused because the process was out of file descriptors.
+    AcceptPauses, Counter, "weir_accept_pauses_total", "pauses";
+    /// Bytes read from clients, heads and framing included, tunnels excluded.
+    BytesFromClients, Counter, "weir_client_received_bytes_total", "bytes";
+    /// Bytes written to clients, heads and framing included, tunnels excluded.
+    BytesToClients, Counter, "weir_client_sent_bytes_total", "bytes";
+
+    // --- requests ------------------------------------------------------------------------------------------------
+    /// Requests finished, by the word of the verdict: the same word as in Cache-Status and in the access log.
+    Requests(verdict: Verdict), Counter, "weir_requests_total", "requests";
+    /// Requests between their first byte and the end of their response.
+    RequestsInFlight, Gauge, "weir_requests_in_flight", "requests";
+    /// Final responses sent to clients, by class of status.
+    Responses(class: StatusClass), Counter, "weir_responses_total", "responses";
+    /// Requests or responses that the client cut short.
+    ClientAborts, Counter, "weir_client_aborts_total", "requests";
+    /// Panics caught: each ended one connection and nothing else. Any is a bug.
+    Panics, Counter, "weir_panics_total", "panics";
+
+    // --- the cache -----------------------------------------------------------------------------------------------
+    /// Body bytes of responses that came from the store; divided by all body bytes this is the byte hit ratio.
+    BytesFromStore, Counter, "weir_store_sent_bytes_total", "bytes";
+    /// Body bytes of responses sent to clients, from wherever they came.
+    BodyBytesToClients, Counter, "weir_client_sent_body_bytes_total", "bytes";
+    /// Responses stored, whether new or in place of an older one.
+    Stored, Counter, "weir_stored_total", "responses";
+    /// Forwarded responses not stored, by reason.
+    ResponsesNotStored(reason: NotStored), Counter, "weir_not_stored_total", "responses";
+    /// Stored responses freshened by a 304 (RFC 9111 section 4.3.4).
+    Freshened, Counter, "weir_freshened_total", "responses";
+    /// Requests answered with a stale stored response (RFC 5861, or max-stale).
+    ServedStale, Counter, "weir_served_stale_total", "requests";
+    /// Requests that waited for another request's response instead of being forwarded (followers).
+    Collapsed, Counter, "weir_collapsed_total", "requests";
+    /// Stored responses invalidated by an unsafe method (RFC 9111 section 4.4).
+    Invalidated, Counter, "weir_invalidated_total", "responses";
+    /// Stored responses purged by the operator.
+    Purged, Counter, "weir_purged_total", "responses";
+    /// Stored responses evicted for room.
+    Evicted, Counter, "weir_evicted_total", "responses";
+    /// Bytes the store uses: bodies, heads, index and allocator overhead.
+    StoreUsedBytes, Gauge, "weir_store_used_bytes", "bytes";
+    /// Bytes the store may use.
+    StoreBudgetBytes, Gauge, "weir_store_budget_bytes", "bytes";
+    /// Stored responses.
+    StoreEntries, Gauge, "weir_store_entries", "responses";
+
+    // --- next hops -----------------------------------------------------------------------------------------------
+    /// Requests for an idle next-hop connection, by whether the connection cache had one.
+    ConnectionCache(outcome: Reuse), Counter, "weir_connection_cache_requests_total", "requests";
+    /// Idle next-hop connections closed because their idle limit passed.
+    ConnectionCacheExpiries, Counter, "weir_connection_cache_expiries_total", "connections";
+    /// Idle next-hop connections closed to make room for others.
+    ConnectionCacheEvictions, Counter, "weir_connection_cache_evictions_total", "connections";
+    /// Idle next-hop connections found closed, or with bytes nobody asked for.
+    ConnectionCacheUnusable, Counter, "weir_connection_cache_unusable_total", "connections";
+    /// Next-hop connections idle now.
+    ConnectionCacheIdle, Gauge, "weir_connection_cache_idle", "connections";
+    /// Requests sent again on a fresh connection after a reused one closed before any byte of the response.
+    Retries, Counter, "weir_next_hop_retries_total", "requests";
+    /// Attempts to open a connection toward a next hop, by how they ended.
+    NextHopConnections(outcome: HopOutcome), Counter, "weir_next_hop_connections_total", "connections";
+    /// Next-hop connections open now, idle ones and tunnels included.
+    NextHopsOpen, Gauge, "weir_next_hop_connections_open", "connections";
+    /// Bytes read from next hops, heads and framing included, tunnels excluded.
+    BytesFromNextHops, Counter, "weir_next_hop_received_bytes_total", "bytes";
+    /// Bytes written to next hops, heads and framing included, tunnels excluded.
+    BytesToNextHops, Counter, "weir_next_hop_sent_bytes_total", "bytes";
+    /// Requests answered 502 because the next hop broke the rules or cut its response.
+    NextHopErrors, Counter, "weir_next_hop_errors_total", "requests";
+    /// Requests answered 504 because the next hop stayed silent.
+    NextHopTimeouts, Counter, "weir_next_hop_timeouts_total", "requests";
+
+    // --- names ---------------------------------------------------------------------------------------------------
+    /// Questions to the resolver, by how they were answered. IP literals and /etc/hosts are not questions.
+    Dns(outcome: DnsOutcome), Counter, "weir_dns_requests_total", "requests";
+    /// Lookups in flight toward name servers.
+    DnsInFlight, Gauge, "weir_dns_lookups_in_flight", "lookups";
+
+    // --- tunnels -------------------------------------------------------------------------------------------------
+    /// Tunnels opened by CONNECT or Upgrade.
+    TunnelsOpened, Counter, "weir_tunnels_opened_total", "tunnels";
+    /// Tunnels open now.
+    TunnelsOpen, Gauge, "weir_tunnels_open", "tunnels";
+    /// Bytes relayed from next hops to clients through tunnels.
+    TunnelBytesToClients, Counter, "weir_tunnel_client_sent_bytes_total", "bytes";
+    /// Bytes relayed from clients to next hops through tunnels.
+    TunnelBytesToNextHops, Counter, "weir_tunnel_next_hop_sent_bytes_total", "bytes";
+
+    // --- the house -----------------------------------------------------------------------------------------------
+    /// Access log lines dropped because the queue was full or the destination failed.
+    LogLinesDropped, Counter, "weir_access_log_dropped_total", "lines";
+    /// Configs offered by SIGHUP or POST /reload, by what became of them.
+    Reloads(outcome: ReloadOutcome), Counter, "weir_reloads_total", "reloads";
+    /// Worker threads serving clients.
+    Workers, Gauge, "weir_workers", "threads";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn two_numbers_share_a_slot() {
+        let mut next = 0;
+        for family in Metric::FAMILIES {
+            assert_eq!(family.offset, next, "{}", family.name);
+            assert_eq!(
+                family.width,
+                family.label.map_or(1, |label| label.words.len())
+            );
+            next += family.width;
+        }
+        assert_eq!(next, SLOTS);
+    }
+
+    #[test]
+    fn slot_of_a_label_value_lies_outside_its_family() {
+        for verdict in Verdict::ALL {
+            let metric = Metric::Requests(*verdict);
+            let family = metric.family();
+            assert_eq!(family.name, "weir_requests_total");
+            assert_eq!(metric.slot(), family.offset + verdict.index());
+        }
+        assert_eq!(Metric::ClientsAccepted.slot(), 0);
+        assert_eq!(Metric::Workers.slot(), SLOTS - 1);
+    }
+
+    #[test]
+    fn name_breaks_the_prometheus_conventions() {
+        let mut seen = BTreeSet::new();
+        for family in Metric::FAMILIES {
+            let name = family.name;
+            assert!(seen.insert(name), "`{name}` is declared twice");
+            assert!(name.starts_with("weir_"), "{name}");
+            assert!(
+                name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_'),
+                "{name}"
+            );
+            assert_eq!(
+                name.ends_with("_total"),
+                family.kind == Kind::Counter,
+                "{name}"
+            );
+            assert_eq!(
+                name.trim_end_matches("_total").ends_with("_bytes"),
+                family.unit == "bytes",
+                "{name}"
+            );
+            assert!(
+                family.help.starts_with(' ') && family.help.ends_with('.'),
+                "{name}: {}",
+                family.help
+            );
+            assert!(
+                !family.help.contains(['\n', '\\', '"']),
+                "{name} would need escaping"
+            );
+        }
+    }
+}
