@@ -1,0 +1,164 @@
+//! The content of a stored response: blocks of one size, the last one cut to fit.
+//!
+//! Blocks of one size do not fragment the heap however sizes mix, and let a body grow without being copied.
+
+use crate::charge::allocated_bytes;
+use std::sync::Arc;
+
+/// Bytes a block holds; also the unit in which the coming disk tier checks its bytes (DESIGN: store).
+pub const BLOCK_BYTES: usize = 64 * 1024;
+
+/// Whole, immutable content; cloning shares it.
+#[derive(Clone, Debug, Default)]
+pub struct Body {
+    blocks: Arc<[Box<[u8]>]>,
+    len: u64,
+}
+
+impl Body {
+    /// Length in bytes.
+    #[must_use]
+    pub fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Whether there is no content.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The bytes from `offset` to the end of the block that holds it; empty at the end.
+    #[must_use]
+    pub fn at(&self, offset: u64) -> &[u8] {
+        if offset >= self.len {
+            return &[];
+        }
+        let block = usize::try_from(offset / BLOCK_BYTES as u64).unwrap_or(usize::MAX);
+        let within = usize::try_from(offset % BLOCK_BYTES as u64).unwrap_or(0);
+        self.blocks.get(block).map_or(&[], |block| &block[within..])
+    }
+
+    /// Bytes of memory this content holds.
+    #[must_use]
+    pub fn charged_bytes(&self) -> usize {
+        charged_for(self.len)
+    }
+}
+
+/// Bytes of memory content of `len` bytes will hold.
+pub(crate) fn charged_for(len: u64) -> usize {
+    let len = usize::try_from(len).unwrap_or(usize::MAX / 2);
+    let list = (len.div_ceil(BLOCK_BYTES) + 1) * size_of::<Box<[u8]>>();
+    (len / BLOCK_BYTES) * BLOCK_BYTES
+        + allocated_bytes(len % BLOCK_BYTES)
+        + if len == 0 { 0 } else { allocated_bytes(list) }
+}
+
+/// Content as it arrives.
+#[derive(Debug, Default)]
+pub struct BodyBuilder {
+    blocks: Vec<Box<[u8]>>,
+    tail: Vec<u8>,
+    len: u64,
+}
+
+impl BodyBuilder {
+    /// A builder; `expected` bytes are set aside for the first block if the length is known.
+    #[must_use]
+    pub fn new(expected: Option<u64>) -> Self {
+        let first = expected.map_or(0, |len| {
+            usize::try_from(len).map_or(BLOCK_BYTES, |len| len.min(BLOCK_BYTES))
+        });
+        Self {
+            blocks: Vec::new(),
+            tail: Vec::with_capacity(first),
+            len: 0,
+        }
+    }
+
+    /// Bytes taken so far.
+    #[must_use]
+    pub fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Whether nothing was taken yet.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Takes the next bytes.
+    pub fn push(&mut self, mut bytes: &[u8]) {
+        self.len += bytes.len() as u64;
+        while !bytes.is_empty() {
+            let room = BLOCK_BYTES - self.tail.len();
+            let taken = room.min(bytes.len());
+            self.grow_tail(taken);
+            self.tail.extend_from_slice(&bytes[..taken]);
+            bytes = &bytes[taken..];
+            if self.tail.len() == BLOCK_BYTES {
+                let full = std::mem::take(&mut self.tail);
+                self.blocks.push(full.into_boxed_slice());
+            }
+        }
+    }
+
+    /// Doubling would overshoot a block: the tail never holds more than one.
+    fn grow_tail(&mut self, more: usize) {
+        let wanted = self.tail.len() + more;
+        if wanted > self.tail.capacity() {
+            let capacity = (wanted * 2).clamp(1024, BLOCK_BYTES);
+            self.tail.reserve_exact(capacity - self.tail.len());
+        }
+    }
+
+    /// The finished content.
+    #[must_use]
+    pub fn finish(mut self) -> Body {
+        if !self.tail.is_empty() {
+            self.blocks.push(self.tail.into_boxed_slice());
+        }
+        Body {
+            blocks: self.blocks.into(),
+            len: self.len,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(len: usize, step: usize) {
+        let bytes: Vec<u8> = (0..len).map(|at| (at % 251) as u8).collect();
+        let mut builder = BodyBuilder::new(None);
+        for part in bytes.chunks(step.max(1)) {
+            builder.push(part);
+        }
+        let body = builder.finish();
+        let mut read = Vec::new();
+        while (read.len() as u64) < body.len() {
+            read.extend_from_slice(body.at(read.len() as u64));
+        }
+        assert_eq!(read, bytes, "{len} bytes in steps of {step}");
+        assert!(body.at(body.len()).is_empty());
+    }
+
+    #[test]
+    fn content_comes_back_whole_whatever_the_steps() {
+        for len in [
+            0,
+            1,
+            BLOCK_BYTES - 1,
+            BLOCK_BYTES,
+            BLOCK_BYTES + 1,
+            3 * BLOCK_BYTES + 17,
+        ] {
+            for step in [1 + len / 7, 1460, BLOCK_BYTES] {
+                check(len, step);
+            }
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! One stored response: a head ready to send, and its content.
+
+use crate::body::Body;
+use crate::charge::allocated_bytes;
+use weir_policy::StoredFacts;
+use weir_semantics::{EntityTag, Timestamp, Validators};
+
+/// A stored response. Immutable: freshening makes another one that shares the content.
+#[derive(Debug)]
+pub struct StoredResponse {
+    /// Status line and field lines as they are sent, each ended by CRLF, without the empty line and without the
+    /// fields that are made for each use (Age, Cache-Status, Connection, Date stays as received).
+    pub head: Box<[u8]>,
+    /// What decisions need.
+    pub facts: StoredFacts,
+    /// Value of ETag as received, if it has one.
+    pub entity_tag: Option<Box<[u8]>>,
+    /// Last-Modified, if it parsed.
+    pub last_modified: Option<Timestamp>,
+    /// Date, or the time of receipt.
+    pub date: Timestamp,
+    /// The content.
+    pub body: Body,
+}
+
+impl StoredResponse {
+    /// The validators preconditions are evaluated against (RFC 9110 §13).
+    #[must_use]
+    pub fn validators(&self) -> Validators<'_> {
+        Validators {
+            entity_tag: self.entity_tag.as_deref().and_then(EntityTag::parse),
+            last_modified: self.last_modified,
+            date: Some(self.date),
+        }
+    }
+
+    /// Bytes of memory it holds, allocator rounding included.
+    #[must_use]
+    pub fn charged_bytes(&self) -> usize {
+        Self::charged_head(
+            self.head.len(),
+            self.entity_tag.as_ref().map_or(0, |tag| tag.len()),
+        ) + self.body.charged_bytes()
+    }
+
+    /// Bytes of memory a response takes beside its content.
+    #[must_use]
+    pub fn charged_head(head_bytes: usize, entity_tag_bytes: usize) -> usize {
+        // the reference counts of the Arc: two words
+        allocated_bytes(size_of::<Self>() + 2 * size_of::<usize>())
+            + allocated_bytes(head_bytes)
+            + allocated_bytes(entity_tag_bytes)
+    }
+}
