@@ -1,0 +1,301 @@
+//! Lines as others read them, and what happens when nobody takes them.
+
+use std::io::Read;
+use std::net::SocketAddr;
+
+use rustix::pipe::pipe;
+
+use super::*;
+
+const LONG: Duration = Duration::from_mins(1);
+
+fn address(text: &str) -> SocketAddr {
+    text.parse().expect("an address")
+}
+
+fn forwarded() -> Entry<'static> {
+    Entry {
+        time_unix_ms: 784_111_777_042,
+        client: address("192.0.2.1:4321"),
+        method: "GET",
+        target: "http://a.example/x?q=\"1\"",
+        version: "HTTP/1.1",
+        status: 200,
+        verdict: "uri-miss",
+        detail: "no-entry",
+        cache_status: b"weir; fwd=uri-miss; stored",
+        stored: true,
+        next_hop_status: Some(200),
+        request_bytes: 100,
+        response_bytes: 1300,
+        body_bytes: 1024,
+        from_next_hop_bytes: 1200,
+        to_next_hop_bytes: 120,
+        next_hop: Some(address("[2001:db8::1]:80")),
+        client_reused: true,
+        next_hop_reused: false,
+        phases: Phases {
+            head_us: 5,
+            choose_us: 2,
+            connect_us: Some(300),
+            first_byte_us: Some(4000),
+            total_us: 12_345,
+        },
+        error: None,
+        content_type: b"text/html; charset=utf-8",
+        user_agent: b"curl/8 \"x\"\r\nfake",
+        referer: b"",
+    }
+}
+
+fn line(format: Format, entry: &Entry<'_>) -> String {
+    let mut line = Vec::new();
+    format.write(entry, &mut Stamp::new(), &mut line);
+    String::from_utf8(line).expect("ASCII")
+}
+
+#[test]
+fn json_line_is_not_what_was_logged() {
+    let text = line(Format::Json, &forwarded());
+    assert!(text.ends_with("}\n") && text.matches('\n').count() == 1);
+    let read: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let expected = serde_json::json!({
+        "time": "1994-11-06T08:49:37.042Z", "client": "192.0.2.1:4321", "method": "GET",
+        "target": "http://a.example/x?q=\"1\"", "version": "HTTP/1.1", "client_reused": true, "request_bytes": 100,
+        "status": 200, "verdict": "uri-miss", "detail": "no-entry", "cache_status": "weir; fwd=uri-miss; stored",
+        "stored": true, "response_bytes": 1300, "body_bytes": 1024, "next_hop": "[2001:db8::1]:80",
+        "next_hop_reused": false, "from_next_hop_bytes": 1200, "to_next_hop_bytes": 120, "next_hop_status": 200,
+        "head_us": 5, "choose_us": 2, "connect_us": 300, "first_byte_us": 4000, "total_us": 12345,
+        "content_type": "text/html; charset=utf-8", "user_agent": "curl/8 \"x\"\r\nfake",
+    });
+    assert_eq!(read, expected);
+}
+
+#[test]
+fn empty_entry_is_not_a_line() {
+    let text = line(Format::Json, &Entry::empty());
+    let read: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    assert!(
+        read.get("next_hop").is_none()
+            && read.get("error").is_none()
+            && read.get("connect_us").is_none()
+    );
+    assert_eq!(
+        line(Format::Squid, &Entry::empty()),
+        "0.000      0 0.0.0.0 TCP_MISS/000 0 - - - HIER_NONE/- -\n"
+    );
+    let combined = "0.0.0.0 - - [01/Jan/1970:00:00:00 +0000] \"  \" 000 - \"-\" \"-\"\n";
+    assert_eq!(line(Format::Combined, &Entry::empty()), combined);
+}
+
+#[test]
+fn squid_line_cannot_be_read_by_squid_tools() {
+    let check = |entry: &Entry<'_>, expected: &str| {
+        assert_eq!(line(Format::Squid, entry).trim_end(), expected)
+    };
+    check(
+        &forwarded(),
+        "784111777.042     12 192.0.2.1 TCP_MISS/200 1300 GET http://a.example/x?q=\"1\" - HIER_DIRECT/2001:db8::1 text/html",
+    );
+    let hit = Entry {
+        verdict: "hit",
+        next_hop: None,
+        target: "/a b\n",
+        ..forwarded()
+    };
+    check(
+        &hit,
+        "784111777.042     12 192.0.2.1 TCP_MEM_HIT/200 1300 GET /a%20b%0a - HIER_NONE/- text/html",
+    );
+    let codes = [
+        ("stale", Some(304), "TCP_REFRESH_UNMODIFIED"),
+        ("stale", Some(200), "TCP_REFRESH_MODIFIED"),
+        ("request", Some(200), "TCP_CLIENT_REFRESH_MISS"),
+        ("refused", None, "TCP_DENIED"),
+        ("tunnel", None, "TCP_TUNNEL"),
+        ("bypass", Some(200), "TCP_MISS"),
+    ];
+    for (verdict, next_hop_status, code) in codes {
+        let text = line(
+            Format::Squid,
+            &Entry {
+                verdict,
+                next_hop_status,
+                ..forwarded()
+            },
+        );
+        assert!(text.contains(&format!(" {code}/200 ")), "{text}");
+    }
+}
+
+#[test]
+fn combined_line_can_be_forged() {
+    let entry = Entry {
+        referer: b"\" 200 1 \"",
+        ..forwarded()
+    };
+    let expected = concat!(
+        r#"192.0.2.1 - - [06/Nov/1994:08:49:37 +0000] "GET http://a.example/x?q=\"1\" HTTP/1.1" 200 1024 "#,
+        r#""\" 200 1 \"" "curl/8 \"x\"\x0d\x0afake""#,
+        "\n"
+    );
+    assert_eq!(line(Format::Combined, &entry), expected);
+}
+
+#[test]
+fn line_is_as_long_as_the_client_likes() {
+    let target = "\u{1}".repeat(70_000);
+    let agent = vec![0xff; 70_000];
+    let entry = Entry {
+        target: &target,
+        user_agent: &agent,
+        referer: &agent,
+        ..forwarded()
+    };
+    for format in [Format::Json, Format::Squid, Format::Combined] {
+        assert!(line(format, &entry).len() < 64 << 10, "{format:?}");
+    }
+}
+
+#[test]
+fn lines_are_lost_or_torn_between_threads() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("access.log");
+    let log =
+        AccessLog::open(Destination::Path(path.clone()), Format::Json, 100_000).expect("opens");
+    thread::scope(|scope| {
+        for worker in 0..4 {
+            let log = &log;
+            scope.spawn(move || {
+                for number in 0..1000 {
+                    log.log(&Entry {
+                        body_bytes: worker * 1000 + number,
+                        ..forwarded()
+                    });
+                }
+            });
+        }
+    });
+    drop(log);
+    let text = std::fs::read_to_string(&path).expect("written");
+    let mut numbers: Vec<u64> = text
+        .lines()
+        .map(|line| {
+            serde_json::from_str::<serde_json::Value>(line).expect("a whole line")["body_bytes"]
+                .as_u64()
+        })
+        .collect::<Option<_>>()
+        .expect("numbers");
+    numbers.sort_unstable();
+    assert!(numbers.into_iter().eq(0..4000));
+}
+
+#[test]
+fn rotation_loses_lines_or_keeps_the_old_file() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (path, moved) = (
+        folder.path().join("access.log"),
+        folder.path().join("access.log.1"),
+    );
+    let log = AccessLog::open(Destination::Path(path.clone()), Format::Squid, 100).expect("opens");
+    log.log(&forwarded());
+    assert!(log.flush(LONG));
+    std::fs::rename(&path, &moved).expect("moved");
+    log.log(&forwarded());
+    assert!(log.flush(LONG));
+    log.reopen().expect("opens");
+    log.log(&forwarded());
+    assert!(log.flush(LONG));
+    let lines = |path| {
+        std::fs::read_to_string(path)
+            .expect("there")
+            .lines()
+            .count()
+    };
+    assert_eq!((lines(&moved), lines(&path), log.dropped()), (2, 1, 0));
+    std::fs::remove_dir_all(folder.path()).expect("removed");
+    assert!(log.reopen().is_err(), "a rotation that failed is not told");
+}
+
+/// A log whose lines go into a pipe.
+fn piped(queue_lines: usize) -> (AccessLog, File) {
+    let (read, write) = pipe().expect("a pipe");
+    let queue = Arc::new(Queue::new(queue_lines));
+    let run = {
+        let queue = Arc::clone(&queue);
+        move || writer::run(&queue, File::from(write))
+    };
+    let thread = Some(thread::spawn(run));
+    let log = AccessLog {
+        format: Format::Json,
+        path: None,
+        running: Some(Running { queue, thread }),
+    };
+    (log, File::from(read))
+}
+
+#[test]
+fn blocked_pipe_blocks_a_worker() {
+    let (log, mut read) = piped(1000);
+    // far more than a pipe and the queue can hold
+    for _ in 0..5000 {
+        log.log(&forwarded());
+    }
+    assert!(log.dropped() > 0 && log.dropped() < 5000);
+    assert!(!log.flush(Duration::ZERO));
+    let dropped = log.dropped();
+    let reader = thread::spawn(move || {
+        let mut text = String::new();
+        read.read_to_string(&mut text).expect("ASCII");
+        text.lines().count() as u64
+    });
+    drop(log);
+    assert_eq!(
+        reader.join().expect("no panic"),
+        5000 - dropped,
+        "a line is neither written nor counted"
+    );
+}
+
+#[test]
+fn failing_destination_is_not_counted() {
+    let (log, read) = piped(1000);
+    drop(read);
+    for _ in 0..10 {
+        log.log(&forwarded());
+    }
+    assert!(log.flush(LONG));
+    assert_eq!(log.dropped(), 10);
+}
+
+#[test]
+fn full_disk_ends_logging_for_good() {
+    // every write to this device fails with "no space left"
+    let full = PathBuf::from("/dev/full");
+    let log = AccessLog::open(Destination::Path(full), Format::Json, 100).expect("opens");
+    log.log(&forwarded());
+    assert!(log.flush(LONG));
+    assert_eq!(log.dropped(), 1);
+    let (read, write) = pipe().expect("a pipe");
+    log.running
+        .as_ref()
+        .expect("running")
+        .queue
+        .replace_output(File::from(write));
+    log.log(&forwarded());
+    drop(log);
+    let mut text = String::new();
+    File::from(read).read_to_string(&mut text).expect("ASCII");
+    assert_eq!(text.lines().count(), 1);
+}
+
+#[test]
+fn log_that_is_off_does_something() {
+    let log = AccessLog::open(Destination::Off, Format::Json, 1).expect("opens");
+    log.log(&forwarded());
+    assert!(log.flush(Duration::ZERO));
+    assert_eq!(log.dropped(), 0);
+    assert!(log.reopen().is_ok());
+    assert_eq!(Format::from_word("squid"), Some(Format::Squid));
+    assert_eq!(Format::from_word("xml"), None);
+}

@@ -1,0 +1,66 @@
+//! What one request cost, gathered on its way and told once at the end: to the counters and to the access log.
+
+use std::net::SocketAddr;
+use std::time::Instant;
+
+/// The account of one request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Account {
+    /// First byte of the request seen.
+    pub(crate) started: Instant,
+    /// Bytes of the request, head and content.
+    pub(crate) request_bytes: u64,
+    /// Bytes of the response sent to the client, head and content.
+    pub(crate) response_bytes: u64,
+    /// Content bytes among them.
+    pub(crate) body_bytes: u64,
+    /// Content bytes among them that came from the store.
+    pub(crate) store_bytes: u64,
+    /// Bytes read from the next hop.
+    pub(crate) from_next_hop_bytes: u64,
+    /// Bytes written to the next hop.
+    pub(crate) to_next_hop_bytes: u64,
+    /// Status sent to the client; 0 if none was.
+    pub(crate) status: u16,
+    /// The next hop asked, if one was.
+    pub(crate) next_hop: Option<SocketAddr>,
+    /// Its connection was open before.
+    pub(crate) next_hop_reused: bool,
+    /// From the first byte of the request to the end of its head, microseconds.
+    pub(crate) head_us: u64,
+    /// Microseconds from the start: the decision was made.
+    pub(crate) chosen_us: u64,
+    /// A connection to the next hop was ready.
+    pub(crate) connected_us: Option<u64>,
+    /// The first byte of the response was ready.
+    pub(crate) first_byte_us: Option<u64>,
+    /// What went wrong, as a word.
+    pub(crate) error: Option<&'static str>,
+}
+
+impl Account {
+    pub(crate) fn new(started: Instant, head_bytes: usize) -> Self {
+        Self {
+            started,
+            request_bytes: head_bytes as u64,
+            response_bytes: 0,
+            body_bytes: 0,
+            store_bytes: 0,
+            from_next_hop_bytes: 0,
+            to_next_hop_bytes: 0,
+            status: 0,
+            next_hop: None,
+            next_hop_reused: false,
+            head_us: 0,
+            chosen_us: 0,
+            connected_us: None,
+            first_byte_us: None,
+            error: None,
+        }
+    }
+
+    /// Microseconds since the start.
+    pub(crate) fn elapsed_us(&self) -> u64 {
+        u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX)
+    }
+}

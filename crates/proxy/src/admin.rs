@@ -1,0 +1,245 @@
+//! The operator's door: health, metrics, config, purge and reload over HTTP/1.1 on an address of its own.
+//!
+//! It runs on a thread and runtime of its own, so that neither a slow scraper nor a long purge takes time from a worker.
+//! It has no password: it is to listen on loopback or on a network of operators. What it does defend against is a browser
+//! on the same machine being made to talk to it: `Host` must be an address or `localhost`, which a page that
+//! rebinds a name cannot send, and a `POST` from another origin is refused (RELIABILITY R70).
+
+mod exposition;
+mod guard;
+mod listener;
+mod purge;
+#[cfg(test)]
+mod tests;
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::{DefaultBodyLimit, RawQuery, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::middleware::from_fn;
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use tokio::sync::oneshot;
+use weir_measure::Snapshot;
+
+use listener::Bounded;
+
+/// Bytes of a request body: a URL and a little JSON around it.
+const BODY_BYTES_MAX: usize = 16 << 10;
+
+/// How long stopping waits for a purge or reload that is under way.
+const STOP_LIMIT: Duration = Duration::from_secs(1);
+
+const ENDPOINTS: &str = "\
+GET  /healthz          200 `ok`, or 503 `draining`
+GET  /metrics          numbers, in the OpenMetrics text format
+GET  /config           the effective configuration, TOML
+POST /purge?url=URL    forget the stored responses of a URL; the URL may also be the body
+POST /reload           read the configuration file again
+";
+
+/// What the admin can ask of the proxy. Called on the admin's thread ([`Control::purge`] and [`Control::reload`] on one of
+/// their own), never on a worker's.
+pub trait Control: Send + Sync {
+    /// All numbers, now.
+    fn metrics(&self) -> Snapshot;
+
+    /// The effective configuration as TOML.
+    fn config_text(&self) -> String;
+
+    /// Purges what is stored under `url`; how many stored responses that were.
+    ///
+    /// # Errors
+    ///
+    /// Why `url` cannot be purged, for the operator: answered with 400.
+    fn purge(&self, url: &str) -> Result<u64, String>;
+
+    /// Reads the configuration again and puts it in force whole; what was done, in words.
+    ///
+    /// # Errors
+    ///
+    /// Why the new one was refused, with line and column; the old one stays. Answered with 422.
+    fn reload(&self) -> Result<String, String>;
+
+    /// The process takes no new work and is about to end.
+    fn is_draining(&self) -> bool;
+}
+
+/// A running admin; it stops when dropped.
+#[derive(Debug)]
+pub struct AdminHandle {
+    address: SocketAddr,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl AdminHandle {
+    /// The address it listens on.
+    #[must_use]
+    pub const fn address(&self) -> SocketAddr {
+        self.address
+    }
+}
+
+impl Drop for AdminHandle {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            let _panicked = thread.join();
+        }
+    }
+}
+
+/// Serves `control` on `listener` until the handle is dropped.
+///
+/// # Errors
+///
+/// When the listener or the thread cannot be set up.
+pub fn serve(
+    listener: std::net::TcpListener,
+    control: Arc<dyn Control>,
+) -> io::Result<AdminHandle> {
+    let address = listener.local_addr()?;
+    listener.set_nonblocking(true)?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let listener = {
+        let _entered = runtime.enter();
+        Bounded::new(tokio::net::TcpListener::from_std(listener)?)
+    };
+    let (stop, stopped) = oneshot::channel::<()>();
+    let run = move || {
+        runtime.block_on(async {
+            tokio::select! {
+                _ended = axum::serve(listener, router(control)).into_future() => {}
+                _dropped = stopped => {}
+            }
+        });
+        runtime.shutdown_timeout(STOP_LIMIT);
+    };
+    let thread = thread::Builder::new()
+        .name("weir-admin".into())
+        .spawn(run)?;
+    Ok(AdminHandle {
+        address,
+        stop: Some(stop),
+        thread: Some(thread),
+    })
+}
+
+fn router(control: Arc<dyn Control>) -> Router {
+    Router::new()
+        .route(
+            "/",
+            get(async || text(StatusCode::OK, format!("weir admin\n\n{ENDPOINTS}"))),
+        )
+        .route("/healthz", get(healthz))
+        .route("/metrics", get(metrics))
+        .route("/config", get(config))
+        .route("/purge", post(purge_url))
+        .route("/reload", post(reload))
+        .fallback(async || {
+            text(
+                StatusCode::NOT_FOUND,
+                format!("no such endpoint; there are:\n\n{ENDPOINTS}"),
+            )
+        })
+        .method_not_allowed_fallback(async || {
+            text(
+                StatusCode::METHOD_NOT_ALLOWED,
+                format!("not by this method; there are:\n\n{ENDPOINTS}"),
+            )
+        })
+        .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
+        .layer(from_fn(guard::check))
+        .with_state(control)
+}
+
+type Proxy = State<Arc<dyn Control>>;
+
+async fn healthz(State(control): Proxy) -> Response {
+    if control.is_draining() {
+        text(StatusCode::SERVICE_UNAVAILABLE, "draining\n".into())
+    } else {
+        text(StatusCode::OK, "ok\n".into())
+    }
+}
+
+async fn metrics(State(control): Proxy) -> Response {
+    match exposition::write(control.metrics()) {
+        Ok(body) => of_type(StatusCode::OK, exposition::CONTENT_TYPE, body),
+        Err(error) => text(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            format!("cannot write the metrics: {error}\n"),
+        ),
+    }
+}
+
+async fn config(State(control): Proxy) -> Response {
+    of_type(
+        StatusCode::OK,
+        "application/toml; charset=utf-8",
+        control.config_text(),
+    )
+}
+
+async fn purge_url(
+    State(control): Proxy,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
+    let content_type = headers
+        .get(header::CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok());
+    let url = match purge::url(query.as_deref(), content_type, &body) {
+        Ok(url) => url,
+        Err(why) => return text(StatusCode::BAD_REQUEST, format!("{why}\n")),
+    };
+    match aside(move || control.purge(&url)).await {
+        Ok(purged) => text(StatusCode::OK, format!("purged {purged}\n")),
+        Err(why) => text(StatusCode::BAD_REQUEST, format!("cannot purge: {why}\n")),
+    }
+}
+
+async fn reload(State(control): Proxy) -> Response {
+    match aside(move || control.reload()).await {
+        Ok(what) => text(StatusCode::OK, format!("{}\n", what.trim_end())),
+        Err(why) => text(
+            StatusCode::UNPROCESSABLE_ENTITY,
+            format!("{}\n", why.trim_end()),
+        ),
+    }
+}
+
+/// Runs what may take long on a thread of its own: `/healthz` must not wait for it.
+async fn aside<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, String> + Send + 'static,
+) -> Result<T, String> {
+    tokio::task::spawn_blocking(work)
+        .await
+        .unwrap_or_else(|error| Err(error.to_string()))
+}
+
+fn text(status: StatusCode, body: String) -> Response {
+    of_type(status, "text/plain; charset=utf-8", body)
+}
+
+fn of_type(status: StatusCode, media_type: &'static str, body: String) -> Response {
+    let headers = [
+        (header::CONTENT_TYPE, HeaderValue::from_static(media_type)),
+        (header::CACHE_CONTROL, HeaderValue::from_static("no-store")),
+        (
+            header::X_CONTENT_TYPE_OPTIONS,
+            HeaderValue::from_static("nosniff"),
+        ),
+    ];
+    (status, headers, body).into_response()
+}

@@ -1,0 +1,177 @@
+//! The numbers as OpenMetrics text, which Prometheus reads.
+//!
+//! Labels are the closed sets of `weir-measure`: the size of the answer does not depend on what clients send.
+
+use std::fmt;
+
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, MetricEncoder, NoLabelSet};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::registry::{Registry, Unit};
+use weir_measure::{BUCKETS, Family, HistogramSnapshot, Kind, Snapshot, bucket_limit_us};
+
+pub(super) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+const RESPONSE_TIME: &str = "weir_response_time";
+const RESPONSE_TIME_HELP: &str = "From the first byte of a request to the last of its response, by where the response came from.";
+
+/// The whole answer to `/metrics`.
+pub(super) fn write(snapshot: Snapshot) -> Result<String, fmt::Error> {
+    let mut registry = Registry::default();
+    registry.register_collector(Box::new(Numbers(snapshot)));
+    let mut text = String::with_capacity(32 << 10);
+    encode(&mut text, &registry)?;
+    Ok(text)
+}
+
+#[derive(Debug)]
+struct Numbers(Snapshot);
+
+impl Collector for Numbers {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
+        for (family, values) in self.0.families() {
+            write_family(&mut encoder, family, values)?;
+        }
+        write_response_times(&mut encoder, &self.0)
+    }
+}
+
+fn write_family(
+    encoder: &mut DescriptorEncoder<'_>,
+    family: &Family,
+    values: &[u64],
+) -> Result<(), fmt::Error> {
+    // the encoder appends unit and `_total` itself
+    let name = family.name.trim_end_matches("_total");
+    let (name, unit) = match name.strip_suffix("_bytes") {
+        Some(stem) => (stem, Some(Unit::Bytes)),
+        None => (name, None),
+    };
+    let kind = match family.kind {
+        Kind::Counter => MetricType::Counter,
+        Kind::Gauge => MetricType::Gauge,
+    };
+    let mut encoder = encoder.encode_descriptor(name, family.help.trim(), unit.as_ref(), kind)?;
+    match family.label {
+        None => values
+            .iter()
+            .try_for_each(|value| write_value(&mut encoder, family.kind, *value)),
+        Some(label) => label
+            .words
+            .iter()
+            .zip(values)
+            .try_for_each(|(word, value)| {
+                let labels = [(label.name, *word)];
+                write_value(&mut encoder.encode_family(&labels)?, family.kind, *value)
+            }),
+    }
+}
+
+fn write_value(encoder: &mut MetricEncoder<'_>, kind: Kind, value: u64) -> Result<(), fmt::Error> {
+    match kind {
+        Kind::Counter => encoder.encode_counter::<NoLabelSet, _, u64>(&value, None),
+        // the blocks are read one after the other: a gauge may be a little below zero for a moment
+        Kind::Gauge => encoder.encode_gauge(&i64::try_from(value).unwrap_or(0)),
+    }
+}
+
+fn write_response_times(
+    encoder: &mut DescriptorEncoder<'_>,
+    snapshot: &Snapshot,
+) -> Result<(), fmt::Error> {
+    let mut encoder = encoder.encode_descriptor(
+        RESPONSE_TIME,
+        RESPONSE_TIME_HELP,
+        Some(&Unit::Seconds),
+        MetricType::Histogram,
+    )?;
+    for (source, times) in snapshot.response_times() {
+        let labels = [("source", source)];
+        Times(times).encode(encoder.encode_family(&labels)?)?;
+    }
+    Ok(())
+}
+
+struct Times<'s>(&'s HistogramSnapshot);
+
+impl EncodeMetric for Times<'_> {
+    fn encode(&self, mut encoder: MetricEncoder<'_>) -> Result<(), fmt::Error> {
+        let buckets: [(f64, u64); BUCKETS] = std::array::from_fn(|index| {
+            (
+                bucket_limit_us(index).map_or(f64::INFINITY, seconds),
+                self.0.buckets[index],
+            )
+        });
+        encoder.encode_histogram::<NoLabelSet>(
+            seconds(self.0.sum_us),
+            self.0.count(),
+            &buckets,
+            None,
+        )
+    }
+
+    fn metric_type(&self) -> MetricType {
+        MetricType::Histogram
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "exact below 285 years")]
+fn seconds(us: u64) -> f64 {
+    us as f64 / 1e6
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_measure::{Counters, Metric, Source, Verdict};
+
+    fn text() -> String {
+        let counters = Counters::new();
+        counters.add(Metric::Requests(Verdict::Hit), 7);
+        counters.add(Metric::BytesToClients, 99);
+        counters.dec(Metric::ClientsOpen);
+        counters.set(Metric::StoreUsedBytes, 4096);
+        counters.record_response_time(Source::Store, 3);
+        counters.record_response_time(Source::Store, 1_000_000_000);
+        write(Snapshot::sum([&counters])).expect("written")
+    }
+
+    #[test]
+    fn number_is_missing_or_named_otherwise_than_declared() {
+        let text = text();
+        let lines = [
+            "# TYPE weir_requests counter",
+            "weir_requests_total{verdict=\"hit\"} 7",
+            "weir_requests_total{verdict=\"uri-miss\"} 0",
+            "# UNIT weir_client_sent_bytes bytes",
+            "weir_client_sent_bytes_total 99",
+            "weir_store_used_bytes 4096",
+            "weir_client_connections_open 0",
+            "# TYPE weir_response_time_seconds histogram",
+            "weir_response_time_seconds_count{source=\"store\"} 2",
+            "weir_response_time_seconds_bucket{le=\"2e-6\",source=\"store\"} 0",
+            "weir_response_time_seconds_bucket{le=\"4e-6\",source=\"store\"} 1",
+            "weir_response_time_seconds_bucket{le=\"+Inf\",source=\"store\"} 2",
+            "# EOF",
+        ];
+        for line in lines {
+            assert!(
+                text.lines().any(|found| found == line),
+                "no `{line}` in\n{text}"
+            );
+        }
+        for family in Metric::FAMILIES {
+            assert!(
+                text.contains(&format!("\n{}", family.name)),
+                "{} is not shown",
+                family.name
+            );
+        }
+    }
+
+    #[test]
+    fn size_depends_on_more_than_the_table() {
+        assert!(text().len() < 64 << 10);
+    }
+}

@@ -1,0 +1,180 @@
+//! Who may talk to the admin, as far as the request itself tells.
+//!
+//! DNS rebinding: a page on `evil.example` points its own name at 127.0.0.1 and then talks to the admin "from the same
+//! origin". The browser still sends `Host: evil.example`. A `Host` that is an address, or `localhost`, cannot be rebound.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use axum::extract::Request;
+use axum::http::{HeaderMap, HeaderName, Method, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::Response;
+
+/// Refuses with 403 and the reason, or passes on.
+pub(super) async fn check(request: Request, next: Next) -> Response {
+    let authority = request
+        .uri()
+        .authority()
+        .map(axum::http::uri::Authority::as_str);
+    match refusal(request.method(), authority, request.headers()) {
+        Some(why) => super::text(StatusCode::FORBIDDEN, format!("{why}\n")),
+        None => next.run(request).await,
+    }
+}
+
+/// Why a request is refused, if it is. `authority` is that of an absolute-form target, which has precedence over
+/// `Host` (RFC 9112 §3.2.2) and must pass the same test.
+fn refusal(method: &Method, authority: Option<&str>, headers: &HeaderMap) -> Option<String> {
+    let Some(host) = only(headers, &header::HOST) else {
+        return Some("refused: exactly one Host field is needed".into());
+    };
+    for name in authority.into_iter().chain([host]) {
+        if !is_address_or_localhost(name) {
+            return Some(format!(
+                "refused: Host is `{name}`; the admin answers only to an IP address or `localhost`, \
+                 because a name can be made to point here by others (DNS rebinding)"
+            ));
+        }
+    }
+    if method == Method::POST
+        && headers.contains_key(header::ORIGIN)
+        && !is_same_origin(headers, host)
+    {
+        return Some("refused: a POST that a page of another origin made".into());
+    }
+    None
+}
+
+fn is_same_origin(headers: &HeaderMap, host: &str) -> bool {
+    only(headers, &header::ORIGIN)
+        .and_then(|origin| origin.strip_prefix("http://"))
+        .is_some_and(|origin| origin.eq_ignore_ascii_case(host))
+}
+
+/// The field's value if there is one line of it, in ASCII.
+fn only<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h str> {
+    let mut lines = headers.get_all(name).iter();
+    let value = lines.next()?.to_str().ok()?;
+    lines.next().is_none().then_some(value)
+}
+
+fn is_address_or_localhost(authority: &str) -> bool {
+    if let Some((inner, port)) = authority
+        .strip_prefix('[')
+        .and_then(|rest| rest.split_once(']'))
+    {
+        return inner.parse::<Ipv6Addr>().is_ok()
+            && (port.is_empty() || port.strip_prefix(':').is_some_and(is_port));
+    }
+    let (host, port) = authority.split_once(':').unwrap_or((authority, "0"));
+    is_port(port) && (host.eq_ignore_ascii_case("localhost") || host.parse::<Ipv4Addr>().is_ok())
+}
+
+fn is_port(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_digit()) && text.parse::<u16>().is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::http::HeaderValue;
+
+    #[test]
+    fn name_that_can_be_rebound_is_let_in() {
+        for good in [
+            "127.0.0.1",
+            "127.0.0.1:3129",
+            "10.1.2.3:80",
+            "localhost",
+            "LocalHost:3129",
+            "[::1]",
+            "[::1]:3129",
+        ] {
+            assert!(is_address_or_localhost(good), "{good}");
+        }
+        let bad = [
+            "",
+            "evil.example",
+            "evil.example:3129",
+            "localhost.evil.example",
+            "127.0.0.1.evil.example",
+            "127.1",
+            "2130706433",
+            "::1",
+            "[::1",
+            "[::1]x",
+            "[::1]:",
+            "127.0.0.1:",
+            "127.0.0.1:99999",
+            "127.0.0.1:+1",
+            "user@127.0.0.1",
+            "localhost:3129:1",
+        ];
+        for bad in bad {
+            assert!(!is_address_or_localhost(bad), "{bad}");
+        }
+    }
+
+    fn check(
+        method: &Method,
+        authority: Option<&str>,
+        fields: &[(HeaderName, &'static str)],
+        allowed: bool,
+    ) {
+        let lines = fields
+            .iter()
+            .map(|(name, value)| (name.clone(), HeaderValue::from_static(value)));
+        let mut headers = HeaderMap::new();
+        for (name, value) in lines {
+            headers.append(name, value);
+        }
+        assert_eq!(
+            refusal(method, authority, &headers).is_none(),
+            allowed,
+            "{method} {authority:?} {fields:?}"
+        );
+    }
+
+    #[test]
+    fn page_of_another_origin_purges() {
+        let host = (header::HOST, "127.0.0.1:3129");
+        let origin = |value| [host.clone(), (header::ORIGIN, value)];
+        check(&Method::POST, None, std::slice::from_ref(&host), true);
+        check(&Method::POST, None, &origin("http://127.0.0.1:3129"), true);
+        check(&Method::POST, None, &origin("http://127.0.0.1:8080"), false);
+        check(
+            &Method::POST,
+            None,
+            &origin("https://127.0.0.1:3129"),
+            false,
+        );
+        check(&Method::POST, None, &origin("http://evil.example"), false);
+        check(&Method::POST, None, &origin("null"), false);
+        check(&Method::GET, None, &origin("http://evil.example"), true);
+    }
+
+    #[test]
+    fn host_is_doubled_missing_or_overruled() {
+        let host = (header::HOST, "127.0.0.1");
+        check(&Method::GET, None, &[], false);
+        check(&Method::GET, None, &[host.clone(), host.clone()], false);
+        check(
+            &Method::GET,
+            Some("evil.example"),
+            std::slice::from_ref(&host),
+            false,
+        );
+        check(
+            &Method::GET,
+            Some("127.0.0.1"),
+            std::slice::from_ref(&host),
+            true,
+        );
+        check(
+            &Method::GET,
+            Some("127.0.0.1"),
+            &[(header::HOST, "evil.example")],
+            false,
+        );
+    }
+}

@@ -1,0 +1,250 @@
+//! The admin over real connections.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::mpsc;
+
+use weir_measure::{Counters, Metric};
+
+use super::*;
+
+/// A proxy that remembers what it was told.
+#[derive(Default)]
+struct Fake {
+    draining: AtomicBool,
+    purged: Mutex<Vec<String>>,
+    /// Reload waits for this, if it is there.
+    gate: Mutex<Option<mpsc::Receiver<()>>>,
+    refuse_reload: bool,
+}
+
+impl Control for Fake {
+    fn metrics(&self) -> Snapshot {
+        let counters = Counters::new();
+        counters.inc(Metric::Panics);
+        Snapshot::sum([&counters])
+    }
+
+    fn config_text(&self) -> String {
+        "[cache]\nbudget = \"64MiB\"\n".into()
+    }
+
+    fn purge(&self, url: &str) -> Result<u64, String> {
+        if url.contains("bad") {
+            return Err("no such host".into());
+        }
+        self.purged.lock().expect("no panic").push(url.to_owned());
+        Ok(3)
+    }
+
+    fn reload(&self) -> Result<String, String> {
+        if let Some(gate) = self.gate.lock().expect("no panic").take() {
+            let _opened = gate.recv();
+        }
+        if self.refuse_reload {
+            Err("line 3, column 7: unknown key `bugdet`\n".into())
+        } else {
+            Ok("reloaded".into())
+        }
+    }
+
+    fn is_draining(&self) -> bool {
+        self.draining.load(Relaxed)
+    }
+}
+
+fn start(fake: Fake) -> (AdminHandle, Arc<Fake>) {
+    let fake = Arc::new(fake);
+    let listener = TcpListener::bind("127.0.0.1:0").expect("loopback");
+    let control: Arc<dyn Control> = Arc::<Fake>::clone(&fake);
+    (serve(listener, control).expect("starts"), fake)
+}
+
+/// Sends `request` (a head without `Host`, then `\n\n`, then a body) and reads to the end; status and the rest.
+fn ask(admin: &AdminHandle, request: &str) -> (u16, String) {
+    let (head, body) = request.split_once("\n\n").unwrap_or((request, ""));
+    let head = head.replace('\n', "\r\n");
+    let (address, length) = (admin.address(), body.len());
+    let rest =
+        format!("Host: {address}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}");
+    exchange(admin, &format!("{head}\r\n{rest}"))
+}
+
+fn exchange(admin: &AdminHandle, bytes: &str) -> (u16, String) {
+    let mut stream = TcpStream::connect(admin.address()).expect("listens");
+    stream.write_all(bytes.as_bytes()).expect("takes it");
+    let mut text = String::new();
+    stream.read_to_string(&mut text).expect("answers");
+    let status = text
+        .split(' ')
+        .nth(1)
+        .and_then(|status| status.parse().ok())
+        .expect("a status line");
+    (status, text)
+}
+
+#[test]
+fn draining_process_looks_healthy() {
+    let (admin, fake) = start(Fake::default());
+    let (status, text) = ask(&admin, "GET /healthz HTTP/1.1");
+    assert!(status == 200 && text.ends_with("\r\n\r\nok\n"), "{text}");
+    fake.draining.store(true, Relaxed);
+    let (status, text) = ask(&admin, "GET /healthz HTTP/1.1");
+    assert!(
+        status == 503 && text.ends_with("\r\n\r\ndraining\n"),
+        "{text}"
+    );
+}
+
+#[test]
+fn page_is_missing_or_of_the_wrong_type() {
+    let (admin, _fake) = start(Fake::default());
+    let check = |request: &str, expected: u16, parts: &[&str]| {
+        let (status, text) = ask(&admin, request);
+        assert_eq!(status, expected, "{request}");
+        for part in parts {
+            assert!(text.contains(part), "no `{part}` in {text}");
+        }
+    };
+    check(
+        "GET / HTTP/1.1",
+        200,
+        &["POST /purge?url=URL", "text/plain"],
+    );
+    check(
+        "GET /nothere HTTP/1.1",
+        404,
+        &["GET  /metrics", "POST /reload"],
+    );
+    check(
+        "GET /purge?url=http://a/ HTTP/1.1",
+        405,
+        &["POST /purge?url=URL", "allow: POST"],
+    );
+    check(
+        "GET /config HTTP/1.1",
+        200,
+        &["application/toml", "[cache]\nbudget = \"64MiB\"\n"],
+    );
+    check(
+        "GET /metrics HTTP/1.1",
+        200,
+        &[
+            "application/openmetrics-text",
+            "\nweir_panics_total 1\n",
+            "\n# EOF\n",
+        ],
+    );
+}
+
+#[test]
+fn purge_takes_another_url_or_says_nothing() {
+    let (admin, fake) = start(Fake::default());
+    let check = |request: &str, expected: u16, part: &str| {
+        let (status, text) = ask(&admin, request);
+        assert!(
+            status == expected && text.contains(part),
+            "{request}: {text}"
+        );
+    };
+    check("POST /purge?url=http://a/1%26 HTTP/1.1", 200, "purged 3\n");
+    check(
+        "POST /purge HTTP/1.1\nContent-Type: application/json\n\n{\"url\":\"http://a/2\"}",
+        200,
+        "purged 3\n",
+    );
+    check("POST /purge HTTP/1.1\n\nhttp://a/3", 200, "purged 3\n");
+    check("POST /purge HTTP/1.1", 400, "which URL?");
+    check("POST /purge?url=/path HTTP/1.1", 400, "absolute");
+    check(
+        "POST /purge?url=http://bad/ HTTP/1.1",
+        400,
+        "cannot purge: no such host",
+    );
+    let long = format!(
+        "POST /purge HTTP/1.1\n\nhttp://a/{}",
+        "x".repeat(BODY_BYTES_MAX)
+    );
+    check(&long, 413, "");
+    assert_eq!(
+        *fake.purged.lock().expect("no panic"),
+        ["http://a/1&", "http://a/2", "http://a/3"]
+    );
+}
+
+#[test]
+fn refused_reload_looks_done() {
+    let (admin, _fake) = start(Fake::default());
+    let (status, text) = ask(&admin, "POST /reload HTTP/1.1");
+    assert!(
+        status == 200 && text.ends_with("\r\n\r\nreloaded\n"),
+        "{text}"
+    );
+    let (admin, _fake) = start(Fake {
+        refuse_reload: true,
+        ..Fake::default()
+    });
+    let (status, text) = ask(&admin, "POST /reload HTTP/1.1");
+    assert!(
+        status == 422 && text.ends_with("\r\n\r\nline 3, column 7: unknown key `bugdet`\n"),
+        "{text}"
+    );
+}
+
+#[test]
+fn rebound_name_or_foreign_page_gets_in() {
+    let (admin, fake) = start(Fake::default());
+    let (status, text) = exchange(
+        &admin,
+        "GET /config HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n",
+    );
+    assert!(
+        status == 403 && text.contains("DNS rebinding") && !text.contains("budget"),
+        "{text}"
+    );
+    let (status, _) = ask(
+        &admin,
+        "POST /purge?url=http://a/ HTTP/1.1\nOrigin: http://evil.example",
+    );
+    assert_eq!(status, 403);
+    let (status, _) = ask(&admin, "GET http://evil.example/config HTTP/1.1");
+    assert_eq!(status, 403);
+    assert!(fake.purged.lock().expect("no panic").is_empty());
+}
+
+#[test]
+fn long_reload_makes_the_process_look_dead() {
+    let (open, gate) = mpsc::channel();
+    let (admin, fake) = start(Fake {
+        gate: Mutex::new(Some(gate)),
+        ..Fake::default()
+    });
+    std::thread::scope(|scope| {
+        let reload = scope.spawn(|| ask(&admin, "POST /reload HTTP/1.1"));
+        // the gate is taken when the reload is under way
+        while fake.gate.lock().map_or(true, |gate| gate.is_some()) {
+            std::thread::yield_now();
+        }
+        assert_eq!(ask(&admin, "GET /healthz HTTP/1.1").0, 200);
+        drop(open);
+        assert_eq!(reload.join().expect("no panic").0, 200);
+    });
+}
+
+#[test]
+fn silent_connection_keeps_the_admin_from_stopping() {
+    let (admin, _fake) = start(Fake::default());
+    let address = admin.address();
+    let silent: Vec<_> = (0..3)
+        .map(|_| TcpStream::connect(address).expect("listens"))
+        .collect();
+    assert_eq!(ask(&admin, "GET /healthz HTTP/1.1").0, 200);
+    drop(admin);
+    assert!(TcpStream::connect(address).is_err(), "still listening");
+    for mut stream in silent {
+        let end = stream.read(&mut [0]);
+        assert!(matches!(end, Ok(0) | Err(_)));
+    }
+}

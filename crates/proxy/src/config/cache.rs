@@ -1,0 +1,142 @@
+//! What is kept, how much of it, and under which name we speak of it.
+
+use super::byte_size::ByteSize;
+use super::invalid::Invalid;
+use super::knob::table;
+use super::span::Span;
+use super::value::{BadValue, Form, choice, text_value};
+use std::fmt;
+
+table! {
+    /// The `[cache]` table.
+    pub struct Cache in "cache" {
+        /// Budget of the memory tier, everything counted: heads, content, index and allocator overhead.
+        /// 256 MiB holds a working set worth trying on any machine and leaves a small one alive.
+        memory: ByteSize = ByteSize::from_mib(256), from ByteSize::from_mib(1), to ByteSize::from_gib(4096);
+        /// Who leaves when the budget is full. S3-FIFO keeps one-hit responses from pushing out the rest,
+        /// which most web traces are full of; the others are for comparison.
+        eviction: Eviction = Eviction::S3Fifo;
+        /// Which rules of storing apply. `http-1998` refuses more than RFC 9111: whatever has a cookie, is
+        /// dynamic or speaks of caching itself. It is for comparison with the measurements of its time.
+        profile: Profile = Profile::Rfc9111;
+        /// The largest response kept in memory, head and content; larger ones are forwarded and not stored.
+        /// A quarter of the default budget, so that one download cannot empty it; at most `memory`.
+        /// Where it is left out and `memory` is smaller, it is `memory`.
+        largest_response: ByteSize = ByteSize::from_mib(64), from ByteSize::from_kib(1), to ByteSize::from_gib(4096);
+        /// Heuristic freshness as a share of the time since Last-Modified (RFC 9111 §4.2.2 names 10 % as
+        /// typical); 0 for no heuristic freshness.
+        heuristic_fraction_percent: u8 = 10, from 0, to 100;
+        /// The longest heuristic freshness: what is not said by the origin is not believed for more than a day.
+        heuristic_max: Span = Span::from_days(1), from Span::ZERO, to Span::from_days(365);
+        /// Our pseudonym in Via (RFC 9110 §7.6.3), Cache-Status (RFC 9211) and Proxy-Status (RFC 9209).
+        /// Two caches in one chain want two names: a request that comes back with our own is a loop.
+        name: Pseudonym = Pseudonym::default();
+    }
+}
+
+choice! {
+    /// The algorithm that picks the victim.
+    pub enum Eviction {
+        /// Small, main and ghost queue (Yang et al., SOSP 2023).
+        S3Fifo = "s3-fifo",
+        /// One queue and a hand (Zhang et al., NSDI 2024).
+        Sieve = "sieve",
+        /// Least recently used.
+        Lru = "lru",
+    }
+}
+
+choice! {
+    /// The rules a cache follows.
+    pub enum Profile {
+        /// RFC 9111.
+        Rfc9111 = "rfc9111",
+        /// RFC 9111 narrowed to what Feldmann et al. (INFOCOM 1999) called cachable.
+        Http1998 = "http-1998",
+    }
+}
+
+/// A name that is a token in every field it appears in: a letter, then letters, digits, `-`, `_`, `.`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Pseudonym(String);
+
+impl Pseudonym {
+    /// The name as text, 1 to 64 bytes of ASCII.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Default for Pseudonym {
+    fn default() -> Self {
+        Self("weir".to_owned())
+    }
+}
+
+impl fmt::Display for Pseudonym {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::str::FromStr for Pseudonym {
+    type Err = BadValue;
+
+    fn from_str(text: &str) -> Result<Self, BadValue> {
+        let token = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+        let begins_well = text.as_bytes().first().is_some_and(u8::is_ascii_alphabetic);
+        if !begins_well || text.len() > NAME_BYTES_MAX || !text.bytes().all(token) {
+            return Err(BadValue::new(format!(
+                "`{text}` is not a name: a letter is expected, then at most 63 letters, digits, `-`, `_` or `.`"
+            )));
+        }
+        Ok(Self(text.to_owned()))
+    }
+}
+
+impl Form for Pseudonym {
+    const FORM: &'static str = "a name, such as \"weir\"";
+}
+
+text_value!(Pseudonym);
+
+/// The name goes into every response; longer ones help nobody.
+const NAME_BYTES_MAX: usize = 64;
+
+/// Refuses a single response larger than everything kept.
+pub(super) fn check(cache: &Cache) -> Result<(), Invalid> {
+    if cache.largest_response > cache.memory {
+        return Err(Invalid::new(
+            "cache.largest_response",
+            format!(
+                "{} is more than cache.memory, {}",
+                cache.largest_response, cache.memory
+            ),
+            format!("raise cache.memory, or use at most \"{}\"", cache.memory),
+        ));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn name_that_is_no_token_is_accepted() {
+        let check = |text: &str, expected: bool| {
+            assert_eq!(text.parse::<Pseudonym>().is_ok(), expected, "{text}");
+        };
+        check("weir", true);
+        check("edge-1.example", true);
+        check(&"a".repeat(64), true);
+        check(&"a".repeat(65), false);
+        check("", false);
+        check("1weir", false);
+        check("my cache", false);
+        check("a;b", false);
+        check("a,b", false);
+        check("wéir", false);
+    }
+}

@@ -1,0 +1,35 @@
+//! How names become addresses, and for how long the answer is believed.
+
+use super::address::DnsServer;
+use super::invalid::Invalid;
+use super::knob::table;
+use super::span::Span;
+
+table! {
+    /// The `[dns]` table.
+    pub struct Dns in "dns" {
+        /// Servers to ask instead of those in `/etc/resolv.conf`, in order.
+        servers: Vec<DnsServer> = Vec::new();
+        /// Names whose addresses are remembered; the oldest leave first.
+        cache_entries_max: u32 = 4096, from 0, to 1 << 20;
+        /// An answer is believed at least this long. Some names have a time to live of 0 s, which
+        /// would mean a question for every connection.
+        ttl_min: Span = Span::from_secs(1), from Span::ZERO, to Span::from_hours(1);
+        /// An answer is believed at most this long, so that a moved origin is followed within the hour.
+        ttl_max: Span = Span::from_hours(1), from Span::from_secs(1), to Span::from_days(7);
+        /// "There is no such name" is believed at most this long: short, since people correct it.
+        negative_ttl: Span = Span::from_secs(10), from Span::ZERO, to Span::from_hours(1);
+    }
+}
+
+/// Refuses a least time to live above the greatest.
+pub(super) fn check(dns: &Dns) -> Result<(), Invalid> {
+    if dns.ttl_min > dns.ttl_max {
+        return Err(Invalid::new(
+            "dns.ttl_min",
+            format!("{} is more than dns.ttl_max, {}", dns.ttl_min, dns.ttl_max),
+            format!("raise ttl_max, or use at most \"{}\"", dns.ttl_max),
+        ));
+    }
+    Ok(())
+}

@@ -1,0 +1,103 @@
+//! Every wait, buffer and count of connections has a limit; these are the ones an operator may move.
+//!
+//! Waits are lengths of silence unless the text says otherwise: a slow peer that goes on is not cut off.
+
+use super::byte_size::ByteSize;
+use super::invalid::Invalid;
+use super::knob::table;
+use super::span::Span;
+
+table! {
+    /// The `[limits]` table.
+    pub struct Limits in "limits" {
+        /// From a client's first byte of a request to the end of its head, in all: what a slow-head attack
+        /// can hold a connection for. A head fits one packet; 10 s covers a bad mobile link.
+        request_head: Span = Span::from_secs(10), from WAIT_MIN, to WAIT_MAX;
+        /// To open a connection to one address of a next hop. Two repeated SYNs (1 s, 3 s) fit into 5 s.
+        connect: Span = Span::from_secs(5), from WAIT_MIN, to WAIT_MAX;
+        /// Without a byte from a next hop while a response is awaited or under way; then 504.
+        /// As long as nginx waits; Squid's 15 min would hold a slot on a hung origin.
+        next_hop_silence: Span = Span::from_secs(60), from WAIT_MIN, to WAIT_MAX;
+        /// Without a byte taken or given by a client in the middle of a message; then the connection is closed.
+        client_silence: Span = Span::from_secs(60), from WAIT_MIN, to WAIT_MAX;
+        /// That a client's connection may stay between two requests. Longer than a page is read, since an
+        /// idle connection is cheap here.
+        client_idle: Span = Span::from_mins(3), from WAIT_MIN, to IDLE_MAX;
+        /// That a connection to a next hop is kept unused. Shorter than nginx's 75 s, so that we mostly close
+        /// first; where an origin is quicker (Apache httpd: 5 s), a safe request is sent again on a new one.
+        next_hop_idle: Span = Span::from_secs(30), from WAIT_MIN, to IDLE_MAX;
+        /// Without a byte either way through a CONNECT or upgraded tunnel. Long, since push channels are quiet.
+        tunnel_idle: Span = Span::from_mins(10), from WAIT_MIN, to IDLE_MAX;
+        /// To finish what is under way after SIGTERM, in all; then it is cut. What Kubernetes grants
+        /// before it kills.
+        drain: Span = Span::from_secs(30), from Span::ZERO, to WAIT_MAX;
+        /// To resolve a name, in all, whatever the resolver repeats.
+        dns: Span = Span::from_secs(5), from WAIT_MIN, to WAIT_MAX;
+        /// For a free connection slot when a next hop has as many connections as it may; then 503.
+        next_hop_wait: Span = Span::from_secs(5), from WAIT_MIN, to WAIT_MAX;
+        /// The size of a request's or a response's head, and of a trailer section; then 431 or 502.
+        /// Twice the 32 KiB of Varnish, which cookie-heavy sites exceed.
+        head_bytes: ByteSize = ByteSize::from_kib(64), from ByteSize::from_kib(1), to ByteSize::from_mib(1);
+        /// The number of field lines in a head or a trailer section; then 431 or 502. The parser has room for
+        /// no more than the default.
+        head_fields_max: u32 = 128, from 8, to 128;
+        /// How much of an unwanted request's content is read and dropped to keep its connection; then it is
+        /// closed.
+        request_body_drain: ByteSize = ByteSize::from_kib(64), from ByteSize::from_bytes(0), to ByteSize::from_gib(1);
+        /// Client connections at once; more wait to be accepted. 0 takes what the limit of open files allows,
+        /// leaving room for next hops.
+        clients_max: u32 = 0, from 0, to CONNECTIONS_MAX;
+        /// Connections to one next hop at once, used or idle; more requests wait for `next_hop_wait`.
+        connections_per_next_hop_max: u32 = 256, from 1, to CONNECTIONS_MAX;
+        /// Connections to all next hops at once, used or idle.
+        next_hop_connections_max: u32 = 4096, from 1, to CONNECTIONS_MAX;
+        /// Idle connections kept to one next hop; 0 keeps none.
+        idle_per_next_hop_max: u32 = 64, from 0, to CONNECTIONS_MAX;
+        /// Idle connections kept to all next hops; 0 keeps none.
+        idle_next_hop_connections_max: u32 = 1024, from 0, to CONNECTIONS_MAX;
+    }
+}
+
+/// Shorter waits are slips of the unit: 10 ms is less than a round trip to the next country.
+const WAIT_MIN: Span = Span::from_millis(10);
+
+/// A longer wait for bytes is no limit.
+const WAIT_MAX: Span = Span::from_hours(1);
+
+/// Idle connections may be kept longer than anybody waits.
+const IDLE_MAX: Span = Span::from_days(1);
+
+/// The most files a process may open where Linux is left as it is (`fs.nr_open`).
+const CONNECTIONS_MAX: u32 = 1 << 20;
+
+/// Refuses a part larger than its whole.
+pub(super) fn check(limits: &Limits) -> Result<(), Invalid> {
+    let part_of = |part_key: &str, part: u32, whole_key: &str, whole: u32| {
+        if part <= whole {
+            return Ok(());
+        }
+        Err(Invalid::new(
+            format!("limits.{part_key}"),
+            format!("{part} is more than limits.{whole_key}, {whole}"),
+            format!("raise {whole_key}, or use at most {whole}"),
+        ))
+    };
+    part_of(
+        "connections_per_next_hop_max",
+        limits.connections_per_next_hop_max,
+        "next_hop_connections_max",
+        limits.next_hop_connections_max,
+    )?;
+    part_of(
+        "idle_per_next_hop_max",
+        limits.idle_per_next_hop_max,
+        "connections_per_next_hop_max",
+        limits.connections_per_next_hop_max,
+    )?;
+    part_of(
+        "idle_next_hop_connections_max",
+        limits.idle_next_hop_connections_max,
+        "next_hop_connections_max",
+        limits.next_hop_connections_max,
+    )
+}

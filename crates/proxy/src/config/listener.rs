@@ -1,0 +1,111 @@
+//! Where clients connect, and what a listener takes them for.
+
+use super::invalid::Invalid;
+use super::knob::Knob;
+use super::value::{Form, choice};
+use serde::{Deserialize, Serialize};
+use std::net::SocketAddr;
+
+/// One `[[listener]]` table.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Listener {
+    /// Address and port to listen on; port 0 takes any free one.
+    #[serde(deserialize_with = "super::address::deserialize")]
+    pub address: SocketAddr,
+    /// Forward proxy or gateway.
+    #[serde(default)]
+    pub mode: Mode,
+}
+
+impl Listener {
+    pub(super) fn knobs() -> Vec<Knob> {
+        vec![
+            Knob::new::<SocketAddr>(
+                "listener[].address",
+                &[
+                    "Where clients connect; port 0 takes any free one. Without any listener table there is one",
+                    "forward listener on 127.0.0.1:3128: loopback, so that a first try opens nothing to the network.",
+                ],
+            ),
+            Knob::new::<Mode>(
+                "listener[].mode",
+                &[
+                    "What the listener is to its clients: `forward` takes absolute-form requests and CONNECT to",
+                    "anywhere allowed, `gateway` answers for the next hops of the routes.",
+                ],
+            )
+            .by_default(&Mode::default()),
+        ]
+    }
+}
+
+impl Default for Listener {
+    /// A forward listener on 127.0.0.1:3128: loopback, and the port that Squid made usual.
+    fn default() -> Self {
+        Self {
+            address: SocketAddr::from(([127, 0, 0, 1], 3128)),
+            mode: Mode::Forward,
+        }
+    }
+}
+
+choice! {
+    /// What a listener is to its clients (RFC 9110 §3.7).
+    #[derive(Default)]
+    pub enum Mode {
+        /// A proxy the client knows of: absolute-form, CONNECT.
+        #[default]
+        Forward = "forward",
+        /// A gateway that looks like the origin: origin-form, routes.
+        Gateway = "gateway",
+    }
+}
+
+impl Form for SocketAddr {
+    const FORM: &'static str = "an address and port, such as \"127.0.0.1:3128\"";
+}
+
+/// Refuses no listener at all, and two that cannot both be bound (`admin` included).
+pub(super) fn check(listeners: &[Listener], admin: Option<SocketAddr>) -> Result<(), Invalid> {
+    if listeners.is_empty() {
+        return Err(Invalid::new(
+            "listener",
+            "there is no listener",
+            "remove the line for the default, or add a [[listener]] table",
+        ));
+    }
+    for (index, listener) in listeners.iter().enumerate() {
+        if let Some(earlier) = listeners[..index]
+            .iter()
+            .find(|earlier| overlap(earlier.address, listener.address))
+        {
+            return Err(Invalid::new(
+                format!("listener[{index}].address"),
+                format!(
+                    "{} is already taken by the listener on {}",
+                    listener.address, earlier.address
+                ),
+                "give each listener an address and port of its own",
+            ));
+        }
+        if admin.is_some_and(|admin| overlap(admin, listener.address)) {
+            return Err(Invalid::new(
+                "admin.address",
+                format!("the listener on {} already takes it", listener.address),
+                "give admin a port of its own, or set admin.address to \"off\"",
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Would binding one address make binding the other fail? Port 0 never clashes.
+fn overlap(one: SocketAddr, other: SocketAddr) -> bool {
+    let covers = |wide: SocketAddr, narrow: SocketAddr| {
+        wide.ip().is_unspecified() && wide.is_ipv4() == narrow.is_ipv4()
+    };
+    one.port() != 0
+        && one.port() == other.port()
+        && (one.ip() == other.ip() || covers(one, other) || covers(other, one))
+}

@@ -1,0 +1,86 @@
+//! Where the access log goes and how its lines look.
+
+use super::knob::table;
+use super::value::{BadValue, Form, choice, text_value};
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+table! {
+    /// The `[log]` table.
+    pub struct Log in "log" {
+        /// Where a line per request goes: `"-"` for stdout, a path (opened again on SIGHUP), or `"off"`.
+        /// Stdout, since a service manager collects it and a first try shows it.
+        access: LogTarget = LogTarget::Stdout;
+        /// How a line is written. JSON holds everything; Squid's native and the combined format are for
+        /// the tools that read those.
+        format: LogFormat = LogFormat::Json;
+        /// Lines that may wait for a slow disk or reader; more are dropped and counted, since a log
+        /// never holds up a response. About 4 MiB at 500 bytes a line.
+        queue_lines: u32 = 8192, from 16, to 1 << 20;
+    }
+}
+
+choice! {
+    /// The form of a line of the access log.
+    pub enum LogFormat {
+        /// One JSON object a line.
+        Json = "json",
+        /// Squid's native access.log.
+        Squid = "squid",
+        /// The combined log format of Apache httpd and nginx.
+        Combined = "combined",
+    }
+}
+
+/// Where lines go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LogTarget {
+    /// Nowhere: `"off"`.
+    Off,
+    /// Standard output: `"-"`.
+    Stdout,
+    /// Appended to this file.
+    File(PathBuf),
+}
+
+impl LogTarget {
+    /// The path, if it is a file.
+    #[must_use]
+    pub fn path(&self) -> Option<&Path> {
+        match self {
+            Self::File(path) => Some(path),
+            Self::Off | Self::Stdout => None,
+        }
+    }
+}
+
+impl fmt::Display for LogTarget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Off => f.write_str("off"),
+            Self::Stdout => f.write_str("-"),
+            Self::File(path) => path.display().fmt(f),
+        }
+    }
+}
+
+impl std::str::FromStr for LogTarget {
+    type Err = BadValue;
+
+    fn from_str(text: &str) -> Result<Self, BadValue> {
+        match text {
+            "off" => Ok(Self::Off),
+            "-" => Ok(Self::Stdout),
+            "" => Err(BadValue::new(
+                "`` is not a place for a log; \"-\" (stdout), a path or \"off\" is expected",
+            )),
+            _ => Ok(Self::File(PathBuf::from(text))),
+        }
+    }
+}
+
+impl Form for LogTarget {
+    const FORM: &'static str = "\"-\" (stdout), a path, or \"off\"";
+}
+
+text_value!(LogTarget);

@@ -1,0 +1,159 @@
+//! What an operator may choose, as plain values: one noun a file, defaults that are safe, ranges that are kept.
+//!
+//! Reading files, flags and messages is the command line's work; nothing here opens anything. Each knob is
+//! declared once (`knob::table!`) with its reason, default and range, and [`knobs`] prints them from there.
+//! A [`Config`] that came through [`Config::validate`] holds no value outside its range and no contradiction.
+
+mod access;
+mod address;
+mod admin;
+mod byte_size;
+mod cache;
+mod cidr;
+mod dns;
+mod host;
+mod invalid;
+mod knob;
+mod limits;
+mod listener;
+mod log;
+mod next_hop_url;
+mod quantity;
+mod route;
+mod span;
+mod value;
+
+pub use access::Access;
+pub use address::{AdminAddress, DnsServer, parse_address};
+pub use admin::Admin;
+pub use byte_size::ByteSize;
+pub use cache::{Cache, Eviction, Profile, Pseudonym};
+pub use cidr::Cidr;
+pub use dns::Dns;
+pub use host::Host;
+pub use invalid::Invalid;
+pub use knob::Knob;
+pub use limits::Limits;
+pub use listener::{Listener, Mode};
+pub use log::{Log, LogFormat, LogTarget};
+pub use next_hop_url::NextHopUrl;
+pub use route::{HostPattern, PathPrefix, Route};
+pub use span::Span;
+pub use value::{BadValue, Form};
+
+use serde::{Deserialize, Serialize};
+
+/// The whole configuration. An empty file is its default.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// Threads that serve requests, 0 to 1024; 0 for one a core.
+    pub workers: u16,
+    /// Where clients connect; at least one.
+    #[serde(rename = "listener")]
+    pub listeners: Vec<Listener>,
+    /// Where gateways forward to.
+    #[serde(rename = "route", skip_serializing_if = "Vec::is_empty")]
+    pub routes: Vec<Route>,
+    /// The operator's interface.
+    pub admin: Admin,
+    /// What is kept.
+    pub cache: Cache,
+    /// How long and how many.
+    pub limits: Limits,
+    /// Who and whereto.
+    pub access: Access,
+    /// Names to addresses.
+    pub dns: Dns,
+    /// The access log.
+    pub log: Log,
+}
+
+impl Config {
+    /// Refuses values outside their range and contradictions; the first one found.
+    ///
+    /// # Errors
+    ///
+    /// [`Invalid`] with the key, the reason and what to do.
+    pub fn validate(&self) -> Result<(), Invalid> {
+        knob::check_range("workers", &self.workers, &0, &WORKERS_MAX)?;
+        self.admin.check_ranges()?;
+        self.cache.check_ranges()?;
+        self.limits.check_ranges()?;
+        self.access.check_ranges()?;
+        self.dns.check_ranges()?;
+        self.log.check_ranges()?;
+        listener::check(&self.listeners, self.admin.address.socket())?;
+        self.check_modes()?;
+        route::check(&self.routes, &self.listeners)?;
+        cache::check(&self.cache)?;
+        limits::check(&self.limits)?;
+        access::check(&self.access, &self.listeners)?;
+        dns::check(&self.dns)
+    }
+
+    /// A gateway needs routes, and routes need a gateway.
+    fn check_modes(&self) -> Result<(), Invalid> {
+        let gateway = self
+            .listeners
+            .iter()
+            .position(|listener| listener.mode == Mode::Gateway);
+        match (gateway, self.routes.is_empty()) {
+            (Some(index), true) => Err(Invalid::new(
+                format!("listener[{index}].mode"),
+                "a gateway has no route to forward to",
+                "add a [[route]] table with next_hops, or use mode = \"forward\"",
+            )),
+            (None, false) => Err(Invalid::new(
+                "route",
+                "there are routes and no listener uses them: all are forward listeners",
+                "set mode = \"gateway\" on a listener, or remove the routes",
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Default for Config {
+    /// A forward proxy on loopback for this machine alone.
+    fn default() -> Self {
+        Self {
+            workers: 0,
+            listeners: vec![Listener::default()],
+            routes: Vec::new(),
+            admin: Admin::default(),
+            cache: Cache::default(),
+            limits: Limits::default(),
+            access: Access::default(),
+            dns: Dns::default(),
+            log: Log::default(),
+        }
+    }
+}
+
+/// Every knob there is, in the order of a file: the reference page.
+#[must_use]
+pub fn knobs() -> Vec<Knob> {
+    let workers = Knob::new::<u16>(
+        "workers",
+        &["Threads that serve requests; 0 for one a core, which is as many as can work at once."],
+    )
+    .by_default(&Config::default().workers)
+    .within(&0, &WORKERS_MAX);
+    let mut knobs = vec![workers];
+    knobs.extend(Listener::knobs());
+    knobs.extend(Admin::knobs());
+    knobs.extend(Route::knobs());
+    knobs.extend(Cache::knobs());
+    knobs.extend(Limits::knobs());
+    knobs.extend(Access::knobs());
+    knobs.extend(Dns::knobs());
+    knobs.extend(Log::knobs());
+    knobs
+}
+
+/// More threads than any machine has cores today.
+const WORKERS_MAX: u16 = 1024;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,229 @@
+//! Which next hops a gateway asks, by host and path prefix.
+
+use super::host::Host;
+use super::invalid::Invalid;
+use super::knob::Knob;
+use super::listener::Listener;
+use super::next_hop_url::NextHopUrl;
+use super::value::{BadValue, Form, text_value};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+use std::fmt;
+use std::net::SocketAddr;
+
+/// One `[[route]]` table. Which of several routes a request takes is decided in `weir_policy::route`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Route {
+    /// Hosts it is for; absent for any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<HostPattern>,
+    /// Path prefix it is for.
+    #[serde(default)]
+    pub path: PathPrefix,
+    /// Where to forward, in turn; at least one.
+    pub next_hops: Vec<NextHopUrl>,
+}
+
+impl Route {
+    pub(super) fn knobs() -> Vec<Knob> {
+        vec![
+            Knob::new::<HostPattern>(
+                "route[].host",
+                &[
+                    "Hosts the route is for: a name, an address, or `*.` and a name for all names below it.",
+                    "Without it, any host. The more exact host wins.",
+                ],
+            ),
+            Knob::new::<PathPrefix>(
+                "route[].path",
+                &[
+                    "What the path begins with, in whole segments: `/static` is for `/static` and `/static/a`, not for `/statics`;",
+                    "`/static/` not for `/static`. Among routes for a host the longest wins.",
+                ],
+            )
+            .by_default(&PathPrefix::default()),
+            Knob::new::<Vec<NextHopUrl>>(
+                "route[].next_hops",
+                &["Where to forward, in turn; one that refuses a connection rests for a while."],
+            ),
+        ]
+    }
+}
+
+/// The hosts of a route: one exactly, or all names below one.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum HostPattern {
+    /// This host alone.
+    Exact(Host),
+    /// Every name that ends in a dot and this name, not the name itself: `*.example.com`.
+    Suffix(Host),
+}
+
+impl fmt::Display for HostPattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exact(host) => host.fmt(f),
+            Self::Suffix(parent) => write!(f, "*.{parent}"),
+        }
+    }
+}
+
+impl std::str::FromStr for HostPattern {
+    type Err = BadValue;
+
+    fn from_str(text: &str) -> Result<Self, BadValue> {
+        let Some(parent) = text.strip_prefix("*.") else {
+            return text.parse().map(Self::Exact);
+        };
+        let parent: Host = parent.parse()?;
+        if parent.ip().is_some() {
+            return Err(BadValue::new(format!(
+                "`{text}`: nothing is below an address"
+            )));
+        }
+        Ok(Self::Suffix(parent))
+    }
+}
+
+impl Form for HostPattern {
+    const FORM: &'static str = "a host, such as \"www.example.com\" or \"*.example.com\"";
+}
+
+text_value!(HostPattern);
+
+/// The start of a path: `/` and what follows, kept as it is written.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PathPrefix(String);
+
+impl PathPrefix {
+    /// The prefix as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Default for PathPrefix {
+    fn default() -> Self {
+        Self("/".to_owned())
+    }
+}
+
+impl fmt::Display for PathPrefix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::str::FromStr for PathPrefix {
+    type Err = BadValue;
+
+    fn from_str(text: &str) -> Result<Self, BadValue> {
+        if !text.starts_with('/') {
+            return Err(
+                BadValue::new(format!("path `{text}` does not begin with `/`"))
+                    .suggesting(format!("/{text}")),
+            );
+        }
+        let plain = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'?' | b'#' | b'*');
+        if !text.bytes().all(plain) {
+            return Err(BadValue::new(format!(
+                "path `{text}` is not a prefix: it holds a space, a control, `?`, `#`, `*` or a byte beyond ASCII"
+            )));
+        }
+        Ok(Self(text.to_owned()))
+    }
+}
+
+impl Form for PathPrefix {
+    const FORM: &'static str = "a path prefix, such as \"/static\"";
+}
+
+text_value!(PathPrefix);
+
+impl Form for Vec<NextHopUrl> {
+    const FORM: &'static str = "a list of URLs of scheme http, such as [\"http://10.0.0.1:8080\"]";
+}
+
+/// Refuses routes that lead nowhere, twice to the same requests, or back to a listener.
+///
+/// Sorted sets, so that a hundred thousand routes stay cheap.
+pub(super) fn check(routes: &[Route], listeners: &[Listener]) -> Result<(), Invalid> {
+    let mut seen = BTreeSet::new();
+    let own: BTreeSet<SocketAddr> = listeners.iter().map(|listener| listener.address).collect();
+    for (index, route) in routes.iter().enumerate() {
+        if route.next_hops.is_empty() {
+            return Err(Invalid::new(
+                format!("route[{index}].next_hops"),
+                "the list is empty",
+                "name at least one, such as [\"http://10.0.0.1:8080\"]",
+            ));
+        }
+        if !seen.insert((&route.host, &route.path)) {
+            return Err(Invalid::new(
+                format!("route[{index}]"),
+                format!(
+                    "an earlier route has the same host and path ({})",
+                    describe(route)
+                ),
+                "put the next hops of both into one route",
+            ));
+        }
+        for (place, hop) in route.next_hops.iter().enumerate() {
+            if leads_back(hop, &own) {
+                return Err(Invalid::new(
+                    format!("route[{index}].next_hops[{place}]"),
+                    format!("{hop} is a listener of this proxy: requests would go round"),
+                    "name the origin here, not the proxy",
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn describe(route: &Route) -> String {
+    match &route.host {
+        Some(host) => format!("{host}{}", route.path),
+        None => format!("any host, {}", route.path),
+    }
+}
+
+fn leads_back(hop: &NextHopUrl, own: &BTreeSet<SocketAddr>) -> bool {
+    let Some(address) = hop.host.ip().map(|ip| ip.to_canonical()) else {
+        return false;
+    };
+    let everywhere = match address {
+        std::net::IpAddr::V4(_) => SocketAddr::from(([0; 4], hop.port)),
+        std::net::IpAddr::V6(_) => SocketAddr::from(([0; 16], hop.port)),
+    };
+    own.contains(&SocketAddr::new(address, hop.port))
+        || ((address.is_loopback() || address.is_unspecified()) && own.contains(&everywhere))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pattern_or_prefix_is_written_back_differently() {
+        let host = |text: &str| text.parse().map(|pattern: HostPattern| pattern.to_string());
+        assert_eq!(host("WWW.Example.com"), Ok("www.example.com".to_owned()));
+        assert_eq!(host("*.Example.com"), Ok("*.example.com".to_owned()));
+        assert_eq!(host("[0::1]"), Ok("[::1]".to_owned()));
+        let path = |text: &str| text.parse().map(|prefix: PathPrefix| prefix.to_string());
+        assert_eq!(path("/"), Ok("/".to_owned()));
+        assert_eq!(path("/Static/"), Ok("/Static/".to_owned()));
+    }
+
+    #[test]
+    fn pattern_or_prefix_that_fits_nothing_is_accepted() {
+        for text in ["", "*", "*.", "a.*.b", "*.10.0.0.1", "www.*"] {
+            assert!(text.parse::<HostPattern>().is_err(), "{text}");
+        }
+        for text in ["", "static", "/a b", "/a?b", "/a#b", "/a*", "/ä", "/\u{7f}"] {
+            assert!(text.parse::<PathPrefix>().is_err(), "{text}");
+        }
+    }
+}

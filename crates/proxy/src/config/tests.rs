@@ -1,0 +1,243 @@
+use super::*;
+
+/// Changes the default configuration and compares what `validate` says: the key at fault, or nothing.
+fn check(change: impl FnOnce(&mut Config), expected: Option<&str>) {
+    let mut config = Config::default();
+    change(&mut config);
+    let found = config.validate().err();
+    let key = found.as_ref().map(|invalid| invalid.key_path.as_str());
+    assert_eq!(key, expected, "{found:?}");
+}
+
+fn listener(address: &str, mode: Mode) -> Listener {
+    Listener {
+        address: address.parse().unwrap(),
+        mode,
+    }
+}
+
+fn route(host: Option<&str>, path: &str, next_hops: &[&str]) -> Route {
+    Route {
+        host: host.map(|host| host.parse().unwrap()),
+        path: path.parse().unwrap(),
+        next_hops: next_hops.iter().map(|hop| hop.parse().unwrap()).collect(),
+    }
+}
+
+fn gateway(config: &mut Config, routes: Vec<Route>) {
+    config.listeners = vec![listener("127.0.0.1:8080", Mode::Gateway)];
+    config.routes = routes;
+}
+
+#[test]
+fn default_is_refused_or_does_not_come_back_from_its_text() {
+    check(|_| (), None);
+    let text = serde_json::to_string(&Config::default()).unwrap();
+    let again: Config = serde_json::from_str(&text).unwrap();
+    assert_eq!(again, Config::default());
+    let empty: Config = serde_json::from_str("{}").unwrap();
+    assert_eq!(empty, Config::default());
+}
+
+#[test]
+fn listeners_that_cannot_both_be_bound_are_accepted() {
+    let pair = |one: &str, other: &str, expected: Option<&str>| {
+        let listeners = vec![listener(one, Mode::Forward), listener(other, Mode::Forward)];
+        check(|config| config.listeners = listeners, expected);
+    };
+    let second = Some("listener[1].address");
+    pair("127.0.0.1:1", "127.0.0.1:1", second);
+    pair("127.0.0.1:1", "127.0.0.1:2", None);
+    pair("127.0.0.1:1", "127.0.0.2:1", None);
+    pair("0.0.0.0:1", "127.0.0.1:1", second);
+    pair("127.0.0.1:1", "0.0.0.0:1", second);
+    pair("[::]:1", "127.0.0.1:1", None);
+    pair("127.0.0.1:0", "127.0.0.1:0", None);
+    pair("127.0.0.1:1", "127.0.0.1:3129", Some("admin.address"));
+    check(|config| config.listeners.clear(), Some("listener"));
+}
+
+#[test]
+fn gateway_without_route_or_route_without_gateway_is_accepted() {
+    check(
+        |config| gateway(config, Vec::new()),
+        Some("listener[0].mode"),
+    );
+    check(
+        |config| gateway(config, vec![route(None, "/", &["http://a"])]),
+        None,
+    );
+    check(
+        |config| config.routes = vec![route(None, "/", &["http://a"])],
+        Some("route"),
+    );
+}
+
+#[test]
+fn route_that_leads_nowhere_or_back_or_twice_is_accepted() {
+    let routes = |routes: Vec<Route>, expected: Option<&str>| {
+        check(|config| gateway(config, routes), expected);
+    };
+    routes(vec![route(None, "/", &[])], Some("route[0].next_hops"));
+    routes(
+        vec![
+            route(Some("a"), "/x", &["http://b"]),
+            route(Some("A"), "/x", &["http://c"]),
+        ],
+        Some("route[1]"),
+    );
+    routes(
+        vec![
+            route(Some("a"), "/x", &["http://b"]),
+            route(Some("*.a"), "/x", &["http://c"]),
+            route(None, "/x", &["http://c"]),
+            route(None, "/x/", &["http://c"]),
+        ],
+        None,
+    );
+    let back = Some("route[0].next_hops[1]");
+    routes(
+        vec![route(None, "/", &["http://a", "http://127.0.0.1:8080"])],
+        back,
+    );
+    routes(
+        vec![route(
+            None,
+            "/",
+            &["http://a", "http://[::ffff:127.0.0.1]:8080"],
+        )],
+        back,
+    );
+    routes(
+        vec![route(
+            None,
+            "/",
+            &["http://127.0.0.1:8081", "http://127.0.0.2:8080"],
+        )],
+        None,
+    );
+    check(
+        |config| {
+            gateway(config, vec![route(None, "/", &["http://127.0.0.1:8080"])]);
+            config.listeners = vec![listener("0.0.0.0:8080", Mode::Gateway)];
+        },
+        Some("route[0].next_hops[0]"),
+    );
+}
+
+#[test]
+fn value_one_step_outside_its_range_is_accepted() {
+    check(|config| config.workers = 1024, None);
+    check(|config| config.workers = 1025, Some("workers"));
+    let connect = |span: Span, expected: Option<&str>| {
+        check(|config| config.limits.connect = span, expected);
+    };
+    connect(Span::from_millis(10), None);
+    connect(Span::from_millis(9), Some("limits.connect"));
+    connect(Span::ZERO, Some("limits.connect"));
+    connect(Span::from_hours(1), None);
+    connect(Span::from_millis(3_600_001), Some("limits.connect"));
+    check(
+        |config| config.limits.head_fields_max = 129,
+        Some("limits.head_fields_max"),
+    );
+    check(
+        |config| config.cache.heuristic_fraction_percent = 101,
+        Some("cache.heuristic_fraction_percent"),
+    );
+}
+
+#[test]
+fn part_larger_than_its_whole_is_accepted() {
+    let response = |bytes: u64, expected: Option<&str>| {
+        check(
+            |config| config.cache.largest_response = ByteSize::from_bytes(bytes),
+            expected,
+        );
+    };
+    let memory = ByteSize::from_mib(256).bytes();
+    response(memory, None);
+    response(memory + 1, Some("cache.largest_response"));
+    check(
+        |config| config.limits.connections_per_next_hop_max = 4097,
+        Some("limits.connections_per_next_hop_max"),
+    );
+    check(
+        |config| config.limits.idle_per_next_hop_max = 257,
+        Some("limits.idle_per_next_hop_max"),
+    );
+    check(
+        |config| config.limits.idle_next_hop_connections_max = 4097,
+        Some("limits.idle_next_hop_connections_max"),
+    );
+    check(|config| config.dns.ttl_min = Span::from_hours(1), None);
+    check(
+        |config| {
+            config.dns.ttl_min = Span::from_secs(2);
+            config.dns.ttl_max = Span::from_secs(1);
+        },
+        Some("dns.ttl_min"),
+    );
+}
+
+#[test]
+fn access_rules_that_contradict_or_open_the_proxy_are_accepted() {
+    let cidr = |text: &str| text.parse::<Cidr>().unwrap();
+    check(
+        |config| config.access.deny_clients = vec![cidr("::1")],
+        Some("access.deny_clients[0]"),
+    );
+    check(
+        |config| config.access.deny_clients = vec![cidr("127.0.0.2")],
+        None,
+    );
+    check(
+        |config| {
+            config.access.allow_destinations = vec![cidr("10.0.0.0/8")];
+            config.access.deny_destinations = vec![cidr("10.0.0.0/8")];
+        },
+        Some("access.deny_destinations[0]"),
+    );
+    check(
+        |config| config.access.clients.clear(),
+        Some("access.clients"),
+    );
+    let open = |address: &str, clients: &str, expected: Option<&str>| {
+        check(
+            |config| {
+                config.listeners = vec![listener(address, Mode::Forward)];
+                config.access.clients = vec![cidr(clients)];
+            },
+            expected,
+        );
+    };
+    open("0.0.0.0:3128", "0.0.0.0/0", Some("access.clients[0]"));
+    open("0.0.0.0:3128", "10.0.0.0/8", None);
+    open("127.0.0.1:3128", "0.0.0.0/0", None);
+    check(
+        |config| config.access.connect_ports = vec![443, 0],
+        Some("access.connect_ports[1]"),
+    );
+    check(|config| config.access.connect_ports = Vec::new(), None);
+}
+
+#[test]
+fn knob_is_missing_on_the_reference_page_or_has_no_reason() {
+    let knobs = knobs();
+    for knob in &knobs {
+        assert!(knob.reason.len() > 30, "{knob:?}");
+        assert_eq!(knob.least.is_some(), knob.most.is_some(), "{knob:?}");
+    }
+    let text = serde_json::to_value(Config::default()).unwrap();
+    for (table, value) in text.as_object().unwrap() {
+        let Some(keys) = value.as_object() else {
+            continue;
+        };
+        for (key, default) in keys {
+            let path = format!("{table}.{key}");
+            let knob = knobs.iter().find(|knob| knob.path == path);
+            let stated = knob.and_then(|knob| knob.default.clone());
+            assert_eq!(stated, Some(default.to_string()), "{path}");
+        }
+    }
+}

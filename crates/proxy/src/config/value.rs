@@ -1,0 +1,169 @@
+//! Values written as text: how a refusal is worded, and the glue between `FromStr`, `Display` and serde.
+//!
+//! Every value of the configuration has one text form, the same in a file, on the command line and in
+//! `--print-config`. Its `FromStr` is the only parser, so that no second spelling can creep in.
+
+use std::fmt;
+
+/// Why a text is not a value of its kind.
+///
+/// `Display` is the problem, followed by `; did you mean …?` where a correction is known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BadValue {
+    /// What is wrong, with the text in back quotes.
+    pub problem: String,
+    /// What was probably meant, as it would have to be written.
+    pub suggestion: Option<String>,
+}
+
+impl BadValue {
+    /// A refusal without a correction.
+    #[must_use]
+    pub fn new(problem: impl Into<String>) -> Self {
+        Self {
+            problem: problem.into(),
+            suggestion: None,
+        }
+    }
+
+    /// The same refusal with what was probably meant.
+    #[must_use]
+    pub fn suggesting(self, suggestion: impl Into<String>) -> Self {
+        Self {
+            suggestion: Some(suggestion.into()),
+            ..self
+        }
+    }
+}
+
+impl fmt::Display for BadValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.problem)?;
+        match &self.suggestion {
+            Some(suggestion) => write!(f, "; did you mean `{suggestion}`?"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for BadValue {}
+
+/// The form of a value, for the reference page and for "invalid type" messages.
+pub trait Form {
+    /// A noun phrase with an example, such as `a duration with its unit, such as "30s"`.
+    const FORM: &'static str;
+}
+
+impl Form for u8 {
+    const FORM: &'static str = "an integer";
+}
+
+impl Form for u16 {
+    const FORM: &'static str = "an integer";
+}
+
+impl Form for u32 {
+    const FORM: &'static str = "an integer";
+}
+
+/// Gives a type with `FromStr<Err = BadValue>`, `Display` and `Form` its serde form: a string.
+macro_rules! text_value {
+    ($Type:ty) => {
+        impl serde::Serialize for $Type {
+            fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+                to.collect_str(self)
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $Type {
+            fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+                from.deserialize_str($crate::config::value::TextVisitor::<Self>::default())
+            }
+        }
+    };
+}
+pub(super) use text_value;
+
+/// An enumeration whose variants are words, with everything that follows from the list of words.
+macro_rules! choice {
+    (
+        $(#[$meta:meta])*
+        pub enum $Type:ident {
+            $( $(#[$variant_meta:meta])* $Variant:ident = $word:literal, )+
+        }
+    ) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum $Type {
+            $( $(#[$variant_meta])* $Variant, )+
+        }
+
+        impl $Type {
+            /// Every word, in the order of declaration.
+            pub const WORDS: &'static [&'static str] = &[$($word),+];
+
+            /// The word that stands for this choice in files, flags and messages.
+            #[must_use]
+            pub const fn as_str(self) -> &'static str {
+                match self { $( Self::$Variant => $word, )+ }
+            }
+        }
+
+        impl std::fmt::Display for $Type {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.pad(self.as_str())
+            }
+        }
+
+        impl std::str::FromStr for $Type {
+            type Err = $crate::config::value::BadValue;
+
+            fn from_str(text: &str) -> Result<Self, Self::Err> {
+                match text {
+                    $( $word => Ok(Self::$Variant), )+
+                    _ => Err($crate::config::value::unknown("value", text, Self::WORDS)),
+                }
+            }
+        }
+
+        impl $crate::config::value::Form for $Type {
+            const FORM: &'static str = concat!("one of" $(, " \"", $word, "\"")+);
+        }
+
+        $crate::config::value::text_value!($Type);
+    };
+}
+pub(super) use choice;
+
+/// The refusal of a word that is not in a closed list, worded as serde words it for field names.
+pub(super) fn unknown(what: &str, word: &str, known: &[&str]) -> BadValue {
+    let known: Vec<String> = known.iter().map(|word| format!("`{word}`")).collect();
+    BadValue::new(format!(
+        "unknown {what} `{word}`, expected one of {}",
+        known.join(", ")
+    ))
+}
+
+/// The serde visitor behind `text_value!`.
+pub(super) struct TextVisitor<T>(std::marker::PhantomData<T>);
+
+impl<T> Default for TextVisitor<T> {
+    fn default() -> Self {
+        Self(std::marker::PhantomData)
+    }
+}
+
+impl<T> serde::de::Visitor<'_> for TextVisitor<T>
+where
+    T: std::str::FromStr<Err = BadValue> + Form,
+{
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(T::FORM)
+    }
+
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<T, E> {
+        text.parse().map_err(E::custom)
+    }
+}

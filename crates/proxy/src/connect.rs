@@ -1,0 +1,60 @@
+//! CONNECT: a tunnel to an allowed port of an allowed address (RFC 9110 §9.3.6).
+
+use crate::answer::{Answer, Trouble};
+use crate::client::Client;
+use crate::destination::Destination;
+use crate::dial;
+use crate::exchange::{self, Exchange};
+use crate::forward;
+use crate::next_hop::Connection;
+use crate::switch;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// Opens a tunnel; the client's connection never goes on as HTTP afterwards.
+pub(crate) async fn run(client: &mut Client, exchange: &mut Exchange) -> bool {
+    let settings = Arc::clone(&exchange.settings);
+    if let Err(denied) = settings.connect_ports.check(exchange.port) {
+        let answer = Answer::open(
+            403,
+            Trouble::denied(format!("{denied}; access.connect_ports opens more")),
+        );
+        return exchange::respond(client, exchange, answer).await;
+    }
+    let worker = Rc::clone(&client.worker);
+    let destination = match Destination::of(exchange, client.door.mode, &worker) {
+        Ok(destination) => destination,
+        Err(answer) => return exchange::respond(client, exchange, answer).await,
+    };
+    let limits = &settings.config.limits;
+    let Some(permit) = worker.shared.open.take(&destination.hop, limits) else {
+        let answer = Answer::open(
+            503,
+            Trouble::new(
+                weir_semantics::ProxyError::ConnectionLimitReached,
+                "all next-hop connections allowed are in use",
+            ),
+        );
+        return exchange::respond(client, exchange, answer).await;
+    };
+    match dial::run(&worker, &settings, &destination).await {
+        Err(trouble) => forward::fail(client, exchange, None, trouble).await,
+        Ok((stream, address)) => {
+            exchange.account.next_hop = Some(address);
+            exchange.account.connected_us = Some(exchange.account.elapsed_us());
+            exchange.account.status = 200;
+            let connection = Connection {
+                stream,
+                address,
+                hop: destination.hop,
+                reused: false,
+                permit,
+            };
+            let head = format!(
+                "HTTP/1.1 200 Connection established\r\n{}\r\n",
+                settings.via_line
+            );
+            switch::run(client, exchange, connection, head.as_bytes(), &[]).await
+        }
+    }
+}

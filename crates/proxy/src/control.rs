@@ -1,0 +1,329 @@
+//! What an operator does to a running proxy: reload, purge, look, stop.
+
+use crate::admin;
+use crate::config::{self, Config};
+use crate::crew::{Crew, Order};
+use crate::listener;
+use crate::request::key_of;
+use crate::run::{Describe, Reload, StartError, clients_max};
+use crate::settings::Settings;
+use crate::shared::{Shared, Stage};
+use std::net::TcpListener;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::watch;
+use tokio::time::Instant;
+use weir_measure::{Metric, ReloadOutcome, Snapshot};
+use weir_semantics::{Authority, Form, Method, Scheme, canonical_target};
+
+/// Handle on a running proxy, for the admin interface and for signals.
+pub struct Control {
+    shared: Arc<Shared>,
+    crew: Crew,
+    state: Mutex<State>,
+    reload: Reload,
+    describe: Describe,
+    runtime: tokio::runtime::Runtime,
+}
+
+struct State {
+    config: Config,
+    open: Vec<Open>,
+}
+
+/// One listening address, on every worker.
+struct Open {
+    /// As configured: the port may be 0.
+    configured: config::Listener,
+    /// As bound.
+    bound: config::Listener,
+    stop: watch::Sender<bool>,
+}
+
+impl Control {
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        crew: Crew,
+        config: Config,
+        reload: Reload,
+        describe: Describe,
+    ) -> std::io::Result<Self> {
+        Ok(Self {
+            shared,
+            crew,
+            state: Mutex::new(State {
+                config,
+                open: Vec::new(),
+            }),
+            reload,
+            describe,
+            runtime: tokio::runtime::Builder::new_current_thread()
+                .enable_time()
+                .build()?,
+        })
+    }
+
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
+    pub(crate) fn join(&self) {
+        self.crew.join();
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The listeners as bound.
+    #[must_use]
+    pub fn listeners(&self) -> Vec<config::Listener> {
+        self.state()
+            .open
+            .iter()
+            .map(|open| open.bound.clone())
+            .collect()
+    }
+
+    /// Opens what `config` has and is not open, closes what is open and it has not. Nothing changes if one
+    /// address cannot be had.
+    pub(crate) fn open_listeners(&self, config: &Config) -> Result<(), StartError> {
+        let mut state = self.state();
+        let mut added = Vec::new();
+        for wanted in &config.listeners {
+            if !state.open.iter().any(|open| open.configured == *wanted) {
+                let ours = state
+                    .open
+                    .iter()
+                    .any(|open| open.bound.address == wanted.address);
+                added.push((wanted.clone(), self.bind_all(wanted, ours)?));
+            }
+        }
+        state.open.retain(|open| {
+            let stays = config.listeners.contains(&open.configured);
+            if !stays {
+                open.stop.send_replace(true);
+            }
+            stays
+        });
+        for (configured, (bound, sockets)) in added {
+            let (stop, stopped) = watch::channel(false);
+            for (index, socket) in sockets.into_iter().enumerate() {
+                let order = Order {
+                    socket,
+                    listener: bound.clone(),
+                    stop: stopped.clone(),
+                };
+                self.crew.give(index, order).map_err(|cause| StartError {
+                    what: format!("serve {}", bound.address),
+                    cause,
+                })?;
+            }
+            state.open.push(Open {
+                configured,
+                bound,
+                stop,
+            });
+        }
+        let order = |open: &Open| {
+            config
+                .listeners
+                .iter()
+                .position(|wanted| *wanted == open.configured)
+        };
+        state.open.sort_by_key(order);
+        Ok(())
+    }
+
+    /// Binds an address once a worker; one that is `ours` already is bound a second time beside the first.
+    fn bind_all(
+        &self,
+        wanted: &config::Listener,
+        ours: bool,
+    ) -> Result<(config::Listener, Vec<TcpListener>), StartError> {
+        let failed = |cause| StartError {
+            what: format!("listen on {}", wanted.address),
+            cause,
+        };
+        if !ours {
+            listener::probe(wanted.address).map_err(failed)?;
+        }
+        let first = listener::bind(wanted.address).map_err(failed)?;
+        let mut bound = wanted.clone();
+        bound.address = first.local_addr().map_err(failed)?;
+        let mut sockets = vec![first];
+        while sockets.len() < self.crew.len() {
+            sockets.push(listener::bind(bound.address).map_err(failed)?);
+        }
+        Ok((bound, sockets))
+    }
+
+    /// Makes the configuration anew and puts it in force; a bad one is refused whole, and the old one stays.
+    ///
+    /// # Errors
+    ///
+    /// The whole text of what is wrong.
+    pub fn reload(&self) -> Result<String, String> {
+        let result = (self.reload)().and_then(|config| self.put_in_force(config));
+        let outcome = if result.is_ok() {
+            ReloadOutcome::Ok
+        } else {
+            ReloadOutcome::Refused
+        };
+        self.shared
+            .common_counters()
+            .add_shared(Metric::Reloads(outcome), 1);
+        result
+    }
+
+    fn put_in_force(&self, config: Config) -> Result<String, String> {
+        let before = self.state().config.clone();
+        self.open_listeners(&config)
+            .map_err(|error| error.to_string())?;
+        let instance = self.shared.settings.load().instance.clone();
+        let settings = Settings::new(config.clone(), &instance);
+        self.shared.settings.store(Arc::new(settings));
+        self.shared
+            .clients_max
+            .store(clients_max(&config), Ordering::Relaxed);
+        self.shared.store.set_budget(config.cache.memory.bytes());
+        let log = self.shared.access_log.reopen();
+        let notes = unchanged_until_restart(&before, &config);
+        self.state().config = config;
+        match log {
+            Ok(()) => Ok(notes),
+            Err(error) => Ok(format!(
+                "{notes}note: the access log could not be opened again and stays as it was: {error}\n"
+            )),
+        }
+    }
+
+    /// Forgets what is stored for a URL; how many responses that were.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the URL.
+    pub fn purge(&self, url: &str) -> Result<u64, String> {
+        let nowhere = Authority::parse("localhost").map_err(|error| error.to_string())?;
+        let (target, form) = canonical_target(Method::Get, url, &[], false, &nowhere, Scheme::Http)
+            .map_err(|error| error.to_string())?;
+        if form != Form::Absolute {
+            return Err("a whole URL is needed, such as http://www.example.com/page".into());
+        }
+        let key = key_of(&target, self.shared.store.secret());
+        let purged = self.shared.store.remove(key) as u64;
+        self.shared
+            .common_counters()
+            .add_shared(Metric::Purged, purged);
+        Ok(purged)
+    }
+
+    /// The sum of all counters.
+    #[must_use]
+    pub fn snapshot(&self) -> Snapshot {
+        let mut snapshot = Snapshot::sum(self.shared.counters.iter().map(AsRef::as_ref));
+        let memory = self.shared.store.memory_use();
+        let settings = self.shared.settings.load();
+        let idle: usize = self.shared.pools.iter().map(crate::pool::Pool::len).sum();
+        for (metric, value) in [
+            (Metric::StoreUsedBytes, memory.used_bytes),
+            (Metric::StoreEntries, memory.entries),
+            (Metric::Evicted, memory.evictions),
+            (
+                Metric::StoreBudgetBytes,
+                settings.config.cache.memory.bytes(),
+            ),
+            (Metric::NextHopsOpen, self.shared.open.total() as u64),
+            (Metric::ConnectionCacheIdle, idle as u64),
+            (Metric::LogLinesDropped, self.shared.access_log.dropped()),
+            (Metric::Workers, self.crew.len() as u64),
+        ] {
+            snapshot.set(metric, value);
+        }
+        snapshot
+    }
+
+    /// Stops accepting, lets what is under way finish within the limit, cuts the rest; whether nothing was cut.
+    pub(crate) fn drain(&self) -> bool {
+        self.shared.advance(Stage::Draining);
+        let limit = self
+            .shared
+            .settings
+            .load()
+            .config
+            .limits
+            .drain
+            .as_duration();
+        let finished = self.runtime.block_on(async {
+            let until = Instant::now() + limit;
+            loop {
+                let closed = self.shared.client_closed.notified();
+                if self.shared.clients.load(Ordering::Relaxed) == 0 {
+                    return true;
+                }
+                if tokio::time::timeout_at(until, closed).await.is_err() {
+                    return false;
+                }
+            }
+        });
+        self.shared.advance(Stage::Cut);
+        self.crew.join();
+        self.shared.access_log.flush(LOG_FLUSH);
+        finished
+    }
+}
+
+/// How long the last lines of the access log may take to leave.
+const LOG_FLUSH: std::time::Duration = std::time::Duration::from_secs(2);
+
+/// What a reload cannot change, said so that nobody wonders.
+fn unchanged_until_restart(before: &Config, after: &Config) -> String {
+    let changed = [
+        ("workers", before.workers != after.workers),
+        ("admin.address", before.admin != after.admin),
+        (
+            "cache.eviction",
+            before.cache.eviction != after.cache.eviction,
+        ),
+        (
+            "cache.largest_response",
+            before.cache.largest_response != after.cache.largest_response,
+        ),
+        ("[dns]", before.dns != after.dns),
+        ("[log]", before.log != after.log),
+        (
+            "limits.idle_*",
+            before.limits.idle_per_next_hop_max != after.limits.idle_per_next_hop_max
+                || before.limits.idle_next_hop_connections_max
+                    != after.limits.idle_next_hop_connections_max
+                || before.limits.next_hop_idle != after.limits.next_hop_idle,
+        ),
+    ];
+    changed
+        .iter()
+        .filter(|(_, changed)| *changed)
+        .map(|(what, _)| format!("note: {what} changes only with a restart\n"))
+        .collect()
+}
+
+impl admin::Control for Control {
+    fn metrics(&self) -> Snapshot {
+        self.snapshot()
+    }
+
+    fn config_text(&self) -> String {
+        (self.describe)(&self.state().config)
+    }
+
+    fn purge(&self, url: &str) -> Result<u64, String> {
+        self.purge(url)
+    }
+
+    fn reload(&self) -> Result<String, String> {
+        self.reload()
+    }
+
+    fn is_draining(&self) -> bool {
+        self.shared.is_draining()
+    }
+}

@@ -1,0 +1,89 @@
+//! A time limit that costs nothing while it is kept.
+//!
+//! A timer set and cancelled for every request would cost more than a cache look-up. Here moving the limit later is
+//! a store; the timer is armed once, and when it fires early it is set again for what is left.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::time::{Instant, Sleep, sleep_until};
+
+/// A limit on one wait of one connection.
+#[derive(Debug)]
+pub(crate) struct Deadline {
+    at: Instant,
+    timer: Option<Pin<Box<Sleep>>>,
+}
+
+impl Deadline {
+    /// A limit `after` from now.
+    pub(crate) fn new(after: Duration) -> Self {
+        Self {
+            at: Instant::now() + after,
+            timer: None,
+        }
+    }
+
+    /// Sets the limit to `after` from now.
+    pub(crate) fn set(&mut self, after: Duration) {
+        self.at = Instant::now() + after;
+        if let Some(timer) = &mut self.timer
+            && timer.deadline() > self.at
+        {
+            timer.as_mut().reset(self.at);
+        }
+    }
+
+    /// Ready once the limit has passed. To be called whenever the task is about to wait.
+    pub(crate) fn poll_passed(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let at = self.at;
+        let timer = self.timer.get_or_insert_with(|| Box::pin(sleep_until(at)));
+        while timer.as_mut().poll(cx).is_ready() {
+            if Instant::now() >= at {
+                return Poll::Ready(());
+            }
+            timer.as_mut().reset(at);
+        }
+        Poll::Pending
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn limit_moved_later_does_not_fire_early() {
+        let mut deadline = Deadline::new(Duration::from_secs(1));
+        let start = Instant::now();
+        let mut moved = false;
+        std::future::poll_fn(|cx| {
+            if !moved {
+                assert!(deadline.poll_passed(cx).is_pending());
+                deadline.set(Duration::from_secs(5));
+                moved = true;
+            }
+            deadline.poll_passed(cx)
+        })
+        .await;
+        assert_eq!(start.elapsed(), Duration::from_secs(5));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn limit_moved_earlier_fires_then() {
+        let mut deadline = Deadline::new(Duration::from_secs(60));
+        let start = Instant::now();
+        let mut moved = false;
+        std::future::poll_fn(|cx| {
+            if !moved {
+                assert!(deadline.poll_passed(cx).is_pending());
+                deadline.set(Duration::from_secs(2));
+                moved = true;
+            }
+            deadline.poll_passed(cx)
+        })
+        .await;
+        assert_eq!(start.elapsed(), Duration::from_secs(2));
+    }
+}

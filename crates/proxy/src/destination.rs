@@ -1,0 +1,119 @@
+//! Where a request goes next: the origin itself for a forward proxy, a route's next hop for a gateway.
+
+use crate::answer::{Answer, Trouble};
+use crate::config::Mode;
+use crate::exchange::Exchange;
+use crate::settings::Settings;
+use crate::worker::Worker;
+use std::fmt;
+use std::sync::{Arc, PoisonError};
+use weir_policy::connections::HopId;
+use weir_policy::route::Outcome;
+use weir_semantics::ProxyError;
+
+/// A next hop by name and port; connections are pooled by it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct HopKey {
+    /// Canonical host: lower case, an IPv6 address without brackets.
+    pub(crate) host: Arc<str>,
+    /// TCP port.
+    pub(crate) port: u16,
+}
+
+impl fmt::Display for HopKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.host.contains(':') {
+            write!(f, "[{}]:{}", self.host, self.port)
+        } else {
+            write!(f, "{}:{}", self.host, self.port)
+        }
+    }
+}
+
+/// A next hop for one request.
+#[derive(Clone, Debug)]
+pub(crate) struct Destination {
+    /// Where to connect.
+    pub(crate) hop: HopKey,
+    /// The rules for destinations apply: a client chose the address. A configured next hop is allowed wherever it
+    /// lives.
+    pub(crate) guarded: bool,
+    /// The route's number for it, for its health.
+    pub(crate) route_hop: Option<HopId>,
+}
+
+impl Destination {
+    /// The destination of an exchange; the answer to give if there is none.
+    pub(crate) fn of(exchange: &Exchange, mode: Mode, worker: &Worker) -> Result<Self, Answer> {
+        match mode {
+            Mode::Forward => Self::of_target(exchange),
+            Mode::Gateway => Self::of_route(exchange, worker),
+        }
+    }
+
+    fn of_target(exchange: &Exchange) -> Result<Self, Answer> {
+        let host = exchange.host;
+        if let Some(ip) = host.ip() {
+            exchange
+                .settings
+                .destinations
+                .check(ip)
+                .map_err(|denied| Answer::open(403, prohibited(&denied)))?;
+        }
+        let bare = host.as_str().trim_start_matches('[').trim_end_matches(']');
+        Ok(Self {
+            hop: HopKey {
+                host: bare.into(),
+                port: exchange.port,
+            },
+            guarded: true,
+            route_hop: None,
+        })
+    }
+
+    fn of_route(exchange: &Exchange, worker: &Worker) -> Result<Self, Answer> {
+        let settings = &exchange.settings;
+        let path = exchange
+            .with_head(|head| crate::outbound::origin_form(exchange, head).to_owned())
+            .unwrap_or_default();
+        let mut routes = settings
+            .routes
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let host = exchange.host;
+        let path = if path == "*" { "/" } else { &path };
+        match routes.choose(worker.now(), host.as_str(), path) {
+            Ok(choice) => Ok(Self {
+                hop: settings.hops[choice.hop.0 as usize].clone(),
+                guarded: false,
+                route_hop: Some(choice.hop),
+            }),
+            Err(none) => Err(Answer::open(
+                404,
+                Trouble::new(
+                    ProxyError::DestinationNotFound,
+                    format!("{none} ({}{path})", host.as_str()),
+                ),
+            )),
+        }
+    }
+
+    /// Tells the routes how connecting went.
+    pub(crate) fn report(&self, settings: &Settings, worker: &Worker, outcome: Outcome) {
+        if let Some(hop) = self.route_hop {
+            let mut routes = settings
+                .routes
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            routes.report(worker.now(), hop, outcome);
+        }
+    }
+}
+
+/// The trouble when a destination is not allowed.
+pub(crate) fn prohibited(denied: &weir_policy::destination::Denied) -> Trouble {
+    Trouble::new(
+        ProxyError::DestinationIpProhibited,
+        format!("{denied}; --allow-destination or access.allow_destinations opens more"),
+    )
+}

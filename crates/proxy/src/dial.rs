@@ -1,0 +1,157 @@
+//! Opening a connection: resolve, judge every address, try them one after the other with a head start each.
+
+use crate::answer::Trouble;
+use crate::destination::{Destination, prohibited};
+use crate::resolver::ResolveError;
+use crate::settings::Settings;
+use crate::worker::Worker;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+use tokio::net::TcpStream;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep_until, timeout_at};
+use weir_measure::{HopOutcome, Metric};
+use weir_policy::route::Outcome;
+use weir_semantics::ProxyError;
+
+/// Head start of one address before the next one is tried as well (RFC 8305 §5 recommends 250 ms).
+const HEAD_START: Duration = Duration::from_millis(250);
+
+/// Addresses tried for one connection.
+const ADDRESSES_MAX: usize = 6;
+
+/// Connects; the address that answered first.
+pub(crate) async fn run(
+    worker: &Worker,
+    settings: &Settings,
+    destination: &Destination,
+) -> Result<(TcpStream, SocketAddr), Trouble> {
+    let addresses = allowed_addresses(worker, settings, destination).await?;
+    let limit = settings.config.limits.connect.as_duration();
+    let until = Instant::now() + limit;
+    let raced = timeout_at(until, race(&addresses)).await;
+    let (outcome, result) = match raced {
+        Ok(Ok(connected)) => (HopOutcome::Opened, Ok(connected)),
+        Ok(Err(error)) => (outcome_of(&error), Err(refused(destination, &error))),
+        Err(_) => (
+            HopOutcome::Timeout,
+            Err(Trouble::new(
+                ProxyError::ConnectionTimeout,
+                format!(
+                    "{} did not accept a connection within {} s",
+                    destination.hop,
+                    limit.as_secs_f32()
+                ),
+            )),
+        ),
+    };
+    worker.counters().inc(Metric::NextHopConnections(outcome));
+    let told = if result.is_ok() {
+        Outcome::Connected
+    } else {
+        Outcome::ConnectFailed
+    };
+    destination.report(settings, worker, told);
+    result
+}
+
+/// The addresses of a destination that may be connected to: resolved now, judged now, connected as judged.
+async fn allowed_addresses(
+    worker: &Worker,
+    settings: &Settings,
+    destination: &Destination,
+) -> Result<Vec<SocketAddr>, Trouble> {
+    let hop = &destination.hop;
+    let addresses = match hop.host.parse::<IpAddr>() {
+        Ok(ip) => vec![ip],
+        Err(_) => worker
+            .shared
+            .resolver
+            .resolve(&hop.host)
+            .await
+            .map_err(|error| unresolved(&hop.host, &error))?
+            .to_vec(),
+    };
+    let mut denied = None;
+    let mut allowed = Vec::new();
+    for ip in addresses {
+        match settings.destinations.check(ip) {
+            Err(why) if destination.guarded => denied = Some(why),
+            _ => allowed.push(SocketAddr::new(ip, hop.port)),
+        }
+    }
+    allowed.truncate(ADDRESSES_MAX);
+    match denied {
+        Some(denied) if allowed.is_empty() => Err(prohibited(&denied)),
+        _ => Ok(allowed),
+    }
+}
+
+/// Tries the addresses in order; a later one starts when the earlier has failed or its head start is over.
+async fn race(addresses: &[SocketAddr]) -> io::Result<(TcpStream, SocketAddr)> {
+    let (first, rest) = addresses
+        .split_first()
+        .ok_or(io::ErrorKind::AddrNotAvailable)?;
+    if rest.is_empty() {
+        return attempt(*first).await;
+    }
+    let mut attempts = JoinSet::new();
+    attempts.spawn_local(attempt(*first));
+    let mut waiting = rest.iter();
+    let mut failure = io::Error::from(io::ErrorKind::AddrNotAvailable);
+    let mut next_start = Instant::now() + HEAD_START;
+    loop {
+        tokio::select! {
+            ended = attempts.join_next() => match ended {
+                Some(Ok(Ok(connected))) => return Ok(connected),
+                Some(Ok(Err(error))) => failure = error,
+                Some(Err(_)) => {}
+                None if waiting.len() == 0 => return Err(failure),
+                None => {}
+            },
+            () = sleep_until(next_start), if waiting.len() > 0 => {}
+        }
+        if let Some(address) = waiting.next() {
+            attempts.spawn_local(attempt(*address));
+            next_start = Instant::now() + HEAD_START;
+        }
+    }
+}
+
+async fn attempt(address: SocketAddr) -> io::Result<(TcpStream, SocketAddr)> {
+    let stream = TcpStream::connect(address).await?;
+    stream.set_nodelay(true)?;
+    Ok((stream, address))
+}
+
+fn outcome_of(error: &io::Error) -> HopOutcome {
+    match error.kind() {
+        io::ErrorKind::ConnectionRefused => HopOutcome::Refused,
+        io::ErrorKind::TimedOut => HopOutcome::Timeout,
+        _ => HopOutcome::Failed,
+    }
+}
+
+fn refused(destination: &Destination, error: &io::Error) -> Trouble {
+    // EMFILE and ENFILE are ours, not the next hop's
+    let kind = match error.raw_os_error() {
+        Some(code) if code == rustix::io::Errno::MFILE.raw_os_error() => {
+            ProxyError::ConnectionLimitReached
+        }
+        _ if error.kind() == io::ErrorKind::ConnectionRefused => ProxyError::ConnectionRefused,
+        _ => ProxyError::DestinationUnavailable,
+    };
+    Trouble::new(
+        kind,
+        format!("cannot connect to {}: {error}", destination.hop),
+    )
+}
+
+fn unresolved(host: &str, error: &ResolveError) -> Trouble {
+    let kind = match error {
+        ResolveError::Timeout | ResolveError::Overloaded => ProxyError::DnsTimeout,
+        _ => ProxyError::DnsError,
+    };
+    Trouble::new(kind, format!("cannot resolve `{host}`: {error}"))
+}

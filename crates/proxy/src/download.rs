@@ -1,0 +1,417 @@
+//! The next hop's answer: interim responses, the final head, then its content.
+//!
+//! The next hop is as hostile as the client: what is not unambiguously one response to this request is refused, and
+//! its connection is not used again (RELIABILITY R27-R31).
+
+use crate::account::Account;
+use crate::answer::Trouble;
+use crate::deadline::Deadline;
+use crate::exchange::Exchange;
+use crate::inbound::{self, Framing};
+use crate::keeper::Keeper;
+use crate::relay::{Relay, RelayEnd};
+use crate::sink::Sink;
+use crate::worker::Worker;
+use crate::{invalidate, report};
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use tokio::io::{AsyncRead, AsyncWriteExt, ReadBuf};
+use tokio::net::tcp::ReadHalf;
+use weir_measure::Metric;
+use weir_policy::{Command, Event, Serving};
+use weir_semantics::{ProxyError, ResponseFacts};
+use weir_store::StoredResponse;
+use weir_wire::{Arrival, BodyLength, LineBuffer, Progress, ResponseHead, parse_response};
+
+/// Interim responses passed on for one request. RFC 9110 §15.2 sets no limit; an endless row of them is an attack.
+const INTERIM_MAX: u32 = 32;
+
+/// Who takes part.
+pub(crate) struct Parties<'a> {
+    pub(crate) from_hop: ReadHalf<'a>,
+    pub(crate) to_client: Sink<'a>,
+    pub(crate) exchange: &'a mut Exchange,
+    pub(crate) worker: &'a Rc<Worker>,
+    pub(crate) deadline: &'a mut Deadline,
+    pub(crate) stored: Option<&'a Arc<StoredResponse>>,
+}
+
+/// What came of it.
+pub(crate) enum Downloaded {
+    /// The response went to the client, whole or as far as it came.
+    Relayed {
+        /// The client's connection can go on.
+        client_alive: bool,
+        /// So can the next hop's.
+        reusable: bool,
+    },
+    /// 304 to our validators: its head.
+    Freshen {
+        /// The head as received.
+        received: Vec<u8>,
+        /// The connection can be used again.
+        reusable: bool,
+    },
+    /// An error in whose place the stale response may be served.
+    ServeStale(Serving),
+    /// 101: from here on it is a tunnel.
+    Switched {
+        /// The head for the client.
+        head: Vec<u8>,
+        /// Bytes behind the next hop's head.
+        surplus: Vec<u8>,
+    },
+    /// Nobody is left to answer.
+    ClientLeft,
+    /// There is no usable response head.
+    Failed(HopTrouble),
+}
+
+/// How the next hop failed before a final head.
+pub(crate) enum HopTrouble {
+    /// It closed before the first byte: the request may be repeated if that is safe.
+    Unanswered(Trouble),
+    /// Anything else.
+    Broken(Trouble),
+}
+
+/// Takes the answer.
+pub(crate) async fn run(parties: Parties<'_>) -> Downloaded {
+    let mut download = Download {
+        received: Vec::new(),
+        arrival: Arrival::new(),
+        interim: 0,
+        parties,
+    };
+    loop {
+        if let Err(trouble) = download.read_head().await {
+            return Downloaded::Failed(trouble);
+        }
+        match download.next_step() {
+            Ok(Step::Interim { head, consumed }) => {
+                if !download.pass_interim(&head, consumed).await {
+                    return Downloaded::ClientLeft;
+                }
+            }
+            Ok(Step::Final(downloaded)) => return downloaded,
+            Ok(Step::Relay(plan)) => return download.relay(*plan).await,
+            Err(trouble) => return Downloaded::Failed(HopTrouble::Broken(trouble)),
+        }
+    }
+}
+
+struct Download<'a> {
+    parties: Parties<'a>,
+    /// Bytes from the next hop not yet used.
+    received: Vec<u8>,
+    arrival: Arrival,
+    interim: u32,
+}
+
+enum Step {
+    Interim { head: Vec<u8>, consumed: usize },
+    Final(Downloaded),
+    Relay(Box<RelayPlan>),
+}
+
+struct RelayPlan {
+    head: Vec<u8>,
+    consumed: usize,
+    body: BodyLength,
+    framing: Framing,
+    keeper: Option<Keeper>,
+    hop_keeps_alive: bool,
+}
+
+impl Download<'_> {
+    /// Reads until a whole head is there.
+    async fn read_head(&mut self) -> Result<(), HopTrouble> {
+        let limits = self.parties.exchange.settings.heads;
+        let silence = {
+            let config = &self.parties.exchange.settings.config;
+            config.limits.next_hop_silence.as_duration()
+        };
+        self.parties.deadline.set(silence);
+        loop {
+            if !self.received.is_empty()
+                && self.arrival.is_worth_reading(&self.received, &limits)
+                && self.has_head()?
+            {
+                return Ok(());
+            }
+            let read = poll_fn(|cx| self.poll_read(cx)).await;
+            match read {
+                Some(0) | None if self.received.is_empty() && self.interim == 0 => {
+                    return Err(HopTrouble::Unanswered(Trouble::new(
+                        ProxyError::ConnectionTerminated,
+                        "the next hop closed the connection without a response",
+                    )));
+                }
+                Some(0) | None => {
+                    return Err(HopTrouble::Broken(Trouble::new(
+                        ProxyError::HttpResponseIncomplete,
+                        "the next hop closed the connection within the response head",
+                    )));
+                }
+                Some(usize::MAX) => {
+                    return Err(HopTrouble::Broken(Trouble::new(
+                        ProxyError::ConnectionReadTimeout,
+                        format!("the next hop was silent for {} s", silence.as_secs_f32()),
+                    )));
+                }
+                Some(_) => {}
+            }
+        }
+    }
+
+    /// Reads once; bytes read, 0 at the end, `usize::MAX` when the limit has passed, `None` on an error.
+    fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<Option<usize>> {
+        let mut scratch = self.parties.worker.scratch.borrow_mut();
+        let mut buffer = ReadBuf::new(&mut scratch);
+        match Pin::new(&mut self.parties.from_hop).poll_read(cx, &mut buffer) {
+            Poll::Pending => {
+                ready!(self.parties.deadline.poll_passed(cx));
+                Poll::Ready(Some(usize::MAX))
+            }
+            Poll::Ready(Err(_)) => Poll::Ready(None),
+            Poll::Ready(Ok(())) => {
+                let bytes = buffer.filled();
+                self.received.extend_from_slice(bytes);
+                self.parties.exchange.account.from_next_hop_bytes += bytes.len() as u64;
+                Poll::Ready(Some(bytes.len()))
+            }
+        }
+    }
+
+    fn has_head(&self) -> Result<bool, HopTrouble> {
+        let mut lines = LineBuffer::new();
+        match parse_response(
+            &self.received,
+            &self.parties.exchange.settings.heads,
+            &mut lines,
+        ) {
+            Ok(Progress::Complete { .. }) => Ok(true),
+            Ok(Progress::Partial) => Ok(false),
+            Err(error) => Err(HopTrouble::Broken(broken(&error))),
+        }
+    }
+
+    /// Decides on the head at the front of `received`.
+    fn next_step(&mut self) -> Result<Step, Trouble> {
+        let received = std::mem::take(&mut self.received);
+        let mut lines = LineBuffer::new();
+        let parsed = parse_response(&received, &self.parties.exchange.settings.heads, &mut lines);
+        let step = match parsed {
+            Ok(Progress::Complete { head, consumed }) => self.judge(&head, consumed, &received),
+            Ok(Progress::Partial) => Err(broken(&"it is not whole")),
+            Err(error) => Err(broken(&error)),
+        };
+        self.received = received;
+        step
+    }
+
+    fn judge(
+        &mut self,
+        head: &ResponseHead<'_, '_>,
+        consumed: usize,
+        received: &[u8],
+    ) -> Result<Step, Trouble> {
+        let exchange = &mut *self.parties.exchange;
+        if head.status == 101 {
+            if !exchange.upgrade {
+                return Err(broken(&"it switches protocols, which nobody asked for"));
+            }
+            return Ok(Step::Final(Downloaded::Switched {
+                head: inbound::switching_head(head, &exchange.settings),
+                surplus: received[consumed..].to_vec(),
+            }));
+        }
+        if head.status < 200 {
+            self.interim += 1;
+            if self.interim > INTERIM_MAX {
+                return Err(broken(&"it sends interim responses without end"));
+            }
+            let head = if exchange.persistence.http11 {
+                inbound::interim_head(head)
+            } else {
+                Vec::new()
+            };
+            return Ok(Step::Interim { head, consumed });
+        }
+        self.judge_final(head, consumed, received)
+    }
+
+    fn judge_final(
+        &mut self,
+        head: &ResponseHead<'_, '_>,
+        consumed: usize,
+        received: &[u8],
+    ) -> Result<Step, Trouble> {
+        let Parties {
+            exchange,
+            worker,
+            stored,
+            ..
+        } = &mut self.parties;
+        let body =
+            weir_wire::response_body(head.version, exchange.method, head.status, head.fields)
+                .map_err(|error| broken(&error))?;
+        let now = worker.now();
+        let facts = ResponseFacts::gather(head.status, head.fields, now.wall);
+        let settings = Arc::clone(&exchange.settings);
+        let commands = exchange
+            .tx
+            .handle(now, &settings.rules, Event::Response(&facts));
+        let hop_keeps_alive = inbound::keeps_alive(head);
+        let surplus = received.len() - consumed;
+        let mut keeper = None;
+        for command in commands.iter() {
+            match command {
+                Command::Freshen => {
+                    return Ok(Step::Final(Downloaded::Freshen {
+                        received: received[..consumed].to_vec(),
+                        reusable: hop_keeps_alive && surplus == 0,
+                    }));
+                }
+                Command::Serve(serving) => {
+                    return Ok(Step::Final(Downloaded::ServeStale(serving)));
+                }
+                Command::Store(facts) => {
+                    keeper = Keeper::begin(worker, exchange, head, body, facts);
+                }
+                Command::Invalidate => invalidate::run(worker, exchange, head),
+                Command::Drop => {
+                    if let Some(stored) = stored {
+                        worker.shared.store.drop_one(exchange.key, stored);
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(Step::Relay(Box::new(relay_plan(
+            worker,
+            exchange,
+            head,
+            consumed,
+            body,
+            keeper,
+            hop_keeps_alive,
+        ))))
+    }
+
+    /// Passes an interim response on; `false` if the client has gone.
+    async fn pass_interim(&mut self, head: &[u8], consumed: usize) -> bool {
+        self.received.drain(..consumed);
+        self.arrival = Arrival::new();
+        if head.is_empty() {
+            return true;
+        }
+        let silence = {
+            let config = &self.parties.exchange.settings.config;
+            config.limits.client_silence.as_duration()
+        };
+        let sent = tokio::time::timeout(silence, self.parties.to_client.write_all(head)).await;
+        self.parties.exchange.account.response_bytes += head.len() as u64;
+        matches!(sent, Ok(Ok(())))
+    }
+
+    async fn relay(self, plan: RelayPlan) -> Downloaded {
+        let Parties {
+            from_hop,
+            to_client,
+            exchange,
+            worker,
+            deadline,
+            ..
+        } = self.parties;
+        let limits = &exchange.settings.config.limits;
+        let relay = Relay::new(
+            from_hop,
+            to_client,
+            worker,
+            deadline,
+            (
+                limits.next_hop_silence.as_duration(),
+                limits.client_silence.as_duration(),
+            ),
+            exchange.settings.heads,
+            plan.body,
+            plan.framing,
+            plan.head,
+            plan.keeper,
+        );
+        let ended = relay.run(&self.received[plan.consumed..]).await;
+        settle(exchange, worker, &ended);
+        Downloaded::Relayed {
+            client_alive: ended.end == RelayEnd::Whole && exchange.persistence.keep_alive,
+            reusable: ended.end == RelayEnd::Whole && ended.hop_clean && plan.hop_keeps_alive,
+        }
+    }
+}
+
+fn relay_plan(
+    worker: &Worker,
+    exchange: &mut Exchange,
+    head: &ResponseHead<'_, '_>,
+    consumed: usize,
+    body: BodyLength,
+    keeper: Option<Keeper>,
+    hop_keeps_alive: bool,
+) -> RelayPlan {
+    let framing = Framing::toward(
+        exchange.persistence.http11,
+        exchange.method,
+        head.status,
+        body,
+    );
+    let persistence = &mut exchange.persistence;
+    persistence.keep_alive &= framing != Framing::Close && !worker.shared.is_draining();
+    let out = inbound::response_head(exchange, head, framing, &worker.date());
+    exchange.account.status = head.status;
+    exchange.account.first_byte_us = Some(exchange.account.elapsed_us());
+    RelayPlan {
+        head: out,
+        consumed,
+        body,
+        framing,
+        keeper,
+        hop_keeps_alive: hop_keeps_alive && body != BodyLength::UntilClose,
+    }
+}
+
+/// Enters what a relay moved into the account, and what became of the stored response into the verdict.
+fn settle(exchange: &mut Exchange, worker: &Worker, ended: &crate::relay::Ended) {
+    let account: &mut Account = &mut exchange.account;
+    account.from_next_hop_bytes += ended.from_hop_bytes;
+    account.response_bytes += ended.to_client_bytes;
+    account.body_bytes += ended.body_bytes;
+    let now = worker.now();
+    let rules = &exchange.settings.rules;
+    if let Some(refusal) = ended.refused {
+        let _ = exchange.tx.handle(now, rules, Event::NotAdmitted(refusal));
+    }
+    match ended.end {
+        RelayEnd::Whole => {}
+        RelayEnd::Cut(word) => {
+            account.error = Some(word);
+            let _ = exchange.tx.handle(now, rules, Event::Incomplete);
+            worker.counters().inc(Metric::NextHopErrors);
+        }
+        RelayEnd::ClientLeft => {
+            account.error = Some("client-left");
+            let _ = exchange.tx.handle(now, rules, Event::Incomplete);
+            worker.counters().inc(Metric::ClientAborts);
+        }
+    }
+    report::storing(worker, exchange.tx.verdict());
+}
+
+fn broken(why: &dyn std::fmt::Display) -> Trouble {
+    Trouble::new(
+        ProxyError::HttpProtocolError,
+        format!("the next hop's response is not valid HTTP/1.1: {why}"),
+    )
+}

@@ -1,0 +1,325 @@
+//! One request that needs more than a look-up: forwarded, tunnelled, or answered with a large response.
+//!
+//! An exchange owns the bytes of its request head and parses them again where a field is needed: that costs a
+//! tenth of a microsecond, and keeps every borrow inside one synchronous function.
+
+use crate::account::Account;
+use crate::answer::Answer;
+use crate::client::Client;
+use crate::hit::{self, Persistence, ServedForm};
+use crate::outgoing::Outgoing;
+use crate::request::Request;
+use crate::settings::Settings;
+use crate::{connect, forward, refresh, report, upload};
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Instant;
+use weir_measure::Metric;
+use weir_policy::{Digest, Forwarding, Serving, Transaction};
+use weir_semantics::{FieldLine, Form, HostName, Method};
+use weir_store::StoredResponse;
+use weir_wire::{BodyLength, LineBuffer, Progress, RequestHead, Version, parse_request};
+
+/// What is to be done for a request.
+#[derive(Debug)]
+pub(crate) enum Plan {
+    /// Send a stored response; validate it in the background if `refresh`.
+    Serve {
+        /// The response.
+        response: Arc<StoredResponse>,
+        /// How.
+        serving: Serving,
+        /// RFC 5861 §3.
+        refresh: bool,
+    },
+    /// Ask the next hop.
+    Forward {
+        /// How.
+        forwarding: Forwarding,
+        /// The stale response that is validated, or served if the next hop fails.
+        stored: Option<Arc<StoredResponse>>,
+    },
+    /// Open a tunnel (RFC 9110 §9.3.6).
+    Connect,
+    /// Answer by ourselves.
+    Answer(Answer),
+}
+
+/// A request and what is known of it.
+pub(crate) struct Exchange {
+    /// The head as received, empty lines in front included.
+    pub(crate) head: Box<[u8]>,
+    pub(crate) settings: Arc<Settings>,
+    pub(crate) tx: Transaction,
+    pub(crate) plan: Plan,
+    pub(crate) key: Digest,
+    pub(crate) account: Account,
+    pub(crate) method: Method,
+    pub(crate) form: Form,
+    pub(crate) host: HostName,
+    pub(crate) port: u16,
+    pub(crate) body: BodyLength,
+    pub(crate) persistence: Persistence,
+    pub(crate) upgrade: bool,
+    /// No client waits for it: a validation in the background.
+    pub(crate) background: bool,
+}
+
+impl Exchange {
+    pub(crate) fn new(
+        head: &[u8],
+        request: &Request<'_>,
+        settings: Arc<Settings>,
+        tx: Transaction,
+        plan: Plan,
+        key: Digest,
+        account: Account,
+    ) -> Self {
+        Self {
+            head: head.into(),
+            settings,
+            tx,
+            plan,
+            key,
+            account,
+            method: request.method,
+            form: request.form,
+            host: request.target.host,
+            port: request.target.port,
+            body: request.body,
+            persistence: Persistence {
+                keep_alive: request.keep_alive,
+                http11: request.version == Version::Http11,
+            },
+            upgrade: request.upgrade,
+            background: false,
+        }
+    }
+
+    /// The same request again, for the store alone.
+    pub(crate) fn in_background(&self, tx: Transaction, plan: Plan, started: Instant) -> Self {
+        Self {
+            head: self.head.clone(),
+            settings: Arc::clone(&self.settings),
+            tx,
+            plan,
+            account: Account::new(started, 0),
+            method: Method::Get,
+            body: BodyLength::None,
+            upgrade: false,
+            background: true,
+            ..*self
+        }
+    }
+
+    /// Calls `use_it` with the parsed head. It was parsed before, so it parses again.
+    pub(crate) fn with_head<T>(&self, use_it: impl FnOnce(&RequestHead<'_, '_>) -> T) -> Option<T> {
+        let mut lines = LineBuffer::new();
+        match parse_request(&self.head, &self.settings.heads, &mut lines) {
+            Ok(Progress::Complete { head, .. }) => Some(use_it(&head)),
+            _ => None,
+        }
+    }
+
+    /// Calls `use_it` with the field lines of the request.
+    pub(crate) fn with_fields<T>(&self, use_it: impl FnOnce(&[FieldLine<'_>]) -> T) -> Option<T> {
+        self.with_head(|head| use_it(head.fields))
+    }
+
+    /// Whether content of the request is still to be read from the client.
+    pub(crate) fn has_content(&self) -> bool {
+        !matches!(self.body, BodyLength::None | BodyLength::Exact(0))
+    }
+}
+
+/// Carries an exchange out; `true` if the client's connection may go on.
+pub(crate) async fn run(client: &mut Client, mut exchange: Box<Exchange>) -> bool {
+    let worker = std::rc::Rc::clone(&client.worker);
+    worker.counters().inc(Metric::RequestsInFlight);
+    let _in_flight = InFlight(&worker);
+    let plan = std::mem::replace(&mut exchange.plan, Plan::Connect);
+    let alive = match plan {
+        Plan::Serve {
+            response,
+            serving,
+            refresh,
+        } => {
+            if refresh {
+                refresh::spawn(&worker, client.door.mode, &exchange, &response);
+            }
+            serve(client, &mut exchange, &response, serving).await
+        }
+        Plan::Forward { forwarding, stored } => {
+            forward::run(client, &mut exchange, forwarding, stored).await
+        }
+        Plan::Connect => connect::run(client, &mut exchange).await,
+        Plan::Answer(answer) => respond(client, &mut exchange, answer).await,
+    };
+    let parsed = exchange.with_head(|head| {
+        report::done(
+            client,
+            &exchange.settings,
+            Some(head),
+            exchange.tx.verdict(),
+            &exchange.account,
+        );
+    });
+    debug_assert!(parsed.is_some());
+    alive && !worker.shared.is_draining()
+}
+
+struct InFlight<'a>(&'a crate::worker::Worker);
+
+impl Drop for InFlight<'_> {
+    fn drop(&mut self) {
+        self.0.counters().dec(Metric::RequestsInFlight);
+    }
+}
+
+/// Sends a stored response, whatever its size; `true` if the connection may go on.
+pub(crate) async fn serve(
+    client: &mut Client,
+    exchange: &mut Exchange,
+    response: &Arc<StoredResponse>,
+    serving: Serving,
+) -> bool {
+    let keep = settle_content(client, exchange).await;
+    let now = client.worker.now();
+    let facts = *exchange.tx.request();
+    let form = exchange
+        .with_fields(|fields| ServedForm::of(&facts, fields, response, now.wall))
+        .unwrap_or(ServedForm::Whole);
+    let mut out = Vec::with_capacity(response.head.len() + 256);
+    let persistence = keep.and(exchange.persistence, client);
+    let settings = Arc::clone(&exchange.settings);
+    hit::write_head(
+        &settings,
+        response,
+        form,
+        serving,
+        exchange.tx.verdict(),
+        persistence,
+        &mut out,
+    );
+    let account = &mut exchange.account;
+    account.status = form.status(response);
+    account.first_byte_us = Some(account.elapsed_us());
+    let (at, end) = form.content(response);
+    let head_bytes = out.len() as u64;
+    let mut outgoing = Outgoing::default();
+    let piece = hit::write_content(response, form, &mut out);
+    outgoing.push(&out);
+    if let Some(piece) = piece {
+        outgoing.push_stored(piece);
+    }
+    let (sent, whole) = send_all(client, &mut outgoing, &settings).await;
+    let account = &mut exchange.account;
+    account.response_bytes += sent;
+    let content = sent.saturating_sub(head_bytes).min(end - at);
+    account.body_bytes += content;
+    account.store_bytes += content;
+    if !whole {
+        account.error = Some("client-left");
+        return false;
+    }
+    client.closing = !persistence.keep_alive;
+    persistence.keep_alive
+}
+
+/// Sends an answer of our own; `true` if the connection may go on.
+pub(crate) async fn respond(client: &mut Client, exchange: &mut Exchange, answer: Answer) -> bool {
+    let keep = settle_content(client, exchange).await;
+    let persistence = keep.and(exchange.persistence, client);
+    let mut answer = answer;
+    answer.close |= !persistence.keep_alive;
+    let settings = Arc::clone(&exchange.settings);
+    let mut out = Vec::new();
+    answer.write(
+        &settings,
+        exchange.method == Method::Head,
+        &client.worker.date(),
+        &mut out,
+    );
+    // the transaction may know a finer reason already
+    if !matches!(
+        exchange.tx.verdict().handling,
+        weir_policy::Handling::Refused(_)
+    ) {
+        let _ = exchange.tx.refuse(answer.trouble.refused);
+    }
+    exchange.account.status = answer.status;
+    exchange.account.error = Some(answer.trouble.error.as_str());
+    let mut outgoing = Outgoing::default();
+    outgoing.push(&out);
+    let (sent, whole) = send_all(client, &mut outgoing, &settings).await;
+    exchange.account.response_bytes += sent;
+    client.closing = answer.close;
+    whole && !answer.close
+}
+
+/// What is left of the request's content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Content {
+    /// Nothing: the next bytes are a request.
+    Settled,
+    /// Some may follow: the connection must not be read as requests again.
+    Unsettled,
+}
+
+impl Content {
+    fn and(self, persistence: Persistence, client: &Client) -> Persistence {
+        Persistence {
+            keep_alive: persistence.keep_alive
+                && self == Self::Settled
+                && !client.worker.shared.is_draining(),
+            ..persistence
+        }
+    }
+}
+
+/// Reads away content that nobody will use, up to the limit: what follows must never be taken for a request.
+async fn settle_content(client: &mut Client, exchange: &Exchange) -> Content {
+    if !exchange.has_content() {
+        return Content::Settled;
+    }
+    // whoever waits for 100 may send the content or not: only closing is unambiguous (RFC 9110 §10.1.1)
+    if exchange.tx.request().expects_continue {
+        return Content::Unsettled;
+    }
+    if upload::discard(client, exchange).await {
+        Content::Settled
+    } else {
+        Content::Unsettled
+    }
+}
+
+/// Sends everything in `outgoing` within the silence limit; bytes sent and whether that was all.
+pub(crate) async fn send_all(
+    client: &mut Client,
+    outgoing: &mut Outgoing,
+    settings: &Settings,
+) -> (u64, bool) {
+    let silence = settings.config.limits.client_silence.as_duration();
+    client.deadline.set(silence);
+    let mut sent = 0;
+    let whole = poll_fn(|cx: &mut Context<'_>| {
+        while !outgoing.is_empty() {
+            match outgoing.poll_send_some(&mut client.stream, cx) {
+                Poll::Pending => return client.deadline.poll_passed(cx).map(|()| false),
+                Poll::Ready(Err(_)) => return Poll::Ready(false),
+                Poll::Ready(Ok(written)) => {
+                    sent += written as u64;
+                    client.deadline.set(silence);
+                }
+            }
+        }
+        Poll::Ready(true)
+    })
+    .await;
+    client.worker.counters().add(Metric::BytesToClients, sent);
+    if !whole {
+        client.worker.counters().inc(Metric::ClientAborts);
+    }
+    (sent, whole)
+}

@@ -1,0 +1,213 @@
+//! The way of a request that needs nobody else: parsed, judged, answered from memory, in one pass.
+//!
+//! What cannot be answered so (a miss, a large response, a tunnel) leaves as an [`Exchange`].
+
+use crate::account::Account;
+use crate::answer::Answer;
+use crate::client::Client;
+use crate::exchange::{Exchange, Plan};
+use crate::hit::{self, Persistence, ServedForm};
+use crate::report;
+use crate::request::{Asked, Request};
+use crate::settings::Settings;
+use crate::vary::selecting_digest;
+use std::sync::Arc;
+use std::time::Instant;
+use weir_policy::{Command, Digest, Event, Serving, Transaction};
+use weir_semantics::Method;
+use weir_store::{Lookup, StoredResponse};
+use weir_wire::{LineBuffer, Progress, RequestHead, Version, parse_request};
+
+/// What became of the front of the input.
+pub(crate) enum Taken {
+    /// A request was answered.
+    Answered {
+        /// Bytes of the input that it took.
+        consumed: usize,
+    },
+    /// The head is not whole.
+    Partial,
+    /// The head was taken; the answer needs more.
+    Exchange {
+        /// Bytes of the input that the head took.
+        consumed: usize,
+        /// What to do.
+        exchange: Box<Exchange>,
+    },
+}
+
+/// Takes one request from the front of `input`; an answer made at once is appended to `out`.
+pub(crate) fn take(
+    client: &mut Client,
+    settings: &Arc<Settings>,
+    input: &[u8],
+    out: &mut Vec<u8>,
+) -> Taken {
+    let started = Instant::now();
+    let mut lines = LineBuffer::new();
+    let (head, consumed) = match parse_request(input, &settings.heads, &mut lines) {
+        Ok(Progress::Partial) => return Taken::Partial,
+        Ok(Progress::Complete { head, consumed }) => (head, consumed),
+        Err(error) => {
+            let answer = Answer::closing(
+                error.status(),
+                crate::answer::Trouble::bad(error.to_string()),
+            );
+            let account = Account::new(started, input.len());
+            refuse(client, settings, None, &answer, account, out);
+            return Taken::Answered {
+                consumed: input.len(),
+            };
+        }
+    };
+    client.requests = client.requests.saturating_add(1);
+    let mut account = Account::new(started, consumed);
+    account.head_us = account.elapsed_us();
+    let asked = Asked {
+        settings,
+        mode: client.door.mode,
+        default: &client.door.default,
+        client_allowed: settings.allows_client(client.door.mode, client.peer),
+    };
+    let request = match Request::judge(&head, &asked) {
+        Ok(request) => request,
+        Err(answer) => {
+            refuse(client, settings, Some(&head), &answer, account, out);
+            return Taken::Answered { consumed };
+        }
+    };
+    let (tx, plan, key) = choose(client, settings, &head, &request);
+    account.chosen_us = account.elapsed_us();
+    if let Plan::Serve {
+        response,
+        serving,
+        refresh: false,
+    } = &plan
+        && is_quick(&request, response)
+    {
+        serve(
+            client, settings, &head, &request, &tx, response, *serving, account, out,
+        );
+        return Taken::Answered { consumed };
+    }
+    Taken::Exchange {
+        consumed,
+        exchange: Box::new(Exchange::new(
+            &input[..consumed],
+            &request,
+            Arc::clone(settings),
+            tx,
+            plan,
+            key,
+            account,
+        )),
+    }
+}
+
+/// A response that is copied behind its head, for a request whose content need not be read away first.
+fn is_quick(request: &Request<'_>, response: &StoredResponse) -> bool {
+    request.is_shareable() && response.body.len() <= hit::INLINE_BYTES_MAX
+}
+
+/// Steps the transaction to its first decision.
+fn choose(
+    client: &Client,
+    settings: &Settings,
+    head: &RequestHead<'_, '_>,
+    request: &Request<'_>,
+) -> (Transaction, Plan, Digest) {
+    let worker = &client.worker;
+    let now = worker.now();
+    let mut tx = Transaction::new(request.facts, now);
+    if request.method == Method::Connect {
+        return (tx, Plan::Connect, Digest::default());
+    }
+    let store = &worker.shared.store;
+    let key = request.key(store.secret());
+    let unshared = !request.is_shareable();
+    let mut commands = tx.handle(now, &settings.rules, Event::Request { unshared });
+    let mut found: Option<Arc<StoredResponse>> = None;
+    if commands.first() == Some(Command::LookUp) {
+        let selecting = |rule: &_| selecting_digest(store.secret(), key, rule, head.fields);
+        commands = match store.find(now, key, &selecting) {
+            Lookup::Found(hit) => {
+                let response = found.insert(hit.response);
+                tx.handle(now, &settings.rules, Event::Found(&response.facts))
+            }
+            Lookup::Missing(missing) => tx.handle(now, &settings.rules, Event::Missing(missing)),
+        };
+    }
+    let refresh = commands
+        .iter()
+        .any(|command| command == Command::RefreshInBackground);
+    let plan = match (commands.first(), found) {
+        (Some(Command::Serve(serving)), Some(response)) => Plan::Serve {
+            response,
+            serving,
+            refresh,
+        },
+        (Some(Command::Forward(forwarding)), stored) => Plan::Forward { forwarding, stored },
+        _ => Plan::Answer(Answer::only_if_cached()),
+    };
+    (tx, plan, key)
+}
+
+#[expect(
+    clippy::too_many_arguments,
+    reason = "the hot path passes what it has at hand"
+)]
+fn serve(
+    client: &mut Client,
+    settings: &Arc<Settings>,
+    head: &RequestHead<'_, '_>,
+    request: &Request<'_>,
+    tx: &Transaction,
+    response: &Arc<StoredResponse>,
+    serving: Serving,
+    mut account: Account,
+    out: &mut Vec<u8>,
+) {
+    let now = client.worker.now();
+    let form = ServedForm::of(&request.facts, head.fields, response, now.wall);
+    let persistence = Persistence {
+        keep_alive: request.keep_alive && !client.worker.shared.is_draining(),
+        http11: request.version == Version::Http11,
+    };
+    let before = out.len();
+    hit::write_head(
+        settings,
+        response,
+        form,
+        serving,
+        tx.verdict(),
+        persistence,
+        out,
+    );
+    let head_end = out.len();
+    hit::write_content(response, form, out);
+    account.status = form.status(response);
+    account.response_bytes = (out.len() - before) as u64;
+    account.body_bytes = (out.len() - head_end) as u64;
+    account.store_bytes = account.body_bytes;
+    client.closing = !persistence.keep_alive;
+    report::done(client, settings, Some(head), tx.verdict(), &account);
+}
+
+/// Answers with a message of our own.
+fn refuse(
+    client: &mut Client,
+    settings: &Arc<Settings>,
+    head: Option<&RequestHead<'_, '_>>,
+    answer: &Answer,
+    mut account: Account,
+    out: &mut Vec<u8>,
+) {
+    let before = out.len();
+    let head_only = head.is_some_and(|head| head.method == "HEAD");
+    answer.write(settings, head_only, &client.worker.date(), out);
+    account.status = answer.status;
+    account.response_bytes = (out.len() - before) as u64;
+    account.error = Some(answer.trouble.error.as_str());
+    client.closing = client.closing || answer.close;
+    report::done(client, settings, head, &answer.verdict(), &account);
+}

@@ -1,0 +1,266 @@
+//! Sending a stored response: whole, its head, a part, or "not modified".
+//!
+//! The stored head is ready to send; only Age, Cache-Status and Connection are made for each use (RFC 9111 §4,
+//! RFC 9211), and, for 206 and 304, the status line and the fields that differ (RFC 9110 §15.3.7, §15.4.5).
+
+use crate::outgoing::StoredPiece;
+use crate::settings::Settings;
+use std::sync::Arc;
+use weir_policy::{Handling, Serving, Storing, Verdict};
+use weir_semantics::{
+    ByteRange, CacheStatus, FieldLine, Fwd, Known, Method, Precondition, RangeOutcome,
+    RequestFacts, Timestamp, evaluate, identify, if_range_holds, line_named, select,
+};
+use weir_store::StoredResponse;
+use weir_wire::{LineBuffer, Version, parse_fields, write};
+
+/// Content up to this size is copied behind its head and leaves in one write; beyond it the copy costs more than a
+/// second piece.
+pub(crate) const INLINE_BYTES_MAX: u64 = 16 * 1024;
+
+/// In what form a stored response answers a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ServedForm {
+    /// As stored.
+    Whole,
+    /// As stored, without content (HEAD).
+    HeadOnly,
+    /// 304 (RFC 9110 §15.4.5).
+    NotModified,
+    /// 412 (RFC 9110 §13.2.2).
+    Failed,
+    /// 206 with one part.
+    Part(ByteRange),
+    /// 416.
+    Unsatisfiable,
+}
+
+impl ServedForm {
+    /// The form for a request on `stored` (RFC 9110 §13.2.2: preconditions first, then Range).
+    pub(crate) fn of(
+        facts: &RequestFacts,
+        fields: &[FieldLine<'_>],
+        stored: &StoredResponse,
+        now: Timestamp,
+    ) -> Self {
+        let method = facts.method;
+        if facts.preconditions && stored.facts.status == 200 {
+            match evaluate(method, fields, &stored.validators(), now) {
+                Precondition::NotModified => return Self::NotModified,
+                Precondition::Failed => return Self::Failed,
+                Precondition::Absent | Precondition::Proceed => {}
+            }
+        }
+        if method == Method::Head {
+            return Self::HeadOnly;
+        }
+        if facts.has_range && stored.facts.status == 200 {
+            return Self::ranged(facts, fields, stored, now);
+        }
+        Self::Whole
+    }
+
+    fn ranged(
+        facts: &RequestFacts,
+        fields: &[FieldLine<'_>],
+        stored: &StoredResponse,
+        now: Timestamp,
+    ) -> Self {
+        let holds = !facts.has_if_range || if_range_holds(fields, &stored.validators(), now);
+        let (true, Some(range)) = (holds, line_named(fields, "range")) else {
+            return Self::Whole;
+        };
+        match select(range, stored.body.len(), 1) {
+            RangeOutcome::Single(range) => Self::Part(range),
+            RangeOutcome::Unsatisfiable => Self::Unsatisfiable,
+            // several parts may be answered by the whole (RFC 9110 §14.2)
+            RangeOutcome::Whole | RangeOutcome::Multiple(_) => Self::Whole,
+        }
+    }
+
+    /// Status code sent.
+    pub(crate) fn status(self, stored: &StoredResponse) -> u16 {
+        match self {
+            Self::Whole | Self::HeadOnly => stored.facts.status,
+            Self::NotModified => 304,
+            Self::Failed => 412,
+            Self::Part(_) => 206,
+            Self::Unsatisfiable => 416,
+        }
+    }
+
+    /// First byte of the content sent, and one past the last.
+    pub(crate) fn content(self, stored: &StoredResponse) -> (u64, u64) {
+        match self {
+            Self::Whole => (0, stored.body.len()),
+            Self::Part(range) => (range.first, range.last + 1),
+            Self::HeadOnly | Self::NotModified | Self::Failed | Self::Unsatisfiable => (0, 0),
+        }
+    }
+}
+
+/// How the client's connection goes on, as the response must tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Persistence {
+    /// It stays open.
+    pub(crate) keep_alive: bool,
+    /// The client speaks HTTP/1.1, where staying open needs no word.
+    pub(crate) http11: bool,
+}
+
+impl Persistence {
+    pub(crate) fn write(self, out: &mut Vec<u8>) {
+        match (self.keep_alive, self.http11) {
+            (false, _) => out.extend_from_slice(b"Connection: close\r\n"),
+            (true, false) => out.extend_from_slice(b"Connection: keep-alive\r\n"),
+            (true, true) => {}
+        }
+    }
+}
+
+/// Appends the head for `form`, complete with the empty line.
+pub(crate) fn write_head(
+    settings: &Settings,
+    stored: &StoredResponse,
+    form: ServedForm,
+    serving: Serving,
+    verdict: &Verdict,
+    persistence: Persistence,
+    out: &mut Vec<u8>,
+) {
+    match form {
+        ServedForm::Whole | ServedForm::HeadOnly => out.extend_from_slice(&stored.head),
+        ServedForm::NotModified => write_selected(304, "Not Modified", stored, keeps_in_304, out),
+        ServedForm::Failed => write_selected(412, "Precondition Failed", stored, keeps_bare, out),
+        ServedForm::Unsatisfiable => {
+            write_selected(416, "Range Not Satisfiable", stored, keeps_bare, out);
+            out.extend_from_slice(b"Content-Range: bytes */");
+            write::decimal(out, stored.body.len());
+            out.extend_from_slice(b"\r\n");
+        }
+        ServedForm::Part(range) => {
+            write_selected(206, "Partial Content", stored, keeps_in_206, out);
+            write_part(range, stored.body.len(), out);
+        }
+    }
+    if matches!(form, ServedForm::Failed | ServedForm::Unsatisfiable) {
+        out.extend_from_slice(b"Content-Length: 0\r\n");
+    }
+    out.extend_from_slice(b"Age: ");
+    write::decimal(out, u64::from(serving.age.0));
+    out.extend_from_slice(b"\r\n");
+    write_cache_status(settings.name(), verdict, out);
+    persistence.write(out);
+    out.extend_from_slice(b"\r\n");
+}
+
+fn write_part(range: ByteRange, complete_length: u64, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"Content-Range: bytes ");
+    write::decimal(out, range.first);
+    out.push(b'-');
+    write::decimal(out, range.last);
+    out.push(b'/');
+    write::decimal(out, complete_length);
+    out.extend_from_slice(b"\r\nContent-Length: ");
+    write::decimal(out, range.last - range.first + 1);
+    out.extend_from_slice(b"\r\n");
+}
+
+/// Appends the field `Cache-Status` for a verdict (RFC 9211).
+pub(crate) fn write_cache_status(name: &str, verdict: &Verdict, out: &mut Vec<u8>) {
+    let fwd = match verdict.handling {
+        Handling::Hit(_) => None,
+        Handling::Forward(fwd) => Some(fwd),
+        Handling::StaleInstead(_) => Some(Fwd::Stale),
+        Handling::Refused(_) | Handling::Tunnel => Some(Fwd::Bypass),
+    };
+    let status = CacheStatus {
+        cache: name,
+        hit: fwd.is_none(),
+        fwd,
+        fwd_status: verdict.fwd_status,
+        stored: matches!(verdict.storing, Some(Storing::Stored)).then_some(true),
+        collapsed: verdict.collapsed.then_some(true),
+        ttl: verdict.ttl,
+        detail: verdict.handling.detail().or(match verdict.storing {
+            Some(Storing::NotStored(why)) => Some(why.as_str()),
+            _ => None,
+        }),
+    };
+    out.extend_from_slice(b"Cache-Status: ");
+    status.write(out);
+    out.extend_from_slice(b"\r\n");
+}
+
+/// Appends the content of `form` if it is small enough to copy; otherwise says which piece is to be sent.
+pub(crate) fn write_content(
+    stored: &Arc<StoredResponse>,
+    form: ServedForm,
+    out: &mut Vec<u8>,
+) -> Option<StoredPiece> {
+    let (at, end) = form.content(stored);
+    let piece = StoredPiece {
+        response: Arc::clone(stored),
+        at,
+        end,
+    };
+    if end - at > INLINE_BYTES_MAX {
+        return Some(piece);
+    }
+    let mut at = at;
+    while at < end {
+        let slice = piece.slice(at);
+        out.extend_from_slice(slice);
+        at += slice.len() as u64;
+    }
+    None
+}
+
+fn write_selected(
+    status: u16,
+    reason: &str,
+    stored: &StoredResponse,
+    keeps: fn(&str) -> bool,
+    out: &mut Vec<u8>,
+) {
+    write::status_line(out, Version::Http11, status, reason);
+    let mut lines = LineBuffer::new();
+    for line in stored_fields(&stored.head, &mut lines) {
+        if keeps(line.name) {
+            write::field(out, line.name, line.value);
+        }
+    }
+}
+
+/// The field lines of a stored head: what follows its status line.
+pub(crate) fn stored_fields<'s, 'a>(
+    head: &'a [u8],
+    lines: &'s mut LineBuffer<'a>,
+) -> &'s [FieldLine<'a>] {
+    let start = head
+        .iter()
+        .position(|byte| *byte == b'\n')
+        .map_or(head.len(), |at| at + 1);
+    // it was parsed before it was stored: it parses again
+    parse_fields(&head[start..], lines).unwrap_or(&[])
+}
+
+/// RFC 9110 §15.4.5: what a 304 must repeat, and no metadata of content that is not sent.
+fn keeps_in_304(name: &str) -> bool {
+    !matches!(
+        identify(name),
+        Some(Known::ContentLength | Known::ContentRange)
+    ) && !(name.len() > 8
+        && name[..8].eq_ignore_ascii_case("content-")
+        && !name.eq_ignore_ascii_case("content-location"))
+}
+
+/// RFC 9110 §15.3.7: everything a 200 would carry, but its length.
+fn keeps_in_206(name: &str) -> bool {
+    identify(name) != Some(Known::ContentLength)
+}
+
+/// An answer without a representation keeps only what says who sent it and when.
+fn keeps_bare(name: &str) -> bool {
+    matches!(identify(name), Some(Known::Date | Known::Via))
+}

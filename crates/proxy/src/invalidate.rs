@@ -1,0 +1,65 @@
+//! Forgetting what an unsafe request has changed (RFC 9111 §4.4).
+
+use crate::exchange::Exchange;
+use crate::request::key_of;
+use crate::worker::Worker;
+use weir_measure::Metric;
+use weir_semantics::{Authority, Method, Scheme, Target, canonical_target, lines_named};
+use weir_wire::ResponseHead;
+
+/// Forgets the target, and what Location and Content-Location name if they have the same origin: a response could
+/// otherwise empty other sites' caches.
+pub(crate) fn run(worker: &Worker, exchange: &Exchange, response: &ResponseHead<'_, '_>) {
+    let store = &worker.shared.store;
+    let mut removed = store.remove(exchange.key);
+    for name in ["location", "content-location"] {
+        for value in lines_named(response.fields, name) {
+            if let Some(key) = key_of_reference(exchange, value, worker) {
+                removed += store.remove(key);
+            }
+        }
+    }
+    worker.counters().add(Metric::Invalidated, removed as u64);
+}
+
+fn key_of_reference(
+    exchange: &Exchange,
+    value: &[u8],
+    worker: &Worker,
+) -> Option<weir_policy::Digest> {
+    let reference = std::str::from_utf8(value).ok()?;
+    let reference = reference.split('#').next()?;
+    let default = Authority {
+        host: exchange.host,
+        port: Some(exchange.port),
+    };
+    let resolved;
+    let raw = if reference.starts_with('/') && !reference.starts_with("//")
+        || reference.contains("://")
+    {
+        reference
+    } else if reference.starts_with("//") {
+        resolved = format!("http:{reference}");
+        &resolved
+    } else {
+        resolved = resolve_relative(exchange, reference);
+        &resolved
+    };
+    let (target, _): (Target<'_>, _) =
+        canonical_target(Method::Get, raw, &[], false, &default, Scheme::Http).ok()?;
+    let same_origin = target.host == exchange.host
+        && target.port == exchange.port
+        && target.scheme == Scheme::Http;
+    same_origin.then(|| key_of(&target, worker.shared.store.secret()))
+}
+
+/// A relative reference against the target's path (RFC 3986 §5.2.3, without dot segments: they are rare here and
+/// missing one keeps a response that its own freshness still bounds).
+fn resolve_relative(exchange: &Exchange, reference: &str) -> String {
+    let path = exchange
+        .with_head(|head| crate::outbound::origin_form(exchange, head).to_owned())
+        .unwrap_or_default();
+    let path = path.split('?').next().unwrap_or("/");
+    let folder = path.rfind('/').map_or("/", |at| &path[..=at]);
+    format!("{folder}{reference}")
+}

@@ -1,0 +1,59 @@
+//! The live cache: drives `weir_policy` with sockets and a real clock.
+//!
+//! One thread a core, each with its own runtime, listening socket, counters and scratch memory; a request lives and
+//! dies on one of them. What they share is the store (locked by shard for a look-up), the settings (swapped
+//! whole), and idle next-hop connections (taken from another worker when one's own has none).
+//!
+//! Deliberately absent: any decision about caching, routing or retrying, which are values in `weir_policy`; TLS and
+//! HTTP/2; reading configuration files, which is `weir_cli`'s.
+//!
+//! A request's way: [`listener`] → [`client`] → [`request`] → [`fast`] (answered from memory) or [`exchange`] →
+//! [`forward`] → [`download`] → [`relay`] → [`report`].
+
+mod access_log;
+mod account;
+pub mod admin;
+mod answer;
+mod client;
+pub mod clock;
+pub mod config;
+mod connect;
+mod control;
+mod crew;
+mod deadline;
+mod destination;
+mod dial;
+mod download;
+mod exchange;
+mod fast;
+mod forward;
+mod freshen;
+mod hit;
+mod inbound;
+mod invalidate;
+mod keeper;
+mod listener;
+mod next_hop;
+mod open_connections;
+mod outbound;
+mod outgoing;
+mod pool;
+mod refresh;
+mod relay;
+mod report;
+mod request;
+mod resolver;
+mod run;
+mod settings;
+mod shared;
+mod signals;
+mod sink;
+mod switch;
+mod tunnel;
+mod upload;
+mod vary;
+mod worker;
+
+pub use control::Control;
+pub use run::{Describe, Options, Proxy, Reload, StartError};
+pub use signals::{Stopped, run_until_signalled};

@@ -1,0 +1,161 @@
+//! The request head as it goes to the next hop.
+//!
+//! Names, spelling and order stay as received (RFC 9110 §7.6). Left out: hop-by-hop fields and what Connection names
+//! (§7.6.1), credentials meant for a proxy. Put in: Host of the canonical target (RFC 9112 §3.2.2), Via, the framing
+//! we use, and on validation the stored response's validators for the client's own (RFC 9111 §4.3.1).
+
+use crate::exchange::Exchange;
+use weir_policy::Forwarding;
+use weir_semantics::{
+    ConnectionOptions, FieldLine, Form, Known, Method, Target, identify, is_hop_by_hop,
+    lines_named, write_http_date,
+};
+use weir_store::StoredResponse;
+use weir_wire::{BodyLength, RequestHead, Version, write};
+
+/// The whole head for `exchange`.
+pub(crate) fn request_head(
+    exchange: &Exchange,
+    forwarding: Forwarding,
+    stored: Option<&StoredResponse>,
+) -> Vec<u8> {
+    let mut out = Vec::with_capacity(exchange.head.len() + 256);
+    let validators = stored.filter(|_| forwarding.validate);
+    let written = exchange.with_head(|head| {
+        write_request_line(exchange, head, &mut out);
+        let own = validators.is_some() || exchange.background;
+        write_fields(exchange, head.fields, own, &mut out);
+    });
+    debug_assert!(written.is_some());
+    if let Some(stored) = validators {
+        write_validators(stored, &mut out);
+    }
+    out.extend_from_slice(exchange.settings.via_line.as_bytes());
+    match exchange.body {
+        BodyLength::Chunked => out.extend_from_slice(b"Transfer-Encoding: chunked\r\n"),
+        BodyLength::Exact(_) | BodyLength::None | BodyLength::UntilClose => {}
+    }
+    if exchange.upgrade {
+        out.extend_from_slice(b"Connection: Upgrade\r\n");
+    }
+    write::end_of_head(&mut out);
+    out
+}
+
+fn write_request_line(exchange: &Exchange, head: &RequestHead<'_, '_>, out: &mut Vec<u8>) {
+    let target = origin_form(exchange, head);
+    if target.starts_with('?') {
+        // an empty path is sent as "/" (RFC 9112 §3.2.1)
+        write::request_line(out, head.method, &format!("/{target}"), Version::Http11);
+    } else {
+        write::request_line(out, head.method, target, Version::Http11);
+    }
+}
+
+/// The target as the next hop is to see it: origin-form, or `*` (RFC 9112 §3.2.1, §3.2.4).
+pub(crate) fn origin_form<'a>(exchange: &Exchange, head: &RequestHead<'_, 'a>) -> &'a str {
+    if exchange.form != Form::Absolute {
+        return head.target;
+    }
+    let after_scheme = head.target.find("://").map_or(0, |at| at + 3);
+    let rest = &head.target[after_scheme..];
+    match rest.find(['/', '?']) {
+        Some(at) => &rest[at..],
+        None if exchange.method == Method::Options => "*",
+        None => "/",
+    }
+}
+
+fn write_fields(
+    exchange: &Exchange,
+    fields: &[FieldLine<'_>],
+    validating: bool,
+    out: &mut Vec<u8>,
+) {
+    let options = ConnectionOptions::gather(fields);
+    let mut host_written = false;
+    if lines_named(fields, "host").next().is_none() {
+        write_host(exchange, out);
+        host_written = true;
+    }
+    for line in fields {
+        let known = identify(line.name);
+        if known == Some(Known::Host) {
+            if !host_written {
+                write_host_as(exchange, line, out);
+                host_written = true;
+            }
+            continue;
+        }
+        if is_removed(known, line, &options, exchange) {
+            continue;
+        }
+        if validating && is_precondition(known) {
+            continue;
+        }
+        write::field(out, line.name, line.value);
+    }
+}
+
+fn is_removed(
+    known: Option<Known>,
+    line: &FieldLine<'_>,
+    options: &ConnectionOptions<'_>,
+    exchange: &Exchange,
+) -> bool {
+    match known {
+        Some(Known::Upgrade) => !exchange.upgrade,
+        Some(Known::ProxyAuthorization) => true,
+        // trailers are passed on (RFC 9110 §6.5.1): the one use of TE that survives a hop
+        Some(known) if is_hop_by_hop(known) => true,
+        _ => options.names(line.name),
+    }
+}
+
+/// The preconditions that our own validators stand in for; the client's are evaluated afterwards.
+fn is_precondition(known: Option<Known>) -> bool {
+    matches!(
+        known,
+        Some(
+            Known::IfNoneMatch
+                | Known::IfModifiedSince
+                | Known::IfMatch
+                | Known::IfUnmodifiedSince
+                | Known::IfRange
+                | Known::Range
+        )
+    )
+}
+
+/// Host in the client's spelling of the name, with the canonical target as value where the two differ in more than
+/// form: the target's authority wins (RFC 9112 §3.2.2).
+fn write_host_as(exchange: &Exchange, line: &FieldLine<'_>, out: &mut Vec<u8>) {
+    if exchange.form == Form::Absolute {
+        write_host(exchange, out);
+    } else {
+        write::field(out, line.name, line.value);
+    }
+}
+
+fn write_host(exchange: &Exchange, out: &mut Vec<u8>) {
+    let target = Target {
+        scheme: weir_semantics::Scheme::Http,
+        host: exchange.host,
+        port: exchange.port,
+        path_and_query: "/",
+    };
+    out.extend_from_slice(b"Host: ");
+    target.write_authority(out);
+    out.extend_from_slice(b"\r\n");
+}
+
+fn write_validators(stored: &StoredResponse, out: &mut Vec<u8>) {
+    if let Some(tag) = &stored.entity_tag {
+        write::field(out, "If-None-Match", tag);
+    }
+    if let Some(modified) = stored.last_modified {
+        let mut date = [0; 29];
+        write_http_date(modified, &mut date);
+        write::field(out, "If-Modified-Since", &date);
+    }
+}

@@ -1,0 +1,216 @@
+//! The last phase: what happened is counted and logged, once, in the words of the verdict.
+
+use crate::access_log::{Entry, Phases};
+use crate::account::Account;
+use crate::client::Client;
+use crate::exchange::Exchange;
+use crate::hit;
+use crate::settings::Settings;
+use crate::worker::Worker;
+use std::net::SocketAddr;
+use std::time::{SystemTime, UNIX_EPOCH};
+use weir_measure::{
+    Counters, Label as _, Metric, NotStored as Label, Source, StatusClass, Verdict as Word,
+};
+use weir_policy::catalog::Refusal;
+use weir_policy::{Handling, Hit, NotStored, Refused, Storing, Verdict};
+use weir_semantics::{Fwd, NotStorable, line_named};
+use weir_wire::{RequestHead, Version};
+
+/// Reports a finished request of a client.
+pub(crate) fn done(
+    client: &Client,
+    settings: &Settings,
+    head: Option<&RequestHead<'_, '_>>,
+    verdict: &Verdict,
+    account: &Account,
+) {
+    let counters = client.worker.counters();
+    let total_us = account.elapsed_us();
+    count(counters, verdict, account, total_us);
+    let log = &client.worker.shared.access_log;
+    if log.is_on() {
+        let entry = Described {
+            settings,
+            head,
+            verdict,
+            account,
+            total_us,
+        };
+        entry.log(client.worker.as_ref(), client.peer, client.requests > 1);
+    }
+}
+
+/// Reports a validation in the background: it has no client, and only what it cost the next hop counts.
+pub(crate) fn background(worker: &Worker, exchange: &Exchange) {
+    let counters = worker.counters();
+    counters.add(
+        Metric::BytesFromNextHops,
+        exchange.account.from_next_hop_bytes,
+    );
+}
+
+fn count(counters: &Counters, verdict: &Verdict, account: &Account, total_us: u64) {
+    counters.inc(Metric::Requests(word(verdict)));
+    counters.inc(Metric::Responses(StatusClass::of(account.status)));
+    let source = match verdict.handling {
+        Handling::Hit(hit) => {
+            if hit != Hit::Fresh {
+                counters.inc(Metric::ServedStale);
+            }
+            Source::Store
+        }
+        Handling::StaleInstead(_) => {
+            counters.inc(Metric::ServedStale);
+            Source::NextHop
+        }
+        Handling::Forward(_) | Handling::Tunnel => Source::NextHop,
+        Handling::Refused(_) => Source::Proxy,
+    };
+    counters.record_response_time(source, total_us);
+    counters.add(Metric::BodyBytesToClients, account.body_bytes);
+    if account.store_bytes > 0 {
+        counters.add(Metric::BytesFromStore, account.store_bytes);
+    }
+    if account.from_next_hop_bytes > 0 {
+        counters.add(Metric::BytesFromNextHops, account.from_next_hop_bytes);
+    }
+}
+
+/// Counts what became of a response that could have been stored.
+pub(crate) fn storing(worker: &Worker, verdict: &Verdict) {
+    match verdict.storing {
+        Some(Storing::Stored) => worker.counters().inc(Metric::Stored),
+        Some(Storing::NotStored(why)) => worker
+            .counters()
+            .inc(Metric::ResponsesNotStored(label(why))),
+        None => {}
+    }
+}
+
+fn word(verdict: &Verdict) -> Word {
+    match verdict.handling {
+        Handling::Hit(_) => Word::Hit,
+        Handling::Forward(Fwd::Bypass) => Word::Bypass,
+        Handling::Forward(Fwd::Method) => Word::Method,
+        Handling::Forward(Fwd::UriMiss) => Word::UriMiss,
+        Handling::Forward(Fwd::VaryMiss) => Word::VaryMiss,
+        Handling::Forward(Fwd::Miss) => Word::Miss,
+        Handling::Forward(Fwd::Request) => Word::Request,
+        Handling::Forward(Fwd::Stale) | Handling::StaleInstead(_) => Word::Stale,
+        Handling::Forward(Fwd::Partial) => Word::Partial,
+        Handling::Refused(Refused::BadRequest) => Word::Invalid,
+        Handling::Refused(Refused::OnlyIfCached) => Word::Local,
+        Handling::Refused(_) => Word::Refused,
+        Handling::Tunnel => Word::Tunnel,
+    }
+}
+
+fn label(why: NotStored) -> Label {
+    match why {
+        NotStored::Rule(rule) => match rule {
+            NotStorable::Method => Label::Method,
+            NotStorable::RequestNoStore => Label::RequestNoStore,
+            NotStorable::ResponseNoStore => Label::ResponseNoStore,
+            NotStorable::Private => Label::Private,
+            NotStorable::Authorization => Label::Authorization,
+            NotStorable::StatusNotFinal => Label::StatusNotFinal,
+            NotStorable::StatusNotUnderstood => Label::StatusNotUnderstood,
+            NotStorable::PartialContent => Label::PartialContent,
+            NotStorable::VaryStar => Label::VaryStar,
+            _ => Label::NoLifetime,
+        },
+        NotStored::Profile(_) => Label::Profile,
+        NotStored::Catalog(Refusal::TooLarge { .. }) => Label::TooLarge,
+        NotStored::Catalog(_) => Label::Refused,
+        NotStored::Incomplete => Label::Incomplete,
+        NotStored::Bypass => Label::Other,
+    }
+}
+
+struct Described<'a> {
+    settings: &'a Settings,
+    head: Option<&'a RequestHead<'a, 'a>>,
+    verdict: &'a Verdict,
+    account: &'a Account,
+    total_us: u64,
+}
+
+impl Described<'_> {
+    fn log(&self, worker: &Worker, peer: SocketAddr, client_reused: bool) {
+        let (verdict, account) = (self.verdict, self.account);
+        let mut cache_status = Vec::with_capacity(96);
+        hit::write_cache_status(self.settings.name(), verdict, &mut cache_status);
+        let value = cache_status
+            .strip_prefix(b"Cache-Status: ")
+            .and_then(|rest| rest.strip_suffix(b"\r\n"))
+            .unwrap_or_default();
+        let field = |name: &str| {
+            self.head
+                .and_then(|head| line_named(head.fields, name))
+                .unwrap_or_default()
+        };
+        worker.shared.access_log.log(&Entry {
+            time_unix_ms: unix_ms(),
+            client: peer,
+            method: self.head.map_or("", |head| head.method),
+            target: self.head.map_or("", |head| head.target),
+            version: self.head.map_or("", |head| match head.version {
+                Version::Http10 => "HTTP/1.0",
+                Version::Http11 => "HTTP/1.1",
+            }),
+            status: account.status,
+            verdict: word(verdict).word(),
+            detail: detail(verdict),
+            cache_status: value,
+            stored: verdict.storing == Some(Storing::Stored),
+            next_hop_status: verdict.fwd_status,
+            request_bytes: account.request_bytes,
+            response_bytes: account.response_bytes,
+            body_bytes: account.body_bytes,
+            from_next_hop_bytes: account.from_next_hop_bytes,
+            to_next_hop_bytes: account.to_next_hop_bytes,
+            next_hop: account.next_hop,
+            client_reused,
+            next_hop_reused: account.next_hop_reused,
+            phases: phases(account, self.total_us),
+            error: account.error,
+            content_type: b"",
+            user_agent: field("user-agent"),
+            referer: field("referer"),
+        });
+    }
+}
+
+/// The finer reason: of the handling, else why the response was not stored.
+fn detail(verdict: &Verdict) -> &'static str {
+    verdict
+        .handling
+        .detail()
+        .or(match verdict.storing {
+            Some(Storing::NotStored(why)) => Some(why.as_str()),
+            _ => None,
+        })
+        .unwrap_or_default()
+}
+
+fn phases(account: &Account, total_us: u64) -> Phases {
+    let chosen = account.chosen_us;
+    let connected = account.connected_us;
+    Phases {
+        head_us: account.head_us,
+        choose_us: chosen,
+        connect_us: connected.map(|at| at.saturating_sub(chosen)),
+        first_byte_us: account
+            .first_byte_us
+            .zip(connected)
+            .map(|(first, connected)| first.saturating_sub(connected)),
+        total_us,
+    }
+}
+
+fn unix_ms() -> u64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(0))
+}

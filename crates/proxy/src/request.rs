@@ -1,0 +1,163 @@
+//! The request head, judged: what it asks for, of whom, and whether it may (phases request head and authorise).
+//!
+//! One canonical target comes out of here, and routing, key, rules and forwarding use nothing else
+//! (RFC 9110 §7.1). Anything ambiguous is refused, never repaired (RFC 9112 §6.3, §11.2).
+
+use crate::answer::{Answer, Trouble};
+use crate::config::Mode;
+use crate::settings::Settings;
+use weir_policy::{Digest, KeyHasher, Secret};
+use weir_semantics::{
+    Authority, ConnectionOptions, Form, Known, Method, ProxyError, RequestFacts, Scheme, Target,
+    canonical_target, contains_pseudonym, identify, lines_named,
+};
+use weir_wire::{BodyLength, RequestHead, Version, request_body};
+
+/// A request that may be answered from the cache or forwarded.
+pub(crate) struct Request<'a> {
+    pub(crate) method: Method,
+    pub(crate) target: Target<'a>,
+    pub(crate) form: Form,
+    pub(crate) version: Version,
+    pub(crate) body: BodyLength,
+    pub(crate) facts: RequestFacts,
+    /// The client's connection may be used again.
+    pub(crate) keep_alive: bool,
+    /// The client asks to switch protocols, and we may pass that on.
+    pub(crate) upgrade: bool,
+}
+
+/// Who asks, and where.
+#[derive(Clone, Copy)]
+pub(crate) struct Asked<'a> {
+    pub(crate) settings: &'a Settings,
+    pub(crate) mode: Mode,
+    /// The listener's own authority, for HTTP/1.0 requests without Host.
+    pub(crate) default: &'a Authority,
+    /// The client may use this listener.
+    pub(crate) client_allowed: bool,
+}
+
+impl<'a> Request<'a> {
+    /// Judges a head.
+    ///
+    /// # Errors
+    ///
+    /// The answer to give instead. Where the framing is in doubt the answer closes the connection.
+    pub(crate) fn judge(head: &RequestHead<'_, 'a>, asked: &Asked<'_>) -> Result<Self, Answer> {
+        let body =
+            request_body(head.version, head.fields).map_err(|error| Answer::bad_request(&error))?;
+        if !asked.client_allowed {
+            return Err(Answer::closing(
+                403,
+                Trouble::denied("this client may not use the proxy; see access.clients"),
+            ));
+        }
+        let method = Method::parse(head.method);
+        let http11 = head.version == Version::Http11;
+        let (target, form) = canonical_target(
+            method,
+            head.target,
+            head.fields,
+            http11,
+            asked.default,
+            Scheme::Http,
+        )
+        .map_err(|error| Answer::bad_request(&error))?;
+        check_form(method, form, &target, asked)?;
+        let options = ConnectionOptions::gather(head.fields);
+        let facts = RequestFacts::gather(method, target.path_and_query, head.fields);
+        check_loop(head, asked.settings)?;
+        let upgrade = http11 && options.upgrade && has_upgrade(head);
+        Ok(Self {
+            method,
+            target,
+            form,
+            version: head.version,
+            body,
+            facts,
+            keep_alive: !options.close && (http11 || options.keep_alive),
+            upgrade,
+        })
+    }
+
+    /// Whether the answer may come from or go into the cache as far as the message's shape tells: a request with
+    /// content, or one that wants another protocol, is nobody else's business.
+    pub(crate) fn is_shareable(&self) -> bool {
+        !self.upgrade && matches!(self.body, BodyLength::None | BodyLength::Exact(0))
+    }
+
+    /// Digest of the cache key: scheme, host, port, path and query; never without the host. The method is not
+    /// part of it, as only responses to GET are stored.
+    pub(crate) fn key(&self, secret: &Secret) -> Digest {
+        key_of(&self.target, secret)
+    }
+}
+
+/// Digest of the cache key of a target.
+pub(crate) fn key_of(target: &Target<'_>, secret: &Secret) -> Digest {
+    let mut hasher = KeyHasher::new(secret);
+    hasher.number(match target.scheme {
+        Scheme::Http => 1,
+        Scheme::Https => 2,
+    });
+    hasher.part(target.host.as_str().as_bytes());
+    hasher.number(u64::from(target.port));
+    hasher.part(target.path_and_query.as_bytes());
+    hasher.finish()
+}
+
+fn check_form(
+    method: Method,
+    form: Form,
+    target: &Target<'_>,
+    asked: &Asked<'_>,
+) -> Result<(), Answer> {
+    if method == Method::Trace {
+        return Err(Answer::closing(
+            405,
+            Trouble::denied("TRACE is refused: it would echo credentials"),
+        ));
+    }
+    match (asked.mode, form) {
+        (Mode::Gateway, Form::Authority) => Err(Answer::closing(
+            405,
+            Trouble::denied("this is a gateway; CONNECT is for forward proxies"),
+        )),
+        (Mode::Forward, Form::Origin) => Err(Answer::closing(
+            400,
+            Trouble::bad(
+                "this is a forward proxy: the request target must be a whole URL (http://host/path); \
+                 use it as `curl -x`, or set it as the browser's HTTP proxy",
+            ),
+        )),
+        (Mode::Forward, Form::Absolute) if target.scheme == Scheme::Https => Err(Answer::open(
+            501,
+            Trouble::new(
+                ProxyError::HttpRequestError,
+                "https:// URLs are reached by CONNECT; this proxy does not open TLS itself",
+            ),
+        )),
+        _ => Ok(()),
+    }
+}
+
+fn check_loop(head: &RequestHead<'_, '_>, settings: &Settings) -> Result<(), Answer> {
+    let passed = lines_named(head.fields, "via");
+    if contains_pseudonym(passed, settings.name(), Some(&settings.instance)) {
+        return Err(Answer::closing(
+            508,
+            Trouble::new(
+                ProxyError::ProxyLoopDetected,
+                "this request has passed here before",
+            ),
+        ));
+    }
+    Ok(())
+}
+
+fn has_upgrade(head: &RequestHead<'_, '_>) -> bool {
+    head.fields
+        .iter()
+        .any(|line| identify(line.name) == Some(Known::Upgrade))
+}

@@ -1,0 +1,263 @@
+//! Starting, changing and stopping a proxy: the one thread that is not a worker.
+
+use crate::access_log::{AccessLog, Destination, Format};
+use crate::admin::{self, AdminHandle};
+use crate::clock::Clock;
+use crate::config::{self, Config, LogFormat, LogTarget};
+use crate::control::Control;
+use crate::crew::Crew;
+use crate::open_connections::OpenConnections;
+use crate::pool::Pool;
+use crate::resolver::{Resolver, ResolverConfig};
+use crate::settings::{Settings, eviction_kind};
+use crate::shared::{Shared, Stage};
+use arc_swap::ArcSwap;
+use std::collections::HashSet;
+use std::fmt;
+use std::hash::{BuildHasher, RandomState};
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::atomic::{AtomicBool, AtomicUsize};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio::sync::{Notify, watch};
+use weir_measure::Counters;
+use weir_policy::Secret;
+use weir_store::MemoryStore;
+
+/// How long a failed answer of the resolver may be covered by an older one (RFC 8767 §5 recommends 1 to 3 days at
+/// most): an hour bridges a resolver's restart.
+const DNS_STALE_MAX: Duration = Duration::from_secs(3600);
+
+/// Name look-ups under way at once.
+const DNS_LOOKUPS_MAX: usize = 256;
+
+/// Makes the configuration anew, for `SIGHUP` and `POST /reload`: the new one, or the whole text of what is wrong.
+pub type Reload = Box<dyn Fn() -> Result<Config, String> + Send + Sync>;
+
+/// Writes a configuration as text, for `/config`.
+pub type Describe = Box<dyn Fn(&Config) -> String + Send + Sync>;
+
+/// What a proxy needs beside its configuration.
+pub struct Options {
+    /// Makes the configuration anew.
+    pub reload: Reload,
+    /// Writes it as text.
+    pub describe: Describe,
+    /// The time.
+    pub clock: Clock,
+}
+
+/// Why a proxy did not start.
+#[derive(Debug)]
+pub struct StartError {
+    /// What was tried.
+    pub what: String,
+    /// What the system said.
+    pub cause: io::Error,
+}
+
+impl fmt::Display for StartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "cannot {}: {}", self.what, self.cause)
+    }
+}
+
+impl std::error::Error for StartError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.cause)
+    }
+}
+
+/// A running proxy. Dropping it cuts what is under way.
+pub struct Proxy {
+    control: Arc<Control>,
+    admin: Option<AdminHandle>,
+    admin_address: Option<SocketAddr>,
+}
+
+impl Proxy {
+    /// Starts workers, listeners and the admin interface. Ports 0 become real ones.
+    ///
+    /// # Errors
+    ///
+    /// An address that cannot be had, a log that cannot be opened, a thread that cannot be started.
+    pub fn start(config: Config, options: Options) -> Result<Self, StartError> {
+        let shared = Arc::new(share(&config, options.clock)?);
+        let crew = Crew::start(&shared).map_err(|cause| StartError {
+            what: "start a worker thread".into(),
+            cause,
+        })?;
+        let control = Control::new(
+            shared,
+            crew,
+            config.clone(),
+            options.reload,
+            options.describe,
+        )
+        .map_err(|cause| StartError {
+            what: "start the control thread's runtime".into(),
+            cause,
+        })?;
+        let control = Arc::new(control);
+        control.open_listeners(&config)?;
+        let mut proxy = Self {
+            control,
+            admin: None,
+            admin_address: None,
+        };
+        if let Some(address) = config.admin.address.socket() {
+            proxy.start_admin(address)?;
+        }
+        Ok(proxy)
+    }
+
+    fn start_admin(&mut self, address: SocketAddr) -> Result<(), StartError> {
+        let failed = |cause| StartError {
+            what: format!("listen on {address} for the admin interface"),
+            cause,
+        };
+        let listener = TcpListener::bind(address).map_err(failed)?;
+        self.admin_address = Some(listener.local_addr().map_err(failed)?);
+        let control: Arc<dyn admin::Control> = Arc::clone(&self.control) as _;
+        self.admin = Some(admin::serve(listener, control).map_err(failed)?);
+        Ok(())
+    }
+
+    /// The listeners as bound, in the order of the configuration.
+    #[must_use]
+    pub fn listeners(&self) -> Vec<config::Listener> {
+        self.control.listeners()
+    }
+
+    /// The admin interface as bound, unless it is off.
+    #[must_use]
+    pub fn admin_address(&self) -> Option<SocketAddr> {
+        self.admin_address
+    }
+
+    /// Purges, reloads, reads the counters.
+    #[must_use]
+    pub fn control(&self) -> &Arc<Control> {
+        &self.control
+    }
+
+    /// Stops: no new connections, what is under way may finish within the limit, then it is cut. Returns whether
+    /// everything finished by itself.
+    pub fn stop(mut self) -> bool {
+        let drained = self.control.drain();
+        self.admin = None;
+        drained
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        self.control.shared().advance(Stage::Cut);
+        self.control.join();
+    }
+}
+
+fn share(config: &Config, clock: Clock) -> Result<Shared, StartError> {
+    let workers = worker_count(config);
+    let settings = Settings::new(config.clone(), &instance());
+    let counters: Box<[Arc<Counters>]> = (0..=workers).map(|_| Arc::default()).collect();
+    let resolver = Resolver::start(resolver_config(config), Arc::clone(&counters[workers]))
+        .map_err(|cause| StartError {
+            what: "start the resolver".into(),
+            cause,
+        })?;
+    let store = MemoryStore::new(
+        config.cache.memory.bytes(),
+        eviction_kind(config.cache.eviction),
+        workers,
+        config.cache.largest_response.bytes(),
+        secret(),
+    );
+    Ok(Shared {
+        pools: (0..workers)
+            .map(|_| Pool::new(&settings, workers))
+            .collect(),
+        access_log: open_log(config)?,
+        settings: Arc::new(ArcSwap::from_pointee(settings)),
+        clock,
+        store: Arc::new(store),
+        resolver,
+        counters,
+        open: Arc::new(OpenConnections::default()),
+        clients: AtomicUsize::new(0),
+        clients_max: AtomicUsize::new(clients_max(config)),
+        client_closed: Notify::new(),
+        stage: watch::Sender::new(Stage::Serving),
+        draining: AtomicBool::new(false),
+        refreshing: Mutex::new(HashSet::new()),
+    })
+}
+
+/// Threads that serve: as configured, or one a core.
+fn worker_count(config: &Config) -> usize {
+    match config.workers {
+        0 => std::thread::available_parallelism().map_or(1, usize::from),
+        workers => usize::from(workers),
+    }
+}
+
+/// Clients at once: as configured, or what the descriptors allow, half of them kept for next hops and files.
+pub(crate) fn clients_max(config: &Config) -> usize {
+    if config.limits.clients_max > 0 {
+        return config.limits.clients_max as usize;
+    }
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
+    let descriptors = limit.current.unwrap_or(1 << 20);
+    usize::try_from(descriptors / 2).map_or(1 << 20, |half| half.clamp(16, 1 << 20))
+}
+
+fn resolver_config(config: &Config) -> ResolverConfig {
+    let dns = &config.dns;
+    ResolverConfig {
+        servers: dns.servers.iter().map(|server| server.0).collect(),
+        time_limit: config.limits.dns.as_duration(),
+        ttl_min: dns.ttl_min.as_duration(),
+        ttl_max: dns.ttl_max.as_duration(),
+        negative_ttl: dns.negative_ttl.as_duration(),
+        stale_max: DNS_STALE_MAX,
+        cache_max_entries: dns.cache_entries_max as usize,
+        lookups_max: DNS_LOOKUPS_MAX,
+    }
+}
+
+fn open_log(config: &Config) -> Result<AccessLog, StartError> {
+    let destination = match &config.log.access {
+        LogTarget::Off => Destination::Off,
+        LogTarget::Stdout => Destination::Stdout,
+        LogTarget::File(path) => Destination::Path(path.clone()),
+    };
+    let format = match config.log.format {
+        LogFormat::Json => Format::Json,
+        LogFormat::Squid => Format::Squid,
+        LogFormat::Combined => Format::Combined,
+    };
+    AccessLog::open(destination, format, config.log.queue_lines as usize).map_err(|cause| {
+        StartError {
+            what: format!("open the access log {}", config.log.access),
+            cause,
+        }
+    })
+}
+
+/// Sixteen bytes nobody outside can know: the standard library seeds its hasher from the system.
+fn secret() -> Secret {
+    let halves = [
+        RandomState::new().hash_one(1_u8),
+        RandomState::new().hash_one(2_u8),
+    ];
+    let mut bytes = [0; 16];
+    bytes[..8].copy_from_slice(&halves[0].to_le_bytes());
+    bytes[8..].copy_from_slice(&halves[1].to_le_bytes());
+    Secret(bytes)
+}
+
+/// Tells this process from others of the same name, in Via.
+fn instance() -> String {
+    format!("{:08x}", RandomState::new().hash_one(3_u8) >> 32)
+}

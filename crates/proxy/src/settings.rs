@@ -1,0 +1,150 @@
+//! The configuration as the data plane wants it: parsed, compiled, immutable. Swapped whole on reload.
+
+use crate::config::{self, Cidr, Config, Eviction, Mode, NextHopUrl, Profile};
+use crate::destination::HopKey;
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::Mutex;
+use weir_policy::connections::HopId;
+use weir_policy::destination::{ClientRules, ConnectPorts, DenyDefault, DestinationRules};
+use weir_policy::eviction::EvictionKind;
+use weir_policy::route::{HostPattern, Rest, RouteSpec, Routes};
+use weir_policy::{Rules, profile};
+use weir_semantics::{DeltaSeconds, Heuristic};
+use weir_wire::HeadLimits;
+
+/// How long past its freshness a response is served while its next hop cannot be reached, seconds
+/// (RFC 9111 §4.2.4; Squid and Traffic Server allow a week, nginx nothing): a day bridges an outage of a thin link
+/// without keeping last week's page alive.
+const DISCONNECTED_STALE_MAX: DeltaSeconds = DeltaSeconds(24 * 3600);
+
+/// One snapshot of the settings.
+pub(crate) struct Settings {
+    /// The configuration they were made from.
+    pub(crate) config: Config,
+    /// Rules of caching.
+    pub(crate) rules: Rules,
+    /// Limits of heads and trailers.
+    pub(crate) heads: HeadLimits,
+    /// Who may use forward listeners.
+    pub(crate) clients: ClientRules,
+    /// Where a forward proxy may connect to.
+    pub(crate) destinations: DestinationRules,
+    /// Ports for CONNECT.
+    pub(crate) connect_ports: ConnectPorts,
+    /// Routes of gateways and the health of their next hops; locked for a choice, never across an await.
+    pub(crate) routes: Mutex<Routes>,
+    /// Next hops by the numbers that routes use.
+    pub(crate) hops: Vec<HopKey>,
+    /// Whole field line for Via on what we forward.
+    pub(crate) via_line: String,
+    /// The comment in it, which tells this process from another Weir of the same name.
+    pub(crate) instance: String,
+}
+
+impl Settings {
+    /// Compiles a valid configuration; `instance` tells this process from others of the same name.
+    pub(crate) fn new(config: Config, instance: &str) -> Self {
+        let (routes, hops) = compile_routes(&config);
+        let access = &config.access;
+        Self {
+            rules: compile_rules(&config),
+            heads: HeadLimits {
+                bytes_max: config.limits.head_bytes.as_usize(),
+                fields_max: config.limits.head_fields_max as usize,
+            },
+            clients: ClientRules {
+                allow: nets(&access.clients),
+                deny: nets(&access.deny_clients),
+            },
+            destinations: DestinationRules {
+                allow: nets(&access.allow_destinations),
+                deny: nets(&access.deny_destinations),
+                deny_default: DenyDefault::Special,
+            },
+            connect_ports: ConnectPorts(
+                access
+                    .connect_ports
+                    .iter()
+                    .map(|port| *port..=*port)
+                    .collect(),
+            ),
+            routes: Mutex::new(routes),
+            hops,
+            via_line: format!("Via: 1.1 {} ({instance})\r\n", config.cache.name),
+            instance: instance.to_owned(),
+            config,
+        }
+    }
+
+    /// Our pseudonym.
+    pub(crate) fn name(&self) -> &str {
+        self.config.cache.name.as_str()
+    }
+
+    /// Whether the client at `peer` may use a listener of `mode`. Gateways are for everybody.
+    pub(crate) fn allows_client(&self, mode: Mode, peer: SocketAddr) -> bool {
+        mode == Mode::Gateway || self.clients.check(peer.ip()).is_ok()
+    }
+}
+
+/// The eviction policy by the name in the configuration.
+pub(crate) fn eviction_kind(eviction: Eviction) -> EvictionKind {
+    match eviction {
+        Eviction::S3Fifo => EvictionKind::S3Fifo,
+        Eviction::Sieve => EvictionKind::Sieve,
+        Eviction::Lru => EvictionKind::Lru,
+    }
+}
+
+fn compile_rules(config: &Config) -> Rules {
+    Rules {
+        profile: match config.cache.profile {
+            Profile::Rfc9111 => profile::Profile::Rfc9111,
+            Profile::Http1998 => profile::Profile::Http1998,
+        },
+        heuristic: Heuristic {
+            fraction_percent: config.cache.heuristic_fraction_percent,
+            max: DeltaSeconds::from_secs(config.cache.heuristic_max.as_secs()),
+        },
+        disconnected_stale_max: DISCONNECTED_STALE_MAX,
+    }
+}
+
+fn compile_routes(config: &Config) -> (Routes, Vec<HopKey>) {
+    let mut hops: Vec<HopKey> = Vec::new();
+    let mut numbers: BTreeMap<&NextHopUrl, HopId> = BTreeMap::new();
+    let mut specs = Vec::new();
+    for route in &config.routes {
+        let of_route = route.next_hops.iter().map(|url| {
+            *numbers.entry(url).or_insert_with(|| {
+                hops.push(HopKey {
+                    host: url.host.as_str().into(),
+                    port: url.port,
+                });
+                HopId(u32::try_from(hops.len() - 1).unwrap_or(u32::MAX))
+            })
+        });
+        let of_route = of_route.collect();
+        specs.push(RouteSpec {
+            host: route.host.as_ref().map(compile_host),
+            path_prefix: route.path.as_str().to_owned(),
+            hops: of_route,
+        });
+    }
+    // validated before: what the configuration accepts the table accepts
+    let routes =
+        Routes::new(specs, Rest::default()).expect("a validated configuration has valid routes");
+    (routes, hops)
+}
+
+fn compile_host(pattern: &config::HostPattern) -> HostPattern {
+    match pattern {
+        config::HostPattern::Exact(host) => HostPattern::Exact(host.as_str().to_owned()),
+        config::HostPattern::Suffix(parent) => HostPattern::Suffix(parent.as_str().to_owned()),
+    }
+}
+
+fn nets(cidrs: &[Cidr]) -> Vec<ipnet::IpNet> {
+    cidrs.iter().map(Cidr::net).collect()
+}

@@ -1,0 +1,110 @@
+//! What all workers share.
+
+use crate::access_log::AccessLog;
+use crate::clock::Clock;
+use crate::open_connections::OpenConnections;
+use crate::pool::Pool;
+use crate::resolver::Resolver;
+use crate::settings::Settings;
+use arc_swap::ArcSwap;
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::{Notify, watch};
+use weir_measure::Counters;
+use weir_policy::Digest;
+use weir_store::MemoryStore;
+
+/// The state of one proxy. Everything in it is either immutable, atomic, or behind a lock that is held for a list
+/// operation and never across an await.
+pub(crate) struct Shared {
+    pub(crate) settings: Arc<ArcSwap<Settings>>,
+    pub(crate) clock: Clock,
+    pub(crate) store: Arc<MemoryStore>,
+    pub(crate) resolver: Resolver,
+    pub(crate) access_log: AccessLog,
+    /// One block a worker, and one more for what no worker owns.
+    pub(crate) counters: Box<[Arc<Counters>]>,
+    pub(crate) pools: Box<[Pool]>,
+    pub(crate) open: Arc<OpenConnections>,
+    /// Client connections open, over all workers.
+    pub(crate) clients: AtomicUsize,
+    /// Client connections that may be open.
+    pub(crate) clients_max: AtomicUsize,
+    /// Told when a client's connection closes.
+    pub(crate) client_closed: Notify,
+    /// How far the shutdown is.
+    pub(crate) stage: watch::Sender<Stage>,
+    pub(crate) draining: AtomicBool,
+    pub(crate) refreshing: Mutex<HashSet<Digest>>,
+}
+
+/// From serving to stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Stage {
+    /// Accepting and serving.
+    Serving,
+    /// Not accepting; what is under way may finish.
+    Draining,
+    /// What is still under way is cut.
+    Cut,
+}
+
+impl Shared {
+    /// Whether new requests are no longer welcome.
+    pub(crate) fn is_draining(&self) -> bool {
+        self.draining.load(Ordering::Relaxed)
+    }
+
+    /// Moves the shutdown on; never back.
+    pub(crate) fn advance(&self, stage: Stage) {
+        self.draining
+            .store(stage > Stage::Serving, Ordering::Relaxed);
+        self.stage.send_if_modified(|known| {
+            let moves = *known < stage;
+            *known = stage.max(*known);
+            moves
+        });
+    }
+
+    /// Ready when the drain's time is over.
+    pub(crate) async fn cut(&self) {
+        let mut stage = self.stage.subscribe();
+        // the sender lives as long as `self`
+        let _ = stage.wait_for(|stage| *stage == Stage::Cut).await;
+    }
+
+    /// Client connections that may be open.
+    pub(crate) fn clients_max(&self) -> usize {
+        self.clients_max.load(Ordering::Relaxed)
+    }
+
+    /// A client's connection has closed.
+    pub(crate) fn client_left(&self) {
+        self.clients.fetch_sub(1, Ordering::Relaxed);
+        self.client_closed.notify_waiters();
+    }
+
+    /// Marks a target as being validated in the background; `false` if it is already, or too many are.
+    pub(crate) fn begin_refresh(&self, key: Digest, most: usize) -> bool {
+        let mut refreshing = self
+            .refreshing
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        refreshing.len() < most && refreshing.insert(key)
+    }
+
+    /// The validation is over.
+    pub(crate) fn end_refresh(&self, key: Digest) {
+        let mut refreshing = self
+            .refreshing
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        refreshing.remove(&key);
+    }
+
+    /// The numbers no worker owns; to be written with the `_shared` operations.
+    pub(crate) fn common_counters(&self) -> &Arc<Counters> {
+        &self.counters[self.counters.len() - 1]
+    }
+}

@@ -1,0 +1,113 @@
+//! What holds bytes between two sockets: a pipe that never leaves the kernel, or a buffer.
+
+use std::io;
+
+use tokio::net::TcpStream;
+
+#[cfg(target_os = "linux")]
+use super::pipe::Pipe;
+
+/// Bytes that one direction of one tunnel may hold in this process when it cannot splice.
+const BUFFER_BYTES: usize = 16 << 10;
+
+/// How bytes are to be moved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Means {
+    /// By `splice`; by copying when no pipe is to be had.
+    #[cfg(target_os = "linux")]
+    Splice,
+    /// Through a buffer.
+    Copy,
+}
+
+impl Means {
+    pub(super) const fn best() -> Self {
+        #[cfg(target_os = "linux")]
+        return Self::Splice;
+        #[cfg(not(target_os = "linux"))]
+        return Self::Copy;
+    }
+}
+
+pub(super) enum Carrier {
+    #[cfg(target_os = "linux")]
+    Pipe(Pipe),
+    Buffer(Buffer),
+}
+
+/// What filling an empty carrier did.
+pub(super) enum Filled {
+    Some,
+    End,
+    /// This system, or this kind of socket, does not splice.
+    SpliceRefused,
+}
+
+impl Carrier {
+    /// Falls back to copying when the pool of pipes is exhausted or the process is out of file descriptors.
+    pub(super) fn borrow_by(means: Means) -> Self {
+        match means {
+            #[cfg(target_os = "linux")]
+            Means::Splice => Pipe::borrow().map_or_else(|| Self::Buffer(Buffer::new()), Self::Pipe),
+            Means::Copy => Self::Buffer(Buffer::new()),
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        match self {
+            #[cfg(target_os = "linux")]
+            Self::Pipe(pipe) => pipe.is_empty(),
+            Self::Buffer(buffer) => buffer.sent == buffer.held,
+        }
+    }
+
+    /// Takes bytes from `socket`. Only for an empty carrier.
+    pub(super) fn fill(&mut self, socket: &TcpStream) -> io::Result<Filled> {
+        match self {
+            #[cfg(target_os = "linux")]
+            Self::Pipe(pipe) => pipe.fill(socket),
+            Self::Buffer(buffer) => buffer.fill(socket),
+        }
+    }
+
+    /// Gives bytes to `socket`; how many.
+    pub(super) fn drain(&mut self, socket: &TcpStream) -> io::Result<usize> {
+        match self {
+            #[cfg(target_os = "linux")]
+            Self::Pipe(pipe) => pipe.drain(socket),
+            Self::Buffer(buffer) => buffer.drain(socket),
+        }
+    }
+}
+
+pub(super) struct Buffer {
+    bytes: Box<[u8]>,
+    sent: usize,
+    held: usize,
+}
+
+impl Buffer {
+    fn new() -> Self {
+        Self {
+            bytes: vec![0; BUFFER_BYTES].into_boxed_slice(),
+            sent: 0,
+            held: 0,
+        }
+    }
+
+    fn fill(&mut self, socket: &TcpStream) -> io::Result<Filled> {
+        self.held = socket.try_read(&mut self.bytes)?;
+        self.sent = 0;
+        Ok(if self.held == 0 {
+            Filled::End
+        } else {
+            Filled::Some
+        })
+    }
+
+    fn drain(&mut self, socket: &TcpStream) -> io::Result<usize> {
+        let bytes = socket.try_write(&self.bytes[self.sent..self.held])?;
+        self.sent += bytes;
+        Ok(bytes)
+    }
+}

@@ -1,0 +1,135 @@
+//! One direction of a tunnel.
+
+use std::cell::Cell;
+use std::io;
+
+use rustix::net::{Shutdown, shutdown};
+use tokio::net::TcpStream;
+
+use super::carrier::{Carrier, Filled, Means};
+use super::{Activity, Side};
+
+/// Rounds (each at most a pipe full, 64 KiB) before the other tasks of the thread get their turn.
+const ROUNDS_MAX: u32 = 16;
+
+pub(super) struct Pump<'a> {
+    pub(super) from: (&'a TcpStream, Side),
+    pub(super) to: (&'a TcpStream, Side),
+    pub(super) first: &'a [u8],
+    pub(super) activity: &'a Activity,
+    pub(super) moved: &'a Cell<u64>,
+}
+
+/// A connection failed.
+pub(super) struct Fault {
+    pub(super) side: Side,
+    pub(super) kind: io::ErrorKind,
+}
+
+impl Pump<'_> {
+    /// Moves bytes until the end of `from` has been passed on to `to`.
+    pub(super) async fn run(&self, mut means: Means) -> Result<(), Fault> {
+        self.send_first().await?;
+        loop {
+            // nothing is borrowed while nothing is there to move
+            self.from
+                .0
+                .readable()
+                .await
+                .map_err(|error| self.cannot_read(&error))?;
+            let mut carrier = Carrier::borrow_by(means);
+            match self.burst(&mut carrier).await? {
+                Burst::Quiet => {}
+                Burst::SpliceRefused => means = Means::Copy,
+                Burst::Ended => {
+                    return shutdown(self.to.0, Shutdown::Write)
+                        .or_else(|errno| self.already_gone(errno));
+                }
+            }
+        }
+    }
+
+    /// Moves bytes until `from` has no more for now.
+    async fn burst(&self, carrier: &mut Carrier) -> Result<Burst, Fault> {
+        let mut rounds = 0;
+        loop {
+            // only an empty carrier is filled: then "would block" can only mean the socket, never a full pipe
+            match carrier.fill(self.from.0) {
+                Ok(Filled::Some) => self.activity.touch(),
+                Ok(Filled::End) => return Ok(Burst::Ended),
+                Ok(Filled::SpliceRefused) => return Ok(Burst::SpliceRefused),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(Burst::Quiet),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(self.cannot_read(&error)),
+            }
+            while !carrier.is_empty() {
+                let sent = carrier.drain(self.to.0);
+                self.note_sent(sent).await?;
+            }
+            rounds += 1;
+            if rounds == ROUNDS_MAX {
+                rounds = 0;
+                tokio::task::yield_now().await;
+            }
+        }
+    }
+
+    async fn send_first(&self) -> Result<(), Fault> {
+        let mut rest = self.first;
+        while !rest.is_empty() {
+            let sent = self.to.0.try_write(rest);
+            rest = &rest[self.note_sent(sent).await?..];
+        }
+        Ok(())
+    }
+
+    /// Counts what was sent; waits if `to` cannot take more.
+    async fn note_sent(&self, sent: io::Result<usize>) -> Result<usize, Fault> {
+        match sent {
+            Ok(bytes) => {
+                self.moved.set(self.moved.get() + bytes as u64);
+                self.activity.touch();
+                Ok(bytes)
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                self.to
+                    .0
+                    .writable()
+                    .await
+                    .map_err(|error| self.cannot_write(&error))?;
+                Ok(0)
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(0),
+            Err(error) => Err(self.cannot_write(&error)),
+        }
+    }
+
+    fn cannot_read(&self, error: &io::Error) -> Fault {
+        Fault {
+            side: self.from.1,
+            kind: error.kind(),
+        }
+    }
+
+    fn cannot_write(&self, error: &io::Error) -> Fault {
+        Fault {
+            side: self.to.1,
+            kind: error.kind(),
+        }
+    }
+
+    /// Closing a half of what is closed already is no failure.
+    fn already_gone(&self, errno: rustix::io::Errno) -> Result<(), Fault> {
+        if errno == rustix::io::Errno::NOTCONN {
+            Ok(())
+        } else {
+            Err(self.cannot_write(&errno.into()))
+        }
+    }
+}
+
+enum Burst {
+    Quiet,
+    Ended,
+    SpliceRefused,
+}

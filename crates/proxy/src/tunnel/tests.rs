@@ -1,0 +1,312 @@
+//! Tunnels between real sockets on loopback. Every case runs by splice (where there is one) and by copying.
+
+use std::future::pending;
+use std::pin::pin;
+use std::task::Poll;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
+
+use super::*;
+
+/// Longer than any test takes.
+const LONG: Duration = Duration::from_mins(2);
+
+/// Both ends of a connection.
+async fn connection() -> (TcpStream, TcpStream) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("loopback");
+    let address = listener.local_addr().expect("bound");
+    let (near, far) = tokio::join!(listener.accept(), TcpStream::connect(address));
+    (near.expect("accepted").0, far.expect("connected"))
+}
+
+struct Setup {
+    means: Means,
+    near: (TcpStream, TcpStream),
+    client: TcpStream,
+    next_hop: TcpStream,
+}
+
+impl Setup {
+    async fn new(means: Means) -> Self {
+        let ((near_client, client), (near_next_hop, next_hop)) =
+            (connection().await, connection().await);
+        Self {
+            means,
+            near: (near_client, near_next_hop),
+            client,
+            next_hop,
+        }
+    }
+
+    /// The tunnel, and the sockets of those who use it.
+    fn open(
+        self,
+        idle_limit: Duration,
+    ) -> (impl Future<Output = TunnelReport>, TcpStream, TcpStream) {
+        let firsts = Firsts {
+            to_next_hop: b"",
+            to_client: b"",
+        };
+        let tunnel = relay_by(
+            self.means,
+            self.near.0,
+            self.near.1,
+            firsts,
+            idle_limit,
+            pending(),
+        );
+        (tunnel, self.client, self.next_hop)
+    }
+}
+
+fn both_means() -> impl Iterator<Item = Means> {
+    let best = Means::best();
+    [best, Means::Copy]
+        .into_iter()
+        .skip(usize::from(best == Means::Copy))
+}
+
+/// Bytes in which any loss, swap or repetition shows.
+fn pattern(seed: u64, length: usize) -> Vec<u8> {
+    let mut state = seed;
+    let mut bytes = Vec::with_capacity(length);
+    while bytes.len() < length {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        bytes.extend_from_slice(&(state >> 8).to_le_bytes()[..6]);
+    }
+    bytes.truncate(length);
+    bytes
+}
+
+async fn send(mut half: tokio::net::tcp::OwnedWriteHalf, bytes: &[u8]) {
+    half.write_all(bytes).await.expect("the tunnel takes it");
+    half.shutdown().await.expect("open");
+}
+
+async fn receive(mut half: tokio::net::tcp::OwnedReadHalf) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    half.read_to_end(&mut bytes).await.expect("a clean end");
+    bytes
+}
+
+#[tokio::test]
+async fn byte_is_lost_swapped_or_repeated() {
+    for means in both_means() {
+        let (up, down) = (pattern(1, 9_000_001), pattern(2, 7_000_003));
+        let (tunnel, client, next_hop) = Setup::new(means).await.open(LONG);
+        let ((client_read, client_write), (hop_read, hop_write)) =
+            (client.into_split(), next_hop.into_split());
+        let (report, (), (), at_hop, at_client) = tokio::join!(
+            tunnel,
+            send(client_write, &up),
+            send(hop_write, &down),
+            receive(hop_read),
+            receive(client_read),
+        );
+        assert!(
+            at_hop == up && at_client == down,
+            "bytes differ by {means:?}"
+        );
+        assert_eq!(report.end, TunnelEnd::Closed);
+        assert_eq!(
+            (report.to_next_hop_bytes, report.to_client_bytes),
+            (up.len() as u64, down.len() as u64)
+        );
+    }
+}
+
+/// The one who sends `first` ends, is heard to the end, and still gets an answer.
+async fn half_close(
+    tunnel: impl Future<Output = TunnelReport>,
+    first: TcpStream,
+    second: TcpStream,
+) -> TunnelReport {
+    let ((first_read, first_write), (second_read, second_write)) =
+        (first.into_split(), second.into_split());
+    let asks = async {
+        send(first_write, b"question").await;
+        receive(first_read).await
+    };
+    let answers = async {
+        let heard = receive(second_read).await;
+        send(second_write, b"a longer answer").await;
+        heard
+    };
+    let (report, answer, question) = tokio::join!(tunnel, asks, answers);
+    assert_eq!(
+        (question.as_slice(), answer.as_slice()),
+        (&b"question"[..], &b"a longer answer"[..])
+    );
+    report
+}
+
+#[tokio::test]
+async fn end_of_one_direction_ends_the_other() {
+    for means in both_means() {
+        let (tunnel, client, next_hop) = Setup::new(means).await.open(LONG);
+        let report = half_close(tunnel, client, next_hop).await;
+        assert_eq!(
+            report,
+            TunnelReport {
+                to_client_bytes: 15,
+                to_next_hop_bytes: 8,
+                end: TunnelEnd::Closed
+            }
+        );
+
+        let (tunnel, client, next_hop) = Setup::new(means).await.open(LONG);
+        let report = half_close(tunnel, next_hop, client).await;
+        assert_eq!(
+            report,
+            TunnelReport {
+                to_client_bytes: 8,
+                to_next_hop_bytes: 15,
+                end: TunnelEnd::Closed
+            }
+        );
+    }
+}
+
+#[tokio::test]
+async fn bytes_read_too_far_come_late_or_to_the_wrong_side() {
+    for means in both_means() {
+        let setup = Setup::new(means).await;
+        let (up, down) = (pattern(3, 3_000_000), pattern(4, 100));
+        let firsts = Firsts {
+            to_next_hop: &up,
+            to_client: &down,
+        };
+        let tunnel = relay_by(means, setup.near.0, setup.near.1, firsts, LONG, pending());
+        let ((client_read, client_write), (hop_read, hop_write)) =
+            (setup.client.into_split(), setup.next_hop.into_split());
+        let (report, (), (), at_hop, at_client) = tokio::join!(
+            tunnel,
+            send(client_write, b"then this"),
+            send(hop_write, b"and that"),
+            receive(hop_read),
+            receive(client_read),
+        );
+        assert_eq!(report.end, TunnelEnd::Closed);
+        assert_eq!(report.to_next_hop_bytes, up.len() as u64 + 9);
+        assert!(at_hop == [&up[..], b"then this"].concat());
+        assert!(at_client == [&down[..], b"and that"].concat());
+    }
+}
+
+#[tokio::test]
+async fn silent_tunnel_stays_open() {
+    for means in both_means() {
+        let (tunnel, client, next_hop) = Setup::new(means).await.open(Duration::from_millis(30));
+        let (client_read, _client_write) = client.into_split();
+        let (hop_read, _hop_write) = next_hop.into_split();
+        let (report, at_client, at_hop) =
+            tokio::join!(tunnel, receive(client_read), receive(hop_read));
+        assert_eq!(
+            report,
+            TunnelReport {
+                to_client_bytes: 0,
+                to_next_hop_bytes: 0,
+                end: TunnelEnd::IdleLimit
+            }
+        );
+        assert!(at_client.is_empty() && at_hop.is_empty());
+    }
+}
+
+#[tokio::test]
+async fn receiver_that_takes_nothing_makes_the_tunnel_spin() {
+    for means in both_means() {
+        let (tunnel, mut client, next_hop) =
+            Setup::new(means).await.open(Duration::from_millis(100));
+        let mut polls = 0;
+        let mut tunnel = pin!(tunnel);
+        let counted = std::future::poll_fn(|cx| {
+            polls += 1;
+            tunnel.as_mut().poll(cx)
+        });
+        let flood = async {
+            let bytes = pattern(5, 1 << 20);
+            while client.write_all(&bytes).await.is_ok() {}
+        };
+        let (report, ()) = tokio::join!(counted, flood);
+        assert_eq!(report.end, TunnelEnd::IdleLimit);
+        assert!(report.to_next_hop_bytes > 0);
+        // buffers of a few MiB in all, moved in pieces of 16 to 64 KiB
+        assert!(polls < 5_000, "polled {polls} times");
+        drop(next_hop);
+    }
+}
+
+#[tokio::test]
+async fn reset_of_one_side_looks_like_a_clean_end_to_the_other() {
+    for means in both_means() {
+        let (tunnel, client, mut next_hop) = Setup::new(means).await.open(LONG);
+        client.set_zero_linger().expect("supported");
+        drop(client);
+        let mut byte = [0];
+        let (report, at_hop) = tokio::join!(tunnel, next_hop.read(&mut byte));
+        assert_eq!(
+            report.end,
+            TunnelEnd::Error(Side::Client, io::ErrorKind::ConnectionReset)
+        );
+        assert_eq!(
+            at_hop.map_err(|error| error.kind()),
+            Err(io::ErrorKind::ConnectionReset)
+        );
+
+        let (tunnel, mut client, next_hop) = Setup::new(means).await.open(LONG);
+        next_hop.set_zero_linger().expect("supported");
+        drop(next_hop);
+        let (report, at_client) = tokio::join!(tunnel, client.read(&mut byte));
+        assert_eq!(
+            report.end,
+            TunnelEnd::Error(Side::NextHop, io::ErrorKind::ConnectionReset)
+        );
+        assert_eq!(
+            at_client.map_err(|error| error.kind()),
+            Err(io::ErrorKind::ConnectionReset)
+        );
+    }
+}
+
+#[tokio::test]
+async fn tunnel_outlives_the_drain_limit() {
+    let setup = Setup::new(Means::best()).await;
+    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+    let drain = async { drop(stopped.await) };
+    let tunnel = relay(setup.near.0, setup.near.1, b"", b"", LONG, drain);
+    let (report, ()) = tokio::join!(biased; tunnel, async move { drop(stop) });
+    assert_eq!(report.end, TunnelEnd::Drained);
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn idle_tunnel_owns_a_pipe() {
+    use super::pipe::{IDLE_MAX, Pipe};
+    let (tunnel, mut client, mut next_hop) = Setup::new(Means::Splice).await.open(LONG);
+    let mut tunnel = pin!(tunnel);
+    let mut heard = [0; 5];
+    tokio::select! {
+        biased;
+        _ = &mut tunnel => panic!("ended early"),
+        done = async {
+            client.write_all(b"hello").await?;
+            next_hop.read_exact(&mut heard).await
+        } => assert_eq!(done.ok(), Some(5)),
+    }
+    // the tunnel is polled once more, finds its sockets empty and waits
+    std::future::poll_fn(|cx| {
+        assert!(tunnel.as_mut().poll(cx).is_pending());
+        Poll::Ready(())
+    })
+    .await;
+    let (lent, idle) = Pipe::counts();
+    assert_eq!(lent, 0, "a pipe is lent while nothing is in flight");
+    assert!(
+        (1..=IDLE_MAX).contains(&idle),
+        "splice was not used: {idle}"
+    );
+}

@@ -1,0 +1,282 @@
+//! Request content from the client to the next hop: decoded, framed again, one bounded buffer between them.
+
+use crate::answer::Trouble;
+use crate::client::Client;
+use crate::deadline::Deadline;
+use crate::download::HopTrouble;
+use crate::exchange::Exchange;
+use crate::worker::Worker;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::tcp::{ReadHalf, WriteHalf};
+use weir_measure::Metric;
+use weir_semantics::ProxyError;
+use weir_wire::{BodyEvent, BodyLength, BodyReader, HeadLimits, write};
+
+/// What the content of a request is and how long it may stall.
+#[derive(Clone, Copy)]
+pub(crate) struct Content {
+    length: BodyLength,
+    trailers: HeadLimits,
+    client_silence: Duration,
+    hop_silence: Duration,
+}
+
+impl Content {
+    pub(crate) fn of(exchange: &Exchange) -> Self {
+        let limits = &exchange.settings.config.limits;
+        Self {
+            length: exchange.body,
+            trailers: exchange.settings.heads,
+            client_silence: limits.client_silence.as_duration(),
+            hop_silence: limits.next_hop_silence.as_duration(),
+        }
+    }
+}
+
+/// How sending content ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum UploadEnd {
+    /// All of it is with the next hop.
+    Whole,
+    /// It was still going on when the answer was complete.
+    #[default]
+    Unfinished,
+    /// The client stopped in the middle, or sent something that is no content.
+    Client,
+    /// The next hop takes no more; its answer may still come.
+    NextHop,
+}
+
+impl UploadEnd {
+    pub(crate) fn is_whole(self) -> bool {
+        self == Self::Whole
+    }
+
+    pub(crate) fn is_clients_fault(self) -> bool {
+        self == Self::Client
+    }
+}
+
+/// What was sent.
+#[derive(Debug, Default)]
+pub(crate) struct Uploaded {
+    pub(crate) end: UploadEnd,
+    pub(crate) from_client_bytes: u64,
+    pub(crate) to_hop_bytes: u64,
+    /// Bytes behind the content: the next request.
+    pub(crate) surplus: Vec<u8>,
+}
+
+/// Sends a request head.
+pub(crate) async fn send_head(
+    to_hop: &mut WriteHalf<'_>,
+    head: &[u8],
+    exchange: &mut Exchange,
+    worker: &Worker,
+) -> Result<(), HopTrouble> {
+    let silence = exchange
+        .settings
+        .config
+        .limits
+        .next_hop_silence
+        .as_duration();
+    let mut sent = 0;
+    let mut deadline = None;
+    let written = poll_fn(|cx| {
+        while sent < head.len() {
+            match Pin::new(&mut *to_hop).poll_write(cx, &head[sent..]) {
+                Poll::Ready(Ok(count)) if count > 0 => sent += count,
+                Poll::Ready(_) => return Poll::Ready(false),
+                Poll::Pending => {
+                    let deadline = deadline.get_or_insert_with(|| Deadline::new(silence));
+                    return deadline.poll_passed(cx).map(|()| false);
+                }
+            }
+        }
+        Poll::Ready(true)
+    })
+    .await;
+    exchange.account.to_next_hop_bytes += sent as u64;
+    worker.counters().add(Metric::BytesToNextHops, sent as u64);
+    if written {
+        return Ok(());
+    }
+    Err(HopTrouble::Unanswered(Trouble::new(
+        ProxyError::ConnectionTerminated,
+        "the next hop closed the connection while the request was sent",
+    )))
+}
+
+/// Sends content; `unread` are the bytes that came with the request head.
+pub(crate) async fn send_content(
+    from_client: &mut ReadHalf<'_>,
+    to_hop: &mut WriteHalf<'_>,
+    unread: Vec<u8>,
+    content: Content,
+    worker: &Worker,
+) -> Uploaded {
+    let mut upload = Upload {
+        reader: BodyReader::new(content.length, content.trailers),
+        content,
+        out: Vec::new(),
+        sent: 0,
+        finished: false,
+        uploaded: Uploaded::default(),
+        deadline: Deadline::new(content.client_silence),
+    };
+    let mut first = Some(unread);
+    let end = poll_fn(|cx| {
+        if let Some(first) = first.take()
+            && !upload.take(&first)
+        {
+            return Poll::Ready(UploadEnd::Client);
+        }
+        upload.poll(from_client, to_hop, worker, cx)
+    })
+    .await;
+    upload.uploaded.end = end;
+    upload.uploaded
+}
+
+struct Upload {
+    reader: BodyReader,
+    content: Content,
+    out: Vec<u8>,
+    sent: usize,
+    finished: bool,
+    uploaded: Uploaded,
+    deadline: Deadline,
+}
+
+impl Upload {
+    fn poll(
+        &mut self,
+        from_client: &mut ReadHalf<'_>,
+        to_hop: &mut WriteHalf<'_>,
+        worker: &Worker,
+        cx: &mut Context<'_>,
+    ) -> Poll<UploadEnd> {
+        loop {
+            while self.sent < self.out.len() {
+                match Pin::new(&mut *to_hop).poll_write(cx, &self.out[self.sent..]) {
+                    Poll::Ready(Ok(count)) if count > 0 => {
+                        self.sent += count;
+                        self.uploaded.to_hop_bytes += count as u64;
+                        worker.counters().add(Metric::BytesToNextHops, count as u64);
+                        self.deadline.set(self.content.hop_silence);
+                    }
+                    Poll::Ready(_) => return Poll::Ready(UploadEnd::NextHop),
+                    Poll::Pending => {
+                        return self.deadline.poll_passed(cx).map(|()| UploadEnd::NextHop);
+                    }
+                }
+            }
+            self.out.clear();
+            self.sent = 0;
+            if self.finished {
+                return Poll::Ready(UploadEnd::Whole);
+            }
+            self.deadline.set(self.content.client_silence);
+            let mut scratch = worker.scratch.borrow_mut();
+            let mut buffer = ReadBuf::new(&mut scratch);
+            match Pin::new(&mut *from_client).poll_read(cx, &mut buffer) {
+                Poll::Pending => {
+                    return self.deadline.poll_passed(cx).map(|()| UploadEnd::Client);
+                }
+                Poll::Ready(Ok(())) if !buffer.filled().is_empty() => {
+                    let bytes = buffer.filled();
+                    worker
+                        .counters()
+                        .add(Metric::BytesFromClients, bytes.len() as u64);
+                    if !self.take(bytes) {
+                        return Poll::Ready(UploadEnd::Client);
+                    }
+                }
+                Poll::Ready(_) => return Poll::Ready(UploadEnd::Client),
+            }
+        }
+    }
+
+    /// Decodes bytes of the client; `false` if they are no valid content.
+    fn take(&mut self, input: &[u8]) -> bool {
+        let chunked = self.content.length == BodyLength::Chunked;
+        let mut rest = input;
+        loop {
+            let Ok(step) = self.reader.step(rest) else {
+                return false;
+            };
+            self.uploaded.from_client_bytes += step.consumed as u64;
+            rest = &rest[step.consumed..];
+            match step.event {
+                BodyEvent::NeedMore => return true,
+                BodyEvent::Data(data) if chunked => {
+                    write::chunk_header(&mut self.out, data.len());
+                    self.out.extend_from_slice(data);
+                    write::chunk_end(&mut self.out);
+                }
+                BodyEvent::Data(data) => self.out.extend_from_slice(data),
+                BodyEvent::End => {
+                    if chunked {
+                        write::last_chunk(&mut self.out, self.reader.trailers());
+                    }
+                    self.finished = true;
+                    self.uploaded.surplus = rest.to_vec();
+                    return true;
+                }
+            }
+        }
+    }
+}
+
+/// Reads content away that nobody wants, up to the limit; `true` if all of it is gone and what follows is a request.
+pub(crate) async fn discard(client: &mut Client, exchange: &Exchange) -> bool {
+    let limits = &exchange.settings.config.limits;
+    let mut left = limits.request_body_drain.as_usize();
+    client.deadline.set(limits.client_silence.as_duration());
+    let mut reader = BodyReader::new(exchange.body, exchange.settings.heads);
+    let mut input = std::mem::take(&mut client.unread);
+    loop {
+        let mut rest = &input[..];
+        loop {
+            let Ok(step) = reader.step(rest) else {
+                return false;
+            };
+            rest = &rest[step.consumed..];
+            match step.event {
+                BodyEvent::NeedMore => break,
+                BodyEvent::Data(data) => match left.checked_sub(data.len()) {
+                    Some(less) => left = less,
+                    None => return false,
+                },
+                BodyEvent::End => {
+                    client.unread = rest.to_vec();
+                    return true;
+                }
+            }
+        }
+        input.clear();
+        if !poll_fn(|cx| poll_into(client, &mut input, cx)).await {
+            return false;
+        }
+    }
+}
+
+fn poll_into(client: &mut Client, into: &mut Vec<u8>, cx: &mut Context<'_>) -> Poll<bool> {
+    let mut scratch = client.worker.scratch.borrow_mut();
+    let mut buffer = ReadBuf::new(&mut scratch);
+    match Pin::new(&mut client.stream).poll_read(cx, &mut buffer) {
+        Poll::Pending => {
+            ready!(client.deadline.poll_passed(cx));
+            Poll::Ready(false)
+        }
+        Poll::Ready(Err(_)) => Poll::Ready(false),
+        Poll::Ready(Ok(())) => {
+            into.extend_from_slice(buffer.filled());
+            Poll::Ready(!into.is_empty())
+        }
+    }
+}
