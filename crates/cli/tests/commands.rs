@@ -1,0 +1,81 @@
+//! The command line as a stranger meets it: each command beside exit code, stdout and stderr.
+
+mod snapshot;
+
+use snapshot::{compare, finish, folder, weir, whole};
+
+#[test]
+fn command_says_something_else_than_its_snapshot() {
+    let configs = folder("configs");
+    let snapshots = folder("commands");
+    let mut differences = Vec::new();
+    for (name, arguments) in COMMANDS {
+        let arguments: Vec<&str> = arguments.split_whitespace().collect();
+        let output = weir(&configs, &arguments);
+        let version = concat!("weir ", env!("CARGO_PKG_VERSION"));
+        let said = whole(&output).replace(version, "weir VERSION");
+        let found = format!("$ weir {}\n{said}", arguments.join(" "));
+        compare(
+            &snapshots.join(format!("{name}.txt")),
+            &found,
+            &mut differences,
+        );
+    }
+    finish(&differences);
+}
+
+/// Name of the snapshot and the arguments. Paths are those in `tests/configs`.
+const COMMANDS: &[(&str, &str)] = &[
+    ("nothing", ""),
+    ("help", "--help"),
+    ("serve-help", "serve --help"),
+    ("check-help", "check --help"),
+    ("version", "--version"),
+    ("unknown-command", "server"),
+    ("unknown-flag", "serve --listn 127.0.0.1:1"),
+    ("knobs", "knobs"),
+    ("check-good", "check gateway.toml"),
+    ("check-empty", "check empty.toml"),
+    ("check-bad", "check unknown-key.toml"),
+    ("check-missing", "check not-there.toml"),
+    ("check-nothing", "check"),
+    ("print-default", "serve --print-config"),
+    (
+        "print-flags",
+        "serve --listen 127.0.0.1:1 --listen [::1]:1 --admin off --allow-destination 127.0.0.0/8 \
+         --allow-destination 10.0.0.1 --memory 32MiB --workers 1 --access-log off --log-format squid --print-config",
+    ),
+    (
+        "print-origin",
+        "serve --origin http://127.0.0.1:80 --origin http://[::1]:81 --print-config",
+    ),
+    (
+        "print-flags-over-file",
+        "serve --config every-key.toml --origin http://127.0.0.1:81 --allow-destination 127.0.0.1 --memory 1GiB --print-config",
+    ),
+    (
+        "listen-keeps-the-mode",
+        "serve --config gateway.toml --listen 127.0.0.1:1 --print-config",
+    ),
+    (
+        "listen-does-not-say-which",
+        "serve --config every-key.toml --listen 127.0.0.1:1 --print-config",
+    ),
+    ("bad-listen", "serve --listen localhost:3128"),
+    (
+        "bad-listen-twice",
+        "serve --listen 127.0.0.1:1 --listen 127.0.0.1:1",
+    ),
+    ("bad-memory", "serve --memory 64MB"),
+    ("bad-memory-range", "serve --memory 64KiB"),
+    ("bad-origin", "serve --origin https://a"),
+    ("bad-admin", "serve --admin none"),
+    ("bad-log-format", "serve --log-format xml"),
+    ("bad-network", "serve --allow-destination 10.1.2.3/8"),
+    ("workers-is-no-number", "serve --workers two"),
+    ("bad-workers", "serve --workers 1025"),
+    (
+        "flag-contradicts-file",
+        "serve --config every-key.toml --memory 512MiB",
+    ),
+];
