@@ -1,0 +1,77 @@
+//! Tests that are allowed not to run: `xtask/ignored-tests.txt`, one `name # reason` a line.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Complaints about the difference between the list and what was really ignored, in both directions.
+pub(crate) fn compare(list: &str, ignored: &BTreeSet<String>) -> Vec<String> {
+    const FILE: &str = "xtask/ignored-tests.txt";
+    let mut allowed = BTreeMap::new();
+    let mut complaints = Vec::new();
+    for (number, line) in (1..).zip(list.lines()) {
+        let line = line.trim();
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        match line.split_once(" # ") {
+            Some((name, reason)) if !reason.trim().is_empty() => {
+                allowed.insert(name.trim().to_owned(), number);
+            }
+            _ => complaints.push(format!(
+                "{FILE}:{number}: no reason is given; write `name # reason`"
+            )),
+        }
+    }
+    for name in ignored.iter().filter(|name| !allowed.contains_key(*name)) {
+        complaints.push(format!(
+            "{FILE}:1: test `{name}` is ignored and not listed; make it run, or list it here with the reason"
+        ));
+    }
+    for (name, number) in allowed.iter().filter(|(name, _)| !ignored.contains(*name)) {
+        complaints.push(format!(
+            "{FILE}:{number}: no ignored test is called `{name}`; remove the line"
+        ));
+    }
+    complaints
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(list: &str, ignored: &[&str], expected: &[&str]) {
+        let ignored = ignored.iter().map(|&name| name.to_owned()).collect();
+        let complaints = compare(list, &ignored);
+        assert_eq!(complaints.len(), expected.len(), "{complaints:?}");
+        for (complaint, part) in complaints.iter().zip(expected) {
+            assert!(
+                complaint.contains(part),
+                "`{complaint}` does not say `{part}`"
+            );
+        }
+    }
+
+    #[test]
+    fn listed_with_reason_passes() {
+        check("# heading\n\na::b # needs a browser\n", &["a::b"], &[]);
+    }
+
+    #[test]
+    fn ignored_without_being_listed_is_refused() {
+        check("", &["a::b"], &["test `a::b` is ignored and not listed"]);
+    }
+
+    #[test]
+    fn listed_without_reason_is_refused() {
+        check("a::b\n", &[], &[":1: no reason"]);
+        check("a::b # \n", &[], &[":1: no reason"]);
+    }
+
+    #[test]
+    fn listed_test_that_runs_again_is_refused() {
+        check(
+            "# x\na::b # slow\n",
+            &[],
+            &[":2: no ignored test is called `a::b`"],
+        );
+    }
+}

@@ -1,0 +1,259 @@
+//! `cargo xtask ci`: everything that has to be green, in one command.
+//!
+//! Steps run in the order in which they usually fail (cheap first), and a failing step does not hide the following
+//! ones. There is one build profile and one set of features: clippy and the documentation share what `check` makes,
+//! tests are built once. The lock file is taken as it is (`--locked`).
+
+mod ignored;
+mod outcome;
+
+use crate::failure::{During, Failure};
+use crate::{need, root, tidy};
+use outcome::TestCount;
+use std::io::{BufRead, BufReader, Write};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Programs without which a test cannot do its work: a real origin, a real client, and the list of files for `tidy`.
+const PROGRAMS: [&str; 3] = ["nginx", "curl", "git"];
+
+/// What a step hands back: a remark for the table.
+type Remark = Result<String, Failure>;
+
+struct Step {
+    name: &'static str,
+    work: fn() -> Remark,
+}
+
+const STEPS: [Step; 6] = [
+    Step {
+        name: "fmt",
+        work: fmt,
+    },
+    Step {
+        name: "tidy",
+        work: house_rules,
+    },
+    Step {
+        name: "clippy",
+        work: clippy,
+    },
+    Step {
+        name: "test",
+        work: test,
+    },
+    Step {
+        name: "doc",
+        work: doc,
+    },
+    Step {
+        name: "fuzz build",
+        work: fuzz_build,
+    },
+];
+
+struct Done {
+    name: &'static str,
+    took: Duration,
+    remark: Remark,
+}
+
+/// Runs every step and prints a table of them.
+///
+/// # Errors
+/// Names the steps that failed. Missing prerequisites end the run at once.
+pub(crate) fn run() -> Result<(), Failure> {
+    let begun = Instant::now();
+    let first = perform(&Step {
+        name: "prerequisites",
+        work: prerequisites,
+    });
+    let remark = first.remark?;
+    let mut all = vec![Done {
+        remark: Ok(remark),
+        ..first
+    }];
+    all.extend(STEPS.iter().map(perform));
+    print_table(&all, begun.elapsed());
+    let failed: Vec<&str> = all
+        .iter()
+        .filter(|done| done.remark.is_err())
+        .map(|done| done.name)
+        .collect();
+    if failed.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::Refused(format!(
+        "ci failed in: {}",
+        failed.join(", ")
+    )))
+}
+
+fn perform(step: &Step) -> Done {
+    println!("\n==> {}", step.name);
+    let begun = Instant::now();
+    let remark = (step.work)();
+    let took = begun.elapsed();
+    match &remark {
+        Ok(_) => println!("<== {} took {:.1} s", step.name, took.as_secs_f64()),
+        Err(failure) => {
+            println!(
+                "<== {} FAILED after {:.1} s: {failure}",
+                step.name,
+                took.as_secs_f64()
+            );
+        }
+    }
+    Done {
+        name: step.name,
+        took,
+        remark,
+    }
+}
+
+fn print_table(all: &[Done], total: Duration) {
+    println!("\n{:<14} {:>8}  result", "step", "seconds");
+    for done in all {
+        let result = match &done.remark {
+            Ok(remark) if remark.is_empty() => "ok".to_owned(),
+            Ok(remark) => format!("ok, {remark}"),
+            Err(failure) => format!(
+                "FAILED: {}",
+                failure.to_string().lines().next().unwrap_or_default()
+            ),
+        };
+        println!(
+            "{:<14} {:>8.1}  {result}",
+            done.name,
+            done.took.as_secs_f64()
+        );
+    }
+    println!("{:<14} {:>8.1}", "total", total.as_secs_f64());
+}
+
+fn prerequisites() -> Remark {
+    let needs = PROGRAMS
+        .map(need::known)
+        .into_iter()
+        .collect::<Result<Vec<_>, _>>()?;
+    need::programs(&needs)?;
+    let missing: Vec<&str> = ["fmt", "clippy"]
+        .into_iter()
+        .filter(|part| !has_cargo(part))
+        .collect();
+    if !missing.is_empty() {
+        finish(
+            "rustup",
+            Command::new("rustup").args(["component", "add", "rustfmt", "clippy"]),
+        )?;
+    }
+    Ok(String::new())
+}
+
+fn has_cargo(part: &str) -> bool {
+    let output = root::cargo()
+        .args([part, "--version"])
+        .stdin(Stdio::null())
+        .output();
+    output.is_ok_and(|output| output.status.success())
+}
+
+fn fmt() -> Remark {
+    finish("cargo fmt", root::cargo().args(["fmt", "--all", "--check"]))?;
+    // the fuzz targets are a workspace of their own
+    let mut fuzz = root::cargo();
+    fuzz.args(["fmt", "--check", "--manifest-path"])
+        .arg(fuzz_manifest()?);
+    finish("cargo fmt of the fuzz targets", &mut fuzz)
+}
+
+fn house_rules() -> Remark {
+    tidy::run().map(|()| String::new())
+}
+
+fn clippy() -> Remark {
+    let arguments = [
+        "clippy",
+        "--workspace",
+        "--all-targets",
+        "--locked",
+        "--",
+        "-D",
+        "warnings",
+    ];
+    finish("cargo clippy", root::cargo().args(arguments))
+}
+
+fn doc() -> Remark {
+    let mut command = root::cargo();
+    command
+        .args(["doc", "--workspace", "--no-deps", "--locked"])
+        .env("RUSTDOCFLAGS", "-D warnings");
+    finish("cargo doc", &mut command)
+}
+
+/// The fuzz targets must keep compiling. `check` needs neither a nightly toolchain nor a C++ compiler: the fuzzing
+/// engine is not linked, so its build script is told that there is a finished one.
+fn fuzz_build() -> Remark {
+    let mut command = root::cargo();
+    command
+        .args(["check", "--bins", "--locked", "--manifest-path"])
+        .arg(fuzz_manifest()?);
+    command.env("CUSTOM_LIBFUZZER_PATH", "/nowhere/libfuzzer.a");
+    finish("cargo check of the fuzz targets", &mut command)
+}
+
+fn fuzz_manifest() -> Result<PathBuf, Failure> {
+    let manifest = root::directory().join("fuzz/Cargo.toml");
+    if manifest.is_file() {
+        return Ok(manifest);
+    }
+    let what = "fuzz/Cargo.toml is missing; the fuzz targets live there";
+    Err(Failure::Refused(what.to_owned()))
+}
+
+fn test() -> Remark {
+    let mut child = root::cargo()
+        .args(["test", "--workspace", "--locked", "--no-fail-fast"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .during("start cargo test")?;
+    let mut count = TestCount::default();
+    if let Some(pipe) = child.stdout.take() {
+        let mut out = std::io::stdout().lock();
+        for line in BufReader::new(pipe).lines() {
+            let line = line.during("read what cargo test prints")?;
+            writeln!(out, "{line}").during("pass on what cargo test prints")?;
+            count.line(&line);
+        }
+    }
+    let status = child.wait().during("wait for cargo test")?;
+    let list = std::fs::read_to_string(root::directory().join("xtask/ignored-tests.txt"))
+        .during("read xtask/ignored-tests.txt")?;
+    let complaints = ignored::compare(&list, &count.ignored);
+    for complaint in &complaints {
+        println!("{complaint}");
+    }
+    if !status.success() {
+        return Err(Failure::Refused(format!(
+            "cargo test ended with {status}; {count}"
+        )));
+    }
+    if count.passed == 0 || count.filtered_out > 0 || !complaints.is_empty() {
+        return Err(Failure::Refused(format!("not every test was run; {count}")));
+    }
+    Ok(count.to_string())
+}
+
+fn finish(what: &str, command: &mut Command) -> Remark {
+    let status = command
+        .stdin(Stdio::null())
+        .status()
+        .during(format_args!("run {what}"))?;
+    if status.success() {
+        return Ok(String::new());
+    }
+    Err(Failure::Refused(format!("{what} ended with {status}")))
+}

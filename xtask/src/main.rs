@@ -1,0 +1,62 @@
+//! Chores of this repository, in Rust so that one toolchain is all a newcomer needs.
+//!
+//! `ci` is everything that has to be green, `tidy` keeps the walls of the house, `peers` measures weir beside other
+//! caching proxies. The command line is read by hand and the dependencies are few: this package is built before
+//! anything else, so its build time is everybody's waiting time.
+
+mod ci;
+mod failure;
+mod need;
+mod peers;
+mod root;
+mod tidy;
+
+use failure::Failure;
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+usage: cargo xtask <chore>
+
+  ci                       prerequisites, fmt, tidy, clippy, tests, docs, fuzz build
+  tidy                     the rules of the house that the compiler does not know
+  need PROGRAM...          make sure that programs are installed (Debian packages)
+  peers [options]          measure weir beside other caching proxies
+      --install            get missing peers from Debian
+      --only NAMES         comma separated: weir,floor,nginx,haproxy,varnish,squid,trafficserver
+      --seconds N          length of one run (default 2)
+      --rounds N           runs of each kind, interleaved over the proxies (default 5)
+      --idle N             idle connections to hold (default 10000; 0 leaves it out)
+      --record FILE        where the numbers go (default records/peers-DATE.json)
+      --show FILE          print the table of a record and measure nothing
+";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match dispatch(&arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("error: {failure}");
+            ExitCode::from(failure.exit_code())
+        }
+    }
+}
+
+fn dispatch(arguments: &[String]) -> Result<(), Failure> {
+    let Some((chore, rest)) = arguments.split_first() else {
+        return Err(Failure::Usage(format!("no chore was named\n{USAGE}")));
+    };
+    match (chore.as_str(), rest) {
+        ("ci", []) => ci::run(),
+        ("tidy", []) => tidy::run(),
+        ("need", [_, ..]) => need::programs_named(rest),
+        ("peers", _) => peers::run(rest),
+        ("help" | "--help" | "-h", _) => {
+            print!("{USAGE}");
+            Ok(())
+        }
+        _ => Err(Failure::Usage(format!(
+            "`{}` is not a chore with these arguments\n{USAGE}",
+            arguments.join(" ")
+        ))),
+    }
+}

@@ -1,0 +1,202 @@
+//! Programs that chores and tests need, and how to get them on Debian.
+//!
+//! A missing program is installed when that is possible (root, and `apt-get` is there) and named otherwise: nothing
+//! passes because something was not there to fail.
+
+use crate::failure::{During, Failure};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+/// A program and the Debian package that has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Need {
+    pub(crate) program: &'static str,
+    pub(crate) package: &'static str,
+}
+
+/// Every program that a chore or a test may ask for.
+const KNOWN: &[Need] = &[
+    Need {
+        program: "nginx",
+        package: "nginx",
+    },
+    Need {
+        program: "curl",
+        package: "curl",
+    },
+    Need {
+        program: "git",
+        package: "git",
+    },
+    Need {
+        program: "chromium",
+        package: "chromium",
+    },
+    Need {
+        program: "wrk",
+        package: "wrk",
+    },
+    Need {
+        program: "haproxy",
+        package: "haproxy",
+    },
+    Need {
+        program: "varnishd",
+        package: "varnish",
+    },
+    Need {
+        program: "squid",
+        package: "squid",
+    },
+    Need {
+        program: "traffic_server",
+        package: "trafficserver",
+    },
+    Need {
+        program: "setpriv",
+        package: "util-linux",
+    },
+    Need {
+        program: "timeout",
+        package: "coreutils",
+    },
+];
+
+/// Where daemons live that are not on everybody's `PATH`.
+const MORE_DIRECTORIES: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
+
+/// Finds a program on `PATH` or where Debian keeps daemons.
+pub(crate) fn find(program: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path)
+        .chain(MORE_DIRECTORIES.map(PathBuf::from))
+        .map(|directory| directory.join(program))
+        .find(|candidate| candidate.is_file())
+}
+
+/// `cargo xtask need PROGRAM...`
+pub(crate) fn programs_named(names: &[String]) -> Result<(), Failure> {
+    let needs = names
+        .iter()
+        .map(|name| known(name))
+        .collect::<Result<Vec<_>, _>>()?;
+    programs(&needs)
+}
+
+/// The entry of [`KNOWN`] for a program.
+pub(crate) fn known(program: &str) -> Result<Need, Failure> {
+    KNOWN
+        .iter()
+        .copied()
+        .find(|need| need.program == program)
+        .ok_or_else(|| {
+            let names: Vec<&str> = KNOWN.iter().map(|need| need.program).collect();
+            Failure::Usage(format!(
+                "the package of `{program}` is not known; known programs: {}",
+                names.join(", ")
+            ))
+        })
+}
+
+/// Makes sure that all of these programs are there.
+///
+/// # Errors
+/// Names the packages that are missing when they cannot be installed from here.
+pub(crate) fn programs(needs: &[Need]) -> Result<(), Failure> {
+    let packages = packages_missing(needs);
+    if packages.is_empty() {
+        return Ok(());
+    }
+    let list = packages.join(" ");
+    if !rustix::process::geteuid().is_root() {
+        return Err(Failure::Outside(format!(
+            "not installed: {list}\nhint: as root, `apt-get install {list}`"
+        )));
+    }
+    if find("apt-get").is_none() {
+        return Err(Failure::Outside(format!(
+            "not installed, and there is no `apt-get` to get them: {list}"
+        )));
+    }
+    eprintln!("installing {list}");
+    apt_get(&["update"])?;
+    let mut install = vec!["install", "-y", "--no-install-recommends"];
+    install.extend(&packages);
+    apt_get(&install)?;
+    match packages_missing(needs).as_slice() {
+        [] => Ok(()),
+        missing => Err(Failure::Outside(format!(
+            "still missing after installing: {}",
+            missing.join(" ")
+        ))),
+    }
+}
+
+fn packages_missing(needs: &[Need]) -> Vec<&'static str> {
+    let mut packages: Vec<&str> = needs
+        .iter()
+        .filter(|need| find(need.program).is_none())
+        .map(|need| need.package)
+        .collect();
+    packages.sort_unstable();
+    packages.dedup();
+    packages
+}
+
+fn apt_get(arguments: &[&str]) -> Result<(), Failure> {
+    let status = Command::new("apt-get")
+        .args(arguments)
+        .env("DEBIAN_FRONTEND", "noninteractive")
+        .stdin(Stdio::null())
+        .status()
+        .during("run apt-get")?;
+    if status.success() {
+        return Ok(());
+    }
+    Err(Failure::Outside(format!(
+        "`apt-get {}` ended with {status}",
+        arguments.join(" ")
+    )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn program_that_is_not_there_is_named_by_its_package() {
+        let needs = [
+            Need {
+                program: "no-such-program-a",
+                package: "b-package",
+            },
+            Need {
+                program: "sh",
+                package: "dash",
+            },
+            Need {
+                program: "no-such-program-b",
+                package: "b-package",
+            },
+            Need {
+                program: "no-such-program-c",
+                package: "a-package",
+            },
+        ];
+        assert_eq!(packages_missing(&needs), ["a-package", "b-package"]);
+    }
+
+    #[test]
+    fn program_with_unknown_package_is_bad_usage() {
+        assert_eq!(
+            known("no-such-program").map_err(|failure| failure.exit_code()),
+            Err(2)
+        );
+        assert_eq!(
+            known("varnishd")
+                .map(|need| need.package)
+                .map_err(|failure| failure.exit_code()),
+            Ok("varnish")
+        );
+    }
+}

@@ -1,0 +1,154 @@
+//! A client of a few lines: one GET on a connection that stays open.
+
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+const SILENCE_MAX: Duration = Duration::from_secs(5);
+
+/// What is checked of a response.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) body: Vec<u8>,
+}
+
+pub(crate) fn connect(to: SocketAddr) -> io::Result<TcpStream> {
+    let stream = TcpStream::connect_timeout(&to, SILENCE_MAX)?;
+    limit(&stream)?;
+    Ok(stream)
+}
+
+/// A connection on which nothing waits for ever.
+pub(crate) fn limit(stream: &TcpStream) -> io::Result<()> {
+    stream.set_read_timeout(Some(SILENCE_MAX))?;
+    stream.set_write_timeout(Some(SILENCE_MAX))?;
+    stream.set_nodelay(true)
+}
+
+/// Asks once on a new connection.
+pub(crate) fn get_once(to: SocketAddr, path: &str) -> io::Result<Answer> {
+    get(&mut connect(to)?, path)
+}
+
+/// # Errors
+/// The connection broke, or the response is not framed by `Content-Length` or chunks.
+pub(crate) fn get(stream: &mut TcpStream, path: &str) -> io::Result<Answer> {
+    stream.write_all(format!("GET {path} HTTP/1.1\r\nHost: origin.example\r\n\r\n").as_bytes())?;
+    let mut received = Vec::new();
+    let head_length = loop {
+        if let Some(at) = received.windows(4).position(|four| four == b"\r\n\r\n") {
+            break at + 4;
+        }
+        receive(stream, &mut received)?;
+    };
+    let head = String::from_utf8_lossy(&received[..head_length]).into_owned();
+    let status = head.split(' ').nth(1).and_then(|word| word.parse().ok());
+    let status = status.ok_or_else(|| invalid("no status code"))?;
+    received.drain(..head_length);
+    if let Some(length) = field(&head, "content-length") {
+        let length: usize = length.parse().map_err(|_| invalid("no content length"))?;
+        while received.len() < length {
+            receive(stream, &mut received)?;
+        }
+        return Ok(Answer {
+            status,
+            body: received,
+        });
+    }
+    if field(&head, "transfer-encoding").is_none() {
+        return Err(invalid("a body of unknown length"));
+    }
+    loop {
+        if let Some(body) = unchunk(&received) {
+            return Ok(Answer { status, body });
+        }
+        receive(stream, &mut received)?;
+    }
+}
+
+fn receive(stream: &mut TcpStream, received: &mut Vec<u8>) -> io::Result<()> {
+    let mut part = [0; 16 * 1024];
+    match stream.read(&mut part)? {
+        0 => Err(io::ErrorKind::UnexpectedEof.into()),
+        length => {
+            received.extend_from_slice(&part[..length]);
+            Ok(())
+        }
+    }
+}
+
+fn field<'a>(head: &'a str, name: &str) -> Option<&'a str> {
+    let fields = head.lines().filter_map(|line| line.split_once(':'));
+    let mut named = fields.filter(|(this, _)| this.eq_ignore_ascii_case(name));
+    named.next().map(|(_, value)| value.trim())
+}
+
+/// The body when all its chunks are there.
+fn unchunk(mut rest: &[u8]) -> Option<Vec<u8>> {
+    let mut body = Vec::new();
+    loop {
+        let end = rest.windows(2).position(|two| two == b"\r\n")?;
+        let size = std::str::from_utf8(&rest[..end]).ok()?;
+        let size = usize::from_str_radix(size.split(';').next()?.trim(), 16).ok()?;
+        let data = rest.get(end + 2..)?;
+        if size == 0 {
+            return Some(body);
+        }
+        body.extend_from_slice(data.get(..size)?);
+        rest = data.get(size + 2..)?;
+    }
+}
+
+fn invalid(what: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, what)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+
+    fn check(response: &'static str, expected: Option<Answer>) {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let to = listener.local_addr().expect("its address");
+        let server = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().expect("a client");
+            let mut request = [0; 1024];
+            let length = stream.read(&mut request).expect("a request");
+            stream.write_all(response.as_bytes()).expect("a reader");
+            String::from_utf8_lossy(&request[..length]).into_owned()
+        });
+        let answer = get_once(to, "/a").ok();
+        let request = server.join().expect("no panic");
+        assert!(request.starts_with("GET /a HTTP/1.1\r\n"), "{request}");
+        assert_eq!(answer, expected, "{response}");
+    }
+
+    #[test]
+    fn both_ways_to_frame_a_body_are_read() {
+        let answer = |body: &str| {
+            Some(Answer {
+                status: 200,
+                body: body.as_bytes().to_vec(),
+            })
+        };
+        check(
+            "HTTP/1.1 200 OK\r\ncontent-LENGTH: 3\r\n\r\nabc",
+            answer("abc"),
+        );
+        let chunked =
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n1\r\nc\r\n0\r\n\r\n";
+        check(chunked, answer("abc"));
+    }
+
+    #[test]
+    fn response_that_is_cut_short_is_an_error() {
+        check("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nabc", None);
+        check("HTTP/1.1 200 OK\r\n\r\nabc", None);
+        check(
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab",
+            None,
+        );
+    }
+}

@@ -1,0 +1,213 @@
+//! Who is measured, how each is started, and what is asked of everybody. All of it is data; the words in `@` are filled
+//! in by [`template`](super::template).
+
+use crate::failure::Failure;
+
+/// A server that takes part.
+#[derive(Debug)]
+pub(crate) struct Contender {
+    pub(crate) name: &'static str,
+    /// The program of a Debian package; `None` is built from this repository.
+    pub(crate) installed_as: Option<&'static str>,
+    pub(crate) version: &'static [&'static str],
+    /// Files of `peers/` and what they are called in the server's own directory.
+    pub(crate) templates: &'static [(&'static str, &'static str)],
+    pub(crate) directories: &'static [&'static str],
+    pub(crate) command: &'static [&'static str],
+    /// Whether it really is a cache before the origin; the floor only answers.
+    pub(crate) is_cache: bool,
+}
+
+pub(crate) const WEIR: &str = "weir";
+pub(crate) const FLOOR: &str = "floor";
+
+/// Everybody, in the order of the table.
+pub(crate) static CONTENDERS: [Contender; 7] = [
+    Contender {
+        name: WEIR,
+        installed_as: None,
+        version: &["@WEIR@", "--version"],
+        templates: &[("weir.toml", "weir.toml")],
+        directories: &[],
+        command: &["@WEIR@", "serve", "--config", "@DIR@/weir.toml"],
+        is_cache: true,
+    },
+    Contender {
+        name: FLOOR,
+        installed_as: None,
+        version: &[],
+        templates: &[],
+        directories: &[],
+        command: &["@FLOOR@", "--port", "@PORT@", "--size", "1024"],
+        is_cache: false,
+    },
+    Contender {
+        name: "nginx",
+        installed_as: Some("nginx"),
+        version: &["nginx", "-v"],
+        templates: &[("nginx.conf", "nginx.conf")],
+        directories: &[],
+        command: &["nginx", "-e", "@DIR@/error.log", "-c", "@DIR@/nginx.conf"],
+        is_cache: true,
+    },
+    Contender {
+        name: "haproxy",
+        installed_as: Some("haproxy"),
+        version: &["haproxy", "-v"],
+        templates: &[("haproxy.cfg", "haproxy.cfg")],
+        directories: &[],
+        command: &["haproxy", "-db", "-f", "@DIR@/haproxy.cfg"],
+        is_cache: true,
+    },
+    Contender {
+        name: "varnish",
+        installed_as: Some("varnishd"),
+        version: &["varnishd", "-V"],
+        templates: &[("varnish.vcl", "varnish.vcl")],
+        directories: &[],
+        // no jail: it would need users that only exist on an installed system; a small log, because it is shared memory
+        // that grows with traffic and would be counted as memory of connections
+        command: &[
+            "varnishd",
+            "-F",
+            "-j",
+            "none",
+            "-n",
+            "@DIR@/work",
+            "-a",
+            "127.0.0.1:@PORT@",
+            "-T",
+            "none",
+            "-f",
+            "@DIR@/varnish.vcl",
+            "-s",
+            "malloc,1g",
+            "-p",
+            "thread_pools=1",
+            "-p",
+            "thread_pool_min=50",
+            "-p",
+            "thread_pool_max=200",
+            "-p",
+            "timeout_idle=600",
+            "-p",
+            "vsl_space=8M",
+        ],
+        is_cache: true,
+    },
+    Contender {
+        name: "squid",
+        installed_as: Some("squid"),
+        version: &["squid", "-v"],
+        templates: &[("squid.conf", "squid.conf")],
+        directories: &[],
+        command: &["squid", "-N", "-f", "@DIR@/squid.conf"],
+        is_cache: true,
+    },
+    Contender {
+        name: "trafficserver",
+        installed_as: Some("traffic_server"),
+        version: &["traffic_server", "-V"],
+        templates: &[
+            ("trafficserver/runroot.yaml", "runroot.yaml"),
+            ("trafficserver/records.config", "records.config"),
+            ("trafficserver/storage.config", "storage.config"),
+            ("trafficserver/remap.config", "remap.config"),
+            ("trafficserver/ip_allow.yaml", "ip_allow.yaml"),
+        ],
+        directories: &["span"],
+        command: &["traffic_server", "--run-root=@DIR@/runroot.yaml"],
+        is_cache: true,
+    },
+];
+
+/// The contenders of these names; all when there are none.
+pub(crate) fn named(names: &[String]) -> Result<Vec<&'static Contender>, Failure> {
+    let is_chosen = |contender: &&Contender| {
+        names.is_empty() || names.iter().any(|name| name == contender.name)
+    };
+    Ok(CONTENDERS.iter().filter(is_chosen).collect())
+}
+
+/// One kind of request.
+#[derive(Debug)]
+pub(crate) struct Cell {
+    pub(crate) name: &'static str,
+    pub(crate) path: &'static str,
+    pub(crate) body_bytes: usize,
+    /// Whether the cache may answer; otherwise every request has to reach the origin.
+    pub(crate) is_hit: bool,
+}
+
+pub(crate) const HIT_1K: &str = "hit 1 KiB";
+pub(crate) const FORWARD_1K: &str = "forward 1 KiB";
+
+/// What is asked of everybody.
+pub(crate) const CELLS: [Cell; 5] = [
+    Cell {
+        name: HIT_1K,
+        path: "/hit/1k",
+        body_bytes: 1 << 10,
+        is_hit: true,
+    },
+    Cell {
+        name: "hit 10 KiB",
+        path: "/hit/10k",
+        body_bytes: 10 << 10,
+        is_hit: true,
+    },
+    Cell {
+        name: "hit 100 KiB",
+        path: "/hit/100k",
+        body_bytes: 100 << 10,
+        is_hit: true,
+    },
+    Cell {
+        name: "hit 1 MiB",
+        path: "/hit/1m",
+        body_bytes: 1 << 20,
+        is_hit: true,
+    },
+    Cell {
+        name: FORWARD_1K,
+        path: "/nostore/1k",
+        body_bytes: 1 << 10,
+        is_hit: false,
+    },
+];
+
+impl Contender {
+    /// The floor answers 1 KiB to everything, so it takes part in that kind only.
+    pub(crate) fn takes_part_in(&self, cell: &Cell) -> bool {
+        self.is_cache || cell.name == HIT_1K
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_choose_and_keep_the_order_of_the_table() {
+        let choose = |names: &[&str]| -> Vec<&str> {
+            let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
+            named(&names)
+                .into_iter()
+                .flatten()
+                .map(|contender| contender.name)
+                .collect()
+        };
+        assert_eq!(choose(&["squid", "weir"]), ["weir", "squid"]);
+        assert_eq!(choose(&[]).len(), CONTENDERS.len());
+    }
+
+    #[test]
+    fn every_installed_program_has_a_known_package() {
+        for program in CONTENDERS
+            .iter()
+            .filter_map(|contender| contender.installed_as)
+        {
+            assert!(crate::need::known(program).is_ok(), "{program}");
+        }
+    }
+}

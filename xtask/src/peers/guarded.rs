@@ -1,0 +1,123 @@
+//! Children that cannot outlive their time.
+//!
+//! Each is started through `setpriv --pdeathsig` (it is told to end when this process ends in whatever way, Ctrl-C
+//! included) and `timeout` (it ends by itself when nobody does it). Ended are only processes that descend from a child
+//! of ours, by their numbers.
+
+use super::{affinity, usage};
+use crate::failure::Failure;
+use rustix::process::{Pid, Signal, kill_process};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// How long a server may take to end when asked.
+const GRACE: Duration = Duration::from_secs(5);
+
+const POLL: Duration = Duration::from_millis(20);
+
+/// A running child; ended when dropped.
+#[derive(Debug)]
+pub(crate) struct Guarded {
+    child: Child,
+    grace: Duration,
+}
+
+/// A command that will be guarded when it runs for at most `life`.
+pub(crate) fn command(arguments: &[String], life: Duration) -> Command {
+    let mut command = Command::new("setpriv");
+    command.args([
+        "--pdeathsig",
+        "TERM",
+        "timeout",
+        "--foreground",
+        "--kill-after=5",
+    ]);
+    command.arg(life.as_secs().max(1).to_string());
+    command.args(arguments).stdin(Stdio::null());
+    // daemons live where not every PATH looks
+    let path = std::env::var("PATH").unwrap_or_default();
+    command.env("PATH", format!("{path}:/usr/local/sbin:/usr/sbin:/sbin"));
+    command
+}
+
+impl Guarded {
+    pub(crate) fn spawn_on(core: usize, command: &mut Command) -> Result<Self, Failure> {
+        affinity::spawn_on(core, command).map(|child| Self {
+            child,
+            grace: GRACE,
+        })
+    }
+
+    /// The root of the process tree.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// The way it ended, if it did.
+    pub(crate) fn ended(&mut self) -> Option<String> {
+        match self.child.try_wait() {
+            Ok(None) => None,
+            Ok(Some(status)) => Some(status.to_string()),
+            Err(error) => Some(error.to_string()),
+        }
+    }
+
+    fn stop(&mut self) {
+        if self.ended().is_some() {
+            return;
+        }
+        let tree = usage::tree(self.id());
+        send(self.id(), Signal::TERM);
+        self.wait_for(&tree, self.grace);
+        // what is left of the tree that was seen before; its numbers cannot have been given away in this time
+        for &id in tree.iter().filter(|&&id| usage::is_running(id)) {
+            send(id, Signal::KILL);
+        }
+        self.wait_for(&tree, GRACE);
+    }
+
+    fn wait_for(&mut self, tree: &[u32], limit: Duration) {
+        let deadline = Instant::now() + limit;
+        while Instant::now() < deadline && tree.iter().any(|&id| usage::is_running(id)) {
+            // takes notice of a child that ended, or it would stay in the process table
+            let _ = self.ended();
+            std::thread::sleep(POLL);
+        }
+        let _ = self.ended();
+    }
+}
+
+impl Drop for Guarded {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+fn send(id: u32, signal: Signal) {
+    if let Some(pid) = i32::try_from(id).ok().and_then(Pid::from_raw) {
+        // it may have ended by itself meanwhile
+        let _ = kill_process(pid, signal);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn child_and_its_children_end_with_their_guard() {
+        let words = ["sh", "-c", "trap '' TERM; tail -f /dev/null & wait"].map(str::to_owned);
+        let mut command = command(&words, Duration::from_secs(20));
+        let child = command.spawn().expect("setpriv and timeout are there");
+        let grace = Duration::from_millis(100);
+        let guarded = Guarded { child, grace };
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while usage::tree(guarded.id()).len() < 3 && Instant::now() < deadline {
+            std::thread::yield_now();
+        }
+        let tree = usage::tree(guarded.id());
+        assert_eq!(tree.len(), 3, "timeout, sh, tail");
+        drop(guarded);
+        assert!(!tree.iter().any(|&id| usage::is_running(id)));
+    }
+}

@@ -1,0 +1,127 @@
+//! What an idle keep-alive connection costs the server in user memory.
+
+use super::affinity::Cores;
+use super::contender::{CELLS, Contender};
+use super::server::Server;
+use super::{client, run};
+use crate::failure::{During, Failure};
+use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
+use rustix::process::{Resource, getrlimit, setrlimit};
+use serde::{Deserialize, Serialize};
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpStream};
+use std::time::Duration;
+
+/// From one address to one port there are some 28 000 ports, many of them in `TIME_WAIT` after the runs with wrk.
+const CONNECTIONS_PER_ADDRESS: usize = 1000;
+
+/// What else a process of this kind has open.
+const FILES_BESIDE: usize = 100;
+
+/// How long a server may use to put its memory in order.
+const REST: Duration = Duration::from_secs(1);
+
+/// Growth of a server's memory over many idle connections.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Idle {
+    pub(crate) contender: String,
+    pub(crate) connections: usize,
+    pub(crate) pss_before_kib: u64,
+    pub(crate) pss_after_kib: u64,
+    pub(crate) rss_before_kib: u64,
+    pub(crate) rss_after_kib: u64,
+    /// Why the numbers are not to be believed; `None` when every connection was open at the end.
+    pub(crate) trouble: Option<String>,
+}
+
+impl Idle {
+    /// Bytes of user memory (PSS) for each connection.
+    pub(crate) fn bytes_per_connection(&self) -> u64 {
+        let growth_kib = self.pss_after_kib.saturating_sub(self.pss_before_kib);
+        growth_kib * 1024 / u64::try_from(self.connections.max(1)).unwrap_or(u64::MAX)
+    }
+}
+
+/// Raises the limit of open files as far as allowed; children inherit it.
+///
+/// # Errors
+/// Says so when `connections` would not fit.
+pub(crate) fn raise_file_limit(connections: usize) -> Result<u64, Failure> {
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    setrlimit(Resource::Nofile, limit).during("raise the limit of open files")?;
+    let files = getrlimit(Resource::Nofile)
+        .current
+        .unwrap_or(u64::from(u32::MAX));
+    if files < u64::try_from(connections + FILES_BESIDE).unwrap_or(u64::MAX) {
+        return Err(Failure::Outside(format!(
+            "{connections} connections do not fit under the limit of {files} open files\n\
+             hint: `ulimit -Hn`, or fewer by `--idle N`"
+        )));
+    }
+    Ok(files)
+}
+
+/// Opens the connections to a freshly started server, asks once on each, and looks at the server's memory.
+pub(crate) fn measure(
+    contender: &Contender,
+    server: &Server,
+    connections: usize,
+    cores: Cores,
+) -> Result<Idle, Failure> {
+    let [cell, ..] = &CELLS;
+    run::warm_up(contender, server, cell, cores)
+        .during(format_args!("warm up {}", contender.name))?;
+    std::thread::sleep(REST);
+    let before = server.memory();
+    let mut trouble = None;
+    let mut streams = Vec::with_capacity(connections);
+    for number in 0..connections {
+        match open(server.address(), number, cell.path) {
+            Ok(stream) => streams.push(stream),
+            Err(error) => {
+                trouble = Some(format!("connection {number} failed: {error}"));
+                break;
+            }
+        }
+    }
+    std::thread::sleep(REST);
+    let after = server.memory();
+    let closed = streams.iter().filter(|stream| is_closed(stream)).count();
+    if closed > 0 {
+        trouble = Some(format!(
+            "{closed} of {connections} connections were closed by the server"
+        ));
+    }
+    Ok(Idle {
+        contender: contender.name.to_owned(),
+        connections: streams.len(),
+        pss_before_kib: before.pss_kib,
+        pss_after_kib: after.pss_kib,
+        rss_before_kib: before.rss_kib,
+        rss_after_kib: after.rss_kib,
+        trouble,
+    })
+}
+
+fn open(to: SocketAddr, number: usize, path: &str) -> io::Result<TcpStream> {
+    let host = u8::try_from(2 + number / CONNECTIONS_PER_ADDRESS).unwrap_or(u8::MAX);
+    let from = SocketAddrV4::new(Ipv4Addr::new(127, 0, 0, host), 0);
+    let socket = socket(AddressFamily::INET, SocketType::STREAM, None)?;
+    bind(&socket, &from)?;
+    connect(&socket, &to)?;
+    let mut stream = TcpStream::from(socket);
+    client::limit(&stream)?;
+    match client::get(&mut stream, path)?.status {
+        200 => Ok(stream),
+        status => Err(io::Error::other(format!("status {status}"))),
+    }
+}
+
+fn is_closed(stream: &TcpStream) -> bool {
+    let mut byte = [0];
+    let peeked = stream
+        .set_nonblocking(true)
+        .and_then(|()| stream.peek(&mut byte));
+    !peeked.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
+}

@@ -1,0 +1,115 @@
+//! The record file: everything that was measured, raw, with what is needed to measure it again. Tables are made from it.
+
+use super::affinity::Cores;
+use super::bench::Programs;
+use super::contender::Contender;
+use super::host::{self, Host};
+use super::idle::Idle;
+use super::options::Options;
+use super::run::Run;
+use super::wrk;
+use crate::failure::{During, Failure};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Raised when a field changes its meaning.
+const SCHEMA: u32 = 1;
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Record {
+    pub(crate) schema: u32,
+    pub(crate) command: String,
+    pub(crate) seed: String,
+    pub(crate) commit: String,
+    pub(crate) begun: String,
+    pub(crate) host: Host,
+    pub(crate) versions: BTreeMap<String, String>,
+    pub(crate) settings: Options,
+    pub(crate) cores: Cores,
+    pub(crate) wrk_connections: u32,
+    /// Contenders that did not take part, with the reason.
+    pub(crate) left_out: BTreeMap<String, String>,
+    pub(crate) runs: Vec<Run>,
+    pub(crate) idle: Vec<Idle>,
+}
+
+impl Record {
+    /// An empty record of this machine.
+    pub(crate) fn begin(
+        options: &Options,
+        arguments: &[String],
+        programs: &Programs,
+        present: &[&'static Contender],
+    ) -> Result<Self, Failure> {
+        let words = programs.words();
+        let mut versions: BTreeMap<String, String> = present
+            .iter()
+            .filter(|contender| !contender.version.is_empty())
+            .map(|contender| {
+                (
+                    contender.name.to_owned(),
+                    host::version(contender.version, &words),
+                )
+            })
+            .collect();
+        versions.insert("wrk".to_owned(), host::version(&["wrk", "-v"], &words));
+        versions.insert("origin".to_owned(), host::version(&["nginx", "-v"], &words));
+        versions.insert(
+            "rustc".to_owned(),
+            host::version(&["rustc", "--version"], &words),
+        );
+        Ok(Self {
+            schema: SCHEMA,
+            command: ["cargo xtask peers"]
+                .into_iter()
+                .chain(arguments.iter().map(String::as_str))
+                .collect::<Vec<_>>()
+                .join(" "),
+            seed: "none: every request is the same, nothing is drawn".to_owned(),
+            commit: host::commit(),
+            begun: host::time(),
+            host: Host::here(),
+            versions,
+            settings: options.clone(),
+            cores: Cores::choose()?,
+            wrk_connections: wrk::CONNECTIONS,
+            left_out: BTreeMap::new(),
+            runs: Vec::new(),
+            idle: Vec::new(),
+        })
+    }
+
+    pub(crate) fn read(file: &Path) -> Result<Self, Failure> {
+        let text =
+            std::fs::read_to_string(file).during(format_args!("read `{}`", file.display()))?;
+        let record: Self =
+            serde_json::from_str(&text).during(format_args!("understand `{}`", file.display()))?;
+        if record.schema == SCHEMA {
+            return Ok(record);
+        }
+        let found = record.schema;
+        Err(Failure::Usage(format!(
+            "`{}` has schema {found}, this is for {SCHEMA}",
+            file.display()
+        )))
+    }
+
+    pub(crate) fn write(&self, file: &Path) -> Result<(), Failure> {
+        if let Some(parent) = file.parent() {
+            std::fs::create_dir_all(parent).during(format_args!("make `{}`", parent.display()))?;
+        }
+        let text = serde_json::to_string_pretty(self).during("write the record as JSON")?;
+        std::fs::write(file, text + "\n").during(format_args!("write `{}`", file.display()))
+    }
+
+    /// Whether there is something in it and every check passed.
+    pub(crate) fn is_sound(&self) -> bool {
+        let troubles = self
+            .runs
+            .iter()
+            .map(|run| &run.trouble)
+            .chain(self.idle.iter().map(|idle| &idle.trouble));
+        !self.runs.is_empty() && self.left_out.is_empty() && troubles.flatten().next().is_none()
+    }
+}

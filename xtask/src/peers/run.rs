@@ -1,0 +1,240 @@
+//! One measured run and the checks that make its number worth keeping.
+
+use super::affinity::Cores;
+use super::client;
+use super::contender::{Cell, Contender};
+use super::origin::{self, Origin};
+use super::server::Server;
+use super::usage::{CpuTime, Memory};
+use super::wrk::{self, Report};
+use crate::failure::Failure;
+use serde::{Deserialize, Serialize};
+
+/// The raw numbers of a run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Run {
+    pub(crate) round: u32,
+    pub(crate) contender: String,
+    pub(crate) cell: String,
+    pub(crate) wrk: Report,
+    /// CPU time of the server's process tree during the run.
+    pub(crate) user_us: u64,
+    pub(crate) system_us: u64,
+    /// Requests that reached the origin during the run.
+    pub(crate) origin_requests: u64,
+    /// User memory of the server's process tree after the run.
+    pub(crate) rss_kib: u64,
+    pub(crate) pss_kib: u64,
+    /// Why the numbers are not to be believed; `None` when every check passed.
+    pub(crate) trouble: Option<String>,
+}
+
+impl Run {
+    /// One line for whoever watches.
+    pub(crate) fn summary(&self) -> String {
+        let trouble = self.trouble.as_ref();
+        format!(
+            "{:<14} {:<14} {:>8.0} requests/s {:>7.1} us CPU, origin asked {} times for {} requests{}",
+            self.cell,
+            self.contender,
+            self.requests_per_second(),
+            self.cpu_us_per_request(),
+            self.origin_requests,
+            self.wrk.requests,
+            trouble.map_or(String::new(), |trouble| format!("  NOT SOUND: {trouble}")),
+        )
+    }
+
+    /// CPU time of the server for one request.
+    pub(crate) fn cpu_us_per_request(&self) -> f64 {
+        ratio(self.user_us + self.system_us, self.wrk.requests)
+    }
+
+    pub(crate) fn system_us_per_request(&self) -> f64 {
+        ratio(self.system_us, self.wrk.requests)
+    }
+
+    pub(crate) fn requests_per_second(&self) -> f64 {
+        ratio(self.wrk.requests * 1_000_000, self.wrk.duration_us)
+    }
+
+    pub(crate) fn p99_us(&self) -> f64 {
+        ratio(self.wrk.p99_us, 1)
+    }
+
+    pub(crate) fn pss_mib(&self) -> f64 {
+        ratio(self.pss_kib, 1024)
+    }
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "counts of a run are far below 2^52"
+)]
+fn ratio(of: u64, to: u64) -> f64 {
+    of as f64 / to.max(1) as f64
+}
+
+/// Asks a few times, so that the response is stored where it will be served from.
+///
+/// # Errors
+/// Says what is wrong with a response.
+pub(crate) fn warm_up(
+    contender: &Contender,
+    server: &Server,
+    cell: &Cell,
+    cores: Cores,
+) -> Result<(), String> {
+    for _ in 0..3 {
+        check_response(contender, server, cell)?;
+    }
+    wrk::run(server.address(), cell.path, 1, cores).map_err(|failure| failure.to_string())?;
+    Ok(())
+}
+
+/// One run of `seconds`.
+pub(crate) fn measure(
+    round: u32,
+    contender: &Contender,
+    server: &Server,
+    origin: &Origin,
+    cell: &Cell,
+    (seconds, cores): (u32, Cores),
+) -> Result<Run, Failure> {
+    let response = check_response(contender, server, cell);
+    let (seen_before, used_before) = (origin.requests_when_quiet()?, server.cpu_time());
+    let report = wrk::run(server.address(), cell.path, seconds, cores)?;
+    let CpuTime { user_us, system_us } = server.cpu_time() - used_before;
+    let origin_requests = origin::count_between(seen_before, origin.requests()?);
+    let Memory { rss_kib, pss_kib } = server.memory();
+    let trouble = response
+        .and_then(|()| check_report(contender, cell, &report, origin_requests))
+        .err();
+    Ok(Run {
+        round,
+        contender: contender.name.to_owned(),
+        cell: cell.name.to_owned(),
+        wrk: report,
+        user_us,
+        system_us,
+        origin_requests,
+        rss_kib,
+        pss_kib,
+        trouble,
+    })
+}
+
+/// A cache hands on the origin's bytes; the floor's are its own.
+fn check_response(contender: &Contender, server: &Server, cell: &Cell) -> Result<(), String> {
+    let answer =
+        client::get_once(server.address(), cell.path).map_err(|error| error.to_string())?;
+    if answer.status != 200 || answer.body.len() != cell.body_bytes {
+        return Err(format!(
+            "answers {} with {} bytes",
+            answer.status,
+            answer.body.len()
+        ));
+    }
+    if contender.is_cache && answer.body != origin::content(cell.body_bytes) {
+        return Err("answers other bytes than the origin has".to_owned());
+    }
+    Ok(())
+}
+
+fn check_report(
+    contender: &Contender,
+    cell: &Cell,
+    report: &Report,
+    origin_requests: u64,
+) -> Result<(), String> {
+    // a connection that ends in the middle of a response when time is up is not counted by wrk
+    if report.requests == 0 || report.errors > 0 || report.statuses > 0 {
+        return Err(format!(
+            "{} requests, {} errors, {} wrong statuses",
+            report.requests, report.errors, report.statuses
+        ));
+    }
+    let body_bytes = u64::try_from(cell.body_bytes).unwrap_or(u64::MAX);
+    if report.bytes < report.requests * body_bytes {
+        return Err(format!(
+            "only {} bytes in {} responses",
+            report.bytes, report.requests
+        ));
+    }
+    match (contender.is_cache, cell.is_hit) {
+        (true, true) if origin_requests > 0 => Err(format!(
+            "{origin_requests} of the hits were asked of the origin"
+        )),
+        (true, false) if origin_requests < report.requests => Err(format!(
+            "only {origin_requests} of {} requests reached the origin",
+            report.requests
+        )),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::contender::{CELLS, CONTENDERS};
+    use super::*;
+
+    fn check(cell: &Cell, report: &Report, origin_requests: u64, expected: Option<&str>) {
+        let said = check_report(&CONTENDERS[0], cell, report, origin_requests).err();
+        match (said, expected) {
+            (None, None) => {}
+            (Some(said), Some(part)) => assert!(said.contains(part), "{said}"),
+            (said, _) => panic!("{said:?} instead of {expected:?}"),
+        }
+    }
+
+    fn report(requests: u64) -> Report {
+        Report {
+            requests,
+            duration_us: 1_000_000,
+            bytes: requests * 1300,
+            ..Report::default()
+        }
+    }
+
+    #[test]
+    fn hit_that_was_asked_of_the_origin_is_not_believed() {
+        let [hit, .., forward] = &CELLS;
+        check(hit, &report(100), 0, None);
+        check(hit, &report(100), 1, Some("1 of the hits"));
+        check(forward, &report(100), 100, None);
+        check(forward, &report(100), 99, Some("only 99 of 100"));
+    }
+
+    #[test]
+    fn failed_short_or_missing_responses_are_not_believed() {
+        let [hit, ..] = &CELLS;
+        check(hit, &report(0), 0, Some("0 requests"));
+        check(
+            hit,
+            &Report {
+                errors: 1,
+                ..report(100)
+            },
+            0,
+            Some("1 errors"),
+        );
+        check(
+            hit,
+            &Report {
+                statuses: 2,
+                ..report(100)
+            },
+            0,
+            Some("2 wrong statuses"),
+        );
+        check(
+            hit,
+            &Report {
+                bytes: 102_399,
+                ..report(100)
+            },
+            0,
+            Some("only 102399 bytes"),
+        );
+    }
+}

@@ -1,0 +1,152 @@
+//! A server under measurement: its directory, its config, its process, and when it is ready.
+
+use super::affinity::Cores;
+use super::client;
+use super::contender::Contender;
+use super::guarded::{self, Guarded};
+use super::template::Words;
+use super::usage::{self, CpuTime, Memory};
+use crate::failure::{During, Failure};
+use crate::root;
+use std::fs::{self, Permissions};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// The slowest of them formats its disk at the first start.
+const START_MAX: Duration = Duration::from_secs(20);
+
+const POLL: Duration = Duration::from_millis(50);
+
+/// A running server.
+#[derive(Debug)]
+pub(crate) struct Server {
+    name: String,
+    address: SocketAddr,
+    guarded: Guarded,
+    output: std::path::PathBuf,
+}
+
+impl Server {
+    /// Prepares a contender's directory and starts it on its core.
+    pub(crate) fn start(
+        contender: &Contender,
+        directory: &Path,
+        words: &Words,
+        cores: Cores,
+        life: Duration,
+    ) -> Result<Self, Failure> {
+        // some servers give up root, and then still write here
+        for made in contender
+            .directories
+            .iter()
+            .map(|name| directory.join(name))
+        {
+            make_open_directory(&made)?;
+        }
+        make_open_directory(directory)?;
+        let mut words = words.clone();
+        let port = free_port()?;
+        words.set("PORT", port);
+        words.set("DIR", directory.display());
+        for (from, to) in contender.templates {
+            write_template(from, &directory.join(to), &words)?;
+        }
+        let arguments = contender
+            .command
+            .iter()
+            .map(|word| words.fill(word))
+            .collect::<Result<Vec<_>, _>>()?;
+        let mut command = guarded::command(&arguments, life);
+        let mut server = Self::spawn(contender.name, &mut command, directory, port, cores.server)?;
+        server.wait_until_it_answers("/hit/1k")?;
+        Ok(server)
+    }
+
+    pub(crate) fn spawn(
+        name: &str,
+        command: &mut Command,
+        directory: &Path,
+        port: u16,
+        core: usize,
+    ) -> Result<Self, Failure> {
+        let output = directory.join("output");
+        let file =
+            fs::File::create(&output).during(format_args!("create `{}`", output.display()))?;
+        let second = file.try_clone().during("share the output file")?;
+        command
+            .current_dir(directory)
+            .stdout(Stdio::from(file))
+            .stderr(Stdio::from(second));
+        let guarded = Guarded::spawn_on(core, command)?;
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        Ok(Self {
+            name: name.to_owned(),
+            address,
+            guarded,
+            output,
+        })
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    pub(crate) fn cpu_time(&self) -> CpuTime {
+        usage::cpu_time(self.guarded.id())
+    }
+
+    pub(crate) fn memory(&self) -> Memory {
+        usage::memory(self.guarded.id())
+    }
+
+    pub(crate) fn wait_until_it_answers(&mut self, path: &str) -> Result<(), Failure> {
+        let deadline = Instant::now() + START_MAX;
+        loop {
+            if client::get_once(self.address, path).is_ok_and(|answer| answer.status == 200) {
+                return Ok(());
+            }
+            if let Some(how) = self.guarded.ended() {
+                return Err(self.failed_to_start(&format!("ended at its start ({how})")));
+            }
+            if Instant::now() > deadline {
+                return Err(self.failed_to_start("does not answer"));
+            }
+            std::thread::sleep(POLL);
+        }
+    }
+
+    fn failed_to_start(&self, what: &str) -> Failure {
+        let said = fs::read_to_string(&self.output).unwrap_or_default();
+        let last: Vec<&str> = said.lines().rev().take(5).collect();
+        let last: Vec<&str> = last.into_iter().rev().collect();
+        Failure::Outside(format!(
+            "{} {what}; it said: {}",
+            self.name,
+            last.join(" | ")
+        ))
+    }
+}
+
+/// A port that nobody listens on right now.
+pub(crate) fn free_port() -> Result<u16, Failure> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).during("find a free port")?;
+    listener
+        .local_addr()
+        .map(|address| address.port())
+        .during("find a free port")
+}
+
+pub(crate) fn write_template(from: &str, to: &Path, words: &Words) -> Result<(), Failure> {
+    let text = fs::read_to_string(root::directory().join("peers").join(from));
+    let text = text.during(format_args!("read `peers/{from}`"))?;
+    fs::write(to, words.fill(&text)?).during(format_args!("write `{}`", to.display()))
+}
+
+fn make_open_directory(path: &Path) -> Result<(), Failure> {
+    let made = fs::create_dir_all(path);
+    made.and_then(|()| fs::set_permissions(path, Permissions::from_mode(0o777)))
+        .during(format_args!("make `{}`", path.display()))
+}

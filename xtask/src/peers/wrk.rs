@@ -1,0 +1,92 @@
+//! One run of wrk: one thread, a fixed number of connections, as fast as the server answers.
+//!
+//! wrk is a closed loop: when the server stalls it asks less, so its p99 flatters. It is used because everybody has it;
+//! the figure to compare is the server's CPU time.
+
+use super::affinity::Cores;
+use super::affinity::spawn_on;
+use super::guarded;
+use crate::failure::{During, Failure};
+use crate::root;
+use serde::{Deserialize, Serialize};
+use std::net::SocketAddr;
+use std::process::Stdio;
+use std::time::Duration;
+
+pub(crate) const CONNECTIONS: u32 = 32;
+
+/// What wrk says at the end (`peers/wrk-report.lua`).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Report {
+    pub(crate) requests: u64,
+    pub(crate) duration_us: u64,
+    pub(crate) bytes: u64,
+    pub(crate) p50_us: u64,
+    pub(crate) p99_us: u64,
+    /// Failed connects, reads, writes, and timeouts.
+    pub(crate) errors: u64,
+    /// Responses that are neither 2xx nor 3xx.
+    pub(crate) statuses: u64,
+}
+
+pub(crate) fn run(
+    to: SocketAddr,
+    path: &str,
+    seconds: u32,
+    cores: Cores,
+) -> Result<Report, Failure> {
+    let script = root::directory()
+        .join("peers/wrk-report.lua")
+        .display()
+        .to_string();
+    let (connections, duration) = (CONNECTIONS.to_string(), format!("{seconds}s"));
+    let url = format!("http://{to}{path}");
+    let arguments = [
+        "wrk",
+        "-t",
+        "1",
+        "-c",
+        &connections,
+        "-d",
+        &duration,
+        "-s",
+        &script,
+        &url,
+    ];
+    let arguments = arguments.map(str::to_owned);
+    let mut command = guarded::command(&arguments, Duration::from_secs(u64::from(seconds) + 20));
+    command.stdout(Stdio::piped()).stderr(Stdio::inherit());
+    let child = spawn_on(cores.load, &mut command)?;
+    let output = child.wait_with_output().during("wait for wrk")?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    parse(&text).ok_or_else(|| {
+        Failure::Outside(format!("wrk ended with {} and said: {text}", output.status))
+    })
+}
+
+fn parse(text: &str) -> Option<Report> {
+    let line = text.lines().find(|line| line.starts_with('{'))?;
+    serde_json::from_str(line).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn report_is_found_below_what_wrk_prints_itself() {
+        let text = "Running 1s test @ http://127.0.0.1:80/\n  1 threads and 32 connections\n{\"requests\":5,\
+                    \"duration_us\":1000,\"bytes\":9,\"p50_us\":1,\"p99_us\":2,\"errors\":0,\"statuses\":3}\n";
+        let expected = Report {
+            requests: 5,
+            duration_us: 1000,
+            bytes: 9,
+            p50_us: 1,
+            p99_us: 2,
+            errors: 0,
+            statuses: 3,
+        };
+        assert_eq!(parse(text), Some(expected));
+        assert_eq!(parse("unable to connect\n"), None);
+    }
+}

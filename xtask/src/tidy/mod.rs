@@ -1,0 +1,68 @@
+//! `cargo xtask tidy`: the rules of the house that the compiler does not know.
+//!
+//! Every rule is a pure function from text to complaints, in a file of its own with good and bad input beside it;
+//! this file reads the repository and applies them.
+
+mod arrows;
+mod calls;
+mod changelog;
+mod complaint;
+mod length;
+mod licences;
+mod links;
+mod metadata;
+mod purity;
+mod rust_text;
+mod spdx;
+mod tree;
+mod whitespace;
+mod words;
+
+use crate::failure::Failure;
+use crate::root;
+use complaint::Complaint;
+use tree::Tree;
+
+/// Reads the repository, prints a line for each complaint.
+///
+/// # Errors
+/// Says how many complaints there are, or what could not be read.
+pub(crate) fn run() -> Result<(), Failure> {
+    let directory = root::directory();
+    let tree = Tree::read(&directory)?;
+    let metadata = metadata::read()?;
+    let mut complaints = complaints_about_files(&tree);
+    complaints.extend(arrows::check(tree.text("ARCHITECTURE.md"), &metadata));
+    complaints.extend(changelog::check(tree.text("CHANGELOG.md")));
+    complaints.extend(licences::check(tree.text("deny.toml"), &metadata));
+    complaints.extend(links::check(&tree, |path| directory.join(path).exists()));
+    complaints.sort();
+    for complaint in &complaints {
+        println!("{complaint}");
+    }
+    match complaints.len() {
+        0 => {
+            println!(
+                "tidy: {} files, nothing to complain about",
+                tree.files().len()
+            );
+            Ok(())
+        }
+        1 => Err(Failure::Refused("tidy has 1 complaint".to_owned())),
+        n => Err(Failure::Refused(format!("tidy has {n} complaints"))),
+    }
+}
+
+fn complaints_about_files(tree: &Tree) -> Vec<Complaint> {
+    let mut complaints = Vec::new();
+    for file in tree.files() {
+        complaints.extend(length::check(file));
+        complaints.extend(whitespace::check(file));
+        complaints.extend(words::check(file));
+    }
+    for source in rust_text::sources(tree.files()) {
+        complaints.extend(purity::check(&source));
+        complaints.extend(calls::check(&source));
+    }
+    complaints
+}
