@@ -100,25 +100,27 @@ pub struct ConnectionCounters {
 }
 
 /// The idle connections of one driver.
+///
+/// The ordinary ways, in and out by next hop, touch one queue and allocate nothing once it has grown; the rare ones
+/// (a total limit reached, a sweep) look at every hop.
 #[derive(Debug)]
 pub struct IdleConnections {
     limits: IdleLimits,
-    /// By the order in which they fell idle. Ticks never go back and the time-out is one for all, so this is also
-    /// the order in which they expire.
-    idle: BTreeMap<Serial, Idle>,
-    serials: BTreeMap<ConnectionId, Serial>,
-    /// The oldest in front; a hop without idle connections has no entry, so that hops seen once cost nothing.
-    hops: BTreeMap<HopId, VecDeque<Serial>>,
+    /// The oldest in front. An empty queue stays until the next [`Self::expire`]: it is about to be filled again.
+    hops: BTreeMap<HopId, VecDeque<Idle>>,
+    len: usize,
     next: Serial,
     counters: ConnectionCounters,
 }
 
+/// The order in which connections fell idle. Ticks never go back and the time-out is one for all, so this is also the
+/// order in which they expire.
 type Serial = u64;
 
 #[derive(Clone, Copy, Debug)]
 struct Idle {
     connection: ConnectionId,
-    hop: HopId,
+    serial: Serial,
     since: Tick,
 }
 
@@ -128,15 +130,14 @@ impl IdleConnections {
     pub fn new(limits: IdleLimits) -> Self {
         Self {
             limits,
-            idle: BTreeMap::new(),
-            serials: BTreeMap::new(),
             hops: BTreeMap::new(),
+            len: 0,
             next: 0,
             counters: ConnectionCounters::default(),
         }
     }
 
-    /// `connection` to `hop` fell idle and can be used again.
+    /// `connection` to `hop` fell idle and can be used again. It is not idle already.
     pub fn check_in(&mut self, now: Now, hop: HopId, connection: ConnectionId) -> CheckIn {
         for (max, why) in [
             (self.limits.per_hop_max, CloseReason::PerHopMax),
@@ -147,25 +148,26 @@ impl IdleConnections {
                 return CheckIn::NotKept { why };
             }
         }
-        self.remove(connection);
-        let serial = self.next;
+        let idle = Idle {
+            connection,
+            serial: self.next,
+            since: now.tick,
+        };
         self.next += 1;
-        let since = now.tick;
-        self.idle.insert(
-            serial,
-            Idle {
-                connection,
-                hop,
-                since,
-            },
-        );
-        self.serials.insert(connection, serial);
-        self.hops.entry(hop).or_default().push_back(serial);
-        self.shed_one(now, hop)
-            .map_or(CheckIn::Kept, |(close, why)| CheckIn::KeptFor {
-                close,
-                why,
-            })
+        let queue = self.hops.entry(hop).or_default();
+        queue.push_back(idle);
+        self.len += 1;
+        let over = if queue.len() > self.limits.per_hop_max {
+            Some((hop, CloseReason::PerHopMax))
+        } else if self.len > self.limits.total_max {
+            self.oldest_hop().map(|hop| (hop, CloseReason::TotalMax))
+        } else {
+            None
+        };
+        over.and_then(|(hop, why)| self.shed(now, hop, why)).map_or(
+            CheckIn::Kept,
+            |(close, why)| CheckIn::KeptFor { close, why },
+        )
     }
 
     /// Takes the newest idle connection to `hop` that is within the time-out; those to `hop` that are not are
@@ -176,65 +178,82 @@ impl IdleConnections {
         hop: HopId,
         expired: &mut Vec<ConnectionId>,
     ) -> Option<ConnectionId> {
-        while let Some(oldest) = self.oldest_of(hop) {
-            if !self.is_expired(now, oldest) {
-                break;
+        let found = self.hops.get_mut(&hop).and_then(|queue| {
+            let before = queue.len();
+            while let Some(oldest) = queue.front() {
+                if !oldest.is_expired(now, &self.limits) {
+                    break;
+                }
+                expired.push(oldest.connection);
+                queue.pop_front();
             }
-            expired.extend(self.take(oldest));
-            self.counters.expiries += 1;
-        }
-        let newest = self
-            .hops
-            .get(&hop)
-            .and_then(|serials| serials.back().copied());
-        let found = newest.and_then(|serial| self.take(serial));
+            self.counters.expiries += (before - queue.len()) as u64;
+            let found = queue.pop_back();
+            self.len -= before - queue.len();
+            found
+        });
         match found {
             Some(_) => self.counters.hits += 1,
             None => self.counters.misses += 1,
         }
-        found
+        found.map(|idle| idle.connection)
     }
 
-    /// Forgets `connection`: its next hop closed it. Whether it was idle here.
+    /// Forgets `connection`: its next hop closed it. Whether it was idle here. Looks at every connection.
     pub fn remove(&mut self, connection: ConnectionId) -> bool {
-        let serial = self.serials.get(&connection).copied();
-        serial.and_then(|serial| self.take(serial)).is_some()
+        for queue in self.hops.values_mut() {
+            if let Some(place) = queue.iter().position(|idle| idle.connection == connection) {
+                queue.remove(place);
+                self.len -= 1;
+                return true;
+            }
+        }
+        false
     }
 
-    /// Appends to `expired` every connection idle for too long, to be closed.
+    /// Appends to `expired` every connection idle for too long, to be closed, oldest first by hop.
     pub fn expire(&mut self, now: Now, expired: &mut Vec<ConnectionId>) {
-        while let Some(oldest) = self.oldest() {
-            if !self.is_expired(now, oldest) {
-                break;
+        let before = expired.len();
+        for queue in self.hops.values_mut() {
+            while let Some(oldest) = queue.front() {
+                if !oldest.is_expired(now, &self.limits) {
+                    break;
+                }
+                expired.push(oldest.connection);
+                queue.pop_front();
             }
-            expired.extend(self.take(oldest));
-            self.counters.expiries += 1;
         }
+        self.hops.retain(|_, queue| !queue.is_empty());
+        let count = expired.len() - before;
+        self.len -= count;
+        self.counters.expiries += count as u64;
     }
 
     /// When [`Self::expire`] next has something to do; earlier only after a check-in into an empty set.
     #[must_use]
     pub fn next_expiry(&self) -> Option<Tick> {
-        let (_, oldest) = self.idle.first_key_value()?;
-        Some(oldest.since.plus_ms(self.limits.idle_timeout_ms))
+        let oldest = self.hops.values().filter_map(VecDeque::front);
+        let since = oldest.map(|idle| idle.since).min()?;
+        Some(since.plus_ms(self.limits.idle_timeout_ms))
     }
 
     /// The connection that has been idle longest, of all next hops.
     #[must_use]
     pub fn oldest_connection(&self) -> Option<ConnectionId> {
-        self.idle.first_key_value().map(|(_, idle)| idle.connection)
+        let hop = self.oldest_hop()?;
+        self.hops.get(&hop)?.front().map(|idle| idle.connection)
     }
 
     /// How many connections are idle.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.idle.len()
+        self.len
     }
 
     /// Whether no connection is idle.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.idle.is_empty()
+        self.len == 0
     }
 
     /// What has happened so far.
@@ -243,55 +262,38 @@ impl IdleConnections {
         self.counters
     }
 
-    /// Takes out the one connection that exceeds a limit after a check-in for `hop`.
-    fn shed_one(&mut self, now: Now, hop: HopId) -> Option<(ConnectionId, CloseReason)> {
-        let (oldest, limit) = if self.hops.get(&hop)?.len() > self.limits.per_hop_max {
-            (self.oldest_of(hop)?, CloseReason::PerHopMax)
-        } else if self.idle.len() > self.limits.total_max {
-            (self.oldest()?, CloseReason::TotalMax)
-        } else {
-            return None;
-        };
+    /// Takes out the oldest connection to `hop`, because a limit is exceeded.
+    fn shed(
+        &mut self,
+        now: Now,
+        hop: HopId,
+        limit: CloseReason,
+    ) -> Option<(ConnectionId, CloseReason)> {
+        let oldest = self.hops.get_mut(&hop)?.pop_front()?;
+        self.len -= 1;
         // It would have left anyway: no sign that the limit is too small.
-        let why = if self.is_expired(now, oldest) {
+        let why = if oldest.is_expired(now, &self.limits) {
             self.counters.expiries += 1;
             CloseReason::IdleTimeout
         } else {
             self.counters.evictions += 1;
             limit
         };
-        Some((self.take(oldest)?, why))
+        Some((oldest.connection, why))
     }
 
-    fn oldest(&self) -> Option<Serial> {
-        self.idle.first_key_value().map(|(serial, _)| *serial)
+    fn oldest_hop(&self) -> Option<HopId> {
+        let fronts = self
+            .hops
+            .iter()
+            .filter_map(|(hop, queue)| queue.front().map(|idle| (idle.serial, *hop)));
+        fronts.min().map(|(_, hop)| hop)
     }
+}
 
-    fn oldest_of(&self, hop: HopId) -> Option<Serial> {
-        self.hops.get(&hop)?.front().copied()
-    }
-
-    fn is_expired(&self, now: Now, serial: Serial) -> bool {
-        let limit_ms = self.limits.idle_timeout_ms;
-        self.idle
-            .get(&serial)
-            .is_some_and(|idle| now.tick.ms_since(idle.since) >= limit_ms)
-    }
-
-    fn take(&mut self, serial: Serial) -> Option<ConnectionId> {
-        let Idle {
-            connection, hop, ..
-        } = self.idle.remove(&serial)?;
-        self.serials.remove(&connection);
-        if let Some(serials) = self.hops.get_mut(&hop) {
-            if let Ok(place) = serials.binary_search(&serial) {
-                serials.remove(place);
-            }
-            if serials.is_empty() {
-                self.hops.remove(&hop);
-            }
-        }
-        Some(connection)
+impl Idle {
+    fn is_expired(&self, now: Now, limits: &IdleLimits) -> bool {
+        now.tick.ms_since(self.since) >= limits.idle_timeout_ms
     }
 }
 

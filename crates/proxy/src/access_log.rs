@@ -26,7 +26,7 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-pub use entry::{Entry, Phases};
+pub(crate) use entry::{Entry, Phases};
 
 use calendar::Stamp;
 use queue::Queue;
@@ -36,7 +36,7 @@ const CLOSE_LIMIT: Duration = Duration::from_secs(2);
 
 /// How a line is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Format {
+pub(crate) enum Format {
     /// A JSON object per line, ASCII only, with every field of [`Entry`]. The default.
     #[default]
     Json,
@@ -47,17 +47,6 @@ pub enum Format {
 }
 
 impl Format {
-    /// The format called `word` in a config.
-    #[must_use]
-    pub fn from_word(word: &str) -> Option<Self> {
-        match word {
-            "json" => Some(Self::Json),
-            "squid" => Some(Self::Squid),
-            "combined" => Some(Self::Combined),
-            _ => None,
-        }
-    }
-
     /// Appends `entry` as one line, its end included.
     fn write(self, entry: &Entry<'_>, stamp: &mut Stamp, line: &mut Vec<u8>) {
         stamp.advance_to(entry.time_unix_ms);
@@ -72,7 +61,7 @@ impl Format {
 
 /// Where lines go.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Destination {
+pub(crate) enum Destination {
     /// Nowhere: logging costs one comparison.
     Off,
     /// Standard output.
@@ -83,7 +72,7 @@ pub enum Destination {
 
 /// An open access log. Share it by `Arc`; dropping the last one waits up to two seconds for the last lines.
 #[derive(Debug)]
-pub struct AccessLog {
+pub(crate) struct AccessLog {
     format: Format,
     path: Option<PathBuf>,
     running: Option<Running>,
@@ -106,13 +95,16 @@ struct Scratch {
 }
 
 impl AccessLog {
-    /// Opens `destination` and starts the writer. At most `queue_lines` lines (at least 1) wait for it, and at most
-    /// [`QUEUE_BYTES_MAX`](queue::QUEUE_BYTES_MAX) bytes.
+    /// Opens `destination` and starts the writer. At most `queue_lines` lines (at least 1) and 16 MiB wait for it.
     ///
     /// # Errors
     ///
     /// When the file cannot be opened or the thread cannot be started.
-    pub fn open(destination: Destination, format: Format, queue_lines: usize) -> io::Result<Self> {
+    pub(crate) fn open(
+        destination: Destination,
+        format: Format,
+        queue_lines: usize,
+    ) -> io::Result<Self> {
         let (output, path) = match destination {
             Destination::Off => {
                 return Ok(Self {
@@ -143,12 +135,12 @@ impl AccessLog {
 
     /// Whether anything is logged: making an entry costs more than this question.
     #[must_use]
-    pub fn is_on(&self) -> bool {
+    pub(crate) fn is_on(&self) -> bool {
         self.running.is_some()
     }
 
     /// Logs `entry`, or drops and counts it. Never waits for the destination.
-    pub fn log(&self, entry: &Entry<'_>) {
+    pub(crate) fn log(&self, entry: &Entry<'_>) {
         let Some(running) = &self.running else { return };
         SCRATCH.with_borrow_mut(|scratch| {
             scratch.line.clear();
@@ -163,7 +155,7 @@ impl AccessLog {
     /// # Errors
     ///
     /// When the file cannot be opened: the old one stays in use.
-    pub fn reopen(&self) -> io::Result<()> {
+    pub(crate) fn reopen(&self) -> io::Result<()> {
         if let (Some(path), Some(running)) = (&self.path, &self.running) {
             running.queue.replace_output(open_append(path)?);
         }
@@ -171,8 +163,7 @@ impl AccessLog {
     }
 
     /// Waits until every line logged so far is written or dropped, at most `limit`. Whether that came about.
-    #[must_use]
-    pub fn flush(&self, limit: Duration) -> bool {
+    pub(crate) fn flush(&self, limit: Duration) -> bool {
         self.running
             .as_ref()
             .is_none_or(|running| running.queue.flush(limit))
@@ -180,7 +171,7 @@ impl AccessLog {
 
     /// Lines dropped so far.
     #[must_use]
-    pub fn dropped(&self) -> u64 {
+    pub(crate) fn dropped(&self) -> u64 {
         self.running
             .as_ref()
             .map_or(0, |running| running.queue.dropped())

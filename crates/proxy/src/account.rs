@@ -34,12 +34,14 @@ pub(crate) struct Account {
     pub(crate) connected_us: Option<u64>,
     /// The first byte of the response was ready.
     pub(crate) first_byte_us: Option<u64>,
+    /// The times of phases are wanted.
+    pub(crate) timed: bool,
     /// What went wrong, as a word.
     pub(crate) error: Option<&'static str>,
 }
 
 impl Account {
-    pub(crate) fn new(started: Instant, head_bytes: usize) -> Self {
+    pub(crate) fn new(started: Instant, head_bytes: usize, timed: bool) -> Self {
         Self {
             started,
             request_bytes: head_bytes as u64,
@@ -55,8 +57,14 @@ impl Account {
             chosen_us: 0,
             connected_us: None,
             first_byte_us: None,
+            timed,
             error: None,
         }
+    }
+
+    /// Microseconds since the start if the phases are timed: only the access log wants them.
+    pub(crate) fn mark_us(&self) -> u64 {
+        if self.timed { self.elapsed_us() } else { 0 }
     }
 
     /// Microseconds since the start.

@@ -71,7 +71,7 @@ pub trait Control: Send + Sync {
     fn is_draining(&self) -> bool;
 }
 
-/// A running admin; it stops when dropped.
+/// A running admin; it stops when dropped, which must not be in a method of [`Control`].
 #[derive(Debug)]
 pub struct AdminHandle {
     address: SocketAddr,

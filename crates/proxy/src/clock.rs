@@ -27,13 +27,24 @@ impl Clock {
         }
     }
 
+    /// The monotonic part of the time alone.
+    #[must_use]
+    pub fn tick(&self) -> Tick {
+        match self {
+            Self::System { zero } => {
+                Tick(u64::try_from(zero.elapsed().as_millis()).unwrap_or(u64::MAX))
+            }
+            Self::Manual(manual) => manual.now().tick,
+        }
+    }
+
     /// The time now.
     #[must_use]
     pub fn now(&self) -> Now {
         match self {
-            Self::System { zero } => Now {
+            Self::System { .. } => Now {
                 wall: wall_clock(),
-                tick: Tick(u64::try_from(zero.elapsed().as_millis()).unwrap_or(u64::MAX)),
+                tick: self.tick(),
             },
             Self::Manual(manual) => manual.now(),
         }

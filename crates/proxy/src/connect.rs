@@ -41,7 +41,7 @@ pub(crate) async fn run(client: &mut Client, exchange: &mut Exchange) -> bool {
         Err(trouble) => forward::fail(client, exchange, None, trouble).await,
         Ok((stream, address)) => {
             exchange.account.next_hop = Some(address);
-            exchange.account.connected_us = Some(exchange.account.elapsed_us());
+            exchange.account.connected_us = Some(exchange.account.mark_us());
             exchange.account.status = 200;
             let connection = Connection {
                 stream,

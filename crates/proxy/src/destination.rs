@@ -73,15 +73,13 @@ impl Destination {
 
     fn of_route(exchange: &Exchange, worker: &Worker) -> Result<Self, Answer> {
         let settings = &exchange.settings;
-        let path = exchange
-            .with_head(|head| crate::outbound::origin_form(exchange, head).to_owned())
-            .unwrap_or_default();
+        let path = exchange.path_and_query();
         let mut routes = settings
             .routes
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         let host = exchange.host;
-        let path = if path == "*" { "/" } else { &path };
+        let path = if path == "*" { "/" } else { path };
         match routes.choose(worker.now(), host.as_str(), path) {
             Ok(choice) => Ok(Self {
                 hop: settings.hops[choice.hop.0 as usize].clone(),

@@ -17,7 +17,7 @@ use std::future::poll_fn;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWriteExt, ReadBuf};
 use tokio::net::tcp::ReadHalf;
 use weir_measure::Metric;
@@ -28,6 +28,9 @@ use weir_wire::{Arrival, BodyLength, LineBuffer, Progress, ResponseHead, parse_r
 
 /// Interim responses passed on for one request. RFC 9110 §15.2 sets no limit; an endless row of them is an attack.
 const INTERIM_MAX: u32 = 32;
+
+/// Room for a usual head with the begin of its content.
+const RECEIVED_BYTES: usize = 2048;
 
 /// Who takes part.
 pub(crate) struct Parties<'a> {
@@ -81,24 +84,24 @@ pub(crate) enum HopTrouble {
 /// Takes the answer.
 pub(crate) async fn run(parties: Parties<'_>) -> Downloaded {
     let mut download = Download {
-        received: Vec::new(),
+        received: Vec::with_capacity(RECEIVED_BYTES),
         arrival: Arrival::new(),
         interim: 0,
         parties,
     };
     loop {
-        if let Err(trouble) = download.read_head().await {
-            return Downloaded::Failed(trouble);
-        }
-        match download.next_step() {
-            Ok(Step::Interim { head, consumed }) => {
+        let step = match download.next_head().await {
+            Ok(step) => step,
+            Err(trouble) => return Downloaded::Failed(trouble),
+        };
+        match step {
+            Step::Interim { head, consumed } => {
                 if !download.pass_interim(&head, consumed).await {
                     return Downloaded::ClientLeft;
                 }
             }
-            Ok(Step::Final(downloaded)) => return downloaded,
-            Ok(Step::Relay(plan)) => return download.relay(*plan).await,
-            Err(trouble) => return Downloaded::Failed(HopTrouble::Broken(trouble)),
+            Step::Final(downloaded) => return downloaded,
+            Step::Relay(plan) => return download.relay(*plan).await,
         }
     }
 }
@@ -126,87 +129,79 @@ struct RelayPlan {
     hop_keeps_alive: bool,
 }
 
+/// What reading once came to.
+enum Read {
+    Bytes,
+    End,
+    Failed,
+    Silent,
+}
+
 impl Download<'_> {
-    /// Reads until a whole head is there.
-    async fn read_head(&mut self) -> Result<(), HopTrouble> {
-        let limits = self.parties.exchange.settings.heads;
-        let silence = {
-            let config = &self.parties.exchange.settings.config;
-            config.limits.next_hop_silence.as_duration()
-        };
-        self.parties.deadline.set(silence);
+    /// Reads until a whole head is there, and decides on it.
+    async fn next_head(&mut self) -> Result<Step, HopTrouble> {
+        let heads = self.parties.exchange.settings.heads;
+        let silence = self
+            .parties
+            .exchange
+            .settings
+            .config
+            .limits
+            .next_hop_silence;
+        self.parties.deadline.set(silence.as_duration());
         loop {
             if !self.received.is_empty()
-                && self.arrival.is_worth_reading(&self.received, &limits)
-                && self.has_head()?
+                && self.arrival.is_worth_reading(&self.received, &heads)
+                && let Some(step) = self.try_step().map_err(HopTrouble::Broken)?
             {
-                return Ok(());
+                return Ok(step);
             }
-            let read = poll_fn(|cx| self.poll_read(cx)).await;
-            match read {
-                Some(0) | None if self.received.is_empty() && self.interim == 0 => {
+            match poll_fn(|cx| self.poll_read(cx)).await {
+                Read::Bytes => {}
+                Read::Silent => return Err(silent(silence)),
+                Read::End | Read::Failed if self.received.is_empty() && self.interim == 0 => {
                     return Err(HopTrouble::Unanswered(Trouble::new(
                         ProxyError::ConnectionTerminated,
                         "the next hop closed the connection without a response",
                     )));
                 }
-                Some(0) | None => {
+                Read::End | Read::Failed => {
                     return Err(HopTrouble::Broken(Trouble::new(
                         ProxyError::HttpResponseIncomplete,
                         "the next hop closed the connection within the response head",
                     )));
                 }
-                Some(usize::MAX) => {
-                    return Err(HopTrouble::Broken(Trouble::new(
-                        ProxyError::ConnectionReadTimeout,
-                        format!("the next hop was silent for {} s", silence.as_secs_f32()),
-                    )));
-                }
-                Some(_) => {}
             }
         }
     }
 
-    /// Reads once; bytes read, 0 at the end, `usize::MAX` when the limit has passed, `None` on an error.
-    fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<Option<usize>> {
+    /// Reads once into the worker's scratch, and copies: a head is small, and large content follows by itself.
+    fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<Read> {
         let mut scratch = self.parties.worker.scratch.borrow_mut();
         let mut buffer = ReadBuf::new(&mut scratch);
         match Pin::new(&mut self.parties.from_hop).poll_read(cx, &mut buffer) {
-            Poll::Pending => {
-                ready!(self.parties.deadline.poll_passed(cx));
-                Poll::Ready(Some(usize::MAX))
-            }
-            Poll::Ready(Err(_)) => Poll::Ready(None),
+            Poll::Pending => self.parties.deadline.poll_passed(cx).map(|()| Read::Silent),
+            Poll::Ready(Err(_)) => Poll::Ready(Read::Failed),
+            Poll::Ready(Ok(())) if buffer.filled().is_empty() => Poll::Ready(Read::End),
             Poll::Ready(Ok(())) => {
                 let bytes = buffer.filled();
                 self.received.extend_from_slice(bytes);
                 self.parties.exchange.account.from_next_hop_bytes += bytes.len() as u64;
-                Poll::Ready(Some(bytes.len()))
+                Poll::Ready(Read::Bytes)
             }
         }
     }
 
-    fn has_head(&self) -> Result<bool, HopTrouble> {
-        let mut lines = LineBuffer::new();
-        match parse_response(
-            &self.received,
-            &self.parties.exchange.settings.heads,
-            &mut lines,
-        ) {
-            Ok(Progress::Complete { .. }) => Ok(true),
-            Ok(Progress::Partial) => Ok(false),
-            Err(error) => Err(HopTrouble::Broken(broken(&error))),
-        }
-    }
-
-    /// Decides on the head at the front of `received`.
-    fn next_step(&mut self) -> Result<Step, Trouble> {
+    /// Decides on the head at the front of `received`; `None` while it is not whole.
+    fn try_step(&mut self) -> Result<Option<Step>, Trouble> {
         let received = std::mem::take(&mut self.received);
         let mut lines = LineBuffer::new();
-        let parsed = parse_response(&received, &self.parties.exchange.settings.heads, &mut lines);
-        let step = match parsed {
-            Ok(Progress::Complete { head, consumed }) => self.judge(&head, consumed, &received),
-            Ok(Progress::Partial) => Err(broken(&"it is not whole")),
+        let heads = self.parties.exchange.settings.heads;
+        let step = match parse_response(&received, &heads, &mut lines) {
+            Ok(Progress::Complete { head, consumed }) => {
+                self.judge(&head, consumed, &received).map(Some)
+            }
+            Ok(Progress::Partial) => Ok(None),
             Err(error) => Err(broken(&error)),
         };
         self.received = received;
@@ -371,7 +366,7 @@ fn relay_plan(
     persistence.keep_alive &= framing != Framing::Close && !worker.shared.is_draining();
     let out = inbound::response_head(exchange, head, framing, &worker.date());
     exchange.account.status = head.status;
-    exchange.account.first_byte_us = Some(exchange.account.elapsed_us());
+    exchange.account.first_byte_us = Some(exchange.account.mark_us());
     RelayPlan {
         head: out,
         consumed,
@@ -388,25 +383,31 @@ fn settle(exchange: &mut Exchange, worker: &Worker, ended: &crate::relay::Ended)
     account.from_next_hop_bytes += ended.from_hop_bytes;
     account.response_bytes += ended.to_client_bytes;
     account.body_bytes += ended.body_bytes;
-    let now = worker.now();
-    let rules = &exchange.settings.rules;
     if let Some(refusal) = ended.refused {
-        let _ = exchange.tx.handle(now, rules, Event::NotAdmitted(refusal));
+        exchange.tell(worker, Event::NotAdmitted(refusal));
     }
+    let account: &mut Account = &mut exchange.account;
     match ended.end {
         RelayEnd::Whole => {}
         RelayEnd::Cut(word) => {
             account.error = Some(word);
-            let _ = exchange.tx.handle(now, rules, Event::Incomplete);
+            exchange.tell(worker, Event::Incomplete);
             worker.counters().inc(Metric::NextHopErrors);
         }
         RelayEnd::ClientLeft => {
             account.error = Some("client-left");
-            let _ = exchange.tx.handle(now, rules, Event::Incomplete);
+            exchange.tell(worker, Event::Incomplete);
             worker.counters().inc(Metric::ClientAborts);
         }
     }
     report::storing(worker, exchange.tx.verdict());
+}
+
+fn silent(limit: crate::config::Span) -> HopTrouble {
+    HopTrouble::Broken(Trouble::new(
+        ProxyError::ConnectionReadTimeout,
+        format!("the next hop was silent for {limit}"),
+    ))
 }
 
 fn broken(why: &dyn std::fmt::Display) -> Trouble {

@@ -10,13 +10,15 @@ use crate::hit::{self, Persistence, ServedForm};
 use crate::outgoing::Outgoing;
 use crate::request::Request;
 use crate::settings::Settings;
+use crate::worker::Worker;
 use crate::{connect, forward, refresh, report, upload};
 use std::future::poll_fn;
+use std::ops::Range;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Instant;
 use weir_measure::Metric;
-use weir_policy::{Digest, Forwarding, Serving, Transaction};
+use weir_policy::{Digest, Event, Forwarding, Serving, Transaction};
 use weir_semantics::{FieldLine, Form, HostName, Method};
 use weir_store::StoredResponse;
 use weir_wire::{BodyLength, LineBuffer, Progress, RequestHead, Version, parse_request};
@@ -46,6 +48,26 @@ pub(crate) enum Plan {
     Answer(Answer),
 }
 
+/// Where the canonical path stands.
+#[derive(Clone, Debug)]
+enum PathAt {
+    /// In the head as received.
+    Head(Range<usize>),
+    /// Not in the head: an empty path that means `/` or `*`.
+    Fixed(&'static str),
+}
+
+impl PathAt {
+    fn find(head: &[u8], path: &str) -> Self {
+        let start = (path.as_ptr() as usize).wrapping_sub(head.as_ptr() as usize);
+        match head.get(start..start.wrapping_add(path.len())) {
+            Some(bytes) if bytes == path.as_bytes() => Self::Head(start..start + path.len()),
+            _ if path == "*" => Self::Fixed("*"),
+            _ => Self::Fixed("/"),
+        }
+    }
+}
+
 /// A request and what is known of it.
 pub(crate) struct Exchange {
     /// The head as received, empty lines in front included.
@@ -57,6 +79,7 @@ pub(crate) struct Exchange {
     pub(crate) account: Account,
     pub(crate) method: Method,
     pub(crate) form: Form,
+    path: PathAt,
     pub(crate) host: HostName,
     pub(crate) port: u16,
     pub(crate) body: BodyLength,
@@ -78,6 +101,7 @@ impl Exchange {
     ) -> Self {
         Self {
             head: head.into(),
+            path: PathAt::find(head, request.target.path_and_query),
             settings,
             tx,
             plan,
@@ -101,10 +125,11 @@ impl Exchange {
     pub(crate) fn in_background(&self, tx: Transaction, plan: Plan, started: Instant) -> Self {
         Self {
             head: self.head.clone(),
+            path: self.path.clone(),
             settings: Arc::clone(&self.settings),
             tx,
             plan,
-            account: Account::new(started, 0),
+            account: Account::new(started, 0, false),
             method: Method::Get,
             body: BodyLength::None,
             upgrade: false,
@@ -125,6 +150,24 @@ impl Exchange {
     /// Calls `use_it` with the field lines of the request.
     pub(crate) fn with_fields<T>(&self, use_it: impl FnOnce(&[FieldLine<'_>]) -> T) -> Option<T> {
         self.with_head(|head| use_it(head.fields))
+    }
+
+    /// Tells the transaction what happened, where nothing is to be done about it.
+    pub(crate) fn tell(&mut self, worker: &Worker, event: Event<'_>) {
+        let rules = &self.settings.rules;
+        let _ = self.tx.handle(worker.now(), rules, event);
+    }
+
+    /// Path and query of the canonical target, or `*`.
+    pub(crate) fn path_and_query(&self) -> &str {
+        match &self.path {
+            PathAt::Head(range) => self
+                .head
+                .get(range.clone())
+                .and_then(|bytes| std::str::from_utf8(bytes).ok())
+                .unwrap_or("/"),
+            PathAt::Fixed(path) => path,
+        }
     }
 
     /// Whether content of the request is still to be read from the client.
@@ -156,17 +199,26 @@ pub(crate) async fn run(client: &mut Client, mut exchange: Box<Exchange>) -> boo
         Plan::Connect => connect::run(client, &mut exchange).await,
         Plan::Answer(answer) => respond(client, &mut exchange, answer).await,
     };
-    let parsed = exchange.with_head(|head| {
-        report::done(
-            client,
-            &exchange.settings,
-            Some(head),
-            exchange.tx.verdict(),
-            &exchange.account,
-        );
-    });
-    debug_assert!(parsed.is_some());
+    report(client, &exchange);
     alive && !worker.shared.is_draining()
+}
+
+fn report(client: &Client, exchange: &Exchange) {
+    let (tx, account) = (&exchange.tx, &exchange.account);
+    if account.timed {
+        let reported = exchange.with_head(|head| {
+            report::done(
+                client,
+                &exchange.settings,
+                Some(head),
+                tx.verdict(),
+                account,
+            );
+        });
+        debug_assert!(reported.is_some());
+    } else {
+        report::done(client, &exchange.settings, None, tx.verdict(), account);
+    }
 }
 
 struct InFlight<'a>(&'a crate::worker::Worker);

@@ -44,6 +44,7 @@ pub(crate) fn take(
     out: &mut Vec<u8>,
 ) -> Taken {
     let started = Instant::now();
+    let timed = client.worker.shared.access_log.is_on();
     let mut lines = LineBuffer::new();
     let (head, consumed) = match parse_request(input, &settings.heads, &mut lines) {
         Ok(Progress::Partial) => return Taken::Partial,
@@ -53,7 +54,7 @@ pub(crate) fn take(
                 error.status(),
                 crate::answer::Trouble::bad(error.to_string()),
             );
-            let account = Account::new(started, input.len());
+            let account = Account::new(started, input.len(), timed);
             refuse(client, settings, None, &answer, account, out);
             return Taken::Answered {
                 consumed: input.len(),
@@ -61,8 +62,8 @@ pub(crate) fn take(
         }
     };
     client.requests = client.requests.saturating_add(1);
-    let mut account = Account::new(started, consumed);
-    account.head_us = account.elapsed_us();
+    let mut account = Account::new(started, consumed, timed);
+    account.head_us = account.mark_us();
     let asked = Asked {
         settings,
         mode: client.door.mode,
@@ -77,7 +78,7 @@ pub(crate) fn take(
         }
     };
     let (tx, plan, key) = choose(client, settings, &head, &request);
-    account.chosen_us = account.elapsed_us();
+    account.chosen_us = account.mark_us();
     if let Plan::Serve {
         response,
         serving,

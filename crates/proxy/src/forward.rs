@@ -100,7 +100,7 @@ fn note_connection(exchange: &mut Exchange, connection: &Connection) {
     let account = &mut exchange.account;
     account.next_hop = Some(connection.address);
     account.next_hop_reused = connection.reused;
-    account.connected_us = Some(account.elapsed_us());
+    account.connected_us = Some(account.mark_us());
 }
 
 /// What one attempt came to.

@@ -56,9 +56,7 @@ fn key_of_reference(
 /// A relative reference against the target's path (RFC 3986 §5.2.3, without dot segments: they are rare here and
 /// missing one keeps a response that its own freshness still bounds).
 fn resolve_relative(exchange: &Exchange, reference: &str) -> String {
-    let path = exchange
-        .with_head(|head| crate::outbound::origin_form(exchange, head).to_owned())
-        .unwrap_or_default();
+    let path = exchange.path_and_query();
     let path = path.split('?').next().unwrap_or("/");
     let folder = path.rfind('/').map_or("/", |at| &path[..=at]);
     format!("{folder}{reference}")

@@ -37,11 +37,13 @@ pub(crate) async fn obtain(
     fresh: bool,
 ) -> Result<Connection, Trouble> {
     let limits = &settings.config.limits;
-    let until = Instant::now() + limits.next_hop_wait.as_duration();
+    let mut until = None;
     loop {
         if !fresh && let Some(connection) = pool::check_out(worker, settings, destination) {
             return Ok(connection);
         }
+        let until =
+            *until.get_or_insert_with(|| Instant::now() + limits.next_hop_wait.as_duration());
         let freed = worker.shared.open.freed();
         match worker.shared.open.take(&destination.hop, limits) {
             Some(permit) => {

@@ -7,8 +7,8 @@
 use crate::exchange::Exchange;
 use weir_policy::Forwarding;
 use weir_semantics::{
-    ConnectionOptions, FieldLine, Form, Known, Method, Target, identify, is_hop_by_hop,
-    lines_named, write_http_date,
+    ConnectionOptions, FieldLine, Form, Known, Target, identify, is_hop_by_hop, lines_named,
+    write_http_date,
 };
 use weir_store::StoredResponse;
 use weir_wire::{BodyLength, RequestHead, Version, write};
@@ -43,27 +43,13 @@ pub(crate) fn request_head(
 }
 
 fn write_request_line(exchange: &Exchange, head: &RequestHead<'_, '_>, out: &mut Vec<u8>) {
-    let target = origin_form(exchange, head);
-    if target.starts_with('?') {
-        // an empty path is sent as "/" (RFC 9112 §3.2.1)
-        write::request_line(out, head.method, &format!("/{target}"), Version::Http11);
+    // a validation in the background may stem from HEAD, and wants the content if there is new one
+    let method = if exchange.background {
+        "GET"
     } else {
-        write::request_line(out, head.method, target, Version::Http11);
-    }
-}
-
-/// The target as the next hop is to see it: origin-form, or `*` (RFC 9112 §3.2.1, §3.2.4).
-pub(crate) fn origin_form<'a>(exchange: &Exchange, head: &RequestHead<'_, 'a>) -> &'a str {
-    if exchange.form != Form::Absolute {
-        return head.target;
-    }
-    let after_scheme = head.target.find("://").map_or(0, |at| at + 3);
-    let rest = &head.target[after_scheme..];
-    match rest.find(['/', '?']) {
-        Some(at) => &rest[at..],
-        None if exchange.method == Method::Options => "*",
-        None => "/",
-    }
+        head.method
+    };
+    write::request_line(out, method, exchange.path_and_query(), Version::Http11);
 }
 
 fn write_fields(

@@ -6,11 +6,14 @@ use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::task::Waker;
 use weir_measure::Counters;
-use weir_policy::Now;
+use weir_policy::{Now, Tick};
 use weir_semantics::{Timestamp, write_http_date};
 
 /// Bytes lent to whoever reads; one buffer a worker, so that a connection that waits owns none.
 pub(crate) const SCRATCH_BYTES: usize = 64 * 1024;
+
+/// The wall clock may be this late, milliseconds.
+const WALL_MS: u64 = 10;
 
 /// What the tasks of one thread share. Nothing here is locked: a task borrows between two awaits only.
 pub(crate) struct Worker {
@@ -25,6 +28,7 @@ pub(crate) struct Worker {
     settings: RefCell<arc_swap::Cache<Arc<arc_swap::ArcSwap<Settings>>, Arc<Settings>>>,
     sleepers: RefCell<Sleepers>,
     date: RefCell<(Timestamp, [u8; 29])>,
+    wall: Cell<Now>,
     /// Connections of clients open on this worker.
     pub(crate) clients: Cell<usize>,
 }
@@ -47,6 +51,10 @@ impl Worker {
             settings: RefCell::new(settings),
             sleepers: RefCell::default(),
             date: RefCell::new((Timestamp(i64::MIN), [b' '; 29])),
+            wall: Cell::new(Now {
+                wall: Timestamp(i64::MIN),
+                tick: Tick(0),
+            }),
             clients: Cell::new(0),
         }
     }
@@ -56,9 +64,19 @@ impl Worker {
         Arc::clone(self.settings.borrow_mut().load())
     }
 
-    /// The time.
+    /// The time. The wall clock counts whole seconds, so it is asked only when a few milliseconds have passed.
     pub(crate) fn now(&self) -> Now {
-        self.shared.clock.now()
+        let tick = self.shared.clock.tick();
+        let known = self.wall.get();
+        if known.wall.0 != i64::MIN && tick.ms_since(known.tick) < WALL_MS {
+            return Now {
+                wall: known.wall,
+                tick,
+            };
+        }
+        let now = self.shared.clock.now();
+        self.wall.set(now);
+        now
     }
 
     /// The time as an HTTP-date; made once a second.

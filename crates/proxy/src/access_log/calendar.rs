@@ -28,7 +28,6 @@ impl Stamp {
 
     /// Moves to `unix_ms`; formats only when the second is another.
     pub(super) fn advance_to(&mut self, unix_ms: u64) {
-        #[expect(clippy::cast_possible_truncation, reason = "below 1000")]
         let millisecond = (unix_ms % 1000) as u16;
         self.millisecond = millisecond;
         let second = unix_ms / 1000;
@@ -60,8 +59,7 @@ impl Stamp {
         }
         // the month is 1 to 12
         let name = MONTHS
-            .iter()
-            .nth(usize::try_from(month - 1).unwrap_or(0))
+            .get(usize::try_from(month - 1).unwrap_or(0))
             .copied()
             .unwrap_or(MONTHS[0]);
         self.clf[3..6].copy_from_slice(name);
@@ -83,7 +81,6 @@ impl Stamp {
 /// Writes the last digits of `number` over the whole of `place`.
 pub(super) fn put(place: &mut [u8], mut number: u64) {
     for digit in place.iter_mut().rev() {
-        #[expect(clippy::cast_possible_truncation, reason = "a digit")]
         let value = (number % 10) as u8;
         *digit = b'0' + value;
         number /= 10;

@@ -16,7 +16,6 @@ pub(super) fn run(queue: &Queue, output: File) {
     let mut output = Output {
         file: output,
         torn: false,
-        failing: false,
     };
     let mut batch = Vec::new();
     let mut lines = 0;
@@ -25,13 +24,7 @@ pub(super) fn run(queue: &Queue, output: File) {
         match queue.next(&mut batch, lines) {
             Work::End => return,
             Work::Write(None) => {}
-            Work::Write(Some(file)) => {
-                output = Output {
-                    file,
-                    torn: false,
-                    failing: output.failing,
-                }
-            }
+            Work::Write(Some(file)) => output = Output { file, torn: false },
         }
         queue.count_dropped(output.write(&batch));
         lines = count_lines(&batch);
@@ -42,20 +35,19 @@ struct Output {
     file: File,
     /// The last write ended within a line.
     torn: bool,
-    failing: bool,
 }
 
 impl Output {
     /// Writes `batch`; how many lines were lost.
     fn write(&mut self, batch: &[u8]) -> u64 {
         let mut rest = batch;
-        let result = self
+        // that writing failed shows in the count of dropped lines; a library has no terminal to say why
+        let failed = self
             .end_torn_line()
-            .and_then(|()| self.write_all(&mut rest));
-        self.torn |= rest.len() < batch.len()
-            && !rest.is_empty()
-            && !batch[..batch.len() - rest.len()].ends_with(b"\n");
-        self.tell(result.as_ref().err());
+            .and_then(|()| self.write_all(&mut rest))
+            .is_err();
+        let written = &batch[..batch.len() - rest.len()];
+        self.torn |= failed && !written.is_empty() && !written.ends_with(b"\n");
         count_lines(rest)
     }
 
@@ -85,19 +77,6 @@ impl Output {
             }
         }
         Ok(())
-    }
-
-    /// Says so when writing begins to fail and when it works again: once, not for every batch.
-    fn tell(&mut self, error: Option<&io::Error>) {
-        if self.failing != error.is_some() {
-            self.failing = error.is_some();
-            match error {
-                Some(error) => eprintln!(
-                    "weir: cannot write the access log: {error}; lines are dropped and counted"
-                ),
-                None => eprintln!("weir: the access log is written again"),
-            }
-        }
     }
 }
 

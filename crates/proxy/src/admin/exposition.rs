@@ -150,8 +150,8 @@ mod tests {
             "weir_client_connections_open 0",
             "# TYPE weir_response_time_seconds histogram",
             "weir_response_time_seconds_count{source=\"store\"} 2",
-            "weir_response_time_seconds_bucket{le=\"2e-6\",source=\"store\"} 0",
-            "weir_response_time_seconds_bucket{le=\"4e-6\",source=\"store\"} 1",
+            "weir_response_time_seconds_bucket{le=\"0.000002\",source=\"store\"} 0",
+            "weir_response_time_seconds_bucket{le=\"0.000004\",source=\"store\"} 1",
             "weir_response_time_seconds_bucket{le=\"+Inf\",source=\"store\"} 2",
             "# EOF",
         ];

@@ -40,7 +40,8 @@ impl Control for Fake {
     }
 
     fn reload(&self) -> Result<String, String> {
-        if let Some(gate) = self.gate.lock().expect("no panic").take() {
+        let gate = self.gate.lock().expect("no panic").take();
+        if let Some(gate) = gate {
             let _opened = gate.recv();
         }
         if self.refuse_reload {

@@ -48,14 +48,10 @@ impl Setup {
             to_next_hop: b"",
             to_client: b"",
         };
-        let tunnel = relay_by(
-            self.means,
-            self.near.0,
-            self.near.1,
-            firsts,
-            idle_limit,
-            pending(),
-        );
+        let (means, near) = (self.means, self.near);
+        // as its caller does, it closes both sockets when the relay is over
+        let tunnel =
+            async move { relay_by(means, &near.0, &near.1, firsts, idle_limit, pending()).await };
         (tunnel, self.client, self.next_hop)
     }
 }
@@ -179,7 +175,9 @@ async fn bytes_read_too_far_come_late_or_to_the_wrong_side() {
             to_next_hop: &up,
             to_client: &down,
         };
-        let tunnel = relay_by(means, setup.near.0, setup.near.1, firsts, LONG, pending());
+        let near = setup.near;
+        let tunnel =
+            async move { relay_by(means, &near.0, &near.1, firsts, LONG, pending()).await };
         let ((client_read, client_write), (hop_read, hop_write)) =
             (setup.client.into_split(), setup.next_hop.into_split());
         let (report, (), (), at_hop, at_client) = tokio::join!(
@@ -277,9 +275,10 @@ async fn tunnel_outlives_the_drain_limit() {
     let setup = Setup::new(Means::best()).await;
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let drain = async { drop(stopped.await) };
-    let tunnel = relay(setup.near.0, setup.near.1, b"", b"", LONG, drain);
+    let tunnel = relay(&setup.near.0, &setup.near.1, b"", b"", LONG, drain);
     let (report, ()) = tokio::join!(biased; tunnel, async move { drop(stop) });
     assert_eq!(report.end, TunnelEnd::Drained);
+    assert_eq!(report.end.word(), "drained");
 }
 
 #[cfg(target_os = "linux")]
