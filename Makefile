@@ -18,7 +18,7 @@ test:
 # a page through the proxy in headless Chromium
 test-browser:
 	$(CARGO) xtask need chromium nginx
-	$(CARGO) test --locked -p weir-cli --test browser -- --ignored
+	$(CARGO) test --locked -p weir-cli --test browser
 
 # every fuzz target for FUZZ_SECONDS; needs a nightly toolchain and cargo-fuzz
 fuzz:

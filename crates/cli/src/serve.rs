@@ -43,21 +43,31 @@ fn run_until_signalled(
     reload: Reload,
     announce: &dyn Fn(&Started),
 ) -> Result<(), Failure> {
+    let _ = weir_proxy::raise_descriptor_limit();
     let options = Options {
         reload,
         describe: Box::new(config_text),
         clock: Clock::system(),
     };
     let proxy = Proxy::start(config, options)
-        .map_err(|error| Failure::outside(&format!("cannot {}", error.what), &error.cause))?;
-    announce(&Started {
-        listeners: proxy.listeners(),
-        admin: proxy.admin_address(),
-    });
-    match weir_proxy::run_until_signalled(proxy, &|line| tell(&line.trim_end())) {
+        .map_err(|error| Failure::outside(format!("cannot {}", error.what), &error.cause))?;
+    let ready = |proxy: &Proxy| {
+        announce(&Started {
+            listeners: proxy.listeners(),
+            admin: proxy.admin_address(),
+        });
+        if let Some(problem) = proxy.resolver_problem() {
+            tell(&format!(
+                "note: names cannot be resolved ({problem}); addresses and /etc/hosts still work, and [dns] servers can name a resolver"
+            ));
+        }
+    };
+    match weir_proxy::run_until_signalled(proxy, &ready, &|line| tell(&line.trim_end())) {
         Ok(Stopped::Drained) => Ok(()),
         Ok(Stopped::Cut) => {
-            tell(&"note: the drain limit passed; what was still under way was cut");
+            tell(
+                &"note: the drain limit passed, or a second signal came: what was still under way was cut",
+            );
             Ok(())
         }
         Err(error) => Err(Failure::outside("cannot take signals", &error)),

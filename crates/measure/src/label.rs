@@ -122,6 +122,8 @@ labels! {
         VaryStar = "vary-star",
         /// Neither a lifetime nor a validator: storing it could never serve anybody.
         NoLifetime = "no-lifetime",
+        /// It sets a cookie without permission to share: neither a lifetime nor `public`.
+        SetCookie = "set-cookie",
         /// The profile in force keeps such responses out (for example `Set-Cookie` under `http-1998`).
         Profile = "profile",
         /// Larger than one stored response may be.

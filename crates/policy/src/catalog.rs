@@ -1,9 +1,10 @@
 //! Which responses are resident, and which leave to make room.
 //!
-//! The catalog promises one thing: `used_bytes() + overhead_bytes() <= budget_bytes()`, after every call. The first
-//! is what the caller says each entry costs (head, body, and what its allocator adds), the second what the catalog
-//! itself holds on the heap. It knows no bodies and no keys: the caller keeps its records by [`Slot`], and
-//! drops those of the victims it is told.
+//! The catalog promises one thing: `used_bytes() + overhead_bytes() + held_bytes() <= budget_bytes()`, after every
+//! call. The first is what the caller says each entry costs (head, body, and what its allocator adds), the second what
+//! the catalog itself holds on the heap and the caller beside each slot, the third what victims have not given back
+//! yet. It knows no bodies and no keys: the caller keeps its records by [`Slot`], and drops those of the victims it is
+//! told.
 //!
 //! Slots are dense and used again. The arrays grow by an eighth, not by doubling: the budget pays for their capacity.
 
@@ -37,6 +38,9 @@ pub struct Catalog {
     kind: EvictionKind,
     budget_bytes: u64,
     used_bytes: u64,
+    held_bytes: u64,
+    /// Bytes the caller keeps beside each slot.
+    beside_bytes: u64,
     cells: Vec<Cell>,
     /// The first of the chain of vacant slots, or [`NO_SLOT`].
     vacant: u32,
@@ -51,9 +55,21 @@ impl Catalog {
             kind,
             budget_bytes,
             used_bytes: 0,
+            held_bytes: 0,
+            beside_bytes: 0,
             cells: Vec::new(),
             vacant: NO_SLOT,
             eviction: kind.build(),
+        }
+    }
+
+    /// The same, for a caller who keeps `beside_bytes` in tables of its own for each slot, be it taken or vacant: they
+    /// count as overhead, as tables do not shrink when entries leave. Such tables follow [`Self::slots`].
+    #[must_use]
+    pub fn with_beside(self, beside_bytes: u64) -> Self {
+        Self {
+            beside_bytes,
+            ..self
         }
     }
 
@@ -113,6 +129,7 @@ impl Catalog {
         let size_max_bytes = self
             .budget_bytes
             .saturating_sub(self.overhead_bytes())
+            .saturating_sub(self.held_bytes)
             .min(Cell::SIZE_MAX_BYTES);
         if size_bytes > size_max_bytes {
             return Err(Refusal::TooLarge {
@@ -151,9 +168,28 @@ impl Catalog {
             let slots = self.cells.len() as u128 * u128::from(budget_bytes) / u128::from(former);
             self.cut(usize::try_from(slots).unwrap_or(usize::MAX), victims);
         }
+        self.evict_to_fit(victims);
+    }
+
+    /// A victim has left, but `bytes` of it are still in use: they count until [`Self::release`]. Appends to `victims`
+    /// those who leave instead.
+    pub fn hold(&mut self, bytes: u64, victims: &mut Vec<Slot>) {
+        self.held_bytes += bytes;
+        self.evict_to_fit(victims);
+    }
+
+    /// Bytes that were held are given back.
+    pub fn release(&mut self, bytes: u64) {
+        debug_assert!(bytes <= self.held_bytes, "more released than held");
+        self.held_bytes = self.held_bytes.saturating_sub(bytes);
+    }
+
+    fn evict_to_fit(&mut self, victims: &mut Vec<Slot>) {
         while !self.fits(0) {
             if !self.evict_one(None, victims) {
                 self.cut(0, victims);
+                // only what is held can exceed now, and only a budget that was cut meanwhile
+                return;
             }
         }
     }
@@ -164,16 +200,29 @@ impl Catalog {
         self.used_bytes
     }
 
+    /// What victims have not given back yet.
+    #[must_use]
+    pub const fn held_bytes(&self) -> u64 {
+        self.held_bytes
+    }
+
     /// What entries and structures may come to together.
     #[must_use]
     pub const fn budget_bytes(&self) -> u64 {
         self.budget_bytes
     }
 
-    /// What the catalog itself holds on the heap: capacity, not use.
+    /// What the catalog itself holds on the heap, and the caller beside its slots: capacity, not use.
     #[must_use]
     pub fn overhead_bytes(&self) -> u64 {
-        heap_bytes(&self.cells) + self.eviction.overhead_bytes()
+        let beside = self.cells.len() as u64 * self.beside_bytes;
+        heap_bytes(&self.cells) + self.eviction.overhead_bytes() + beside
+    }
+
+    /// How many slots there are, taken or vacant: every slot is below.
+    #[must_use]
+    pub fn slots(&self) -> usize {
+        self.cells.len()
     }
 
     /// The largest response [`Self::admit`] takes; 0 also if it takes none.
@@ -213,9 +262,9 @@ impl Catalog {
     /// # Panics
     /// If an invariant is broken, first of all that the budget is kept.
     pub fn debug_check(&self) {
-        let total = self.used_bytes + self.overhead_bytes();
+        let total = self.used_bytes + self.overhead_bytes() + self.held_bytes;
         assert!(
-            total <= self.budget_bytes,
+            total <= self.budget_bytes || self.cells.is_empty(),
             "{total} of {} bytes",
             self.budget_bytes
         );
@@ -276,6 +325,7 @@ impl Catalog {
     fn room_alone(&self) -> Option<u64> {
         let smallest = self.overhead_for(GROWTH_SLOTS_MIN);
         let room = self.budget_bytes.checked_sub(smallest)?;
+        let room = room.checked_sub(self.held_bytes)?;
         Some(room.min(Cell::SIZE_MAX_BYTES))
     }
 
@@ -290,6 +340,7 @@ impl Catalog {
 
     fn fits_beside(&self, overhead_bytes: u64, more_bytes: u64) -> bool {
         let total = self.used_bytes.checked_add(overhead_bytes);
+        let total = total.and_then(|total| total.checked_add(self.held_bytes));
         let total = total.and_then(|total| total.checked_add(more_bytes));
         total.is_some_and(|total| total <= self.budget_bytes)
     }
@@ -300,7 +351,8 @@ impl Catalog {
     }
 
     fn overhead_for(&self, slots: usize) -> u64 {
-        (slots * size_of::<Cell>()) as u64 + self.eviction.bytes_for(slots)
+        let each = size_of::<Cell>() as u64 + self.beside_bytes;
+        slots as u64 * each + self.eviction.bytes_for(slots)
     }
 
     fn grow(&mut self) {

@@ -29,8 +29,8 @@ pub fn judge(now: Now, directives: &RequestDirectives, stored: &StoredFacts) -> 
     }
     let age = stored.current_age(now);
     let ttl = stored.ttl(now);
-    if directives.max_age.is_some_and(|max_age| age > max_age) && !stale_is_welcome(directives, ttl)
-    {
+    // also beside `max-stale`: that allows staleness, and an older response must not pass where a younger does not
+    if directives.max_age.is_some_and(|max_age| age > max_age) {
         return Judgement::Ask(if ttl > 0 { Fwd::Request } else { Fwd::Stale });
     }
     if let Some(min_fresh) = directives.min_fresh

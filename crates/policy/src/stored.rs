@@ -70,6 +70,15 @@ impl StoredFacts {
         }
     }
 
+    /// Whether it could never serve anybody: not fresh, not to be validated, not allowed stale.
+    #[must_use]
+    pub fn is_useless(&self) -> bool {
+        self.freshness_lifetime <= self.corrected_initial_age
+            && !self.has_validator
+            && self.stale_while_revalidate.is_none()
+            && self.stale_if_error.is_none()
+    }
+
     /// `current_age` (RFC 9111 §4.2.3).
     #[must_use]
     pub fn current_age(&self, now: Now) -> DeltaSeconds {

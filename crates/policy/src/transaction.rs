@@ -196,10 +196,12 @@ impl Transaction {
         }
     }
 
-    /// A transaction that validates `stored` in the background, after it was served stale (RFC 5861 §3).
+    /// A transaction that validates `stored` in the background, after it was served stale (RFC 5861 §3). It is a GET,
+    /// also where a HEAD was served: what comes is for the store.
     #[must_use]
     pub fn refresh(request: RequestFacts, stored: &StoredFacts, now: Now) -> (Self, Forwarding) {
-        let mut transaction = Self::new(request, now);
+        let method = Method::Get;
+        let mut transaction = Self::new(RequestFacts { method, ..request }, now);
         let validate = stored.has_validator;
         transaction.stored = Some(*stored);
         transaction.validating = validate;
@@ -342,16 +344,19 @@ impl Transaction {
         self.serve(now, stored)
     }
 
+    /// `Freshen` could not be done: the 304 names another response by a strong entity tag, and updates nothing
+    /// (RFC 9111 §4.3.4). `stored` is served this once as it is.
+    pub fn not_freshened(&mut self, now: Now, stored: &StoredFacts) -> Commands {
+        self.serve(now, stored)
+    }
+
     /// Whether a response that is not stored shows that the stored one is outdated: the origin answered
-    /// the same question with something else than an error of its own, a part, or "not modified".
+    /// the same question with another representation, or with its absence; not with a part, or an error that may be
+    /// this client's alone.
     fn replaces(&self, response: &ResponseFacts) -> bool {
         self.stored.is_some()
             && self.request.method == Method::Get
-            && response.status < 500
-            && !matches!(
-                response.status,
-                206 | 304 | 401 | 403 | 407 | 412 | 416 | 429
-            )
+            && matches!(response.status, 200..=205 | 300..=303 | 305..=308 | 404 | 410)
     }
 
     fn storing(
@@ -367,12 +372,21 @@ impl Transaction {
         if let Some(cause) = rules.profile.refuses(response) {
             return Err(NotStored::Profile(cause));
         }
-        Ok(StoredFacts::new(
-            response,
-            self.request_time,
-            now,
-            &rules.heuristic,
-        ))
+        let permitted = response.has_explicit_lifetime() || response.directives.public;
+        if response.has_set_cookie && !permitted {
+            return Err(NotStored::SetCookie);
+        }
+        // an error that one odd request can provoke, kept by heuristics, would spoil the target for everybody; that
+        // there is nothing (any more) is no such error
+        let provokable = response.status >= 400 && !matches!(response.status, 404 | 410);
+        if provokable && !response.has_explicit_lifetime() {
+            return Err(NotStored::Useless);
+        }
+        let facts = StoredFacts::new(response, self.request_time, now, &rules.heuristic);
+        if facts.is_useless() {
+            return Err(NotStored::Useless);
+        }
+        Ok(facts)
     }
 
     fn fail(&mut self, now: Now, rules: &Rules, failure: Failure) -> Commands {

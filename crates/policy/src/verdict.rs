@@ -61,6 +61,8 @@ pub enum Excuse {
 pub enum Refused {
     /// `only-if-cached` and nothing usable is stored: 504 (RFC 9111 §5.2.1.7).
     OnlyIfCached,
+    /// It asks the proxy itself, or may go no further: `OPTIONS` (RFC 9110 §7.6.2).
+    AnsweredHere,
     /// The client's message broke the rules.
     BadRequest,
     /// The client, its destination or its port is not allowed.
@@ -89,6 +91,11 @@ pub enum NotStored {
     Rule(NotStorable),
     /// The profile `http-1998` does not allow it.
     Profile(Uncachable1998),
+    /// It sets a cookie, and the origin did not say that it may be shared: neither a lifetime nor `public`. RFC 9111
+    /// §7.3 would let us store it by heuristics; a cookie given to the wrong person is worth more than the hit.
+    SetCookie,
+    /// It could never be reused: it has no lifetime (errors: none given explicitly) and no validator.
+    Useless,
     /// The catalog refused it.
     Catalog(Refusal),
     /// The request itself goes around the cache.
@@ -150,6 +157,7 @@ impl Refused {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::OnlyIfCached => "only-if-cached",
+            Self::AnsweredHere => "answered-here",
             Self::BadRequest => "bad-request",
             Self::Denied => "denied",
             Self::NextHop => "next-hop",
@@ -166,6 +174,8 @@ impl NotStored {
         match self {
             Self::Rule(rule) => rule.as_str(),
             Self::Profile(cause) => cause.as_str(),
+            Self::SetCookie => "set-cookie",
+            Self::Useless => "no-lifetime",
             Self::Catalog(refusal) => refusal.as_str(),
             Self::Bypass => "bypass",
             Self::Incomplete => "incomplete",

@@ -96,6 +96,18 @@ impl Answer {
         )
     }
 
+    /// 200 to an OPTIONS that is for us: it asks the proxy itself, or may go no further (RFC 9110 §7.6.2, §9.3.7).
+    pub(crate) fn options() -> Self {
+        Self::open(
+            200,
+            Trouble {
+                error: ProxyError::ProxyInternalResponse,
+                text: "this proxy answers for itself".into(),
+                refused: Refused::AnsweredHere,
+            },
+        )
+    }
+
     /// The verdict of a request answered so.
     pub(crate) fn verdict(&self) -> Verdict {
         Verdict {
@@ -132,7 +144,7 @@ impl Answer {
         write::number_field(out, "Content-Length", body.len() as u64);
         write::field(out, "Cache-Control", b"no-store");
         self.write_status_fields(settings, out);
-        if self.status == 405 {
+        if matches!(self.status, 200 | 405) {
             write::field(
                 out,
                 "Allow",

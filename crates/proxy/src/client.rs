@@ -10,6 +10,7 @@ use crate::deadline::Deadline;
 use crate::exchange::{self, Exchange};
 use crate::fast::{self, Taken};
 use crate::outgoing::Outgoing;
+use crate::pool;
 use crate::settings::Settings;
 use crate::worker::Worker;
 use std::future::poll_fn;
@@ -259,7 +260,8 @@ impl Client {
     /// Waiting for a request, or for the rest of one.
     fn poll_idle(&mut self, cx: &mut Context<'_>) -> Poll<Turn> {
         let idle = self.unread.is_empty();
-        if idle && self.worker.shared.is_draining() {
+        // a request that the kernel holds already is served: the reactor tells of it in a moment
+        if idle && self.worker.shared.is_draining() && pool::is_quiet(&self.stream) {
             return Poll::Ready(Turn::Close);
         }
         self.worker.remember_sleeper(&mut self.sleeper, cx.waker());

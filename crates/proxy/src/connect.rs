@@ -14,6 +14,8 @@ use std::sync::Arc;
 /// Opens a tunnel; the client's connection never goes on as HTTP afterwards.
 pub(crate) async fn run(client: &mut Client, exchange: &mut Exchange) -> bool {
     let settings = Arc::clone(&exchange.settings);
+    // what a client sends before it knows of the refusal is meant for the tunnel and is no request (RFC 9931)
+    exchange.persistence.keep_alive = false;
     if let Err(denied) = settings.connect_ports.check(exchange.port) {
         let answer = Answer::open(
             403,
@@ -27,7 +29,7 @@ pub(crate) async fn run(client: &mut Client, exchange: &mut Exchange) -> bool {
         Err(answer) => return exchange::respond(client, exchange, answer).await,
     };
     let limits = &settings.config.limits;
-    let Some(permit) = worker.shared.open.take(&destination.hop, limits) else {
+    let Ok(permit) = worker.shared.open.take(&destination.hop, limits) else {
         let answer = Answer::open(
             503,
             Trouble::new(

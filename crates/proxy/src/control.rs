@@ -1,7 +1,7 @@
 //! What an operator does to a running proxy: reload, purge, look, stop.
 
 use crate::admin;
-use crate::config::{self, Config};
+use crate::config::{self, Config, Mode};
 use crate::crew::{Crew, Order};
 use crate::listener;
 use crate::request::key_of;
@@ -210,8 +210,11 @@ impl Control {
         if form != Form::Absolute {
             return Err("a whole URL is needed, such as http://www.example.com/page".into());
         }
-        let key = key_of(&target, self.shared.store.secret());
-        let purged = self.shared.store.remove(key) as u64;
+        let store = &self.shared.store;
+        let purged: u64 = [Mode::Forward, Mode::Gateway]
+            .map(|mode| store.remove(key_of(mode, &target, store.secret())) as u64)
+            .iter()
+            .sum();
         self.shared
             .common_counters()
             .add_shared(Metric::Purged, purged);
@@ -256,13 +259,20 @@ impl Control {
             .as_duration();
         let finished = self.runtime.block_on(async {
             let until = Instant::now() + limit;
+            let cut = self.shared.cut();
+            tokio::pin!(cut);
             loop {
                 let closed = self.shared.client_closed.notified();
-                if self.shared.clients.load(Ordering::Relaxed) == 0 {
+                if self.shared.is_deserted() {
                     return true;
                 }
-                if tokio::time::timeout_at(until, closed).await.is_err() {
-                    return false;
+                tokio::select! {
+                    waited = tokio::time::timeout_at(until, closed) => {
+                        if waited.is_err() {
+                            return false;
+                        }
+                    }
+                    () = &mut cut => return false,
                 }
             }
         });

@@ -105,18 +105,28 @@ async fn work(index: usize, shared: Arc<Shared>, mut inbox: mpsc::Receiver<Order
     loop {
         tokio::select! {
             _ = stage.wait_for(|stage| *stage > Stage::Serving) => break,
-            Some(order) = inbox.recv() => {
-                let Order { socket, listener, stop } = order;
-                listeners.spawn_local(listener::run(Rc::clone(&worker), socket, listener, stop));
-            }
+            Some(order) = inbox.recv() => obey(order, &worker, &mut listeners),
             Some(_) = listeners.join_next() => {}
             _ = sweep.tick() => pool::sweep(&worker),
         }
     }
-    // the listeners take what the kernel has accepted for them, then end
+    // the listeners take what the kernel has accepted for them, then end: those as well that were not begun
+    while let Ok(order) = inbox.try_recv() {
+        obey(order, &worker, &mut listeners);
+    }
     while listeners.join_next().await.is_some() {}
+    worker.shared.accepts_no_more();
     worker.wake_sleepers();
     finish(&worker).await;
+}
+
+fn obey(order: Order, worker: &Rc<Worker>, listeners: &mut JoinSet<io::Result<()>>) {
+    let Order {
+        socket,
+        listener,
+        stop,
+    } = order;
+    listeners.spawn_local(listener::run(Rc::clone(worker), socket, listener, stop));
 }
 
 /// Waits until the clients of this worker are served, or the time for it is over.

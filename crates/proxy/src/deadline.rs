@@ -9,10 +9,20 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::time::{Instant, Sleep, sleep_until};
 
+/// Who is to move bytes next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Party {
+    /// The client.
+    Client,
+    /// The next hop.
+    NextHop,
+}
+
 /// A limit on one wait of one connection.
 #[derive(Debug)]
 pub(crate) struct Deadline {
     at: Instant,
+    waits_for: Option<Party>,
     timer: Option<Pin<Box<Sleep>>>,
 }
 
@@ -21,6 +31,7 @@ impl Deadline {
     pub(crate) fn new(after: Duration) -> Self {
         Self {
             at: Instant::now() + after,
+            waits_for: None,
             timer: None,
         }
     }
@@ -28,11 +39,25 @@ impl Deadline {
     /// Sets the limit to `after` from now.
     pub(crate) fn set(&mut self, after: Duration) {
         self.at = Instant::now() + after;
+        self.waits_for = None;
         if let Some(timer) = &mut self.timer
             && timer.deadline() > self.at
         {
             timer.as_mut().reset(self.at);
         }
+    }
+
+    /// The limit of a wait for `party`, from when that wait began: looking again does not lengthen it.
+    pub(crate) fn wait_for(&mut self, party: Party, limit: Duration) {
+        if self.waits_for != Some(party) {
+            self.set(limit);
+            self.waits_for = Some(party);
+        }
+    }
+
+    /// Bytes have moved: the next wait is a new one.
+    pub(crate) fn moved(&mut self) {
+        self.waits_for = None;
     }
 
     /// Ready once the limit has passed. To be called whenever the task is about to wait.
@@ -68,6 +93,22 @@ mod tests {
         })
         .await;
         assert_eq!(start.elapsed(), Duration::from_secs(5));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn limit_of_a_wait_never_passes_because_it_is_looked_at() {
+        let mut deadline = Deadline::new(Duration::from_secs(60));
+        let start = Instant::now();
+        let limit = Duration::from_secs(2);
+        for _ in 0..2 {
+            std::future::poll_fn(|cx| {
+                deadline.wait_for(Party::NextHop, limit);
+                deadline.poll_passed(cx)
+            })
+            .await;
+            deadline.moved();
+        }
+        assert_eq!(start.elapsed(), 2 * limit);
     }
 
     #[tokio::test(start_paused = true)]

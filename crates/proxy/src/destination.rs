@@ -96,6 +96,23 @@ impl Destination {
         }
     }
 
+    /// Another next hop of the route after no connection to this one was had: nothing was sent, so that any request may
+    /// go there, whatever its method. `None` for a forward proxy, and where there is no other.
+    pub(crate) fn another(
+        &self,
+        exchange: &Exchange,
+        worker: &Worker,
+        trouble: &Trouble,
+    ) -> Option<Self> {
+        self.route_hop?;
+        // another next hop is no cure for a lack of our own
+        if trouble.error == ProxyError::ConnectionLimitReached {
+            return None;
+        }
+        let another = Self::of_route(exchange, worker).ok()?;
+        (another.route_hop != self.route_hop).then_some(another)
+    }
+
     /// Tells the routes how connecting went.
     pub(crate) fn report(&self, settings: &Settings, worker: &Worker, outcome: Outcome) {
         if let Some(hop) = self.route_hop {

@@ -47,12 +47,12 @@ pub(crate) async fn run(
         ),
     };
     worker.counters().inc(Metric::NextHopConnections(outcome));
-    let told = if result.is_ok() {
-        Outcome::Connected
-    } else {
-        Outcome::ConnectFailed
-    };
-    destination.report(settings, worker, told);
+    match outcome {
+        HopOutcome::Opened => destination.report(settings, worker, Outcome::Connected),
+        // our own lack says nothing about the next hop
+        HopOutcome::Limit => {}
+        _ => destination.report(settings, worker, Outcome::ConnectFailed),
+    }
     result
 }
 
@@ -127,19 +127,25 @@ async fn attempt(address: SocketAddr) -> io::Result<(TcpStream, SocketAddr)> {
 
 fn outcome_of(error: &io::Error) -> HopOutcome {
     match error.kind() {
+        _ if is_our_lack(error) => HopOutcome::Limit,
         io::ErrorKind::ConnectionRefused => HopOutcome::Refused,
         io::ErrorKind::TimedOut => HopOutcome::Timeout,
         _ => HopOutcome::Failed,
     }
 }
 
+/// Out of file descriptors, ourselves or the whole machine: nothing the next hop did.
+fn is_our_lack(error: &io::Error) -> bool {
+    use rustix::io::Errno;
+    [Errno::MFILE, Errno::NFILE]
+        .iter()
+        .any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
+}
+
 fn refused(destination: &Destination, error: &io::Error) -> Trouble {
-    // EMFILE and ENFILE are ours, not the next hop's
-    let kind = match error.raw_os_error() {
-        Some(code) if code == rustix::io::Errno::MFILE.raw_os_error() => {
-            ProxyError::ConnectionLimitReached
-        }
-        _ if error.kind() == io::ErrorKind::ConnectionRefused => ProxyError::ConnectionRefused,
+    let kind = match error.kind() {
+        _ if is_our_lack(error) => ProxyError::ConnectionLimitReached,
+        io::ErrorKind::ConnectionRefused => ProxyError::ConnectionRefused,
         _ => ProxyError::DestinationUnavailable,
     };
     Trouble::new(

@@ -11,20 +11,25 @@ use crate::inbound::{self, Framing};
 use crate::keeper::Keeper;
 use crate::relay::{Relay, RelayEnd};
 use crate::sink::Sink;
+use crate::upload::Sending;
 use crate::worker::Worker;
 use crate::{invalidate, report};
+use std::cell::Cell;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWriteExt, ReadBuf};
 use tokio::net::tcp::ReadHalf;
 use weir_measure::Metric;
 use weir_policy::{Command, Event, Serving};
 use weir_semantics::{ProxyError, ResponseFacts};
 use weir_store::StoredResponse;
-use weir_wire::{Arrival, BodyLength, LineBuffer, Progress, ResponseHead, parse_response};
+use weir_wire::{
+    Arrival, BodyError, BodyLength, LineBuffer, Progress, ResponseHead, parse_response,
+};
 
 /// Interim responses passed on for one request. RFC 9110 §15.2 sets no limit; an endless row of them is an attack.
 const INTERIM_MAX: u32 = 32;
@@ -34,6 +39,7 @@ const RECEIVED_BYTES: usize = 2048;
 
 /// Who takes part.
 pub(crate) struct Parties<'a> {
+    pub(crate) sending: &'a Cell<Sending>,
     pub(crate) from_hop: ReadHalf<'a>,
     pub(crate) to_client: Sink<'a>,
     pub(crate) exchange: &'a mut Exchange,
@@ -46,6 +52,8 @@ pub(crate) struct Parties<'a> {
 pub(crate) enum Downloaded {
     /// The response went to the client, whole or as far as it came.
     Relayed {
+        /// It was whole.
+        whole: bool,
         /// The client's connection can go on.
         client_alive: bool,
         /// So can the next hop's.
@@ -69,6 +77,8 @@ pub(crate) enum Downloaded {
     },
     /// Nobody is left to answer.
     ClientLeft,
+    /// The client's content is not framed as it says, and no answer has begun.
+    BadContent(BodyError),
     /// There is no usable response head.
     Failed(HopTrouble),
 }
@@ -83,10 +93,12 @@ pub(crate) enum HopTrouble {
 
 /// Takes the answer.
 pub(crate) async fn run(parties: Parties<'_>) -> Downloaded {
+    let limits = &parties.exchange.settings.config.limits;
     let mut download = Download {
         received: Vec::with_capacity(RECEIVED_BYTES),
         arrival: Arrival::new(),
         interim: 0,
+        silence: limits.next_hop_silence.as_duration(),
         parties,
     };
     loop {
@@ -112,6 +124,8 @@ struct Download<'a> {
     received: Vec<u8>,
     arrival: Arrival,
     interim: u32,
+    /// How long the next hop may say nothing.
+    silence: Duration,
 }
 
 enum Step {
@@ -180,7 +194,13 @@ impl Download<'_> {
         let mut scratch = self.parties.worker.scratch.borrow_mut();
         let mut buffer = ReadBuf::new(&mut scratch);
         match Pin::new(&mut self.parties.from_hop).poll_read(cx, &mut buffer) {
-            Poll::Pending => self.parties.deadline.poll_passed(cx).map(|()| Read::Silent),
+            Poll::Pending => {
+                // while content goes up its own limits hold; the answer is due from its end on
+                if self.parties.sending.get() == Sending::UnderWay {
+                    self.parties.deadline.set(self.silence);
+                }
+                self.parties.deadline.poll_passed(cx).map(|()| Read::Silent)
+            }
             Poll::Ready(Err(_)) => Poll::Ready(Read::Failed),
             Poll::Ready(Ok(())) if buffer.filled().is_empty() => Poll::Ready(Read::End),
             Poll::Ready(Ok(())) => {
@@ -249,6 +269,7 @@ impl Download<'_> {
             exchange,
             worker,
             stored,
+            sending,
             ..
         } = &mut self.parties;
         let body =
@@ -262,6 +283,8 @@ impl Download<'_> {
             .handle(now, &settings.rules, Event::Response(&facts));
         let hop_keeps_alive = inbound::keeps_alive(head);
         let surplus = received.len() - consumed;
+        // an answer to a request that is not whole ends the connection, and says so (RFC 9112 §9.3)
+        exchange.persistence.keep_alive &= sending.get() == Sending::Done;
         let mut keeper = None;
         for command in commands.iter() {
             match command {
@@ -340,7 +363,13 @@ impl Download<'_> {
         );
         let ended = relay.run(&self.received[plan.consumed..]).await;
         settle(exchange, worker, &ended);
+        if let RelayEnd::Cut(word) = ended.end
+            && ended.to_client_bytes == 0
+        {
+            return Downloaded::Failed(HopTrouble::Broken(broken(&word)));
+        }
         Downloaded::Relayed {
+            whole: ended.end == RelayEnd::Whole,
             client_alive: ended.end == RelayEnd::Whole && exchange.persistence.keep_alive,
             reusable: ended.end == RelayEnd::Whole && ended.hop_clean && plan.hop_keeps_alive,
         }
@@ -392,7 +421,10 @@ fn settle(exchange: &mut Exchange, worker: &Worker, ended: &crate::relay::Ended)
         RelayEnd::Cut(word) => {
             account.error = Some(word);
             exchange.tell(worker, Event::Incomplete);
-            worker.counters().inc(Metric::NextHopErrors);
+            // with nothing sent it becomes an answer of ours, which is counted there
+            if ended.to_client_bytes > 0 {
+                worker.counters().inc(Metric::NextHopErrors);
+            }
         }
         RelayEnd::ClientLeft => {
             account.error = Some("client-left");

@@ -6,10 +6,12 @@
 use crate::account::Account;
 use crate::answer::Answer;
 use crate::client::Client;
+use crate::config::Mode;
 use crate::hit::{self, Persistence, ServedForm};
 use crate::outgoing::Outgoing;
 use crate::request::Request;
 use crate::settings::Settings;
+use crate::upload::UploadEnd;
 use crate::worker::Worker;
 use crate::{connect, forward, refresh, report, upload};
 use std::future::poll_fn;
@@ -77,6 +79,7 @@ pub(crate) struct Exchange {
     pub(crate) plan: Plan,
     pub(crate) key: Digest,
     pub(crate) account: Account,
+    pub(crate) mode: Mode,
     pub(crate) method: Method,
     pub(crate) form: Form,
     path: PathAt,
@@ -85,6 +88,8 @@ pub(crate) struct Exchange {
     pub(crate) body: BodyLength,
     pub(crate) persistence: Persistence,
     pub(crate) upgrade: bool,
+    /// What became of the content once it was begun to be sent on.
+    pub(crate) uploaded: Option<UploadEnd>,
     /// No client waits for it: a validation in the background.
     pub(crate) background: bool,
 }
@@ -107,6 +112,7 @@ impl Exchange {
             plan,
             key,
             account,
+            mode: request.mode,
             method: request.method,
             form: request.form,
             host: request.target.host,
@@ -117,6 +123,7 @@ impl Exchange {
                 http11: request.version == Version::Http11,
             },
             upgrade: request.upgrade,
+            uploaded: None,
             background: false,
         }
     }
@@ -334,6 +341,13 @@ impl Content {
 async fn settle_content(client: &mut Client, exchange: &Exchange) -> Content {
     if !exchange.has_content() {
         return Content::Settled;
+    }
+    if let Some(end) = exchange.uploaded {
+        return if end.is_whole() {
+            Content::Settled
+        } else {
+            Content::Unsettled
+        };
     }
     // whoever waits for 100 may send the content or not: only closing is unambiguous (RFC 9110 §10.1.1)
     if exchange.tx.request().expects_continue {

@@ -5,8 +5,10 @@
 use crate::account::Account;
 use crate::answer::Answer;
 use crate::client::Client;
+use crate::config::Mode;
 use crate::exchange::{Exchange, Plan};
 use crate::hit::{self, Persistence, ServedForm};
+use crate::max_forwards;
 use crate::report;
 use crate::request::{Asked, Request};
 use crate::settings::Settings;
@@ -14,7 +16,7 @@ use crate::vary::selecting_digest;
 use std::sync::Arc;
 use std::time::Instant;
 use weir_policy::{Command, Digest, Event, Serving, Transaction};
-use weir_semantics::Method;
+use weir_semantics::{Form, Method};
 use weir_store::{Lookup, StoredResponse};
 use weir_wire::{LineBuffer, Progress, RequestHead, Version, parse_request};
 
@@ -123,6 +125,9 @@ fn choose(
     if request.method == Method::Connect {
         return (tx, Plan::Connect, Digest::default());
     }
+    if is_for_us(client.door.mode, head, request) {
+        return (tx, Plan::Answer(Answer::options()), Digest::default());
+    }
     let store = &worker.shared.store;
     let key = request.key(store.secret());
     let unshared = !request.is_shareable();
@@ -151,6 +156,13 @@ fn choose(
         _ => Plan::Answer(Answer::only_if_cached()),
     };
     (tx, plan, key)
+}
+
+/// An OPTIONS that goes no further: Max-Forwards says so, or it is for the forward proxy as a whole.
+fn is_for_us(mode: Mode, head: &RequestHead<'_, '_>, request: &Request<'_>) -> bool {
+    request.method == Method::Options
+        && (max_forwards::remaining(head.fields) == Some(0)
+            || (mode == Mode::Forward && request.form == Form::Asterisk))
 }
 
 #[expect(

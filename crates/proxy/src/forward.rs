@@ -8,8 +8,10 @@ use crate::exchange::{self, Exchange};
 use crate::next_hop::{self, Connection};
 use crate::outbound;
 use crate::sink::Sink;
-use crate::upload;
+use crate::upload::{self, Sending, UploadEnd};
+use crate::worker::Worker;
 use crate::{freshen, pool, switch};
+use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
 use weir_measure::Metric;
@@ -17,6 +19,9 @@ use weir_policy::retry::{BodySent, Closed, may_repeat};
 use weir_policy::{Command, Event, Failure, Forwarding};
 use weir_semantics::ProxyError;
 use weir_store::StoredResponse;
+
+/// Next hops of a route that one request may try to connect to: each may cost the connect limit.
+const HOPS_TRIED_MAX: usize = 3;
 
 /// Forwards a request and relays the answer; `true` if the client's connection may go on.
 pub(crate) async fn run(
@@ -26,14 +31,16 @@ pub(crate) async fn run(
     stored: Option<Arc<StoredResponse>>,
 ) -> bool {
     let worker = Rc::clone(&client.worker);
-    let settings = Arc::clone(&exchange.settings);
-    let destination = match Destination::of(exchange, client.door.mode, &worker) {
+    let mut destination = match Destination::of(exchange, client.door.mode, &worker) {
         Ok(destination) => destination,
         Err(answer) => return exchange::respond(client, exchange, answer).await,
     };
+    if let Err(error) = upload::check_begin(upload::Content::of(exchange), &client.unread) {
+        return exchange::respond(client, exchange, Answer::bad_request(&error)).await;
+    }
     let mut repeated = false;
     loop {
-        let obtained = next_hop::obtain(&worker, &settings, &destination, repeated).await;
+        let obtained = connect(exchange, &worker, &mut destination, repeated).await;
         let mut connection = match obtained {
             Ok(connection) => connection,
             Err(trouble) => return fail(client, exchange, stored, trouble).await,
@@ -43,13 +50,17 @@ pub(crate) async fn run(
         let talked = talk(client, exchange, &mut connection, &request, stored.as_ref()).await;
         match talked.downloaded {
             Downloaded::Relayed {
+                whole,
                 client_alive,
                 reusable,
             } => {
                 if reusable && talked.upload_whole {
                     pool::check_in(&worker, connection);
                 }
-                return client_alive && talked.upload_whole;
+                let goes_on = client_alive && talked.upload_whole;
+                // what the client still sends must not bring about a reset that overtakes the answer
+                client.closing = whole && !goes_on;
+                return goes_on;
             }
             Downloaded::Freshen { received, reusable } => {
                 if reusable {
@@ -68,6 +79,10 @@ pub(crate) async fn run(
                 return switch::run(client, exchange, connection, &head, &surplus).await;
             }
             Downloaded::ClientLeft => return false,
+            Downloaded::BadContent(error) => {
+                drop(connection);
+                return exchange::respond(client, exchange, Answer::bad_request(&error)).await;
+            }
             Downloaded::Failed(HopTrouble::Unanswered(trouble)) => {
                 let closed = Closed {
                     method: exchange.method,
@@ -93,6 +108,29 @@ pub(crate) async fn run(
                 return fail(client, exchange, stored, trouble).await;
             }
         }
+    }
+}
+
+/// A connection to `destination`, or to another next hop of its route if this one cannot be had: then `destination` is
+/// that one.
+async fn connect(
+    exchange: &Exchange,
+    worker: &Worker,
+    destination: &mut Destination,
+    fresh: bool,
+) -> Result<Connection, Trouble> {
+    let mut hops_tried = 1;
+    loop {
+        let obtained = next_hop::obtain(worker, &exchange.settings, destination, fresh).await;
+        let trouble = match obtained {
+            Ok(connection) => return Ok(connection),
+            Err(trouble) => trouble,
+        };
+        match destination.another(exchange, worker, &trouble) {
+            Some(another) if hops_tried < HOPS_TRIED_MAX => *destination = another,
+            _ => return Err(trouble),
+        }
+        hops_tried += 1;
     }
 }
 
@@ -136,7 +174,13 @@ async fn talk(
             upload_whole: !has_content,
         };
     }
+    let sending = Cell::new(if has_content {
+        Sending::NotBegun
+    } else {
+        Sending::Done
+    });
     let down = download::run(download::Parties {
+        sending: &sending,
         from_hop,
         to_client: Sink::Client(to_client),
         exchange,
@@ -150,9 +194,16 @@ async fn talk(
             upload_whole: true,
         };
     }
-    let up = upload::send_content(&mut from_client, &mut to_hop, unread, content, &worker);
+    let up = upload::send_content(
+        &mut from_client,
+        &mut to_hop,
+        unread,
+        content,
+        &worker,
+        &sending,
+    );
     let mut uploaded = None;
-    let downloaded = {
+    let mut downloaded = {
         tokio::pin!(down, up);
         loop {
             tokio::select! {
@@ -173,6 +224,12 @@ async fn talk(
     client.unread = ended.surplus;
     exchange.account.request_bytes += ended.from_client_bytes;
     exchange.account.to_next_hop_bytes += ended.to_hop_bytes;
+    exchange.uploaded = Some(ended.end);
+    if let UploadEnd::Invalid(error) = ended.end
+        && exchange.account.status == 0
+    {
+        downloaded = Downloaded::BadContent(error);
+    }
     Talked {
         downloaded,
         upload_whole: ended.end.is_whole(),
@@ -192,7 +249,11 @@ async fn freshened(
     let worker = Rc::clone(&client.worker);
     let now = worker.now();
     let fresh = freshen::apply(&worker, exchange, &stored, received);
-    let commands = exchange.tx.freshened(now, &fresh.facts);
+    let commands = match &fresh {
+        Some(fresh) => exchange.tx.freshened(now, &fresh.facts),
+        None => exchange.tx.not_freshened(now, &stored.facts),
+    };
+    let fresh = fresh.unwrap_or(stored);
     match commands.first() {
         Some(Command::Serve(serving)) => exchange::serve(client, exchange, &fresh, serving).await,
         _ => false,
@@ -214,7 +275,6 @@ pub(crate) async fn fail(
         .handle(worker.now(), &settings.rules, Event::Failed(failure));
     if let (Some(Command::Serve(serving)), Some(stored)) = (commands.first(), stored) {
         exchange.account.error = Some(trouble.error.as_str());
-        worker.counters().inc(Metric::ServedStale);
         return exchange::serve(client, exchange, &stored, serving).await;
     }
     let status = status_of(&trouble);
@@ -236,7 +296,10 @@ fn failure_of(trouble: &Trouble) -> Failure {
     }
 }
 
-/// The status for a proxy error as RFC 9209 recommends it.
+/// The status for a proxy error as RFC 9209 recommends it; but what our rules deny is 403, by name as by address.
 fn status_of(trouble: &Trouble) -> u16 {
-    trouble.error.recommended_status().unwrap_or(502)
+    match trouble.error {
+        ProxyError::DestinationIpProhibited => 403,
+        error => error.recommended_status().unwrap_or(502),
+    }
 }

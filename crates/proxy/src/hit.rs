@@ -247,12 +247,10 @@ pub(crate) fn stored_fields<'s, 'a>(
 
 /// RFC 9110 §15.4.5: what a 304 must repeat, and no metadata of content that is not sent.
 fn keeps_in_304(name: &str) -> bool {
-    !matches!(
-        identify(name),
-        Some(Known::ContentLength | Known::ContentRange)
-    ) && !(name.len() > 8
-        && name[..8].eq_ignore_ascii_case("content-")
-        && !name.eq_ignore_ascii_case("content-location"))
+    let of_content = name
+        .get(..8)
+        .is_some_and(|prefix| prefix.eq_ignore_ascii_case("content-"));
+    !of_content || identify(name) == Some(Known::ContentLocation)
 }
 
 /// RFC 9110 §15.3.7: everything a 200 would carry, but its length.

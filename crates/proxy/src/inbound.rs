@@ -6,7 +6,9 @@
 use crate::exchange::Exchange;
 use crate::hit;
 use crate::settings::Settings;
-use weir_semantics::{ConnectionOptions, FieldLine, Known, Method, identify, is_hop_by_hop};
+use weir_semantics::{
+    ConnectionOptions, FieldLine, Known, Method, identify, is_hop_by_hop, is_stored,
+};
 use weir_wire::{BodyLength, ResponseHead, Version, write};
 
 /// How content is framed toward the client.
@@ -99,20 +101,25 @@ pub(crate) fn stored_head(
     status: u16,
     reason: &str,
     fields: &[FieldLine<'_>],
+    with_length: bool,
     date: &[u8],
 ) -> Vec<u8> {
     let mut out = Vec::with_capacity(1024);
     write::status_line(&mut out, Version::Http11, status, reason);
-    write_stored_fields(fields, &mut out);
+    write_stored_fields(fields, with_length, &mut out);
     write_date_if_missing(fields, date, &mut out);
     out.extend_from_slice(settings.via_line.as_bytes());
     out
 }
 
-/// Fields of a stored head as they are written again after an update; the length is the writer's own.
-pub(crate) fn write_stored_fields(fields: &[FieldLine<'_>], out: &mut Vec<u8>) {
-    write_end_to_end(fields, out, |known| {
-        matches!(known, Some(Known::ContentLength | Known::Age))
+/// Fields of a stored head; without Age, which is made for each use, and without the length unless it is known to
+/// be right.
+pub(crate) fn write_stored_fields(fields: &[FieldLine<'_>], with_length: bool, out: &mut Vec<u8>) {
+    write_end_to_end(fields, out, |known| match known {
+        Some(Known::ContentLength) => !with_length,
+        Some(Known::Age) => true,
+        Some(known) => !is_stored(known),
+        None => false,
     });
 }
 

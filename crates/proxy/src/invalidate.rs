@@ -50,7 +50,7 @@ fn key_of_reference(
     let same_origin = target.host == exchange.host
         && target.port == exchange.port
         && target.scheme == Scheme::Http;
-    same_origin.then(|| key_of(&target, worker.shared.store.secret()))
+    same_origin.then(|| key_of(exchange.mode, &target, worker.shared.store.secret()))
 }
 
 /// A relative reference against the target's path (RFC 3986 §5.2.3, without dot segments: they are rare here and

@@ -20,6 +20,8 @@ pub(crate) struct Keeper {
     last_modified: Option<Timestamp>,
     date: Timestamp,
     vary: Option<(VaryRule, Digest)>,
+    /// The head says the length already, where the origin put it.
+    has_length: bool,
 }
 
 impl Keeper {
@@ -43,6 +45,7 @@ impl Keeper {
             response.status,
             response.reason,
             response.fields,
+            matches!(body, BodyLength::Exact(_)),
             &worker.date(),
         );
         let building = match store.begin(now, exchange.key, head.len(), expected) {
@@ -71,6 +74,7 @@ impl Keeper {
             last_modified: date("last-modified"),
             date: date("date").unwrap_or(now.wall),
             vary,
+            has_length: matches!(body, BodyLength::Exact(_)),
         })
     }
 
@@ -93,7 +97,7 @@ impl Keeper {
     /// As for `push`.
     pub(crate) fn finish(mut self, now: Now) -> Result<(), Refusal> {
         let body = self.content.finish();
-        if self.facts.status != 204 {
+        if self.facts.status != 204 && !self.has_length {
             write::number_field(&mut self.head, "Content-Length", body.len());
         }
         let response = StoredResponse {

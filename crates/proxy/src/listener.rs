@@ -79,12 +79,11 @@ pub(crate) async fn run(
     let listener = TcpListener::from_std(listener)?;
     let mut stage = worker.shared.stage.subscribe();
     loop {
-        wait_for_room(&worker).await;
         let accepted = tokio::select! {
             biased;
             _ = stage.wait_for(|stage| *stage > Stage::Serving) => break,
             _ = stop.wait_for(|stop| *stop) => break,
-            accepted = listener.accept() => accepted,
+            accepted = next_client(&worker, &listener) => accepted,
         };
         match accepted {
             Ok((stream, peer)) => admit(&worker, &door, stream, peer),
@@ -127,6 +126,15 @@ fn admit(worker: &Rc<Worker>, door: &Rc<Door>, stream: TcpStream, peer: SocketAd
         Rc::clone(door),
         Rc::clone(worker),
     ));
+}
+
+/// The next client, once there is room for one.
+async fn next_client(
+    worker: &Worker,
+    listener: &TcpListener,
+) -> io::Result<(TcpStream, SocketAddr)> {
+    wait_for_room(worker).await;
+    listener.accept().await
 }
 
 /// Waits while as many clients are connected as may be.

@@ -3,7 +3,7 @@
 use crate::answer::Trouble;
 use crate::destination::{Destination, HopKey};
 use crate::dial;
-use crate::open_connections::Permit;
+use crate::open_connections::{Full, Permit};
 use crate::pool;
 use crate::settings::Settings;
 use crate::worker::Worker;
@@ -46,15 +46,15 @@ pub(crate) async fn obtain(
             *until.get_or_insert_with(|| Instant::now() + limits.next_hop_wait.as_duration());
         let freed = worker.shared.open.freed();
         match worker.shared.open.take(&destination.hop, limits) {
-            Some(permit) => {
+            Ok(permit) => {
                 if !fresh {
                     worker.counters().inc(Metric::ConnectionCache(Reuse::Miss));
                 }
-                return open(worker, settings, destination, permit).await;
+                return open(worker, settings, destination, permit, until).await;
             }
-            None => {
-                // an idle connection to somebody else holds a place for nothing
-                if pool::close_oldest(worker) {
+            Err(full) => {
+                // an idle connection to somebody else holds a place for nothing, if it is a place we need
+                if full == Full::All && pool::close_oldest(worker) {
                     continue;
                 }
                 if timeout_at(until, freed).await.is_err() {
@@ -68,18 +68,43 @@ pub(crate) async fn obtain(
     }
 }
 
+/// Opens a connection. Out of file descriptors it waits for one: an idle connection gives way, or somebody leaves.
+/// It keeps its place meanwhile, so that those who wait do not wake each other.
 async fn open(
     worker: &Worker,
     settings: &Settings,
     destination: &Destination,
     permit: Permit,
+    until: Instant,
 ) -> Result<Connection, Trouble> {
-    let (stream, address) = dial::run(worker, settings, destination).await?;
-    Ok(Connection {
-        stream,
-        address,
-        hop: destination.hop.clone(),
-        reused: false,
-        permit,
-    })
+    loop {
+        let freed = worker.shared.open.freed();
+        let client_left = worker.shared.client_closed.notified();
+        match dial::run(worker, settings, destination).await {
+            Ok((stream, address)) => {
+                return Ok(Connection {
+                    stream,
+                    address,
+                    hop: destination.hop.clone(),
+                    reused: false,
+                    permit,
+                });
+            }
+            Err(trouble) if trouble.error == ProxyError::ConnectionLimitReached => {
+                if pool::close_oldest(worker) {
+                    continue;
+                }
+                let descriptor = async {
+                    tokio::select! {
+                        () = freed => {}
+                        () = client_left => {}
+                    }
+                };
+                if timeout_at(until, descriptor).await.is_err() {
+                    return Err(trouble);
+                }
+            }
+            Err(trouble) => return Err(trouble),
+        }
+    }
 }

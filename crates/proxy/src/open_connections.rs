@@ -23,21 +23,35 @@ pub(crate) struct Permit {
     open: Arc<OpenConnections>,
 }
 
+/// Which limit is reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Full {
+    /// That of this next hop.
+    NextHop,
+    /// That of all together.
+    All,
+}
+
 impl OpenConnections {
-    /// Takes a place, if both limits have one.
-    pub(crate) fn take(self: &Arc<Self>, hop: &HopKey, limits: &Limits) -> Option<Permit> {
+    /// Takes a place.
+    ///
+    /// # Errors
+    ///
+    /// The limit that is reached.
+    pub(crate) fn take(self: &Arc<Self>, hop: &HopKey, limits: &Limits) -> Result<Permit, Full> {
         let mut by_hop = self.by_hop.lock().unwrap_or_else(PoisonError::into_inner);
         let of_hop = by_hop.get(hop).copied().unwrap_or(0);
         let total = self.total.load(Ordering::Relaxed);
-        if of_hop >= limits.connections_per_next_hop_max as usize
-            || total >= limits.next_hop_connections_max as usize
-        {
-            return None;
+        if of_hop >= limits.connections_per_next_hop_max as usize {
+            return Err(Full::NextHop);
+        }
+        if total >= limits.next_hop_connections_max as usize {
+            return Err(Full::All);
         }
         by_hop.insert(hop.clone(), of_hop + 1);
         // written under the lock only; the atomic is for readers
         self.total.store(total + 1, Ordering::Relaxed);
-        Some(Permit {
+        Ok(Permit {
             hop: hop.clone(),
             open: Arc::clone(self),
         })

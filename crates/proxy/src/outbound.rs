@@ -5,10 +5,11 @@
 //! we use, and on validation the stored response's validators for the client's own (RFC 9111 §4.3.1).
 
 use crate::exchange::Exchange;
+use crate::max_forwards;
 use weir_policy::Forwarding;
 use weir_semantics::{
-    ConnectionOptions, FieldLine, Form, Known, Target, identify, is_hop_by_hop, lines_named,
-    write_http_date,
+    ConnectionOptions, FieldLine, Form, Known, Method, Target, identify, is_hop_by_hop,
+    lines_named, write_http_date,
 };
 use weir_store::StoredResponse;
 use weir_wire::{BodyLength, RequestHead, Version, write};
@@ -77,6 +78,15 @@ fn write_fields(
             continue;
         }
         if validating && is_precondition(known) {
+            continue;
+        }
+        if known == Some(Known::MaxForwards)
+            && exchange.method == Method::Options
+            && let Some(remaining) = max_forwards::remaining(fields)
+        {
+            // with none remaining it would not be forwarded
+            let one_less = remaining.saturating_sub(1).to_string();
+            write::field(out, line.name, one_less.as_bytes());
             continue;
         }
         write::field(out, line.name, line.value);

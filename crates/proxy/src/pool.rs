@@ -230,7 +230,7 @@ fn usable(
 }
 
 /// Whether a connection is open and has nothing to read: asked of the kernel, since the reactor may not have looked.
-fn is_quiet(stream: &TcpStream) -> bool {
+pub(crate) fn is_quiet(stream: &TcpStream) -> bool {
     let mut byte = [0_u8; 1];
     recv(stream, &mut byte[..], RecvFlags::PEEK | RecvFlags::DONTWAIT)
         .is_err_and(|error| error == rustix::io::Errno::AGAIN)

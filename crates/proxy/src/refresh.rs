@@ -6,8 +6,10 @@ use crate::destination::Destination;
 use crate::download::{self, Downloaded};
 use crate::exchange::{Exchange, Plan};
 use crate::sink::Sink;
+use crate::upload::Sending;
 use crate::worker::Worker;
-use crate::{freshen, next_hop, outbound, pool, upload};
+use crate::{freshen, next_hop, outbound, pool, report, upload};
+use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
@@ -73,6 +75,7 @@ async fn run(
     }
     let mut deadline = Deadline::new(settings.config.limits.next_hop_silence.as_duration());
     let downloaded = download::run(download::Parties {
+        sending: &Cell::new(Sending::Done),
         from_hop,
         to_client: Sink::Nobody,
         exchange: &mut exchange,
@@ -81,6 +84,7 @@ async fn run(
         stored: Some(stored),
     })
     .await;
+    report::background(worker, &exchange);
     let reusable = match downloaded {
         Downloaded::Freshen { received, reusable } => {
             freshen::apply(worker, &exchange, stored, &received);

@@ -4,7 +4,7 @@
 //! copied, and nothing more is read until it is gone. So the proxy holds at most one scratch buffer for a client,
 //! however slow (kernel buffers come on top).
 
-use crate::deadline::Deadline;
+use crate::deadline::{Deadline, Party};
 use crate::inbound::Framing;
 use crate::keeper::Keeper;
 use crate::sink::Sink;
@@ -61,8 +61,6 @@ pub(crate) struct Relay<'a> {
     sent: usize,
     keeper: Option<Keeper>,
     finished: bool,
-    /// Which limit the deadline holds at the moment: the client's?
-    waits_for_client: bool,
     ended: Ended,
 }
 
@@ -101,7 +99,6 @@ impl<'a> Relay<'a> {
             sent: 0,
             keeper,
             finished: false,
-            waits_for_client: false,
             ended: Ended {
                 end: RelayEnd::Whole,
                 hop_clean: true,
@@ -134,9 +131,11 @@ impl<'a> Relay<'a> {
         self.ended
     }
 
-    /// A body that ends with the connection can only be told from a cut one by a reset.
+    /// A body that ends with the connection can only be told from a cut one by a reset. Where nothing was sent
+    /// yet, an error can still be.
     fn signal_cut(&self, end: RelayEnd) {
-        if matches!(end, RelayEnd::Cut(_)) && self.framing == Framing::Close {
+        let cut = matches!(end, RelayEnd::Cut(_)) && self.ended.to_client_bytes > 0;
+        if cut && self.framing == Framing::Close {
             self.to_client.end_by_reset();
         }
     }
@@ -174,17 +173,14 @@ impl<'a> Relay<'a> {
             let written = Pin::new(&mut self.to_client).poll_write(cx, &self.out[self.sent..]);
             match written {
                 Poll::Pending => {
-                    if !self.waits_for_client {
-                        self.waits_for_client = true;
-                        self.deadline.set(self.client_silence);
-                    }
+                    self.deadline.wait_for(Party::Client, self.client_silence);
                     return Poll::Pending;
                 }
                 Poll::Ready(Ok(0)) => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
                 Poll::Ready(Ok(count)) => {
                     self.sent += count;
                     self.ended.to_client_bytes += count as u64;
-                    self.waits_for_client = false;
+                    self.deadline.moved();
                 }
                 Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
             }
@@ -201,13 +197,14 @@ impl<'a> Relay<'a> {
         let mut buffer = ReadBuf::new(&mut scratch);
         match Pin::new(&mut self.from_hop).poll_read(cx, &mut buffer) {
             Poll::Pending => {
-                self.deadline.set(self.hop_silence);
+                self.deadline.wait_for(Party::NextHop, self.hop_silence);
                 Poll::Pending
             }
             Poll::Ready(Err(_)) => Poll::Ready(Err(RelayEnd::Cut("next-hop-reset"))),
             Poll::Ready(Ok(())) if buffer.filled().is_empty() => Poll::Ready(self.at_eof()),
             Poll::Ready(Ok(())) => {
                 let bytes = buffer.filled();
+                self.deadline.moved();
                 self.ended.from_hop_bytes += bytes.len() as u64;
                 Poll::Ready(self.take(bytes, cx))
             }
@@ -293,7 +290,7 @@ impl<'a> Relay<'a> {
                 Poll::Ready(Ok(count)) => {
                     written = count;
                     self.ended.to_client_bytes += count as u64;
-                    self.waits_for_client = false;
+                    self.deadline.moved();
                 }
                 Poll::Ready(Err(_)) => return Err(RelayEnd::ClientLeft),
                 Poll::Pending => {}

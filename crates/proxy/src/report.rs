@@ -100,7 +100,7 @@ fn word(verdict: &Verdict) -> Word {
         Handling::Forward(Fwd::Stale) | Handling::StaleInstead(_) => Word::Stale,
         Handling::Forward(Fwd::Partial) => Word::Partial,
         Handling::Refused(Refused::BadRequest) => Word::Invalid,
-        Handling::Refused(Refused::OnlyIfCached) => Word::Local,
+        Handling::Refused(Refused::OnlyIfCached | Refused::AnsweredHere) => Word::Local,
         Handling::Refused(_) => Word::Refused,
         Handling::Tunnel => Word::Tunnel,
     }
@@ -120,6 +120,8 @@ fn label(why: NotStored) -> Label {
             NotStorable::VaryStar => Label::VaryStar,
             _ => Label::NoLifetime,
         },
+        NotStored::SetCookie => Label::SetCookie,
+        NotStored::Useless => Label::NoLifetime,
         NotStored::Profile(_) => Label::Profile,
         NotStored::Catalog(Refusal::TooLarge { .. }) => Label::TooLarge,
         NotStored::Catalog(_) => Label::Refused,

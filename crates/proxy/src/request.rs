@@ -8,13 +8,14 @@ use crate::config::Mode;
 use crate::settings::Settings;
 use weir_policy::{Digest, KeyHasher, Secret};
 use weir_semantics::{
-    Authority, ConnectionOptions, Form, Known, Method, ProxyError, RequestFacts, Scheme, Target,
-    canonical_target, contains_pseudonym, identify, lines_named,
+    Authority, ConnectionOptions, Form, Method, ProxyError, RequestFacts, Scheme, Target,
+    canonical_target, contains_pseudonym, lines_named, list_elements,
 };
 use weir_wire::{BodyLength, RequestHead, Version, request_body};
 
 /// A request that may be answered from the cache or forwarded.
 pub(crate) struct Request<'a> {
+    pub(crate) mode: Mode,
     pub(crate) method: Method,
     pub(crate) target: Target<'a>,
     pub(crate) form: Form,
@@ -54,6 +55,10 @@ impl<'a> Request<'a> {
             ));
         }
         let method = Method::parse(head.method);
+        if method == Method::Connect && body != BodyLength::None {
+            // nobody knows whether it belongs to the request or to the tunnel (RFC 9110 §9.3.6)
+            return Err(Answer::bad_request(&"a CONNECT with content"));
+        }
         let http11 = head.version == Version::Http11;
         let (target, form) = canonical_target(
             method,
@@ -68,8 +73,10 @@ impl<'a> Request<'a> {
         let options = ConnectionOptions::gather(head.fields);
         let facts = RequestFacts::gather(method, target.path_and_query, head.fields);
         check_loop(head, asked.settings)?;
-        let upgrade = http11 && options.upgrade && has_upgrade(head);
+        // a request with content may be answered only (RFC 9110 §7.8): a switch in its middle has no clear place
+        let upgrade = http11 && options.upgrade && has_upgrade(head) && body == BodyLength::None;
         Ok(Self {
+            mode: asked.mode,
             method,
             target,
             form,
@@ -87,19 +94,22 @@ impl<'a> Request<'a> {
         !self.upgrade && matches!(self.body, BodyLength::None | BodyLength::Exact(0))
     }
 
-    /// Digest of the cache key: scheme, host, port, path and query; never without the host. The method is not
+    /// Digest of the cache key: mode, scheme, host, port, path and query; never without the host. The method is not
     /// part of it, as only responses to GET are stored.
     pub(crate) fn key(&self, secret: &Secret) -> Digest {
-        key_of(&self.target, secret)
+        key_of(self.mode, &self.target, secret)
     }
 }
 
-/// Digest of the cache key of a target.
-pub(crate) fn key_of(target: &Target<'_>, secret: &Secret) -> Digest {
+/// Digest of the cache key of a target. What a gateway's next hops say of a host is not what a forward proxy gets
+/// from that host: whoever reaches the gateway chooses Host.
+pub(crate) fn key_of(mode: Mode, target: &Target<'_>, secret: &Secret) -> Digest {
     let mut hasher = KeyHasher::new(secret);
-    hasher.number(match target.scheme {
-        Scheme::Http => 1,
-        Scheme::Https => 2,
+    hasher.number(match (mode, target.scheme) {
+        (Mode::Forward, Scheme::Http) => 1,
+        (Mode::Forward, Scheme::Https) => 2,
+        (Mode::Gateway, Scheme::Http) => 3,
+        (Mode::Gateway, Scheme::Https) => 4,
     });
     hasher.part(target.host.as_str().as_bytes());
     hasher.number(u64::from(target.port));
@@ -131,7 +141,7 @@ fn check_form(
                  use it as `curl -x`, or set it as the browser's HTTP proxy",
             ),
         )),
-        (Mode::Forward, Form::Absolute) if target.scheme == Scheme::Https => Err(Answer::open(
+        (Mode::Forward, Form::Absolute) if target.scheme == Scheme::Https => Err(Answer::closing(
             501,
             Trouble::new(
                 ProxyError::HttpRequestError,
@@ -156,8 +166,11 @@ fn check_loop(head: &RequestHead<'_, '_>, settings: &Settings) -> Result<(), Ans
     Ok(())
 }
 
+/// Whether Upgrade names a protocol we let through. HTTP/2 is none: in its tunnel every further request would pass
+/// by routes, rules and log, and RFC 9113 §3.1 has dropped that way.
 fn has_upgrade(head: &RequestHead<'_, '_>) -> bool {
-    head.fields
-        .iter()
-        .any(|line| identify(line.name) == Some(Known::Upgrade))
+    let mut protocols = lines_named(head.fields, "upgrade")
+        .flat_map(list_elements)
+        .peekable();
+    protocols.peek().is_some() && !protocols.any(|protocol| protocol.eq_ignore_ascii_case(b"h2c"))
 }

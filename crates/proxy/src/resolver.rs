@@ -166,10 +166,6 @@ impl Resolver {
 
     /// Why no name server can be asked, if so: literals, `localhost` and the hosts file still work, every
     /// other name is a [`ResolveError::ServerFailure`].
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "the command line does not yet print it at start")
-    )]
     #[must_use]
     pub(crate) fn problem(&self) -> Option<&str> {
         self.shared.problem.as_deref()

@@ -136,6 +136,13 @@ impl Proxy {
         self.admin_address
     }
 
+    /// Why names cannot be resolved, if they cannot.
+    #[must_use]
+    pub fn resolver_problem(&self) -> Option<String> {
+        let problem = self.control.shared().resolver.problem();
+        problem.map(ToOwned::to_owned)
+    }
+
     /// Purges, reloads, reads the counters.
     #[must_use]
     pub fn control(&self) -> &Arc<Control> {
@@ -155,6 +162,8 @@ impl Drop for Proxy {
     fn drop(&mut self) {
         self.control.shared().advance(Stage::Cut);
         self.control.join();
+        // before `control`, so that the last handle on it is not dropped on the admin's thread, inside a runtime
+        self.admin = None;
     }
 }
 
@@ -186,6 +195,7 @@ fn share(config: &Config, clock: Clock) -> Result<Shared, StartError> {
         counters,
         open: Arc::new(OpenConnections::default()),
         clients: AtomicUsize::new(0),
+        accepting: AtomicUsize::new(workers),
         clients_max: AtomicUsize::new(clients_max(config)),
         client_closed: Notify::new(),
         stage: watch::Sender::new(Stage::Serving),
@@ -202,14 +212,24 @@ fn worker_count(config: &Config) -> usize {
     }
 }
 
-/// Clients at once: as configured, or what the descriptors allow, half of them kept for next hops and files.
+/// Descriptors that a worker has for itself: reactor, waker, listeners, pipes that wait for their next use.
+const WORKER_DESCRIPTORS: u64 = 8;
+
+/// Descriptors for everything that is neither a worker nor serves clients: the admin interface and its 32 connections, the
+/// resolver, the log, signals, standard streams.
+const HOUSE_DESCRIPTORS: u64 = 48;
+
+/// Clients at once: as configured, or half of the descriptors left when the house has its own: the other half is for
+/// next hops.
 pub(crate) fn clients_max(config: &Config) -> usize {
     if config.limits.clients_max > 0 {
         return config.limits.clients_max as usize;
     }
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
     let descriptors = limit.current.unwrap_or(1 << 20);
-    usize::try_from(descriptors / 2).map_or(1 << 20, |half| half.clamp(16, 1 << 20))
+    let own = HOUSE_DESCRIPTORS + WORKER_DESCRIPTORS * worker_count(config) as u64;
+    usize::try_from(descriptors.saturating_sub(own) / 2)
+        .map_or(1 << 20, |half| half.clamp(16, 1 << 20))
 }
 
 fn resolver_config(config: &Config) -> ResolverConfig {

@@ -31,7 +31,9 @@ pub(crate) struct Shared {
     pub(crate) clients: AtomicUsize,
     /// Client connections that may be open.
     pub(crate) clients_max: AtomicUsize,
-    /// Told when a client's connection closes.
+    /// Workers that may still accept clients.
+    pub(crate) accepting: AtomicUsize,
+    /// Told when a client's connection closes, and when a worker accepts no more.
     pub(crate) client_closed: Notify,
     /// How far the shutdown is.
     pub(crate) stage: watch::Sender<Stage>,
@@ -77,6 +79,18 @@ impl Shared {
     /// Client connections that may be open.
     pub(crate) fn clients_max(&self) -> usize {
         self.clients_max.load(Ordering::Relaxed)
+    }
+
+    /// A worker accepts no more, and has taken what the kernel had accepted for it.
+    pub(crate) fn accepts_no_more(&self) {
+        self.accepting.fetch_sub(1, Ordering::Release);
+        self.client_closed.notify_waiters();
+    }
+
+    /// Whether nobody is served and nobody can come.
+    pub(crate) fn is_deserted(&self) -> bool {
+        // in this order: who is accepted before the last worker stops is counted
+        self.accepting.load(Ordering::Acquire) == 0 && self.clients.load(Ordering::Relaxed) == 0
     }
 
     /// A client's connection has closed.

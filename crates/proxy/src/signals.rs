@@ -1,8 +1,11 @@
 //! `SIGHUP`, `SIGTERM` and `SIGINT`.
 
 use crate::run::Proxy;
+use crate::shared::Stage;
 use std::io;
+use std::sync::Arc;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::task::JoinHandle;
 
 /// What came of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,22 +16,28 @@ pub enum Stopped {
     Cut,
 }
 
-/// Serves until `SIGTERM` or `SIGINT`, then drains; `SIGHUP` reloads. `tell` gets lines for the operator.
+/// Serves until `SIGTERM` or `SIGINT`, then drains; `SIGHUP` reloads. `ready` is called once signals are taken: one that
+/// comes before would end the process. `tell` gets lines for the operator.
 ///
 /// # Errors
 ///
 /// The signals cannot be taken.
-pub fn run_until_signalled(proxy: Proxy, tell: &dyn Fn(&str)) -> io::Result<Stopped> {
+pub fn run_until_signalled(
+    proxy: Proxy,
+    ready: &dyn Fn(&Proxy),
+    tell: &dyn Fn(&str),
+) -> io::Result<Stopped> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_io()
         .build()?;
-    runtime.block_on(async {
+    let stopped = runtime.block_on(async {
         let mut hang_up = signal(SignalKind::hangup())?;
         let mut terminate = signal(SignalKind::terminate())?;
         let mut interrupt = signal(SignalKind::interrupt())?;
+        ready(&proxy);
         loop {
             tokio::select! {
-                _ = hang_up.recv() => match proxy.control().reload() {
+                _ = hang_up.recv() => match reload(&proxy).await {
                     Ok(notes) => tell(&format!("config reloaded\n{notes}")),
                     Err(error) => tell(&format!("{error}\nthe config in force stays as it was")),
                 },
@@ -36,12 +45,36 @@ pub fn run_until_signalled(proxy: Proxy, tell: &dyn Fn(&str)) -> io::Result<Stop
                 _ = interrupt.recv() => break,
             }
         }
-        io::Result::Ok(())
+        tell("stopping: what is under way may finish");
+        let control = Arc::clone(proxy.control());
+        let mut draining = tokio::task::spawn_blocking(move || control.drain());
+        let drained = tokio::select! {
+            drained = &mut draining => drained.unwrap_or(false),
+            _ = terminate.recv() => cut(&proxy, draining).await,
+            _ = interrupt.recv() => cut(&proxy, draining).await,
+        };
+        io::Result::Ok(if drained {
+            Stopped::Drained
+        } else {
+            Stopped::Cut
+        })
     })?;
-    tell("stopping: what is under way may finish");
-    Ok(if proxy.stop() {
-        Stopped::Drained
-    } else {
-        Stopped::Cut
-    })
+    drop(proxy);
+    Ok(stopped)
+}
+
+/// Ends a drain at once; never `true`.
+async fn cut(proxy: &Proxy, draining: JoinHandle<bool>) -> bool {
+    proxy.control().shared().advance(Stage::Cut);
+    // it may find nobody left, since we cut them
+    let _ = draining.await;
+    false
+}
+
+/// Reads files and waits for workers, which a runtime's own thread must not.
+async fn reload(proxy: &Proxy) -> Result<String, String> {
+    let control = Arc::clone(proxy.control());
+    tokio::task::spawn_blocking(move || control.reload())
+        .await
+        .unwrap_or_else(|error| Err(error.to_string()))
 }

@@ -5,7 +5,7 @@
 use crate::client::Client;
 use crate::exchange::Exchange;
 use crate::next_hop::Connection;
-use crate::tunnel;
+use crate::tunnel::{self, TunnelEnd};
 use std::rc::Rc;
 use weir_measure::Metric;
 
@@ -47,6 +47,9 @@ pub(crate) async fn run(
     counters.add(Metric::TunnelBytesToClients, report.to_client_bytes);
     counters.add(Metric::TunnelBytesToNextHops, report.to_next_hop_bytes);
     let account = &mut exchange.account;
+    if report.end != TunnelEnd::Closed {
+        account.error = Some(report.end.word());
+    }
     account.response_bytes += report.to_client_bytes;
     account.request_bytes += report.to_next_hop_bytes;
     account.from_next_hop_bytes += report.to_client_bytes;

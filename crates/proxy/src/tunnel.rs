@@ -51,13 +51,6 @@ pub(crate) enum TunnelEnd {
 
 impl TunnelEnd {
     /// The word for the access log.
-    #[cfg_attr(
-        not(test),
-        expect(
-            dead_code,
-            reason = "the access log does not yet show how a tunnel ended"
-        )
-    )]
     #[must_use]
     pub(crate) const fn word(self) -> &'static str {
         match self {

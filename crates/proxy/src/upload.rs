@@ -2,10 +2,11 @@
 
 use crate::answer::Trouble;
 use crate::client::Client;
-use crate::deadline::Deadline;
+use crate::deadline::{Deadline, Party};
 use crate::download::HopTrouble;
 use crate::exchange::Exchange;
 use crate::worker::Worker;
+use std::cell::Cell;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -14,7 +15,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::tcp::{ReadHalf, WriteHalf};
 use weir_measure::Metric;
 use weir_semantics::ProxyError;
-use weir_wire::{BodyEvent, BodyLength, BodyReader, HeadLimits, write};
+use weir_wire::{BodyError, BodyEvent, BodyLength, BodyReader, HeadLimits, write};
 
 /// What the content of a request is and how long it may stall.
 #[derive(Clone, Copy)]
@@ -45,8 +46,10 @@ pub(crate) enum UploadEnd {
     /// It was still going on when the answer was complete.
     #[default]
     Unfinished,
-    /// The client stopped in the middle, or sent something that is no content.
+    /// The client stopped in the middle.
     Client,
+    /// The client sent something that is no content.
+    Invalid(BodyError),
     /// The next hop takes no more; its answer may still come.
     NextHop,
 }
@@ -57,8 +60,21 @@ impl UploadEnd {
     }
 
     pub(crate) fn is_clients_fault(self) -> bool {
-        self == Self::Client
+        matches!(self, Self::Client | Self::Invalid(_))
     }
+}
+
+/// How far the content of a request is on its way; told to the one who waits for the answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sending {
+    /// Nothing was sent.
+    NotBegun,
+    /// Something was: the answer is not due yet.
+    UnderWay,
+    /// It stopped before its end: the answer is due.
+    Stopped,
+    /// All of it was, or there is none.
+    Done,
 }
 
 /// What was sent.
@@ -118,6 +134,7 @@ pub(crate) async fn send_content(
     unread: Vec<u8>,
     content: Content,
     worker: &Worker,
+    sending: &Cell<Sending>,
 ) -> Uploaded {
     let mut upload = Upload {
         reader: BodyReader::new(content.length, content.trailers),
@@ -131,13 +148,22 @@ pub(crate) async fn send_content(
     let mut first = Some(unread);
     let end = poll_fn(|cx| {
         if let Some(first) = first.take()
-            && !upload.take(&first)
+            && let Err(error) = upload.take(&first)
         {
-            return Poll::Ready(UploadEnd::Client);
+            return Poll::Ready(UploadEnd::Invalid(error));
         }
-        upload.poll(from_client, to_hop, worker, cx)
+        let polled = upload.poll(from_client, to_hop, worker, cx);
+        if upload.uploaded.to_hop_bytes > 0 {
+            sending.set(Sending::UnderWay);
+        }
+        polled
     })
     .await;
+    sending.set(if end.is_whole() {
+        Sending::Done
+    } else {
+        Sending::Stopped
+    });
     upload.uploaded.end = end;
     upload.uploaded
 }
@@ -167,10 +193,12 @@ impl Upload {
                         self.sent += count;
                         self.uploaded.to_hop_bytes += count as u64;
                         worker.counters().add(Metric::BytesToNextHops, count as u64);
-                        self.deadline.set(self.content.hop_silence);
+                        self.deadline.moved();
                     }
                     Poll::Ready(_) => return Poll::Ready(UploadEnd::NextHop),
                     Poll::Pending => {
+                        self.deadline
+                            .wait_for(Party::NextHop, self.content.hop_silence);
                         return self.deadline.poll_passed(cx).map(|()| UploadEnd::NextHop);
                     }
                 }
@@ -180,20 +208,22 @@ impl Upload {
             if self.finished {
                 return Poll::Ready(UploadEnd::Whole);
             }
-            self.deadline.set(self.content.client_silence);
             let mut scratch = worker.scratch.borrow_mut();
             let mut buffer = ReadBuf::new(&mut scratch);
             match Pin::new(&mut *from_client).poll_read(cx, &mut buffer) {
                 Poll::Pending => {
+                    self.deadline
+                        .wait_for(Party::Client, self.content.client_silence);
                     return self.deadline.poll_passed(cx).map(|()| UploadEnd::Client);
                 }
                 Poll::Ready(Ok(())) if !buffer.filled().is_empty() => {
                     let bytes = buffer.filled();
+                    self.deadline.moved();
                     worker
                         .counters()
                         .add(Metric::BytesFromClients, bytes.len() as u64);
-                    if !self.take(bytes) {
-                        return Poll::Ready(UploadEnd::Client);
+                    if let Err(error) = self.take(bytes) {
+                        return Poll::Ready(UploadEnd::Invalid(error));
                     }
                 }
                 Poll::Ready(_) => return Poll::Ready(UploadEnd::Client),
@@ -201,18 +231,16 @@ impl Upload {
         }
     }
 
-    /// Decodes bytes of the client; `false` if they are no valid content.
-    fn take(&mut self, input: &[u8]) -> bool {
+    /// Decodes bytes of the client.
+    fn take(&mut self, input: &[u8]) -> Result<(), BodyError> {
         let chunked = self.content.length == BodyLength::Chunked;
         let mut rest = input;
         loop {
-            let Ok(step) = self.reader.step(rest) else {
-                return false;
-            };
+            let step = self.reader.step(rest)?;
             self.uploaded.from_client_bytes += step.consumed as u64;
             rest = &rest[step.consumed..];
             match step.event {
-                BodyEvent::NeedMore => return true,
+                BodyEvent::NeedMore => return Ok(()),
                 BodyEvent::Data(data) if chunked => {
                     write::chunk_header(&mut self.out, data.len());
                     self.out.extend_from_slice(data);
@@ -225,9 +253,22 @@ impl Upload {
                     }
                     self.finished = true;
                     self.uploaded.surplus = rest.to_vec();
-                    return true;
+                    return Ok(());
                 }
             }
+        }
+    }
+}
+
+/// What is wrong with the content as far as it came with the head: then the next hop need not see any of it.
+pub(crate) fn check_begin(content: Content, begin: &[u8]) -> Result<(), BodyError> {
+    let mut reader = BodyReader::new(content.length, content.trailers);
+    let mut rest = begin;
+    loop {
+        let step = reader.step(rest)?;
+        rest = &rest[step.consumed..];
+        if !matches!(step.event, BodyEvent::Data(_)) {
+            return Ok(());
         }
     }
 }

@@ -49,32 +49,37 @@ impl Body {
 /// Bytes of memory content of `len` bytes will hold.
 pub(crate) fn charged_for(len: u64) -> usize {
     let len = usize::try_from(len).unwrap_or(usize::MAX / 2);
-    let list = (len.div_ceil(BLOCK_BYTES) + 1) * size_of::<Box<[u8]>>();
+    let list = list_capacity(len.div_ceil(BLOCK_BYTES)) * size_of::<Box<[u8]>>();
     (len / BLOCK_BYTES) * BLOCK_BYTES
         + allocated_bytes(len % BLOCK_BYTES)
         + if len == 0 { 0 } else { allocated_bytes(list) }
 }
 
-/// Content as it arrives.
+/// Places the list of `blocks` blocks has at most: while it grows, and with the counts of the `Arc` at the end.
+const fn list_capacity(blocks: usize) -> usize {
+    blocks + blocks / 8 + 1
+}
+
+/// Content as it arrives. It never holds more than is charged for what was reserved: for content of a known length
+/// that length, else whole blocks.
 #[derive(Debug, Default)]
 pub struct BodyBuilder {
     blocks: Vec<Box<[u8]>>,
     tail: Vec<u8>,
     len: u64,
+    expected: Option<u64>,
 }
 
 impl BodyBuilder {
-    /// A builder; `expected` bytes are set aside for the first block if the length is known.
+    /// A builder; of `expected` bytes, if the length is known, those of the first block are set aside.
     #[must_use]
     pub fn new(expected: Option<u64>) -> Self {
-        let first = expected.map_or(0, |len| {
-            usize::try_from(len).map_or(BLOCK_BYTES, |len| len.min(BLOCK_BYTES))
-        });
-        Self {
-            blocks: Vec::new(),
-            tail: Vec::with_capacity(first),
-            len: 0,
-        }
+        let mut builder = Self {
+            expected,
+            ..Self::default()
+        };
+        builder.tail.reserve_exact(builder.expected_in_block());
+        builder
     }
 
     /// Bytes taken so far.
@@ -99,26 +104,50 @@ impl BodyBuilder {
             self.tail.extend_from_slice(&bytes[..taken]);
             bytes = &bytes[taken..];
             if self.tail.len() == BLOCK_BYTES {
-                let full = std::mem::take(&mut self.tail);
-                self.blocks.push(full.into_boxed_slice());
+                self.end_block();
             }
         }
     }
 
-    /// Doubling would overshoot a block: the tail never holds more than one.
+    /// Doubling would overshoot a block, or the end: the tail never holds more than one, nor more than is expected.
     fn grow_tail(&mut self, more: usize) {
         let wanted = self.tail.len() + more;
         if wanted > self.tail.capacity() {
-            let capacity = (wanted * 2).clamp(1024, BLOCK_BYTES);
+            let expected = self.expected_in_block();
+            let capacity = if wanted <= expected {
+                expected
+            } else {
+                (wanted * 2).clamp(1024, BLOCK_BYTES)
+            };
             self.tail.reserve_exact(capacity - self.tail.len());
         }
+    }
+
+    /// Bytes the block under way will have; 0 if that is not known.
+    fn expected_in_block(&self) -> usize {
+        let before = (self.blocks.len() * BLOCK_BYTES) as u64;
+        let expected = self.expected.map_or(0, |len| len.saturating_sub(before));
+        usize::try_from(expected).map_or(BLOCK_BYTES, |len| len.min(BLOCK_BYTES))
+    }
+
+    fn end_block(&mut self) {
+        let block = std::mem::take(&mut self.tail);
+        if self.blocks.len() == self.blocks.capacity() {
+            let more = list_capacity(self.blocks.len() + 1) - 1 - self.blocks.len();
+            self.blocks.reserve_exact(more);
+        }
+        self.blocks.push(block.into_boxed_slice());
     }
 
     /// The finished content.
     #[must_use]
     pub fn finish(mut self) -> Body {
         if !self.tail.is_empty() {
-            self.blocks.push(self.tail.into_boxed_slice());
+            self.end_block();
+        }
+        if self.blocks.is_empty() {
+            // shares one list, where an empty list of its own would be on the heap
+            return Body::default();
         }
         Body {
             blocks: self.blocks.into(),

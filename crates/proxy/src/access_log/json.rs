@@ -27,7 +27,7 @@ pub(super) fn write(entry: &Entry<'_>, stamp: &Stamp, line: &mut Vec<u8>) {
     next_hop(entry, line);
     phases(entry, line);
     text(
-        "error",
+        key!("error"),
         entry.error.unwrap_or("").as_bytes(),
         TEXT_BYTES_MAX,
         line,
