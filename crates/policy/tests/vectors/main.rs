@@ -1,0 +1,44 @@
+//! The conformance vectors against the decisions alone: no socket, no clock, a naive store.
+//!
+//! What is compared: whether the origin is asked and with which validators, which response is served in which form,
+//! its age, and the words of the verdict. Field lines of what a client sees are the driver's work and left to the
+//! live run.
+
+mod cache;
+mod lines;
+mod shelf;
+
+use std::io::Write;
+use weir_vectors::{Collection, Moment, Runner, Tally, Vector, folder, judge};
+
+#[test]
+fn decision_contradicts_a_vector() {
+    let collection = Collection::load(folder()).unwrap_or_else(|error| panic!("{error}"));
+    let tally = Tally::of(Runner::Policy, &collection, run);
+    write!(std::io::stdout(), "{tally}").unwrap();
+    assert_eq!(
+        tally.ran() + tally.left_out(),
+        collection.vectors().count(),
+        "a vector was lost"
+    );
+    assert!(tally.failed().is_empty(), "{}", tally.failed().join("\n"));
+}
+
+fn run(vector: &Vector) -> Vec<String> {
+    let mut cache = cache::Cache::new(vector.profile);
+    let mut differences = Vec::new();
+    for step in &vector.steps {
+        let host = step.request.host.as_deref().unwrap_or("vectors.test");
+        let moment = Moment {
+            at_s: step.at_s,
+            host,
+        };
+        let observed = cache.take(step, moment);
+        differences.extend(
+            judge(step, moment, &observed).iter().map(|difference| {
+                format!("step {} (line {}): {difference}", step.number, step.line)
+            }),
+        );
+    }
+    differences
+}

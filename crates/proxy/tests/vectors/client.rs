@@ -1,0 +1,71 @@
+//! A client that asks once on a connection of its own.
+
+use crate::message::Message;
+use crate::weir::Weir;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+use weir_vectors::{Moment, Parameters, Request, Seen};
+
+/// Nothing a vector asks for takes this long; what does is a proxy that hangs.
+const WAIT_MAX: Duration = Duration::from_secs(10);
+
+/// Sends the request and takes the answer apart.
+pub(crate) fn exchange(weir: &Weir, request: &Request, moment: Moment<'_>) -> Seen {
+    let mut stream = TcpStream::connect(weir.address()).expect("the proxy listens");
+    stream
+        .set_read_timeout(Some(WAIT_MAX))
+        .expect("a limit that is not 0");
+    stream
+        .write_all(&head(weir, request, moment))
+        .expect("the proxy reads");
+    let mut bytes = Vec::new();
+    // a reset is one way to tell that a response was cut: what came is looked at
+    let _ = stream.read_to_end(&mut bytes);
+    let Some(message) = Message::parse(&bytes) else {
+        return Seen {
+            cut: true,
+            ..Seen::default()
+        };
+    };
+    seen(&message, request)
+}
+
+fn head(weir: &Weir, request: &Request, moment: Moment<'_>) -> Vec<u8> {
+    let (host, authority) = (moment.host, weir.authority_before_target(moment.host));
+    let mut head = format!(
+        "{} {authority}{} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n",
+        request.method, request.target
+    );
+    for field in &request.fields {
+        head.push_str(&format!("{}: {}\r\n", field.name, field.value(moment)));
+    }
+    if let Some(content) = &request.content {
+        head.push_str(&format!(
+            "Content-Length: {}\r\n\r\n{content}",
+            content.len()
+        ));
+    } else {
+        head.push_str("\r\n");
+    }
+    head.into_bytes()
+}
+
+fn seen(message: &Message, request: &Request) -> Seen {
+    let mut words = message.first_line.split(' ').skip(1);
+    let status = words.next().and_then(|word| word.parse().ok()).unwrap_or(0);
+    let has_content = request.method != "HEAD" && !matches!(status, 204 | 304);
+    let (content, is_whole) = if has_content {
+        message.content()
+    } else {
+        (message.rest.clone(), true)
+    };
+    Seen {
+        status,
+        body: Some(String::from_utf8_lossy(&content).into_owned()),
+        age_s: Some(message.value("age").and_then(|age| age.parse().ok())),
+        fields: Some(message.fields.clone()),
+        cache_status: Parameters::of_last_member(message.value("cache-status").unwrap_or_default()),
+        cut: !is_whole,
+    }
+}

@@ -1,0 +1,83 @@
+//! The conformance vectors against the live proxy: real sockets on loopback, a manual clock, a scripted origin.
+//!
+//! Every vector has a proxy of its own. What is compared: everything it says, field lines included, and that the
+//! origin was asked exactly as often as said.
+
+mod client;
+mod message;
+mod origin;
+mod weir;
+
+use origin::Origin;
+use std::io::Write;
+use weir::Weir;
+use weir_vectors::{Collection, Moment, Observed, Runner, Step, Tally, Vector, folder, judge};
+
+#[test]
+fn gateway_contradicts_a_vector() {
+    check(Runner::Gateway);
+}
+
+#[test]
+fn forward_proxy_contradicts_a_vector() {
+    check(Runner::Forward);
+}
+
+fn check(runner: Runner) {
+    let collection = Collection::load(folder()).unwrap_or_else(|error| panic!("{error}"));
+    let tally = Tally::of(runner, &collection, |vector| run(runner, vector));
+    write!(std::io::stdout(), "{tally}").expect("there is somebody to tell");
+    assert_eq!(
+        tally.ran() + tally.left_out(),
+        collection.vectors().count(),
+        "a vector was lost"
+    );
+    assert!(tally.failed().is_empty(), "{}", tally.failed().join("\n"));
+}
+
+fn run(runner: Runner, vector: &Vector) -> Vec<String> {
+    let clock = weir::clock();
+    let origin = Origin::start(&clock);
+    let weir = Weir::start(runner, vector.profile, &clock, origin.address());
+    let usual_host = match runner {
+        Runner::Forward => origin.address().to_string(),
+        Runner::Gateway | Runner::Policy => "vectors.test".to_owned(),
+    };
+    let mut differences = Vec::new();
+    for step in &vector.steps {
+        let host = step.request.host.as_deref().unwrap_or(&usual_host);
+        let moment = Moment {
+            at_s: step.at_s,
+            host,
+        };
+        weir.turn_clock_to(step.at_s);
+        let observed = take(step, moment, &weir, &origin);
+        differences.extend(
+            judge(step, moment, &observed).iter().map(|difference| {
+                format!("step {} (line {}): {difference}", step.number, step.line)
+            }),
+        );
+    }
+    drop(weir);
+    let late = origin.asked(false);
+    if !late.is_empty() {
+        differences.push(format!("after the last step the origin was asked {late:?}"));
+    }
+    differences
+}
+
+/// Sends the request of a step; ends when client and origin have seen the end of their part.
+fn take(step: &Step, moment: Moment<'_>, weir: &Weir, origin: &Origin) -> Observed {
+    let at_end = Moment {
+        at_s: step.end_s(),
+        ..moment
+    };
+    origin.expect(step, at_end);
+    let seen = client::exchange(weir, &step.request, moment);
+    let may_come_later = match &step.origin {
+        weir_vectors::Origin::Asked(answer) => answer.background,
+        weir_vectors::Origin::None => false,
+    };
+    let asked = origin.asked(may_come_later);
+    Observed { asked, seen }
+}

@@ -1,0 +1,215 @@
+//! The origin: answers as the step says, one connection a request, and keeps an account of what it was asked.
+
+use crate::message::read_request;
+use crate::weir::VirtualClock;
+use std::cell::Cell;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::Duration;
+use weir_vectors::{Asked, Fault, Moment, Response, Step};
+
+/// A wait that ends here is a proxy that hangs.
+const WAIT_MAX: Duration = Duration::from_secs(10);
+
+/// What to do with the next request.
+#[derive(Clone, Debug)]
+struct Script {
+    /// The clock goes here before the answer.
+    answers_at_s: Option<u32>,
+    head: String,
+    body: String,
+    fault: Option<Fault>,
+}
+
+/// A listening origin; it stops when it is dropped.
+pub(crate) struct Origin {
+    address: SocketAddr,
+    script: Arc<Mutex<Script>>,
+    /// Requests that were read.
+    begun: Arc<AtomicUsize>,
+    /// Nothing more is coming.
+    stopping: Arc<AtomicBool>,
+    /// Requests that were told about.
+    told: Cell<usize>,
+    asked: Receiver<Asked>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Origin {
+    pub(crate) fn start(clock: &Arc<VirtualClock>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+        let address = listener
+            .local_addr()
+            .expect("a bound socket has an address");
+        let script = Arc::new(Mutex::new(Script::unexpected()));
+        let (sender, asked) = channel();
+        let begun = Arc::new(AtomicUsize::new(0));
+        let stopping = Arc::new(AtomicBool::new(false));
+        let desk = Desk {
+            stopping: Arc::clone(&stopping),
+            script: Arc::clone(&script),
+            clock: Arc::clone(clock),
+            begun: Arc::clone(&begun),
+            sender,
+        };
+        let thread = std::thread::spawn(move || desk.serve(&listener));
+        Self {
+            address,
+            script,
+            begun,
+            stopping,
+            told: Cell::new(0),
+            asked,
+            thread: Some(thread),
+        }
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Sets what the next request gets.
+    pub(crate) fn expect(&self, step: &Step, moment: Moment<'_>) {
+        let script = match &step.origin {
+            weir_vectors::Origin::None => Script::unexpected(),
+            weir_vectors::Origin::Asked(answer) => {
+                let is_empty = step.request.method == "HEAD" && !answer.background;
+                Script {
+                    answers_at_s: Some(step.end_s()),
+                    fault: answer.fault,
+                    ..Script::of(&answer.response, is_empty, moment)
+                }
+            }
+        };
+        *self.script.lock().expect("nobody panics with it") = script;
+    }
+
+    /// The requests of this step, once they are answered and their connections let go. A request that has not been
+    /// read by now is waited for only if it may come after the client's answer.
+    pub(crate) fn asked(&self, may_come_later: bool) -> Vec<Asked> {
+        let mut asked = Vec::new();
+        loop {
+            let is_under_way = self.begun.load(Ordering::SeqCst) > self.told.get();
+            let may_still_come = may_come_later && asked.is_empty();
+            if !(is_under_way || may_still_come) {
+                return asked;
+            }
+            let Ok(request) = self.asked.recv_timeout(WAIT_MAX) else {
+                return asked;
+            };
+            self.told.set(self.told.get() + 1);
+            asked.push(request);
+        }
+    }
+}
+
+impl Drop for Origin {
+    fn drop(&mut self) {
+        // a connection that says nothing wakes the thread
+        self.stopping.store(true, Ordering::SeqCst);
+        drop(TcpStream::connect(self.address));
+        if let Some(thread) = self.thread.take() {
+            let ended = thread.join();
+            assert!(
+                ended.is_ok() || std::thread::panicking(),
+                "the origin's thread failed"
+            );
+        }
+    }
+}
+
+impl Script {
+    /// A request nobody expects is told by its answer too.
+    fn unexpected() -> Self {
+        Self {
+            answers_at_s: None,
+            head: "HTTP/1.1 500 Nobody Expected This\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".into(),
+            body: String::new(),
+            fault: None,
+        }
+    }
+
+    fn of(response: &Response, is_empty: bool, moment: Moment<'_>) -> Self {
+        let mut head = format!("HTTP/1.1 {} Status\r\n", response.status);
+        for field in &response.fields {
+            head.push_str(&format!("{}: {}\r\n", field.name, field.value(moment)));
+        }
+        if !matches!(response.status, 204 | 304) {
+            head.push_str(&format!("Content-Length: {}\r\n", response.body.len()));
+        }
+        head.push_str("Connection: close\r\n\r\n");
+        Self {
+            answers_at_s: None,
+            head,
+            body: if is_empty {
+                String::new()
+            } else {
+                response.body.clone()
+            },
+            fault: None,
+        }
+    }
+}
+
+/// The origin's side that works.
+struct Desk {
+    stopping: Arc<AtomicBool>,
+    script: Arc<Mutex<Script>>,
+    clock: Arc<VirtualClock>,
+    begun: Arc<AtomicUsize>,
+    sender: Sender<Asked>,
+}
+
+impl Desk {
+    fn serve(&self, listener: &TcpListener) {
+        loop {
+            let (mut stream, _) = listener.accept().expect("the origin accepts");
+            stream
+                .set_read_timeout(Some(WAIT_MAX))
+                .expect("a limit that is not 0");
+            let Some(request) = read_request(&mut stream) else {
+                if self.stopping.load(Ordering::SeqCst) {
+                    return;
+                }
+                continue;
+            };
+            self.begun.fetch_add(1, Ordering::SeqCst);
+            let script = self.script.lock().expect("nobody panics with it").clone();
+            if let Some(at_s) = script.answers_at_s {
+                self.clock.turn_to(at_s);
+            }
+            answer(&mut stream, &script);
+            drop(stream);
+            let mut words = request.first_line.split(' ');
+            let asked = Asked {
+                method: words.next().unwrap_or_default().to_owned(),
+                target: words.next().unwrap_or_default().to_owned(),
+                fields: request.fields,
+            };
+            if self.sender.send(asked).is_err() {
+                return;
+            }
+        }
+    }
+}
+
+/// Answers, then waits until the proxy has let the connection go: by then it has done what the answer makes it do.
+fn answer(stream: &mut TcpStream, script: &Script) {
+    let sent = match script.fault {
+        Some(Fault::Closed) => return,
+        Some(Fault::Broken) => "this is no HTTP\r\n\r\n".to_owned(),
+        Some(Fault::Cut) => {
+            let half = script.body.len() / 2;
+            let _ = stream.write_all(format!("{}{}", script.head, &script.body[..half]).as_bytes());
+            let _ = stream.shutdown(std::net::Shutdown::Write);
+            String::new()
+        }
+        None => format!("{}{}", script.head, script.body),
+    };
+    let _ = stream.write_all(sent.as_bytes());
+    let _ = stream.read(&mut [0]);
+}

@@ -1,0 +1,112 @@
+//! The proxy under test.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use weir_proxy::clock::{Clock, ManualClock};
+use weir_proxy::config::{self, AdminAddress, Config, Listener, LogTarget, Mode, Route};
+use weir_proxy::{Options, Proxy};
+use weir_semantics::Timestamp;
+use weir_vectors::{Profile, Runner, START_S};
+
+/// The clock of a vector: both who runs it and the origin turn it.
+#[derive(Debug)]
+pub(crate) struct VirtualClock {
+    manual: Arc<ManualClock>,
+    at_s: std::sync::Mutex<u32>,
+}
+
+/// A clock at the start of a vector.
+pub(crate) fn clock() -> Arc<VirtualClock> {
+    Arc::new(VirtualClock {
+        manual: Arc::new(ManualClock::new(Timestamp(START_S))),
+        at_s: std::sync::Mutex::new(0),
+    })
+}
+
+impl VirtualClock {
+    /// Turns the clock forward to `at_s` seconds since the vector's start.
+    pub(crate) fn turn_to(&self, at_s: u32) {
+        let mut now_s = self.at_s.lock().expect("nobody panics with it");
+        let forward_s = at_s.checked_sub(*now_s).expect("time does not go back");
+        self.manual.advance_ms(u64::from(forward_s) * 1000);
+        *now_s = at_s;
+    }
+}
+
+/// A proxy with one worker, so that what it does has an order.
+pub(crate) struct Weir {
+    proxy: Proxy,
+    runner: Runner,
+    clock: Arc<VirtualClock>,
+}
+
+impl Weir {
+    pub(crate) fn start(
+        runner: Runner,
+        profile: Profile,
+        clock: &Arc<VirtualClock>,
+        origin: SocketAddr,
+    ) -> Self {
+        let options = Options {
+            reload: Box::new(|| Err("nothing to reload".into())),
+            describe: Box::new(|_| String::new()),
+            clock: Clock::Manual(Arc::clone(&clock.manual)),
+        };
+        let config = configure(runner, profile, origin);
+        config.validate().expect("the configuration is valid");
+        Self {
+            proxy: Proxy::start(config, options).expect("the proxy starts"),
+            runner,
+            clock: Arc::clone(clock),
+        }
+    }
+
+    /// Where it listens.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.proxy.listeners()[0].address
+    }
+
+    /// What stands before the path in a request target: RFC 9112 §3.2.2.
+    pub(crate) fn authority_before_target(&self, host: &str) -> String {
+        match self.runner {
+            Runner::Forward => format!("http://{host}"),
+            Runner::Gateway | Runner::Policy => String::new(),
+        }
+    }
+
+    pub(crate) fn turn_clock_to(&self, at_s: u32) {
+        self.clock.turn_to(at_s);
+    }
+}
+
+fn configure(runner: Runner, profile: Profile, origin: SocketAddr) -> Config {
+    let mut config = Config {
+        workers: 1,
+        listeners: vec![Listener {
+            address: SocketAddr::from(([127, 0, 0, 1], 0)),
+            mode: Mode::Forward,
+        }],
+        ..Config::default()
+    };
+    config.admin.address = AdminAddress::Off;
+    config.log.access = LogTarget::Off;
+    config.cache.profile = match profile {
+        Profile::Rfc9111 => config::Profile::Rfc9111,
+        Profile::Http1998 => config::Profile::Http1998,
+    };
+    match runner {
+        Runner::Forward => {
+            let loopback = "127.0.0.0/8".parse().expect("a network");
+            config.access.allow_destinations = vec![loopback];
+        }
+        Runner::Gateway | Runner::Policy => {
+            config.listeners[0].mode = Mode::Gateway;
+            config.routes = vec![Route {
+                host: None,
+                path: config::PathPrefix::default(),
+                next_hops: vec![format!("http://{origin}").parse().expect("a URL")],
+            }];
+        }
+    }
+    config
+}

@@ -1,0 +1,103 @@
+//! Field lines as vectors write them: `Name: value`, with dates and the host filled in when they are sent.
+
+use crate::date::RelativeDate;
+
+/// Where and when a field line is sent.
+#[derive(Clone, Copy, Debug)]
+pub struct Moment<'a> {
+    /// Seconds since the vector's start.
+    pub at_s: u32,
+    /// The host the client asks, with its port if it has one; stands for `{host}`.
+    pub host: &'a str,
+}
+
+/// A field line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Field {
+    /// Name as written.
+    pub name: String,
+    value: Value,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Value {
+    Text(String),
+    Date(RelativeDate),
+}
+
+impl Field {
+    /// Reads `Name: value`; the error is a fragment that says what is wrong.
+    pub(crate) fn parse(line: &str) -> Result<Self, String> {
+        let (name, value) = line
+            .split_once(':')
+            .ok_or_else(|| format!("`{line}` is no field line: `Name: value` is expected"))?;
+        check_name(name)?;
+        let value = value.trim();
+        if value.bytes().any(|byte| byte < b' ' || byte == 0x7f) {
+            return Err(format!("the value of `{name}` holds a control character"));
+        }
+        let value = match RelativeDate::parse(value) {
+            Some(date) => Value::Date(date),
+            None if value.starts_with('@') => {
+                return Err(format!(
+                    "`{value}` is no date: `@0`, `@-10`, `@+60` or `@start-1000` is expected"
+                ));
+            }
+            None => Value::Text(value.to_owned()),
+        };
+        Ok(Self {
+            name: name.to_owned(),
+            value,
+        })
+    }
+
+    /// The value as it is sent at `moment`.
+    #[must_use]
+    pub fn value(&self, moment: Moment<'_>) -> String {
+        match &self.value {
+            Value::Text(text) => text.replace("{host}", moment.host),
+            Value::Date(date) => date.render(moment.at_s),
+        }
+    }
+}
+
+/// Refuses what is no token (RFC 9110 §5.1).
+pub(crate) fn check_name(name: &str) -> Result<(), String> {
+    let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    if name.is_empty() || !name.bytes().all(is_token) {
+        return Err(format!("`{name}` is no field name"));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MOMENT: Moment<'static> = Moment {
+        at_s: 60,
+        host: "a.test:81",
+    };
+
+    #[test]
+    fn value_is_not_filled_in() {
+        let value = |line| Field::parse(line).map(|field| field.value(MOMENT));
+        assert_eq!(value("A:  b: c "), Ok("b: c".into()));
+        assert_eq!(value("A:"), Ok(String::new()));
+        assert_eq!(
+            value("Location: http://{host}/b"),
+            Ok("http://a.test:81/b".into())
+        );
+        assert_eq!(
+            value("Date: @-60"),
+            Ok("Thu, 01 Jan 2026 00:00:00 GMT".into())
+        );
+    }
+
+    #[test]
+    fn what_is_no_field_line_is_accepted() {
+        for line in ["A", ": b", "A b: c", "Date: @now", "A: b\r\nC: d"] {
+            assert!(Field::parse(line).is_err(), "{line}");
+        }
+    }
+}
