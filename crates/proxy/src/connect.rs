@@ -52,11 +52,8 @@ pub(crate) async fn run(client: &mut Client, exchange: &mut Exchange) -> bool {
                 reused: false,
                 permit,
             };
-            let head = format!(
-                "HTTP/1.1 200 Connection established\r\n{}\r\n",
-                settings.via_line
-            );
-            switch::run(client, exchange, connection, head.as_bytes(), &[]).await
+            let head = b"HTTP/1.1 200 Connection established\r\n\r\n";
+            switch::run(client, exchange, connection, head, &[]).await
         }
     }
 }

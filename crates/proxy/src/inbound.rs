@@ -59,7 +59,7 @@ pub(crate) fn response_head(
         known == Some(Known::ContentLength) && matches!(framing, Framing::Chunked | Framing::Close)
     });
     write_date_if_missing(head.fields, date, &mut out);
-    out.extend_from_slice(exchange.settings.via_line.as_bytes());
+    out.extend_from_slice(exchange.settings.via_line(head.version));
     if framing == Framing::Chunked {
         out.extend_from_slice(b"Transfer-Encoding: chunked\r\n");
     }
@@ -88,7 +88,7 @@ pub(crate) fn switching_head(head: &ResponseHead<'_, '_>, settings: &Settings) -
             write::field(&mut out, line.name, line.value);
         }
     }
-    out.extend_from_slice(settings.via_line.as_bytes());
+    out.extend_from_slice(settings.via_line(head.version));
     out.extend_from_slice(b"Connection: Upgrade\r\n");
     write::end_of_head(&mut out);
     out
@@ -98,17 +98,15 @@ pub(crate) fn switching_head(head: &ResponseHead<'_, '_>, settings: &Settings) -
 /// fields made each time and the length.
 pub(crate) fn stored_head(
     settings: &Settings,
-    status: u16,
-    reason: &str,
-    fields: &[FieldLine<'_>],
+    head: &ResponseHead<'_, '_>,
     with_length: bool,
     date: &[u8],
 ) -> Vec<u8> {
     let mut out = Vec::with_capacity(1024);
-    write::status_line(&mut out, Version::Http11, status, reason);
-    write_stored_fields(fields, with_length, &mut out);
-    write_date_if_missing(fields, date, &mut out);
-    out.extend_from_slice(settings.via_line.as_bytes());
+    write::status_line(&mut out, Version::Http11, head.status, head.reason);
+    write_stored_fields(head.fields, with_length, &mut out);
+    write_date_if_missing(head.fields, date, &mut out);
+    out.extend_from_slice(settings.via_line(head.version));
     out
 }
 

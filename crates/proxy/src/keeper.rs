@@ -42,9 +42,7 @@ impl Keeper {
         };
         let head = inbound::stored_head(
             &exchange.settings,
-            response.status,
-            response.reason,
-            response.fields,
+            response,
             matches!(body, BodyLength::Exact(_)),
             &worker.date(),
         );

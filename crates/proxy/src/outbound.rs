@@ -31,7 +31,12 @@ pub(crate) fn request_head(
     if let Some(stored) = validators {
         write_validators(stored, &mut out);
     }
-    out.extend_from_slice(exchange.settings.via_line.as_bytes());
+    let received = if exchange.persistence.http11 {
+        Version::Http11
+    } else {
+        Version::Http10
+    };
+    out.extend_from_slice(exchange.settings.via_line(received));
     match exchange.body {
         BodyLength::Chunked => out.extend_from_slice(b"Transfer-Encoding: chunked\r\n"),
         BodyLength::Exact(_) | BodyLength::None | BodyLength::UntilClose => {}

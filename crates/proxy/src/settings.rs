@@ -11,7 +11,7 @@ use weir_policy::eviction::EvictionKind;
 use weir_policy::route::{HostPattern, Rest, RouteSpec, Routes};
 use weir_policy::{Rules, profile};
 use weir_semantics::{DeltaSeconds, Heuristic};
-use weir_wire::HeadLimits;
+use weir_wire::{HeadLimits, Version};
 
 /// How long past its freshness a response is served while its next hop cannot be reached, seconds
 /// (RFC 9111 §4.2.4; Squid and Traffic Server allow a week, nginx nothing): a day bridges an outage of a thin link
@@ -37,7 +37,7 @@ pub(crate) struct Settings {
     /// Next hops by the numbers that routes use.
     pub(crate) hops: Vec<HopKey>,
     /// Whole field line for Via on what we forward.
-    pub(crate) via_line: String,
+    via_lines: [String; 2],
     /// The comment in it, which tells this process from another Weir of the same name.
     pub(crate) instance: String,
 }
@@ -71,10 +71,16 @@ impl Settings {
             ),
             routes: Mutex::new(routes),
             hops,
-            via_line: format!("Via: 1.1 {} ({instance})\r\n", config.cache.name),
+            via_lines: ["1.0", "1.1"]
+                .map(|version| format!("Via: {version} {} ({instance})\r\n", config.cache.name)),
             instance: instance.to_owned(),
             config,
         }
+    }
+
+    /// Whole field line for Via on a message that was received in `version` (RFC 9110 §7.6.3).
+    pub(crate) fn via_line(&self, version: Version) -> &[u8] {
+        self.via_lines[usize::from(version == Version::Http11)].as_bytes()
     }
 
     /// Our pseudonym.

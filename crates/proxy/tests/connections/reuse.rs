@@ -1,0 +1,157 @@
+//! Which idle connection is taken, for whom, and for how long.
+
+use crate::support::{Running, ScriptedOrigin, Way};
+use weir_measure::Metric;
+
+const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+
+#[test]
+fn client_opens_a_connection_of_its_own_to_the_next_hop() {
+    Way::each(|way| {
+        let (_, mut hop) = way.fetch("/1", OK);
+        for _ in 0..5 {
+            let mut client = way.proxy.client();
+            client.send(way.get("/2"));
+            hop.answer(OK);
+            assert_eq!(client.read_response().text(), "ok");
+        }
+        assert_eq!(way.proxy.reuse(), (5, 1));
+        assert_eq!(way.proxy.count(Metric::NextHopsOpen), 1);
+    });
+}
+
+#[test]
+fn idle_connection_of_another_worker_is_not_found() {
+    let origin = ScriptedOrigin::new();
+    let address = origin.address();
+    let origin = origin.answering(|_, _| OK.into());
+    let proxy = Running::gateway_with(address, |config| config.workers = 2);
+    let clients = 24;
+    for _ in 0..clients {
+        // the kernel spreads connections over the workers: that all come to one has a chance of 2^-23
+        let response = proxy.client().ask("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+        assert_eq!(response.text(), "ok");
+        proxy.wait_for(Metric::ConnectionCacheIdle, 1);
+    }
+    assert_eq!(proxy.reuse(), (clients - 1, 1));
+    assert_eq!(origin.connections(), 1);
+    assert_eq!(origin.seen().len() as u64, clients);
+}
+
+#[test]
+fn oldest_connection_is_taken_first() {
+    Way::each(|way| {
+        let mut clients = [way.proxy.client(), way.proxy.client(), way.proxy.client()];
+        let mut hops = Vec::new();
+        for client in &mut clients {
+            client.send(way.get("/"));
+            let mut hop = way.origin.accept();
+            hop.read_head();
+            hops.push(hop);
+        }
+        for (client, hop) in clients.iter_mut().zip(&mut hops) {
+            hop.send(OK);
+            client.read_response();
+        }
+        way.proxy.wait_for(Metric::ConnectionCacheIdle, 3);
+        // the last to become idle is the first to work, again and again
+        for client in &mut clients {
+            client.send(way.get("/again"));
+            hops[2].answer(OK);
+            client.read_response();
+        }
+        // and the one before it is the next if it is busy
+        let [one, two, _] = &mut clients;
+        one.send(way.get("/one"));
+        hops[2].read_head();
+        two.send(way.get("/two"));
+        hops[1].answer(OK);
+        two.read_response();
+        hops[2].send(OK);
+        one.read_response();
+        hops[0].expect_nothing_more();
+        assert_eq!(way.proxy.reuse(), (5, 3));
+    });
+}
+
+#[test]
+fn connection_is_kept_beyond_its_idle_limit() {
+    Way::each(|way| {
+        let mut client = way.proxy.client();
+        client.send(way.get("/"));
+        let (mut hop, _) = way.origin.answer(OK);
+        client.read_response();
+        way.proxy.wait_for(Metric::ConnectionCacheIdle, 1);
+        way.proxy.clock.advance_ms(29_999);
+        client.send(way.get("/"));
+        hop.answer(OK);
+        client.read_response();
+        assert_eq!(way.proxy.count(Metric::ConnectionCacheExpiries), 0);
+        way.proxy.wait_for(Metric::ConnectionCacheIdle, 1);
+        way.proxy.clock.advance_ms(30_000);
+        client.send(way.get("/"));
+        let (_fresh, _) = way.origin.answer(OK);
+        client.read_response();
+        hop.expect_end();
+        assert_eq!(way.proxy.count(Metric::ConnectionCacheExpiries), 1);
+        assert_eq!(way.proxy.reuse(), (1, 2));
+    });
+}
+
+#[test]
+fn idle_connection_nobody_asks_for_is_never_closed() {
+    Way::each(|way| {
+        let (_, mut hop) = way.fetch("/", OK);
+        way.proxy.wait_for(Metric::ConnectionCacheIdle, 1);
+        way.proxy.clock.advance_ms(30_000);
+        hop.expect_end();
+        way.proxy.wait_for(Metric::ConnectionCacheExpiries, 1);
+        assert_eq!(way.proxy.count(Metric::NextHopsOpen), 0);
+    });
+}
+
+#[test]
+fn more_idle_connections_are_kept_than_allowed() {
+    let origin = ScriptedOrigin::new();
+    let proxy = Running::gateway_with(origin.address(), |config| {
+        config.limits.idle_per_next_hop_max = 1;
+    });
+    let mut clients = [proxy.client(), proxy.client()];
+    let mut hops = Vec::new();
+    for client in &mut clients {
+        client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+        let mut hop = origin.accept();
+        hop.read_head();
+        hops.push(hop);
+    }
+    for (client, hop) in clients.iter_mut().zip(&mut hops) {
+        hop.send(OK);
+        client.read_response();
+    }
+    proxy.wait_for(Metric::NextHopsOpen, 1);
+    assert_eq!(proxy.count(Metric::ConnectionCacheIdle), 1);
+    assert_eq!(proxy.count(Metric::ConnectionCacheEvictions), 1);
+    // the newer one stays
+    hops[0].expect_end();
+    clients[0].send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    hops[1].answer(OK);
+    clients[0].read_response();
+}
+
+#[test]
+fn connection_to_one_next_hop_serves_another() {
+    let proxy = Running::forward();
+    let origins = [ScriptedOrigin::new(), ScriptedOrigin::new()];
+    let mut client = proxy.client();
+    for origin in &origins {
+        let address = origin.address();
+        client.send(format!(
+            "GET http://{address}/ HTTP/1.1\r\nHost: {address}\r\n\r\n"
+        ));
+        let (mut hop, head) = origin.answer(OK);
+        assert_eq!(head.field("host"), Some(&*address.to_string()));
+        client.read_response();
+        hop.expect_nothing_more();
+    }
+    assert_eq!(proxy.reuse(), (0, 2));
+}

@@ -1,0 +1,15 @@
+//! Clients and next hops that mean harm: framing, smuggling, cut and endless messages (RELIABILITY R27, R30, R31,
+//! R45-R47, R49, R51).
+
+mod support;
+
+#[path = "hostile/cut.rs"]
+mod cut;
+#[path = "hostile/request_framing.rs"]
+mod request_framing;
+#[path = "hostile/response_framing.rs"]
+mod response_framing;
+#[path = "hostile/silence.rs"]
+mod silence;
+#[path = "hostile/unread.rs"]
+mod unread;

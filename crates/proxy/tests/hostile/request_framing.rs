@@ -1,0 +1,264 @@
+//! Requests whose end can be seen in two ways are refused, and nobody else sees them (R45, R46, R47, R51).
+
+use crate::support::{PATIENCE, Way};
+
+const SMUGGLED: &str = "GET /smuggled HTTP/1.1\r\nHost: a.example\r\n\r\n";
+
+/// The request is refused, the connection ends, what is behind it is no request, and nobody is asked.
+fn refused(way: &Way, request: impl AsRef<[u8]>, status: u16) {
+    let request = request.as_ref();
+    let shown = String::from_utf8_lossy(request).into_owned();
+    let mut client = way.proxy.client();
+    client.send([request, SMUGGLED.as_bytes()].concat());
+    let response = client.read_response();
+    assert_eq!(response.status(), status, "{shown:?}");
+    assert_eq!(
+        response.head.field("connection"),
+        Some("close"),
+        "{shown:?}"
+    );
+    client.expect_end();
+    way.origin.expect_untouched();
+}
+
+/// A POST with these field lines and this content.
+fn post(way: &Way, fields: &str, content: &str) -> String {
+    way.head("POST", "/", "1.1", fields) + content
+}
+
+#[test]
+fn ambiguous_content_length_is_repaired() {
+    Way::each(|way| {
+        for fields in [
+            "Content-Length: 5\r\nContent-Length: 5\r\n",
+            "Content-Length: 5\r\nContent-Length: 6\r\n",
+            "Content-Length: 5\r\ncontent-length: 0\r\n",
+            "Content-Length: 5, 5\r\n",
+            "Content-Length: 5,6\r\n",
+            "Content-Length: +5\r\n",
+            "Content-Length: -5\r\n",
+            "Content-Length: 0x5\r\n",
+            "Content-Length: 5 5\r\n",
+            "Content-Length: 5_0\r\n",
+            "Content-Length: 5.0\r\n",
+            "Content-Length: \r\n",
+            "Content-Length: five\r\n",
+            "Content-Length: \u{665}\r\n",
+            "Content-Length: 18446744073709551621\r\n",
+            "Content-Length: 9223372036854775808\r\n",
+            "Content-Length: 00000000000000000005\r\n",
+            "Content_Length: 5\r\n",
+            "Content-Length: 5\r\nContent_Length: 0\r\n",
+        ] {
+            refused(way, post(way, fields, "hello"), 400);
+        }
+    });
+}
+
+#[test]
+fn ambiguous_transfer_encoding_is_repaired() {
+    Way::each(|way| {
+        for fields in [
+            "Transfer-Encoding: chunked\r\nContent-Length: 5\r\n",
+            "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n",
+            "Content-Length: 0\r\nTransfer-Encoding: identity\r\n",
+            "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n",
+            "Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n",
+            "Transfer-Encoding: chunked, chunked\r\n",
+            "Transfer-Encoding: chunked, identity\r\n",
+            "Transfer-Encoding: identity\r\n",
+            "Transfer-Encoding: identity, chunked\r\n",
+            "Transfer-Encoding: gzip\r\n",
+            "Transfer-Encoding: xchunked\r\n",
+            "Transfer-Encoding: \"chunked\"\r\n",
+            "Transfer-Encoding: chunked;q=1\r\n",
+            "Transfer-Encoding: ,chunked\r\n",
+            "Transfer-Encoding: chunked,\r\n",
+            "Transfer-Encoding:\r\n",
+            "Transfer-Encoding: \u{b}chunked\r\n",
+            "Transfer-Encoding: \u{c}chunked\r\n",
+            "Transfer-Encoding: chunked\u{0}\r\n",
+            "Transfer-Encoding : chunked\r\n",
+            "Transfer_Encoding: chunked\r\n",
+            "Transfer-Encoding: chun\r\n ked\r\n",
+            "Transfer-Encoding:\r\n chunked\r\n",
+            "X: y\rTransfer-Encoding: chunked\r\n",
+            "X: y\nTransfer-Encoding: chunked\r\n",
+        ] {
+            refused(way, post(way, fields, "0\r\n\r\n"), 400);
+        }
+    });
+}
+
+#[test]
+fn http10_request_has_a_transfer_coding() {
+    Way::each(|way| {
+        for fields in [
+            "Transfer-Encoding: chunked\r\n",
+            "Connection: keep-alive\r\nTransfer-Encoding: chunked\r\n",
+            "Transfer-Encoding: chunked\r\nContent-Length: 5\r\n",
+        ] {
+            refused(way, way.head("POST", "/", "1.0", fields) + "0\r\n\r\n", 400);
+        }
+    });
+}
+
+#[test]
+fn malformed_field_line_is_repaired() {
+    Way::each(|way| {
+        for fields in [
+            "X : y\r\n",
+            "X\t: y\r\n",
+            ": y\r\n",
+            "X\r\n",
+            "X y: z\r\n",
+            "X: y\r\n z\r\n",
+            "X: y\r\n\tz\r\n",
+            "X: a\u{0}b\r\n",
+            "X: a\rb\r\n",
+            "X: a\u{7f}b\r\n",
+            "X: a\nY: b\r\n",
+            "X\u{e9}: y\r\n",
+            "X\u{0}: y\r\n",
+            "(X): y\r\n",
+            "X: y\n",
+            "X: y\r\r\n",
+        ] {
+            refused(way, way.head("GET", "/", "1.1", fields), 400);
+        }
+        // a line that continues the request line
+        let folded = format!(
+            "GET {}/ HTTP/1.1\r\n X: y\r\nHost: {}\r\n\r\n",
+            way.base, way.host
+        );
+        refused(way, folded, 400);
+        let bare = format!("GET {}/ HTTP/1.1\nHost: {}\n\n", way.base, way.host);
+        refused(way, bare, 400);
+    });
+}
+
+#[test]
+fn malformed_chunk_reaches_the_next_hop() {
+    Way::each(|way| {
+        for content in [
+            "5\nhello\r\n0\r\n\r\n",
+            "5\rhello\r\n0\r\n\r\n",
+            "5 \r\nhello\r\n0\r\n\r\n",
+            " 5\r\nhello\r\n0\r\n\r\n",
+            "0x5\r\nhello\r\n0\r\n\r\n",
+            "+5\r\nhello\r\n0\r\n\r\n",
+            "-5\r\nhello\r\n0\r\n\r\n",
+            "5_0\r\nhello\r\n0\r\n\r\n",
+            "g\r\nhello\r\n0\r\n\r\n",
+            "\r\nhello\r\n0\r\n\r\n",
+            ";a=b\r\nhello\r\n0\r\n\r\n",
+            "10000000000000005\r\nhello\r\n0\r\n\r\n",
+            "00000000000000005\r\nhello\r\n0\r\n\r\n",
+            "5;a=\"\u{0}\"\r\nhello\r\n0\r\n\r\n",
+            "5;a=\"b\r\nhello\r\n0\r\n\r\n",
+            "5;a=b\nhello\r\n0\r\n\r\n",
+            "5;\r\nhello\r\n0\r\n\r\n",
+            "5\r\nhello!\r\n0\r\n\r\n",
+            "5\r\nhello\n0\r\n\r\n",
+            "5\r\nhello0\r\n\r\n",
+            "5\r\nhello\r\n0\r\nX y: z\r\n\r\n",
+            "5\r\nhello\r\n0\r\nX: y\n\r\n",
+            "5\r\nhello\r\n0\r\n\nX: y\r\n\r\n",
+            "5\r\nhello\r\n0\r\n X: y\r\n\r\n",
+            "5\r\nhello\r\n0\n\n",
+        ] {
+            let request = post(way, "Transfer-Encoding: chunked\r\n", content);
+            refused(way, request, 400);
+        }
+    });
+}
+
+#[test]
+fn malformed_chunk_that_comes_late_ends_the_content_as_if_it_were_whole() {
+    Way::each(|way| {
+        let mut client = way.proxy.client();
+        client.send(post(
+            way,
+            "Transfer-Encoding: chunked\r\n",
+            "5\r\nhello\r\n",
+        ));
+        let mut hop = way.origin.accept();
+        hop.read_head();
+        hop.expect("5\r\nhello\r\n");
+        client.send("5\nhello\r\n0\r\n\r\n".to_owned() + SMUGGLED);
+        let response = client.read_response();
+        assert_eq!(response.status(), 400);
+        client.expect_end();
+        // no last chunk: the next hop cannot take it for whole
+        hop.expect_end();
+        way.origin.expect_untouched();
+    });
+}
+
+#[test]
+fn chunk_extensions_without_end_are_read_on() {
+    Way::each(|way| {
+        let mut client = way.proxy.client();
+        client.send(post(way, "Transfer-Encoding: chunked\r\n", "5;"));
+        let extension = "a=b;".repeat(4096);
+        for _ in 0..64 {
+            client.try_send(&extension);
+        }
+        let (answer, _) = client.read_to_end();
+        // the answer may be lost to the reset that bytes nobody reads bring about
+        assert!(answer.is_empty() || answer.starts_with(b"HTTP/1.1 400 "));
+    });
+}
+
+#[test]
+fn content_that_the_client_cuts_looks_whole_to_the_next_hop() {
+    Way::each(|way| {
+        for (fields, content) in [
+            ("Content-Length: 10\r\n", "hello"),
+            ("Transfer-Encoding: chunked\r\n", "5\r\nhello\r\n"),
+            ("Transfer-Encoding: chunked\r\n", "5\r\nhello\r\n0\r\n"),
+        ] {
+            let mut client = way.proxy.client();
+            client.send(post(way, fields, content));
+            let mut hop = way.origin.accept();
+            hop.read_head();
+            hop.read_until("hello");
+            client.finish();
+            let (rest, _) = hop.read_to_end();
+            assert!(
+                !rest.windows(3).any(|window| window == b"0\r\n"),
+                "{fields}"
+            );
+            client.read_to_end();
+        }
+    });
+}
+
+#[test]
+fn request_before_a_refused_one_loses_its_answer() {
+    Way::each(|way| {
+        let mut client = way.proxy.client();
+        client.send(way.get("/good") + &post(way, "Content-Length: x\r\n", "") + SMUGGLED);
+        let (_hop, _) = way
+            .origin
+            .answer("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ngood");
+        assert_eq!(client.read_response().text(), "good");
+        assert_eq!(client.read_response().status(), 400);
+        client.expect_end();
+    });
+}
+
+#[test]
+fn refused_request_is_not_answered_before_it_is_whole() {
+    Way::each(|way| {
+        let mut client = way.proxy.client();
+        // the fault is in the first line; nothing more is coming
+        client.send("GET / HTTP/1.1\nHost");
+        client
+            .stream
+            .set_read_timeout(Some(PATIENCE / 4))
+            .expect("a socket");
+        assert_eq!(client.read_response().status(), 400);
+        client.expect_end();
+    });
+}

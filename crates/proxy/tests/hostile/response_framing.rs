@@ -1,0 +1,215 @@
+//! Next hops that break the rules: 502, a connection not used again, nothing stored (R30, R31).
+
+use crate::support::Way;
+use weir_measure::Metric;
+
+const PLAIN: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+const FRESH: &str = "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\n";
+
+/// The answer becomes a 502, the next hop's connection ends, nothing is stored.
+fn refused(way: &Way, answer: &str) {
+    let shown = &answer[..answer.len().min(200)];
+    let mut client = way.proxy.client();
+    client.send(way.get("/"));
+    let mut hop = way.origin.accept();
+    hop.read_head();
+    hop.try_send(answer);
+    let response = client.read_response();
+    assert_eq!(response.status(), 502, "{shown:?}");
+    let status = response.head.field("proxy-status").expect("a reason");
+    assert!(status.contains("error=http_"), "{shown:?} {status}");
+    hop.read_to_end();
+    assert_eq!(way.proxy.count(Metric::StoreEntries), 0, "{shown:?}");
+    // the client has done nothing wrong
+    client.send(way.get("/"));
+    let closing = "HTTP/1.1 200 OK\r\nCache-Control: no-store\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok";
+    let (_hop, _) = way.origin.answer(closing);
+    assert_eq!(client.read_response().text(), "ok");
+}
+
+#[test]
+fn ambiguous_response_is_repaired() {
+    Way::each(|way| {
+        for (fields, content) in [
+            ("Content-Length: 2\r\nContent-Length: 2\r\n", "ok"),
+            ("Content-Length: 2\r\nContent-Length: 9\r\n", "ok"),
+            ("Content-Length: 2, 2\r\n", "ok"),
+            ("Content-Length: +2\r\n", "ok"),
+            ("Content-Length: 0x2\r\n", "ok"),
+            ("Content-Length: \r\n", "ok"),
+            ("Content-Length: 18446744073709551618\r\n", "ok"),
+            (
+                "Content-Length: 2\r\nTransfer-Encoding: chunked\r\n",
+                "2\r\nok\r\n0\r\n\r\n",
+            ),
+            (
+                "Transfer-Encoding: gzip, chunked\r\n",
+                "2\r\nok\r\n0\r\n\r\n",
+            ),
+            (
+                "Transfer-Encoding: chunked, identity\r\n",
+                "2\r\nok\r\n0\r\n\r\n",
+            ),
+            ("Transfer-Encoding: xchunked\r\n", "2\r\nok\r\n0\r\n\r\n"),
+            ("Transfer-Encoding : chunked\r\n", "2\r\nok\r\n0\r\n\r\n"),
+            ("Transfer_Encoding: chunked\r\n", "2\r\nok\r\n0\r\n\r\n"),
+            (
+                "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n",
+                "0\r\n\r\n",
+            ),
+        ] {
+            refused(way, &format!("{FRESH}{fields}\r\n{content}"));
+        }
+        refused(
+            way,
+            "HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        );
+        refused(
+            way,
+            "HTTP/1.1 204 No Content\r\nContent-Length: 2\r\n\r\nok",
+        );
+        refused(
+            way,
+            "HTTP/1.1 204 No Content\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        );
+    });
+}
+
+#[test]
+fn response_that_is_no_http_is_passed_on() {
+    Way::each(|way| {
+        for answer in [
+            "<html>HTTP/0.9</html>\r\n\r\n",
+            "\r\nHTTP/1.1 200 OK\r\n\r\n",
+            "HTTP/2.0 200 OK\r\n\r\n",
+            "HTTP/1.1 20 OK\r\n\r\n",
+            "HTTP/1.1 2000 OK\r\n\r\n",
+            "HTTP/1.1 OK\r\n\r\n",
+            "HTTP/1.1  200 OK\r\n\r\n",
+            "http/1.1 200 OK\r\n\r\n",
+            "ICY 200 OK\r\n\r\n",
+            "HTTP/1.1 200 OK\nX: y\n\n",
+            "HTTP/1.1 200 OK\r\nX: y\r\n z\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nX : y\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nX: a\rb\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nX: a\u{0}b\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nX\r\n\r\n",
+            "HTTP/1.1 200 O\u{0}K\r\n\r\n",
+            "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n",
+        ] {
+            refused(way, answer);
+        }
+    });
+}
+
+#[test]
+fn head_without_measure_is_taken_in() {
+    Way::each(|way| {
+        let fields = |count: usize| "X: y\r\n".repeat(count);
+        refused(way, &format!("HTTP/1.1 200 OK\r\n{}\r\n", fields(129)));
+        refused(way, &format!("HTTP/1.1 200 OK\r\n{}", fields(100_000)));
+        refused(
+            way,
+            &format!("HTTP/1.1 200 OK\r\nX: {}\r\n\r\n", "y".repeat(65_536)),
+        );
+        refused(way, &format!("HTTP/1.1 200 {}", "x".repeat(200_000)));
+        let interim = format!("HTTP/1.1 103 Early Hints\r\n{}\r\n", fields(129));
+        refused(way, &interim);
+    });
+}
+
+#[test]
+fn head_within_the_limits_is_refused() {
+    Way::each(|way| {
+        let answer = format!(
+            "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n{}\r\n",
+            "X: y\r\n".repeat(126)
+        );
+        let (response, _) = way.fetch("/", &answer);
+        assert_eq!(response.status(), 200);
+        assert_eq!(response.head.all("x").len(), 126);
+        let value = "y".repeat(60_000);
+        let answer = format!(
+            "HTTP/1.1 200 OK\r\nConnection: close\r\nX: {value}\r\nContent-Length: 0\r\n\r\n"
+        );
+        let (response, _) = way.fetch("/", &answer);
+        assert_eq!(response.head.field("x"), Some(&*value));
+    });
+}
+
+#[test]
+fn chunk_extensions_or_trailers_without_end_are_read_on() {
+    Way::each(|way| {
+        for (begin, endless) in [
+            ("2\r\nok\r\n5;", "a=b;"),
+            ("2\r\nok\r\n0\r\n", "X: y\r\n"),
+            ("2\r\nok\r\n0\r\nX: ", "yyyy"),
+        ] {
+            let mut client = way.proxy.client();
+            client.send(way.get("/"));
+            let start = format!("{FRESH}Transfer-Encoding: chunked\r\n\r\n{begin}");
+            let (mut hop, _) = way.origin.answer(start);
+            client.read_until("ok\r\n");
+            let more = endless.repeat(16_384);
+            let sent_at_most = 64;
+            for _ in 0..sent_at_most {
+                hop.try_send(&more);
+            }
+            let (rest, _) = client.read_to_end();
+            assert!(!rest.ends_with(b"0\r\n\r\n"), "{begin:?} looks whole");
+            assert_eq!(way.proxy.count(Metric::StoreEntries), 0);
+        }
+    });
+}
+
+#[test]
+fn bytes_behind_a_response_answer_the_next_request() {
+    Way::each(|way| {
+        let evil = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil";
+        for answer in [
+            format!("{PLAIN}{evil}"),
+            format!("HTTP/1.1 204 No Content\r\n\r\n{evil}"),
+            format!("HTTP/1.1 304 Not Modified\r\n\r\n{evil}"),
+            format!(
+                "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n{evil}"
+            ),
+            format!("{PLAIN}\r\n"),
+        ] {
+            let mut client = way.proxy.client();
+            client.send(way.get("/1"));
+            let (mut hop, _) = way.origin.answer(&answer);
+            client.read_response();
+            hop.expect_end();
+            client.send(way.get("/2"));
+            let closing = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 4\r\n\r\ngood";
+            let (_hop, head) = way.origin.answer(closing);
+            assert_eq!(head.start_line(), "GET /2 HTTP/1.1");
+            assert_eq!(client.read_response().text(), "good", "{answer:?}");
+        }
+        // content in answer to HEAD is such bytes too
+        let mut client = way.proxy.client();
+        client.send(way.head("HEAD", "/", "1.1", ""));
+        let (mut hop, _) = way.origin.answer(PLAIN);
+        client.read_head();
+        hop.expect_end();
+    });
+}
+
+#[test]
+fn unsolicited_response_answers_the_next_request() {
+    Way::each(|way| {
+        let mut client = way.proxy.client();
+        client.send(way.get("/1"));
+        let (mut hop, _) = way.origin.answer(PLAIN);
+        client.read_response();
+        way.proxy.wait_for(Metric::ConnectionCacheIdle, 1);
+        hop.send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil");
+        client.send(way.get("/2"));
+        let (_second, head) = way.origin.answer(PLAIN);
+        assert_eq!(head.start_line(), "GET /2 HTTP/1.1");
+        assert_eq!(client.read_response().text(), "ok");
+        hop.expect_end();
+        assert_eq!(way.proxy.count(Metric::ConnectionCacheUnusable), 1);
+        assert_eq!(way.proxy.reuse(), (0, 2));
+    });
+}

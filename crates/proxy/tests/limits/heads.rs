@@ -1,0 +1,119 @@
+//! How large a request head may be.
+
+use crate::support::Way;
+
+const OK: &str = "HTTP/1.1 204 No Content\r\n\r\n";
+
+/// Field lines that make the head of `GET` exactly `length` bytes long.
+fn padding(way: &Way, length: usize) -> String {
+    let without = way.head("GET", "/", "1.1", "X: \r\n").len();
+    format!("X: {}\r\n", "y".repeat(length - without))
+}
+
+#[test]
+fn head_within_the_limits_is_refused_or_beyond_them_is_taken() {
+    Way::each(|way| {
+        let limit = 64 * 1024;
+        let mut client = way.proxy.client();
+        let request = way.head("GET", "/", "1.1", &padding(way, limit));
+        assert_eq!(request.len(), limit);
+        client.send(&request);
+        let (_, head) = way.origin.answer(OK);
+        assert!(head.field("x").expect("the long field").len() > 65_000);
+        assert_eq!(client.read_response().status(), 204);
+
+        let mut client = way.proxy.client();
+        client.send(way.head("GET", "/", "1.1", &padding(way, limit + 1)));
+        assert_eq!(client.read_response().status(), 431);
+        client.expect_end();
+        way.origin.expect_untouched();
+    });
+}
+
+#[test]
+fn field_too_many_is_taken_or_one_fewer_is_refused() {
+    Way::each(|way| {
+        // with Host
+        for (others, status) in [(127, 204), (128, 431), (5000, 431)] {
+            let mut client = way.proxy.client();
+            client.send(way.head("GET", "/", "1.1", &"X: y\r\n".repeat(others)));
+            if status == 204 {
+                let (_, head) = way.origin.answer(OK);
+                assert_eq!(head.all("x").len(), others);
+            }
+            assert_eq!(client.read_response().status(), status, "{others}");
+            if status == 431 {
+                client.expect_end();
+                way.origin.expect_untouched();
+            }
+        }
+    });
+}
+
+#[test]
+fn head_without_end_is_taken_in() {
+    Way::each(|way| {
+        for (begin, more) in [
+            (
+                way.head("GET", "/", "1.1", "")
+                    .trim_end_matches("\r\n")
+                    .to_owned()
+                    + "\r\nX: ",
+                "y",
+            ),
+            (format!("GET {}/", way.base), "y"),
+            ("GET".to_owned(), "T"),
+            (String::new(), "\r\n"),
+        ] {
+            let mut client = way.proxy.client();
+            client.send(&begin);
+            let more = more.repeat(8192 / more.len());
+            for _ in 0..64 {
+                client.try_send(&more);
+            }
+            let (answer, _) = client.read_to_end();
+            // a reset may have overtaken it
+            let status = answer.get(9..12).unwrap_or(b"431");
+            assert!(
+                [b"431", b"400", b"414"]
+                    .iter()
+                    .any(|known| *known == status),
+                "{begin:?}"
+            );
+            way.origin.expect_untouched();
+        }
+    });
+}
+
+#[test]
+fn head_that_comes_byte_by_byte_is_misread() {
+    Way::each(|way| {
+        let mut client = way.proxy.client();
+        let request = way.head("POST", "/x", "1.1", "X: y\r\nContent-Length: 2\r\n") + "ok";
+        for byte in request.as_bytes() {
+            client.send([*byte]);
+        }
+        let (mut hop, head) = way.origin.answer(OK);
+        assert_eq!(head.start_line(), "POST /x HTTP/1.1");
+        assert_eq!(head.field("x"), Some("y"));
+        hop.expect("ok");
+        assert_eq!(client.read_response().status(), 204);
+        // and again behind it
+        for byte in way.get("/y").as_bytes() {
+            client.send([*byte]);
+        }
+        assert_eq!(hop.answer(OK).start_line(), "GET /y HTTP/1.1");
+        assert_eq!(client.read_response().status(), 204);
+    });
+}
+
+#[test]
+fn empty_lines_before_a_request_are_not_skipped() {
+    Way::each(|way| {
+        let mut client = way.proxy.client();
+        client.send("\r\n\r\n".to_owned() + &way.get("/"));
+        let (_, head) = way.origin.answer(OK);
+        assert_eq!(head.start_line(), "GET / HTTP/1.1");
+        assert_eq!(client.read_response().status(), 204);
+    });
+}

@@ -1,0 +1,203 @@
+//! How slow a client may be.
+
+use crate::support::{RawClient, Running, ScriptedOrigin, Way, span};
+use std::time::{Duration, Instant};
+use weir_measure::Metric;
+
+const GET: &str = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
+
+#[test]
+fn slow_head_holds_a_connection_for_ever() {
+    Way::each(|way| {
+        way.proxy.reload(|config| {
+            config.limits.request_head = span("100ms");
+            config.limits.client_idle = span("1h");
+        });
+        for begin in ["G", "GET / HTTP/1.1\r\nHost: a\r\nX: "] {
+            let mut client = way.proxy.client();
+            client.send(begin);
+            let response = client.read_response();
+            assert_eq!(response.status(), 408, "{begin:?}");
+            assert_eq!(response.head.field("connection"), Some("close"));
+            client.expect_end();
+        }
+        way.origin.expect_untouched();
+    });
+}
+
+#[test]
+fn each_byte_of_a_head_renews_its_time() {
+    Way::each(|way| {
+        way.proxy
+            .reload(|config| config.limits.request_head = span("100ms"));
+        let mut client = way.proxy.client();
+        client.stream.set_nonblocking(true).expect("a socket");
+        let start = Instant::now();
+        client.try_send("GET / HTTP/1.1\r\nX: ");
+        let mut byte = [0];
+        // bytes without a pause until the answer is there
+        while client.stream.peek(&mut byte).is_err() {
+            client.try_send("y");
+            assert!(
+                start.elapsed() < Duration::from_secs(15),
+                "it goes on and on"
+            );
+        }
+        client.stream.set_nonblocking(false).expect("a socket");
+        let (answer, _) = client.read_to_end();
+        // or the head was too large before its time was over
+        assert!(answer.starts_with(b"HTTP/1.1 408 ") || answer.starts_with(b"HTTP/1.1 431 "));
+    });
+}
+
+#[test]
+fn idle_client_is_kept_for_ever_or_scolded() {
+    Way::each(|way| {
+        way.proxy
+            .reload(|config| config.limits.client_idle = span("500ms"));
+        let mut fresh = way.proxy.client();
+        fresh.expect_end();
+        let mut used = way.proxy.client();
+        assert_eq!(
+            used.ask(way.head("OPTIONS", "/", "1.1", "Max-Forwards: 0\r\n"))
+                .status(),
+            200
+        );
+        used.expect_end();
+    });
+}
+
+#[test]
+fn client_that_stops_sending_holds_the_next_hop() {
+    Way::each(|way| {
+        way.proxy
+            .reload(|config| config.limits.client_silence = span("100ms"));
+        for (fields, begin) in [
+            ("Content-Length: 100\r\n", "begin"),
+            ("Transfer-Encoding: chunked\r\n", "5\r\nbegin"),
+        ] {
+            let mut client = way.proxy.client();
+            client.send(way.head("POST", "/", "1.1", fields) + begin);
+            let mut hop = way.origin.accept();
+            hop.read_head();
+            hop.read_until("begin");
+            let (rest, _) = hop.read_to_end();
+            assert!(rest.is_empty() || rest == b"\r\n", "{rest:?}");
+            client.expect_end();
+        }
+        way.proxy.wait_for(Metric::NextHopsOpen, 0);
+    });
+}
+
+#[test]
+fn client_that_goes_on_sending_is_taken_for_silence_of_the_next_hop() {
+    Way::each(|way| {
+        let silence = Duration::from_millis(250);
+        way.proxy
+            .reload(|config| config.limits.next_hop_silence = span("250ms"));
+        let mut client = way.proxy.client();
+        client.send(way.head("POST", "/", "1.1", "Transfer-Encoding: chunked\r\n"));
+        let mut hop = way.origin.accept();
+        hop.read_head();
+        let start = Instant::now();
+        // byte by byte, each once the one before has arrived, for longer than the next hop may be silent
+        while start.elapsed() < 3 * silence {
+            client.send("1\r\nx\r\n");
+            hop.expect("1\r\nx\r\n");
+        }
+        client.send("0\r\n\r\n");
+        hop.expect("0\r\n\r\n");
+        hop.send("HTTP/1.1 204 No Content\r\n\r\n");
+        assert_eq!(client.read_response().status(), 204);
+    });
+}
+
+#[test]
+fn client_that_stops_reading_holds_the_next_hop() {
+    Way::each(|way| {
+        way.proxy
+            .reload(|config| config.limits.client_silence = span("200ms"));
+        let mut client = RawClient::connect_small(way.proxy.address());
+        client.send(way.get("/"));
+        let mut hop = way.origin.accept();
+        hop.read_head();
+        hop.send(
+            "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 1000000000\r\n\r\n",
+        );
+        let mut sent: u64 = 0;
+        while std::io::Write::write_all(&mut hop.stream, &[b'x'; 65_536]).is_ok() {
+            sent += 65_536;
+            assert!(
+                sent < 200_000_000,
+                "the proxy reads on for a client that does not"
+            );
+        }
+        way.proxy.wait_for(Metric::ClientAborts, 1);
+        way.proxy.wait_for(Metric::NextHopsOpen, 0);
+        let (got, _) = client.read_to_end();
+        assert!((got.len() as u64) < sent);
+        assert_eq!(way.proxy.count(Metric::StoreEntries), 0);
+    });
+}
+
+#[test]
+fn client_that_stops_reading_a_stored_response_is_kept() {
+    let origin = ScriptedOrigin::new();
+    let address = origin.address();
+    let length: usize = 32 << 20;
+    let _origin = origin.answering(move |_, _| {
+        let mut answer = format!(
+            "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: {length}\r\n\r\n"
+        )
+        .into_bytes();
+        answer.resize(answer.len() + length, b'x');
+        answer
+    });
+    let proxy = Running::gateway_with(address, |config| {
+        config.limits.client_silence = span("200ms");
+    });
+    assert_eq!(proxy.client().ask(GET).body.len(), length);
+    let mut client = RawClient::connect_small(proxy.address());
+    client.send(GET);
+    proxy.wait_for(Metric::ClientAborts, 1);
+    let (got, _) = client.read_to_end();
+    assert!(got.len() < length);
+    // the stored response is as it was
+    let again = proxy.client().ask(GET);
+    assert!(again.is_hit() && again.body.len() == length);
+}
+
+#[test]
+fn slow_reader_is_taken_for_one_that_stopped() {
+    Way::each(|way| {
+        let silence = Duration::from_millis(500);
+        way.proxy
+            .reload(|config| config.limits.client_silence = span("500ms"));
+        let mut client = RawClient::connect_small(way.proxy.address());
+        client.send(way.get("/"));
+        let mut hop = way.origin.accept();
+        hop.read_head();
+        let length = 20_000_000;
+        let sender = std::thread::spawn(move || {
+            hop.send(format!(
+                "HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n"
+            ));
+            hop.send(vec![b'x'; length]);
+            hop
+        });
+        let head = client.read_head();
+        assert_eq!(head.length(), Some(length));
+        let piece = 50_000;
+        let mut other = way.proxy.client();
+        let start = Instant::now();
+        for turn in 0..400 {
+            client.read_exactly(piece);
+            // three times the limit in all; other clients are served meanwhile
+            while start.elapsed() < 3 * silence * turn / 400 {
+                other.ask(way.head("OPTIONS", "/", "1.1", "Max-Forwards: 0\r\n"));
+            }
+        }
+        client.expect_nothing_more();
+        sender.join().expect("sent");
+    });
+}

@@ -1,0 +1,11 @@
+//! What a cache and an open door can be abused for: keys, errors, names and addresses (RELIABILITY R64, R65, R66,
+//! R69, R71, R72).
+
+mod support;
+
+#[path = "safety/destination.rs"]
+mod destination;
+#[path = "safety/errors.rs"]
+mod errors;
+#[path = "safety/key.rs"]
+mod key;

@@ -1,0 +1,145 @@
+//! An error that one client provokes is not what the others get (R65).
+
+use crate::support::{RawClient, Way};
+use weir_measure::Metric;
+
+const GOOD: &str =
+    "HTTP/1.1 200 OK\r\nCache-Control: max-age=10\r\nETag: \"a\"\r\nContent-Length: 4\r\n\r\ngood";
+
+/// An error that says nothing of caching, or as little as heuristics live on.
+fn error(status: u16) -> String {
+    format!(
+        "HTTP/1.1 {status} Oops\r\nLast-Modified: Mon, 01 Jan 2024 00:00:00 GMT\r\nETag: \"e\"\r\nContent-Length: 3\r\n\r\nbad"
+    )
+}
+
+/// Statuses that an origin answers with because of the request, or because of itself.
+const PROVOKED: [u16; 24] = [
+    400, 401, 402, 403, 405, 406, 407, 408, 409, 411, 412, 413, 414, 415, 416, 417, 421, 422, 426,
+    429, 431, 500, 501, 503,
+];
+
+fn ask(way: &Way, client: &mut RawClient, fields: &str) {
+    client.send(way.head("GET", "/", "1.1", fields));
+}
+
+#[test]
+fn provoked_error_is_stored() {
+    Way::each(|way| {
+        let mut client = way.proxy.client();
+        ask(way, &mut client, "X-HTTP-Method-Override: DELETE\r\n");
+        let mut hop = way.origin.accept();
+        for status in PROVOKED {
+            hop.answer(error(status));
+            assert_eq!(client.read_response().status(), status);
+            assert_eq!(
+                way.proxy.count(Metric::StoreEntries),
+                0,
+                "{status} is stored"
+            );
+            ask(way, &mut client, "X-HTTP-Method-Override: DELETE\r\n");
+        }
+        hop.answer(GOOD);
+        assert_eq!(client.read_response().text(), "good");
+    });
+}
+
+#[test]
+fn provoked_error_replaces_what_is_stored() {
+    Way::each(|way| {
+        drop(way.fetch("/", GOOD));
+        let mut attacker = way.proxy.client();
+        for status in PROVOKED {
+            // the one way past what is fresh
+            ask(
+                way,
+                &mut attacker,
+                "Cache-Control: no-cache\r\nX-HTTP-Method-Override: DELETE\r\n",
+            );
+            drop(
+                way.origin
+                    .answer(error(status).replace("ETag", "Connection: close\r\nETag")),
+            );
+            assert_eq!(attacker.read_response().status(), status);
+            let mut client = way.proxy.client();
+            client.send(way.get("/") + &way.head("TRACE", "/", "1.1", ""));
+            let response = client.read_response();
+            assert_eq!(response.text(), "good", "{status} replaced it");
+            assert!(response.is_hit());
+        }
+    });
+}
+
+#[test]
+fn error_of_the_next_hop_itself_replaces_what_is_stored() {
+    Way::each(|way| {
+        drop(way.fetch("/", GOOD));
+        for broken in [
+            "nonsense\r\n\r\n",
+            "",
+            "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
+        ] {
+            let mut client = way.proxy.client();
+            ask(way, &mut client, "Cache-Control: no-cache\r\n");
+            drop(way.origin.answer(broken));
+            client.read_response();
+            let again = way.proxy.client().ask(way.get("/"));
+            assert!(again.is_hit() && again.text() == "good", "{broken:?}");
+        }
+    });
+}
+
+#[test]
+fn error_with_an_explicit_lifetime_is_not_stored() {
+    Way::each(|way| {
+        for status in [400, 404, 500, 501, 503] {
+            let path = format!("/{status}");
+            let answer = error(status).replace(
+                "ETag",
+                "Cache-Control: max-age=60\r\nConnection: close\r\nETag",
+            );
+            drop(way.fetch(&path, &answer));
+            let again = way.proxy.client().ask(way.get(&path));
+            assert!(again.is_hit() && again.status() == status, "{status}");
+        }
+    });
+}
+
+#[test]
+fn resource_that_is_gone_is_served_on() {
+    Way::each(|way| {
+        for status in [404, 410] {
+            drop(way.fetch("/", GOOD));
+            way.proxy.clock.advance_ms(20_000);
+            let gone = format!(
+                "HTTP/1.1 {status} Gone\r\nConnection: close\r\nContent-Length: 4\r\n\r\ngone"
+            );
+            assert_eq!(way.fetch("/", &gone).0.text(), "gone");
+            // nothing of the old one is left, whatever the next hop does
+            let mut client = way.proxy.client();
+            client.send(way.get("/"));
+            let (_, head) = way.origin.answer("HTTP/1.1 404 Gone\r\nConnection: close\r\nCache-Control: no-store\r\nContent-Length: 0\r\n\r\n");
+            assert_ne!(head.field("if-none-match"), Some("\"a\""));
+            client.read_response();
+        }
+    });
+}
+
+#[test]
+fn bad_range_or_host_of_one_client_harms_others() {
+    Way::each(|way| {
+        let (_, mut hop) = way.fetch("/", GOOD);
+        let mut client = way.proxy.client();
+        for fields in [
+            "Range: bytes=99-\r\n",
+            "Range: bytes=a-b\r\n",
+            "If-Match: \"other\"\r\n",
+        ] {
+            let response = client.ask(way.head("GET", "/", "1.1", fields));
+            assert!([200, 412, 416].contains(&response.status()));
+            let after = client.ask(way.get("/"));
+            assert!(after.is_hit() && after.text() == "good", "{fields:?}");
+        }
+        hop.expect_nothing_more();
+    });
+}

@@ -1,0 +1,42 @@
+//! What the tests of the live proxy share: peers that say exactly what they are told to, and a running proxy.
+//!
+//! A test holds both ends: it sends as the client, accepts and answers as the next hop, in one thread and in the
+//! order it writes down. So nothing has to be waited for but bytes, and every wait has a limit.
+
+#![allow(dead_code, reason = "each test program uses a part of it")]
+#![allow(unused_imports, reason = "each test program uses a part of it")]
+
+mod client;
+mod message;
+mod names;
+mod origin;
+mod peer;
+mod running;
+mod way;
+
+pub(crate) use client::RawClient;
+pub(crate) use message::{Head, Response};
+pub(crate) use names::NameServer;
+pub(crate) use origin::{Answering, OriginConnection, ScriptedOrigin};
+pub(crate) use peer::{End, Peer};
+pub(crate) use running::{Running, localhost, span};
+pub(crate) use way::Way;
+
+use std::time::Duration;
+
+/// Longer than anything takes on a busy machine; whoever waits longer waits for ever.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+
+/// `length` bytes in which any loss, swap or repetition shows.
+pub(crate) fn pattern(length: usize) -> Vec<u8> {
+    let mut state: u64 = 0x9e37_79b9_7f4a_7c15;
+    let mut bytes = Vec::with_capacity(length + 8);
+    while bytes.len() < length {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        bytes.extend_from_slice(&(state >> 16).to_le_bytes()[..6]);
+    }
+    bytes.truncate(length);
+    bytes
+}

@@ -1,0 +1,162 @@
+//! A proxy in this process.
+
+use super::client::RawClient;
+use super::{PATIENCE, ScriptedOrigin};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+use weir_measure::{Metric, Reuse};
+use weir_proxy::clock::{Clock, ManualClock};
+use weir_proxy::config::{
+    AdminAddress, Cidr, Config, Listener, LogTarget, Mode, PathPrefix, Route, Span,
+};
+use weir_proxy::{Control, Options, Proxy};
+use weir_semantics::Timestamp;
+
+/// When the clock of every proxy starts: 2026-01-01T00:00:00Z.
+const START: Timestamp = Timestamp(1_767_225_600);
+
+/// A proxy with one worker, a clock that stands still, and no log. It fails the test if anything panicked in it.
+pub(crate) struct Running {
+    proxy: Option<Proxy>,
+    control: Arc<Control>,
+    config: Arc<Mutex<Config>>,
+    /// Its time.
+    pub(crate) clock: Arc<ManualClock>,
+}
+
+impl Running {
+    /// A gateway before `origin`.
+    pub(crate) fn gateway(origin: &ScriptedOrigin) -> Self {
+        Self::gateway_with(origin.address(), |_| {})
+    }
+
+    /// A gateway before an address, with changes to the configuration.
+    pub(crate) fn gateway_with(origin: SocketAddr, change: impl FnOnce(&mut Config)) -> Self {
+        Self::start(|config| {
+            config.listeners[0].mode = Mode::Gateway;
+            config.routes = vec![Route {
+                host: None,
+                path: PathPrefix::default(),
+                next_hops: vec![format!("http://{origin}").parse().expect("a URL")],
+            }];
+            change(config);
+        })
+    }
+
+    /// A forward proxy that may go to loopback.
+    pub(crate) fn forward() -> Self {
+        Self::forward_with(|config| config.access.allow_destinations = vec![localhost()])
+    }
+
+    /// A forward proxy, with changes to the configuration.
+    pub(crate) fn forward_with(change: impl FnOnce(&mut Config)) -> Self {
+        Self::start(change)
+    }
+
+    fn start(change: impl FnOnce(&mut Config)) -> Self {
+        let mut config = Config {
+            workers: 1,
+            listeners: vec![Listener {
+                address: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+                mode: Mode::Forward,
+            }],
+            ..Config::default()
+        };
+        config.admin.address = AdminAddress::Off;
+        config.log.access = LogTarget::Off;
+        change(&mut config);
+        config.validate().expect("a valid configuration");
+        let clock = Arc::new(ManualClock::new(START));
+        let current = Arc::new(Mutex::new(config.clone()));
+        let reloaded = Arc::clone(&current);
+        let options = Options {
+            reload: Box::new(move || Ok(reloaded.lock().expect("no panic").clone())),
+            describe: Box::new(|_| String::new()),
+            clock: Clock::Manual(Arc::clone(&clock)),
+        };
+        let proxy = Proxy::start(config, options).expect("a proxy");
+        Self {
+            control: Arc::clone(proxy.control()),
+            proxy: Some(proxy),
+            config: current,
+            clock,
+        }
+    }
+
+    /// The address of the first listener.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.listener(0)
+    }
+
+    /// The address of a listener.
+    pub(crate) fn listener(&self, at: usize) -> SocketAddr {
+        self.control.listeners()[at].address
+    }
+
+    /// A new client of the first listener.
+    pub(crate) fn client(&self) -> RawClient {
+        RawClient::connect(self.address())
+    }
+
+    /// Changes the configuration of the running proxy.
+    pub(crate) fn reload(&self, change: impl FnOnce(&mut Config)) {
+        let mut config = self.config.lock().expect("no panic");
+        change(&mut config);
+        config.validate().expect("a valid configuration");
+        drop(config);
+        self.control.reload().expect("accepted");
+    }
+
+    /// Forgets what is stored for a URL; how many responses that were.
+    pub(crate) fn purge(&self, url: &str) -> u64 {
+        self.control.purge(url).expect("a URL")
+    }
+
+    /// A number.
+    pub(crate) fn count(&self, metric: Metric) -> u64 {
+        self.control.snapshot().get(metric)
+    }
+
+    /// Requests for an idle connection that found one, and that did not.
+    pub(crate) fn reuse(&self) -> (u64, u64) {
+        let count = |reuse| self.count(Metric::ConnectionCache(reuse));
+        (count(Reuse::Hit), count(Reuse::Miss))
+    }
+
+    /// Waits until a number is reached. Between two looks the proxy answers a request, so that it has been at work.
+    pub(crate) fn wait_for(&self, metric: Metric, expected: u64) {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let count = self.count(metric);
+            if count == expected {
+                return;
+            }
+            assert!(
+                Instant::now() < until,
+                "{metric:?} is {count} and not {expected}"
+            );
+            let refused = self.client().ask("TRACE / HTTP/1.1\r\nHost: a\r\n\r\n");
+            assert_eq!(refused.status(), 405);
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.proxy = None;
+        if !std::thread::panicking() {
+            assert_eq!(self.count(Metric::Panics), 0, "something panicked");
+        }
+    }
+}
+
+/// The network of this machine itself.
+pub(crate) fn localhost() -> Cidr {
+    "127.0.0.0/8".parse().expect("a network")
+}
+
+/// A time span as it is written in a configuration.
+pub(crate) fn span(text: &str) -> Span {
+    text.parse().expect("a span")
+}

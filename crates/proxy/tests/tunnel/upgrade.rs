@@ -1,0 +1,123 @@
+//! Upgrade, as WebSocket uses it (R50).
+
+use crate::support::{End, Way};
+use weir_measure::Metric;
+
+const ASK: &str =
+    "Connection: keep-alive, Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: a\r\n";
+const SWITCH: &str = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: b\r\n\r\n";
+
+#[test]
+fn bytes_pass_before_the_101_or_are_lost() {
+    Way::each(|way| {
+        let mut client = way.proxy.client();
+        let early = "GET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n";
+        client.send(way.head("GET", "/chat", "1.1", ASK) + early);
+        let mut hop = way.origin.accept();
+        let head = hop.read_head();
+        assert_eq!(head.field("upgrade"), Some("websocket"));
+        assert_eq!(head.field("connection"), Some("Upgrade"));
+        assert_eq!(head.field("sec-websocket-key"), Some("a"));
+        client.send("more of it");
+        way.proxy.wait_for(Metric::RequestsInFlight, 1);
+        hop.expect_nothing_more();
+        hop.send(SWITCH.to_owned() + "first words");
+        let head = client.read_head();
+        assert_eq!(head.start_line(), "HTTP/1.1 101 Switching Protocols");
+        assert_eq!(head.field("upgrade"), Some("websocket"));
+        assert_eq!(head.field("connection"), Some("Upgrade"));
+        assert_eq!(head.field("sec-websocket-accept"), Some("b"));
+        client.expect("first words");
+        hop.expect(early.to_owned() + "more of it");
+        // half-close, each on its own
+        client.finish();
+        assert_eq!(hop.expect_end(), End::Closed);
+        hop.send("last words");
+        drop(hop);
+        assert_eq!(client.read_to_end(), (b"last words".to_vec(), End::Closed));
+        way.proxy.wait_for(Metric::TunnelsOpen, 0);
+    });
+}
+
+#[test]
+fn refused_upgrade_ends_the_connection_or_opens_a_tunnel() {
+    Way::each(|way| {
+        let mut client = way.proxy.client();
+        client.send(way.head("GET", "/chat", "1.1", ASK) + &way.get("/next"));
+        let (mut hop, _) = way
+            .origin
+            .answer("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nno");
+        assert_eq!(client.read_response().text(), "no");
+        // it is an ordinary request on an ordinary connection
+        let head = hop.answer("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nnext");
+        assert_eq!(head.start_line(), "GET /next HTTP/1.1");
+        assert!(!head.has("upgrade") && !head.has("connection"));
+        assert_eq!(client.read_response().text(), "next");
+        assert_eq!(way.proxy.count(Metric::TunnelsOpened), 0);
+    });
+}
+
+#[test]
+fn answer_to_an_upgrade_is_stored_or_comes_from_the_store() {
+    Way::each(|way| {
+        let fresh = "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 2\r\n\r\nok";
+        let mut client = way.proxy.client();
+        client.send(way.head("GET", "/", "1.1", ASK));
+        let (mut hop, _) = way.origin.answer(fresh);
+        client.read_response();
+        client.send(way.get("/"));
+        hop.answer(fresh);
+        assert!(!client.read_response().is_hit());
+        client.send(way.head("GET", "/", "1.1", ASK));
+        assert!(hop.answer(fresh).has("upgrade"));
+        assert!(!client.read_response().is_hit());
+    });
+}
+
+#[test]
+fn upgrade_nobody_may_ask_for_is_passed_on() {
+    Way::each(|way| {
+        for (version, fields) in [
+            ("1.1", "Upgrade: websocket\r\n"),
+            ("1.1", "Connection: Upgrade\r\n"),
+            ("1.0", ASK),
+            ("1.1", "Connection: Upgrade\r\nUpgrade:\r\n"),
+            // further requests in it would pass by routes and rules
+            (
+                "1.1",
+                "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMA\r\n",
+            ),
+            ("1.1", "Connection: Upgrade\r\nUpgrade: websocket, H2C\r\n"),
+            // it could switch in the middle of its own content
+            (
+                "1.1",
+                "Connection: Upgrade\r\nUpgrade: websocket\r\nContent-Length: 2\r\n",
+            ),
+        ] {
+            let mut client = way.proxy.client();
+            let content = if fields.contains("Length") { "ok" } else { "" };
+            client.send(way.head("GET", "/", version, fields) + content);
+            let (mut hop, head) = way.origin.answer("");
+            assert!(!head.has("upgrade") && !head.has("connection"), "{head:?}");
+            hop.expect(content);
+            hop.send(SWITCH);
+            let response = client.read_response();
+            assert_eq!(response.status(), 502, "{fields:?}");
+            hop.expect_end();
+        }
+        assert_eq!(way.proxy.count(Metric::TunnelsOpened), 0);
+    });
+}
+
+#[test]
+fn client_that_leaves_keeps_the_other_side_of_its_tunnel() {
+    Way::each(|way| {
+        let mut client = way.proxy.client();
+        client.send(way.head("GET", "/chat", "1.1", ASK));
+        let (mut hop, _) = way.origin.answer(SWITCH);
+        client.read_head();
+        client.into_peer().reset();
+        assert_eq!(hop.expect_end(), End::Reset);
+        way.proxy.wait_for(Metric::NextHopsOpen, 0);
+    });
+}

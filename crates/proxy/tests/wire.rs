@@ -1,0 +1,16 @@
+//! HTTP/1.1 through the live proxy, as exact bytes on both sides (RFC 9110, RFC 9112).
+
+mod support;
+
+#[path = "wire/fields.rs"]
+mod fields;
+#[path = "wire/framing.rs"]
+mod framing;
+#[path = "wire/host.rs"]
+mod host;
+#[path = "wire/interim.rs"]
+mod interim;
+#[path = "wire/keep_alive.rs"]
+mod keep_alive;
+#[path = "wire/methods.rs"]
+mod methods;

@@ -1,0 +1,131 @@
+//! Interim responses, and requests that wait for one (RFC 9110 §10.1.1, §15.2).
+
+use crate::support::Way;
+
+const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+
+#[test]
+fn client_that_waits_for_100_waits_for_ever() {
+    Way::each(|way| {
+        let mut client = way.proxy.client();
+        let fields = "Expect: 100-continue\r\nContent-Length: 5\r\n";
+        client.send(way.head("POST", "/", "1.1", fields));
+        let mut hop = way.origin.accept();
+        let head = hop.read_head();
+        assert_eq!(head.field("expect"), Some("100-continue"));
+        hop.expect_nothing_more();
+        hop.send("HTTP/1.1 100 Continue\r\n\r\n");
+        assert_eq!(client.read_head().status(), 100);
+        client.send("hello");
+        hop.expect("hello");
+        hop.send(OK);
+        assert_eq!(client.read_response().text(), "ok");
+        // both connections go on
+        client.send(way.get("/next"));
+        hop.answer(OK);
+        assert_eq!(client.read_response().text(), "ok");
+    });
+}
+
+#[test]
+fn connection_goes_on_although_the_content_was_not_sent() {
+    Way::each(|way| {
+        let mut client = way.proxy.client();
+        let fields = "Expect: 100-continue\r\nContent-Length: 34\r\n";
+        client.send(way.head("POST", "/", "1.1", fields));
+        let (mut hop, _) = way
+            .origin
+            .answer("HTTP/1.1 417 Expectation Failed\r\nContent-Length: 2\r\n\r\nno");
+        let response = client.read_response();
+        assert_eq!(response.status(), 417);
+        assert_eq!(response.text(), "no");
+        assert_eq!(response.head.field("connection"), Some("close"));
+        // whether this is content or a request nobody can tell: it is neither
+        client.try_send("GET /smuggled HTTP/1.1\r\nHost: b\r\n\r\n");
+        client.expect_end();
+        // and the next hop's connection does not go on either
+        hop.expect_end();
+        way.origin.expect_untouched();
+    });
+}
+
+#[test]
+fn early_answer_is_lost_to_a_client_that_still_sends() {
+    Way::each(|way| {
+        let mut client = way.proxy.client();
+        client.send(way.head("POST", "/", "1.1", "Content-Length: 100000\r\n"));
+        client.send(vec![b'x'; 1000]);
+        let mut hop = way.origin.accept();
+        hop.read_head();
+        hop.send("HTTP/1.1 413 Content Too Large\r\nContent-Length: 2\r\n\r\nno");
+        client.try_send(vec![b'x'; 20_000]);
+        let response = client.read_response();
+        assert_eq!(response.status(), 413);
+        assert_eq!(response.head.field("connection"), Some("close"));
+        client.expect_end();
+    });
+}
+
+#[test]
+fn interim_responses_are_lost_or_reordered() {
+    Way::each(|way| {
+        let mut client = way.proxy.client();
+        client.send(way.get("/"));
+        let (mut hop, _) = way.origin.answer(
+            "HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a.css>; rel=preload\r\nConnection: X-Hop\r\nX-Hop: 1\r\n\r\n",
+        );
+        assert_eq!(client.read_head().start_line(), "HTTP/1.1 102 Processing");
+        let hints = client.read_head();
+        assert_eq!(hints.start_line(), "HTTP/1.1 103 Early Hints");
+        assert_eq!(hints.fields(), [("Link", "</a.css>; rel=preload")]);
+        client.expect_nothing_more();
+        hop.send("HTTP/1.1 103 Early Hints\r\n\r\n".to_owned() + OK);
+        assert_eq!(client.read_head().status(), 103);
+        assert_eq!(client.read_response().text(), "ok");
+    });
+}
+
+#[test]
+fn http10_client_takes_an_interim_response_for_the_answer() {
+    Way::each(|way| {
+        let mut client = way.proxy.client();
+        client.send(way.head("GET", "/", "1.0", "Expect: 100-continue\r\n"));
+        let interim = "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n";
+        let (_hop, _) = way.origin.answer(interim.to_owned() + OK);
+        let head = client.read_head();
+        assert_eq!(head.status(), 200);
+        assert!(!head.has("link"));
+        client.expect("ok");
+        client.expect_end();
+    });
+}
+
+#[test]
+fn interim_responses_without_end_are_passed_on() {
+    Way::each(|way| {
+        let mut client = way.proxy.client();
+        client.send(way.get("/"));
+        let mut hop = way.origin.accept();
+        hop.read_head();
+        let interim = "HTTP/1.1 103 Early Hints\r\n\r\n";
+        hop.send(interim.repeat(32));
+        for _ in 0..32 {
+            assert_eq!(client.read_head().status(), 103);
+        }
+        hop.send(interim);
+        let response = client.read_response();
+        assert_eq!(response.status(), 502);
+        hop.expect_end();
+    });
+}
+
+#[test]
+fn interim_responses_in_front_of_the_limit_cost_the_answer() {
+    Way::each(|way| {
+        let mut client = way.proxy.client();
+        client.send(way.head("GET", "/", "1.0", ""));
+        let interim = "HTTP/1.1 103 Early Hints\r\n\r\n".repeat(32);
+        let (_hop, _) = way.origin.answer(interim + OK);
+        assert_eq!(client.read_head().status(), 200);
+    });
+}

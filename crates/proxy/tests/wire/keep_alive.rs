@@ -1,0 +1,154 @@
+//! How long a client's connection lives, and in which order it is answered (RFC 9112 §9).
+
+use crate::support::{End, Way};
+
+const PLAIN: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+const FRESH: &str = "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 2\r\n\r\nok";
+
+#[test]
+fn second_request_finds_a_closed_connection() {
+    Way::each(|way| {
+        let mut client = way.proxy.client();
+        client.send(way.get("/1"));
+        let (mut hop, _) = way.origin.answer(PLAIN);
+        assert_eq!(client.read_response().text(), "ok");
+        client.send(way.get("/2"));
+        let head = hop.answer("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\ntwo");
+        assert_eq!(head.start_line(), "GET /2 HTTP/1.1");
+        let response = client.read_response();
+        assert_eq!(response.text(), "two");
+        assert!(!response.head.has("connection"));
+        client.expect_nothing_more();
+    });
+}
+
+#[test]
+fn pipelined_requests_are_answered_out_of_order() {
+    Way::each(|way| {
+        let (_, mut hop) = way.fetch("/stored", FRESH);
+        let mut client = way.proxy.client();
+        let paths = ["/1", "/stored", "/2", "/stored", "/stored", "/3"];
+        let requests: String = paths.iter().map(|path| way.get(path)).collect();
+        client.send(requests);
+        for path in ["/1", "/2", "/3"] {
+            let head = hop.read_head();
+            assert_eq!(head.start_line(), format!("GET {path} HTTP/1.1"));
+            hop.expect_nothing_more();
+            hop.send(format!(
+                "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{path}"
+            ));
+        }
+        let answers: Vec<String> = paths
+            .iter()
+            .map(|_| client.read_response().text())
+            .collect();
+        assert_eq!(answers, ["/1", "ok", "/2", "ok", "ok", "/3"]);
+        client.expect_nothing_more();
+    });
+}
+
+#[test]
+fn pipelined_request_is_taken_before_its_turn() {
+    Way::each(|way| {
+        let mut client = way.proxy.client();
+        client.send(way.get("/1") + &way.get("/2"));
+        let mut hop = way.origin.accept();
+        hop.read_head();
+        hop.expect_nothing_more();
+        way.origin.expect_untouched();
+        hop.send(PLAIN);
+        assert_eq!(hop.answer(PLAIN).start_line(), "GET /2 HTTP/1.1");
+        assert_eq!(client.read_response().text(), "ok");
+        assert_eq!(client.read_response().text(), "ok");
+    });
+}
+
+#[test]
+fn http10_client_waits_for_an_end_that_does_not_come() {
+    Way::each(|way| {
+        for is_asked in [true, false] {
+            let mut client = way.proxy.client();
+            client.send(way.head("GET", "/", "1.0", ""));
+            if is_asked {
+                drop(way.origin.answer(FRESH));
+            }
+            let head = client.read_head();
+            assert_eq!(head.field("connection"), Some("close"));
+            client.expect("ok");
+            assert_eq!(client.expect_end(), End::Closed);
+        }
+    });
+}
+
+#[test]
+fn http10_client_is_not_told_that_its_connection_stays() {
+    Way::each(|way| {
+        let mut client = way.proxy.client();
+        let request = way.head("GET", "/", "1.0", "Connection: Keep-Alive\r\n");
+        client.send(&request);
+        let (_hop, _) = way.origin.answer(FRESH);
+        let miss = client.read_response();
+        let hit = client.ask(&request);
+        assert!(hit.is_hit() && !miss.is_hit());
+        for response in [miss, hit] {
+            assert_eq!(response.head.field("connection"), Some("keep-alive"));
+            assert_eq!(response.text(), "ok");
+        }
+        client.expect_nothing_more();
+    });
+}
+
+#[test]
+fn connection_goes_on_after_the_client_said_close() {
+    Way::each(|way| {
+        let close = way.head("GET", "/", "1.1", "Connection: close\r\n");
+        for asks in [true, false] {
+            let mut client = way.proxy.client();
+            // what follows a request with close is not read as one
+            client.send(close.clone() + &way.get("/after"));
+            if asks {
+                drop(way.origin.answer(FRESH));
+            }
+            let response = client.read_response();
+            assert_eq!(response.head.field("connection"), Some("close"));
+            assert_eq!(response.text(), "ok");
+            client.expect_end();
+            way.origin.expect_untouched();
+        }
+    });
+}
+
+#[test]
+fn connection_of_a_next_hop_that_closes_is_used_again() {
+    Way::each(|way| {
+        let closing = [
+            "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok",
+            "HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok",
+            "HTTP/1.1 200 OK\r\nConnection: foo, CLOSE\r\nContent-Length: 2\r\n\r\nok",
+        ];
+        let mut client = way.proxy.client();
+        for answer in closing {
+            client.send(way.get("/"));
+            let (mut hop, _) = way.origin.answer(answer);
+            let response = client.read_response();
+            assert_eq!(response.text(), "ok");
+            // what the next hop says of its connection is not said of the client's
+            assert!(!response.head.has("connection"), "{answer}");
+            hop.expect_end();
+        }
+    });
+}
+
+#[test]
+fn http10_next_hop_that_keeps_its_connection_is_not_used_again() {
+    Way::each(|way| {
+        let mut client = way.proxy.client();
+        client.send(way.get("/1"));
+        let keeps = "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 2\r\n\r\nok";
+        let (mut hop, _) = way.origin.answer(keeps);
+        client.read_response();
+        client.send(way.get("/2"));
+        assert_eq!(hop.answer(PLAIN).start_line(), "GET /2 HTTP/1.1");
+        client.read_response();
+    });
+}

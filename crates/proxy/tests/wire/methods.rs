@@ -1,0 +1,178 @@
+//! Methods that a proxy treats in a way of their own (RFC 9110 §7.6.2, §9.3).
+
+use crate::support::{ScriptedOrigin, Way};
+
+const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+
+#[test]
+fn options_of_the_whole_server_loses_its_asterisk() {
+    let way = Way::gateway();
+    let mut client = way.proxy.client();
+    client.send("OPTIONS * HTTP/1.1\r\nHost: a.example\r\n\r\n");
+    let (mut hop, head) = way.origin.answer(OK);
+    assert_eq!(head.start_line(), "OPTIONS * HTTP/1.1");
+    assert_eq!(head.field("host"), Some("a.example"));
+    assert_eq!(client.read_response().text(), "ok");
+    // RFC 9112 §3.2.4: an absolute-form without a path means the same
+    client.send("OPTIONS http://a.example HTTP/1.1\r\nHost: b\r\n\r\n");
+    let head = hop.answer(OK);
+    assert_eq!(head.start_line(), "OPTIONS * HTTP/1.1");
+    assert_eq!(head.field("host"), Some("a.example"));
+    client.read_response();
+
+    let way = Way::forward();
+    let mut client = way.proxy.client();
+    client.send(way.head("OPTIONS", "", "1.1", ""));
+    let (mut hop, head) = way.origin.answer(OK);
+    assert_eq!(head.start_line(), "OPTIONS * HTTP/1.1");
+    client.read_response();
+    client.send(way.head("OPTIONS", "/", "1.1", ""));
+    assert_eq!(hop.answer(OK).start_line(), "OPTIONS / HTTP/1.1");
+    client.read_response();
+}
+
+#[test]
+fn options_of_the_forward_proxy_itself_goes_to_somebody_else() {
+    let way = Way::forward();
+    let mut client = way.proxy.client();
+    let request = format!("OPTIONS * HTTP/1.1\r\nHost: {}\r\n\r\n", way.host);
+    let response = client.ask(request);
+    assert_eq!(response.status(), 200);
+    assert!(
+        response
+            .head
+            .field("allow")
+            .expect("methods")
+            .contains("GET")
+    );
+    way.origin.expect_untouched();
+    // the connection goes on
+    client.send(way.get("/"));
+    let (_hop, _) = way.origin.answer(OK);
+    assert_eq!(client.read_response().text(), "ok");
+}
+
+#[test]
+fn asterisk_is_taken_for_a_path() {
+    Way::each(|way| {
+        let mut client = way.proxy.client();
+        let response = client.ask("GET * HTTP/1.1\r\nHost: a.example\r\n\r\n");
+        assert_eq!(response.status(), 400);
+        client.expect_end();
+        way.origin.expect_untouched();
+    });
+}
+
+#[test]
+fn options_goes_further_than_max_forwards() {
+    Way::each(|way| {
+        let mut client = way.proxy.client();
+        for content in ["", "Content-Length: 5\r\n"] {
+            let fields = format!("Max-Forwards: 0\r\n{content}");
+            client.send(way.head("OPTIONS", "/", "1.1", &fields));
+            if !content.is_empty() {
+                client.send("GET /");
+            }
+            let response = client.read_response();
+            assert_eq!(response.status(), 200);
+            assert!(response.head.has("allow"));
+            way.origin.expect_untouched();
+        }
+        for (received, sent) in [("1", "0"), ("10", "9"), ("007", "6")] {
+            let fields = format!("A: b\r\nmax-Forwards: {received}\r\nC: d\r\n");
+            let mut client = way.proxy.client();
+            client.send(way.head("OPTIONS", "/", "1.1", &fields));
+            let (_, head) = way.origin.answer(OK);
+            assert_eq!(head.fields()[2], ("max-Forwards", sent));
+            client.read_response();
+        }
+    });
+}
+
+#[test]
+fn max_forwards_stops_other_methods() {
+    Way::each(|way| {
+        let mut client = way.proxy.client();
+        client.send(way.head("GET", "/", "1.1", "Max-Forwards: 0\r\n"));
+        let (mut hop, head) = way.origin.answer(OK);
+        assert_eq!(head.field("max-forwards"), Some("0"));
+        client.read_response();
+        // what is no number says nothing
+        client.send(way.head("OPTIONS", "/", "1.1", "Max-Forwards: -1\r\n"));
+        assert_eq!(hop.answer(OK).field("max-forwards"), Some("-1"));
+        client.read_response();
+    });
+}
+
+#[test]
+fn trace_echoes_credentials() {
+    Way::each(|way| {
+        for fields in [
+            "Cookie: secret\r\n",
+            "Max-Forwards: 0\r\nCookie: secret\r\n",
+        ] {
+            let mut client = way.proxy.client();
+            client.send(way.head("TRACE", "/", "1.1", fields));
+            let response = client.read_response();
+            assert_eq!(response.status(), 405);
+            assert!(
+                !response
+                    .head
+                    .field("allow")
+                    .expect("methods")
+                    .contains("TRACE")
+            );
+            assert!(!response.text().contains("secret"));
+            client.expect_end();
+            way.origin.expect_untouched();
+        }
+    });
+}
+
+#[test]
+fn method_is_respelled_or_answered_from_the_store() {
+    Way::each(|way| {
+        let fresh = "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 2\r\n\r\nok";
+        let (_, mut hop) = way.fetch("/", fresh);
+        let mut client = way.proxy.client();
+        for method in ["get", "PROPFIND", "M-SEARCH", "!#$%&'*+.^_`|~", "POST"] {
+            client.send(way.head(method, "/", "1.1", "Content-Length: 0\r\n"));
+            let head = hop.answer(OK);
+            assert_eq!(head.start_line(), format!("{method} / HTTP/1.1"));
+            assert!(!client.read_response().is_hit());
+        }
+    });
+}
+
+#[test]
+fn get_with_content_is_answered_from_the_store_or_stored() {
+    Way::each(|way| {
+        let fresh = "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 3\r\n\r\nfat";
+        let mut client = way.proxy.client();
+        client.send(way.head("GET", "/", "1.1", "Content-Length: 4\r\n") + "body");
+        let (mut hop, _) = way.origin.answer(fresh);
+        hop.expect("body");
+        assert_eq!(client.read_response().text(), "fat");
+        client.send(way.get("/"));
+        hop.answer("HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 4\r\n\r\nthin");
+        assert_eq!(client.read_response().text(), "thin");
+        client.send(way.head("GET", "/", "1.1", "Content-Length: 4\r\n") + "body");
+        assert_eq!(hop.answer(fresh).length(), Some(4));
+        hop.expect("body");
+        assert_eq!(client.read_response().text(), "fat");
+    });
+}
+
+#[test]
+fn request_that_no_next_hop_takes_is_not_answered() {
+    let closed = ScriptedOrigin::new().address();
+    let way = Way::forward();
+    let mut client = way.proxy.client();
+    let response = client.ask(format!(
+        "GET http://{closed}/ HTTP/1.1\r\nHost: {closed}\r\n\r\n"
+    ));
+    assert_eq!(response.status(), 502);
+    let status = response.head.field("proxy-status").expect("a reason");
+    assert!(status.contains("error=connection_refused"), "{status}");
+    client.expect_nothing_more();
+}
