@@ -46,7 +46,17 @@ impl Keeper {
             matches!(body, BodyLength::Exact(_)),
             &worker.date(),
         );
-        let building = match store.begin(now, exchange.key, head.len(), expected) {
+        let vary = rule_of(response.fields).map(|rule| {
+            let selecting = exchange
+                .with_fields(|fields| selecting_digest(store.secret(), exchange.key, &rule, fields))
+                .unwrap_or_default();
+            (rule, selecting)
+        });
+        let entity_tag: Option<Box<[u8]>> = line_named(response.fields, "etag").map(Into::into);
+        let beside_content = head.capacity()
+            + entity_tag.as_ref().map_or(0, |tag| tag.len())
+            + vary.as_ref().map_or(0, |(rule, _)| rule.charged_bytes());
+        let building = match store.begin(now, exchange.key, beside_content, expected) {
             Ok(building) => building,
             Err(refusal) => {
                 let rules = &exchange.settings.rules;
@@ -54,12 +64,6 @@ impl Keeper {
                 return None;
             }
         };
-        let vary = rule_of(response.fields).map(|rule| {
-            let selecting = exchange
-                .with_fields(|fields| selecting_digest(store.secret(), exchange.key, &rule, fields))
-                .unwrap_or_default();
-            (rule, selecting)
-        });
         let date = |name| {
             line_named(response.fields, name).and_then(|value| parse_http_date(value, now.wall))
         };
@@ -68,7 +72,7 @@ impl Keeper {
             content: BodyBuilder::new(expected),
             head,
             facts,
-            entity_tag: line_named(response.fields, "etag").map(Into::into),
+            entity_tag,
             last_modified: date("last-modified"),
             date: date("date").unwrap_or(now.wall),
             vary,

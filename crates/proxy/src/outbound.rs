@@ -107,7 +107,6 @@ fn is_removed(
     match known {
         Some(Known::Upgrade) => !exchange.upgrade,
         Some(Known::ProxyAuthorization) => true,
-        // trailers are passed on (RFC 9110 §6.5.1): the one use of TE that survives a hop
         Some(known) if is_hop_by_hop(known) => true,
         _ => options.names(line.name),
     }
