@@ -7,8 +7,8 @@
 //! Deliberately absent: any decision about caching, routing or retrying, which are values in `weir_policy`; TLS and
 //! HTTP/2; reading configuration files, which is `weir_cli`'s.
 //!
-//! A request's way: [`listener`] → [`client`] → [`request`] → [`fast`] (answered from memory) or [`exchange`] →
-//! [`forward`] → [`download`] → [`relay`] → [`report`].
+//! A request's way: `listener` → `client` → `request` → `fast` (answered from memory) or `exchange` → `forward` →
+//! `download` → `relay` → `report`.
 
 mod access_log;
 mod account;
