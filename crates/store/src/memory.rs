@@ -1,8 +1,8 @@
 //! The memory tier: shards by digest, one budget.
 
-use crate::body::charged_for;
+use crate::body::{BLOCK_BYTES, charged_for};
 use crate::resource::VaryRule;
-use crate::shard::{INDEX_BYTES, Lookup, Shard, VARIANT_BYTES};
+use crate::shard::{ARRIVING_BYTES, Lookup, Shard};
 use crate::stored::StoredResponse;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use weir_policy::catalog::{Catalog, Refusal, Slot};
@@ -13,6 +13,11 @@ use weir_policy::{Digest, Now, Secret};
 const SHARD_BYTES_MIN: u64 = 64 * 1024 * 1024;
 
 /// Stored responses in memory, shared by all workers.
+///
+/// The budget covers all that the store holds on the heap, as an allocator rounds it: heads, entity tags, content,
+/// rules of Vary, the tables of index and catalog with their slack; responses that are arriving, up to the block they
+/// are at, also from their eviction until the driver notices. It does not cover a response that has left while it is
+/// being sent: its bytes are the sender's until the last of them lets go.
 #[derive(Debug)]
 pub struct MemoryStore {
     shards: Box<[Mutex<Shard>]>,
@@ -23,7 +28,7 @@ pub struct MemoryStore {
 /// What the memory tier holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MemoryUse {
-    /// Bytes charged: heads, content, index, allocator rounding.
+    /// Bytes charged: heads, content, index and its slack, allocator rounding; at most the budget.
     pub used_bytes: u64,
     /// Responses stored or arriving.
     pub entries: u64,
@@ -76,7 +81,8 @@ impl MemoryStore {
         self.shard(primary).find(now, primary, selecting)
     }
 
-    /// Takes room for a response of `head_bytes` and, if known, `content_bytes`.
+    /// Takes room for a response of `head_bytes` and, if known, `content_bytes`. The head's are all that is held beside
+    /// content while it arrives: with [`VaryRule::charged_bytes`] and an entity tag of more than 64 bytes.
     ///
     /// # Errors
     ///
@@ -88,11 +94,13 @@ impl MemoryStore {
         head_bytes: usize,
         content_bytes: Option<u64>,
     ) -> Result<Building, Refusal> {
-        let head_charge = StoredResponse::charged_head(head_bytes, 64) + INDEX_BYTES;
+        let head_charge = StoredResponse::charged_head(head_bytes, 64) + ARRIVING_BYTES;
         let content = content_bytes.unwrap_or(0);
         self.check_size(content)?;
         let charge = (head_charge + charged_for(content)) as u64;
-        let (slot, number) = self.shard(primary).begin(now, primary, charge)?;
+        let held_content = content.min(BLOCK_BYTES as u64);
+        let held = (head_charge + charged_for(held_content)) as u64;
+        let (slot, number) = self.shard(primary).begin(now, primary, charge, held)?;
         Ok(Building {
             store: Arc::clone(self),
             primary,
@@ -100,6 +108,7 @@ impl MemoryStore {
             number,
             head_charge,
             charged_content: content,
+            held_content,
             done: false,
         })
     }
@@ -122,8 +131,7 @@ impl MemoryStore {
         old: &Arc<StoredResponse>,
         new: Arc<StoredResponse>,
     ) -> bool {
-        let charge = (new.charged_bytes() + INDEX_BYTES + VARIANT_BYTES) as u64;
-        self.shard(primary).replace(now, primary, old, new, charge)
+        self.shard(primary).replace(now, primary, old, new)
     }
 
     /// Forgets one response.
@@ -164,6 +172,17 @@ impl MemoryStore {
         sum
     }
 
+    /// Walks the whole store; for tests.
+    ///
+    /// # Panics
+    ///
+    /// If an invariant is broken, first of all that the budget is kept.
+    pub fn debug_check(&self) {
+        for shard in &self.shards {
+            lock(shard).debug_check();
+        }
+    }
+
     fn shard(&self, primary: Digest) -> MutexGuard<'_, Shard> {
         // the second half: the first one places within the shard's table
         let at = usize::try_from(primary.1).unwrap_or(0) & (self.shards.len() - 1);
@@ -186,29 +205,42 @@ pub struct Building {
     number: u64,
     head_charge: usize,
     charged_content: u64,
+    held_content: u64,
     done: bool,
 }
 
-/// Room for content of unknown length is taken in steps of this many bytes.
-const GROW_STEP_BYTES: u64 = 64 * 1024;
+/// Room for content of unknown length is taken in steps of this many bytes, and what has arrived is told in them: the
+/// builder holds whole blocks.
+const STEP_BYTES: u64 = BLOCK_BYTES as u64;
 
 impl Building {
-    /// Makes sure that there is room for `content_bytes` in all.
+    /// Makes sure that there is room for `content_bytes` in all, before they are pushed.
     ///
     /// # Errors
     ///
-    /// The catalog's reason: too large, or evicted meanwhile. The response cannot be stored then.
+    /// The catalog's reason: too large, or evicted meanwhile. The response cannot be stored then, and what was kept of
+    /// it should go.
     pub fn reserve(&mut self, now: Now, content_bytes: u64) -> Result<(), Refusal> {
-        if content_bytes <= self.charged_content {
+        if content_bytes <= self.held_content {
             return Ok(());
         }
         self.store.check_size(content_bytes)?;
-        let content = content_bytes.div_ceil(GROW_STEP_BYTES) * GROW_STEP_BYTES;
-        let charge = (self.head_charge + charged_for(content)) as u64;
-        self.store
-            .shard(self.primary)
-            .resize(now, self.slot, self.number, charge)?;
+        let steps = content_bytes.div_ceil(STEP_BYTES) * STEP_BYTES;
+        let content = if content_bytes <= self.charged_content {
+            self.charged_content
+        } else {
+            steps
+        };
+        let held_content = steps.min(content);
+        let charge_of = |content| (self.head_charge + charged_for(content)) as u64;
+        self.store.shard(self.primary).resize(
+            now,
+            (self.slot, self.number),
+            charge_of(content),
+            charge_of(held_content),
+        )?;
         self.charged_content = content;
+        self.held_content = held_content;
         Ok(())
     }
 
@@ -224,11 +256,9 @@ impl Building {
         response: StoredResponse,
     ) -> Result<(), Refusal> {
         self.done = true;
-        let variant = if vary.is_some() { VARIANT_BYTES } else { 0 };
-        let charge = (response.charged_bytes() + INDEX_BYTES + variant) as u64;
         let mut shard = self.store.shard(self.primary);
         let at = (self.slot, self.number);
-        let committed = shard.commit(now, at, vary, response, charge);
+        let committed = shard.commit(now, at, vary, response);
         if committed.is_err() {
             shard.abandon(self.slot, self.number);
         }

@@ -1,5 +1,6 @@
 //! What is stored for one target: a response, or several by the fields they vary on (RFC 9111 §4.1).
 
+use crate::charge::allocated_bytes;
 use std::sync::Arc;
 use weir_policy::Digest;
 use weir_policy::catalog::Slot;
@@ -14,12 +15,40 @@ pub const RULES_MAX: usize = 4;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VaryRule(pub Arc<[Box<str>]>);
 
-/// One variant: the digest of the nominated fields of its original request, and where it is.
-#[derive(Clone, Copy, Debug)]
+impl VaryRule {
+    /// Whether both are one in memory.
+    fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// Bytes of memory it holds. A field section can nominate thousands of fields, each of which costs ten times the
+    /// bytes of its name.
+    #[must_use]
+    pub fn charged_bytes(&self) -> usize {
+        let counts = 2 * size_of::<usize>();
+        let names = self.0.iter().map(|name| allocated_bytes(name.len()));
+        allocated_bytes(counts + size_of_val(&*self.0)) + names.sum::<usize>()
+    }
+}
+
+/// One variant: the rule it was stored under, the digest of the nominated fields of its original request, and where
+/// it is.
+#[derive(Clone, Debug)]
 pub(crate) struct Variant {
+    pub rule: VaryRule,
     pub selecting: Digest,
     pub slot: Slot,
 }
+
+/// Bytes a variant costs beside its rule: its place in the list, the list's slack, and the target's lists while they
+/// are short.
+const VARIANT_BYTES: usize = 2 * size_of::<Variant>()
+    + allocated_bytes(size_of::<Varying>())
+    + allocated_bytes(VARIANTS_SLACK * size_of::<Variant>())
+    + allocated_bytes(2 * RULES_MAX * size_of::<VaryRule>());
+
+/// Places the list of variants may have beyond twice those in use.
+const VARIANTS_SLACK: usize = 4;
 
 /// All that is stored for one target. Never empty while it is in the index.
 #[derive(Debug)]
@@ -33,7 +62,7 @@ pub(crate) enum Resource {
 /// The variants of a target.
 #[derive(Debug, Default)]
 pub(crate) struct Varying {
-    /// Newest first, at most `RULES_MAX`.
+    /// Newest first, at most `RULES_MAX`; each is some variant's, which pays for it.
     pub rules: Vec<VaryRule>,
     /// Oldest first, at most `VARIANTS_MAX`.
     pub variants: Vec<Variant>,
@@ -49,12 +78,54 @@ impl Varying {
             .map(|variant| variant.slot)
     }
 
-    /// Puts a rule in front.
-    pub(crate) fn promote(&mut self, rule: &VaryRule) {
-        self.rules.retain(|known| known != rule);
+    /// Adds a variant as the newest, and its rule in front; returns who leaves for it: the one for the same request,
+    /// those whose rule is no longer looked at, and the oldest of too many.
+    pub(crate) fn put(&mut self, rule: &VaryRule, selecting: Digest, slot: Slot) -> Vec<Slot> {
+        let known = self.rules.iter().position(|known| known == rule);
+        // the known one, so that all variants share it
+        let rule = known.map_or_else(|| rule.clone(), |at| self.rules.remove(at));
         self.rules.insert(0, rule.clone());
-        self.rules.truncate(RULES_MAX);
+        let outdated = self.rules.split_off(RULES_MAX.min(self.rules.len()));
+        let mut leaving: Vec<Slot> = Vec::new();
+        self.variants.retain(|variant| {
+            let leaves = variant.selecting == selecting
+                || outdated.iter().any(|rule| rule.is(&variant.rule));
+            if leaves {
+                leaving.push(variant.slot);
+            }
+            !leaves
+        });
+        if self.variants.len() >= VARIANTS_MAX {
+            leaving.push(self.variants.remove(0).slot);
+        }
+        self.variants.push(Variant {
+            rule,
+            selecting,
+            slot,
+        });
+        self.tidy();
+        leaving
     }
+
+    fn forget(&mut self, slot: Slot) {
+        self.variants.retain(|variant| variant.slot != slot);
+        self.tidy();
+    }
+
+    /// Nothing stays that no variant pays for.
+    fn tidy(&mut self) {
+        let variants = &self.variants;
+        self.rules
+            .retain(|rule| variants.iter().any(|variant| variant.rule.is(rule)));
+        if self.variants.capacity() > 2 * self.variants.len() + VARIANTS_SLACK {
+            self.variants.shrink_to(self.variants.len() + 1);
+        }
+    }
+}
+
+/// Bytes a response stored under `rule` costs beside itself.
+pub(crate) fn variant_charge(rule: Option<&VaryRule>) -> usize {
+    rule.map_or(0, |rule| VARIANT_BYTES + rule.charged_bytes())
 }
 
 impl Resource {
@@ -70,12 +141,24 @@ impl Resource {
         }
     }
 
+    /// The rule the response in `slot` was stored under.
+    pub(crate) fn rule_of(&self, slot: Slot) -> Option<&VaryRule> {
+        match self {
+            Self::Single(_) => None,
+            Self::Varying(varying) => varying
+                .variants
+                .iter()
+                .find(|variant| variant.slot == slot)
+                .map(|variant| &variant.rule),
+        }
+    }
+
     /// Takes one slot out; `true` if nothing is left.
     pub(crate) fn forget(&mut self, slot: Slot) -> bool {
         match self {
             Self::Single(only) => *only == slot,
             Self::Varying(varying) => {
-                varying.variants.retain(|variant| variant.slot != slot);
+                varying.forget(slot);
                 varying.variants.is_empty()
             }
         }

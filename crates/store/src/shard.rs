@@ -1,20 +1,25 @@
 //! One shard: index, entries and catalog behind one lock. Plain data structure work; nothing here waits.
 
-use crate::resource::{Resource, VARIANTS_MAX, Variant, VaryRule, Varying};
+use crate::resource::{Resource, VaryRule, variant_charge};
 use crate::stored::StoredResponse;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 use weir_policy::catalog::{Catalog, Refusal, Slot};
 use weir_policy::{Digest, Missing, Now};
 
-/// Bytes an entry costs in the index and the entry table, their slack at the worst load included: the hash
-/// table holds (digest, resource) at a load of at least 7/16, the entry vector at one half.
-pub(crate) const INDEX_BYTES: usize =
-    (size_of::<(Digest, Resource)>() + 1) * 16 / 7 + 2 * size_of::<Option<Entry>>();
+/// Bytes of index and entry table for each slot of the catalog, taken or vacant, as neither table shrinks while slots
+/// stay. The entry table is as long as the catalog. The hash table holds (digest, resource) and a control byte in a
+/// power of two of buckets, is filled to 7/8 and doubles, with no more than half of that in use where many left
+/// their mark: at worst there are 32/7 buckets for each that ever was in use at a time.
+const SLOT_BYTES: usize =
+    (size_of::<(Digest, Resource)>() + 1) * 32 / 7 + size_of::<Option<Entry>>();
 
-/// Bytes a variant costs beside: its place in the list, and its share of the list and of the rule.
-pub(crate) const VARIANT_BYTES: usize = 2 * size_of::<Variant>() + size_of::<Varying>() + 256;
+/// Places for victims that are kept for the next time.
+const VICTIMS_KEPT: usize = 256;
+
+/// Bytes by which an arriving response is known: its share of a tree's node.
+pub(crate) const ARRIVING_BYTES: usize = 64;
 
 /// A stored response that was found.
 #[derive(Clone, Debug)]
@@ -71,6 +76,8 @@ pub(crate) struct Shard {
     entries: Vec<Option<Entry>>,
     catalog: Catalog,
     victims: Vec<Slot>,
+    /// Bytes that those who are arriving hold by now, by number; also of those who were evicted and do not know yet.
+    arriving: BTreeMap<u64, u64>,
     next_building: u64,
     evictions: u64,
 }
@@ -80,8 +87,9 @@ impl Shard {
         Self {
             index: HashMap::default(),
             entries: Vec::new(),
-            catalog,
+            catalog: catalog.with_beside(SLOT_BYTES as u64),
             victims: Vec::new(),
+            arriving: BTreeMap::new(),
             next_building: 0,
             evictions: 0,
         }
@@ -123,45 +131,72 @@ impl Shard {
         }
     }
 
-    /// Takes room for a response that begins to arrive; the number tells it from a later use of the slot.
+    /// Takes room for a response that begins to arrive and holds `held` of its `charge` at first; the number tells it
+    /// from a later use of the slot.
     pub(crate) fn begin(
         &mut self,
         now: Now,
         primary: Digest,
         charge: u64,
+        held: u64,
     ) -> Result<(Slot, u64), Refusal> {
         let slot = self
             .catalog
             .admit(now, primary, charge, &mut self.victims)
             .inspect_err(|_| debug_assert!(self.victims.is_empty()))?;
-        self.let_go();
+        // the slot may have been a victim's: that one first
+        let held_by_victims = self.drop_victims();
+        self.follow_slots();
         let number = self.next_building;
         self.next_building += 1;
-        let at = slot.0 as usize;
-        if self.entries.len() <= at {
-            self.entries.resize_with(at + 1, || None);
-        }
-        self.entries[at] = Some(Entry {
+        self.entries[slot.index()] = Some(Entry {
             primary,
             state: State::Building(number),
         });
-        Ok((slot, number))
+        self.arriving.insert(number, held);
+        self.catalog.hold(held_by_victims, &mut self.victims);
+        self.let_go();
+        if self.is_building(slot, number) {
+            return Ok((slot, number));
+        }
+        self.abandon(slot, number);
+        Err(Refusal::NotResident)
     }
 
-    /// Takes or gives back room for one that is arriving.
+    /// The entry table is as long as the catalog, and not longer.
+    fn follow_slots(&mut self) {
+        let slots = self.catalog.slots();
+        if slots > self.entries.len() {
+            self.entries.reserve_exact(slots - self.entries.len());
+            self.entries.resize_with(slots, || None);
+        } else if slots < self.entries.len() {
+            self.entries.truncate(slots);
+            self.entries.shrink_to_fit();
+            self.index.shrink_to_fit();
+        }
+    }
+
+    /// Takes or gives back room for one that is arriving, and will hold `held` bytes.
     pub(crate) fn resize(
         &mut self,
         now: Now,
-        slot: Slot,
-        number: u64,
+        (slot, number): (Slot, u64),
         charge: u64,
+        held: u64,
     ) -> Result<(), Refusal> {
         if !self.is_building(slot, number) {
             return Err(Refusal::NotResident);
         }
-        let resized = self.catalog.resize(now, slot, charge, &mut self.victims);
+        if self.catalog.size_bytes(slot) != Some(charge) {
+            self.catalog.resize(now, slot, charge, &mut self.victims)?;
+        }
+        self.arriving.insert(number, held);
         self.let_go();
-        resized
+        if self.is_building(slot, number) {
+            Ok(())
+        } else {
+            Err(Refusal::NotResident)
+        }
     }
 
     /// Makes a response that has arrived findable.
@@ -171,15 +206,14 @@ impl Shard {
         (slot, number): (Slot, u64),
         vary: Option<(VaryRule, Digest)>,
         response: StoredResponse,
-        charge: u64,
     ) -> Result<(), Refusal> {
-        self.resize(now, slot, number, charge)?;
-        if !self.is_building(slot, number) {
-            return Err(Refusal::NotResident);
-        }
+        let rule = vary.as_ref().map(|(rule, _)| rule);
+        let charge = (response.charged_bytes() + variant_charge(rule)) as u64;
+        self.resize(now, (slot, number), charge, charge)?;
         let Some(Some(entry)) = self.entries.get_mut(slot.0 as usize) else {
             return Err(Refusal::NotResident);
         };
+        self.arriving.remove(&number);
         entry.state = State::Response(Arc::new(response));
         let primary = entry.primary;
         match vary {
@@ -189,10 +223,13 @@ impl Shard {
         Ok(())
     }
 
-    /// Gives up on a response that was arriving.
+    /// Gives up on a response that was arriving; its bytes are given back.
     pub(crate) fn abandon(&mut self, slot: Slot, number: u64) {
+        let held = self.arriving.remove(&number).unwrap_or(0);
         if self.is_building(slot, number) {
             self.free(slot);
+        } else {
+            self.catalog.release(held);
         }
     }
 
@@ -220,19 +257,7 @@ impl Shard {
             }
             None => Box::default(),
         };
-        varying.promote(rule);
-        let mut leaving: Vec<Slot> = Vec::new();
-        varying.variants.retain(|variant| {
-            let same = variant.selecting == selecting;
-            if same {
-                leaving.push(variant.slot);
-            }
-            !same
-        });
-        if varying.variants.len() >= VARIANTS_MAX {
-            leaving.push(varying.variants.remove(0).slot);
-        }
-        varying.variants.push(Variant { selecting, slot });
+        let leaving = varying.put(rule, selecting, slot);
         self.index.insert(primary, Resource::Varying(varying));
         leaving.into_iter().for_each(|old| self.free(old));
     }
@@ -244,11 +269,13 @@ impl Shard {
         primary: Digest,
         old: &Arc<StoredResponse>,
         new: Arc<StoredResponse>,
-        charge: u64,
     ) -> bool {
         let Some(slot) = self.slot_of(primary, old) else {
             return false;
         };
+        let resource = self.index.get(&primary);
+        let beside = variant_charge(resource.and_then(|resource| resource.rule_of(slot)));
+        let charge = (new.charged_bytes() + beside) as u64;
         let resized = self.catalog.resize(now, slot, charge, &mut self.victims);
         self.let_go();
         if resized.is_err() {
@@ -309,24 +336,42 @@ impl Shard {
         }
     }
 
-    /// The catalog chose victims: drop their bytes and their place in the index.
+    /// The catalog chose victims. What one who was arriving holds stays until it gives up, and others leave for it.
     fn let_go(&mut self) {
+        while !self.victims.is_empty() {
+            let held = self.drop_victims();
+            self.catalog.hold(held, &mut self.victims);
+        }
+        self.victims.shrink_to(VICTIMS_KEPT);
+        self.follow_slots();
+    }
+
+    /// Drops the victims' bytes and their places in the index; returns what those who were arriving still hold.
+    fn drop_victims(&mut self) -> u64 {
+        let mut held = 0;
         while let Some(slot) = self.victims.pop() {
             self.evictions += 1;
             let Some(entry) = self.entries.get_mut(slot.0 as usize).and_then(Option::take) else {
                 continue;
             };
-            if matches!(entry.state, State::Response(_))
-                && let Some(resource) = self.index.get_mut(&entry.primary)
-                && resource.forget(slot)
-            {
-                self.index.remove(&entry.primary);
+            match entry.state {
+                State::Building(number) => {
+                    held += self.arriving.get(&number).copied().unwrap_or(0);
+                }
+                State::Response(_) => {
+                    if let Some(resource) = self.index.get_mut(&entry.primary)
+                        && resource.forget(slot)
+                    {
+                        self.index.remove(&entry.primary);
+                    }
+                }
             }
         }
+        held
     }
 
     pub(crate) fn used_bytes(&self) -> u64 {
-        self.catalog.used_bytes()
+        self.catalog.used_bytes() + self.catalog.overhead_bytes() + self.catalog.held_bytes()
     }
 
     pub(crate) fn entries(&self) -> u64 {
@@ -340,6 +385,27 @@ impl Shard {
     pub(crate) fn set_budget(&mut self, budget_bytes: u64) {
         self.catalog.set_budget(budget_bytes, &mut self.victims);
         self.let_go();
+    }
+
+    /// See `MemoryStore::debug_check`.
+    pub(crate) fn debug_check(&self) {
+        self.catalog.debug_check();
+        assert_eq!(self.entries.len(), self.catalog.slots());
+        let mut findable = 0;
+        for (primary, resource) in &self.index {
+            let slots = resource.slots();
+            assert!(!slots.is_empty(), "a target without responses");
+            findable += slots.len();
+            for slot in slots {
+                let entry = self.entries[slot.index()].as_ref().expect("a vacant slot");
+                assert_eq!(entry.primary, *primary, "another target's response");
+                assert!(matches!(entry.state, State::Response(_)), "not yet whole");
+            }
+        }
+        let is_building = |entry: &&Entry| matches!(entry.state, State::Building(_));
+        let building = self.entries.iter().flatten().filter(is_building).count();
+        assert_eq!(findable + building, self.catalog.len(), "entries are lost");
+        assert!(building <= self.arriving.len(), "an arrival is lost");
     }
 
     pub(crate) fn clear(&mut self) {
