@@ -69,3 +69,6 @@ fn stale_is_welcome(directives: &RequestDirectives, ttl: i64) -> bool {
             .max_stale
             .is_some_and(|max_stale| -ttl <= i64::from(max_stale.0))
 }
+
+#[cfg(test)]
+mod tests;

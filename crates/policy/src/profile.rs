@@ -69,3 +69,6 @@ impl core::str::FromStr for Profile {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -102,3 +102,6 @@ impl StoredFacts {
         self.no_cache || self.must_revalidate
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -431,3 +431,6 @@ fn may_excuse(now: Now, stored: &StoredFacts, limit: Option<DeltaSeconds>) -> bo
     let staleness = -stored.ttl(now);
     !stored.forbids_stale() && limit.is_some_and(|limit| staleness <= i64::from(limit.0))
 }
+
+#[cfg(test)]
+mod tests;

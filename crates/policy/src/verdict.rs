@@ -198,3 +198,6 @@ impl Uncachable1998 {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -160,11 +160,23 @@ impl BodyBuilder {
 mod tests {
     use super::*;
 
-    fn check(len: usize, step: usize) {
-        let bytes: Vec<u8> = (0..len).map(|at| (at % 251) as u8).collect();
-        let mut builder = BodyBuilder::new(None);
+    /// Heap behind a builder: capacity, not use.
+    fn held(builder: &BodyBuilder) -> usize {
+        let blocks: usize = builder.blocks.iter().map(|block| block.len()).sum();
+        let list = allocated_bytes(builder.blocks.capacity() * size_of::<Box<[u8]>>());
+        blocks + allocated_bytes(builder.tail.capacity()) + list
+    }
+
+    fn check(len: usize, step: usize, expected: Option<u64>) {
+        let bytes: Vec<u8> = (0..len).map(|at| u8::try_from(at % 251).unwrap()).collect();
+        let mut builder = BodyBuilder::new(expected);
         for part in bytes.chunks(step.max(1)) {
             builder.push(part);
+            let blocks = builder.len().next_multiple_of(BLOCK_BYTES as u64);
+            let known = expected.filter(|expected| builder.len() <= *expected);
+            let charged = charged_for(known.unwrap_or(blocks));
+            let held = held(&builder);
+            assert!(held <= charged, "{held} held, {charged} charged of {len}");
         }
         let body = builder.finish();
         let mut read = Vec::new();
@@ -186,7 +198,11 @@ mod tests {
             3 * BLOCK_BYTES + 17,
         ] {
             for step in [1 + len / 7, 1460, BLOCK_BYTES] {
-                check(len, step);
+                check(len, step, None);
+                check(len, step, Some(len as u64));
+                // a length that was wrong
+                check(len, step, Some(len as u64 / 2));
+                check(len, step, Some(len as u64 + 1));
             }
         }
     }

@@ -301,3 +301,50 @@ fn a_boundless_budget_overflows() {
     }
     assert_eq!(victims.len(), 3);
 }
+
+#[test]
+fn bytes_that_victims_still_hold_are_given_to_others() {
+    for kind in EvictionKind::ALL {
+        let mut pair = Pair::new(50_000, kind);
+        for key in 0..100 {
+            pair.admit(key, 400);
+        }
+        let free = |catalog: &Catalog| {
+            catalog.budget_bytes() - catalog.used_bytes() - catalog.overhead_bytes()
+        };
+        let held = free(&pair.catalog) + 1000;
+        pair.catalog.hold(held, &mut pair.victims);
+        assert!(!pair.victims.is_empty(), "{kind}");
+        pair.forget_victims();
+        pair.check();
+        assert!(pair.catalog.size_max_bytes() <= 50_000 - held, "{kind}");
+        // more than all: nobody stays, and nobody is let in
+        let rest = 50_000 - held;
+        pair.catalog.hold(rest, &mut pair.victims);
+        pair.forget_victims();
+        pair.check();
+        assert_eq!(pair.catalog.len(), 0);
+        pair.admit(1000, 1);
+        assert_eq!(pair.catalog.len(), 0);
+        pair.catalog.release(held + rest);
+        pair.admit(1000, 40_000);
+        assert_eq!(pair.catalog.len(), 1);
+        pair.check();
+    }
+}
+
+#[test]
+fn tables_beside_the_slots_are_paid_for_by_nobody() {
+    for kind in EvictionKind::ALL {
+        let mut pair = Pair::new(200_000, kind);
+        pair.catalog = pair.catalog.with_beside(100);
+        for key in 0..5000 {
+            pair.admit(key, 8);
+            let beside = pair.catalog.slots() as u64 * 100;
+            assert!(pair.catalog.used_bytes() + beside <= 200_000, "{kind}");
+        }
+        assert!(pair.catalog.slots() >= pair.catalog.len());
+        assert!(pair.catalog.len() > 1000, "{kind}");
+        pair.check();
+    }
+}

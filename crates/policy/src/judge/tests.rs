@@ -1,0 +1,86 @@
+use super::*;
+use crate::now::Tick;
+use weir_semantics::{DeltaSeconds, Timestamp};
+
+/// Fresh for 60 seconds from second 0.
+const STORED: StoredFacts = StoredFacts {
+    status: 200,
+    has_validator: true,
+    no_cache: false,
+    must_revalidate: false,
+    freshness_lifetime: DeltaSeconds(60),
+    corrected_initial_age: DeltaSeconds::ZERO,
+    response_tick: Tick(0),
+    stale_while_revalidate: None,
+    stale_if_error: None,
+};
+
+fn at(at_s: u64) -> Now {
+    Now {
+        wall: Timestamp(0),
+        tick: Tick(at_s * 1000),
+    }
+}
+
+fn directives(control: &str) -> RequestDirectives {
+    let mut directives = RequestDirectives::default();
+    directives.add_line(control.as_bytes());
+    directives
+}
+
+fn check(control: &str, stored: &StoredFacts, at_s: u64, expected: Judgement) {
+    let judged = judge(at(at_s), &directives(control), stored);
+    assert_eq!(judged, expected, "{control:?} after {at_s} s");
+}
+
+#[test]
+fn stale_is_asked_for_as_request_or_too_fresh_a_wish_as_stale() {
+    let (request, stale) = (Judgement::Ask(Fwd::Request), Judgement::Ask(Fwd::Stale));
+    check("max-age=9", &STORED, 10, request);
+    check("max-age=9", &STORED, 60, stale);
+    check("min-fresh=9", &STORED, 52, request);
+    check("min-fresh=9", &STORED, 60, stale);
+    check("no-cache", &STORED, 0, request);
+    check("no-cache", &STORED, 100, request);
+    let no_cache = StoredFacts {
+        no_cache: true,
+        ..STORED
+    };
+    check("", &no_cache, 0, stale);
+    check("max-stale", &no_cache, 0, stale);
+}
+
+#[test]
+fn an_older_response_passes_where_a_younger_does_not() {
+    let windows = [None, Some(DeltaSeconds(20))];
+    let requests = [
+        "",
+        "max-age=40",
+        "max-age=70",
+        "min-fresh=10",
+        "max-stale",
+        "max-stale=10",
+        "max-age=40, max-stale=100",
+        "max-age=65, max-stale=10",
+        "min-fresh=10, max-stale",
+        "no-cache, max-stale",
+    ];
+    for (window, must_revalidate) in windows.iter().flat_map(|w| [(*w, false), (*w, true)]) {
+        let stored = StoredFacts {
+            stale_while_revalidate: window,
+            must_revalidate,
+            ..STORED
+        };
+        for request in requests {
+            let directives = directives(request);
+            let used = (0..200).map(|at_s| {
+                let judged = judge(at(at_s), &directives, &stored);
+                matches!(judged, Judgement::Use(_))
+            });
+            assert!(
+                used.is_sorted_by(|younger, older| younger >= older),
+                "{request:?} {stored:?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,96 @@
+use super::*;
+use weir_semantics::FieldLine;
+
+/// Sun, 06 Nov 1994 08:49:37 GMT.
+const DATE: Timestamp = Timestamp(784_111_777);
+
+fn at(after_date_s: i64, tick_ms: u64) -> Now {
+    Now {
+        wall: Timestamp(DATE.0 + after_date_s),
+        tick: Tick(tick_ms),
+    }
+}
+
+fn facts(fields: &[(&str, &str)], asked: i64, received: i64) -> StoredFacts {
+    let lines: Vec<FieldLine<'_>> = fields
+        .iter()
+        .map(|(name, value)| FieldLine::new(name, value.as_bytes()))
+        .collect();
+    let response = ResponseFacts::gather(200, &lines, DATE);
+    StoredFacts::new(
+        &response,
+        at(asked, 0).wall,
+        at(received, 0),
+        &Heuristic::default(),
+    )
+}
+
+const DATED: (&str, &str) = ("Date", "Sun, 06 Nov 1994 08:49:37 GMT");
+const FRESH: (&str, &str) = ("Cache-Control", "max-age=60");
+
+#[test]
+fn age_at_receipt_forgets_the_way_or_the_clock() {
+    let age = |fields: &[_], asked, received| facts(fields, asked, received).corrected_initial_age;
+    assert_eq!(age(&[FRESH], 5, 5), DeltaSeconds(0), "no Date: made now");
+    assert_eq!(age(&[FRESH], 5, 8), DeltaSeconds(3), "the delay");
+    assert_eq!(age(&[FRESH, DATED], 5, 8), DeltaSeconds(8), "the Date");
+    let aged = ("Age", "20");
+    assert_eq!(age(&[FRESH, DATED, aged], 5, 8), DeltaSeconds(23));
+    // our clock is behind the origin's
+    assert_eq!(age(&[FRESH, DATED], -9, -9), DeltaSeconds(0));
+}
+
+#[test]
+fn wall_clock_that_steps_keeps_alive_or_kills() {
+    let facts = facts(&[FRESH, DATED], 0, 0);
+    for stepped in [-100_000, 0, 100_000] {
+        assert_eq!(facts.ttl(at(stepped, 59_999)), 1, "{stepped}");
+        assert_eq!(facts.ttl(at(stepped, 60_000)), 0, "{stepped}");
+    }
+}
+
+#[test]
+fn age_overflows_or_goes_back() {
+    let facts = facts(&[FRESH, ("Age", "2147483648")], 0, 0);
+    assert_eq!(facts.current_age(at(0, 5000)), DeltaSeconds::MAX);
+    assert_eq!(facts.current_age(at(0, u64::MAX)), DeltaSeconds::MAX);
+    let later = StoredFacts {
+        response_tick: Tick(10_000),
+        corrected_initial_age: DeltaSeconds(7),
+        ..facts
+    };
+    assert_eq!(later.current_age(at(0, 0)), DeltaSeconds(7));
+}
+
+#[test]
+fn useless_response_seems_useful_or_a_useful_one_useless() {
+    let check = |control: &str, fields: &[(&str, &str)], expected| {
+        let all = [&[("Cache-Control", control)], fields].concat();
+        assert_eq!(facts(&all, 0, 0).is_useless(), expected, "{all:?}");
+    };
+    check("max-age=1", &[], false);
+    check("max-age=0", &[], true);
+    check("max-age=9", &[("Age", "8")], false);
+    check("max-age=9", &[("Age", "9")], true);
+    check("max-age=0", &[("ETag", "\"a\"")], false);
+    check("max-age=0", &[("Last-Modified", DATED.1)], false);
+    check("max-age=0, stale-while-revalidate=1", &[], false);
+    check("max-age=0, stale-if-error=1", &[], false);
+    check("", &[], true);
+}
+
+#[test]
+fn directive_that_forbids_stale_is_forgotten() {
+    for (control, forbids) in [
+        ("max-age=60", false),
+        ("max-age=60, public, immutable", false),
+        ("max-age=60, must-revalidate", true),
+        ("max-age=60, proxy-revalidate", true),
+        ("s-maxage=60", true),
+        ("max-age=60, no-cache", true),
+        ("max-age=60, no-cache=\"a\"", true),
+    ] {
+        let facts = facts(&[("Cache-Control", control)], 0, 0);
+        assert_eq!(facts.forbids_stale(), forbids, "{control}");
+    }
+}

@@ -1,0 +1,77 @@
+use super::*;
+use std::collections::BTreeSet;
+
+/// Every word is there once, and is a token of lower case letters, digits and hyphens.
+fn check_words<'a>(words: impl IntoIterator<Item = &'a str>) {
+    let mut seen = BTreeSet::new();
+    for word in words {
+        assert!(seen.insert(word), "{word} means two things");
+        let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+        assert!(!word.is_empty() && word.bytes().all(fits), "{word:?}");
+    }
+}
+
+#[test]
+fn two_ways_to_be_answered_share_a_word_and_a_detail() {
+    let mut texts = Vec::new();
+    let mut add = |handling: Handling| {
+        let detail = handling.detail().unwrap_or("plain");
+        texts.push(format!("{}-{detail}", handling.as_str()));
+    };
+    for hit in [Hit::Fresh, Hit::MaxStale, Hit::WhileRevalidate] {
+        add(Handling::Hit(hit));
+    }
+    for fwd in Fwd::ALL {
+        add(Handling::Forward(*fwd));
+    }
+    for excuse in [Excuse::IfError, Excuse::Disconnected] {
+        add(Handling::StaleInstead(excuse));
+    }
+    add(Handling::Refused(Refused::OnlyIfCached));
+    add(Handling::Refused(Refused::NextHop));
+    add(Handling::Tunnel);
+    check_words(texts.iter().map(String::as_str));
+}
+
+#[test]
+fn two_refusals_share_a_word() {
+    let all = [
+        Refused::OnlyIfCached,
+        Refused::AnsweredHere,
+        Refused::BadRequest,
+        Refused::Denied,
+        Refused::NextHop,
+        Refused::Loop,
+        Refused::Overloaded,
+    ];
+    check_words(all.map(Refused::as_str));
+}
+
+#[test]
+fn two_reasons_not_to_store_share_a_word() {
+    let causes = [
+        Uncachable1998::Method,
+        Uncachable1998::Query,
+        Uncachable1998::CgiBin,
+        Uncachable1998::Authorization,
+        Uncachable1998::Cookie,
+        Uncachable1998::ClientCacheControl,
+        Uncachable1998::ServerCacheControl,
+    ];
+    let too_large = Refusal::TooLarge {
+        size_bytes: 2,
+        size_max_bytes: 1,
+    };
+    let refusals = [too_large, Refusal::NoSlot, Refusal::NotResident];
+    let rules = NotStorable::ALL.iter().map(|rule| NotStored::Rule(*rule));
+    let all = rules
+        .chain(causes.map(NotStored::Profile))
+        .chain(refusals.map(NotStored::Catalog))
+        .chain([
+            NotStored::SetCookie,
+            NotStored::Useless,
+            NotStored::Bypass,
+            NotStored::Incomplete,
+        ]);
+    check_words(all.map(NotStored::as_str));
+}

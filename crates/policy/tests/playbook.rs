@@ -1,0 +1,24 @@
+//! Playbooks for a transaction: on this event expect these commands, the whole conversation compared as text.
+//!
+//! A script is what happened with what was done about it; `script::check` tells the transaction the events alone,
+//! writes the script again from what it answered, and compares. Together the scripts take every edge of the diagram
+//! in `transaction.rs`, and stand on both sides of each boundary of time.
+
+#[path = "playbook/forward.rs"]
+mod forward;
+#[path = "playbook/http1998.rs"]
+mod http1998;
+#[path = "playbook/random.rs"]
+mod random;
+#[path = "playbook/refresh.rs"]
+mod refresh;
+#[path = "playbook/reuse.rs"]
+mod reuse;
+#[path = "playbook/script.rs"]
+mod script;
+#[path = "playbook/stale.rs"]
+mod stale;
+#[path = "playbook/storing.rs"]
+mod storing;
+#[path = "playbook/validation.rs"]
+mod validation;

@@ -1,0 +1,163 @@
+//! Nothing usable is stored, or nothing is looked for: the request is forwarded, or answered here.
+
+use crate::script::check;
+
+#[test]
+fn only_if_cached_reaches_the_next_hop() {
+    for (missing, _) in [("target", "uri-miss"), ("variant", "vary-miss")] {
+        check(&format!(
+            "GET / | Cache-Control: only-if-cached
+             0 request => look-up
+             0 missing {missing} => answer only-if-cached
+             = refused only-if-cached",
+        ));
+    }
+    for stored in [
+        "max-age=60",
+        "max-age=60, must-revalidate",
+        "max-age=1000, no-cache",
+    ] {
+        check(&format!(
+            "GET / | Cache-Control: only-if-cached
+             0 request => look-up
+             60 found 200 | Cache-Control: {stored} | ETag: \"a\" => answer only-if-cached
+             = refused only-if-cached",
+        ));
+    }
+    check(
+        "GET / | Cache-Control: only-if-cached, no-cache
+         0 request => look-up
+         0 found 200 | Cache-Control: max-age=60 => answer only-if-cached
+         = refused only-if-cached",
+    );
+}
+
+#[test]
+fn only_if_cached_refuses_what_is_cached() {
+    check(
+        "GET / | Cache-Control: only-if-cached
+         0 request => look-up
+         59 found 200 | Cache-Control: max-age=60 => serve age=59
+         = hit ttl=1",
+    );
+    check(
+        "GET / | Cache-Control: only-if-cached, max-stale
+         0 request => look-up
+         61 found 200 | Cache-Control: max-age=60 => serve age=61
+         = hit max-stale ttl=-1",
+    );
+    check(
+        "GET / | Cache-Control: only-if-cached
+         0 request => look-up
+         61 found 200 | Cache-Control: max-age=60, stale-while-revalidate=9 => serve age=61, refresh
+         = hit stale-while-revalidate ttl=-1",
+    );
+}
+
+#[test]
+fn request_that_goes_around_the_cache_is_refused_for_only_if_cached() {
+    check(
+        "POST / | Cache-Control: only-if-cached
+         0 request => forward
+         = method",
+    );
+    check(
+        "GET / | Cache-Control: only-if-cached
+         0 request unshared => forward
+         = bypass",
+    );
+}
+
+#[test]
+fn miss_is_called_by_another_name() {
+    check(
+        "GET /
+         0 request => look-up
+         0 missing target => forward
+         1 response 200 => relay
+         = uri-miss fwd-status=200 not-stored=no-lifetime",
+    );
+    check(
+        "GET /
+         0 request => look-up
+         0 missing variant => forward
+         1 response 200 | Cache-Control: max-age=60 | Vary: foo => relay, store lifetime=60 age=1
+         = vary-miss fwd-status=200 stored",
+    );
+}
+
+#[test]
+fn next_hop_that_fails_a_miss_gives_something_else_than_an_answer() {
+    for (failure, answer) in [
+        ("disconnected", "next-hop"),
+        ("protocol", "next-hop"),
+        ("ours", "overloaded"),
+    ] {
+        check(&format!(
+            "GET /
+             0 request => look-up
+             0 missing target => forward
+             9 failed {failure} => answer {answer}
+             = refused {answer}",
+        ));
+        for (method, event) in [("GET", "request unshared"), ("POST", "request")] {
+            check(&format!(
+                "{method} /
+                 0 {event} => forward
+                 9 failed {failure} => answer {answer}
+                 = refused {answer}",
+            ));
+        }
+    }
+}
+
+#[test]
+fn unsafe_method_leaves_what_it_outdates_or_an_error_drops_it() {
+    for method in ["POST", "PUT", "DELETE", "PATCH", "BREW"] {
+        for (status, answer) in [
+            (200, "relay, invalidate"),
+            (204, "relay, invalidate"),
+            (303, "relay, invalidate"),
+            (399, "relay, invalidate"),
+            (400, "relay"),
+            (404, "relay"),
+            (500, "relay"),
+        ] {
+            check(&format!(
+                "{method} /
+                 0 request => forward
+                 0 response {status} | Cache-Control: max-age=60 => {answer}
+                 = method fwd-status={status} not-stored=bypass",
+            ));
+        }
+    }
+}
+
+#[test]
+fn safe_method_invalidates() {
+    for method in ["OPTIONS", "TRACE"] {
+        check(&format!(
+            "{method} /
+             0 request => forward
+             0 response 200 | Cache-Control: max-age=60 => relay
+             = method fwd-status=200 not-stored=bypass",
+        ));
+    }
+}
+
+#[test]
+fn unshared_request_uses_the_cache() {
+    check(
+        "GET /
+         0 request unshared => forward
+         0 response 200 | Cache-Control: max-age=60 => relay
+         = bypass fwd-status=200 not-stored=bypass",
+    );
+    check(
+        "GET / | Upgrade: websocket
+         0 request unshared => forward
+         0 response 101 => relay
+         0 tunnel => nothing
+         = tunnel fwd-status=101",
+    );
+}

@@ -1,0 +1,222 @@
+//! Scripts: a conversation with a transaction as text.
+//!
+//! ```text
+//! profile http-1998                                        settings, if any
+//! GET / | Cache-Control: max-stale                         the request
+//! 0 request => look-up                                     at this second, this event => these commands
+//! 61 found 200 | Cache-Control: max-age=60 => serve age=61    a response that was stored at second 0
+//! = hit max-stale ttl=-1                                   the verdict
+//! ```
+
+use weir_policy::catalog::Refusal;
+use weir_policy::{
+    Command, Commands, Event, Failure, Forwarding, Missing, Now, Profile, Rules, StoredFacts,
+    Storing, Tick, Transaction, Verdict,
+};
+use weir_semantics::{
+    DeltaSeconds, FieldLine, Heuristic, Method, RequestFacts, ResponseFacts, Timestamp,
+};
+
+/// Second 0: Sun, 06 Nov 1994 08:49:37 GMT.
+const START: Timestamp = Timestamp(784_111_777);
+
+/// Plays `script`, and fails with the difference if the conversation goes otherwise.
+#[track_caller]
+pub(crate) fn check(script: &str) {
+    let expected: Vec<&str> = script
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+        .collect();
+    let played = play(&expected);
+    if played != expected {
+        let mut difference = String::new();
+        for number in 0..expected.len().max(played.len()) {
+            let (before, after) = (expected.get(number), played.get(number));
+            if before.copied() == after.map(String::as_str) {
+                difference.push_str(&format!("    {}\n", expected[number]));
+            } else {
+                let lines = [
+                    before.map(|line| format!("  - {line}\n")),
+                    after.map(|line| format!("  + {line}\n")),
+                ];
+                difference.extend(lines.into_iter().flatten());
+            }
+        }
+        panic!("expected (-) and played (+) differ:\n{difference}");
+    }
+}
+
+/// The moment `at_s` seconds after the start.
+pub(crate) fn at(at_s: u64) -> Now {
+    Now {
+        wall: START.plus(DeltaSeconds::from_secs(at_s)),
+        tick: Tick(at_s * 1000),
+    }
+}
+
+/// Rules as they are by default, and a limit for being disconnected.
+pub(crate) const RULES: Rules = Rules {
+    profile: Profile::Rfc9111,
+    heuristic: Heuristic {
+        fraction_percent: 10,
+        max: DeltaSeconds(86_400),
+    },
+    disconnected_stale_max: DeltaSeconds(100),
+};
+
+fn play(script: &[&str]) -> Vec<String> {
+    let mut rules = RULES;
+    let mut played = Vec::new();
+    let mut lines = script.iter().copied();
+    let mut transaction = loop {
+        let line = lines.next().expect("a script has a request");
+        played.push(line.to_owned());
+        match line.split_once(' ').expect("two words at least") {
+            ("profile", name) => rules.profile = name.parse().expect("a profile"),
+            ("disconnected-max", seconds) => {
+                rules.disconnected_stale_max = DeltaSeconds(seconds.parse().expect("seconds"));
+            }
+            (method, rest) => {
+                let (target, fields) = rest.split_once(" | ").unwrap_or((rest, ""));
+                let facts = RequestFacts::gather(Method::parse(method), target, &split(fields));
+                break Transaction::new(facts, at(0));
+            }
+        }
+    };
+    for line in lines {
+        if line.starts_with('=') {
+            played.push(format!("= {}", verdict_text(transaction.verdict())));
+            continue;
+        }
+        let event = line
+            .split_once("=>")
+            .map_or(line, |(event, _)| event)
+            .trim();
+        let answer = tell(&mut transaction, &rules, event);
+        played.push(format!("{event} => {answer}"));
+    }
+    played
+}
+
+/// Tells one event, and returns what is to be done about it.
+fn tell(transaction: &mut Transaction, rules: &Rules, line: &str) -> String {
+    let (second, rest) = line.split_once(' ').expect("a second and an event");
+    let now = at(second.parse().expect("a second"));
+    let (name, what) = rest.split_once(' ').unwrap_or((rest, ""));
+    let commands = match name {
+        "request" => {
+            let unshared = what == "unshared";
+            transaction.handle(now, rules, Event::Request { unshared })
+        }
+        "found" => transaction.handle(now, rules, Event::Found(&stored(what, at(0)))),
+        "missing" => transaction.handle(now, rules, Event::Missing(missing(what))),
+        "response" => transaction.handle(now, rules, Event::Response(&response(what))),
+        "failed" => transaction.handle(now, rules, Event::Failed(failure(what))),
+        "not-admitted" => transaction.handle(now, rules, Event::NotAdmitted(Refusal::NoSlot)),
+        "incomplete" => transaction.handle(now, rules, Event::Incomplete),
+        "freshened" => transaction.freshened(now, &stored(what, now)),
+        "not-freshened" => transaction.not_freshened(now, &stored(what, at(0))),
+        "tunnel" => {
+            transaction.tunnel();
+            Commands::default()
+        }
+        "refresh" => {
+            let (refresh, forwarding) =
+                Transaction::refresh(*transaction.request(), &stored(what, at(0)), now);
+            *transaction = refresh;
+            return command_text(Command::Forward(forwarding));
+        }
+        _ => panic!("no event: {line}"),
+    };
+    let texts: Vec<String> = commands.iter().map(command_text).collect();
+    if texts.is_empty() {
+        "nothing".to_owned()
+    } else {
+        texts.join(", ")
+    }
+}
+
+fn missing(name: &str) -> Missing {
+    match name {
+        "target" => Missing::Target,
+        "variant" => Missing::Variant,
+        _ => panic!("nothing is missing as {name}"),
+    }
+}
+
+fn failure(name: &str) -> Failure {
+    match name {
+        "disconnected" => Failure::Disconnected,
+        "protocol" => Failure::Protocol,
+        "ours" => Failure::Ours,
+        _ => panic!("nothing fails as {name}"),
+    }
+}
+
+/// A response that was asked for and received at `received`.
+fn stored(what: &str, received: Now) -> StoredFacts {
+    StoredFacts::new(&response(what), received.wall, received, &RULES.heuristic)
+}
+
+fn response(what: &str) -> ResponseFacts {
+    let (status, fields) = what.split_once(" | ").unwrap_or((what, ""));
+    ResponseFacts::gather(status.parse().expect("a status"), &split(fields), START)
+}
+
+fn split(fields: &str) -> Vec<FieldLine<'_>> {
+    let lines = fields.split(" | ").filter(|line| !line.is_empty());
+    lines
+        .map(|line| {
+            let (name, value) = line.split_once(": ").expect("a field line");
+            FieldLine::new(name, value.as_bytes())
+        })
+        .collect()
+}
+
+/// A command as scripts write it.
+pub(crate) fn command_text(command: Command) -> String {
+    match command {
+        Command::LookUp => "look-up".to_owned(),
+        Command::Serve(serving) => format!("serve age={}", serving.age.0),
+        Command::Forward(Forwarding { validate: true }) => "forward validate".to_owned(),
+        Command::Forward(Forwarding { validate: false }) => "forward".to_owned(),
+        Command::RefreshInBackground => "refresh".to_owned(),
+        Command::Answer(refused) => format!("answer {}", refused.as_str()),
+        Command::Relay => "relay".to_owned(),
+        Command::Store(facts) => format!(
+            "store lifetime={} age={}",
+            facts.freshness_lifetime.0, facts.corrected_initial_age.0
+        ),
+        Command::Freshen => "freshen".to_owned(),
+        Command::Invalidate => "invalidate".to_owned(),
+        Command::Drop => "drop".to_owned(),
+    }
+}
+
+/// A verdict as scripts write it.
+fn verdict_text(verdict: &Verdict) -> String {
+    let mut text = verdict.handling.as_str().to_owned();
+    let mut add = |word: String| {
+        text.push(' ');
+        text.push_str(&word);
+    };
+    if let Some(detail) = verdict.handling.detail() {
+        add(detail.to_owned());
+    }
+    if let Some(status) = verdict.fwd_status {
+        add(format!("fwd-status={status}"));
+    }
+    match verdict.storing {
+        Some(Storing::Stored) => add("stored".to_owned()),
+        Some(Storing::NotStored(why)) => add(format!("not-stored={}", why.as_str())),
+        None => {}
+    }
+    if let Some(ttl) = verdict.ttl {
+        add(format!("ttl={ttl}"));
+    }
+    if verdict.collapsed {
+        add("collapsed".to_owned());
+    }
+    text
+}

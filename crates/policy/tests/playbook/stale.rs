@@ -1,0 +1,170 @@
+//! The next hop fails: may the stale stored response be served (RFC 5861 §4, RFC 9111 §4.2.4)?
+
+use crate::script::check;
+
+#[test]
+fn stale_if_error_outlasts_its_window_or_ends_early() {
+    for status in [500, 502, 503, 504] {
+        check(&format!(
+            "GET /
+             0 request => look-up
+             60 found 200 | Cache-Control: max-age=60, stale-if-error=10 | ETag: \"a\" => forward validate
+             70 response {status} => serve age=70
+             = stale stale-if-error fwd-status={status} ttl=-10",
+        ));
+        check(&format!(
+            "GET /
+             0 request => look-up
+             60 found 200 | Cache-Control: max-age=60, stale-if-error=10 | ETag: \"a\" => forward validate
+             71 response {status} => relay
+             = stale fwd-status={status} not-stored=no-explicit-lifetime",
+        ));
+    }
+    // without a validator there is nothing to validate with, and as much to serve
+    check(
+        "GET /
+         0 request => look-up
+         60 found 200 | Cache-Control: max-age=60, stale-if-error=0 => forward
+         60 response 500 => serve age=60
+         = stale stale-if-error fwd-status=500 ttl=0",
+    );
+}
+
+#[test]
+fn error_without_permission_is_hidden() {
+    check(
+        "GET /
+         0 request => look-up
+         60 found 200 | Cache-Control: max-age=60 | ETag: \"a\" => forward validate
+         60 response 500 => relay
+         = stale fwd-status=500 not-stored=no-explicit-lifetime",
+    );
+    for forbidding in [
+        "must-revalidate",
+        "proxy-revalidate",
+        "s-maxage=60",
+        "no-cache",
+    ] {
+        check(&format!(
+            "GET /
+             0 request => look-up
+             60 found 200 | Cache-Control: max-age=60, stale-if-error=10, {forbidding} => forward
+             60 response 500 => relay
+             = stale fwd-status=500 not-stored=no-explicit-lifetime",
+        ));
+    }
+    // these are no errors of the next hop
+    for status in [501, 505, 403, 429] {
+        check(&format!(
+            "GET /
+             0 request => look-up
+             60 found 200 | Cache-Control: max-age=60, stale-if-error=10 => forward
+             60 response {status} | Cache-Control: no-store => relay
+             = stale fwd-status={status} not-stored=response-no-store",
+        ));
+    }
+}
+
+#[test]
+fn disconnected_serves_beyond_its_limit_or_ends_early() {
+    check(
+        "disconnected-max 10
+         GET /
+         0 request => look-up
+         60 found 200 | Cache-Control: max-age=60 => forward
+         70 failed disconnected => serve age=70
+         = stale disconnected ttl=-10",
+    );
+    check(
+        "disconnected-max 10
+         GET /
+         0 request => look-up
+         60 found 200 | Cache-Control: max-age=60 => forward
+         71 failed disconnected => answer next-hop
+         = refused next-hop",
+    );
+    check(
+        "disconnected-max 0
+         GET /
+         0 request => look-up
+         60 found 200 | Cache-Control: max-age=60 => forward
+         60 failed disconnected => serve age=60
+         = stale disconnected ttl=0",
+    );
+}
+
+#[test]
+fn stale_if_error_is_overruled_by_the_limit_for_all() {
+    // shorter
+    check(
+        "disconnected-max 100
+         GET /
+         0 request => look-up
+         60 found 200 | Cache-Control: max-age=60, stale-if-error=5 => forward
+         66 failed disconnected => answer next-hop
+         = refused next-hop",
+    );
+    // longer
+    check(
+        "disconnected-max 0
+         GET /
+         0 request => look-up
+         60 found 200 | Cache-Control: max-age=60, stale-if-error=5 => forward
+         65 failed disconnected => serve age=65
+         = stale disconnected ttl=-5",
+    );
+}
+
+#[test]
+fn disconnected_serves_what_must_be_validated() {
+    for forbidding in [
+        "must-revalidate",
+        "proxy-revalidate",
+        "s-maxage=60",
+        "no-cache",
+    ] {
+        check(&format!(
+            "GET /
+             0 request => look-up
+             60 found 200 | Cache-Control: max-age=60, {forbidding} => forward
+             60 failed disconnected => answer next-hop
+             = refused next-hop",
+        ));
+    }
+}
+
+#[test]
+fn broken_answer_counts_as_disconnected() {
+    check(
+        "GET /
+         0 request => look-up
+         60 found 200 | Cache-Control: max-age=60 => forward
+         60 failed protocol => answer next-hop
+         = refused next-hop",
+    );
+    check(
+        "GET /
+         0 request => look-up
+         60 found 200 | Cache-Control: max-age=60, stale-if-error=5 => forward
+         65 failed protocol => serve age=65
+         = stale stale-if-error ttl=-5",
+    );
+    check(
+        "GET /
+         0 request => look-up
+         60 found 200 | Cache-Control: max-age=60, stale-if-error=5 => forward
+         66 failed protocol => answer next-hop
+         = refused next-hop",
+    );
+}
+
+#[test]
+fn our_own_limit_excuses_a_stale_answer() {
+    check(
+        "GET /
+         0 request => look-up
+         60 found 200 | Cache-Control: max-age=60, stale-if-error=50 => forward
+         60 failed ours => answer overloaded
+         = refused overloaded",
+    );
+}

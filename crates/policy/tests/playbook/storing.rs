@@ -1,0 +1,135 @@
+//! A response came from the next hop: is it stored, and if not, why?
+
+use crate::script::check;
+
+#[track_caller]
+fn check_miss(request: &str, response: &str, commands: &str, storing: &str) {
+    let status = &response[..3];
+    check(&format!(
+        "{request}
+         0 request => look-up
+         0 missing target => forward
+         0 response {response} => {commands}
+         = uri-miss fwd-status={status} {storing}",
+    ));
+}
+
+#[track_caller]
+fn check_kept(response: &str, lifetime: u32) {
+    let commands = format!("relay, store lifetime={lifetime} age=0");
+    check_miss("GET /", response, &commands, "stored");
+}
+
+#[track_caller]
+fn check_left(request: &str, response: &str, why: &str) {
+    check_miss(request, response, "relay", &format!("not-stored={why}"));
+}
+
+#[test]
+fn storable_response_is_not_stored() {
+    check_kept("200 | Cache-Control: max-age=1", 1);
+    check_kept("200 | Cache-Control: max-age=0 | ETag: \"a\"", 0);
+    check_kept("200 | ETag: \"a\"", 0);
+    check_kept("404 | Cache-Control: max-age=9", 9);
+    check_kept("500 | Cache-Control: max-age=9", 9);
+    check_kept("200 | Expires: Sun, 06 Nov 1994 08:49:38 GMT", 1);
+    check_kept("200 | Last-Modified: Sun, 06 Nov 1994 08:49:27 GMT", 1);
+    check_kept(
+        "200 | Cache-Control: max-age=0, stale-while-revalidate=1",
+        0,
+    );
+    check_kept("200 | Cache-Control: max-age=0, stale-if-error=1", 0);
+}
+
+#[test]
+fn response_is_stored_against_a_rule() {
+    let fresh = "200 | Cache-Control: max-age=60";
+    check_left("HEAD /", fresh, "method");
+    check_left("GET / | Cache-Control: no-store", fresh, "request-no-store");
+    check_left("GET / | Authorization: x", fresh, "authorization");
+    check_left(
+        "GET /",
+        "200 | Cache-Control: no-store",
+        "response-no-store",
+    );
+    check_left(
+        "GET /",
+        "200 | Cache-Control: private, max-age=60",
+        "private",
+    );
+    check_left(
+        "GET /",
+        "200 | Cache-Control: max-age=60 | Vary: *",
+        "vary-star",
+    );
+    check_left(
+        "GET /",
+        "206 | Cache-Control: max-age=60",
+        "partial-content",
+    );
+    check_left("GET /", "302", "no-explicit-lifetime");
+}
+
+#[test]
+fn response_that_can_never_serve_is_stored() {
+    check_left("GET /", "200", "no-lifetime");
+    check_left("GET /", "200 | Cache-Control: max-age=0", "no-lifetime");
+    check_left(
+        "GET /",
+        "200 | Cache-Control: max-age=60 | Age: 60",
+        "no-lifetime",
+    );
+    check_miss(
+        "GET /",
+        "200 | Cache-Control: max-age=60 | Age: 59",
+        "relay, store lifetime=60 age=59",
+        "stored",
+    );
+}
+
+#[test]
+fn error_that_a_client_can_provoke_is_stored_by_heuristics() {
+    let modified = "Last-Modified: Sun, 06 Nov 1994 08:47:57 GMT";
+    for status in [405, 414, 501] {
+        check_left("GET /", &format!("{status} | {modified}"), "no-lifetime");
+    }
+    for status in [404, 410] {
+        check_kept(&format!("{status} | {modified}"), 10);
+    }
+}
+
+#[test]
+fn cookie_is_shared_unasked() {
+    let cookie = "Set-Cookie: a=b";
+    let modified = "Last-Modified: Sun, 06 Nov 1994 08:47:57 GMT";
+    check_left(
+        "GET /",
+        &format!("200 | {cookie} | {modified}"),
+        "set-cookie",
+    );
+    check_kept(&format!("200 | {cookie} | Cache-Control: max-age=60"), 60);
+    check_kept(
+        &format!("200 | {cookie} | Cache-Control: public | {modified}"),
+        10,
+    );
+}
+
+#[test]
+fn response_that_did_not_stay_is_called_stored() {
+    check(
+        "GET /
+         0 request => look-up
+         0 missing target => forward
+         0 response 200 | Cache-Control: max-age=60 => relay, store lifetime=60 age=0
+         0 not-admitted => nothing
+         = uri-miss fwd-status=200 not-stored=no-slot",
+    );
+    check(
+        "GET /
+         0 request => look-up
+         0 missing target => forward
+         0 response 200 | Cache-Control: max-age=60 => relay, store lifetime=60 age=0
+         9 incomplete => nothing
+         = uri-miss fwd-status=200 not-stored=incomplete",
+    );
+}

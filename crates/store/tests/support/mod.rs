@@ -1,0 +1,143 @@
+//! What the store's tests share: numbers by seed, and responses whose every byte is known.
+#![allow(dead_code, reason = "each test takes what it needs")]
+
+use std::io::Write;
+use weir_policy::{Digest, Now, StoredFacts, Tick};
+use weir_semantics::{DeltaSeconds, Timestamp};
+use weir_store::{BLOCK_BYTES, Body, BodyBuilder, StoredResponse};
+
+/// What was being tried, shown if that panics.
+pub(crate) struct Shown(pub(crate) String);
+
+impl Drop for Shown {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let _ = writeln!(std::io::stderr(), "with {}", self.0);
+        }
+    }
+}
+
+/// `SplitMix64`: the same numbers for the same seed, everywhere.
+#[derive(Debug)]
+pub(crate) struct Random(u64);
+
+impl Random {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        mix(self.0)
+    }
+
+    /// A number in `0..end`.
+    pub(crate) fn below(&mut self, end: u64) -> u64 {
+        self.next() % end
+    }
+
+    /// A length in `0..end`.
+    pub(crate) fn length(&mut self, end: usize) -> usize {
+        usize::try_from(self.below(end as u64)).expect("less than a length")
+    }
+
+    /// Whether one of `of` equal chances came.
+    pub(crate) fn one_in(&mut self, of: u64) -> bool {
+        self.below(of) == 0
+    }
+}
+
+/// Spreads a number over all bits.
+pub(crate) fn mix(number: u64) -> u64 {
+    let mut z = number;
+    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    z ^ (z >> 31)
+}
+
+/// The digest of a key with this number.
+pub(crate) fn digest(key: u64) -> Digest {
+    Digest(mix(key + 1), mix(!key))
+}
+
+/// A time; these tests need no other.
+pub(crate) const NOW: Now = Now {
+    wall: Timestamp(1_000_000),
+    tick: Tick(0),
+};
+
+/// A response that is fresh for an hour.
+pub(crate) fn response(
+    head: Box<[u8]>,
+    entity_tag: Option<Box<[u8]>>,
+    body: Body,
+) -> StoredResponse {
+    StoredResponse {
+        head,
+        facts: StoredFacts {
+            status: 200,
+            has_validator: entity_tag.is_some(),
+            no_cache: false,
+            must_revalidate: false,
+            freshness_lifetime: DeltaSeconds(3600),
+            corrected_initial_age: DeltaSeconds::ZERO,
+            response_tick: NOW.tick,
+            stale_while_revalidate: None,
+            stale_if_error: None,
+        },
+        entity_tag,
+        last_modified: None,
+        date: NOW.wall,
+        body,
+    }
+}
+
+/// The content of the response `id`, each byte a function of `id` and its place.
+pub(crate) fn content(id: u64, range: std::ops::Range<u64>) -> &'static [u8] {
+    let length = usize::try_from(range.end - range.start).expect("a length");
+    let start = usize::try_from((id * 31 + range.start) % 251).expect("less than 251");
+    &PATTERN[start..start + length]
+}
+
+/// Most that `content` gives at a time.
+pub(crate) const CONTENT_MAX: u64 = BLOCK_BYTES as u64;
+
+static PATTERN: [u8; BLOCK_BYTES + 251] = {
+    let mut pattern = [0; BLOCK_BYTES + 251];
+    let mut place = 0;
+    while place < pattern.len() {
+        #[expect(clippy::cast_possible_truncation, reason = "less than 251")]
+        {
+            pattern[place] = (place % 251) as u8;
+        }
+        place += 1;
+    }
+    pattern
+};
+
+/// The response `id` with `length` bytes of content, as `check_response` expects it.
+pub(crate) fn true_response(id: u64, length: u64, content: BodyBuilder) -> StoredResponse {
+    let head = format!("{id} {length}").into_bytes();
+    response(head.into_boxed_slice(), None, content.finish())
+}
+
+/// The number of `response`, after all its bytes were compared with what they should be.
+pub(crate) fn check_response(response: &StoredResponse) -> u64 {
+    let head = str::from_utf8(&response.head).expect("a head of these tests");
+    let (id, length) = head.split_once(' ').expect("two numbers");
+    let number = |text: &str| text.parse::<u64>().expect("a number");
+    let (id, length) = (number(id), number(length));
+    assert_eq!(response.body.len(), length, "length of {id}");
+    let mut offset = 0;
+    while offset < length {
+        let bytes = response.body.at(offset);
+        let end = offset + bytes.len() as u64;
+        assert!(!bytes.is_empty(), "{id} ends at {offset}");
+        assert!(
+            bytes == content(id, offset..end),
+            "bytes of {id} from {offset}"
+        );
+        offset = end;
+    }
+    id
+}

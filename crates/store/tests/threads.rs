@@ -1,0 +1,93 @@
+//! Several threads on one store: no wrong byte, no lost room.
+
+mod support;
+
+use std::sync::Arc;
+use support::{CONTENT_MAX, NOW, Random, check_response, content, digest, true_response};
+use weir_policy::Secret;
+use weir_policy::eviction::EvictionKind;
+use weir_store::{BodyBuilder, Lookup, MemoryStore};
+
+const THREADS: u64 = 4;
+const STEPS: usize = 3000;
+const KEYS: u64 = 200;
+
+/// Many keys share a target's number with one content each, so that each thread knows what any other has stored.
+fn run(store: &Arc<MemoryStore>, seed: u64) -> (u64, u64) {
+    let mut random = Random::new(seed);
+    let (mut found, mut stored) = (0, 0);
+    for _ in 0..STEPS {
+        let key = random.below(KEYS);
+        match store.find(NOW, digest(key), &|_| digest(0)) {
+            Lookup::Found(hit) => {
+                assert_eq!(check_response(&hit.response), key, "another's content");
+                found += 1;
+                match random.below(60) {
+                    0 => {
+                        store.drop_one(digest(key), &hit.response);
+                    }
+                    1 => {
+                        store.remove(digest(key));
+                    }
+                    _ => {}
+                }
+            }
+            Lookup::Missing(_) => stored += u64::from(fetch(store, &mut random, key)),
+        }
+    }
+    (found, stored)
+}
+
+/// Stores the response for `key`; `false` if it had to leave before.
+fn fetch(store: &Arc<MemoryStore>, random: &mut Random, key: u64) -> bool {
+    let length = (key * 997) % 150_000;
+    let known = (!key.is_multiple_of(3)).then_some(length);
+    let Ok(mut building) = store.begin(NOW, digest(key), 20, known) else {
+        return false;
+    };
+    let mut body = BodyBuilder::new(known);
+    while body.len() < length {
+        let end = (body.len() + 1 + random.below(CONTENT_MAX)).min(length);
+        if building.reserve(NOW, end).is_err() || random.one_in(500) {
+            return false;
+        }
+        body.push(content(key, body.len()..end));
+    }
+    let response = true_response(key, length, body);
+    building.commit(NOW, None, response).is_ok()
+}
+
+fn check(budget: u64, kind: EvictionKind, shards: usize) {
+    let store = MemoryStore::new(budget, kind, shards, budget, Secret([7; 16]));
+    let store = Arc::new(store);
+    let (found, stored) = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..THREADS)
+            .map(|seed| {
+                let store = &store;
+                scope.spawn(move || run(store, seed))
+            })
+            .collect();
+        let counts = threads
+            .into_iter()
+            .map(|thread| thread.join().expect("no thread panics"));
+        counts.fold((0, 0), |sum, count| (sum.0 + count.0, sum.1 + count.1))
+    });
+    assert!(found > 0 && stored > 0, "{found} found, {stored} stored");
+    store.debug_check();
+    let memory = store.memory_use();
+    assert!(memory.used_bytes <= budget, "{memory:?}");
+    store.clear();
+    assert_eq!(store.memory_use().entries, 0);
+}
+
+#[test]
+fn threads_that_evict_each_other_find_wrong_bytes() {
+    for kind in EvictionKind::ALL {
+        check(4 << 20, kind, 1);
+    }
+}
+
+#[test]
+fn threads_on_several_shards_find_wrong_bytes() {
+    check(256 << 20, EvictionKind::S3Fifo, 4);
+}

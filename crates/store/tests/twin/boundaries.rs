@@ -1,0 +1,187 @@
+//! Limits for one target, and responses that are evicted while they arrive.
+
+use crate::support::{CONTENT_MAX, NOW, check_response, content, digest, true_response};
+use std::sync::Arc;
+use weir_policy::catalog::Refusal;
+use weir_policy::eviction::EvictionKind;
+use weir_policy::{Digest, Missing, Secret};
+use weir_store::{BodyBuilder, Building, Lookup, MemoryStore, RULES_MAX, VARIANTS_MAX, VaryRule};
+
+const TARGET: u64 = 1;
+
+fn store(budget: u64) -> Arc<MemoryStore> {
+    let kind = EvictionKind::Lru;
+    Arc::new(MemoryStore::new(budget, kind, 1, 1 << 20, Secret([7; 16])))
+}
+
+fn rule(name: &str) -> VaryRule {
+    VaryRule([name.into()].into())
+}
+
+/// Under each rule this request digests to the rule's name and `value`.
+fn selecting(rule: &VaryRule, value: u64) -> Digest {
+    let name = rule.0[0]
+        .bytes()
+        .fold(0, |sum, byte| sum * 256 + u64::from(byte));
+    digest(name * 1000 + value)
+}
+
+fn put(store: &Arc<MemoryStore>, id: u64, vary: Option<(&str, u64)>) {
+    let building = store
+        .begin(NOW, digest(TARGET), 10, Some(0))
+        .expect("room enough");
+    let vary = vary.map(|(name, value)| (rule(name), selecting(&rule(name), value)));
+    let response = true_response(id, 0, BodyBuilder::new(Some(0)));
+    building.commit(NOW, vary, response).expect("room enough");
+    store.debug_check();
+}
+
+fn find(store: &MemoryStore, value: u64) -> Result<u64, Missing> {
+    match store.find(NOW, digest(TARGET), &|rule| selecting(rule, value)) {
+        Lookup::Found(found) => Ok(check_response(&found.response)),
+        Lookup::Missing(missing) => Err(missing),
+    }
+}
+
+#[test]
+fn rules_beyond_the_limit_are_looked_at_or_the_last_within_it_is_not() {
+    let store = store(1 << 20);
+    let names = ["a", "b", "c", "d", "e"];
+    assert_eq!(names.len(), RULES_MAX + 1);
+    for (value, name) in (0..).zip(&names[..RULES_MAX]) {
+        put(&store, value, Some((name, value)));
+    }
+    assert_eq!(
+        find(&store, 0),
+        Ok(0),
+        "the oldest of as many as there may be"
+    );
+    put(&store, 9, Some((names[RULES_MAX], 9)));
+    assert_eq!(find(&store, 0), Err(Missing::Variant), "one too many");
+    assert_eq!(find(&store, 1), Ok(1));
+    // it left, rather than occupy room where nobody finds it
+    assert_eq!(store.memory_use().entries, RULES_MAX as u64);
+}
+
+#[test]
+fn rule_in_use_leaves_before_one_that_is_not() {
+    let store = store(1 << 20);
+    for (value, name) in (0..).zip(["a", "b", "c", "d", "a", "e"]) {
+        put(&store, value, Some((name, value)));
+    }
+    assert_eq!(find(&store, 0), Ok(0));
+    assert_eq!(find(&store, 4), Ok(4));
+    assert_eq!(
+        find(&store, 1),
+        Err(Missing::Variant),
+        "b was the oldest rule"
+    );
+}
+
+#[test]
+fn variants_beyond_the_limit_stay_or_the_last_within_it_leaves() {
+    let store = store(1 << 20);
+    let limit = VARIANTS_MAX as u64;
+    for value in 0..limit {
+        put(&store, value, Some(("a", value)));
+    }
+    assert_eq!(find(&store, 0), Ok(0));
+    // the same request again takes the place of its own
+    put(&store, 1000, Some(("a", 5)));
+    assert_eq!((find(&store, 0), find(&store, 5)), (Ok(0), Ok(1000)));
+    assert_eq!(store.memory_use().entries, limit);
+    put(&store, 2000, Some(("a", 2000)));
+    assert_eq!(find(&store, 0), Err(Missing::Variant));
+    assert_eq!((find(&store, 1), find(&store, 2000)), (Ok(1), Ok(2000)));
+    assert_eq!(store.memory_use().entries, limit);
+}
+
+#[test]
+fn response_that_varies_on_nothing_stands_beside_those_that_do() {
+    let store = store(1 << 20);
+    put(&store, 1, Some(("a", 1)));
+    put(&store, 2, Some(("b", 2)));
+    put(&store, 3, None);
+    assert_eq!((find(&store, 1), find(&store, 7)), (Ok(3), Ok(3)));
+    put(&store, 4, Some(("a", 4)));
+    assert_eq!(
+        (find(&store, 4), find(&store, 7)),
+        (Ok(4), Err(Missing::Variant))
+    );
+    assert_eq!(store.memory_use().entries, 1);
+}
+
+/// An arrival of 300 000 bytes of which one block has come.
+fn arriving(store: &Arc<MemoryStore>, key: u64) -> (Building, BodyBuilder) {
+    let length = Some(300_000);
+    let mut building = store
+        .begin(NOW, digest(key), 10, length)
+        .expect("room enough");
+    let mut body = BodyBuilder::new(length);
+    building.reserve(NOW, CONTENT_MAX).expect("room enough");
+    body.push(content(key, 0..CONTENT_MAX));
+    (building, body)
+}
+
+#[test]
+fn evicted_while_it_arrived_goes_on_or_is_found() {
+    // room for one, and for a block of another
+    let store = store(600_000);
+    let (mut early, _early_body) = arriving(&store, 1);
+    let (mut late, _late_body) = arriving(&store, 2);
+    assert_eq!(store.memory_use().evictions, 1);
+    assert_eq!(late.reserve(NOW, 2 * CONTENT_MAX), Ok(()));
+    // what is held is accounted for; more is not
+    assert_eq!(early.reserve(NOW, CONTENT_MAX), Ok(()));
+    assert_eq!(
+        early.reserve(NOW, CONTENT_MAX + 1),
+        Err(Refusal::NotResident)
+    );
+    let before = store.memory_use().used_bytes;
+    let response = true_response(1, 0, BodyBuilder::new(None));
+    assert_eq!(early.commit(NOW, None, response), Err(Refusal::NotResident));
+    let after = store.memory_use().used_bytes;
+    assert!(
+        after + CONTENT_MAX <= before,
+        "{after} of {before} still held"
+    );
+    assert_eq!(store.memory_use().entries, 1);
+    store.debug_check();
+    let found = store.find(NOW, digest(1), &|_| digest(0));
+    assert!(matches!(found, Lookup::Missing(Missing::Target)));
+}
+
+#[test]
+fn bytes_of_the_evicted_are_given_to_others_while_they_are_held() {
+    let store = store(1 << 20);
+    let arrivals: Vec<_> = (0..100)
+        .map_while(|key| {
+            let length = Some(300_000);
+            let building = store.begin(NOW, digest(key), 10, length).ok()?;
+            let held = store.memory_use().used_bytes;
+            assert!(held <= 1 << 20, "{held} after {key}");
+            Some(building)
+        })
+        .collect();
+    // each holds a block at least: there is an end to those who are let in
+    assert!((4..16).contains(&arrivals.len()), "{}", arrivals.len());
+    assert!(store.begin(NOW, digest(1000), 10, Some(300_000)).is_err());
+    drop(arrivals);
+    store.debug_check();
+    assert!(store.begin(NOW, digest(1000), 10, Some(300_000)).is_ok());
+}
+
+#[test]
+fn larger_than_the_largest_is_taken_or_the_largest_refused() {
+    let store = store(8 << 20);
+    let largest = 1 << 20;
+    let refused = store.begin(NOW, digest(1), 10, Some(largest + 1));
+    assert!(matches!(refused, Err(Refusal::TooLarge { .. })));
+    let mut building = store
+        .begin(NOW, digest(1), 10, Some(largest))
+        .expect("room enough");
+    assert!(building.reserve(NOW, largest).is_ok());
+    let mut unknown = store.begin(NOW, digest(2), 10, None).expect("room enough");
+    assert!(unknown.reserve(NOW, largest).is_ok());
+    assert!(unknown.reserve(NOW, largest + 1).is_err());
+}

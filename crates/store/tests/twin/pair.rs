@@ -1,0 +1,259 @@
+//! The store and its twin, told the same.
+
+use crate::naive::{Fields, Naive, RuleNumber, Selecting};
+use crate::support::{NOW, Random, check_response, content, digest, mix, true_response};
+use std::sync::Arc;
+use weir_policy::eviction::EvictionKind;
+use weir_policy::{Digest, Secret};
+use weir_store::{BodyBuilder, Building, Lookup, MemoryStore, StoredResponse, VaryRule};
+
+/// The fields each rule names; more rules than are looked at for one target.
+const RULES: [&[usize]; 7] = [&[0], &[1], &[2], &[0, 1], &[0, 2], &[1, 2], &[0, 1, 2]];
+
+const KEYS: u64 = 12;
+
+struct Arrival {
+    building: Building,
+    body: BodyBuilder,
+    key: u64,
+    id: u64,
+    length: u64,
+    vary: Option<(RuleNumber, Fields)>,
+}
+
+pub(crate) struct Pair {
+    pub(crate) store: Arc<MemoryStore>,
+    twin: Naive,
+    /// Whether there is room for everything, so that both must find the same.
+    exact: bool,
+    budget: u64,
+    arrivals: Vec<Arrival>,
+    /// Found at some time; perhaps no longer stored.
+    seen: Vec<(u64, u64, Arc<StoredResponse>)>,
+    last_id: u64,
+}
+
+impl Pair {
+    pub(crate) fn new(budget: u64, kind: EvictionKind, exact: bool) -> Self {
+        let store = MemoryStore::new(budget, kind, 1, budget, Secret([7; 16]));
+        Self {
+            store: Arc::new(store),
+            twin: Naive::new(exact),
+            exact,
+            budget,
+            arrivals: Vec::new(),
+            seen: Vec::new(),
+            last_id: 0,
+        }
+    }
+
+    pub(crate) fn step(&mut self, random: &mut Random) {
+        let key = random.below(KEYS);
+        match random.below(100) {
+            0..25 => self.begin(random, key),
+            25..50 => self.arrive(random),
+            50..52 => self.abandon(random),
+            52..87 => self.find(key, std::array::from_fn(|_| random.below(4))),
+            87..92 => self.replace(random),
+            92..96 => self.drop_one(random),
+            96..99 => {
+                let (removed, expected) = (self.store.remove(digest(key)), self.twin.remove(key));
+                assert!(removed == expected || (!self.exact && removed < expected));
+            }
+            _ if random.one_in(8) => {
+                self.store.clear();
+                self.twin.clear();
+            }
+            _ => {}
+        }
+        self.check();
+    }
+
+    pub(crate) fn set_budget(&mut self, budget: u64) {
+        self.budget = budget;
+        self.store.set_budget(budget);
+        self.check();
+    }
+
+    /// When all have gone nothing is left.
+    pub(crate) fn end(mut self) {
+        for key in 0..KEYS {
+            self.find(key, [0, 1, 2]);
+        }
+        self.arrivals.clear();
+        self.store.clear();
+        self.check();
+        assert_eq!(self.store.memory_use().entries, 0);
+        self.store.set_budget(0);
+        assert_eq!(self.store.memory_use().used_bytes, 0, "bytes are lost");
+    }
+
+    fn check(&self) {
+        self.store.debug_check();
+        let memory = self.store.memory_use();
+        assert!(memory.used_bytes <= self.budget || memory.entries == 0);
+    }
+
+    fn begin(&mut self, random: &mut Random, key: u64) {
+        if self.arrivals.len() > 8 {
+            return;
+        }
+        let length = match random.below(20) {
+            0 => random.below(300_000),
+            1 => 65_535 + random.below(3),
+            2 => 0,
+            _ => random.below(4000),
+        };
+        let known = (!random.one_in(3)).then_some(length);
+        let begun = self.store.begin(NOW, digest(key), 20, known);
+        let Ok(building) = begun else {
+            assert!(!self.exact, "{begun:?}");
+            return;
+        };
+        self.last_id += 1;
+        let fields = std::array::from_fn(|_| random.below(4));
+        self.arrivals.push(Arrival {
+            building,
+            body: BodyBuilder::new(known),
+            key,
+            id: self.last_id,
+            length,
+            vary: (!random.one_in(4)).then(|| (random.length(RULES.len()), fields)),
+        });
+    }
+
+    /// The next part of one that arrives, or its end.
+    fn arrive(&mut self, random: &mut Random) {
+        if self.arrivals.is_empty() {
+            return;
+        }
+        let at = random.length(self.arrivals.len());
+        let arrival = &mut self.arrivals[at];
+        let before = arrival.body.len();
+        if before < arrival.length {
+            let part = (1 + random.below(60_000)).min(arrival.length - before);
+            let end = before + part;
+            if let Err(refusal) = arrival.building.reserve(NOW, end) {
+                assert!(!self.exact, "{refusal}");
+                self.arrivals.swap_remove(at);
+                return;
+            }
+            arrival.body.push(content(arrival.id, before..end));
+        }
+        if self.arrivals[at].body.len() == self.arrivals[at].length {
+            let arrival = self.arrivals.swap_remove(at);
+            self.commit(arrival);
+        }
+    }
+
+    fn commit(&mut self, arrival: Arrival) {
+        let vary = arrival.vary.map(|(rule, fields)| {
+            let names: Vec<Box<str>> = RULES[rule]
+                .iter()
+                .map(|field| field.to_string().into())
+                .collect();
+            let values = values(rule, fields);
+            (VaryRule(names.into()), selecting_digest(rule, &values))
+        });
+        let response = true_response(arrival.id, arrival.length, arrival.body);
+        let committed = arrival.building.commit(NOW, vary, response);
+        assert!(committed.is_ok() || !self.exact, "{committed:?}");
+        if committed.is_ok() {
+            let selecting: Option<Selecting> = arrival
+                .vary
+                .map(|(rule, fields)| (rule, values(rule, fields)));
+            self.twin.commit(arrival.key, selecting, arrival.id);
+        }
+    }
+
+    fn abandon(&mut self, random: &mut Random) {
+        if !self.arrivals.is_empty() {
+            let at = random.length(self.arrivals.len());
+            self.arrivals.swap_remove(at);
+        }
+    }
+
+    fn find(&mut self, key: u64, fields: Fields) {
+        let select = |rule: &VaryRule| {
+            let named: Vec<usize> = rule
+                .0
+                .iter()
+                .map(|name| name.parse().expect("a number"))
+                .collect();
+            let rule = RULES
+                .iter()
+                .position(|fields| **fields == named[..])
+                .expect("a known rule");
+            selecting_digest(rule, &values(rule, fields))
+        };
+        let found = match self.store.find(NOW, digest(key), &select) {
+            Lookup::Found(found) => {
+                let id = check_response(&found.response);
+                self.seen.push((key, id, found.response));
+                Ok(id)
+            }
+            Lookup::Missing(missing) => Err(missing),
+        };
+        if self.exact {
+            let expected = self.twin.find(key, |rule| values(rule, fields));
+            assert_eq!(found, expected, "key {key}, fields {fields:?}");
+        } else if let Ok(id) = found {
+            assert!(
+                self.twin.has(key, id),
+                "{id} is outdated or was never whole"
+            );
+        }
+    }
+
+    fn seen(&mut self, random: &mut Random) -> Option<(u64, u64, Arc<StoredResponse>)> {
+        (!self.seen.is_empty()).then(|| {
+            let at = random.length(self.seen.len());
+            self.seen.swap_remove(at)
+        })
+    }
+
+    fn replace(&mut self, random: &mut Random) {
+        let Some((key, old_id, old)) = self.seen(random) else {
+            return;
+        };
+        // the same content under a longer head: as a 304 does it
+        let head: Vec<u8> = [b"0", &*old.head].concat();
+        let fresh = StoredResponse {
+            head: head.into_boxed_slice(),
+            facts: old.facts,
+            entity_tag: None,
+            last_modified: None,
+            date: old.date,
+            body: old.body.clone(),
+        };
+        let replaced = self.store.replace(NOW, digest(key), &old, Arc::new(fresh));
+        let expected = self.twin.has(key, old_id);
+        assert!(
+            replaced == expected || (!self.exact && !replaced),
+            "{old_id} of {key}"
+        );
+        // the number stays, but the response seen is no longer the one stored
+        self.seen.retain(|seen| seen.1 != old_id);
+    }
+
+    fn drop_one(&mut self, random: &mut Random) {
+        let Some((key, id, response)) = self.seen(random) else {
+            return;
+        };
+        let dropped = self.store.drop_one(digest(key), &response);
+        let expected = self.twin.drop_one(key, id);
+        assert!(dropped == expected || (!self.exact && !dropped));
+        self.seen.retain(|seen| seen.1 != id);
+    }
+}
+
+fn values(rule: RuleNumber, fields: Fields) -> Vec<u64> {
+    RULES[rule].iter().map(|field| fields[*field]).collect()
+}
+
+fn selecting_digest(rule: RuleNumber, values: &[u64]) -> Digest {
+    let number = values.iter().fold(rule as u64, |number, value| {
+        mix(number.rotate_left(9) ^ value)
+    });
+    digest(number)
+}
