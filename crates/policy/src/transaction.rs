@@ -11,10 +11,12 @@
 //!          │                     │                                 ├─ Serve                  (5xx, stale-if-error)
 //!          │                     │                                 └─ Relay [+ Store|Drop]
 //!          │                     └─ Answer(OnlyIfCached)
-//!          ├─────────── Missing ─┬─ Forward ── Response ── Relay [+ Store] [+ Invalidate]
+//!          ├─────────── Missing ─┬─ Forward ── Response ── Relay [+ Store]
 //!          │                     └─ Answer(OnlyIfCached)
-//!          └─ Forward (method, bypass) ── Failed ─┬─ Serve              (stale, where allowed)
-//!                                                 └─ Answer(NextHop)
+//!          └─ Forward (method, bypass) ── Response ── Relay [+ Invalidate]
+//!
+//! Forward ── Failed ─┬─ Serve              (stale, where allowed)
+//!                    └─ Answer
 //! ```
 //!
 //! RFC 9111 §4 (choosing and reusing), §3 (storing), §4.3 (validation), §4.4 (invalidation); RFC 5861.
@@ -345,8 +347,12 @@ impl Transaction {
     }
 
     /// `Freshen` could not be done: the 304 names another response by a strong entity tag, and updates nothing
-    /// (RFC 9111 §4.3.4). `stored` is served this once as it is.
+    /// (RFC 9111 §4.3.4). `stored` is served this once as it is, unless it must not be served without a validation
+    /// that succeeded.
     pub fn not_freshened(&mut self, now: Now, stored: &StoredFacts) -> Commands {
+        if stored.forbids_stale() {
+            return self.refuse(Refused::NextHop);
+        }
         self.serve(now, stored)
     }
 

@@ -256,7 +256,13 @@ async fn freshened(
     let fresh = fresh.unwrap_or(stored);
     match commands.first() {
         Some(Command::Serve(serving)) => exchange::serve(client, exchange, &fresh, serving).await,
-        _ => false,
+        _ => {
+            let trouble = Trouble::new(
+                ProxyError::HttpProtocolError,
+                "the next hop's 304 names another response than it was asked about",
+            );
+            exchange::respond(client, exchange, Answer::open(502, trouble)).await
+        }
     }
 }
 
@@ -277,6 +283,8 @@ pub(crate) async fn fail(
         exchange.account.error = Some(trouble.error.as_str());
         return exchange::serve(client, exchange, &stored, serving).await;
     }
+    // the trouble knows a finer reason than the kind of failure
+    let _ = exchange.tx.refuse(trouble.refused);
     let status = status_of(&trouble);
     worker.counters().inc(match status {
         504 => Metric::NextHopTimeouts,

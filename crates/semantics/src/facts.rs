@@ -12,6 +12,10 @@ use crate::{
     vary::VaryKind,
 };
 
+/// Fields one response may vary on; a longer list is read as `*`. Each is hashed at every look-up, and nobody means
+/// more than a handful.
+pub const NOMINATED_FIELDS_MAX: usize = 64;
+
 /// What a request says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestFacts {
@@ -146,6 +150,7 @@ impl ResponseFacts {
             has_pragma: false,
         };
         let mut seen_age = false;
+        let mut nominated_fields = 0;
         for line in fields {
             match identify(line.name) {
                 Some(Known::CacheControl) => facts.directives.add_line(line.value),
@@ -168,7 +173,10 @@ impl ResponseFacts {
                     let tag = EntityTag::parse(line.value).map(|tag| tag.strength());
                     facts.entity_tag = facts.entity_tag.or(tag);
                 }
-                Some(Known::Vary) => facts.vary.add_line(line.value),
+                Some(Known::Vary) => {
+                    facts.vary.add_line(line.value);
+                    nominated_fields += list_elements(line.value).count();
+                }
                 Some(Known::SetCookie) => facts.has_set_cookie = true,
                 Some(Known::ContentRange) => {
                     facts.has_content_range |= matches!(
@@ -179,6 +187,9 @@ impl ResponseFacts {
                 Some(Known::Pragma) => facts.has_pragma = true,
                 _ => {}
             }
+        }
+        if nominated_fields > NOMINATED_FIELDS_MAX {
+            facts.vary = VaryKind::Star;
         }
         facts
     }
@@ -404,6 +415,17 @@ mod tests {
         ]);
         assert!(facts.has_set_cookie && facts.has_pragma);
         assert_eq!(facts.vary, VaryKind::Star);
+        let names = |count: usize| vec!["a"; count].join(", ");
+        for (count, expected) in [
+            (NOMINATED_FIELDS_MAX, VaryKind::Fields),
+            (NOMINATED_FIELDS_MAX + 1, VaryKind::Star),
+        ] {
+            assert_eq!(
+                response(&[("Vary", &names(count))]).vary,
+                expected,
+                "{count}"
+            );
+        }
         assert!(response(&[("Content-Range", "bytes 0-1/2")]).has_content_range);
         assert!(!response(&[("Content-Range", "foo")]).has_content_range);
         assert!(!response(&[("Content-Range", "bytes */2")]).has_content_range);

@@ -50,6 +50,15 @@ enum State {
     Response(Arc<StoredResponse>),
 }
 
+/// One that is arriving.
+#[derive(Clone, Copy, Debug)]
+struct Arriving {
+    /// Its place, unless it was evicted.
+    slot: Slot,
+    /// Bytes it holds by now.
+    held: u64,
+}
+
 /// Digests are keyed hashes already: their first half is the hash.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct DigestHasher(u64);
@@ -76,8 +85,8 @@ pub(crate) struct Shard {
     entries: Vec<Option<Entry>>,
     catalog: Catalog,
     victims: Vec<Slot>,
-    /// Bytes that those who are arriving hold by now, by number; also of those who were evicted and do not know yet.
-    arriving: BTreeMap<u64, u64>,
+    /// Those who are arriving, by number; also those who were evicted and do not know yet.
+    arriving: BTreeMap<u64, Arriving>,
     next_building: u64,
     evictions: u64,
 }
@@ -153,7 +162,7 @@ impl Shard {
             primary,
             state: State::Building(number),
         });
-        self.arriving.insert(number, held);
+        self.arriving.insert(number, Arriving { slot, held });
         self.catalog.hold(held_by_victims, &mut self.victims);
         self.let_go();
         if self.is_building(slot, number) {
@@ -190,7 +199,7 @@ impl Shard {
         if self.catalog.size_bytes(slot) != Some(charge) {
             self.catalog.resize(now, slot, charge, &mut self.victims)?;
         }
-        self.arriving.insert(number, held);
+        self.arriving.insert(number, Arriving { slot, held });
         self.let_go();
         if self.is_building(slot, number) {
             Ok(())
@@ -225,7 +234,7 @@ impl Shard {
 
     /// Gives up on a response that was arriving; its bytes are given back.
     pub(crate) fn abandon(&mut self, slot: Slot, number: u64) {
-        let held = self.arriving.remove(&number).unwrap_or(0);
+        let held = self.arriving.remove(&number).map_or(0, |gone| gone.held);
         if self.is_building(slot, number) {
             self.free(slot);
         } else {
@@ -300,14 +309,35 @@ impl Shard {
         true
     }
 
-    /// Forgets all that is stored for a target; how many responses that were.
+    /// Forgets all that is stored for a target; how many responses that were. What is still arriving for it was asked
+    /// for before, and is not stored either: a purge would otherwise be undone by the end of a download.
     pub(crate) fn remove(&mut self, primary: Digest) -> usize {
+        self.outdate_arriving(primary);
         let Some(resource) = self.index.remove(&primary) else {
             return 0;
         };
         let slots = resource.slots();
         slots.iter().for_each(|slot| self.free(*slot));
         slots.len()
+    }
+
+    /// Takes its room from everybody who is arriving for `primary`; they notice at their next step.
+    fn outdate_arriving(&mut self, primary: Digest) {
+        let is_outdated = |(number, arriving): &(&u64, &Arriving)| {
+            let entry = self.entries.get(arriving.slot.index());
+            matches!(
+                entry,
+                Some(Some(Entry { primary: of, state: State::Building(known) }))
+                    if *of == primary && *known == **number
+            )
+        };
+        let outdated = self.arriving.iter().filter(is_outdated);
+        let outdated: Vec<Arriving> = outdated.map(|(_, arriving)| *arriving).collect();
+        for arriving in outdated {
+            self.free(arriving.slot);
+            self.catalog.hold(arriving.held, &mut self.victims);
+            self.let_go();
+        }
     }
 
     fn slot_of(&self, primary: Digest, response: &Arc<StoredResponse>) -> Option<Slot> {
@@ -356,7 +386,7 @@ impl Shard {
             };
             match entry.state {
                 State::Building(number) => {
-                    held += self.arriving.get(&number).copied().unwrap_or(0);
+                    held += self.arriving.get(&number).map_or(0, |gone| gone.held);
                 }
                 State::Response(_) => {
                     if let Some(resource) = self.index.get_mut(&entry.primary)
@@ -412,6 +442,12 @@ impl Shard {
         let primaries: Vec<Digest> = self.index.keys().copied().collect();
         for primary in primaries {
             self.remove(primary);
+        }
+        let building =
+            |entry: &Entry| matches!(entry.state, State::Building(_)).then_some(entry.primary);
+        let arriving: Vec<Digest> = self.entries.iter().flatten().filter_map(building).collect();
+        for primary in arriving {
+            self.outdate_arriving(primary);
         }
     }
 }

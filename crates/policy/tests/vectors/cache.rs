@@ -150,8 +150,11 @@ impl Cache {
                         Some(fresh) => turn.tx.freshened(turn.now, &fresh.facts),
                         None => turn.tx.not_freshened(turn.now, &kept.facts),
                     };
-                    if let Some(Command::Serve(serving)) = commands.first() {
-                        turn.serve(fresh.as_ref().or(stored), serving);
+                    match commands.first() {
+                        Some(Command::Serve(serving)) => {
+                            turn.serve(fresh.as_ref().or(stored), serving);
+                        }
+                        _ => turn.refuse(502),
                     }
                 }
                 _ => unreachable!("{command:?} after a response"),

@@ -152,6 +152,23 @@ fn evicted_while_it_arrived_goes_on_or_is_found() {
 }
 
 #[test]
+fn purge_is_undone_by_the_end_of_what_was_arriving() {
+    let store = store(4_000_000);
+    let (early, _early_body) = arriving(&store, 1);
+    let (other, _other_body) = arriving(&store, 2);
+    put(&store, 9, None);
+    store.remove(digest(1));
+    let (late, _late_body) = arriving(&store, 1);
+    let commit = |building: Building, id| {
+        building.commit(NOW, None, true_response(id, 0, BodyBuilder::new(None)))
+    };
+    assert_eq!(commit(early, 1), Err(Refusal::NotResident));
+    assert_eq!(commit(other, 2), Ok(()), "another target's is not touched");
+    assert_eq!(commit(late, 3), Ok(()), "asked for after the purge");
+    store.debug_check();
+}
+
+#[test]
 fn bytes_of_the_evicted_are_given_to_others_while_they_are_held() {
     let store = store(1 << 20);
     let arrivals: Vec<_> = (0..100)
