@@ -164,7 +164,7 @@ labels! {
         Timeout = "timeout",
         /// Our own limit or lack of file descriptors stood in the way.
         Limit = "limit",
-        /// The address is one we do not connect to (RELIABILITY R71).
+        /// The address is one we do not connect to.
         Prohibited = "prohibited",
         /// Anything else.
         Failed = "failed",

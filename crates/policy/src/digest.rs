@@ -1,6 +1,6 @@
 //! The keyed digest that stands for a cache key.
 //!
-//! `SipHash` 1-3 with a secret drawn at start: a client cannot choose keys that collide (RELIABILITY: hash flooding).
+//! `SipHash` 1-3 with a secret drawn at start: a client cannot choose keys that collide (hash flooding).
 //! 128 bits, so that two targets never share one by accident: at 10^9 stored responses the chance is below 10^-20.
 
 use core::hash::Hasher;

@@ -1,4 +1,4 @@
-//! The phases of a request, in order, once (DESIGN: life of a request).
+//! The phases of a request, in order, once.
 //!
 //! A hook, a counter, a log field and a trace column attach to a phase and to nothing else.
 

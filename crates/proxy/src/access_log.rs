@@ -2,7 +2,7 @@
 //!
 //! A worker formats the line into a buffer of its thread and appends it to a bounded queue: no system call, no
 //! allocation, and no waiting for whatever the log is written to. A full queue or a failing destination drops lines and
-//! counts them (RELIABILITY R26). The writer wakes for the first line, lets others join for a moment, and
+//! counts them. The writer wakes for the first line, lets others join for a moment, and
 //! writes them together.
 
 mod calendar;

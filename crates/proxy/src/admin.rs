@@ -3,7 +3,7 @@
 //! It runs on a thread and runtime of its own, so that neither a slow scraper nor a long purge takes time from a worker.
 //! It has no password: it is to listen on loopback or on a network of operators. What it does defend against is a browser
 //! on the same machine being made to talk to it: `Host` must be an address or `localhost`, which a page that
-//! rebinds a name cannot send, and a `POST` from another origin is refused (RELIABILITY R70).
+//! rebinds a name cannot send, and a `POST` from another origin is refused.
 
 mod exposition;
 mod guard;

@@ -1,7 +1,7 @@
 //! The next hop's answer: interim responses, the final head, then its content.
 //!
 //! The next hop is as hostile as the client: what is not unambiguously one response to this request is refused, and
-//! its connection is not used again (RELIABILITY R27-R31).
+//! its connection is not used again.
 
 use crate::account::Account;
 use crate::answer::Trouble;

@@ -6,7 +6,7 @@
 //! everything. IP literals, `localhost` (RFC 6761 §6.3) and the hosts file never leave the caller's thread.
 //!
 //! The addresses are whatever the name server said, private and loopback ones included: whether one may be
-//! connected to is decided by the caller, on the address it connects to (RELIABILITY R71).
+//! connected to is decided by the caller, on the address it connects to.
 
 mod cache;
 mod hosts;

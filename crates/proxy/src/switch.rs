@@ -1,6 +1,6 @@
 //! From HTTP to a tunnel: after CONNECT was answered, or the next hop sent 101.
 //!
-//! What the client sent behind its request was held back until now (RFC 9110 §7.8, RELIABILITY R50).
+//! What the client sent behind its request was held back until now (RFC 9110 §7.8).
 
 use crate::client::Client;
 use crate::exchange::Exchange;

@@ -1,5 +1,4 @@
-//! Clients and next hops that mean harm: framing, smuggling, cut and endless messages (RELIABILITY R27, R30, R31,
-//! R45-R47, R49, R51).
+//! Clients and next hops that mean harm: framing, smuggling, cut and endless messages.
 
 mod support;
 

@@ -1,4 +1,4 @@
-//! What one client may cost: heads, time, memory and work (RELIABILITY R41, R42, I5).
+//! What one client may cost: heads, time, memory and work.
 
 mod support;
 

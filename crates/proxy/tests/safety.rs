@@ -1,5 +1,4 @@
-//! What a cache and an open door can be abused for: keys, errors, names and addresses (RELIABILITY R64, R65, R66,
-//! R69, R71, R72).
+//! What a cache and an open door can be abused for: keys, errors, names and addresses.
 
 mod support;
 

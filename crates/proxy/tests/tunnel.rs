@@ -1,5 +1,4 @@
-//! Tunnels by CONNECT and by Upgrade: what passes, when, and what never does (RFC 9110 §7.8, §9.3.6, RFC 9931;
-//! RELIABILITY R50, R71).
+//! Tunnels by CONNECT and by Upgrade: what passes, when, and what never does (RFC 9110 §7.8, §9.3.6, RFC 9931).
 
 mod support;
 

@@ -5,7 +5,7 @@
 use crate::charge::allocated_bytes;
 use std::sync::Arc;
 
-/// Bytes a block holds; also the unit in which the coming disk tier checks its bytes (DESIGN: store).
+/// Bytes a block holds; also the unit in which the coming disk tier checks its bytes.
 pub const BLOCK_BYTES: usize = 64 * 1024;
 
 /// Whole, immutable content; cloning shares it.

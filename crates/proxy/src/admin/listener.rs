@@ -1,7 +1,7 @@
 //! The admin's connections: few, and none that stays silent for long.
 //!
 //! Somebody who opens connections and says nothing, or never reads the metrics, would otherwise hold file
-//! descriptors that clients need (RELIABILITY R26).
+//! descriptors that clients need.
 
 use std::io;
 use std::net::SocketAddr;

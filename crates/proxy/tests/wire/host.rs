@@ -1,4 +1,4 @@
-//! One target, whatever request line and Host say (RFC 9110 §7.1, §7.2, RFC 9112 §3.2; RELIABILITY R48).
+//! One target, whatever request line and Host say (RFC 9110 §7.1, §7.2, RFC 9112 §3.2).
 
 use crate::support::Way;
 
