@@ -3,10 +3,11 @@
 //! `Cache-Status` (RFC 9211) and, where something went wrong, `Proxy-Status` (RFC 9209). The body says in a sentence
 //! what happened and, where there is one, what to do.
 
+use crate::hit::write_cache_status;
 use crate::settings::Settings;
 use std::fmt::Display;
 use weir_policy::{Handling, Refused, Verdict};
-use weir_semantics::{CacheStatus, Fwd, ProxyError, write_proxy_status};
+use weir_semantics::{ProxyError, write_proxy_status};
 use weir_wire::{Version, write};
 
 /// Why a request is answered by us.
@@ -119,14 +120,14 @@ impl Answer {
         }
     }
 
-    /// Appends the whole message to `out`.
+    /// Appends the whole message to `out`; returns the bytes of its content.
     pub(crate) fn write(
         &self,
         settings: &Settings,
         head_only: bool,
         date: &[u8],
         out: &mut Vec<u8>,
-    ) {
+    ) -> u64 {
         let body = format!(
             "{} {}: {}\n",
             self.status,
@@ -158,26 +159,17 @@ impl Answer {
             write::field(out, "Connection", b"close");
         }
         write::end_of_head(out);
-        if !head_only {
-            out.extend_from_slice(body.as_bytes());
+        if head_only {
+            return 0;
         }
+        out.extend_from_slice(body.as_bytes());
+        body.len() as u64
     }
 
     fn write_status_fields(&self, settings: &Settings, out: &mut Vec<u8>) {
         let name = settings.name();
-        let status = CacheStatus {
-            cache: name,
-            hit: false,
-            fwd: (self.trouble.refused == Refused::NextHop).then_some(Fwd::Miss),
-            fwd_status: None,
-            stored: None,
-            collapsed: None,
-            ttl: None,
-            detail: Some(self.trouble.refused.as_str()),
-        };
-        out.extend_from_slice(b"Cache-Status: ");
-        status.write(out);
-        out.extend_from_slice(b"\r\nProxy-Status: ");
+        write_cache_status(name, &self.verdict(), out);
+        out.extend_from_slice(b"Proxy-Status: ");
         write_proxy_status(out, name, self.trouble.error, Some(&self.trouble.text));
         out.extend_from_slice(b"\r\n");
     }

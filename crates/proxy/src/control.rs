@@ -191,9 +191,9 @@ impl Control {
         let notes = unchanged_until_restart(&before, &config);
         self.state().config = config;
         match log {
-            Ok(()) => Ok(notes),
+            Ok(()) => Ok(format!("config reloaded\n{notes}")),
             Err(error) => Ok(format!(
-                "{notes}note: the access log could not be opened again and stays as it was: {error}\n"
+                "config reloaded\n{notes}note: the access log could not be opened again and stays as it was: {error}\n"
             )),
         }
     }

@@ -294,7 +294,7 @@ pub(crate) async fn respond(client: &mut Client, exchange: &mut Exchange, answer
     answer.close |= !persistence.keep_alive;
     let settings = Arc::clone(&exchange.settings);
     let mut out = Vec::new();
-    answer.write(
+    let content = answer.write(
         &settings,
         exchange.method == Method::Head,
         &client.worker.date(),
@@ -313,6 +313,9 @@ pub(crate) async fn respond(client: &mut Client, exchange: &mut Exchange, answer
     outgoing.push(&out);
     let (sent, whole) = send_all(client, &mut outgoing, &settings).await;
     exchange.account.response_bytes += sent;
+    // head first: what was sent beyond it is content
+    let head = out.len() as u64 - content;
+    exchange.account.body_bytes += sent.saturating_sub(head);
     client.closing = answer.close;
     whole && !answer.close
 }

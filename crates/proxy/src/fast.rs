@@ -217,7 +217,7 @@ fn refuse(
 ) {
     let before = out.len();
     let head_only = head.is_some_and(|head| head.method == "HEAD");
-    answer.write(settings, head_only, &client.worker.date(), out);
+    account.body_bytes = answer.write(settings, head_only, &client.worker.date(), out);
     account.status = answer.status;
     account.response_bytes = (out.len() - before) as u64;
     account.error = Some(answer.trouble.error.as_str());

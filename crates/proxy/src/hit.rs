@@ -6,7 +6,7 @@
 use crate::outgoing::StoredPiece;
 use crate::settings::Settings;
 use std::sync::Arc;
-use weir_policy::{Handling, Serving, Storing, Verdict};
+use weir_policy::{Handling, Refused, Serving, Storing, Verdict};
 use weir_semantics::{
     ByteRange, CacheStatus, FieldLine, Fwd, Known, Method, Precondition, RangeOutcome,
     RequestFacts, Timestamp, evaluate, identify, if_range_holds, line_named, select,
@@ -172,11 +172,14 @@ pub(crate) fn write_cache_status(name: &str, verdict: &Verdict, out: &mut Vec<u8
         Handling::Hit(_) => None,
         Handling::Forward(fwd) => Some(fwd),
         Handling::StaleInstead(_) => Some(Fwd::Stale),
-        Handling::Refused(_) | Handling::Tunnel => Some(Fwd::Bypass),
+        // an attempt was made, and nothing came back
+        Handling::Refused(Refused::NextHop) => Some(Fwd::Miss),
+        Handling::Refused(_) => None,
+        Handling::Tunnel => Some(Fwd::Bypass),
     };
     let status = CacheStatus {
         cache: name,
-        hit: fwd.is_none(),
+        hit: matches!(verdict.handling, Handling::Hit(_)),
         fwd,
         fwd_status: verdict.fwd_status,
         stored: matches!(verdict.storing, Some(Storing::Stored)).then_some(true),

@@ -38,7 +38,7 @@ pub fn run_until_signalled(
         loop {
             tokio::select! {
                 _ = hang_up.recv() => match reload(&proxy).await {
-                    Ok(notes) => tell(&format!("config reloaded\n{notes}")),
+                    Ok(notes) => tell(&notes),
                     Err(error) => tell(&format!("{error}\nthe config in force stays as it was")),
                 },
                 _ = terminate.recv() => break,
