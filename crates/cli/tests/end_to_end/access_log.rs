@@ -9,21 +9,26 @@ const LOCATIONS: &str = "
 
 /// Makes a miss, a hit, a refusal and a missing page, with odd characters in two of them; the lines.
 fn lines(format: &str) -> Vec<String> {
+    lines_and_words(format).0
+}
+
+/// The same, with what each response said in Cache-Status.
+fn lines_and_words(format: &str) -> (Vec<String>, Vec<String>) {
     let nginx = Nginx::start(LOCATIONS);
     let config = Config::forward()
         .set("log.access", "\"access.log\"")
         .set("log.format", &format!("{format:?}"));
     let mut weir = Weir::serve(&config);
     let curl = || Curl::through(weir.address());
-    curl().fetch(&nginx.url("/id")).reply().expect(200);
+    let miss = curl().fetch(&nginx.url("/id")).reply().expect(200);
     let odd = "agent \"quoted\" \\ back \u{e9}";
-    curl()
+    let hit = curl()
         .args(["-A", odd])
         .fetch(&nginx.url("/id"))
         .reply()
         .expect(200);
-    curl().fetch("http://10.0.0.1/").reply().expect(403);
-    curl()
+    let refused = curl().fetch("http://10.0.0.1/").reply().expect(403);
+    let missing = curl()
         .args(["-I"])
         .fetch(&nginx.url("/missing?q=%22"))
         .reply()
@@ -33,7 +38,19 @@ fn lines(format: &str) -> Vec<String> {
     assert!(text.ends_with('\n'), "{text}");
     let lines: Vec<String> = text.lines().map(str::to_owned).collect();
     assert_eq!(lines.len(), 4, "{text}");
-    lines
+    let replies = [miss, hit, refused, missing];
+    let words = replies.iter().map(|reply| reply.cache_status());
+    (lines, words.collect())
+}
+
+#[test]
+fn log_and_response_disagree_about_the_verdict() {
+    let (lines, words) = lines_and_words("json");
+    for (line, word) in lines.iter().zip(words) {
+        let line: Value = serde_json::from_str(line).expect("JSON");
+        assert_eq!(line["cache_status"], word, "{line}");
+        assert!(!word.is_empty(), "{line}");
+    }
 }
 
 #[test]
@@ -89,6 +106,11 @@ fn json_line_is_no_json_or_lacks_a_fact() {
     assert!(status.starts_with("weir;hit;ttl="), "{hit}");
     assert_eq!(hit["user_agent"], "agent \"quoted\" \\ back \u{e9}");
     assert_eq!(refused["error"], "destination_ip_prohibited");
+    assert!(
+        refused["body_bytes"]
+            .as_u64()
+            .is_some_and(|bytes| bytes > 32)
+    );
     assert_eq!(head["method"], "HEAD");
     assert_eq!(head["body_bytes"], 0);
     assert!(
