@@ -1,14 +1,14 @@
 //! The configuration as the data plane wants it: parsed, compiled, immutable. Swapped whole on reload.
 
-use crate::config::{self, Cidr, Config, Eviction, Mode, NextHopUrl, Profile};
+use crate::config::{self, Cidr, Config, Eviction, Lead, Mode, NextHopUrl, Profile};
 use crate::destination::HopKey;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 use weir_policy::connections::HopId;
 use weir_policy::destination::{ClientRules, ConnectPorts, DenyDefault, DestinationRules};
 use weir_policy::eviction::EvictionKind;
-use weir_policy::route::{HostPattern, Rest, RouteSpec, Routes};
+use weir_policy::route::{HostPattern, Rest, RouteId, RouteSpec, Routes};
 use weir_policy::{Rules, profile};
 use weir_semantics::{DeltaSeconds, Heuristic};
 use weir_wire::{HeadLimits, Version};
@@ -36,6 +36,8 @@ pub(crate) struct Settings {
     pub(crate) routes: Mutex<Routes>,
     /// Next hops by the numbers that routes use.
     pub(crate) hops: Vec<HopKey>,
+    /// The leads of routes by their numbers; empty if none has its own.
+    leads: Vec<Lead>,
     /// Whole field line for Via on what we forward.
     via_lines: [String; 2],
     /// The comment in it, which tells this process from another Weir of the same name.
@@ -71,6 +73,7 @@ impl Settings {
             ),
             routes: Mutex::new(routes),
             hops,
+            leads: compile_leads(&config),
             via_lines: ["1.0", "1.1"]
                 .map(|version| format!("Via: {version} {} ({instance})\r\n", config.cache.name)),
             instance: instance.to_owned(),
@@ -86,6 +89,25 @@ impl Settings {
     /// Our pseudonym.
     pub(crate) fn name(&self) -> &str {
         self.config.cache.name.as_str()
+    }
+
+    /// How far a fetch of this target may run ahead: what its route says, else what holds for all.
+    ///
+    /// `path` may have a query; `*` is the whole server.
+    pub(crate) fn lead_for(&self, mode: Mode, host: &str, path: &str) -> Lead {
+        if mode == Mode::Forward || self.leads.is_empty() {
+            return self.config.fetch.lead;
+        }
+        let path = if path == "*" { "/" } else { path };
+        let routes = self.routes.lock().unwrap_or_else(PoisonError::into_inner);
+        self.lead_of(routes.find(host, path).ok())
+    }
+
+    /// The same where the route is known; `None` for a target of a forward proxy.
+    pub(crate) fn lead_of(&self, route: Option<RouteId>) -> Lead {
+        route
+            .and_then(|route| self.leads.get(route.0 as usize).copied())
+            .unwrap_or(self.config.fetch.lead)
     }
 
     /// Whether the client at `peer` may use a listener of `mode`. Gateways are for everybody.
@@ -144,6 +166,14 @@ fn compile_routes(config: &Config) -> (Routes, Vec<HopKey>) {
     (routes, hops)
 }
 
+fn compile_leads(config: &Config) -> Vec<Lead> {
+    if config.routes.iter().all(|route| route.lead.is_none()) {
+        return Vec::new();
+    }
+    let lead = |route: &config::Route| route.lead.unwrap_or(config.fetch.lead);
+    config.routes.iter().map(lead).collect()
+}
+
 fn compile_host(pattern: &config::HostPattern) -> HostPattern {
     match pattern {
         config::HostPattern::Exact(host) => HostPattern::Exact(host.as_str().to_owned()),
@@ -153,4 +183,40 @@ fn compile_host(pattern: &config::HostPattern) -> HostPattern {
 
 fn nets(cidrs: &[Cidr]) -> Vec<ipnet::IpNet> {
     cidrs.iter().map(Cidr::net).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn request_has_the_lead_of_another_route() {
+        let lead = |text: &str| -> Lead { text.parse().unwrap() };
+        let route = |path: &str, lead: Option<Lead>| config::Route {
+            host: None,
+            path: path.parse().unwrap(),
+            next_hops: vec!["http://a".parse().unwrap()],
+            lead,
+        };
+        let mut config = Config {
+            routes: vec![
+                route("/", None),
+                route("/near", Some(Lead::Unbounded)),
+                route("/thin", Some(lead("16KiB"))),
+            ],
+            ..Config::default()
+        };
+        config.fetch.lead = lead("1MiB");
+        let settings = Settings::new(config.clone(), "x");
+        let of = |mode, path| settings.lead_for(mode, "b.example", path);
+        assert_eq!(of(Mode::Gateway, "/near/a?b"), Lead::Unbounded);
+        assert_eq!(of(Mode::Gateway, "/thin"), lead("16KiB"));
+        assert_eq!(of(Mode::Gateway, "/thinner"), lead("1MiB"));
+        assert_eq!(of(Mode::Gateway, "*"), lead("1MiB"));
+        assert_eq!(of(Mode::Forward, "/near"), lead("1MiB"));
+        assert_eq!(settings.lead_of(None), lead("1MiB"));
+        config.routes.truncate(1);
+        let settings = Settings::new(config, "x");
+        assert_eq!(settings.lead_of(Some(RouteId(0))), lead("1MiB"));
+    }
 }

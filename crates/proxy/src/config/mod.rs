@@ -11,9 +11,11 @@ mod byte_size;
 mod cache;
 mod cidr;
 mod dns;
+mod fetch;
 mod host;
 mod invalid;
 mod knob;
+mod lead;
 mod limits;
 mod listener;
 mod log;
@@ -30,9 +32,11 @@ pub use byte_size::ByteSize;
 pub use cache::{Cache, Eviction, Profile, Pseudonym};
 pub use cidr::Cidr;
 pub use dns::Dns;
+pub use fetch::{Abort, Fetch};
 pub use host::Host;
 pub use invalid::Invalid;
 pub use knob::Knob;
+pub use lead::Lead;
 pub use limits::Limits;
 pub use listener::{Listener, Mode};
 pub use log::{Log, LogFormat, LogTarget};
@@ -59,6 +63,8 @@ pub struct Config {
     pub admin: Admin,
     /// What is kept.
     pub cache: Cache,
+    /// How responses are fetched.
+    pub fetch: Fetch,
     /// How long and how many.
     pub limits: Limits,
     /// Who and whereto.
@@ -79,6 +85,7 @@ impl Config {
         knob::check_range("workers", &self.workers, &0, &WORKERS_MAX)?;
         self.admin.check_ranges()?;
         self.cache.check_ranges()?;
+        self.fetch.check_ranges()?;
         self.limits.check_ranges()?;
         self.access.check_ranges()?;
         self.dns.check_ranges()?;
@@ -87,6 +94,7 @@ impl Config {
         self.check_modes()?;
         route::check(&self.routes, &self.listeners)?;
         cache::check(&self.cache)?;
+        fetch::check(&self.fetch)?;
         limits::check(&self.limits)?;
         access::check(&self.access, &self.listeners)?;
         dns::check(&self.dns)
@@ -123,6 +131,7 @@ impl Default for Config {
             routes: Vec::new(),
             admin: Admin::default(),
             cache: Cache::default(),
+            fetch: Fetch::default(),
             limits: Limits::default(),
             access: Access::default(),
             dns: Dns::default(),
@@ -145,6 +154,7 @@ pub fn knobs() -> Vec<Knob> {
     knobs.extend(Admin::knobs());
     knobs.extend(Route::knobs());
     knobs.extend(Cache::knobs());
+    knobs.extend(Fetch::knobs());
     knobs.extend(Limits::knobs());
     knobs.extend(Access::knobs());
     knobs.extend(Dns::knobs());

@@ -3,6 +3,7 @@
 use super::host::Host;
 use super::invalid::Invalid;
 use super::knob::Knob;
+use super::lead::Lead;
 use super::listener::Listener;
 use super::next_hop_url::NextHopUrl;
 use super::value::{BadValue, Form, text_value};
@@ -23,6 +24,9 @@ pub struct Route {
     pub path: PathPrefix,
     /// Where to forward, in turn; at least one.
     pub next_hops: Vec<NextHopUrl>,
+    /// How far a fetch may run ahead; absent for `fetch.lead`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lead: Option<Lead>,
 }
 
 impl Route {
@@ -46,6 +50,13 @@ impl Route {
             Knob::new::<Vec<NextHopUrl>>(
                 "route[].next_hops",
                 &["Where to forward, in turn; one that refuses a connection rests for a while."],
+            ),
+            Knob::new::<Lead>(
+                "route[].lead",
+                &[
+                    "How far a fetch for this route may run ahead of its fastest client, in the range of `fetch.lead`;",
+                    "without it, `fetch.lead`. A next hop on the same machine may want `unbounded`, a thin link little.",
+                ],
             ),
         ]
     }
@@ -169,6 +180,9 @@ pub(super) fn check(routes: &[Route], listeners: &[Listener]) -> Result<(), Inva
                 ),
                 "put the next hops of both into one route",
             ));
+        }
+        if let Some(lead) = route.lead {
+            lead.check(&format!("route[{index}].lead"))?;
         }
         for (place, hop) in route.next_hops.iter().enumerate() {
             if leads_back(hop, &own) {

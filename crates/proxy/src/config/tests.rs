@@ -21,6 +21,7 @@ fn route(host: Option<&str>, path: &str, next_hops: &[&str]) -> Route {
         host: host.map(|host| host.parse().unwrap()),
         path: path.parse().unwrap(),
         next_hops: next_hops.iter().map(|hop| hop.parse().unwrap()).collect(),
+        lead: None,
     }
 }
 
@@ -145,6 +146,30 @@ fn value_one_step_outside_its_range_is_accepted() {
         |config| config.cache.heuristic_fraction_percent = 101,
         Some("cache.heuristic_fraction_percent"),
     );
+}
+
+#[test]
+fn lead_outside_its_range_is_accepted() {
+    let lead = |text: &str, expected: Option<()>| {
+        let lead: Lead = text.parse().unwrap();
+        let key = |table: &str| expected.map(|()| format!("{table}.lead"));
+        check(|config| config.fetch.lead = lead, key("fetch").as_deref());
+        check(
+            |config| {
+                let with_lead = Route {
+                    lead: Some(lead),
+                    ..route(None, "/", &["http://a"])
+                };
+                gateway(config, vec![with_lead]);
+            },
+            key("route[0]").as_deref(),
+        );
+    };
+    lead("16KiB", None);
+    lead("16383", Some(()));
+    lead("1GiB", None);
+    lead("1073741825", Some(()));
+    lead("unbounded", None);
 }
 
 #[test]

@@ -39,6 +39,7 @@ impl Running {
                 host: None,
                 path: PathPrefix::default(),
                 next_hops: vec![format!("http://{origin}").parse().expect("a URL")],
+                lead: None,
             }];
             change(config);
         })
