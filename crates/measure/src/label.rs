@@ -116,7 +116,8 @@ labels! {
         StatusNotFinal = "status-not-final",
         /// The status code is not understood and the response demands that it is (§5.2.2.3).
         StatusNotUnderstood = "status-not-understood",
-        /// A 206 or `Content-Range`: only whole responses are stored.
+        /// A part that could not be joined with others later: no strong entity tag, no complete length, not asked for as
+        /// one range (§3.3).
         PartialContent = "partial-content",
         /// `Vary: *` can never be chosen again (§4.1).
         VaryStar = "vary-star",
@@ -130,10 +131,18 @@ labels! {
         TooLarge = "too-large",
         /// The admission policy chose not to keep it.
         Refused = "refused",
-        /// The response was cut short or broke its framing.
+        /// The response was cut short or broke its framing, and is of no use in part.
         Incomplete = "incomplete",
         /// A reason without a counter of its own.
         Other = "other",
+    }
+
+    /// How a request shared the response of another one's fetch.
+    Joined {
+        /// It waited for the head, and was answered by the same response (RFC 9211 §2.6).
+        Collapsed = "collapsed",
+        /// The head was there: it was answered by what had arrived, and by the rest as it came.
+        Delayed = "delayed",
     }
 
     /// Who made the response: the label of the response-time histogram.
@@ -240,6 +249,7 @@ mod tests {
         check::<Verdict>();
         check::<StatusClass>();
         check::<NotStored>();
+        check::<Joined>();
         check::<Source>();
         check::<Reuse>();
         check::<HopOutcome>();

@@ -29,6 +29,7 @@ pub use phase::Phase;
 pub use profile::Profile;
 pub use stored::StoredFacts;
 pub use transaction::{
-    Command, Commands, Event, Failure, Forwarding, Missing, Rules, Serving, Transaction,
+    Command, Commands, Covers, Event, Failure, Forwarding, Joined, Missing, Rules, Serving,
+    Transaction,
 };
 pub use verdict::{Excuse, Handling, Hit, NotStored, Refused, Storing, Uncachable1998, Verdict};

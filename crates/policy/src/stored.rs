@@ -5,17 +5,20 @@
 
 use crate::now::{Now, Tick};
 use weir_semantics::{
-    DeltaSeconds, Heuristic, Lifetime, ResponseFacts, Timestamp, corrected_initial_age,
+    DeltaSeconds, Heuristic, Lifetime, ResponseFacts, Strength, Timestamp, corrected_initial_age,
     freshness_lifetime,
 };
 
 /// The facts of one stored response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoredFacts {
-    /// Status code, 200..=599.
+    /// Status code, 200..=599; never 206: what a part of a representation leaves in the store is an incomplete 200 (RFC
+    /// 9111 §3.3), and its body says how much of it there is.
     pub status: u16,
     /// Whether an entity tag or a Last-Modified allows validation (RFC 9111 §4.3.1).
     pub has_validator: bool,
+    /// Whether that entity tag is a strong one, so that parts with the same can be joined (RFC 9110 §15.3.7.3).
+    pub strong_tag: bool,
     /// Whether it must be validated before each use (`no-cache`, RFC 9111 §5.2.2.4).
     pub no_cache: bool,
     /// Whether it must not be served stale (`must-revalidate`, `proxy-revalidate`, `s-maxage`:
@@ -51,8 +54,13 @@ impl StoredFacts {
             Lifetime::None => DeltaSeconds::ZERO,
         };
         Self {
-            status: response.status,
+            status: if response.status == 206 {
+                200
+            } else {
+                response.status
+            },
             has_validator: response.entity_tag.is_some() || response.last_modified.is_some(),
+            strong_tag: response.entity_tag == Some(Strength::Strong),
             no_cache: directives.no_cache || directives.no_cache_fields,
             must_revalidate: directives.must_revalidate
                 || directives.proxy_revalidate
@@ -94,6 +102,14 @@ impl StoredFacts {
     #[must_use]
     pub fn ttl(&self, now: Now) -> i64 {
         i64::from(self.freshness_lifetime.0) - i64::from(self.current_age(now).0)
+    }
+
+    /// Whether a part of it is worth keeping (RFC 9111 §3.3): what is missing can be asked for and joined later. The RFC
+    /// lets only an incomplete 200 be stored; that it needs a strong entity tag is ours, as without one it could never
+    /// become whole.
+    #[must_use]
+    pub const fn can_be_part(&self) -> bool {
+        self.status == 200 && self.strong_tag
     }
 
     /// Whether it may never be served without a successful validation once stale.

@@ -5,30 +5,54 @@
 //! order of events is:
 //!
 //! ```text
-//! Request ─┬─ LookUp ── Found ───┬─ Serve                                  (hit)
-//!          │                     ├─ Serve + RefreshInBackground            (hit, stale-while-revalidate)
-//!          │                     ├─ Forward{validate} ── Response ─┬─ Freshen + Serve        (304)
-//!          │                     │                                 ├─ Serve                  (5xx, stale-if-error)
-//!          │                     │                                 └─ Relay [+ Store|Drop]
-//!          │                     └─ Answer(OnlyIfCached)
-//!          ├─────────── Missing ─┬─ Forward ── Response ── Relay [+ Store]
-//!          │                     └─ Answer(OnlyIfCached)
+//! Request ─┬─ LookUp ── Found, or FoundPart that covers what is wanted
+//!          │             │       ├─ Serve                                  (hit)
+//!          │             │       ├─ Serve + RefreshInBackground            (hit, stale-while-revalidate)
+//!          │             │       ├─ Forward{validate} ── Response ─┬─ Freshen + Serve        (304)
+//!          │             │       │                                 ├─ Serve                  (5xx, stale-if-error)
+//!          │             │       │                                 └─ Relay [+ Store|Drop]
+//!          │             │       └─ Answer(OnlyIfCached)
+//!          │             ├─ FoundPart that lacks some of it
+//!          │             │       ├─ Forward{complete} ─┬─ Part ─┬─ Relay + Combine           (206 that fits)
+//!          │             │       │                     │        └─ [Drop +] AskAgain ── Response ─ ...
+//!          │             │       │                     └─ Response ─┬─ Drop + AskAgain        (206, 416)
+//!          │             │       │                                  └─ Relay [+ Store|Drop]
+//!          │             │       ├─ Forward ── Response ── Relay [+ Store|Drop]
+//!          │             │       └─ Answer(OnlyIfCached)
+//!          │             └─ Missing ─┬─ Forward ── Response ── Relay [+ Store]
+//!          │                         └─ Answer(OnlyIfCached)
 //!          └─ Forward (method, bypass) ── Response ── Relay [+ Invalidate]
+//!
+//! Store, Combine ── Incomplete ─┬─ KeepPart            (strong entity tag)
+//!                               └─ nothing
 //!
 //! Forward ── Failed ─┬─ Serve              (stale, where allowed)
 //!                    └─ Answer
+//!
+//! LookUp ── joined ─┬─ Serve               (with another request's response: collapsed, delayed)
+//!                   └─ Forward             (alone)
 //! ```
 //!
-//! RFC 9111 §4 (choosing and reusing), §3 (storing), §4.3 (validation), §4.4 (invalidation); RFC 5861.
+//! RFC 9111 §4 (choosing and reusing), §3 (storing), §3.3 and §3.4 (parts), §4.3 (validation), §4.4 (invalidation);
+//! RFC 5861.
 
-use crate::catalog::Refusal;
+mod command;
+mod event;
+mod part;
+mod sharing;
+mod storing;
+
+pub use command::{Command, Commands, Forwarding, Serving};
+pub use event::{Covers, Event, Failure, Missing};
+pub use sharing::Joined;
+
 use crate::judge::{Judgement, judge};
 use crate::now::Now;
 use crate::profile::Profile;
 use crate::stored::StoredFacts;
 use crate::verdict::{Excuse, Handling, Hit, NotStored, Refused, Storing, Verdict};
 use weir_semantics::{
-    DeltaSeconds, Fwd, Heuristic, Method, RequestFacts, ResponseFacts, Timestamp, storable,
+    DeltaSeconds, Fwd, Heuristic, Method, RequestFacts, ResponseFacts, Timestamp,
 };
 
 /// The rules a transaction is decided by; a snapshot of the configuration.
@@ -48,134 +72,25 @@ pub struct Rules {
 pub struct Transaction {
     request: RequestFacts,
     stored: Option<StoredFacts>,
-    validating: bool,
+    /// `stored` is a part that lacks some of what the request wants: it cannot answer.
+    lacking: bool,
+    asked: Asked,
     bypassing: bool,
+    /// What is being stored is of use in part too.
+    keeps_part: bool,
     request_time: Timestamp,
     verdict: Verdict,
 }
 
-/// What happened.
-#[derive(Clone, Copy, Debug)]
-pub enum Event<'a> {
-    /// The request is authorised. `unshared` is set where its answer must not be shared for reasons outside
-    /// the facts: it carries content, or asks to upgrade.
-    Request {
-        /// Go around the cache.
-        unshared: bool,
-    },
-    /// A stored response was chosen (RFC 9111 §4.1).
-    Found(&'a StoredFacts),
-    /// No stored response could be chosen.
-    Missing(Missing),
-    /// The final response head of the next hop.
-    Response(&'a ResponseFacts),
-    /// The next hop could not give a response head.
-    Failed(Failure),
-    /// The catalog did not take what `Store` offered, or let it go before it was whole.
-    NotAdmitted(Refusal),
-    /// The content ended early: what was being stored is not whole.
-    Incomplete,
-}
-
-/// Why nothing was found.
+/// What the next hop was asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Missing {
-    /// Nothing is stored for the target.
-    Target,
-    /// Something is, but for other nominated fields (RFC 9111 §4.1).
-    Variant,
-}
-
-/// How the next hop failed before a response head.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Failure {
-    /// It could not be reached, or fell silent, or closed: we are disconnected from it.
-    Disconnected,
-    /// It answered with something that is not HTTP.
-    Protocol,
-    /// We did not try: one of our own limits or rules.
-    Ours,
-}
-
-/// What the driver is to do, in order.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Command {
-    /// Look for a stored response.
-    LookUp,
-    /// Send the stored response.
-    Serve(Serving),
-    /// Send the request to the next hop.
-    Forward(Forwarding),
-    /// Validate the stored response in the background; the client is served already.
-    RefreshInBackground,
-    /// Answer without a stored response; the driver knows status and text.
-    Answer(Refused),
-    /// Relay the next hop's response to the client.
-    Relay,
-    /// Store what is relayed under these facts.
-    Store(StoredFacts),
-    /// Update the stored response by the 304 just received (RFC 9111 §3.2, §4.3.4); these are its facts afterwards
-    /// as far as the 304's own fields tell: the driver merges fields and computes them again.
-    Freshen,
-    /// Forget what is stored for the target and for same-origin Location and Content-Location (RFC 9111 §4.4).
-    Invalidate,
-    /// Forget the stored response that was being validated: the origin has another one, which is not stored.
-    Drop,
-}
-
-/// How a stored response is sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Serving {
-    /// Value for Age (RFC 9111 §5.1), seconds.
-    pub age: DeltaSeconds,
-}
-
-/// How a request is forwarded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Forwarding {
-    /// Replace the client's preconditions by the stored response's validators (RFC 9111 §4.3.1).
-    pub validate: bool,
-}
-
-/// At most four commands, in order, without allocation.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Commands {
-    slots: [Option<Command>; Self::MAX],
-}
-
-impl Commands {
-    /// Most commands one event can give.
-    pub const MAX: usize = 4;
-
-    fn with(mut self, command: Command) -> Self {
-        if let Some(slot) = self.slots.iter_mut().find(|slot| slot.is_none()) {
-            *slot = Some(command);
-        } else {
-            debug_assert!(false, "more than {} commands", Self::MAX);
-        }
-        self
-    }
-
-    fn one(command: Command) -> Self {
-        Self::default().with(command)
-    }
-
-    /// The commands in order.
-    pub fn iter(&self) -> impl Iterator<Item = Command> + '_ {
-        self.slots.iter().map_while(|slot| *slot)
-    }
-
-    /// The first command; every event but the last of a transaction gives at least one.
-    #[must_use]
-    pub fn first(&self) -> Option<Command> {
-        self.slots[0]
-    }
-
-    /// The commands as a list, for comparing whole conversations in tests.
-    #[must_use]
-    pub fn to_vec(&self) -> alloc::vec::Vec<Command> {
-        self.iter().collect()
-    }
+enum Asked {
+    /// What the client asked.
+    AsSent,
+    /// Whether the stored response is still the right one.
+    Validation,
+    /// For what the stored part lacks.
+    Rest,
 }
 
 impl Transaction {
@@ -185,8 +100,10 @@ impl Transaction {
         Self {
             request,
             stored: None,
-            validating: false,
+            lacking: false,
+            asked: Asked::AsSent,
             bypassing: false,
+            keeps_part: false,
             request_time: now.wall,
             verdict: Verdict {
                 handling: Handling::Forward(Fwd::Bypass),
@@ -199,16 +116,16 @@ impl Transaction {
     }
 
     /// A transaction that validates `stored` in the background, after it was served stale (RFC 5861 §3). It is a GET,
-    /// also where a HEAD was served: what comes is for the store.
+    /// also where a HEAD was served, and for the whole, also where a range was: what comes is for the store.
     #[must_use]
     pub fn refresh(request: RequestFacts, stored: &StoredFacts, now: Now) -> (Self, Forwarding) {
         let method = Method::Get;
-        let mut transaction = Self::new(RequestFacts { method, ..request }, now);
-        let validate = stored.has_validator;
+        let request = RequestFacts { method, ..request };
+        let mut transaction = Self::new(request.for_whole(), now);
         transaction.stored = Some(*stored);
-        transaction.validating = validate;
+        transaction.asked = Asked::validation(stored);
         transaction.verdict.handling = Handling::Forward(Fwd::Stale);
-        (transaction, Forwarding { validate })
+        (transaction, transaction.asked.forwarding())
     }
 
     /// The exchange became a tunnel.
@@ -240,22 +157,25 @@ impl Transaction {
         match event {
             Event::Request { unshared } => self.begin(now, rules, unshared),
             Event::Found(stored) => self.choose(now, stored),
+            Event::FoundPart(stored, Covers::Wanted) => self.choose(now, stored),
+            Event::FoundPart(stored, Covers::Lacking) => self.lack(now, stored),
             Event::Missing(missing) => self.miss(now, missing),
             Event::Response(response) => self.respond(now, rules, response),
+            Event::Part { response, fits } => self.part(now, rules, response, fits),
             Event::Failed(failure) => self.fail(now, rules, failure),
             Event::NotAdmitted(refusal) => self.not_stored(NotStored::Catalog(refusal)),
-            Event::Incomplete => self.not_stored(NotStored::Incomplete),
+            Event::Incomplete => self.incomplete(),
         }
     }
 
     fn begin(&mut self, now: Now, rules: &Rules, unshared: bool) -> Commands {
         if !matches!(self.request.method, Method::Get | Method::Head) {
             self.bypassing = true;
-            return self.forward(now, Fwd::Method, false);
+            return self.forward(now, Fwd::Method, Asked::AsSent);
         }
         if unshared || rules.profile.bypass(&self.request).is_some() {
             self.bypassing = true;
-            return self.forward(now, Fwd::Bypass, false);
+            return self.forward(now, Fwd::Bypass, Asked::AsSent);
         }
         Commands::one(Command::LookUp)
     }
@@ -271,7 +191,7 @@ impl Transaction {
                     serve
                 }
             }
-            Judgement::Ask(fwd) => self.forward(now, fwd, stored.has_validator),
+            Judgement::Ask(fwd) => self.forward(now, fwd, Asked::validation(stored)),
         }
     }
 
@@ -292,17 +212,17 @@ impl Transaction {
             Missing::Target => Fwd::UriMiss,
             Missing::Variant => Fwd::VaryMiss,
         };
-        self.forward(now, fwd, false)
+        self.forward(now, fwd, Asked::AsSent)
     }
 
-    fn forward(&mut self, now: Now, fwd: Fwd, validate: bool) -> Commands {
+    fn forward(&mut self, now: Now, fwd: Fwd, asked: Asked) -> Commands {
         if self.request.directives.only_if_cached && !self.bypassing {
             return self.refuse(Refused::OnlyIfCached);
         }
         self.request_time = now.wall;
-        self.validating = validate;
+        self.asked = asked;
         self.verdict.handling = Handling::Forward(fwd);
-        Commands::one(Command::Forward(Forwarding { validate }))
+        Commands::one(Command::Forward(asked.forwarding()))
     }
 
     /// Ends the transaction with an answer of our own.
@@ -313,8 +233,11 @@ impl Transaction {
 
     fn respond(&mut self, now: Now, rules: &Rules, response: &ResponseFacts) -> Commands {
         self.verdict.fwd_status = Some(response.status);
-        if let Some(stored) = self.stored {
-            if response.status == 304 && self.validating {
+        if self.asked == Asked::Rest && matches!(response.status, 206 | 416) {
+            return self.outdated(now);
+        }
+        if let Some(stored) = self.servable() {
+            if response.status == 304 && self.asked == Asked::Validation {
                 return Commands::one(Command::Freshen);
             }
             if is_error(response.status) && may_excuse(now, &stored, stored.stale_if_error) {
@@ -333,7 +256,10 @@ impl Transaction {
             };
         }
         match storing {
-            Ok(facts) => relay.with(Command::Store(facts)),
+            Ok(facts) => {
+                self.keeps_part = facts.can_be_part();
+                relay.with(Command::Store(facts))
+            }
             Err(_) if self.replaces(response) => relay.with(Command::Drop),
             Err(_) => relay,
         }
@@ -356,47 +282,13 @@ impl Transaction {
         self.serve(now, stored)
     }
 
-    /// Whether a response that is not stored shows that the stored one is outdated: the origin answered
-    /// the same question with another representation, or with its absence; not with a part, or an error that may be
-    /// this client's alone.
-    fn replaces(&self, response: &ResponseFacts) -> bool {
-        self.stored.is_some()
-            && self.request.method == Method::Get
-            && matches!(response.status, 200..=205 | 300..=303 | 305..=308 | 404 | 410)
-    }
-
-    fn storing(
-        &self,
-        now: Now,
-        rules: &Rules,
-        response: &ResponseFacts,
-    ) -> Result<StoredFacts, NotStored> {
-        if self.bypassing {
-            return Err(NotStored::Bypass);
-        }
-        storable(&self.request, response).map_err(NotStored::Rule)?;
-        if let Some(cause) = rules.profile.refuses(response) {
-            return Err(NotStored::Profile(cause));
-        }
-        let permitted = response.has_explicit_lifetime() || response.directives.public;
-        if response.has_set_cookie && !permitted {
-            return Err(NotStored::SetCookie);
-        }
-        // an error that one odd request can provoke, kept by heuristics, would spoil the target for everybody; that
-        // there is nothing (any more) is no such error
-        let provokable = response.status >= 400 && !matches!(response.status, 404 | 410);
-        if provokable && !response.has_explicit_lifetime() {
-            return Err(NotStored::Useless);
-        }
-        let facts = StoredFacts::new(response, self.request_time, now, &rules.heuristic);
-        if facts.is_useless() {
-            return Err(NotStored::Useless);
-        }
-        Ok(facts)
+    /// The stored response, if it holds what the request wants.
+    fn servable(&self) -> Option<StoredFacts> {
+        self.stored.filter(|_| !self.lacking)
     }
 
     fn fail(&mut self, now: Now, rules: &Rules, failure: Failure) -> Commands {
-        if let Some(stored) = self.stored {
+        if let Some(stored) = self.servable() {
             let excuse = match failure {
                 Failure::Disconnected => Some((
                     Excuse::Disconnected,
@@ -421,10 +313,23 @@ impl Transaction {
             Failure::Disconnected | Failure::Protocol => Refused::NextHop,
         })
     }
+}
 
-    fn not_stored(&mut self, why: NotStored) -> Commands {
-        self.verdict.storing = Some(Storing::NotStored(why));
-        Commands::default()
+impl Asked {
+    /// With a validator of `stored`, if it has one (RFC 9111 §4.3.1).
+    const fn validation(stored: &StoredFacts) -> Self {
+        if stored.has_validator {
+            Self::Validation
+        } else {
+            Self::AsSent
+        }
+    }
+
+    const fn forwarding(self) -> Forwarding {
+        Forwarding {
+            validate: matches!(self, Self::Validation),
+            complete: matches!(self, Self::Rest),
+        }
     }
 }
 

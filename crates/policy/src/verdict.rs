@@ -17,7 +17,7 @@ pub struct Verdict {
     pub storing: Option<Storing>,
     /// Freshness left in seconds, negative when stale (RFC 9211 §2.5); set on hits.
     pub ttl: Option<i64>,
-    /// Whether the request waited for another one's fetch (RFC 9211 §2.6).
+    /// Whether the request waited for another one's response head and was answered by it (RFC 9211 §2.6).
     pub collapsed: bool,
 }
 
@@ -45,6 +45,9 @@ pub enum Hit {
     MaxStale,
     /// Stale, served while it is validated in the background (RFC 5861 §3).
     WhileRevalidate,
+    /// It was fresh and still arriving: what is there was served at once, the rest as it came. Elsewhere called a delayed
+    /// hit.
+    Delayed,
 }
 
 /// Why a stale response was served although the next hop was asked.
@@ -100,7 +103,7 @@ pub enum NotStored {
     Catalog(Refusal),
     /// The request itself goes around the cache.
     Bypass,
-    /// It did not arrive whole.
+    /// It did not arrive whole, and is of no use in part.
     Incomplete,
 }
 
@@ -144,6 +147,7 @@ impl Handling {
             Self::Hit(Hit::Fresh) | Self::Forward(_) | Self::Tunnel => None,
             Self::Hit(Hit::MaxStale) => Some("max-stale"),
             Self::Hit(Hit::WhileRevalidate) => Some("stale-while-revalidate"),
+            Self::Hit(Hit::Delayed) => Some("delayed"),
             Self::StaleInstead(Excuse::IfError) => Some("stale-if-error"),
             Self::StaleInstead(Excuse::Disconnected) => Some("disconnected"),
             Self::Refused(refused) => Some(refused.as_str()),

@@ -10,7 +10,7 @@ use crate::worker::Worker;
 use std::net::SocketAddr;
 use std::time::{SystemTime, UNIX_EPOCH};
 use weir_measure::{
-    Counters, Label as _, Metric, NotStored as Label, Source, StatusClass, Verdict as Word,
+    Counters, Joined, Label as _, Metric, NotStored as Label, Source, StatusClass, Verdict as Word,
 };
 use weir_policy::catalog::Refusal;
 use weir_policy::{Handling, Hit, NotStored, Refused, Storing, Verdict};
@@ -55,7 +55,7 @@ fn count(counters: &Counters, verdict: &Verdict, account: &Account, total_us: u6
     counters.inc(Metric::Responses(StatusClass::of(account.status)));
     let source = match verdict.handling {
         Handling::Hit(hit) => {
-            if hit != Hit::Fresh {
+            if matches!(hit, Hit::MaxStale | Hit::WhileRevalidate) {
                 counters.inc(Metric::ServedStale);
             }
             Source::Store
@@ -184,11 +184,13 @@ impl Described<'_> {
     }
 }
 
-/// The finer reason: of the handling, else why the response was not stored.
+/// The finer reason: of the handling, else that it shared another's response, else why the response was not stored.
 fn detail(verdict: &Verdict) -> &'static str {
+    let collapsed = verdict.collapsed.then_some(Joined::Collapsed.word());
     verdict
         .handling
         .detail()
+        .or(collapsed)
         .or(match verdict.storing {
             Some(Storing::NotStored(why)) => Some(why.as_str()),
             _ => None,

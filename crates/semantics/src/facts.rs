@@ -7,7 +7,7 @@ use crate::{
     field::{FieldLine, list_elements},
     known::{Known, identify},
     method::Method,
-    range::ContentRange,
+    range::{ContentRange, RangeKind},
     time::{DeltaSeconds, Timestamp},
     vary::VaryKind,
 };
@@ -29,6 +29,8 @@ pub struct RequestFacts {
     pub has_cookie: bool,
     /// Is there a `Range` field?
     pub has_range: bool,
+    /// How many ranges it asks for.
+    pub range: RangeKind,
     /// Is there an `If-Range` field?
     pub has_if_range: bool,
     /// Has the target a query?
@@ -54,6 +56,7 @@ impl RequestFacts {
             has_authorization: false,
             has_cookie: false,
             has_range: false,
+            range: RangeKind::None,
             has_if_range: false,
             has_query,
             has_cgi_bin,
@@ -67,7 +70,7 @@ impl RequestFacts {
                 Some(Known::CacheControl) => facts.directives.add_line(line.value),
                 Some(Known::Authorization) => facts.has_authorization = true,
                 Some(Known::Cookie) => facts.has_cookie = true,
-                Some(Known::Range) => facts.has_range = true,
+                Some(Known::Range) => facts.add_range(line.value),
                 Some(Known::IfRange) => facts.has_if_range = true,
                 Some(
                     Known::IfMatch
@@ -91,6 +94,39 @@ impl RequestFacts {
             facts.directives.no_cache = true;
         }
         facts
+    }
+
+    /// The same request without its `Range` and `If-Range`: it asks for the whole.
+    #[must_use]
+    pub const fn for_whole(self) -> Self {
+        Self {
+            has_range: false,
+            range: RangeKind::None,
+            has_if_range: false,
+            ..self
+        }
+    }
+
+    /// The same request with one `Range` in place of whatever it had, and without `If-Range`.
+    #[must_use]
+    pub const fn for_part(self) -> Self {
+        Self {
+            has_range: true,
+            range: RangeKind::One,
+            has_if_range: false,
+            ..self
+        }
+    }
+
+    fn add_range(&mut self, value: &[u8]) {
+        if matches!(self.method, Method::Get) {
+            self.range = if self.has_range {
+                RangeKind::Many
+            } else {
+                RangeKind::of(value)
+            };
+        }
+        self.has_range = true;
     }
 }
 
@@ -127,6 +163,8 @@ pub struct ResponseFacts {
     /// Is there a `Content-Range` that names a part? Where it does not parse as one it means nothing: it is no sign
     /// of a part in a response that is no 206 (RFC 9110 §14.4).
     pub has_content_range: bool,
+    /// That `Content-Range`; `None` as well if there are several lines, which contradict each other.
+    pub content_range: Option<ContentRange>,
     /// Is there a `Pragma` field? It means nothing in a response (RFC 9111 §5.4).
     pub has_pragma: bool,
 }
@@ -147,9 +185,11 @@ impl ResponseFacts {
             vary: VaryKind::None,
             has_set_cookie: false,
             has_content_range: false,
+            content_range: None,
             has_pragma: false,
         };
         let mut seen_age = false;
+        let mut seen_content_range = false;
         let mut nominated_fields = 0;
         for line in fields {
             match identify(line.name) {
@@ -179,10 +219,11 @@ impl ResponseFacts {
                 }
                 Some(Known::SetCookie) => facts.has_set_cookie = true,
                 Some(Known::ContentRange) => {
-                    facts.has_content_range |= matches!(
-                        ContentRange::parse(line.value),
-                        Some(ContentRange::Part { .. })
-                    );
+                    let range = ContentRange::parse(line.value);
+                    let is_part = matches!(range, Some(ContentRange::Part { .. }));
+                    facts.has_content_range |= is_part;
+                    facts.content_range = range.filter(|_| is_part && !seen_content_range);
+                    seen_content_range = true;
                 }
                 Some(Known::Pragma) => facts.has_pragma = true,
                 _ => {}
@@ -291,6 +332,10 @@ mod tests {
         check("AUTHORIZATION", "x", |facts| facts.has_authorization = true);
         check("cookie", "a=b", |facts| facts.has_cookie = true);
         check("Range", "", |facts| facts.has_range = true);
+        check("Range", "bytes=0-1", |facts| {
+            facts.has_range = true;
+            facts.range = RangeKind::One;
+        });
         check("If-Range", "x", |facts| facts.has_if_range = true);
         check("Expect", "100-Continue", |facts| {
             facts.expects_continue = true
@@ -309,6 +354,57 @@ mod tests {
             facts.directives.any = true;
             facts.directives.no_store = true;
         });
+    }
+
+    #[test]
+    fn range_counts_where_it_means_nothing() {
+        let kind = |method, values: &[&str]| {
+            let fields: Vec<_> = values.iter().map(|value| ("Range", *value)).collect();
+            RequestFacts::gather(method, "/", &lines(&fields)).range
+        };
+        assert_eq!(kind(Method::Get, &["bytes=0-1"]), RangeKind::One);
+        assert_eq!(kind(Method::Get, &["bytes=0-1,3-4"]), RangeKind::Many);
+        assert_eq!(
+            kind(Method::Get, &["bytes=0-1", "bytes=0-1"]),
+            RangeKind::Many
+        );
+        assert_eq!(kind(Method::Get, &["lines=0-1"]), RangeKind::None);
+        assert_eq!(kind(Method::Head, &["bytes=0-1"]), RangeKind::None);
+        assert_eq!(kind(Method::Post, &["bytes=0-1"]), RangeKind::None);
+    }
+
+    #[test]
+    fn request_for_the_whole_or_for_a_part_keeps_the_clients_range() {
+        let whole = request("/", &[("Cookie", "a")]);
+        for fields in [
+            &[("Range", "bytes=0-1")][..],
+            &[("Range", "bytes=0-1,3-4"), ("If-Range", "x")],
+            &[("Range", "x")],
+            &[],
+        ] {
+            let facts = request("/", &[fields, &[("Cookie", "a")]].concat());
+            assert_eq!(facts.for_whole(), whole, "{fields:?}");
+            let part = request("/", &[("Range", "bytes=7-8"), ("Cookie", "a")]);
+            assert_eq!(facts.for_part(), part, "{fields:?}");
+        }
+    }
+
+    #[test]
+    fn content_range_that_contradicts_another_is_believed() {
+        let part = ("Content-Range", "bytes 0-1/3");
+        let parsed = ContentRange::parse(part.1.as_bytes());
+        assert_eq!(response(&[part]).content_range, parsed);
+        for fields in [
+            &[part, part][..],
+            &[("Content-Range", "x"), part],
+            &[part, ("Content-Range", "x")],
+            &[("Content-Range", "bytes */3")],
+            &[("Content-Range", "x")],
+            &[],
+        ] {
+            assert_eq!(response(fields).content_range, None, "{fields:?}");
+        }
+        assert!(response(&[part, part]).has_content_range);
     }
 
     #[test]

@@ -25,6 +25,7 @@ mod hop_by_hop;
 mod host;
 mod known;
 mod method;
+mod part;
 mod proxy_status;
 mod range;
 mod status;
@@ -50,8 +51,11 @@ pub use hop_by_hop::{ConnectionOptions, is_freshened, is_hop_by_hop, is_stored};
 pub use host::{Authority, AuthorityError, HostName};
 pub use known::{Known, identify};
 pub use method::Method;
+pub use part::{AskedPart, Fits, combines};
 pub use proxy_status::{ProxyError, write_proxy_status};
-pub use range::{ByteRange, ContentRange, RangeOutcome, select};
+pub use range::{
+    ByteRange, ContentRange, RangeKind, RangeOutcome, RangeSpan, select, single_range,
+};
 pub use status::{is_final, is_heuristically_cacheable, is_understood};
 pub use storable::{NotStorable, storable};
 pub use target::{Form, Scheme, Target, TargetError, canonical_target};

@@ -52,7 +52,7 @@ pub fn select(range_value: &[u8], complete_length: u64, ranges_max: usize) -> Ra
     let mut count = 0;
     for spec in list_elements(set) {
         count += 1;
-        let Some(spec) = Spec::parse(spec) else {
+        let Some(spec) = RangeSpan::parse(spec) else {
             return RangeOutcome::Whole;
         };
         if count > ranges_max || spec.is_suffix_of_nothing(complete_length) {
@@ -82,14 +82,65 @@ fn range_set(value: &[u8]) -> Option<&[u8]> {
     unit.eq_ignore_ascii_case(UNIT).then_some(set)
 }
 
-/// One member of a range set (RFC 9110 §14.1.2), not yet fitted to a representation.
-#[derive(Clone, Copy)]
-enum Spec {
-    From { first: u64, last: u64 },
-    Suffix { length: u64 },
+/// How many ranges a request asks for: what can be said before anything is known about the representation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum RangeKind {
+    /// The whole: there is no `Range`, or it is to be ignored, as its unit is not `bytes`, as it is malformed, or as the
+    /// method is not `GET` (RFC 9110 §14.2).
+    #[default]
+    None,
+    /// One range.
+    One,
+    /// Two or more, also where all but one lie beyond the end. So is a field that is repeated, which nobody defines.
+    Many,
 }
 
-impl Spec {
+impl RangeKind {
+    /// How many ranges this `Range` value asks for.
+    #[must_use]
+    pub fn of(range_value: &[u8]) -> Self {
+        let Some(set) = range_set(range_value) else {
+            return Self::None;
+        };
+        let mut kind = Self::None;
+        for spec in list_elements(set) {
+            kind = match (RangeSpan::parse(spec), kind) {
+                (None, _) => return Self::None,
+                (Some(_), Self::None) => Self::One,
+                (Some(_), Self::One | Self::Many) => Self::Many,
+            };
+        }
+        kind
+    }
+}
+
+/// The one range this `Range` value asks for; `None` unless it is [`RangeKind::One`].
+#[must_use]
+pub fn single_range(range_value: &[u8]) -> Option<RangeSpan> {
+    let mut specs = list_elements(range_set(range_value)?);
+    let only = RangeSpan::parse(specs.next()?)?;
+    specs.next().is_none().then_some(only)
+}
+
+/// One member of a range set (RFC 9110 §14.1.2), not yet fitted to a representation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RangeSpan {
+    /// `first-last` or `first-`.
+    From {
+        /// The first byte, counted from 0.
+        first: u64,
+        /// The last byte, not before the first; `u64::MAX` where it is left open.
+        last: u64,
+    },
+    /// `-length`: the last bytes.
+    Suffix {
+        /// How many; may be more than there are.
+        length: u64,
+    },
+}
+
+impl RangeSpan {
+    /// Reads one member of a range set and nothing else.
     fn parse(spec: &[u8]) -> Option<Self> {
         let hyphen = spec.iter().position(|&byte| byte == b'-')?;
         match (&spec[..hyphen], &spec[hyphen + 1..]) {
@@ -107,19 +158,41 @@ impl Spec {
         }
     }
 
-    /// The bytes it means, if there are any.
-    fn resolve(self, complete_length: u64) -> Option<ByteRange> {
-        let end = complete_length.checked_sub(1)?;
+    /// The bytes it means of a representation of `complete_length` bytes, if there are any.
+    #[must_use]
+    pub const fn resolve(self, complete_length: u64) -> Option<ByteRange> {
+        let Some(end) = complete_length.checked_sub(1) else {
+            return None;
+        };
         match self {
-            Self::From { first, last } => (first <= end).then_some(ByteRange {
+            Self::From { first, .. } if first > end => None,
+            Self::From { first, last } => Some(ByteRange {
                 first,
-                last: last.min(end),
+                last: if last < end { last } else { end },
             }),
             Self::Suffix { length: 0 } => None,
             Self::Suffix { length } => Some(ByteRange {
                 first: complete_length.saturating_sub(length),
                 last: end,
             }),
+        }
+    }
+
+    /// Appends the value of a `Range` field that asks for it: `bytes=0-4`, `bytes=5-`, `bytes=-5`.
+    pub fn write(self, out: &mut Vec<u8>) {
+        out.extend_from_slice(b"bytes=");
+        match self {
+            Self::From { first, last } => {
+                write_decimal(first, out);
+                out.push(b'-');
+                if last != u64::MAX {
+                    write_decimal(last, out);
+                }
+            }
+            Self::Suffix { length } => {
+                out.push(b'-');
+                write_decimal(length, out);
+            }
         }
     }
 
@@ -326,6 +399,61 @@ mod tests {
         assert_eq!(select(b"bytes=0-1", 10, 0), RangeOutcome::Whole);
     }
 
+    fn check_single(value: &str, kind: RangeKind, expected: Option<RangeSpan>) {
+        let value = value.as_bytes();
+        assert_eq!(RangeKind::of(value), kind, "{value:?}");
+        assert_eq!(single_range(value), expected, "{value:?}");
+    }
+
+    #[test]
+    fn one_range_is_taken_for_several_or_several_for_one() {
+        let from = |first, last| Some(RangeSpan::From { first, last });
+        let suffix = |length| Some(RangeSpan::Suffix { length });
+        check_single("bytes=0-0", RangeKind::One, from(0, 0));
+        check_single("Bytes= 2-5 ,,", RangeKind::One, from(2, 5));
+        check_single("bytes=5-", RangeKind::One, from(5, u64::MAX));
+        check_single("bytes=-5", RangeKind::One, suffix(5));
+        check_single("bytes=-0", RangeKind::One, suffix(0));
+        for several in [
+            "bytes=0-1,2-3",
+            "bytes=0-,-0",
+            "bytes=0-0,0-0",
+            "bytes=-1,-1,-1",
+        ] {
+            check_single(several, RangeKind::Many, None);
+        }
+        for ignored in [
+            "",
+            "bytes=",
+            "bytes=,",
+            "bytes=1-0",
+            "bytes=x",
+            "lines=0-1",
+            "bytes 0-1",
+        ] {
+            check_single(ignored, RangeKind::None, None);
+        }
+        // one member that is malformed spoils the field
+        assert_eq!(RangeKind::of(b"bytes=0-1,x"), RangeKind::None);
+        assert_eq!(RangeKind::of(b"bytes=x,0-1"), RangeKind::None);
+    }
+
+    #[test]
+    fn span_resolves_beyond_what_there_is() {
+        let resolve = |value: &[u8], length| single_range(value).unwrap().resolve(length);
+        assert_eq!(resolve(b"bytes=2-5", 6), Some(range(2, 5)));
+        assert_eq!(resolve(b"bytes=2-5", 5), Some(range(2, 4)));
+        assert_eq!(resolve(b"bytes=2-5", 3), Some(range(2, 2)));
+        assert_eq!(resolve(b"bytes=2-5", 2), None);
+        assert_eq!(resolve(b"bytes=2-", 10), Some(range(2, 9)));
+        assert_eq!(resolve(b"bytes=-3", 10), Some(range(7, 9)));
+        assert_eq!(resolve(b"bytes=-3", 2), Some(range(0, 1)));
+        assert_eq!(resolve(b"bytes=-0", 10), None);
+        for nothing in [&b"bytes=0-"[..], b"bytes=-3", b"bytes=0-0"] {
+            assert_eq!(resolve(nothing, 0), None);
+        }
+    }
+
     fn check_content_range(value: &str, expected: Option<ContentRange>) {
         assert_eq!(ContentRange::parse(value.as_bytes()), expected, "{value:?}");
     }
@@ -366,6 +494,25 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn span_that_is_written_is_read_as_another(value in "bytes=([0-9]{1,4}-[0-9]{0,4}|-[0-9]{1,4})") {
+            if let Some(span) = single_range(value.as_bytes()) {
+                let mut out = Vec::new();
+                span.write(&mut out);
+                prop_assert_eq!(single_range(&out), Some(span));
+            }
+        }
+
+        #[test]
+        fn span_and_select_disagree(value in "bytes=([0-9]{1,2}-[0-9]{0,2}|-[0-9]{1,2})", length in 1..50u64) {
+            let selected = match select(value.as_bytes(), length, 1) {
+                RangeOutcome::Single(range) => Some(range),
+                _ => None,
+            };
+            let resolved = single_range(value.as_bytes()).and_then(|span| span.resolve(length));
+            prop_assert_eq!(selected, resolved);
+        }
+
         #[test]
         fn what_is_written_is_read_back(first in 0..u64::MAX / 2, more in 0..1000u64, rest in prop::option::of(1..1000u64)) {
             let last = first + more;

@@ -8,13 +8,13 @@ pub const fn is_final(status: u16) -> bool {
 
 /// Do we know the caching requirements of this status and keep them (RFC 9111 §3, §5.2.2.3 `must-understand`)?
 ///
-/// The final codes of RFC 9110 §15, RFC 6585 and RFC 7725. Not 206 and 304: their requirement is to combine
-/// responses, so they are never stored as they are.
+/// The final codes of RFC 9110 §15, RFC 6585 and RFC 7725. 206 among them: what it requires is asked before this
+/// ([`crate::storable`]), and when parts are joined ([`crate::combines`]). Not 304: it updates, and is never stored.
 #[must_use]
 pub const fn is_understood(status: u16) -> bool {
     matches!(
         status,
-        200..=205 | 300..=303 | 305 | 307 | 308 | 400..=417 | 421 | 422 | 426 | 428 | 429 | 431 | 451 | 500..=505 | 511
+        200..=206 | 300..=303 | 305 | 307 | 308 | 400..=417 | 421 | 422 | 426 | 428 | 429 | 431 | 451 | 500..=505 | 511
     )
 }
 
@@ -49,10 +49,9 @@ mod tests {
 
     #[test]
     fn only_the_listed_codes_may_be_fresh_by_heuristic() {
-        for status in [200, 203, 204, 300, 301, 308, 404, 405, 410, 414, 501] {
+        for status in [200, 203, 204, 206, 300, 301, 308, 404, 405, 410, 414, 501] {
             check(status, true, true, true);
         }
-        check(206, true, false, true);
         for status in [
             201, 202, 302, 303, 307, 400, 403, 416, 421, 451, 500, 502, 503, 504,
         ] {

@@ -6,8 +6,10 @@
 use core::fmt;
 
 use crate::{
+    entity_tag::Strength,
     facts::{RequestFacts, ResponseFacts},
     method::Method,
+    range::{ContentRange, RangeKind},
     status::{is_final, is_heuristically_cacheable, is_understood},
     vary::VaryKind,
 };
@@ -22,7 +24,8 @@ pub enum NotStorable {
     RequestNoStore,
     /// The status is interim or none at all.
     StatusNotFinal,
-    /// A part of a representation. The RFC allows to store it (§3.3), we do not yet.
+    /// A part of a representation that can neither be told from the whole for sure, nor joined with another one: see
+    /// [`storable`].
     PartialContent,
     /// The status needs understanding, by itself (304) or by `must-understand`, and we have none of it.
     StatusNotUnderstood,
@@ -81,6 +84,13 @@ impl core::error::Error for NotStorable {}
 
 /// May a shared cache store this response to this request?
 ///
+/// A 206 may be stored as a part (RFC 9111 §3.3) if that part can be of use later. The RFC leaves open which; ours are:
+/// * its `Content-Range` names one range and the complete length, so that we know what is missing;
+/// * it has a strong entity tag, without which no other part may ever join it (RFC 9110 §15.3.7.3);
+/// * the request asked for one range, so that the content is not `multipart/byteranges`;
+/// * the request had no `If-Range`: the answer to that leaves out fields the client has (RFC 9110 §15.3.7), and we have
+///   not.
+///
 /// # Errors
 /// The first reason against it, in the order of [`NotStorable::ALL`].
 pub const fn storable(req: &RequestFacts, res: &ResponseFacts) -> Result<(), NotStorable> {
@@ -99,7 +109,9 @@ pub const fn storable(req: &RequestFacts, res: &ResponseFacts) -> Result<(), Not
         NotStorable::RequestNoStore
     } else if !is_final(res.status) {
         NotStorable::StatusNotFinal
-    } else if res.status == 206 || res.has_content_range {
+    } else if res.status == 206 && !is_useful_part(req, res)
+        || res.status != 206 && res.has_content_range
+    {
         NotStorable::PartialContent
     } else if needs_understanding && !understood {
         NotStorable::StatusNotUnderstood
@@ -116,6 +128,18 @@ pub const fn storable(req: &RequestFacts, res: &ResponseFacts) -> Result<(), Not
     } else {
         return Ok(());
     })
+}
+
+const fn is_useful_part(req: &RequestFacts, res: &ResponseFacts) -> bool {
+    let is_known = matches!(
+        res.content_range,
+        Some(ContentRange::Part {
+            complete_length: Some(_),
+            ..
+        })
+    );
+    let is_strong = matches!(res.entity_tag, Some(Strength::Strong));
+    is_known && is_strong && matches!(req.range, RangeKind::One) && !req.has_if_range
 }
 
 #[cfg(test)]
@@ -246,6 +270,50 @@ mod tests {
         for status in [100, 101, 103, 199, 600, 999] {
             check(status, &[FRESH], "status-not-final");
         }
+    }
+
+    #[test]
+    fn part_that_can_never_be_joined_is_stored() {
+        const RANGE: (&str, &str) = ("Range", "bytes=0-1");
+        const PART: (&str, &str) = ("Content-Range", "bytes 0-1/3");
+        const TAG: (&str, &str) = ("ETag", "\"a\"");
+        let check = |request: &[(&str, &str)], response: &[(&str, &str)], expected| {
+            let found = verdict(Method::Get, request, 206, response);
+            assert_eq!(found, expected, "{request:?} {response:?}");
+        };
+        check(&[RANGE], &[FRESH, PART, TAG], "ok");
+        check(&[RANGE], &[PART, TAG], "ok");
+        let no_store = ("Cache-Control", "no-store");
+        check(&[RANGE], &[no_store, PART, TAG], "response-no-store");
+        let must_understand = ("Cache-Control", "no-store, must-understand");
+        check(&[RANGE], &[must_understand, PART, TAG], "ok");
+        // the validator
+        check(&[RANGE], &[PART], "partial-content");
+        check(&[RANGE], &[PART, ("ETag", "W/\"a\"")], "partial-content");
+        check(&[RANGE], &[PART, ("ETag", "a")], "partial-content");
+        let modified = ("Last-Modified", "Sun, 06 Nov 1994 08:49:37 GMT");
+        check(&[RANGE], &[PART, modified], "partial-content");
+        // the place
+        for range in ["bytes 0-1/*", "bytes */3", "bytes 2-1/3", "lines 0-1/3"] {
+            check(
+                &[RANGE],
+                &[("Content-Range", range), TAG],
+                "partial-content",
+            );
+        }
+        check(&[RANGE], &[TAG], "partial-content");
+        check(&[RANGE], &[PART, PART, TAG], "partial-content");
+        // the question
+        check(&[], &[PART, TAG], "partial-content");
+        check(
+            &[("Range", "bytes=0-0,1-1")],
+            &[PART, TAG],
+            "partial-content",
+        );
+        check(&[RANGE, RANGE], &[PART, TAG], "partial-content");
+        check(&[("Range", "lines=0-1")], &[PART, TAG], "partial-content");
+        let if_range = ("If-Range", "\"a\"");
+        check(&[RANGE, if_range], &[PART, TAG], "partial-content");
     }
 
     #[test]

@@ -5,6 +5,7 @@ use weir_semantics::{DeltaSeconds, Timestamp};
 /// Fresh for 60 seconds from second 0.
 const STORED: StoredFacts = StoredFacts {
     status: 200,
+    strong_tag: false,
     has_validator: true,
     no_cache: false,
     must_revalidate: false,

@@ -18,7 +18,12 @@ fn two_ways_to_be_answered_share_a_word_and_a_detail() {
         let detail = handling.detail().unwrap_or("plain");
         texts.push(format!("{}-{detail}", handling.as_str()));
     };
-    for hit in [Hit::Fresh, Hit::MaxStale, Hit::WhileRevalidate] {
+    for hit in [
+        Hit::Fresh,
+        Hit::MaxStale,
+        Hit::WhileRevalidate,
+        Hit::Delayed,
+    ] {
         add(Handling::Hit(hit));
     }
     for fwd in Fwd::ALL {

@@ -77,6 +77,7 @@ pub(crate) fn response(
         facts: StoredFacts {
             status: 200,
             has_validator: entity_tag.is_some(),
+            strong_tag: entity_tag.is_some(),
             no_cache: false,
             must_revalidate: false,
             freshness_lifetime: DeltaSeconds(3600),

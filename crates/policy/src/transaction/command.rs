@@ -1,0 +1,98 @@
+//! What a transaction answers.
+
+use crate::stored::StoredFacts;
+use crate::verdict::Refused;
+use weir_semantics::DeltaSeconds;
+
+/// What the driver is to do, in order.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Command {
+    /// Look for a stored response.
+    LookUp,
+    /// Send the stored response.
+    Serve(Serving),
+    /// Send the request to the next hop.
+    Forward(Forwarding),
+    /// Validate the stored response in the background; the client is served already.
+    RefreshInBackground,
+    /// Answer without a stored response; the driver knows status and text.
+    Answer(Refused),
+    /// Relay the next hop's response to the client.
+    Relay,
+    /// Store what is relayed under these facts; a 206 as the part it is.
+    Store(StoredFacts),
+    /// Join what is relayed with the stored part (RFC 9111 §3.4), and update the stored fields by those of the 206 just
+    /// received. These are the facts as far as its own fields tell: the driver merges and computes them again, as for
+    /// `Freshen`. The client gets the answer in the form it asked for, with the stored bytes and those that come.
+    Combine(StoredFacts),
+    /// Keep what has arrived of the response that was being stored, as a part.
+    KeepPart,
+    /// Let go of the response just received, unread and unseen by the client, and send the request once more as the client
+    /// sent it: nothing replaced, nothing added. What comes is told as `Response`.
+    AskAgain,
+    /// Update the stored response by the 304 just received (RFC 9111 §3.2, §4.3.4); these are its facts afterwards
+    /// as far as the 304's own fields tell: the driver merges fields and computes them again.
+    Freshen,
+    /// Forget what is stored for the target and for same-origin Location and Content-Location (RFC 9111 §4.4).
+    Invalidate,
+    /// Forget the stored response that was being validated or completed: the origin has another one, which is not stored.
+    Drop,
+}
+
+/// How a stored response is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Serving {
+    /// Value for Age (RFC 9111 §5.1), seconds.
+    pub age: DeltaSeconds,
+}
+
+/// How a request is forwarded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Forwarding {
+    /// Replace the client's preconditions by the stored response's validators (RFC 9111 §4.3.1).
+    pub validate: bool,
+    /// Replace the client's preconditions and its Range by a Range for what the stored part lacks and an If-Range with
+    /// its entity tag (RFC 9110 §13.1.5). Never together with `validate`. A 206 that comes is told as `Part`.
+    pub complete: bool,
+}
+
+/// At most four commands, in order, without allocation.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Commands {
+    slots: [Option<Command>; Self::MAX],
+}
+
+impl Commands {
+    /// Most commands one event can give.
+    pub const MAX: usize = 4;
+
+    pub(super) fn with(mut self, command: Command) -> Self {
+        if let Some(slot) = self.slots.iter_mut().find(|slot| slot.is_none()) {
+            *slot = Some(command);
+        } else {
+            debug_assert!(false, "more than {} commands", Self::MAX);
+        }
+        self
+    }
+
+    pub(super) fn one(command: Command) -> Self {
+        Self::default().with(command)
+    }
+
+    /// The commands in order.
+    pub fn iter(&self) -> impl Iterator<Item = Command> + '_ {
+        self.slots.iter().map_while(|slot| *slot)
+    }
+
+    /// The first command; every event but the last of a transaction gives at least one.
+    #[must_use]
+    pub fn first(&self) -> Option<Command> {
+        self.slots[0]
+    }
+
+    /// The commands as a list, for comparing whole conversations in tests.
+    #[must_use]
+    pub fn to_vec(&self) -> alloc::vec::Vec<Command> {
+        self.iter().collect()
+    }
+}

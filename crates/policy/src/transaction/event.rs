@@ -1,0 +1,68 @@
+//! What a transaction is told.
+
+use crate::catalog::Refusal;
+use crate::stored::StoredFacts;
+use weir_semantics::{Fits, ResponseFacts};
+
+/// What happened.
+#[derive(Clone, Copy, Debug)]
+pub enum Event<'a> {
+    /// The request is authorised. `unshared` is set where its answer must not be shared for reasons outside
+    /// the facts: it carries content, or asks to upgrade.
+    Request {
+        /// Go around the cache.
+        unshared: bool,
+    },
+    /// A stored response was chosen (RFC 9111 §4.1).
+    Found(&'a StoredFacts),
+    /// A stored response was chosen of which only a part is there (RFC 9111 §3.3).
+    FoundPart(&'a StoredFacts, Covers),
+    /// No stored response could be chosen. A request that waited for another one's response in vain is told so when it
+    /// stops waiting.
+    Missing(Missing),
+    /// The final response head of the next hop.
+    Response(&'a ResponseFacts),
+    /// The 206 that came where the rest of a stored part was asked for (`Forwarding::complete`).
+    Part {
+        /// What its own fields say.
+        response: &'a ResponseFacts,
+        /// Whether it belongs to the stored part: `weir_semantics::combines`.
+        fits: Fits,
+    },
+    /// The next hop could not give a response head.
+    Failed(Failure),
+    /// The catalog did not take what `Store` offered, or let it go before it was whole.
+    NotAdmitted(Refusal),
+    /// The content ended early, or its transfer was given up: what was being stored is not whole.
+    Incomplete,
+}
+
+/// Whether a stored part has what the request wants, in the form in which it is to be answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Covers {
+    /// Every byte of the answer is there. So it is for an answer without content: to HEAD, 304 to a precondition that
+    /// the stored fields decide, 416 where the complete length is known.
+    Wanted,
+    /// Some are not: the request wants the whole, or a range that is not all there, or several ranges.
+    Lacking,
+}
+
+/// Why nothing was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Missing {
+    /// Nothing is stored for the target.
+    Target,
+    /// Something is, but for other nominated fields (RFC 9111 §4.1).
+    Variant,
+}
+
+/// How the next hop failed before a response head.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// It could not be reached, or fell silent, or closed: we are disconnected from it.
+    Disconnected,
+    /// It answered with something that is not HTTP.
+    Protocol,
+    /// We did not try: one of our own limits or rules.
+    Ours,
+}

@@ -1,0 +1,73 @@
+//! Only a part of what the request wants is stored: ask for the rest, and join it (RFC 9111 §3.4).
+//!
+//! Where the text is silent:
+//! * A part that is fresh and lacks something is forwarded for `partial` (RFC 9211 §2.2); one that could not be used for
+//!   another reason, for that reason. Either way only the rest is asked for: the 206 to an `If-Range` says that the
+//!   representation is the same, which is all a validation would say.
+//! * A request for several ranges is forwarded as it came, also for `partial`: that is what the RFC calls it when not all of
+//!   the requested ranges are there. `bypass` would say that the cache was not asked.
+//! * So is a request that says `no-store`: what it fetches could not be joined.
+//! * A 206 that does not fit comes from an origin that does not keep its own `If-Range`. It is no answer for the client
+//!   either, even if that asked for a range: it is to another range and may leave out fields (RFC 9110 §15.3.7). The request is
+//!   sent once more, as the client sent it. So is one whose answer may not be stored, as it can only be joined in the store.
+
+use super::{Asked, Command, Commands, Rules, Transaction};
+use crate::judge::{Judgement, judge};
+use crate::now::Now;
+use crate::stored::StoredFacts;
+use crate::verdict::Storing;
+use weir_semantics::{Fits, Fwd, RangeKind, ResponseFacts};
+
+impl Transaction {
+    /// The stored part lacks some of what is wanted.
+    pub(super) fn lack(&mut self, now: Now, stored: &StoredFacts) -> Commands {
+        self.stored = Some(*stored);
+        self.lacking = true;
+        let fwd = match judge(now, &self.request.directives, stored) {
+            Judgement::Use(_) => Fwd::Partial,
+            Judgement::Ask(fwd) => fwd,
+        };
+        let can_be_joined = stored.can_be_part()
+            && self.request.range != RangeKind::Many
+            && !self.request.directives.no_store;
+        let asked = if can_be_joined {
+            Asked::Rest
+        } else {
+            Asked::AsSent
+        };
+        self.forward(now, fwd, asked)
+    }
+
+    /// A 206 came; whether it fits is of interest only if the rest of a part was asked for.
+    pub(super) fn part(
+        &mut self,
+        now: Now,
+        rules: &Rules,
+        response: &ResponseFacts,
+        fits: Fits,
+    ) -> Commands {
+        if self.asked != Asked::Rest || response.status != 206 || fits == Fits::Other {
+            return self.respond(now, rules, response);
+        }
+        self.verdict.fwd_status = Some(response.status);
+        let Ok(facts) = self.storing(now, rules, response) else {
+            return Commands::one(self.ask_again(now));
+        };
+        self.verdict.storing = Some(Storing::Stored);
+        self.keeps_part = facts.can_be_part();
+        Commands::one(Command::Relay).with(Command::Combine(facts))
+    }
+
+    /// The stored part is of a representation that the origin does not have any more.
+    pub(super) fn outdated(&mut self, now: Now) -> Commands {
+        self.stored = None;
+        Commands::one(Command::Drop).with(self.ask_again(now))
+    }
+
+    /// Once at most: afterwards nothing is asked for that the client did not ask for.
+    fn ask_again(&mut self, now: Now) -> Command {
+        self.asked = Asked::AsSent;
+        self.request_time = now.wall;
+        Command::AskAgain
+    }
+}

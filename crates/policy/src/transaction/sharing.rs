@@ -1,0 +1,93 @@
+//! One response for several requests: who may wait for another's, and who is answered by it.
+//!
+//! RFC 9111 §4 allows to collapse requests and says little about how. Our reading is the strict one: who joins is answered
+//! by a response that it could be answered by if it were stored already, and by no other. So a response that must be validated before
+//! each use, or is stale as it comes, serves the request it was fetched for alone.
+
+use super::{Asked, Commands, Transaction};
+use crate::judge::{Judgement, judge};
+use crate::now::Now;
+use crate::stored::StoredFacts;
+use crate::verdict::{Handling, Hit};
+use weir_semantics::{Fwd, Method, RangeKind};
+
+/// When a request came to share the response of another's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Joined {
+    /// It waited for the head: forwarded, as RFC 9211 §2.6 sees it, and collapsed.
+    Waited,
+    /// The head was there, and the content arriving: a hit, though delayed.
+    Arriving,
+}
+
+impl Transaction {
+    /// Whether this request may wait for the response to another's; asked once the look-up has found nothing to
+    /// answer it with.
+    ///
+    /// Only a GET: a HEAD asks for little. Not with `no-cache`, which wants an answer of its own; not with
+    /// `only-if-cached`, which does not want to wait; not for several ranges, which only a whole response answers. A request with
+    /// preconditions or with a range may: they are evaluated against the response. So may one with credentials: those
+    /// forbid to store an answer, not to be given one (RFC 9111 §3.5).
+    #[must_use]
+    pub const fn follows(&self) -> bool {
+        let directives = &self.request.directives;
+        self.is_shared_get()
+            && !directives.no_cache
+            && !directives.only_if_cached
+            && !matches!(self.request.range, RangeKind::Many)
+    }
+
+    /// Whether others may wait for the response to this request; asked after `Forward`. False where the request alone
+    /// makes it unlikely that its response can be stored: they would wait for nothing.
+    #[must_use]
+    pub const fn leads(&self) -> bool {
+        let request = &self.request;
+        let own_question = match self.asked {
+            Asked::Validation | Asked::Rest => true,
+            Asked::AsSent => {
+                !request.preconditions
+                    && match request.range {
+                        RangeKind::None => true,
+                        RangeKind::One => !request.has_if_range,
+                        RangeKind::Many => false,
+                    }
+            }
+        };
+        self.is_shared_get()
+            && own_question
+            && !request.directives.no_store
+            && !request.has_authorization
+    }
+
+    const fn is_shared_get(&self) -> bool {
+        matches!(self.request.method, Method::Get) && !self.bypassing
+    }
+
+    /// Another request's response could answer this one: `stored` are its facts, `joined` says when this one came. Gives
+    /// `Serve`, or `Forward` for a request that goes alone, as the client sent it.
+    pub fn joined(&mut self, now: Now, stored: &StoredFacts, joined: Joined) -> Commands {
+        let hit = match judge(now, &self.request.directives, stored) {
+            Judgement::Use(hit) => hit,
+            Judgement::Ask(fwd) => {
+                self.stored = None;
+                return self.forward(now, fwd, Asked::AsSent);
+            }
+        };
+        self.verdict.handling = match (joined, hit) {
+            (Joined::Waited, _) => Handling::Forward(self.reason_to_forward()),
+            (Joined::Arriving, Hit::Fresh) => Handling::Hit(Hit::Delayed),
+            // that it is stale is the more important to say
+            (Joined::Arriving, stale) => Handling::Hit(stale),
+        };
+        self.verdict.collapsed = joined == Joined::Waited;
+        self.serve(now, stored)
+    }
+
+    /// Why this request would have been forwarded: what the look-up said, where the driver told it.
+    const fn reason_to_forward(&self) -> Fwd {
+        match self.verdict.handling {
+            Handling::Forward(fwd) if !matches!(fwd, Fwd::Bypass) => fwd,
+            _ => Fwd::UriMiss,
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! Parts of one representation: which may be joined (RFC 9111 §3.4, RFC 9110 §15.3.7.3).
+//!
+//! Joining takes more than the RFC asks for. The same strong validator is its condition, and we know one kind of those:
+//! entity tags (a strong date needs the origin's clock to be right). That the lengths agree and that the part is where
+//! it was asked for is ours, for origins that do not keep their own tags.
+
+use crate::{
+    entity_tag::EntityTag,
+    facts::ResponseFacts,
+    field::{FieldLine, line_named},
+    range::{ByteRange, ContentRange},
+};
+
+/// Whether a part belongs to what is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Fits {
+    /// It is of the same representation, and begins where it was asked to.
+    Same,
+    /// Anything else: not a byte of it may be mixed with what is stored.
+    Other,
+}
+
+/// What was asked for, and what it is to be joined with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AskedPart<'a> {
+    /// The stored entity tag, if there is one: it was sent as `If-Range`.
+    pub entity_tag: Option<EntityTag<'a>>,
+    /// The length of the whole, if what is stored knows it.
+    pub complete_length: Option<u64>,
+    /// The bytes asked for; `last` is `u64::MAX` where the end was left open.
+    pub asked: ByteRange,
+}
+
+/// May the content of this 206 be joined with what is stored?
+///
+/// Only if its entity tag and the stored one are the same strongly, if its `Content-Range` begins with the first byte
+/// asked for and ends not after the last, and if it tells the length of the whole, the same that is stored. A part that ends
+/// early fits: a server may send less than it was asked for (RFC 9110 §15.3.7), and what is missing is asked for again.
+#[must_use]
+pub fn combines(wanted: &AskedPart<'_>, facts: &ResponseFacts, fields: &[FieldLine<'_>]) -> Fits {
+    let tag = line_named(fields, "etag").and_then(EntityTag::parse);
+    let is_same = match (&wanted.entity_tag, &tag) {
+        (Some(stored), Some(tag)) => stored.strong_eq(tag),
+        _ => false,
+    };
+    let Some(ContentRange::Part {
+        range,
+        complete_length: Some(length),
+    }) = facts.content_range
+    else {
+        return Fits::Other;
+    };
+    let in_place = range.first == wanted.asked.first && range.last <= wanted.asked.last;
+    let as_long = wanted.complete_length.is_none_or(|stored| stored == length);
+    if facts.status == 206 && is_same && in_place && as_long {
+        Fits::Same
+    } else {
+        Fits::Other
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::time::Timestamp;
+
+    const ASKED: ByteRange = ByteRange { first: 4, last: 9 };
+
+    fn fits(wanted: &AskedPart<'_>, status: u16, fields: &[(&str, &str)]) -> Fits {
+        let lines: Vec<_> = fields
+            .iter()
+            .map(|(name, value)| FieldLine::new(name, value.as_bytes()))
+            .collect();
+        let facts = ResponseFacts::gather(status, &lines, Timestamp(0));
+        combines(wanted, &facts, &lines)
+    }
+
+    fn wanted(tag: &str) -> AskedPart<'_> {
+        AskedPart {
+            entity_tag: EntityTag::parse(tag.as_bytes()),
+            complete_length: Some(10),
+            asked: ASKED,
+        }
+    }
+
+    fn check(tag: &str, range: &str, expected: Fits) {
+        let fields = [("ETag", tag), ("Content-Range", range)];
+        assert_eq!(fits(&wanted("\"a\""), 206, &fields), expected, "{fields:?}");
+    }
+
+    #[test]
+    fn part_of_another_representation_is_joined() {
+        const RANGE: &str = "bytes 4-9/10";
+        check("\"a\"", RANGE, Fits::Same);
+        for tag in ["\"b\"", "W/\"a\"", "a", "\"A\"", ""] {
+            check(tag, RANGE, Fits::Other);
+        }
+        let fields = [("ETag", "W/\"a\""), ("Content-Range", RANGE)];
+        assert_eq!(fits(&wanted("W/\"a\""), 206, &fields), Fits::Other, "weak");
+        assert_eq!(fits(&wanted(""), 206, &fields), Fits::Other, "none stored");
+        let untagged = [("Content-Range", RANGE)];
+        assert_eq!(fits(&wanted("\"a\""), 206, &untagged), Fits::Other);
+        assert_eq!(fits(&wanted(""), 206, &untagged), Fits::Other, "no tags");
+    }
+
+    #[test]
+    fn part_from_another_place_is_joined() {
+        for range in ["bytes 4-9/10", "bytes 4-8/10", "bytes 4-4/10"] {
+            check("\"a\"", range, Fits::Same);
+        }
+        for range in [
+            "bytes 3-9/10",
+            "bytes 5-9/10",
+            "bytes 0-9/10",
+            "bytes 4-9/11",
+            "bytes 4-8/9",
+            "bytes 4-10/11",
+            "bytes 4-9/*",
+            "bytes */10",
+            "bytes 9-4/10",
+            "",
+        ] {
+            check("\"a\"", range, Fits::Other);
+        }
+    }
+
+    #[test]
+    fn part_reaches_beyond_what_was_asked_for() {
+        let wanted = AskedPart {
+            asked: ByteRange { first: 4, last: 6 },
+            ..wanted("\"a\"")
+        };
+        let fits = |range| fits(&wanted, 206, &[("ETag", "\"a\""), ("Content-Range", range)]);
+        assert_eq!(fits("bytes 4-6/10"), Fits::Same);
+        assert_eq!(fits("bytes 4-7/10"), Fits::Other);
+    }
+
+    #[test]
+    fn unknown_length_is_any_or_none() {
+        let wanted = AskedPart {
+            complete_length: None,
+            asked: ByteRange {
+                first: 4,
+                last: u64::MAX,
+            },
+            ..wanted("\"a\"")
+        };
+        let fits = |range| fits(&wanted, 206, &[("ETag", "\"a\""), ("Content-Range", range)]);
+        assert_eq!(fits("bytes 4-9/10"), Fits::Same);
+        assert_eq!(fits("bytes 4-99/1000"), Fits::Same);
+        assert_eq!(fits("bytes 4-9/*"), Fits::Other);
+    }
+
+    #[test]
+    fn whole_that_calls_itself_a_part_is_joined() {
+        let fields = [("ETag", "\"a\""), ("Content-Range", "bytes 4-9/10")];
+        assert_eq!(fits(&wanted("\"a\""), 206, &fields), Fits::Same);
+        for status in [200, 203, 416] {
+            assert_eq!(fits(&wanted("\"a\""), status, &fields), Fits::Other);
+        }
+    }
+}
