@@ -13,6 +13,7 @@ pub mod connections;
 pub mod destination;
 pub mod digest;
 pub mod eviction;
+pub mod fetch;
 pub mod judge;
 pub mod now;
 pub mod phase;

@@ -1,0 +1,102 @@
+//! One running fetch, and all that run.
+
+use super::words::FetchId;
+use crate::fetch::byte_span::{ByteSpan, ByteSpans};
+use crate::fetch::pace::{Lead, Pace};
+use crate::now::{Now, Tick};
+use alloc::vec::Vec;
+
+/// A running fetch.
+#[derive(Clone, Debug)]
+pub(super) struct Fetch {
+    pub(super) id: FetchId,
+    /// What the next hop was asked for.
+    pub(super) asked: ByteSpan,
+    /// The next byte it brings; missing, unless the fetch has met another's bytes.
+    pub(super) front: u64,
+    pub(super) pace: Pace,
+    /// It was decided to go on, and no reader has needed it since.
+    pub(super) goes_on: bool,
+    /// Another reader needs its place among the fetches.
+    pub(super) gives_way: bool,
+    /// The furthest place any reader ever had in what this fetch brings.
+    pub(super) consumed: u64,
+    /// When it brought something last, or was begun.
+    pub(super) active: Tick,
+}
+
+/// The running fetches: few.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Fetches {
+    running: Vec<Fetch>,
+    next: u32,
+}
+
+impl Fetches {
+    pub(super) fn begin(&mut self, now: Now, lead: Lead, asked: ByteSpan) -> FetchId {
+        let id = FetchId(self.next);
+        self.next = self.next.wrapping_add(1);
+        self.running.push(Fetch {
+            id,
+            asked,
+            front: asked.from,
+            pace: Pace::new(lead, now),
+            goes_on: false,
+            gives_way: false,
+            consumed: asked.from,
+            active: now.tick,
+        });
+        id
+    }
+
+    pub(super) fn end(&mut self, id: FetchId) -> Option<Fetch> {
+        let place = self.running.iter().position(|fetch| fetch.id == id)?;
+        Some(self.running.swap_remove(place))
+    }
+
+    pub(super) fn get(&self, id: FetchId) -> Option<&Fetch> {
+        self.running.iter().find(|fetch| fetch.id == id)
+    }
+
+    pub(super) fn get_mut(&mut self, id: FetchId) -> Option<&mut Fetch> {
+        self.running.iter_mut().find(|fetch| fetch.id == id)
+    }
+
+    pub(super) const fn len(&self) -> usize {
+        self.running.len()
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Fetch> {
+        self.running.iter()
+    }
+
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Fetch> {
+        self.running.iter_mut()
+    }
+
+    /// Where `fetch` has nothing more to bring: at the end of what it asked for, at what is present, or at the front of
+    /// another fetch.
+    pub(super) fn limit(&self, fetch: &Fetch, present: &ByteSpans, length: u64) -> u64 {
+        let mut limit = fetch.asked.to.min(length);
+        if let Some(at) = present.next_present(fetch.front) {
+            limit = limit.min(at);
+        }
+        for other in &self.running {
+            // of two at one place the first has it
+            let is_twin = other.front == fetch.front && other.id < fetch.id;
+            if other.front > fetch.front || is_twin {
+                limit = limit.min(other.front);
+            }
+        }
+        limit
+    }
+
+    /// The fetch that will bring the missing byte `at`, as things are: the last one that has its front at or before it,
+    /// if nothing ends it before.
+    pub(super) fn bringing(&self, at: u64, present: &ByteSpans, length: u64) -> Option<&Fetch> {
+        let behind = self.running.iter().filter(|fetch| fetch.front <= at);
+        // of two at one place the first has it
+        let last = behind.max_by_key(|fetch| (fetch.front, core::cmp::Reverse(fetch.id)))?;
+        (self.limit(last, present, length) > at).then_some(last)
+    }
+}

@@ -1,0 +1,166 @@
+//! The words a [`Fill`](super::Fill) and its driver talk in.
+
+use crate::fetch::byte_span::ByteSpan;
+use crate::fetch::pace::Lead;
+
+/// A reader of a response under construction; not used again while the response is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ReaderId(pub u32);
+
+/// A fetch for a response under construction; not used again while the response is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FetchId(pub u32);
+
+/// What holds for a response under construction as long as it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FillRules {
+    /// How far a fetch may run ahead of its fastest reader.
+    pub lead: Lead,
+    /// How many fetches may run at a time; 1 at least. [`FETCHES_MAX`] by default.
+    pub fetches_max: u32,
+    /// The representation has a strong entity tag: what is missing can be fetched by `Range` with `If-Range`
+    /// (RFC 9110 §13.1.5). Without one no fetch is begun but the first.
+    pub can_range: bool,
+}
+
+impl Default for FillRules {
+    fn default() -> Self {
+        Self {
+            lead: Lead::DEFAULT,
+            fetches_max: FETCHES_MAX,
+            can_range: false,
+        }
+    }
+}
+
+/// Why a reader cannot read here. It looks for its response elsewhere, and nothing was sent to it yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum NotHere {
+    /// A fetch was cut or found another representation, and what the reader wants is not all here.
+    Closed,
+    /// No fetch is about to bring what it wants, and without a strong validator none can be begun.
+    CannotRange,
+    /// It wants nothing this content has.
+    BeyondEnd,
+    /// The content lies in so many pieces already that another would be one too many ([`SPANS_MAX`]).
+    TooManySpans,
+    /// There are too many readers ([`READERS_MAX`]).
+    TooManyReaders,
+}
+
+impl NotHere {
+    /// The reason as a word for logs and counters.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Closed => "closed",
+            Self::CannotRange => "cannot-range",
+            Self::BeyondEnd => "beyond-end",
+            Self::TooManySpans => "too-many-spans",
+            Self::TooManyReaders => "too-many-readers",
+        }
+    }
+}
+
+/// What a reader can do now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// These bytes are here and are its next.
+    Read(ByteSpan),
+    /// Its next byte is on its way: look again when the content has grown or a fetch has ended.
+    Wait,
+    /// Its driver begins this fetch now, and then looks again. It counts as begun.
+    Fetch {
+        /// The fetch.
+        fetch: FetchId,
+        /// What it is to ask for; open if nothing is here or on its way further on, and the length is not known.
+        span: ByteSpan,
+    },
+    /// It has had all it wanted.
+    Done,
+    /// Its next byte will not come. What it has had is right and incomplete.
+    Cut(Cut),
+}
+
+/// Why a reader's next byte will not come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Cut {
+    /// The next hop cut a fetch short.
+    NextHop,
+    /// What is missing is now another representation's, or was refused.
+    Changed,
+    /// The fetch was stopped and cannot be resumed without a strong validator.
+    Stopped,
+}
+
+impl Cut {
+    /// The reason as a word for logs and counters.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::NextHop => "next-hop-cut",
+            Self::Changed => "changed",
+            Self::Stopped => "stopped",
+        }
+    }
+}
+
+/// How much a fetch may take from its next hop now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Take {
+    /// Up to so many bytes, at least one.
+    UpTo(u64),
+    /// Nothing until a reader has moved.
+    Wait,
+    /// Nobody reads, it was decided to go on: as much as the background budget gives, within [`Fill::to_come`].
+    ///
+    /// [`Fill::to_come`]: super::Fill::to_come
+    Background,
+    /// Nobody reads: to be judged. [`Fill::go_on`](super::Fill::go_on), or stop and [`FetchEnd::Stopped`].
+    Orphaned,
+    /// It has met what is here already or another fetch brings, or has had all it asked for: end it as
+    /// [`FetchEnd::Whole`]. If more would come on its connection, that is closed.
+    Met,
+    /// Another reader can only go on if this fetch, which waits or which nobody reads, makes room: stop it and
+    /// [`FetchEnd::Stopped`]. It will be begun anew where it stopped when its readers come so far.
+    GiveWay,
+}
+
+/// How a fetch ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum FetchEnd {
+    /// With the last byte of its span, or of the content (whose length is then known), or where it was told
+    /// [`Take::Met`]. Before that it counts as cut.
+    Whole,
+    /// The connection failed.
+    Cut,
+    /// The next hop has another representation now, or refuses.
+    Changed,
+    /// By our decision.
+    Stopped,
+}
+
+/// Of the bytes a reader was given, those that nobody had before it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Delivered {
+    /// Bytes fetched here and delivered for the first time.
+    pub live: u64,
+    /// All others: they did not have to be fetched for this reader.
+    pub again: u64,
+    /// Those among `again` that were here before the first fetch: parts kept earlier.
+    pub kept: u64,
+}
+
+/// Fetches a response under construction has at a time by default: readers of one response at more places than that
+/// are rare, and each is a connection to the same next hop.
+pub const FETCHES_MAX: u32 = 8;
+/// A fetch that is no further than this before a missing byte is waited for: at 2 Mbit/s that is one second, and a
+/// request of its own would take a round trip and perhaps a connection.
+pub const NEAR_BYTES: u64 = 256 * 1024;
+/// A reader that would begin yet another run of bytes beyond so many reads elsewhere.
+pub const SPANS_MAX: usize = 1024;
+/// Readers of one response under construction.
+pub const READERS_MAX: usize = 65_536;
+/// If what was delivered lies in so many pieces, a delivery that would make one more is not remembered as such: wasted
+/// bytes may be told too high, never too low.
+pub(super) const DELIVERED_RUNS_MAX: usize = 4096;

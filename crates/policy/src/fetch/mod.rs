@@ -1,0 +1,26 @@
+//! One fetch for all, never far ahead, and worth its end: the decisions about transfers from a next hop.
+//!
+//! A *fetch* is one transfer from a next hop of one span of one representation. A response under construction is
+//! filled by one fetch or several (one a missing span) and read by any number of readers, each at its own speed and
+//! place; [`Fill`] decides who reads, who waits, which fetch may take how much, and which is to be begun.
+//! [`Pace`] bounds how far a fetch runs ahead of its fastest reader, [`judge`] what becomes of it when the last reader
+//! leaves, with the help of [`Popularity`] (is it asked for again?) and [`Background`] (may it cost that now?).
+//!
+//! No content is here, and no connection: spans and numbers go in, numbers come out.
+
+mod abort;
+mod background;
+mod byte_span;
+mod fill;
+mod pace;
+mod popularity;
+
+pub use abort::{Abort, AbortPolicy, GoOn, Orphan, Stop, judge};
+pub use background::Background;
+pub use byte_span::{ByteSpan, ByteSpans};
+pub use fill::{
+    Cut, Delivered, FETCHES_MAX, FetchEnd, FetchId, Fill, FillRules, NEAR_BYTES, NotHere,
+    READERS_MAX, ReaderId, SPANS_MAX, Step, Take,
+};
+pub use pace::{Lead, Pace};
+pub use popularity::{Chance, Popularity};
