@@ -16,6 +16,13 @@ pub enum Refusal {
     NoSlot,
     /// The slot to be resized is vacant: its entry has left.
     NotResident,
+    /// Responses that are still arriving are never victims; they hold all that they may together.
+    NoRoomArriving {
+        /// The bytes asked for, with those it holds already.
+        size_bytes: u64,
+        /// The bytes the others leave of the share of those arriving.
+        room_bytes: u64,
+    },
 }
 
 impl Refusal {
@@ -26,6 +33,7 @@ impl Refusal {
             Self::TooLarge { .. } => "too-large",
             Self::NoSlot => "no-slot",
             Self::NotResident => "not-resident",
+            Self::NoRoomArriving { .. } => "no-room-arriving",
         }
     }
 }
@@ -42,6 +50,13 @@ impl fmt::Display for Refusal {
             ),
             Self::NoSlot => f.write_str("all slots are in use"),
             Self::NotResident => f.write_str("the entry is no longer resident"),
+            Self::NoRoomArriving {
+                size_bytes,
+                room_bytes,
+            } => write!(
+                f,
+                "{size_bytes} bytes are more than the {room_bytes} that others leave to those arriving"
+            ),
         }
     }
 }
