@@ -1,209 +1,233 @@
-//! The content of a stored response: blocks of one size, the last one cut to fit.
+//! The content of a stored response: immutable pieces by offset, whole or with gaps.
 //!
-//! Blocks of one size do not fragment the heap however sizes mix, and let a body grow without being copied.
+//! A piece is a block that readers share without a copy. Content that is whole and fits one block is that block and
+//! nothing else; only what has several pieces has a list of them, searched by halves. Blocks of one size do not
+//! fragment the heap however sizes mix.
 
-use crate::charge::allocated_bytes;
+use crate::charge::{COUNTS_BYTES, allocated_bytes, block_bytes};
 use std::sync::Arc;
+use weir_policy::fetch::{ByteSpan, ByteSpans};
 
-/// Bytes a block holds; also the unit in which the coming disk tier checks its bytes.
-pub const BLOCK_BYTES: usize = 64 * 1024;
+/// Bytes of content that several hold together.
+pub type Block = Arc<[u8]>;
 
-/// Whole, immutable content; cloning shares it.
-#[derive(Clone, Debug, Default)]
+/// Bytes a block holds at most: with its reference counts it fills 64 KiB, and no size class above.
+pub const BLOCK_BYTES: usize = 64 * 1024 - COUNTS_BYTES;
+
+/// A block and the offset of its first byte.
+#[derive(Clone, Debug)]
+pub(crate) struct Piece {
+    pub(crate) from: u64,
+    pub(crate) block: Block,
+}
+
+impl Piece {
+    /// One past its last byte.
+    pub(crate) fn to(&self) -> u64 {
+        self.from + self.block.len() as u64
+    }
+
+    pub(crate) fn span(&self) -> ByteSpan {
+        ByteSpan {
+            from: self.from,
+            to: self.to(),
+        }
+    }
+
+    /// Where in the block `offset` is; `None` if it is elsewhere.
+    pub(crate) fn place_of(&self, offset: u64) -> Option<usize> {
+        let place = usize::try_from(offset.checked_sub(self.from)?).ok()?;
+        (place < self.block.len()).then_some(place)
+    }
+}
+
+/// Immutable content, all of it or parts; cloning shares it.
+#[derive(Clone, Debug)]
 pub struct Body {
-    blocks: Arc<[Box<[u8]>]>,
+    pieces: Pieces,
+    /// The complete length, or if that is unknown the end of the run from 0.
     len: u64,
+    undelivered_bytes: u64,
+    is_length_known: bool,
+    is_whole: bool,
+}
+
+#[derive(Clone, Debug)]
+enum Pieces {
+    One(Piece),
+    /// Also none at all, which is not on the heap.
+    Many(Arc<[Piece]>),
+}
+
+impl Default for Body {
+    /// Whole, and empty.
+    fn default() -> Self {
+        Self::new(Vec::new(), Some(0))
+    }
+}
+
+impl From<&[u8]> for Body {
+    /// Whole content that is there at once.
+    fn from(bytes: &[u8]) -> Self {
+        let chunks = bytes.chunks(BLOCK_BYTES).zip((0..).step_by(BLOCK_BYTES));
+        let pieces = chunks.map(|(chunk, from)| Piece {
+            from,
+            block: chunk.into(),
+        });
+        Self::new(pieces.collect(), Some(bytes.len() as u64))
+    }
 }
 
 impl Body {
-    /// Length in bytes.
+    /// Content of `pieces`, which are in order and do not overlap.
+    pub(crate) fn new(mut pieces: Vec<Piece>, complete_length: Option<u64>) -> Self {
+        let present: u64 = pieces.iter().map(|piece| piece.block.len() as u64).sum();
+        let mut run_end = 0;
+        for piece in &pieces {
+            if piece.from == run_end {
+                run_end = piece.to();
+            }
+        }
+        let pieces = match pieces.pop() {
+            None => Pieces::Many(Arc::default()),
+            Some(only) if pieces.is_empty() => Pieces::One(only),
+            Some(last) => {
+                pieces.push(last);
+                Pieces::Many(pieces.into())
+            }
+        };
+        Self {
+            pieces,
+            len: complete_length.unwrap_or(run_end),
+            undelivered_bytes: 0,
+            is_length_known: complete_length.is_some(),
+            is_whole: complete_length == Some(present),
+        }
+    }
+
+    /// The same, with a note of how many of its bytes no client has received so far.
+    #[must_use]
+    pub fn with_undelivered(self, undelivered_bytes: u64) -> Self {
+        Self {
+            undelivered_bytes,
+            ..self
+        }
+    }
+
+    /// Its complete length in bytes, those that are missing included; if that is unknown, of what is present from the
+    /// first byte on.
     #[must_use]
     pub fn len(&self) -> u64 {
         self.len
     }
 
-    /// Whether there is no content.
+    /// Whether [`Self::len`] is 0.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The bytes from `offset` to the end of the block that holds it; empty at the end.
+    /// The complete length in bytes, if it is known.
+    #[must_use]
+    pub fn complete_length(&self) -> Option<u64> {
+        self.is_length_known.then_some(self.len)
+    }
+
+    /// Whether nothing is missing.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.is_whole
+    }
+
+    /// The bytes from `offset` to the end of the piece that holds it; empty where nothing is present, and at the end.
     #[must_use]
     pub fn at(&self, offset: u64) -> &[u8] {
-        if offset >= self.len {
-            return &[];
+        match self.piece_at(offset) {
+            Some((piece, place)) => &piece.block[place..],
+            None => &[],
         }
-        let block = usize::try_from(offset / BLOCK_BYTES as u64).unwrap_or(usize::MAX);
-        let within = usize::try_from(offset % BLOCK_BYTES as u64).unwrap_or(0);
-        self.blocks.get(block).map_or(&[], |block| &block[within..])
+    }
+
+    /// The piece that holds `offset`, and where in it.
+    pub(crate) fn piece_at(&self, offset: u64) -> Option<(&Piece, usize)> {
+        let piece = match &self.pieces {
+            Pieces::One(piece) => piece,
+            Pieces::Many(pieces) => {
+                let after = pieces.partition_point(|piece| piece.from <= offset);
+                pieces.get(after.checked_sub(1)?)?
+            }
+        };
+        Some((piece, piece.place_of(offset)?))
+    }
+
+    /// Its pieces, in order.
+    pub(crate) fn pieces(&self) -> &[Piece] {
+        match &self.pieces {
+            Pieces::One(piece) => std::slice::from_ref(piece),
+            Pieces::Many(pieces) => pieces,
+        }
+    }
+
+    /// What is present.
+    #[must_use]
+    pub fn present(&self) -> ByteSpans {
+        let mut present = ByteSpans::new();
+        for piece in self.pieces() {
+            present.insert(piece.span());
+        }
+        present
+    }
+
+    /// How many bytes are present.
+    #[must_use]
+    pub fn present_bytes(&self) -> u64 {
+        let pieces = self.pieces().iter();
+        pieces.map(|piece| piece.block.len() as u64).sum()
+    }
+
+    /// Whether all bytes of `span` are present.
+    #[must_use]
+    pub fn holds(&self, span: ByteSpan) -> bool {
+        if self.is_whole {
+            return span.to <= self.len;
+        }
+        let mut at = span.from;
+        while at < span.to {
+            match self.piece_at(at) {
+                Some((piece, _)) => at = piece.to(),
+                None => return false,
+            }
+        }
+        true
+    }
+
+    /// How many of the present bytes no client had received when this was stored.
+    #[must_use]
+    pub fn undelivered_bytes(&self) -> u64 {
+        self.undelivered_bytes
     }
 
     /// Bytes of memory this content holds.
     #[must_use]
     pub fn charged_bytes(&self) -> usize {
-        charged_for(self.len)
-    }
-}
-
-/// Bytes of memory content of `len` bytes will hold.
-pub(crate) fn charged_for(len: u64) -> usize {
-    let len = usize::try_from(len).unwrap_or(usize::MAX / 2);
-    let list = list_capacity(len.div_ceil(BLOCK_BYTES)) * size_of::<Box<[u8]>>();
-    (len / BLOCK_BYTES) * BLOCK_BYTES
-        + allocated_bytes(len % BLOCK_BYTES)
-        + if len == 0 { 0 } else { allocated_bytes(list) }
-}
-
-/// Places the list of `blocks` blocks has at most: while it grows, and with the counts of the `Arc` at the end.
-const fn list_capacity(blocks: usize) -> usize {
-    blocks + blocks / 8 + 1
-}
-
-/// Content as it arrives. It never holds more than is charged for what was reserved: for content of a known length
-/// that length, else whole blocks.
-#[derive(Debug, Default)]
-pub struct BodyBuilder {
-    blocks: Vec<Box<[u8]>>,
-    tail: Vec<u8>,
-    len: u64,
-    expected: Option<u64>,
-}
-
-impl BodyBuilder {
-    /// A builder; of `expected` bytes, if the length is known, those of the first block are set aside.
-    #[must_use]
-    pub fn new(expected: Option<u64>) -> Self {
-        let mut builder = Self {
-            expected,
-            ..Self::default()
-        };
-        builder.tail.reserve_exact(builder.expected_in_block());
-        builder
+        let blocks = self.pieces().iter();
+        let blocks: usize = blocks.map(|piece| block_bytes(piece.block.len())).sum();
+        blocks + self.list_bytes()
     }
 
-    /// Bytes taken so far.
-    #[must_use]
-    pub fn len(&self) -> u64 {
-        self.len
-    }
-
-    /// Whether nothing was taken yet.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-
-    /// Takes the next bytes.
-    pub fn push(&mut self, mut bytes: &[u8]) {
-        self.len += bytes.len() as u64;
-        while !bytes.is_empty() {
-            let room = BLOCK_BYTES - self.tail.len();
-            let taken = room.min(bytes.len());
-            self.grow_tail(taken);
-            self.tail.extend_from_slice(&bytes[..taken]);
-            bytes = &bytes[taken..];
-            if self.tail.len() == BLOCK_BYTES {
-                self.end_block();
-            }
-        }
-    }
-
-    /// Doubling would overshoot a block, or the end: the tail never holds more than one, nor more than is expected.
-    fn grow_tail(&mut self, more: usize) {
-        let wanted = self.tail.len() + more;
-        if wanted > self.tail.capacity() {
-            let expected = self.expected_in_block();
-            let capacity = if wanted <= expected {
-                expected
-            } else {
-                (wanted * 2).clamp(1024, BLOCK_BYTES)
-            };
-            self.tail.reserve_exact(capacity - self.tail.len());
-        }
-    }
-
-    /// Bytes the block under way will have; 0 if that is not known.
-    fn expected_in_block(&self) -> usize {
-        let before = (self.blocks.len() * BLOCK_BYTES) as u64;
-        let expected = self.expected.map_or(0, |len| len.saturating_sub(before));
-        usize::try_from(expected).map_or(BLOCK_BYTES, |len| len.min(BLOCK_BYTES))
-    }
-
-    fn end_block(&mut self) {
-        let block = std::mem::take(&mut self.tail);
-        if self.blocks.len() == self.blocks.capacity() {
-            let more = list_capacity(self.blocks.len() + 1) - 1 - self.blocks.len();
-            self.blocks.reserve_exact(more);
-        }
-        self.blocks.push(block.into_boxed_slice());
-    }
-
-    /// The finished content.
-    #[must_use]
-    pub fn finish(mut self) -> Body {
-        if !self.tail.is_empty() {
-            self.end_block();
-        }
-        if self.blocks.is_empty() {
-            // shares one list, where an empty list of its own would be on the heap
-            return Body::default();
-        }
-        Body {
-            blocks: self.blocks.into(),
-            len: self.len,
+    /// Bytes of memory the list of pieces holds.
+    pub(crate) fn list_bytes(&self) -> usize {
+        match &self.pieces {
+            Pieces::One(_) => 0,
+            Pieces::Many(pieces) => shared_list_bytes(pieces.len()),
         }
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Heap behind a builder: capacity, not use.
-    fn held(builder: &BodyBuilder) -> usize {
-        let blocks: usize = builder.blocks.iter().map(|block| block.len()).sum();
-        let list = allocated_bytes(builder.blocks.capacity() * size_of::<Box<[u8]>>());
-        blocks + allocated_bytes(builder.tail.capacity()) + list
+/// Bytes of memory a shared list of `pieces` pieces holds.
+pub(crate) const fn shared_list_bytes(pieces: usize) -> usize {
+    if pieces == 0 {
+        return 0;
     }
-
-    fn check(len: usize, step: usize, expected: Option<u64>) {
-        let bytes: Vec<u8> = (0..len).map(|at| u8::try_from(at % 251).unwrap()).collect();
-        let mut builder = BodyBuilder::new(expected);
-        for part in bytes.chunks(step.max(1)) {
-            builder.push(part);
-            let blocks = builder.len().next_multiple_of(BLOCK_BYTES as u64);
-            let known = expected.filter(|expected| builder.len() <= *expected);
-            let charged = charged_for(known.unwrap_or(blocks));
-            let held = held(&builder);
-            assert!(held <= charged, "{held} held, {charged} charged of {len}");
-        }
-        let body = builder.finish();
-        let mut read = Vec::new();
-        while (read.len() as u64) < body.len() {
-            read.extend_from_slice(body.at(read.len() as u64));
-        }
-        assert_eq!(read, bytes, "{len} bytes in steps of {step}");
-        assert!(body.at(body.len()).is_empty());
-    }
-
-    #[test]
-    fn content_comes_back_whole_whatever_the_steps() {
-        for len in [
-            0,
-            1,
-            BLOCK_BYTES - 1,
-            BLOCK_BYTES,
-            BLOCK_BYTES + 1,
-            3 * BLOCK_BYTES + 17,
-        ] {
-            for step in [1 + len / 7, 1460, BLOCK_BYTES] {
-                check(len, step, None);
-                check(len, step, Some(len as u64));
-                // a length that was wrong
-                check(len, step, Some(len as u64 / 2));
-                check(len, step, Some(len as u64 + 1));
-            }
-        }
-    }
+    allocated_bytes(COUNTS_BYTES + pieces * size_of::<Piece>())
 }

@@ -15,6 +15,14 @@ pub const fn allocated_bytes(bytes: usize) -> usize {
     bytes.div_ceil(step) * step
 }
 
+/// Bytes of the two reference counts in front of what an `Arc` holds.
+pub(crate) const COUNTS_BYTES: usize = 2 * size_of::<usize>();
+
+/// Bytes the allocator sets aside for a shared block of `len` bytes.
+pub(crate) const fn block_bytes(len: usize) -> usize {
+    allocated_bytes(COUNTS_BYTES + len)
+}
+
 #[cfg(test)]
 mod tests {
     use super::allocated_bytes;

@@ -1,23 +1,32 @@
 //! The memory tier: shards by digest, one budget.
 
-use crate::body::{BLOCK_BYTES, charged_for};
+use crate::building::Building;
+use crate::growing::charged_for;
 use crate::resource::VaryRule;
-use crate::shard::{ARRIVING_BYTES, Lookup, Shard};
+use crate::shard::{ARRIVING_BYTES, ARRIVING_PERCENT_MAX, Lookup, Shard};
 use crate::stored::StoredResponse;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use weir_policy::catalog::{Catalog, Refusal, Slot};
+use weir_policy::catalog::{Catalog, Refusal};
 use weir_policy::eviction::EvictionKind;
 use weir_policy::{Digest, Now, Secret};
 
-/// A shard smaller than this would refuse responses that the whole could hold.
+/// A shard smaller than this, or than holds the largest response while it arrives, would refuse responses that the
+/// whole could hold.
 const SHARD_BYTES_MIN: u64 = 64 * 1024 * 1024;
+
+/// What arrives is given half a shard.
+const SHARE_OF_LARGEST: u64 = 100 / ARRIVING_PERCENT_MAX;
 
 /// Stored responses in memory, shared by all workers.
 ///
 /// The budget covers all that the store holds on the heap, as an allocator rounds it: heads, entity tags, content,
-/// rules of Vary, the tables of index and catalog with their slack; responses that are arriving, up to the block they
-/// are at, also from their eviction until the driver notices. It does not cover a response that has left while it is
-/// being sent: its bytes are the sender's until the last of them lets go.
+/// rules of Vary, the tables of index and catalog with their slack; responses that are arriving, with what is set aside
+/// for them. It does not cover a response that has left while it is being sent: its bytes are the sender's until the
+/// last of them lets go.
+///
+/// What is arriving is never evicted, so that those who read it lose nothing. All of it together may come to
+/// [`ARRIVING_PERCENT_MAX`](crate::ARRIVING_PERCENT_MAX) of the budget; what finds no room there is refused at the
+/// step that asks for it, which is a matter of its own fetch and delays nobody else.
 #[derive(Debug)]
 pub struct MemoryStore {
     shards: Box<[Mutex<Shard>]>,
@@ -28,10 +37,14 @@ pub struct MemoryStore {
 /// What the memory tier holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MemoryUse {
-    /// Bytes charged: heads, content, index and its slack, allocator rounding; at most the budget.
+    /// Bytes charged: heads, content, index and its slack, allocator rounding, what is arriving; at most the budget.
     pub used_bytes: u64,
-    /// Responses stored or arriving.
+    /// Responses stored.
     pub entries: u64,
+    /// Responses arriving.
+    pub arriving: u64,
+    /// Bytes of `used_bytes` that those arriving hold or have been promised.
+    pub arriving_bytes: u64,
     /// Responses that left to make room, since start.
     pub evictions: u64,
 }
@@ -46,7 +59,9 @@ impl MemoryStore {
         largest_response: u64,
         secret: Secret,
     ) -> Self {
-        let by_size = usize::try_from(budget_bytes / SHARD_BYTES_MIN).unwrap_or(usize::MAX);
+        let shard_bytes_min =
+            SHARD_BYTES_MIN.max(largest_response.saturating_mul(SHARE_OF_LARGEST));
+        let by_size = usize::try_from(budget_bytes / shard_bytes_min).unwrap_or(usize::MAX);
         let count = shards_max.min(by_size).clamp(1, 1024);
         let count = if count.is_power_of_two() {
             count
@@ -81,12 +96,14 @@ impl MemoryStore {
         self.shard(primary).find(now, primary, selecting)
     }
 
-    /// Takes room for a response of `head_bytes` and, if known, `content_bytes`. The head's are all that is held beside
-    /// content while it arrives: with [`VaryRule::charged_bytes`] and an entity tag of more than 64 bytes.
+    /// Takes room for a response of `head_bytes` and, if known, `content_bytes` that are expected to arrive: of a part,
+    /// those that are missing. The head's are all that is held beside content while it arrives: with
+    /// [`VaryRule::charged_bytes`] and an entity tag of more than 64 bytes.
     ///
     /// # Errors
     ///
-    /// The catalog's reason for not taking it.
+    /// [`Refusal::TooLarge`] for more than the largest response, or than may arrive at all; [`Refusal::NoRoomArriving`]
+    /// if others that arrive leave too little.
     pub fn begin(
         self: &Arc<Self>,
         now: Now,
@@ -94,26 +111,23 @@ impl MemoryStore {
         head_bytes: usize,
         content_bytes: Option<u64>,
     ) -> Result<Building, Refusal> {
+        let _ = now;
+        let expected = content_bytes.unwrap_or(0);
+        self.check_size(expected)?;
         let head_charge = StoredResponse::charged_head(head_bytes, 64) + ARRIVING_BYTES;
-        let content = content_bytes.unwrap_or(0);
-        self.check_size(content)?;
-        let charge = (head_charge + charged_for(content)) as u64;
-        let held_content = content.min(BLOCK_BYTES as u64);
-        let held = (head_charge + charged_for(held_content)) as u64;
-        let (slot, number) = self.shard(primary).begin(now, primary, charge, held)?;
-        Ok(Building {
-            store: Arc::clone(self),
+        let reserved = (head_charge + charged_for(expected)) as u64;
+        let number = self.shard(primary).begin(primary, reserved)?;
+        Ok(Building::new(
+            Arc::clone(self),
             primary,
-            slot,
             number,
             head_charge,
-            charged_content: content,
-            held_content,
-            done: false,
-        })
+            expected,
+        ))
     }
 
-    fn check_size(&self, content: u64) -> Result<(), Refusal> {
+    /// Refuses content larger than the largest response.
+    pub(crate) fn check_size(&self, content: u64) -> Result<(), Refusal> {
         if content > self.largest_response {
             return Err(Refusal::TooLarge {
                 size_bytes: content,
@@ -167,6 +181,8 @@ impl MemoryStore {
             let shard = lock(shard);
             sum.used_bytes += shard.used_bytes();
             sum.entries += shard.entries();
+            sum.arriving += shard.arriving();
+            sum.arriving_bytes += shard.arriving_bytes();
             sum.evictions += shard.evictions();
         }
         sum
@@ -183,7 +199,7 @@ impl MemoryStore {
         }
     }
 
-    fn shard(&self, primary: Digest) -> MutexGuard<'_, Shard> {
+    pub(crate) fn shard(&self, primary: Digest) -> MutexGuard<'_, Shard> {
         // the second half: the first one places within the shard's table
         let at = usize::try_from(primary.1).unwrap_or(0) & (self.shards.len() - 1);
         lock(&self.shards[at])
@@ -194,84 +210,4 @@ impl MemoryStore {
 /// before anything that can fail.
 fn lock(shard: &Mutex<Shard>) -> MutexGuard<'_, Shard> {
     shard.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Room taken for a response that is arriving; given back when dropped before `commit`.
-#[derive(Debug)]
-pub struct Building {
-    store: Arc<MemoryStore>,
-    primary: Digest,
-    slot: Slot,
-    number: u64,
-    head_charge: usize,
-    charged_content: u64,
-    held_content: u64,
-    done: bool,
-}
-
-/// Room for content of unknown length is taken in steps of this many bytes, and what has arrived is told in them: the
-/// builder holds whole blocks.
-const STEP_BYTES: u64 = BLOCK_BYTES as u64;
-
-impl Building {
-    /// Makes sure that there is room for `content_bytes` in all, before they are pushed.
-    ///
-    /// # Errors
-    ///
-    /// The catalog's reason: too large, or evicted meanwhile. The response cannot be stored then, and what was kept of
-    /// it should go.
-    pub fn reserve(&mut self, now: Now, content_bytes: u64) -> Result<(), Refusal> {
-        if content_bytes <= self.held_content {
-            return Ok(());
-        }
-        self.store.check_size(content_bytes)?;
-        let steps = content_bytes.div_ceil(STEP_BYTES) * STEP_BYTES;
-        let content = if content_bytes <= self.charged_content {
-            self.charged_content
-        } else {
-            steps
-        };
-        let held_content = steps.min(content);
-        let charge_of = |content| (self.head_charge + charged_for(content)) as u64;
-        self.store.shard(self.primary).resize(
-            now,
-            (self.slot, self.number),
-            charge_of(content),
-            charge_of(held_content),
-        )?;
-        self.charged_content = content;
-        self.held_content = held_content;
-        Ok(())
-    }
-
-    /// The response is whole: from now on it is found.
-    ///
-    /// # Errors
-    ///
-    /// The catalog's reason for letting it go after all.
-    pub fn commit(
-        mut self,
-        now: Now,
-        vary: Option<(VaryRule, Digest)>,
-        response: StoredResponse,
-    ) -> Result<(), Refusal> {
-        self.done = true;
-        let mut shard = self.store.shard(self.primary);
-        let at = (self.slot, self.number);
-        let committed = shard.commit(now, at, vary, response);
-        if committed.is_err() {
-            shard.abandon(self.slot, self.number);
-        }
-        committed
-    }
-}
-
-impl Drop for Building {
-    fn drop(&mut self) {
-        if !self.done {
-            self.store
-                .shard(self.primary)
-                .abandon(self.slot, self.number);
-        }
-    }
 }

@@ -18,8 +18,13 @@ const SLOT_BYTES: usize =
 /// Places for victims that are kept for the next time.
 const VICTIMS_KEPT: usize = 256;
 
-/// Bytes by which an arriving response is known: its share of a tree's node.
-pub(crate) const ARRIVING_BYTES: usize = 64;
+/// Bytes by which an arriving response is known: its share of a tree's node, which holds at least five of eleven.
+pub(crate) const ARRIVING_BYTES: usize = 128;
+
+/// How much of a shard those arriving may hold together, percent: they are never evicted, and without a limit slow
+/// next hops would leave no room for what is asked for again and again. Others have no such limit because they keep
+/// nothing that is arriving (Squid, nginx: on disk) or let it exceed the budget (Varnish: transient storage).
+pub const ARRIVING_PERCENT_MAX: u64 = 50;
 
 /// A stored response that was found.
 #[derive(Clone, Debug)]
@@ -40,23 +45,17 @@ pub enum Lookup {
 #[derive(Debug)]
 pub(crate) struct Entry {
     primary: Digest,
-    state: State,
-}
-
-#[derive(Debug)]
-enum State {
-    /// Room is taken; the response is still arriving. The number tells this use of the slot from the next.
-    Building(u64),
-    Response(Arc<StoredResponse>),
+    response: Arc<StoredResponse>,
 }
 
 /// One that is arriving.
 #[derive(Clone, Copy, Debug)]
 struct Arriving {
-    /// Its place, unless it was evicted.
-    slot: Slot,
-    /// Bytes it holds by now.
+    primary: Digest,
+    /// Bytes it holds or was promised.
     held: u64,
+    /// Its target was forgotten meanwhile.
+    is_outdated: bool,
 }
 
 /// Digests are keyed hashes already: their first half is the hash.
@@ -85,9 +84,10 @@ pub(crate) struct Shard {
     entries: Vec<Option<Entry>>,
     catalog: Catalog,
     victims: Vec<Slot>,
-    /// Those who are arriving, by number; also those who were evicted and do not know yet.
+    /// Those who are arriving, by number. They have no slot: to the catalog their bytes are in use by somebody who is
+    /// not resident, and cannot be evicted.
     arriving: BTreeMap<u64, Arriving>,
-    next_building: u64,
+    next_arriving: u64,
     evictions: u64,
 }
 
@@ -99,7 +99,7 @@ impl Shard {
             catalog: catalog.with_beside(SLOT_BYTES as u64),
             victims: Vec::new(),
             arriving: BTreeMap::new(),
-            next_building: 0,
+            next_arriving: 0,
             evictions: 0,
         }
     }
@@ -131,45 +131,48 @@ impl Shard {
     }
 
     fn response(&self, slot: Slot) -> Option<Arc<StoredResponse>> {
-        match self.entries.get(slot.0 as usize)? {
-            Some(Entry {
-                state: State::Response(response),
-                ..
-            }) => Some(Arc::clone(response)),
-            _ => None,
-        }
+        let entry = self.entries.get(slot.index())?.as_ref()?;
+        Some(Arc::clone(&entry.response))
     }
 
-    /// Takes room for a response that begins to arrive and holds `held` of its `charge` at first; the number tells it
-    /// from a later use of the slot.
-    pub(crate) fn begin(
-        &mut self,
-        now: Now,
-        primary: Digest,
-        charge: u64,
-        held: u64,
-    ) -> Result<(Slot, u64), Refusal> {
-        let slot = self
-            .catalog
-            .admit(now, primary, charge, &mut self.victims)
-            .inspect_err(|_| debug_assert!(self.victims.is_empty()))?;
-        // the slot may have been a victim's: that one first
-        let held_by_victims = self.drop_victims();
-        self.follow_slots();
-        let number = self.next_building;
-        self.next_building += 1;
-        self.entries[slot.index()] = Some(Entry {
+    /// Takes room for a response that begins to arrive and may come to `held` bytes; returns its number.
+    pub(crate) fn begin(&mut self, primary: Digest, held: u64) -> Result<u64, Refusal> {
+        self.check_share(held, 0)?;
+        let number = self.next_arriving;
+        self.next_arriving += 1;
+        let arriving = Arriving {
             primary,
-            state: State::Building(number),
-        });
-        self.arriving.insert(number, Arriving { slot, held });
-        self.catalog.hold(held_by_victims, &mut self.victims);
-        self.let_go();
-        if self.is_building(slot, number) {
-            return Ok((slot, number));
+            held,
+            is_outdated: false,
+        };
+        self.arriving.insert(number, arriving);
+        self.hold(held);
+        Ok(number)
+    }
+
+    /// Whether those arriving may hold `wanted` bytes where one of them holds `held` already.
+    fn check_share(&self, wanted: u64, held: u64) -> Result<(), Refusal> {
+        let share = self.catalog.budget_bytes() / 100 * ARRIVING_PERCENT_MAX;
+        if wanted > share {
+            return Err(Refusal::TooLarge {
+                size_bytes: wanted,
+                size_max_bytes: share,
+            });
         }
-        self.abandon(slot, number);
-        Err(Refusal::NotResident)
+        let others = self.catalog.held_bytes() - held;
+        let room_bytes = share.saturating_sub(others);
+        if wanted > room_bytes {
+            return Err(Refusal::NoRoomArriving {
+                size_bytes: wanted,
+                room_bytes,
+            });
+        }
+        Ok(())
+    }
+
+    fn hold(&mut self, bytes: u64) {
+        self.catalog.hold(bytes, &mut self.victims);
+        self.let_go();
     }
 
     /// The entry table is as long as the catalog, and not longer.
@@ -185,46 +188,47 @@ impl Shard {
         }
     }
 
-    /// Takes or gives back room for one that is arriving, and will hold `held` bytes.
-    pub(crate) fn resize(
-        &mut self,
-        now: Now,
-        (slot, number): (Slot, u64),
-        charge: u64,
-        held: u64,
-    ) -> Result<(), Refusal> {
-        if !self.is_building(slot, number) {
-            return Err(Refusal::NotResident);
+    /// Takes more room for one that is arriving, `held` bytes in all. Also for one whose target was forgotten: it is
+    /// still read.
+    pub(crate) fn extend(&mut self, number: u64, held: u64) -> Result<(), Refusal> {
+        let former = self.arriving.get(&number).map_or(0, |known| known.held);
+        self.check_share(held, former)?;
+        if let Some(arriving) = self.arriving.get_mut(&number) {
+            arriving.held = held.max(former);
+            self.hold(held.saturating_sub(former));
         }
-        if self.catalog.size_bytes(slot) != Some(charge) {
-            self.catalog.resize(now, slot, charge, &mut self.victims)?;
-        }
-        self.arriving.insert(number, Arriving { slot, held });
-        self.let_go();
-        if self.is_building(slot, number) {
-            Ok(())
-        } else {
-            Err(Refusal::NotResident)
-        }
+        Ok(())
     }
 
-    /// Makes a response that has arrived findable.
+    /// Whether its target was forgotten since it began to arrive.
+    pub(crate) fn is_outdated(&self, number: u64) -> bool {
+        let arriving = self.arriving.get(&number);
+        arriving.is_none_or(|arriving| arriving.is_outdated)
+    }
+
+    /// Makes a response that has arrived findable. Whatever comes of it, it is no longer arriving.
     pub(crate) fn commit(
         &mut self,
         now: Now,
-        (slot, number): (Slot, u64),
+        number: u64,
         vary: Option<(VaryRule, Digest)>,
-        response: StoredResponse,
+        response: Arc<StoredResponse>,
     ) -> Result<(), Refusal> {
-        let rule = vary.as_ref().map(|(rule, _)| rule);
-        let charge = (response.charged_bytes() + variant_charge(rule)) as u64;
-        self.resize(now, (slot, number), charge, charge)?;
-        let Some(Some(entry)) = self.entries.get_mut(slot.0 as usize) else {
+        let is_outdated = self.is_outdated(number);
+        let primary = self.arriving.get(&number).map(|known| known.primary);
+        self.abandon(number);
+        let (Some(primary), false) = (primary, is_outdated) else {
             return Err(Refusal::NotResident);
         };
-        self.arriving.remove(&number);
-        entry.state = State::Response(Arc::new(response));
-        let primary = entry.primary;
+        let rule = vary.as_ref().map(|(rule, _)| rule);
+        let charge = (response.charged_bytes() + variant_charge(rule)) as u64;
+        let slot = self
+            .catalog
+            .admit(now, primary, charge, &mut self.victims)
+            .inspect_err(|_| debug_assert!(self.victims.is_empty()))?;
+        // the slot may have been a victim's: that one first
+        self.let_go();
+        self.entries[slot.index()] = Some(Entry { primary, response });
         match vary {
             None => self.put_single(primary, slot),
             Some((rule, selecting)) => self.put_variant(primary, slot, &rule, selecting),
@@ -233,20 +237,10 @@ impl Shard {
     }
 
     /// Gives up on a response that was arriving; its bytes are given back.
-    pub(crate) fn abandon(&mut self, slot: Slot, number: u64) {
-        let held = self.arriving.remove(&number).map_or(0, |gone| gone.held);
-        if self.is_building(slot, number) {
-            self.free(slot);
-        } else {
-            self.catalog.release(held);
+    pub(crate) fn abandon(&mut self, number: u64) {
+        if let Some(gone) = self.arriving.remove(&number) {
+            self.catalog.release(gone.held);
         }
-    }
-
-    fn is_building(&self, slot: Slot, number: u64) -> bool {
-        matches!(
-            self.entries.get(slot.0 as usize),
-            Some(Some(Entry { state: State::Building(known), .. })) if *known == number
-        )
     }
 
     /// A response that varies on nothing stands alone: what varied before is outdated by it.
@@ -293,7 +287,7 @@ impl Shard {
         }
         match self.entries.get_mut(slot.0 as usize) {
             Some(Some(entry)) => {
-                entry.state = State::Response(new);
+                entry.response = new;
                 true
             }
             _ => false,
@@ -321,32 +315,18 @@ impl Shard {
         slots.len()
     }
 
-    /// Takes its room from everybody who is arriving for `primary`; they notice at their next step.
+    /// Whatever is arriving for `primary` is not stored when it has arrived.
     fn outdate_arriving(&mut self, primary: Digest) {
-        let is_outdated = |(number, arriving): &(&u64, &Arriving)| {
-            let entry = self.entries.get(arriving.slot.index());
-            matches!(
-                entry,
-                Some(Some(Entry { primary: of, state: State::Building(known) }))
-                    if *of == primary && *known == **number
-            )
-        };
-        let outdated = self.arriving.iter().filter(is_outdated);
-        let outdated: Vec<Arriving> = outdated.map(|(_, arriving)| *arriving).collect();
-        for arriving in outdated {
-            self.free(arriving.slot);
-            self.catalog.hold(arriving.held, &mut self.victims);
-            self.let_go();
+        for arriving in self.arriving.values_mut() {
+            arriving.is_outdated |= arriving.primary == primary;
         }
     }
 
     fn slot_of(&self, primary: Digest, response: &Arc<StoredResponse>) -> Option<Slot> {
         let slots = self.index.get(&primary)?.slots();
         slots.into_iter().find(|slot| {
-            matches!(
-                self.entries.get(slot.0 as usize),
-                Some(Some(Entry { state: State::Response(known), .. })) if Arc::ptr_eq(known, response)
-            )
+            let entry = self.entries.get(slot.index()).and_then(Option::as_ref);
+            entry.is_some_and(|entry| Arc::ptr_eq(&entry.response, response))
         })
     }
 
@@ -366,38 +346,21 @@ impl Shard {
         }
     }
 
-    /// The catalog chose victims. What one who was arriving holds stays until it gives up, and others leave for it.
+    /// The catalog chose victims: drops their bytes and their places in the index.
     fn let_go(&mut self) {
-        while !self.victims.is_empty() {
-            let held = self.drop_victims();
-            self.catalog.hold(held, &mut self.victims);
+        while let Some(slot) = self.victims.pop() {
+            self.evictions += 1;
+            let Some(entry) = self.entries.get_mut(slot.index()).and_then(Option::take) else {
+                continue;
+            };
+            if let Some(resource) = self.index.get_mut(&entry.primary)
+                && resource.forget(slot)
+            {
+                self.index.remove(&entry.primary);
+            }
         }
         self.victims.shrink_to(VICTIMS_KEPT);
         self.follow_slots();
-    }
-
-    /// Drops the victims' bytes and their places in the index; returns what those who were arriving still hold.
-    fn drop_victims(&mut self) -> u64 {
-        let mut held = 0;
-        while let Some(slot) = self.victims.pop() {
-            self.evictions += 1;
-            let Some(entry) = self.entries.get_mut(slot.0 as usize).and_then(Option::take) else {
-                continue;
-            };
-            match entry.state {
-                State::Building(number) => {
-                    held += self.arriving.get(&number).map_or(0, |gone| gone.held);
-                }
-                State::Response(_) => {
-                    if let Some(resource) = self.index.get_mut(&entry.primary)
-                        && resource.forget(slot)
-                    {
-                        self.index.remove(&entry.primary);
-                    }
-                }
-            }
-        }
-        held
     }
 
     pub(crate) fn used_bytes(&self) -> u64 {
@@ -406,6 +369,14 @@ impl Shard {
 
     pub(crate) fn entries(&self) -> u64 {
         self.catalog.len() as u64
+    }
+
+    pub(crate) fn arriving(&self) -> u64 {
+        self.arriving.len() as u64
+    }
+
+    pub(crate) fn arriving_bytes(&self) -> u64 {
+        self.catalog.held_bytes()
     }
 
     pub(crate) fn evictions(&self) -> u64 {
@@ -429,13 +400,15 @@ impl Shard {
             for slot in slots {
                 let entry = self.entries[slot.index()].as_ref().expect("a vacant slot");
                 assert_eq!(entry.primary, *primary, "another target's response");
-                assert!(matches!(entry.state, State::Response(_)), "not yet whole");
             }
         }
-        let is_building = |entry: &&Entry| matches!(entry.state, State::Building(_));
-        let building = self.entries.iter().flatten().filter(is_building).count();
-        assert_eq!(findable + building, self.catalog.len(), "entries are lost");
-        assert!(building <= self.arriving.len(), "an arrival is lost");
+        assert_eq!(findable, self.catalog.len(), "entries are lost");
+        let held = self.arriving.values().map(|arriving| arriving.held);
+        assert_eq!(
+            held.sum::<u64>(),
+            self.catalog.held_bytes(),
+            "held by nobody"
+        );
     }
 
     pub(crate) fn clear(&mut self) {
@@ -443,11 +416,8 @@ impl Shard {
         for primary in primaries {
             self.remove(primary);
         }
-        let building =
-            |entry: &Entry| matches!(entry.state, State::Building(_)).then_some(entry.primary);
-        let arriving: Vec<Digest> = self.entries.iter().flatten().filter_map(building).collect();
-        for primary in arriving {
-            self.outdate_arriving(primary);
+        for arriving in self.arriving.values_mut() {
+            arriving.is_outdated = true;
         }
     }
 }

@@ -6,6 +6,8 @@ use weir_policy::StoredFacts;
 use weir_semantics::{EntityTag, Timestamp, Validators};
 
 /// A stored response. Immutable: freshening makes another one that shares the content.
+///
+/// Of a part the head is in the form of the 200: status line 200 and the complete length, no Content-Range.
 #[derive(Debug)]
 pub struct StoredResponse {
     /// Status line and field lines as they are sent, each ended by CRLF, without the empty line and without the
@@ -19,7 +21,7 @@ pub struct StoredResponse {
     pub last_modified: Option<Timestamp>,
     /// Date, or the time of receipt.
     pub date: Timestamp,
-    /// The content.
+    /// The content, which may be a part.
     pub body: Body,
 }
 
@@ -32,6 +34,18 @@ impl StoredResponse {
             last_modified: self.last_modified,
             date: Some(self.date),
         }
+    }
+
+    /// The complete length of its content in bytes; `None` if that is not known, which only a part can be.
+    #[must_use]
+    pub fn complete_length(&self) -> Option<u64> {
+        self.body.complete_length()
+    }
+
+    /// Whether some of its content is missing (RFC 9111 §3.3).
+    #[must_use]
+    pub fn is_part(&self) -> bool {
+        !self.body.is_whole()
     }
 
     /// Bytes of memory it holds, allocator rounding included.

@@ -1,0 +1,381 @@
+//! Content that is arriving: filled at several places at once, read while it is.
+//!
+//! A block is set aside once, at its final size where that is known, and filled in place; only when nothing can be
+//! added to it is it *sealed*, which makes it shareable without a copy. Until then it is lent to readers under the
+//! driver's lock. Bytes that are there already are not taken a second time: the first to bring them wins.
+
+use crate::body::{BLOCK_BYTES, Block, Body, Piece, shared_list_bytes};
+use crate::charge::{allocated_bytes, block_bytes};
+use crate::filling::{Cursor, Filling, Step, Under, zeroed};
+use crate::join::{join, longest_runs};
+use std::sync::Arc;
+use weir_policy::fetch::{ByteSpan, ByteSpans};
+
+/// Names a place at which a [`Growing`] is filled; never used again in the same one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Place(pub(crate) u32);
+
+/// What can be read at an offset.
+#[derive(Clone, Debug)]
+pub enum Slice<'a> {
+    /// Bytes that do not change any more: they can be kept while the lock is not.
+    Sealed {
+        /// The block they are in.
+        block: Block,
+        /// Where in the block they begin; they go to its end.
+        from: usize,
+    },
+    /// What has come so far of the block under way.
+    Open(&'a [u8]),
+}
+
+impl Slice<'_> {
+    /// The bytes; never none.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Sealed { block, from } => &block[*from..],
+            Self::Open(bytes) => bytes,
+        }
+    }
+}
+
+/// Content that is not whole yet.
+#[derive(Debug, Default)]
+pub struct Growing {
+    /// What was inherited, or what there was when it was last finished.
+    base: Body,
+    /// Bytes of memory `base` holds.
+    base_bytes: usize,
+    /// What was sealed since, by offset; apart from `base`.
+    sealed: Vec<Piece>,
+    /// Bytes of memory the blocks in `sealed` hold.
+    sealed_bytes: usize,
+    places: Vec<Filling>,
+    next_place: u32,
+    present_bytes: u64,
+    complete_length: Option<u64>,
+}
+
+impl Growing {
+    /// Nothing yet of content of `complete_length` bytes, if that is known; or what is `inherited`, which is shared and
+    /// not copied. A body of another complete length is not of the same representation, and not inherited.
+    #[must_use]
+    pub fn new(complete_length: Option<u64>, inherited: Option<&Body>) -> Self {
+        let fits = |body: &&Body| {
+            let known = body.complete_length();
+            known.is_none() || complete_length.is_none() || known == complete_length
+        };
+        let Some(body) = inherited.filter(fits) else {
+            return Self {
+                complete_length,
+                ..Self::default()
+            };
+        };
+        Self {
+            base: body.clone(),
+            base_bytes: body.charged_bytes(),
+            present_bytes: body.present_bytes(),
+            complete_length: complete_length.or(body.complete_length()),
+            ..Self::default()
+        }
+    }
+
+    /// The complete length in bytes, if it is known.
+    #[must_use]
+    pub fn complete_length(&self) -> Option<u64> {
+        self.complete_length
+    }
+
+    /// The end has been found, or said by another response of the same representation: the complete length is
+    /// `complete_length`. What is pushed beyond it is not kept. Without effect if a length is known already.
+    pub fn set_complete_length(&mut self, complete_length: u64) {
+        self.complete_length.get_or_insert(complete_length);
+    }
+
+    /// Whether nothing is missing.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.complete_length == Some(self.present_bytes)
+    }
+
+    /// How many bytes are present.
+    #[must_use]
+    pub fn present_bytes(&self) -> u64 {
+        self.present_bytes
+    }
+
+    /// Opens a place to fill `span`, from its first byte on; `span.to` only helps to set aside as much as will be used,
+    /// `u64::MAX` if it is not known.
+    pub fn open(&mut self, span: ByteSpan) -> Place {
+        let place = Place(self.next_place);
+        self.next_place += 1;
+        self.places.reserve_exact(1);
+        self.places.push(Filling {
+            place,
+            at: span.from,
+            to: span.to,
+            is_long: false,
+            under: None,
+        });
+        place
+    }
+
+    /// Takes the next bytes at `place`; how many of them are new. Those that are present already are skipped, and so
+    /// are those beyond the complete length. None are taken at a place that was closed.
+    pub fn push(&mut self, place: Place, mut bytes: &[u8]) -> u64 {
+        let Some(index) = self.index_of(place) else {
+            return 0;
+        };
+        let before = self.present_bytes;
+        loop {
+            match self.next_step(&self.places[index].cursor(), bytes.len()) {
+                Step::Done => return self.present_bytes - before,
+                Step::Skip(skipped) => {
+                    bytes = &bytes[skipped..];
+                    self.places[index].at += skipped as u64;
+                }
+                Step::Open(capacity) if capacity <= bytes.len() => {
+                    let block = Arc::from(&bytes[..capacity]);
+                    bytes = &bytes[capacity..];
+                    self.places[index].put_full(block);
+                    self.present_bytes += capacity as u64;
+                }
+                Step::Open(capacity) => self.places[index].open_block(zeroed(capacity)),
+                Step::Grow(capacity) => self.places[index].grow(capacity),
+                Step::Fill(filled) => {
+                    self.places[index].fill(&bytes[..filled]);
+                    bytes = &bytes[filled..];
+                    self.present_bytes += filled as u64;
+                }
+                Step::Seal => self.seal(index),
+            }
+        }
+    }
+
+    /// Closes a place: what it brought stays.
+    pub fn close(&mut self, place: Place) {
+        if let Some(index) = self.index_of(place) {
+            self.seal(index);
+            self.places.swap_remove(index);
+            self.places.shrink_to_fit();
+        }
+    }
+
+    /// What can be read from `at` on, to the end of its block; `None` if that byte is not present.
+    #[must_use]
+    pub fn read(&self, at: u64) -> Option<Slice<'_>> {
+        let in_base = self.base.piece_at(at);
+        if let Some((piece, from)) = in_base.or_else(|| self.sealed_at(at)) {
+            return Some(Slice::Sealed {
+                block: Arc::clone(&piece.block),
+                from,
+            });
+        }
+        let mut unders = self.places.iter().filter_map(|place| place.under.as_ref());
+        unders.find_map(|under| under.tail_at(at).map(Slice::Open))
+    }
+
+    /// What is present.
+    #[must_use]
+    pub fn present(&self) -> ByteSpans {
+        let mut present = self.base.present();
+        for piece in &self.sealed {
+            present.insert(piece.span());
+        }
+        let unders = self.places.iter().filter_map(|place| place.under.as_ref());
+        for under in unders.filter(|under| under.filled > 0) {
+            present.insert(under.span());
+        }
+        present
+    }
+
+    /// Bytes of memory all this holds; what is inherited counts in full, as it would stay if its response left.
+    #[must_use]
+    pub fn held_bytes(&self) -> usize {
+        let unders = self.places.iter().filter_map(|place| place.under.as_ref());
+        let unders: usize = unders.map(|under| block_bytes(under.block.len())).sum();
+        self.held_with(self.sealed_bytes + unders, self.sealed.capacity())
+    }
+
+    /// Bytes of memory it will hold when `bytes` more were pushed at `place`.
+    #[must_use]
+    pub fn held_after(&self, place: Place, bytes: usize) -> usize {
+        let Some(index) = self.index_of(place) else {
+            return self.held_bytes();
+        };
+        let mut cursor = self.places[index].cursor();
+        let (mut left, mut sealed) = (bytes, self.sealed.len());
+        // added before taken away: a difference could be below zero
+        let (mut more, mut less) = (0, 0);
+        loop {
+            match self.next_step(&cursor, left) {
+                Step::Done => break,
+                Step::Skip(skipped) => {
+                    cursor.at += skipped as u64;
+                    left -= skipped;
+                }
+                Step::Open(capacity) => {
+                    cursor.under = Some((capacity, 0));
+                    more += block_bytes(capacity);
+                }
+                Step::Grow(capacity) => {
+                    if let Some((former, filled)) = cursor.under.replace((capacity, 0)) {
+                        cursor.under = Some((capacity, filled));
+                        more += block_bytes(capacity);
+                        less += block_bytes(former);
+                    }
+                }
+                Step::Fill(filled) => {
+                    cursor.filled(filled);
+                    left -= filled;
+                }
+                Step::Seal => {
+                    if let Some((capacity, filled)) = cursor.under.take() {
+                        more += block_bytes(filled);
+                        less += block_bytes(capacity);
+                        cursor.is_long = true;
+                        sealed += 1;
+                    }
+                }
+            }
+        }
+        let capacity = capacity_for(sealed, self.sealed.capacity());
+        let now = self.held_with(0, self.sealed.capacity());
+        self.held_bytes() + more - less + self.held_with(0, capacity) - now
+    }
+
+    /// All that was brought so far as a body, which shares the blocks; tiny neighbours are copied into one. Of more than
+    /// [`SPANS_MAX`](crate::SPANS_MAX) runs the longest are in the body, all stay here. What is still open goes on,
+    /// with a new block.
+    pub fn finish(&mut self) -> Body {
+        for index in 0..self.places.len() {
+            self.seal(index);
+        }
+        let sealed = std::mem::take(&mut self.sealed);
+        self.sealed_bytes = 0;
+        let mut pieces: Vec<Piece> = self.base.pieces().iter().cloned().chain(sealed).collect();
+        pieces.sort_unstable_by_key(|piece| piece.from);
+        let pieces = join(pieces);
+        let kept = longest_runs(&pieces);
+        self.base = Body::new(pieces, self.complete_length);
+        self.base_bytes = self.base.charged_bytes();
+        match kept {
+            None => self.base.clone(),
+            Some(kept) => Body::new(kept, self.complete_length),
+        }
+    }
+
+    fn index_of(&self, place: Place) -> Option<usize> {
+        self.places.iter().position(|known| known.place == place)
+    }
+
+    fn sealed_at(&self, at: u64) -> Option<(&Piece, usize)> {
+        let after = self.sealed.partition_point(|piece| piece.from <= at);
+        let piece = self.sealed.get(after.checked_sub(1)?)?;
+        Some((piece, piece.place_of(at)?))
+    }
+
+    /// What to do next at a place where `left` bytes have come.
+    fn next_step(&self, cursor: &Cursor, left: usize) -> Step {
+        let gap = self.gap_at(cursor.at);
+        if cursor.is_full(gap) {
+            return Step::Seal;
+        }
+        if left == 0 {
+            return Step::Done;
+        }
+        if gap == 0 {
+            let present = self.present_at(cursor.at).unwrap_or(u64::MAX) - cursor.at;
+            return Step::Skip(usize::try_from(present).map_or(left, |present| present.min(left)));
+        }
+        cursor.next_in_gap(gap, left)
+    }
+
+    /// How many bytes from `at` on are missing; `u64::MAX - at` if neither the next present byte nor the end is known.
+    fn gap_at(&self, at: u64) -> u64 {
+        if self.present_at(at).is_some() {
+            return 0;
+        }
+        let next_in = |pieces: &[Piece]| {
+            let after = pieces.partition_point(|piece| piece.from <= at);
+            pieces.get(after).map(|piece| piece.from)
+        };
+        let unders = self.places.iter().filter_map(|place| place.under.as_ref());
+        let next = unders
+            .filter(|under| under.filled > 0)
+            .map(|under| under.from);
+        let next = next.filter(|from| *from > at);
+        let next = next
+            .chain(next_in(self.base.pieces()))
+            .chain(next_in(&self.sealed))
+            .chain(self.complete_length);
+        next.min().unwrap_or(u64::MAX).saturating_sub(at)
+    }
+
+    /// The end of the piece that holds `at`, or of what has come of it.
+    fn present_at(&self, at: u64) -> Option<u64> {
+        let in_base = self.base.piece_at(at);
+        if let Some((piece, _)) = in_base.or_else(|| self.sealed_at(at)) {
+            return Some(piece.to());
+        }
+        let unders = self.places.iter().filter_map(|place| place.under.as_ref());
+        let mut spans = unders.map(Under::span);
+        spans.find_map(|span| (span.from <= at && at < span.to).then_some(span.to))
+    }
+
+    /// Ends the block under way at a place; what it has beyond its bytes is given back.
+    fn seal(&mut self, index: usize) {
+        let Some(piece) = self.places[index].take_piece() else {
+            return;
+        };
+        let capacity = capacity_for(self.sealed.len() + 1, self.sealed.capacity());
+        self.sealed.reserve_exact(capacity - self.sealed.len());
+        self.sealed_bytes += block_bytes(piece.block.len());
+        let at = self.sealed.partition_point(|known| known.from < piece.from);
+        self.sealed.insert(at, piece);
+    }
+
+    fn held_with(&self, blocks: usize, capacity: usize) -> usize {
+        let joined = if self.base_bytes == 0 {
+            0
+        } else {
+            // the list of all, made at the end; without a base the one here covers it
+            shared_list_bytes(self.base.pieces().len() + capacity)
+        };
+        self.base_bytes
+            + joined
+            + blocks
+            + allocated_bytes(capacity * size_of::<Piece>())
+            + allocated_bytes(self.places.capacity() * size_of::<Filling>())
+    }
+}
+
+/// Places of a list of `pieces` pieces that has `capacity`: it grows by an eighth, as its slack is paid for.
+fn capacity_for(pieces: usize, capacity: usize) -> usize {
+    if pieces <= capacity {
+        return capacity;
+    }
+    list_capacity(pieces)
+}
+
+/// Places the list of `pieces` pieces has at most: while it grows, and with the counts of the `Arc` at the end.
+const fn list_capacity(pieces: usize) -> usize {
+    pieces + pieces / 8 + 1
+}
+
+/// Bytes of memory contiguous content of `len` bytes will hold while and when it has arrived at one place.
+pub(crate) fn charged_for(len: u64) -> usize {
+    let len = usize::try_from(len).unwrap_or(usize::MAX / 4);
+    if len == 0 {
+        return 0;
+    }
+    let rest = match len % BLOCK_BYTES {
+        0 => 0,
+        rest => block_bytes(rest),
+    };
+    (len / BLOCK_BYTES) * block_bytes(BLOCK_BYTES)
+        + rest
+        + allocated_bytes(list_capacity(len.div_ceil(BLOCK_BYTES)) * size_of::<Piece>())
+        + allocated_bytes(size_of::<Filling>())
+}

@@ -1,0 +1,54 @@
+//! From the pieces that have arrived to those of a body: fewer, and not in too many runs.
+
+use crate::body::{BLOCK_BYTES, Piece};
+use std::sync::Arc;
+
+/// Runs of a stored response's content that is not whole; the longest are kept. A bound on what asking for single
+/// bytes can make of a response; players and readers of documents that jump about leave a dozen.
+pub const SPANS_MAX: usize = 64;
+
+/// Copies neighbours together as long as they fit one block: of two that are left the second would not have.
+/// `pieces` are in order and do not overlap.
+pub(crate) fn join(pieces: Vec<Piece>) -> Vec<Piece> {
+    let mut joined: Vec<Piece> = Vec::with_capacity(pieces.len());
+    let mut group: Vec<Piece> = Vec::new();
+    let mut group_bytes = 0;
+    for piece in pieces {
+        let follows = group.last().is_none_or(|last| last.to() == piece.from);
+        if !follows || group_bytes + piece.block.len() > BLOCK_BYTES {
+            joined.extend(copied_together(&mut group));
+            group_bytes = 0;
+        }
+        group_bytes += piece.block.len();
+        group.push(piece);
+    }
+    joined.extend(copied_together(&mut group));
+    joined
+}
+
+fn copied_together(group: &mut Vec<Piece>) -> Option<Piece> {
+    if group.len() < 2 {
+        return group.pop();
+    }
+    let from = group.first()?.from;
+    let blocks: Vec<&[u8]> = group.iter().map(|piece| &*piece.block).collect();
+    let block = Arc::from(blocks.concat());
+    group.clear();
+    Some(Piece { from, block })
+}
+
+/// The pieces of the longest [`SPANS_MAX`] runs, in order; `None` if there are no more runs.
+pub(crate) fn longest_runs(pieces: &[Piece]) -> Option<Vec<Piece>> {
+    let mut runs: Vec<&[Piece]> = pieces
+        .chunk_by(|piece, next| piece.to() == next.from)
+        .collect();
+    if runs.len() <= SPANS_MAX {
+        return None;
+    }
+    let length = |run: &&[Piece]| run.iter().map(|piece| piece.block.len()).sum::<usize>();
+    runs.sort_by_key(|run| std::cmp::Reverse(length(run)));
+    runs.truncate(SPANS_MAX);
+    let mut kept: Vec<Piece> = runs.concat();
+    kept.sort_unstable_by_key(|piece| piece.from);
+    Some(kept)
+}
