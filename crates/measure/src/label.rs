@@ -145,6 +145,30 @@ labels! {
         Delayed = "delayed",
     }
 
+    /// What became of a fetch when its last reader left.
+    Aborted {
+        /// It goes on: by configuration.
+        GoOnAlways = "go-on-always",
+        /// It goes on: little is still to come.
+        GoOnLittleLeft = "go-on-little-left",
+        /// It goes on: most of it is here (Squid's percentage).
+        GoOnMostReceived = "go-on-most-received",
+        /// It goes on: what is probably saved exceeds what is still to come.
+        GoOnWorthIt = "go-on-worth-it",
+        /// It stops: by configuration.
+        StopAlways = "stop-always",
+        /// It stops: how much is still to come is not known.
+        StopLengthUnknown = "stop-length-unknown",
+        /// It stops: too much is still to come (Squid's maximum).
+        StopMuchLeft = "stop-much-left",
+        /// It stops: too little of it is here (Squid's percentage).
+        StopLittleReceived = "stop-little-received",
+        /// It stops: what is probably saved does not exceed what is still to come.
+        StopNotWorthIt = "stop-not-worth-it",
+        /// It stops: the background budget has not so much left.
+        StopNoBudget = "stop-no-budget",
+    }
+
     /// Who made the response: the label of the response-time histogram.
     Source {
         /// A stored response, without asking the next hop first.
@@ -250,6 +274,7 @@ mod tests {
         check::<StatusClass>();
         check::<NotStored>();
         check::<Joined>();
+        check::<Aborted>();
         check::<Source>();
         check::<Reuse>();
         check::<HopOutcome>();

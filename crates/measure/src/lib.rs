@@ -21,8 +21,8 @@ pub mod snapshot;
 pub use counters::Counters;
 pub use histogram::{BUCKETS, Histogram, HistogramSnapshot, bucket_limit_us};
 pub use label::{
-    DnsOutcome, HopOutcome, Joined, Label, NotStored, ReloadOutcome, Reuse, Source, StatusClass,
-    Verdict,
+    Aborted, DnsOutcome, HopOutcome, Joined, Label, NotStored, ReloadOutcome, Reuse, Source,
+    StatusClass, Verdict,
 };
 pub use metric::{Family, Kind, LabelSet, Metric, SLOTS};
 pub use snapshot::Snapshot;

@@ -4,7 +4,8 @@
 //! the help paragraph, which is also the variant's documentation. Adding a counter is adding a row.
 
 use crate::label::{
-    DnsOutcome, HopOutcome, Label, NotStored, ReloadOutcome, Reuse, StatusClass, Verdict,
+    Aborted, DnsOutcome, HopOutcome, Joined, Label, NotStored, ReloadOutcome, Reuse, StatusClass,
+    Verdict,
 };
 
 /// Whether a number only grows.
@@ -159,12 +160,14 @@ table! {
     Stored, Counter, "weir_stored_total", "responses";
     /// Forwarded responses not stored, by reason.
     ResponsesNotStored(reason: NotStored), Counter, "weir_not_stored_total", "responses";
+    /// Parts of responses stored: of those that were cut or given up, and those that were asked for as parts.
+    PartsStored, Counter, "weir_parts_stored_total", "responses";
     /// Stored responses freshened by a 304 (RFC 9111 section 4.3.4).
     Freshened, Counter, "weir_freshened_total", "responses";
     /// Requests answered with a stale stored response (RFC 5861, or max-stale).
     ServedStale, Counter, "weir_served_stale_total", "requests";
-    /// Requests that waited for another request's response instead of being forwarded (followers).
-    Collapsed, Counter, "weir_collapsed_total", "requests";
+    /// Requests answered by the response to another one's, by how they came to share it.
+    Joined(how: Joined), Counter, "weir_joined_total", "requests";
     /// Stored responses invalidated by an unsafe method (RFC 9111 section 4.4).
     Invalidated, Counter, "weir_invalidated_total", "responses";
     /// Stored responses purged by the operator.
@@ -203,6 +206,23 @@ table! {
     NextHopErrors, Counter, "weir_next_hop_errors_total", "requests";
     /// Requests answered 504 because the next hop stayed silent.
     NextHopTimeouts, Counter, "weir_next_hop_timeouts_total", "requests";
+
+    // --- fetches -------------------------------------------------------------------------------------------------
+    /// Fetches under way: transfers from a next hop into a response that may be stored.
+    FetchesUnderWay, Gauge, "weir_fetches_under_way", "fetches";
+    /// Fetches whose last reader left, by what became of them and why.
+    FetchesAbandoned(fate: Aborted), Counter, "weir_fetches_abandoned_total", "fetches";
+    /// Responses under construction that turned out to have no room in the store: kept for their readers only, up to 1 MiB
+    /// behind the fastest.
+    PassedThrough, Counter, "weir_passed_through_total", "responses";
+    /// Body bytes read from next hops, whatever became of them.
+    BodyBytesFromNextHops, Counter, "weir_next_hop_received_body_bytes_total", "bytes";
+    /// Body bytes read from next hops that no client received while they arrived. Those that are stored may still serve.
+    BytesWasted, Counter, "weir_wasted_bytes_total", "bytes";
+    /// Body bytes of kept parts that were served later.
+    BytesRecovered, Counter, "weir_recovered_bytes_total", "bytes";
+    /// The furthest a fetch was ahead of its fastest reader: read from the next hop, and not yet with the client's kernel.
+    LeadMaxBytes, Gauge, "weir_lead_max_bytes", "bytes";
 
     // --- names ---------------------------------------------------------------------------------------------------
     /// Questions to the resolver, by how they were answered. IP literals and /etc/hosts are not questions.

@@ -16,10 +16,16 @@ pub(crate) struct Account {
     pub(crate) body_bytes: u64,
     /// Content bytes among them that came from the store.
     pub(crate) store_bytes: u64,
+    /// Content bytes among these that were kept from a fetch which had not ended well.
+    pub(crate) recovered_bytes: u64,
     /// Bytes read from the next hop.
     pub(crate) from_next_hop_bytes: u64,
+    /// Content bytes read from the next hop that went to nobody.
+    pub(crate) wasted_bytes: u64,
     /// Bytes written to the next hop.
     pub(crate) to_next_hop_bytes: u64,
+    /// The most a fetch for it was ahead of its fastest reader, bytes.
+    pub(crate) lead_max_bytes: u64,
     /// Status sent to the client; 0 if none was.
     pub(crate) status: u16,
     /// The next hop asked, if one was.
@@ -48,8 +54,11 @@ impl Account {
             response_bytes: 0,
             body_bytes: 0,
             store_bytes: 0,
+            recovered_bytes: 0,
+            wasted_bytes: 0,
             from_next_hop_bytes: 0,
             to_next_hop_bytes: 0,
+            lead_max_bytes: 0,
             status: 0,
             next_hop: None,
             next_hop_reused: false,

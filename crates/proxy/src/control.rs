@@ -183,6 +183,8 @@ impl Control {
         let instance = self.shared.settings.load().instance.clone();
         let settings = Settings::new(config.clone(), &instance);
         self.shared.settings.store(Arc::new(settings));
+        let rate = config.fetch.background_rate.bytes();
+        self.shared.background.set_rate(rate);
         self.shared
             .clients_max
             .store(clients_max(&config), Ordering::Relaxed);
@@ -212,7 +214,13 @@ impl Control {
         }
         let store = &self.shared.store;
         let purged: u64 = [Mode::Forward, Mode::Gateway]
-            .map(|mode| store.remove(key_of(mode, &target, store.secret())) as u64)
+            .map(|mode| {
+                let key = key_of(mode, &target, store.secret());
+                // the store first: who boards between the two finds neither
+                let purged = store.remove(key) as u64;
+                self.shared.flights.forget(key);
+                purged
+            })
             .iter()
             .sum();
         self.shared
@@ -232,6 +240,7 @@ impl Control {
             (Metric::StoreUsedBytes, memory.used_bytes),
             (Metric::StoreEntries, memory.entries),
             (Metric::Evicted, memory.evictions),
+            (Metric::LeadMaxBytes, self.shared.lead_max_bytes()),
             (
                 Metric::StoreBudgetBytes,
                 settings.config.cache.memory.bytes(),

@@ -5,8 +5,12 @@
 
 use crate::account::Account;
 use crate::answer::Trouble;
+use crate::arrival::{self, Response, Storing};
 use crate::deadline::Deadline;
+use crate::departure::Departure;
 use crate::exchange::Exchange;
+use crate::fetch::Begun;
+use crate::flights::Leading;
 use crate::inbound::{self, Framing};
 use crate::keeper::Keeper;
 use crate::relay::{Relay, RelayEnd};
@@ -24,6 +28,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWriteExt, ReadBuf};
 use tokio::net::tcp::ReadHalf;
 use weir_measure::Metric;
+use weir_policy::fetch::AbortPolicy;
 use weir_policy::{Command, Event, Serving};
 use weir_semantics::{ProxyError, ResponseFacts};
 use weir_store::StoredResponse;
@@ -66,6 +71,10 @@ pub(crate) enum Downloaded {
         /// The connection can be used again.
         reusable: bool,
     },
+    /// What is to be stored is arriving: its content goes by way of the store, by a fetch of its own.
+    Begun(Box<Arrived>),
+    /// What is stored in part has changed, or the next hop does not give what is missing: ask for the whole.
+    AskAgain,
     /// An error in whose place the stale response may be served.
     ServeStale(Serving),
     /// 101: from here on it is a tunnel.
@@ -83,6 +92,14 @@ pub(crate) enum Downloaded {
     Failed(HopTrouble),
 }
 
+/// A response that is arriving.
+pub(crate) struct Arrived {
+    /// What its fetch begins with.
+    pub(crate) begun: Begun,
+    /// What the request that asked for it is sent.
+    pub(crate) answer: arrival::Answered,
+}
+
 /// How the next hop failed before a final head.
 pub(crate) enum HopTrouble {
     /// It closed before the first byte: the request may be repeated if that is safe.
@@ -93,12 +110,15 @@ pub(crate) enum HopTrouble {
 
 /// Takes the answer.
 pub(crate) async fn run(parties: Parties<'_>) -> Downloaded {
-    let limits = &parties.exchange.settings.config.limits;
+    let config = &parties.exchange.settings.config;
+    let limits = &config.limits;
+    let half_closed = config.fetch.half_closed.as_duration();
     let mut download = Download {
         received: Vec::with_capacity(RECEIVED_BYTES),
         arrival: Arrival::new(),
         interim: 0,
         silence: limits.next_hop_silence.as_duration(),
+        departure: Departure::new(half_closed),
         parties,
     };
     loop {
@@ -126,6 +146,7 @@ struct Download<'a> {
     interim: u32,
     /// How long the next hop may say nothing.
     silence: Duration,
+    departure: Departure,
 }
 
 enum Step {
@@ -149,6 +170,8 @@ enum Read {
     End,
     Failed,
     Silent,
+    /// Nobody waits for it any more.
+    Deserted,
 }
 
 impl Download<'_> {
@@ -173,6 +196,7 @@ impl Download<'_> {
             match poll_fn(|cx| self.poll_read(cx)).await {
                 Read::Bytes => {}
                 Read::Silent => return Err(silent(silence)),
+                Read::Deserted => return Ok(Step::Final(Downloaded::ClientLeft)),
                 Read::End | Read::Failed if self.received.is_empty() && self.interim == 0 => {
                     return Err(HopTrouble::Unanswered(Trouble::new(
                         ProxyError::ConnectionTerminated,
@@ -195,6 +219,9 @@ impl Download<'_> {
         let mut buffer = ReadBuf::new(&mut scratch);
         match Pin::new(&mut self.parties.from_hop).poll_read(cx, &mut buffer) {
             Poll::Pending => {
+                if self.poll_deserted(cx).is_ready() {
+                    return Poll::Ready(Read::Deserted);
+                }
                 // while content goes up its own limits hold; the answer is due from its end on
                 if self.parties.sending.get() == Sending::UnderWay {
                     self.parties.deadline.set(self.silence);
@@ -210,6 +237,26 @@ impl Download<'_> {
                 Poll::Ready(Read::Bytes)
             }
         }
+    }
+
+    /// Ready once the client has gone, and nobody else waits: before there is a head, there is nothing to judge the
+    /// fetch by.
+    fn poll_deserted(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let Parties {
+            to_client,
+            exchange,
+            sending,
+            ..
+        } = &self.parties;
+        let (Some(client), Sending::Done) = (to_client.stream(), sending.get()) else {
+            return Poll::Pending;
+        };
+        let gone = self.departure.poll(client, cx);
+        let awaited = exchange.leading.as_ref().is_some_and(Leading::is_awaited);
+        if awaited || exchange.settings.abort == AbortPolicy::Finish {
+            return Poll::Pending;
+        }
+        gone
     }
 
     /// Decides on the head at the front of `received`; `None` while it is not whole.
@@ -278,14 +325,19 @@ impl Download<'_> {
         let now = worker.now();
         let facts = ResponseFacts::gather(head.status, head.fields, now.wall);
         let settings = Arc::clone(&exchange.settings);
-        let commands = exchange
-            .tx
-            .handle(now, &settings.rules, Event::Response(&facts));
+        let event = match (&exchange.gap, &*stored) {
+            (Some(gap), Some(stored)) if head.status == 206 => Event::Part {
+                response: &facts,
+                fits: gap.fits(stored, &facts, head.fields),
+            },
+            _ => Event::Response(&facts),
+        };
+        let commands = exchange.tx.handle(now, &settings.rules, event);
         let hop_keeps_alive = inbound::keeps_alive(head);
         let surplus = received.len() - consumed;
         // an answer to a request that is not whole ends the connection, and says so (RFC 9112 §9.3)
         exchange.persistence.keep_alive &= sending.get() == Sending::Done;
-        let mut keeper = None;
+        let mut storing = None;
         for command in commands.iter() {
             match command {
                 Command::Freshen => {
@@ -297,17 +349,45 @@ impl Download<'_> {
                 Command::Serve(serving) => {
                     return Ok(Step::Final(Downloaded::ServeStale(serving)));
                 }
-                Command::Store(facts) => {
-                    keeper = Keeper::begin(worker, exchange, head, body, facts);
-                }
+                Command::Store(facts) => storing = Some(Storing::New(facts)),
+                Command::Combine(facts) => storing = Some(Storing::Part(facts)),
                 Command::Invalidate => invalidate::run(worker, exchange, head),
                 Command::Drop => {
                     if let Some(stored) = stored {
                         worker.shared.store.drop_one(exchange.key, stored);
                     }
                 }
+                Command::AskAgain => return Ok(Step::Final(Downloaded::AskAgain)),
                 _ => {}
             }
+        }
+        if exchange.fills_gap() && !matches!(storing, Some(Storing::Part(_))) {
+            return Ok(Step::Final(Downloaded::AskAgain));
+        }
+        let response = Response {
+            head,
+            body,
+            rest: &received[consumed..],
+            hop_keeps_alive: hop_keeps_alive && body != BodyLength::UntilClose,
+        };
+        let mut keeper = None;
+        if let Some(storing) = storing {
+            if arrival::is_quick(exchange, &response, &storing) {
+                if let Storing::New(facts) = storing {
+                    keeper = Keeper::begin(worker, exchange, head, body, facts);
+                }
+            } else if let Some(arrived) = arrival::begin(
+                worker,
+                exchange,
+                &response,
+                storing,
+                stored.map(Arc::as_ref),
+            ) {
+                return Ok(Step::Final(Downloaded::Begun(Box::new(arrived))));
+            }
+        }
+        if keeper.is_none() {
+            exchange.go_alone(worker);
         }
         Ok(Step::Relay(Box::new(relay_plan(
             worker,
@@ -363,6 +443,9 @@ impl Download<'_> {
         );
         let ended = relay.run(&self.received[plan.consumed..]).await;
         settle(exchange, worker, &ended);
+        if ended.end == RelayEnd::Whole && ended.refused.is_none() {
+            exchange.landed_whole();
+        }
         if let RelayEnd::Cut(word) = ended.end
             && ended.to_client_bytes == 0
         {
@@ -391,13 +474,8 @@ fn relay_plan(
         head.status,
         body,
     );
-    let persistence = &mut exchange.persistence;
-    persistence.keep_alive &= framing != Framing::Close && !worker.shared.is_draining();
-    let out = inbound::response_head(exchange, head, framing, &worker.date());
-    exchange.account.status = head.status;
-    exchange.account.first_byte_us = Some(exchange.account.mark_us());
     RelayPlan {
-        head: out,
+        head: inbound::answer_head(worker, exchange, head, framing),
         consumed,
         body,
         framing,
@@ -412,6 +490,9 @@ fn settle(exchange: &mut Exchange, worker: &Worker, ended: &crate::relay::Ended)
     account.from_next_hop_bytes += ended.from_hop_bytes;
     account.response_bytes += ended.to_client_bytes;
     account.body_bytes += ended.body_bytes;
+    worker
+        .counters()
+        .add(Metric::BytesToClients, ended.to_client_bytes);
     if let Some(refusal) = ended.refused {
         exchange.tell(worker, Event::NotAdmitted(refusal));
     }
@@ -442,7 +523,8 @@ fn silent(limit: crate::config::Span) -> HopTrouble {
     ))
 }
 
-fn broken(why: &dyn std::fmt::Display) -> Trouble {
+/// The trouble with a response that is not HTTP.
+pub(crate) fn broken(why: &dyn std::fmt::Display) -> Trouble {
     Trouble::new(
         ProxyError::HttpProtocolError,
         format!("the next hop's response is not valid HTTP/1.1: {why}"),

@@ -6,7 +6,9 @@
 use crate::account::Account;
 use crate::answer::Answer;
 use crate::client::Client;
-use crate::config::Mode;
+use crate::config::{self, Mode};
+use crate::flights::Leading;
+use crate::gap::Gap;
 use crate::hit::{self, Persistence, ServedForm};
 use crate::outgoing::Outgoing;
 use crate::request::Request;
@@ -20,8 +22,9 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Instant;
 use weir_measure::Metric;
+use weir_policy::fetch::Lead;
 use weir_policy::{Digest, Event, Forwarding, Serving, Transaction};
-use weir_semantics::{FieldLine, Form, HostName, Method};
+use weir_semantics::{FieldLine, Form, HostName, Method, Timestamp};
 use weir_store::StoredResponse;
 use weir_wire::{BodyLength, LineBuffer, Progress, RequestHead, Version, parse_request};
 
@@ -90,8 +93,12 @@ pub(crate) struct Exchange {
     pub(crate) upgrade: bool,
     /// What became of the content once it was begun to be sent on.
     pub(crate) uploaded: Option<UploadEnd>,
-    /// No client waits for it: a validation in the background.
+    /// No client waits for it: a validation in the background, or a fetch for readers of what is arriving.
     pub(crate) background: bool,
+    /// What is missing of a stored part, and asked for.
+    pub(crate) gap: Option<Gap>,
+    /// It asks for others too.
+    pub(crate) leading: Option<Leading>,
 }
 
 impl Exchange {
@@ -125,6 +132,8 @@ impl Exchange {
             upgrade: request.upgrade,
             uploaded: None,
             background: false,
+            gap: None,
+            leading: None,
         }
     }
 
@@ -141,7 +150,50 @@ impl Exchange {
             body: BodyLength::None,
             upgrade: false,
             background: true,
+            gap: None,
+            leading: None,
             ..*self
+        }
+    }
+
+    /// Whether it fills a gap of a response under construction.
+    pub(crate) fn fills_gap(&self) -> bool {
+        self.gap.as_ref().is_some_and(|gap| gap.into.is_some())
+    }
+
+    /// How far a fetch for it may run ahead.
+    pub(crate) fn lead(&self) -> Lead {
+        let lead = self
+            .settings
+            .lead_for(self.mode, self.host.as_str(), self.path_and_query());
+        match lead {
+            config::Lead::Bytes(size) => Lead::Bytes(size.bytes()),
+            config::Lead::Unbounded => Lead::Unbounded,
+        }
+    }
+
+    /// In what form `response` answers it.
+    pub(crate) fn form_of(&self, response: &StoredResponse, now: Timestamp) -> ServedForm {
+        let facts = *self.tx.request();
+        self.with_fields(|fields| ServedForm::of(&facts, fields, response, now))
+            .unwrap_or(ServedForm::Whole)
+    }
+
+    /// The answer is not for others: those who wait for it ask for themselves, and so do those who come, for a while.
+    pub(crate) fn go_alone(&mut self, worker: &Worker) {
+        if let Some(leading) = self.leading.take() {
+            leading.alone();
+            let now = worker.now();
+            let remembered = self.settings.config.fetch.uncollapsible_for.as_millis();
+            let until = now.tick.plus_ms(remembered);
+            worker.shared.flights.mark_alone(now, self.key, until);
+        }
+    }
+
+    /// The answer is stored: those who wait for it look again.
+    pub(crate) fn landed_whole(&mut self) {
+        if let Some(leading) = self.leading.take() {
+            leading.stored();
         }
     }
 
@@ -245,10 +297,7 @@ pub(crate) async fn serve(
 ) -> bool {
     let keep = settle_content(client, exchange).await;
     let now = client.worker.now();
-    let facts = *exchange.tx.request();
-    let form = exchange
-        .with_fields(|fields| ServedForm::of(&facts, fields, response, now.wall))
-        .unwrap_or(ServedForm::Whole);
+    let form = exchange.form_of(response, now.wall);
     let mut out = Vec::with_capacity(response.head.len() + 256);
     let persistence = keep.and(exchange.persistence, client);
     let settings = Arc::clone(&exchange.settings);

@@ -15,8 +15,9 @@ use crate::settings::Settings;
 use crate::vary::selecting_digest;
 use std::sync::Arc;
 use std::time::Instant;
-use weir_policy::{Command, Digest, Event, Serving, Transaction};
-use weir_semantics::{Form, Method};
+use weir_policy::transaction::Covers;
+use weir_policy::{Command, Digest, Event, Now, Serving, Transaction};
+use weir_semantics::{FieldLine, Form, Method, RequestFacts};
 use weir_store::{Lookup, StoredResponse};
 use weir_wire::{LineBuffer, Progress, RequestHead, Version, parse_request};
 
@@ -138,7 +139,13 @@ fn choose(
         commands = match store.find(now, key, &selecting) {
             Lookup::Found(hit) => {
                 let response = found.insert(hit.response);
-                tx.handle(now, &settings.rules, Event::Found(&response.facts))
+                let event = if response.body.is_whole() {
+                    Event::Found(&response.facts)
+                } else {
+                    let covers = covers(&request.facts, head.fields, response, now);
+                    Event::FoundPart(&response.facts, covers)
+                };
+                tx.handle(now, &settings.rules, event)
             }
             Lookup::Missing(missing) => tx.handle(now, &settings.rules, Event::Missing(missing)),
         };
@@ -156,6 +163,25 @@ fn choose(
         _ => Plan::Answer(Answer::only_if_cached()),
     };
     (tx, plan, key)
+}
+
+/// Whether a stored part holds all that is asked for (RFC 9111 §3.3).
+fn covers(
+    facts: &RequestFacts,
+    fields: &[FieldLine<'_>],
+    part: &StoredResponse,
+    now: Now,
+) -> Covers {
+    let form = ServedForm::of(facts, fields, part, now.wall);
+    match form.span(part) {
+        None => Covers::Wanted,
+        Some(span)
+            if part.body.complete_length().is_some() && part.body.present().contains(span) =>
+        {
+            Covers::Wanted
+        }
+        Some(_) => Covers::Lacking,
+    }
 }
 
 /// An OPTIONS that goes no further: Max-Forwards says so, or it is for the forward proxy as a whole.

@@ -1,22 +1,29 @@
 //! Asking the next hop: connection, request, answer, and what to do when it fails.
 
 use crate::answer::{Answer, Trouble};
+use crate::arrival::Answered;
+use crate::arriving::{self, Arriving};
 use crate::client::Client;
 use crate::destination::Destination;
-use crate::download::{self, Downloaded, HopTrouble};
+use crate::download::{self, Arrived, Downloaded, HopTrouble};
 use crate::exchange::{self, Exchange};
+use crate::follow::{self, Gate};
+use crate::gap::Gap;
+use crate::inbound::Framing;
 use crate::next_hop::{self, Connection};
 use crate::outbound;
+use crate::reader::Start;
 use crate::sink::Sink;
 use crate::upload::{self, Sending, UploadEnd};
 use crate::worker::Worker;
-use crate::{freshen, pool, switch};
+use crate::{fetch, freshen, pool, switch};
 use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
 use weir_measure::Metric;
+use weir_policy::fetch::ByteSpan;
 use weir_policy::retry::{BodySent, Closed, may_repeat};
-use weir_policy::{Command, Event, Failure, Forwarding};
+use weir_policy::{Command, Event, Failure, Forwarding, Now};
 use weir_semantics::ProxyError;
 use weir_store::StoredResponse;
 
@@ -31,6 +38,22 @@ pub(crate) async fn run(
     stored: Option<Arc<StoredResponse>>,
 ) -> bool {
     let worker = Rc::clone(&client.worker);
+    let (mut forwarding, mut stored) = (forwarding, stored);
+    worker.shared.popularity.note(exchange.key);
+    match follow::run(client, exchange).await {
+        Gate::Ask(leading) => exchange.leading = leading,
+        Gate::Alone(as_sent) => {
+            forwarding = as_sent;
+            stored = None;
+        }
+        Gate::Answered(alive) => return alive,
+        Gate::Failed(trouble) => return fail(client, exchange, stored, trouble).await,
+    }
+    if forwarding.complete {
+        exchange.gap = stored
+            .as_deref()
+            .and_then(|stored| missing(exchange, stored, worker.now()));
+    }
     let mut destination = match Destination::of(exchange, client.door.mode, &worker) {
         Ok(destination) => destination,
         Err(answer) => return exchange::respond(client, exchange, answer).await,
@@ -68,6 +91,23 @@ pub(crate) async fn run(
                 }
                 return freshened(client, exchange, stored, &received).await;
             }
+            Downloaded::Begun(arrived) => {
+                return match begun(client, exchange, connection, *arrived).await {
+                    Ok(alive) => alive,
+                    Err(trouble) => fail(client, exchange, stored, trouble).await,
+                };
+            }
+            Downloaded::AskAgain => {
+                drop(connection);
+                if let Some(stored) = stored.take() {
+                    worker.shared.store.drop_one(exchange.key, &stored);
+                }
+                exchange.gap = None;
+                forwarding = Forwarding {
+                    validate: false,
+                    complete: false,
+                };
+            }
             Downloaded::ServeStale(serving) => {
                 drop(connection);
                 return match stored {
@@ -78,7 +118,11 @@ pub(crate) async fn run(
             Downloaded::Switched { head, surplus } => {
                 return switch::run(client, exchange, connection, &head, &surplus).await;
             }
-            Downloaded::ClientLeft => return false,
+            Downloaded::ClientLeft => {
+                exchange.account.error = Some("client-left");
+                worker.counters().inc(Metric::ClientAborts);
+                return false;
+            }
             Downloaded::BadContent(error) => {
                 drop(connection);
                 return exchange::respond(client, exchange, Answer::bad_request(&error)).await;
@@ -236,6 +280,88 @@ async fn talk(
     }
 }
 
+/// The first gap of a stored part in what the request wants.
+fn missing(exchange: &Exchange, stored: &StoredResponse, now: Now) -> Option<Gap> {
+    let present = stored.body.present();
+    let span = if stored.body.complete_length().is_some() {
+        let wanted = exchange.form_of(stored, now.wall).span(stored)?;
+        present.first_gap(wanted)?
+    } else {
+        ByteSpan {
+            from: present.run_end(0),
+            to: u64::MAX,
+        }
+    };
+    Some(Gap { span, into: None })
+}
+
+/// The response is arriving by a fetch of its own: the client is its first reader.
+async fn begun(
+    client: &mut Client,
+    exchange: &mut Exchange,
+    connection: Connection,
+    arrived: Arrived,
+) -> Result<bool, Trouble> {
+    let worker = Rc::clone(&client.worker);
+    let arriving = Arc::clone(&arrived.begun.arriving);
+    let span = match &arrived.answer {
+        Answered::Relayed { span, .. } => Some(*span),
+        Answered::Joined(form, _) => form.span(&arriving.response),
+        Answered::Nobody => None,
+    };
+    // before it begins: a fetch without a reader would be judged
+    let reader = span.and_then(|span| arriving.attach(worker.now(), span).ok().zip(Some(span)));
+    let fetch = fetch::begin(&worker, &exchange.settings, connection, arrived.begun);
+    if fetch.is_cut() {
+        if let Some((reader, _)) = reader {
+            arriving.leave(&worker, reader);
+        }
+        return Err(download::broken(&"its content breaks off or is not framed"));
+    }
+    let flight = match exchange.leading.take() {
+        Some(leading) => Some(leading.arriving(&arriving)),
+        None => worker.shared.flights.publish(exchange.key, &arriving),
+    };
+    arriving.set_flight(&worker, flight);
+    fetch.spawn();
+    let (head, framing) = match arrived.answer {
+        Answered::Relayed { head, framing, .. } => (head, framing),
+        Answered::Joined(form, serving) => {
+            if reader.is_none() {
+                let response = Arc::clone(&arriving.response);
+                return Ok(exchange::serve(client, exchange, &response, serving).await);
+            }
+            let head = follow::head_for(client, exchange, &arriving, form, serving);
+            (head, form.framing(exchange.persistence.http11))
+        }
+        Answered::Nobody => (Vec::new(), Framing::None),
+    };
+    let Some((reader, span)) = reader else {
+        return Ok(false);
+    };
+    let start = Start {
+        arriving: Arc::clone(&arriving),
+        reader,
+        span,
+        head,
+        framing,
+    };
+    let alive = follow::read(client, exchange, start).await;
+    conclude(exchange, &worker, &arriving);
+    Ok(alive)
+}
+
+/// Enters into the verdict what became of the stored response.
+fn conclude(exchange: &mut Exchange, worker: &Worker, arriving: &Arriving) {
+    match arriving.outcome() {
+        None | Some(arriving::Outcome::Whole | arriving::Outcome::Part) => {}
+        Some(arriving::Outcome::Refused(refusal)) => {
+            exchange.tell(worker, Event::NotAdmitted(refusal));
+        }
+        Some(arriving::Outcome::Dropped) => exchange.tell(worker, Event::Incomplete),
+    }
+}
+
 /// The next hop answered 304 to our validators: update the stored response and serve it.
 async fn freshened(
     client: &mut Client,
@@ -249,6 +375,7 @@ async fn freshened(
     let worker = Rc::clone(&client.worker);
     let now = worker.now();
     let fresh = freshen::apply(&worker, exchange, &stored, received);
+    exchange.landed_whole();
     let commands = match &fresh {
         Some(fresh) => exchange.tx.freshened(now, &fresh.facts),
         None => exchange.tx.not_freshened(now, &stored.facts),

@@ -3,15 +3,16 @@
 use crate::exchange::Exchange;
 use crate::hit::stored_fields;
 use crate::inbound;
+use crate::kept::Kept;
 use crate::worker::Worker;
 use std::sync::Arc;
 use weir_measure::Metric;
-use weir_policy::StoredFacts;
+use weir_policy::{Digest, StoredFacts};
 use weir_semantics::{
     ConnectionOptions, EntityTag, FieldLine, ResponseFacts, identify, is_freshened, line_named,
     parse_http_date,
 };
-use weir_store::StoredResponse;
+use weir_store::{StoredResponse, VaryRule};
 use weir_wire::{LineBuffer, Progress, parse_response};
 
 /// Merges the fields of the 304 in `received` into `stored`, stores the result, and returns it. If the stored
@@ -42,6 +43,22 @@ pub(crate) fn apply(
     worker.counters().inc(Metric::Freshened);
     store.replace(worker.now(), exchange.key, stored, Arc::clone(&fresh));
     Some(fresh)
+}
+
+/// `stored` with the fields of a response that brings a part of it, and what it varies on; the two are combined (RFC 9111
+/// §3.4).
+pub(crate) fn merged(
+    worker: &Worker,
+    exchange: &Exchange,
+    stored: &StoredResponse,
+    update: &[FieldLine<'_>],
+) -> (StoredResponse, Option<(VaryRule, Digest)>) {
+    let mut stored_lines = LineBuffer::new();
+    let before = stored_fields(&stored.head, &mut stored_lines);
+    let date = worker.date();
+    let merged = merge(before, &dated(update, &date));
+    let vary = Kept::vary_of(worker, exchange, &merged);
+    (rebuild(worker, exchange, stored, &merged), vary)
 }
 
 /// A strong entity tag that is not the stored one's (RFC 9111 §4.3.4).

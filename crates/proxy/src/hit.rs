@@ -3,9 +3,11 @@
 //! The stored head is ready to send; only Age, Cache-Status and Connection are made for each use (RFC 9111 §4,
 //! RFC 9211), and, for 206 and 304, the status line and the fields that differ (RFC 9110 §15.3.7, §15.4.5).
 
+use crate::inbound::Framing;
 use crate::outgoing::StoredPiece;
 use crate::settings::Settings;
 use std::sync::Arc;
+use weir_policy::fetch::ByteSpan;
 use weir_policy::{Handling, Refused, Serving, Storing, Verdict};
 use weir_semantics::{
     ByteRange, CacheStatus, FieldLine, Fwd, Known, Method, Precondition, RangeOutcome,
@@ -23,6 +25,8 @@ pub(crate) const INLINE_BYTES_MAX: u64 = 16 * 1024;
 pub(crate) enum ServedForm {
     /// As stored.
     Whole,
+    /// As stored, of a length that is not known yet.
+    Unsized,
     /// As stored, without content (HEAD).
     HeadOnly,
     /// 304 (RFC 9110 §15.4.5).
@@ -81,7 +85,7 @@ impl ServedForm {
     /// Status code sent.
     pub(crate) fn status(self, stored: &StoredResponse) -> u16 {
         match self {
-            Self::Whole | Self::HeadOnly => stored.facts.status,
+            Self::Whole | Self::Unsized | Self::HeadOnly => stored.facts.status,
             Self::NotModified => 304,
             Self::Failed => 412,
             Self::Part(_) => 206,
@@ -89,10 +93,26 @@ impl ServedForm {
         }
     }
 
+    /// The bytes of the content this form sends; `None` if none.
+    pub(crate) fn span(self, stored: &StoredResponse) -> Option<ByteSpan> {
+        let (from, to) = self.content(stored);
+        (from < to).then_some(ByteSpan { from, to })
+    }
+
+    /// How this form is framed.
+    pub(crate) fn framing(self, http11: bool) -> Framing {
+        match self {
+            Self::Unsized if http11 => Framing::Chunked,
+            Self::Unsized => Framing::Close,
+            _ => Framing::Length,
+        }
+    }
+
     /// First byte of the content sent, and one past the last.
     pub(crate) fn content(self, stored: &StoredResponse) -> (u64, u64) {
         match self {
             Self::Whole => (0, stored.body.len()),
+            Self::Unsized => (0, u64::MAX),
             Self::Part(range) => (range.first, range.last + 1),
             Self::HeadOnly | Self::NotModified | Self::Failed | Self::Unsatisfiable => (0, 0),
         }
@@ -130,6 +150,12 @@ pub(crate) fn write_head(
 ) {
     match form {
         ServedForm::Whole | ServedForm::HeadOnly => out.extend_from_slice(&stored.head),
+        ServedForm::Unsized => {
+            out.extend_from_slice(&stored.head);
+            if persistence.http11 {
+                out.extend_from_slice(b"Transfer-Encoding: chunked\r\n");
+            }
+        }
         ServedForm::NotModified => write_selected(304, "Not Modified", stored, keeps_in_304, out),
         ServedForm::Failed => write_selected(412, "Precondition Failed", stored, keeps_bare, out),
         ServedForm::Unsatisfiable => {

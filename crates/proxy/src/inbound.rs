@@ -6,6 +6,7 @@
 use crate::exchange::Exchange;
 use crate::hit;
 use crate::settings::Settings;
+use crate::worker::Worker;
 use weir_semantics::{
     ConnectionOptions, FieldLine, Known, Method, identify, is_hop_by_hop, is_stored,
 };
@@ -45,8 +46,23 @@ pub(crate) fn keeps_alive(head: &ResponseHead<'_, '_>) -> bool {
     !options.close && (head.version == Version::Http11 || options.keep_alive)
 }
 
+/// The head of a relayed final response, complete, as it is about to be sent: entered into the account.
+pub(crate) fn answer_head(
+    worker: &Worker,
+    exchange: &mut Exchange,
+    head: &ResponseHead<'_, '_>,
+    framing: Framing,
+) -> Vec<u8> {
+    let persistence = &mut exchange.persistence;
+    persistence.keep_alive &= framing != Framing::Close && !worker.shared.is_draining();
+    let out = response_head(exchange, head, framing, &worker.date());
+    exchange.account.status = head.status;
+    exchange.account.first_byte_us = Some(exchange.account.mark_us());
+    out
+}
+
 /// The head of a relayed final response, complete.
-pub(crate) fn response_head(
+fn response_head(
     exchange: &Exchange,
     head: &ResponseHead<'_, '_>,
     framing: Framing,
@@ -103,7 +119,12 @@ pub(crate) fn stored_head(
     date: &[u8],
 ) -> Vec<u8> {
     let mut out = Vec::with_capacity(1024);
-    write::status_line(&mut out, Version::Http11, head.status, head.reason);
+    // a part is kept in the form of the whole (RFC 9111 §3.4)
+    let (status, reason) = match head.status {
+        206 => (200, "OK"),
+        status => (status, head.reason),
+    };
+    write::status_line(&mut out, Version::Http11, status, reason);
     write_stored_fields(head.fields, with_length, &mut out);
     write_date_if_missing(head.fields, date, &mut out);
     out.extend_from_slice(settings.via_line(head.version));
@@ -115,7 +136,7 @@ pub(crate) fn stored_head(
 pub(crate) fn write_stored_fields(fields: &[FieldLine<'_>], with_length: bool, out: &mut Vec<u8>) {
     write_end_to_end(fields, out, |known| match known {
         Some(Known::ContentLength) => !with_length,
-        Some(Known::Age) => true,
+        Some(Known::Age | Known::ContentRange) => true,
         Some(known) => !is_stored(known),
         None => false,
     });

@@ -12,10 +12,12 @@ use weir_wire::ResponseHead;
 pub(crate) fn run(worker: &Worker, exchange: &Exchange, response: &ResponseHead<'_, '_>) {
     let store = &worker.shared.store;
     let mut removed = store.remove(exchange.key);
+    worker.shared.flights.forget(exchange.key);
     for name in ["location", "content-location"] {
         for value in lines_named(response.fields, name) {
             if let Some(key) = key_of_reference(exchange, value, worker) {
                 removed += store.remove(key);
+                worker.shared.flights.forget(key);
             }
         }
     }

@@ -5,6 +5,7 @@
 //! we use, and on validation the stored response's validators for the client's own (RFC 9111 §4.3.1).
 
 use crate::exchange::Exchange;
+use crate::gap::Gap;
 use crate::max_forwards;
 use weir_policy::Forwarding;
 use weir_semantics::{
@@ -24,12 +25,15 @@ pub(crate) fn request_head(
     let validators = stored.filter(|_| forwarding.validate);
     let written = exchange.with_head(|head| {
         write_request_line(exchange, head, &mut out);
-        let own = validators.is_some() || exchange.background;
+        let own = validators.is_some() || exchange.background || exchange.gap.is_some();
         write_fields(exchange, head.fields, own, &mut out);
     });
     debug_assert!(written.is_some());
     if let Some(stored) = validators {
         write_validators(stored, &mut out);
+    }
+    if let (Some(gap), Some(stored)) = (&exchange.gap, stored) {
+        write_gap(gap, stored, &mut out);
     }
     let received = if exchange.persistence.http11 {
         Version::Http11
@@ -157,5 +161,19 @@ fn write_validators(stored: &StoredResponse, out: &mut Vec<u8>) {
         let mut date = [0; 29];
         write_http_date(modified, &mut date);
         write::field(out, "If-Modified-Since", &date);
+    }
+}
+
+/// Asks for what is missing, if what is there is still the same (RFC 9110 §13.1.5); else for the whole.
+fn write_gap(gap: &Gap, stored: &StoredResponse, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"Range: bytes=");
+    write::decimal(out, gap.span.from);
+    out.push(b'-');
+    if gap.span.to != u64::MAX {
+        write::decimal(out, gap.span.to - 1);
+    }
+    out.extend_from_slice(b"\r\n");
+    if let Some(tag) = &stored.entity_tag {
+        write::field(out, "If-Range", tag);
     }
 }

@@ -67,11 +67,18 @@ fn count(counters: &Counters, verdict: &Verdict, account: &Account, total_us: u6
         Handling::Forward(_) | Handling::Tunnel => Source::NextHop,
         Handling::Refused(_) => Source::Proxy,
     };
+    if verdict.collapsed {
+        counters.inc(Metric::Joined(Joined::Collapsed));
+    } else if verdict.handling == Handling::Hit(Hit::Delayed) {
+        counters.inc(Metric::Joined(Joined::Delayed));
+    }
     counters.record_response_time(source, total_us);
     counters.add(Metric::BodyBytesToClients, account.body_bytes);
     if account.store_bytes > 0 {
         counters.add(Metric::BytesFromStore, account.store_bytes);
     }
+    counters.add(Metric::BytesRecovered, account.recovered_bytes);
+    counters.add(Metric::BytesWasted, account.wasted_bytes);
     if account.from_next_hop_bytes > 0 {
         counters.add(Metric::BytesFromNextHops, account.from_next_hop_bytes);
     }

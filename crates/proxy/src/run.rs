@@ -6,6 +6,7 @@ use crate::clock::Clock;
 use crate::config::{self, Config, LogFormat, LogTarget};
 use crate::control::Control;
 use crate::crew::Crew;
+use crate::demand::{Background, Popularity};
 use crate::open_connections::OpenConnections;
 use crate::pool::Pool;
 use crate::resolver::{Resolver, ResolverConfig};
@@ -17,7 +18,7 @@ use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::net::{SocketAddr, TcpListener};
-use std::sync::atomic::{AtomicBool, AtomicUsize};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::{Notify, watch};
@@ -201,6 +202,10 @@ fn share(config: &Config, clock: Clock) -> Result<Shared, StartError> {
         stage: watch::Sender::new(Stage::Serving),
         draining: AtomicBool::new(false),
         refreshing: Mutex::new(HashSet::new()),
+        flights: Arc::default(),
+        popularity: Popularity::default(),
+        background: Background::new(config.fetch.background_rate.bytes()),
+        lead_max_bytes: AtomicU64::new(0),
     })
 }
 

@@ -8,6 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use weir_policy::connections::HopId;
 use weir_policy::destination::{ClientRules, ConnectPorts, DenyDefault, DestinationRules};
 use weir_policy::eviction::EvictionKind;
+use weir_policy::fetch::AbortPolicy;
 use weir_policy::route::{HostPattern, Rest, RouteId, RouteSpec, Routes};
 use weir_policy::{Rules, profile};
 use weir_semantics::{DeltaSeconds, Heuristic};
@@ -42,6 +43,8 @@ pub(crate) struct Settings {
     via_lines: [String; 2],
     /// The comment in it, which tells this process from another Weir of the same name.
     pub(crate) instance: String,
+    /// What becomes of a fetch when its last reader leaves.
+    pub(crate) abort: AbortPolicy,
 }
 
 impl Settings {
@@ -77,6 +80,7 @@ impl Settings {
             via_lines: ["1.0", "1.1"]
                 .map(|version| format!("Via: {version} {} ({instance})\r\n", config.cache.name)),
             instance: instance.to_owned(),
+            abort: compile_abort(&config.fetch),
             config,
         }
     }
@@ -164,6 +168,21 @@ fn compile_routes(config: &Config) -> (Routes, Vec<HopKey>) {
     let routes =
         Routes::new(specs, Rest::default()).expect("a validated configuration has valid routes");
     (routes, hops)
+}
+
+fn compile_abort(fetch: &config::Fetch) -> AbortPolicy {
+    match fetch.abort {
+        config::Abort::Value => AbortPolicy::Value {
+            little_bytes: fetch.abort_little.bytes(),
+        },
+        config::Abort::Stop => AbortPolicy::Stop,
+        config::Abort::Finish => AbortPolicy::Finish,
+        config::Abort::Squid => AbortPolicy::Squid {
+            min_bytes: fetch.squid_min.bytes(),
+            max_bytes: fetch.squid_max.bytes(),
+            pct: fetch.squid_pct,
+        },
+    }
 }
 
 fn compile_leads(config: &Config) -> Vec<Lead> {

@@ -2,13 +2,15 @@
 
 use crate::access_log::AccessLog;
 use crate::clock::Clock;
+use crate::demand::{Background, Popularity};
+use crate::flights::Flights;
 use crate::open_connections::OpenConnections;
 use crate::pool::Pool;
 use crate::resolver::Resolver;
 use crate::settings::Settings;
 use arc_swap::ArcSwap;
 use std::collections::HashSet;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{Notify, watch};
 use weir_measure::Counters;
@@ -39,6 +41,24 @@ pub(crate) struct Shared {
     pub(crate) stage: watch::Sender<Stage>,
     pub(crate) draining: AtomicBool,
     pub(crate) refreshing: Mutex<HashSet<Digest>>,
+    /// Targets that are being asked for.
+    pub(crate) flights: Arc<Flights>,
+    pub(crate) popularity: Popularity,
+    pub(crate) background: Background,
+    /// The furthest a fetch was ahead of its fastest reader, bytes.
+    pub(crate) lead_max_bytes: AtomicU64,
+}
+
+impl Shared {
+    /// A fetch was `bytes` ahead.
+    pub(crate) fn note_lead(&self, bytes: u64) {
+        self.lead_max_bytes.fetch_max(bytes, Ordering::Relaxed);
+    }
+
+    /// The furthest one was.
+    pub(crate) fn lead_max_bytes(&self) -> u64 {
+        self.lead_max_bytes.load(Ordering::Relaxed)
+    }
 }
 
 /// From serving to stopped.

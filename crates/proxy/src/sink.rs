@@ -5,6 +5,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::io::AsyncWrite;
+use tokio::net::TcpStream;
 use tokio::net::tcp::WriteHalf;
 
 /// The taker of a response.
@@ -16,13 +17,26 @@ pub(crate) enum Sink<'a> {
 }
 
 impl Sink<'_> {
+    /// The client's connection, if there is a client.
+    pub(crate) fn stream(&self) -> Option<&TcpStream> {
+        match self {
+            Self::Client(half) => Some(half.as_ref()),
+            Self::Nobody => None,
+        }
+    }
+
     /// Makes the end of the connection a reset, the one way to say "cut" where the content has no other end.
     pub(crate) fn end_by_reset(&self) {
         if let Self::Client(half) = self {
-            // if it cannot be set the client has gone already
-            let _ = socket2::SockRef::from(half.as_ref()).set_linger(Some(Duration::ZERO));
+            end_by_reset(half.as_ref());
         }
     }
+}
+
+/// The same for a connection.
+pub(crate) fn end_by_reset(stream: &TcpStream) {
+    // if it cannot be set the client has gone already
+    let _ = socket2::SockRef::from(stream).set_linger(Some(Duration::ZERO));
 }
 
 impl AsyncWrite for Sink<'_> {

@@ -266,6 +266,21 @@ impl Growing {
         }
     }
 
+    /// Lets go the blocks that end before `at`: nobody will read them, and it will not be finished. They still count as
+    /// present.
+    pub fn release_before(&mut self, at: u64) {
+        self.sealed.retain(|piece| piece.to() > at);
+        if self
+            .base
+            .pieces()
+            .first()
+            .is_some_and(|piece| piece.to() <= at)
+        {
+            let kept = self.base.pieces().iter().filter(|piece| piece.to() > at);
+            self.base = Body::new(kept.cloned().collect(), self.complete_length);
+        }
+    }
+
     fn index_of(&self, place: Place) -> Option<usize> {
         self.places.iter().position(|known| known.place == place)
     }

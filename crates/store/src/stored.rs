@@ -48,6 +48,27 @@ impl StoredResponse {
         !self.body.is_whole()
     }
 
+    /// The same head and facts with `body`.
+    #[must_use]
+    pub fn with_body(&self, body: Body) -> Self {
+        Self {
+            head: self.head.clone(),
+            facts: self.facts,
+            entity_tag: self.entity_tag.clone(),
+            last_modified: self.last_modified,
+            date: self.date,
+            body,
+        }
+    }
+
+    /// Ends the head with the length of the body, for a response that came without.
+    pub fn add_content_length(&mut self) {
+        let length = format!("Content-Length: {}\r\n", self.body.len());
+        let mut head = std::mem::take(&mut self.head).into_vec();
+        head.extend_from_slice(length.as_bytes());
+        self.head = head.into_boxed_slice();
+    }
+
     /// Bytes of memory it holds, allocator rounding included.
     #[must_use]
     pub fn charged_bytes(&self) -> usize {

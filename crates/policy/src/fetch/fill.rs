@@ -418,6 +418,21 @@ impl Fill {
         self.lead_max
     }
 
+    /// Bytes a second at which the fastest reader of a fetch takes them; 0 if that is not known.
+    #[must_use]
+    pub fn rate_bytes_s(&self, fetch: FetchId) -> u64 {
+        let fetch = self.fetches.get(fetch);
+        fetch.map_or(0, |fetch| fetch.pace.rate_bytes_s())
+    }
+
+    /// The places of the slowest reader and of the fastest; `None` if nobody reads.
+    #[must_use]
+    pub fn places(&self) -> Option<(u64, u64)> {
+        let slowest = self.readers.iter().map(|reader| reader.at).min()?;
+        let fastest = self.readers.iter().map(|reader| reader.at).max()?;
+        Some((slowest, fastest))
+    }
+
     /// How many readers are attached.
     #[must_use]
     pub fn readers(&self) -> usize {

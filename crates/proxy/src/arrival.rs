@@ -1,0 +1,256 @@
+//! The begin of a response under construction: from a response head that may be stored, to what its first reader is sent.
+//!
+//! RFC 9111 §3.3, §3.4: a whole response, a part of one, or the part that completes one that is stored.
+
+use crate::arriving::{Arriving, Beginnings};
+use crate::exchange::Exchange;
+use crate::fetch::Begun;
+use crate::freshen;
+use crate::hit::ServedForm;
+use crate::inbound::{self, Framing};
+use crate::keeper::expected;
+use crate::kept::{Kept, room};
+use crate::worker::Worker;
+use std::sync::Arc;
+use weir_policy::fetch::{ByteSpan, FillRules};
+use weir_policy::{Serving, StoredFacts};
+use weir_semantics::{ContentRange, line_named};
+use weir_store::{Growing, StoredResponse};
+use weir_wire::{BodyEvent, BodyLength, BodyReader, HeadLimits, ResponseHead};
+
+use crate::download::Arrived;
+
+/// A final response head with what came behind it.
+pub(crate) struct Response<'a> {
+    pub(crate) head: &'a ResponseHead<'a, 'a>,
+    pub(crate) body: BodyLength,
+    pub(crate) rest: &'a [u8],
+    pub(crate) hop_keeps_alive: bool,
+}
+
+/// What is to be stored of it.
+#[derive(Clone, Copy)]
+pub(crate) enum Storing {
+    /// A response, or a part of one, that is new.
+    New(StoredFacts),
+    /// The part that completes what is stored, or under construction.
+    Part(StoredFacts),
+}
+
+/// What the request that asked is sent.
+pub(crate) enum Answered {
+    /// What the next hop sent: this head, and the content of the fetch.
+    Relayed {
+        /// The head for the client.
+        head: Vec<u8>,
+        /// How content follows it.
+        framing: Framing,
+        /// The content.
+        span: ByteSpan,
+    },
+    /// What was stored before and what arrives now, joined.
+    Joined(ServedForm, Serving),
+    /// Nothing: it fills a gap, and who reads there knows.
+    Nobody,
+}
+
+/// Whether a response is stored by the one who relays it: all of it is there already, or it is fetched for the store
+/// alone. A fetch of its own costs more than such a response.
+pub(crate) fn is_quick(exchange: &Exchange, response: &Response<'_>, storing: &Storing) -> bool {
+    let is_whole = matches!(storing, Storing::New(_)) && response.head.status != 206;
+    is_whole && (exchange.background || is_there(response, exchange.settings.heads))
+}
+
+fn is_there(response: &Response<'_>, trailers: HeadLimits) -> bool {
+    match response.body {
+        BodyLength::None => true,
+        BodyLength::Exact(bytes) => bytes <= response.rest.len() as u64,
+        BodyLength::UntilClose => false,
+        BodyLength::Chunked => {
+            let mut reader = BodyReader::new(response.body, trailers);
+            let mut rest = response.rest;
+            loop {
+                match reader.step(rest) {
+                    Ok(step) => match step.event {
+                        BodyEvent::End => return true,
+                        BodyEvent::NeedMore => return false,
+                        BodyEvent::Data(_) => rest = &rest[step.consumed..],
+                    },
+                    Err(_) => return false,
+                }
+            }
+        }
+    }
+}
+
+/// Begins the response under construction, or goes on with it; `None` if there is no room for it: then it is relayed.
+pub(crate) fn begin(
+    worker: &Worker,
+    exchange: &mut Exchange,
+    response: &Response<'_>,
+    storing: Storing,
+    stored: Option<&StoredResponse>,
+) -> Option<Arrived> {
+    let span = span_of(response)?;
+    if let Some((arriving, id)) = exchange.gap.as_mut().and_then(|gap| gap.into.take()) {
+        return Some(Arrived {
+            begun: begun(response, arriving, id),
+            answer: Answered::Nobody,
+        });
+    }
+    match (storing, stored) {
+        (Storing::Part(facts), Some(stored)) => {
+            complete(worker, exchange, response, facts, stored, span)
+        }
+        (Storing::New(facts) | Storing::Part(facts), _) => {
+            new(worker, exchange, response, facts, span)
+        }
+    }
+}
+
+/// A new response: what the next hop sends goes to the one who asked as it is.
+fn new(
+    worker: &Worker,
+    exchange: &mut Exchange,
+    response: &Response<'_>,
+    facts: StoredFacts,
+    span: ByteSpan,
+) -> Option<Arrived> {
+    let complete_length = complete_length(response);
+    let kept = Kept::of(
+        worker,
+        exchange,
+        response.head,
+        response.body,
+        complete_length,
+        facts,
+    );
+    let building = kept.begin(worker, exchange, expected(response.body))?;
+    let vary = kept.vary.clone();
+    let beginnings = Beginnings {
+        key: exchange.key,
+        vary,
+        building,
+        rules: rules(exchange, response, &facts, complete_length),
+        complete_length,
+        span,
+        response: kept.with_body(Growing::new(complete_length, None).finish()),
+    };
+    let (arriving, id) = Arriving::begin(worker, beginnings);
+    let framing = Framing::toward(
+        exchange.persistence.http11,
+        exchange.method,
+        response.head.status,
+        response.body,
+    );
+    let head = inbound::answer_head(worker, exchange, response.head, framing);
+    Some(Arrived {
+        begun: begun(response, arriving, id),
+        answer: Answered::Relayed {
+            head,
+            framing,
+            span,
+        },
+    })
+}
+
+/// The part that was missing: the one who asked gets what is stored and what arrives, in one.
+fn complete(
+    worker: &Worker,
+    exchange: &mut Exchange,
+    response: &Response<'_>,
+    facts: StoredFacts,
+    stored: &StoredResponse,
+    span: ByteSpan,
+) -> Option<Arrived> {
+    let complete_length = stored.body.complete_length();
+    let now = worker.now();
+    let (fresh, vary) = freshen::merged(worker, exchange, stored, response.head.fields);
+    let tag = fresh.entity_tag.as_ref().map_or(0, |tag| tag.len());
+    let beside_content = fresh.head.len() + tag;
+    let building = room(
+        worker,
+        exchange,
+        beside_content,
+        vary.as_ref(),
+        complete_length,
+    )?;
+    let form = exchange.form_of(&fresh, now.wall);
+    let beginnings = Beginnings {
+        key: exchange.key,
+        vary,
+        building,
+        rules: rules(exchange, response, &facts, complete_length),
+        complete_length,
+        span,
+        response: fresh,
+    };
+    let (arriving, id) = Arriving::begin(worker, beginnings);
+    let serving = Serving {
+        age: arriving.response.facts.current_age(now),
+    };
+    Some(Arrived {
+        begun: begun(response, arriving, id),
+        answer: Answered::Joined(form, serving),
+    })
+}
+
+fn begun(
+    response: &Response<'_>,
+    arriving: Arc<Arriving>,
+    id: weir_policy::fetch::FetchId,
+) -> Begun {
+    Begun {
+        arriving,
+        id,
+        body: response.body,
+        first: response.rest.to_vec(),
+        hop_keeps_alive: response.hop_keeps_alive,
+    }
+}
+
+fn rules(
+    exchange: &Exchange,
+    response: &Response<'_>,
+    facts: &StoredFacts,
+    complete_length: Option<u64>,
+) -> FillRules {
+    let refuses = line_named(response.head.fields, "accept-ranges")
+        .is_some_and(|value| value.eq_ignore_ascii_case(b"none"));
+    FillRules {
+        lead: exchange.lead(),
+        fetches_max: exchange.settings.config.fetch.fetches_per_response_max,
+        can_range: facts.strong_tag && complete_length.is_some() && !refuses,
+    }
+}
+
+/// Which bytes of the whole the response brings; `None` if it brings none.
+fn span_of(response: &Response<'_>) -> Option<ByteSpan> {
+    if response.head.status == 206 {
+        return match content_range(response)? {
+            ContentRange::Part { range, .. } => Some(ByteSpan {
+                from: range.first,
+                to: range.last + 1,
+            }),
+            ContentRange::Unsatisfied { .. } => None,
+        };
+    }
+    let to = expected(response.body).unwrap_or(u64::MAX);
+    (to > 0).then_some(ByteSpan { from: 0, to })
+}
+
+fn complete_length(response: &Response<'_>) -> Option<u64> {
+    if response.head.status != 206 {
+        return expected(response.body);
+    }
+    match content_range(response)? {
+        ContentRange::Part {
+            complete_length, ..
+        } => complete_length,
+        ContentRange::Unsatisfied { complete_length } => Some(complete_length),
+    }
+}
+
+fn content_range(response: &Response<'_>) -> Option<ContentRange> {
+    line_named(response.head.fields, "content-range").and_then(ContentRange::parse)
+}

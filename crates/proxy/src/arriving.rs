@@ -1,0 +1,488 @@
+//! A response under construction: head and facts, the content there is by now, who fills it and who reads it.
+//!
+//! Shared by all workers. Decisions are `weir_policy::fetch::Fill`'s, bytes are `weir_store::Growing`'s; here they stand
+//! behind one mutex, with the wakers of those who wait. The mutex is held for a decision and at most one copy of
+//! [`COPY_BYTES_MAX`], never across an await.
+
+use crate::flights::Flight;
+use crate::worker::Worker;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
+use weir_measure::{Counters, Metric};
+use weir_policy::catalog::Refusal;
+use weir_policy::fetch::{
+    ByteSpan, Chance, Delivered, FetchEnd, FetchId, Fill, FillRules, NotHere, Orphan, ReaderId,
+    Step, Take,
+};
+use weir_policy::{Digest, Now};
+use weir_store::{Block, Building, Growing, Place, Slice, StoredResponse, VaryRule};
+
+/// Bytes of the block under way that a reader copies at once; whole blocks are shared.
+pub(crate) const COPY_BYTES_MAX: usize = 64 * 1024;
+
+/// Content that is passing is kept for readers that are so many bytes behind the fastest; one that falls further behind is
+/// cut, rather than the others slowed or memory filled.
+const LEFT_BEHIND_BYTES: u64 = 1024 * 1024;
+
+/// A response under construction.
+#[derive(Debug)]
+pub(crate) struct Arriving {
+    key: Digest,
+    /// Head, facts and validators; its content is what was there at first.
+    pub(crate) response: Arc<StoredResponse>,
+    vary: Option<(VaryRule, Digest)>,
+    /// The head says the length already.
+    has_length: bool,
+    /// For the account at its end.
+    counters: Arc<Counters>,
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    fill: Fill,
+    growing: Growing,
+    places: Vec<(FetchId, Place)>,
+    /// Room in the store; gone once it is settled.
+    building: Option<Building>,
+    /// Where newcomers find it; gone once it is settled.
+    flight: Option<Arc<Flight>>,
+    /// Readers and fetches that wait, to be woken when anything moves.
+    readers: Vec<(ReaderId, Waker)>,
+    fetches: Vec<(FetchId, Waker)>,
+    trailers: Box<[u8]>,
+    /// There is no room to keep it: content stays only as long as somebody is about to read it.
+    passing: Option<Passing>,
+    outcome: Option<Outcome>,
+    /// Round trips of the fastest reader and of the next hop, microseconds; 0 if unknown.
+    client_us: u32,
+    next_hop_us: u32,
+}
+
+/// A response that turned out too large to keep.
+#[derive(Clone, Copy, Debug)]
+struct Passing {
+    why: Refusal,
+    /// Content before this is not there any more.
+    floor: u64,
+}
+
+/// What became of it in the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// It is stored whole.
+    Whole,
+    /// A part of it is stored.
+    Part,
+    /// The catalog let it go.
+    Refused(Refusal),
+    /// It is not whole, and without a strong validator a part is of no use (RFC 9111 §3.4).
+    Dropped,
+}
+
+/// What a reader is to do.
+pub(crate) enum Reading {
+    /// Send these bytes, a whole block's or a part of it.
+    Block {
+        /// The block; shared, not copied.
+        block: Block,
+        /// First byte of it.
+        from: usize,
+        /// One past the last.
+        to: usize,
+    },
+    /// Send what was copied.
+    Copied,
+    /// Wait; the waker is kept.
+    Wait,
+    /// Start this fetch, then ask again.
+    Fetch(FetchId, ByteSpan),
+    /// There is nothing more.
+    Done,
+    /// It was cut.
+    Cut,
+}
+
+/// What a response under construction begins with.
+pub(crate) struct Beginnings {
+    pub(crate) key: Digest,
+    pub(crate) response: StoredResponse,
+    pub(crate) vary: Option<(VaryRule, Digest)>,
+    pub(crate) building: Building,
+    pub(crate) rules: FillRules,
+    pub(crate) complete_length: Option<u64>,
+    /// What the first fetch brings.
+    pub(crate) span: ByteSpan,
+}
+
+impl Arriving {
+    /// Begins one, with its first fetch under way.
+    pub(crate) fn begin(worker: &Worker, beginnings: Beginnings) -> (Arc<Self>, FetchId) {
+        let now = worker.now();
+        let body = &beginnings.response.body;
+        let mut growing = Growing::new(beginnings.complete_length, Some(body));
+        let mut fill = Fill::new(
+            beginnings.rules,
+            now,
+            beginnings.complete_length,
+            body.present(),
+        );
+        let fetch = fill.begin(now, beginnings.span);
+        let place = growing.open(beginnings.span);
+        let arriving = Self {
+            key: beginnings.key,
+            response: Arc::new(beginnings.response),
+            vary: beginnings.vary,
+            has_length: beginnings.complete_length.is_some(),
+            counters: Arc::clone(worker.shared.common_counters()),
+            inner: Mutex::new(Inner {
+                fill,
+                growing,
+                places: vec![(fetch, place)],
+                building: Some(beginnings.building),
+                flight: None,
+                readers: Vec::new(),
+                fetches: Vec::new(),
+                trailers: Box::default(),
+                passing: None,
+                outcome: None,
+                client_us: 0,
+                next_hop_us: 0,
+            }),
+        };
+        (Arc::new(arriving), fetch)
+    }
+
+    /// The flight under which newcomers find it.
+    pub(crate) fn set_flight(&self, worker: &Worker, flight: Option<Arc<Flight>>) {
+        let mut inner = self.lock();
+        // it may be over by now
+        if inner.outcome.is_none() && inner.passing.is_none() {
+            inner.flight = flight;
+        } else if let Some(flight) = flight {
+            worker.shared.flights.remove(&flight);
+        }
+    }
+
+    /// Whether it answers a request whose nominated fields digest so.
+    pub(crate) fn is_for(&self, selecting: &dyn Fn(&VaryRule) -> Digest) -> bool {
+        self.vary
+            .as_ref()
+            .is_none_or(|(rule, digest)| selecting(rule) == *digest)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    // --- readers -------------------------------------------------------------------------------------------------
+
+    /// Lets a reader on that wants `span`.
+    pub(crate) fn attach(&self, now: Now, span: ByteSpan) -> Result<ReaderId, NotHere> {
+        let mut inner = self.lock();
+        let attached = inner.fill.attach(now, span);
+        inner.wake_stirred();
+        attached
+    }
+
+    /// What `reader` can do, its next byte being `at`; up to [`COPY_BYTES_MAX`] bytes of a block under way are copied to `out`.
+    pub(crate) fn read(
+        &self,
+        now: Now,
+        reader: ReaderId,
+        at: u64,
+        waker: &Waker,
+        out: &mut Vec<u8>,
+    ) -> Reading {
+        let mut inner = self.lock();
+        let step = inner.fill.step(now, reader);
+        inner.wake_stirred();
+        match step {
+            Step::Read(span) => {
+                debug_assert_eq!(span.from, at);
+                inner.lend(span, out)
+            }
+            Step::Wait => {
+                inner.readers.retain(|(known, _)| *known != reader);
+                inner.readers.push((reader, waker.clone()));
+                Reading::Wait
+            }
+            Step::Fetch { fetch, span } => {
+                let place = inner.growing.open(span);
+                inner.places.push((fetch, place));
+                Reading::Fetch(fetch, span)
+            }
+            Step::Done => Reading::Done,
+            Step::Cut(_) => Reading::Cut,
+        }
+    }
+
+    /// The kernel took bytes of `reader`'s, up to `span.to`.
+    pub(crate) fn handed_over(&self, now: Now, reader: ReaderId, span: ByteSpan) -> Delivered {
+        let mut inner = self.lock();
+        let delivered = inner.fill.delivered(now, reader, span);
+        inner.fill.moved(now, reader, span.to);
+        inner.let_pass();
+        inner.wake_stirred();
+        delivered
+    }
+
+    /// The round trip to `reader`'s client, microseconds.
+    pub(crate) fn set_client_round_trip(&self, reader: ReaderId, client_us: u32) {
+        let inner = &mut *self.lock();
+        if let Some(fetch) = inner.fill.fetch_of(reader)
+            && inner.fill.fastest_of(fetch) == Some(reader)
+        {
+            inner.client_us = client_us;
+            inner
+                .fill
+                .set_round_trips(fetch, client_us, inner.next_hop_us);
+        }
+    }
+
+    /// `reader` has all it wanted, or has gone.
+    pub(crate) fn leave(&self, worker: &Worker, reader: ReaderId) {
+        let mut inner = self.lock();
+        inner.fill.leave(worker.now(), reader);
+        inner.readers.retain(|(known, _)| *known != reader);
+        inner.let_pass();
+        inner.wake_stirred();
+        self.settle(&mut inner, worker);
+    }
+
+    /// How many bytes one write of `reader`'s may hand to the kernel; `None` for no limit.
+    pub(crate) fn unsent(&self, reader: ReaderId) -> Option<u32> {
+        self.lock().fill.unsent(reader)
+    }
+
+    /// The trailer section, once the content is whole: field lines, each with its CRLF.
+    pub(crate) fn trailers(&self) -> Box<[u8]> {
+        self.lock().trailers.clone()
+    }
+
+    /// The most a fetch was ahead of all readers so far, bytes.
+    pub(crate) fn lead_max(&self) -> u64 {
+        self.lock().fill.lead_max()
+    }
+
+    /// What became of it, once that is known.
+    pub(crate) fn outcome(&self) -> Option<Outcome> {
+        self.lock().outcome
+    }
+
+    // --- fetches -------------------------------------------------------------------------------------------------
+
+    /// What `fetch` may take now; if it is to wait, it will be woken.
+    pub(crate) fn take(&self, now: Now, fetch: FetchId, waker: &Waker) -> Take {
+        let mut inner = self.lock();
+        let take = inner.fill.take(now, fetch);
+        if matches!(take, Take::Wait | Take::Background) {
+            inner.fetches.retain(|(known, _)| *known != fetch);
+            inner.fetches.push((fetch, waker.clone()));
+        }
+        take
+    }
+
+    /// Content that `fetch` received. If there is no room to keep it, it stays for those who read it only, and nobody
+    /// else is let on.
+    pub(crate) fn push(&self, worker: &Worker, fetch: FetchId, bytes: &[u8]) {
+        let inner = &mut *self.lock();
+        let Some((_, place)) = inner.places.iter().find(|(known, _)| *known == fetch) else {
+            return;
+        };
+        if inner.passing.is_none()
+            && let Some(building) = &mut inner.building
+            && let Err(why) = building.reserve_push(&inner.growing, *place, bytes.len())
+        {
+            inner.passing = Some(Passing { why, floor: 0 });
+            worker.counters().inc(Metric::PassedThrough);
+            if let Some(flight) = inner.flight.take() {
+                worker.shared.flights.remove(&flight);
+            }
+        }
+        inner.growing.push(*place, bytes);
+        inner.fill.received(worker.now(), fetch, bytes.len() as u64);
+        inner.let_pass();
+    }
+
+    /// Wakes the readers that wait: after pushing, once a read.
+    pub(crate) fn announce(&self) {
+        self.lock().wake_readers();
+    }
+
+    /// The next hop's round trip, microseconds, if it was looked at; how large the receive window may be: `None` for no
+    /// limit.
+    pub(crate) fn window(&self, fetch: FetchId, next_hop_us: Option<u32>) -> Option<u32> {
+        let inner = &mut *self.lock();
+        if let Some(next_hop_us) = next_hop_us {
+            inner.next_hop_us = next_hop_us;
+            inner
+                .fill
+                .set_round_trips(fetch, inner.client_us, next_hop_us);
+        }
+        inner.fill.window(fetch)
+    }
+
+    /// What is known of `fetch` when nobody reads it.
+    pub(crate) fn orphan(
+        &self,
+        fetch: FetchId,
+        again: Chance,
+        background_free_bytes: u64,
+    ) -> Orphan {
+        let inner = self.lock();
+        let rate = inner.fill.rate_bytes_s(fetch);
+        // opening takes a round trip, and slow start another before it is at speed again (RFC 5681 §3.1)
+        let set_up_us = 2 * u64::from(inner.next_hop_us);
+        Orphan {
+            received: inner.fill.present().total(),
+            complete_length: inner.fill.complete_length(),
+            again,
+            part_is_kept: inner.passing.is_none() && self.response.facts.can_be_part(),
+            new_connection_bytes: rate.saturating_mul(set_up_us) / 1_000_000,
+            background_free_bytes,
+        }
+    }
+
+    /// It was decided that `fetch` goes on without readers.
+    pub(crate) fn go_on(&self, fetch: FetchId) {
+        self.lock().fill.go_on(fetch);
+    }
+
+    /// `fetch` is over; `trailers` are those of the message, if it was whole.
+    pub(crate) fn end(&self, worker: &Worker, fetch: FetchId, end: FetchEnd, trailers: &[u8]) {
+        let mut inner = self.lock();
+        inner.fill.end(worker.now(), fetch, end);
+        if let Some(length) = inner.fill.complete_length() {
+            inner.growing.set_complete_length(length);
+        }
+        if !trailers.is_empty() {
+            inner.trailers = trailers.into();
+        }
+        inner.fetches.retain(|(known, _)| *known != fetch);
+        if let Some(at) = inner.places.iter().position(|(known, _)| *known == fetch) {
+            let (_, place) = inner.places.swap_remove(at);
+            inner.growing.close(place);
+        }
+        self.settle(&mut inner, worker);
+        inner.wake_readers();
+        inner.wake_fetches();
+    }
+
+    // --- the end -------------------------------------------------------------------------------------------------
+
+    /// Stores what there is once nothing more will come.
+    fn settle(&self, inner: &mut Inner, worker: &Worker) {
+        if inner.outcome.is_some() || !inner.fill.is_over() {
+            return;
+        }
+        let Some(building) = inner.building.take() else {
+            return;
+        };
+        let outcome = match inner.passing {
+            Some(passing) => Outcome::Refused(passing.why),
+            None => self.store(inner, building, worker),
+        };
+        inner.outcome = Some(outcome);
+        if let Some(flight) = inner.flight.take() {
+            worker.shared.flights.remove(&flight);
+        }
+        let counters = worker.counters();
+        match outcome {
+            Outcome::Whole => counters.inc(Metric::Stored),
+            Outcome::Part => counters.inc(Metric::PartsStored),
+            Outcome::Refused(_) | Outcome::Dropped => {}
+        }
+        worker.shared.note_lead(inner.fill.lead_max());
+    }
+
+    fn store(&self, inner: &mut Inner, building: Building, worker: &Worker) -> Outcome {
+        let is_whole = inner.fill.is_whole();
+        if !is_whole && !self.response.facts.can_be_part() {
+            return Outcome::Dropped;
+        }
+        let body = inner.growing.finish();
+        if !is_whole && body.present_bytes() == 0 {
+            return Outcome::Dropped;
+        }
+        let mut response = self.response.with_body(body);
+        if is_whole && !self.has_length && response.facts.status != 204 {
+            response.add_content_length();
+        }
+        match building.commit(worker.now(), self.vary.clone(), response) {
+            Ok(()) if is_whole => Outcome::Whole,
+            Ok(()) => Outcome::Part,
+            Err(refusal) => Outcome::Refused(refusal),
+        }
+    }
+
+    pub(crate) fn key(&self) -> Digest {
+        self.key
+    }
+}
+
+impl Drop for Arriving {
+    /// Nobody reads it any more: what nobody has received was fetched for nothing, so far.
+    fn drop(&mut self) {
+        let inner = self.inner.get_mut();
+        let inner = inner.unwrap_or_else(PoisonError::into_inner);
+        let wasted = inner.fill.undelivered() + inner.fill.fetched_twice();
+        self.counters.add_shared(Metric::BytesWasted, wasted);
+    }
+}
+
+impl Inner {
+    fn lend(&self, span: ByteSpan, out: &mut Vec<u8>) -> Reading {
+        let most = usize::try_from(span.to - span.from).unwrap_or(usize::MAX);
+        match self.growing.read(span.from) {
+            Some(Slice::Sealed { block, from }) => {
+                let to = block.len().min(from.saturating_add(most));
+                Reading::Block { block, from, to }
+            }
+            Some(Slice::Open(bytes)) => {
+                let count = bytes.len().min(most).min(COPY_BYTES_MAX);
+                out.extend_from_slice(&bytes[..count]);
+                Reading::Copied
+            }
+            // let pass before this reader came
+            None => {
+                debug_assert!(self.passing.is_some(), "present, and not there");
+                Reading::Cut
+            }
+        }
+    }
+
+    /// What is passing goes when all have read it, or the fastest is [`LEFT_BEHIND_BYTES`] beyond it.
+    fn let_pass(&mut self) {
+        let Some(passing) = &mut self.passing else {
+            return;
+        };
+        let Some((slowest, fastest)) = self.fill.places() else {
+            return;
+        };
+        let floor = slowest.max(fastest.saturating_sub(LEFT_BEHIND_BYTES));
+        if floor > passing.floor {
+            passing.floor = floor;
+            self.growing.release_before(floor);
+        }
+    }
+
+    /// Wakes the fetches if what they may take may have changed.
+    fn wake_stirred(&mut self) {
+        if self.fill.stirred() {
+            self.wake_fetches();
+        }
+    }
+
+    fn wake_readers(&mut self) {
+        for (_, waker) in self.readers.drain(..) {
+            waker.wake();
+        }
+    }
+
+    fn wake_fetches(&mut self) {
+        for (_, waker) in self.fetches.drain(..) {
+            waker.wake();
+        }
+    }
+}

@@ -1,0 +1,303 @@
+//! A fetch: one transfer from a next hop into a response under construction, a task of its own.
+//!
+//! It belongs to no client. It takes as much as its readers may be ahead of (`weir_policy::fetch`), sizes the kernel's
+//! buffer accordingly, and when the last reader has left asks the policy whether to go on. What it brings is in
+//! [`Arriving`]; its connection goes back to the pool when the response was whole, and is closed where it was
+//! not: HTTP/1.1 has no other way to stop a response (RFC 9112 §9.3).
+
+use crate::arriving::Arriving;
+use crate::deadline::{Deadline, Party};
+use crate::flow::{self, NextHopFlow};
+use crate::next_hop::Connection;
+use crate::pool;
+use crate::settings::Settings;
+use crate::worker::{SCRATCH_BYTES, Worker};
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+use tokio::io::{AsyncRead, ReadBuf};
+use tokio::time::Sleep;
+use weir_measure::{Aborted, Label as _, Metric};
+use weir_policy::Tick;
+use weir_policy::fetch::{Abort, FetchEnd, FetchId, Take, judge};
+use weir_wire::{BodyEvent, BodyLength, BodyReader};
+
+/// What a fetch begins with: the response head has been read, and what came with it.
+pub(crate) struct Begun {
+    pub(crate) arriving: Arc<Arriving>,
+    pub(crate) id: FetchId,
+    pub(crate) body: BodyLength,
+    /// Bytes behind the head.
+    pub(crate) first: Vec<u8>,
+    pub(crate) hop_keeps_alive: bool,
+}
+
+/// A fetch under way.
+struct Fetch {
+    worker: Rc<Worker>,
+    settings: Arc<Settings>,
+    arriving: Arc<Arriving>,
+    id: FetchId,
+    connection: Option<Connection>,
+    flow: NextHopFlow,
+    reader: BodyReader,
+    deadline: Deadline,
+    silence: Duration,
+    hop_keeps_alive: bool,
+    /// How it ended, once it has.
+    end: Option<FetchEnd>,
+    content_bytes: u64,
+    /// When the round trip was looked at.
+    looked: Option<Tick>,
+    /// For the budget of background bytes.
+    background_wait: Option<Pin<Box<Sleep>>>,
+}
+
+/// A transfer that has begun, with what came with the head; to be spawned.
+pub(crate) struct Ready(Box<Fetch>);
+
+/// Begins the transfer: what came with the head is there for readers when this returns.
+pub(crate) fn begin(
+    worker: &Rc<Worker>,
+    settings: &Arc<Settings>,
+    connection: Connection,
+    begun: Begun,
+) -> Ready {
+    let silence = settings.config.limits.next_hop_silence.as_duration();
+    let mut fetch = Box::new(Fetch {
+        worker: Rc::clone(worker),
+        settings: Arc::clone(settings),
+        flow: NextHopFlow::default(),
+        arriving: begun.arriving,
+        id: begun.id,
+        connection: Some(connection),
+        reader: BodyReader::new(begun.body, settings.heads),
+        deadline: Deadline::new(silence),
+        silence,
+        hop_keeps_alive: begun.hop_keeps_alive,
+        end: None,
+        content_bytes: 0,
+        looked: None,
+        background_wait: None,
+    });
+    worker.counters().inc(Metric::FetchesUnderWay);
+    fetch.accept(&begun.first);
+    Ready(fetch)
+}
+
+impl Ready {
+    /// Whether the next hop broke its response in the very bytes that came with its head.
+    pub(crate) fn is_cut(&self) -> bool {
+        self.0.end == Some(FetchEnd::Cut)
+    }
+
+    /// Goes on as a task of this worker.
+    pub(crate) fn spawn(self) {
+        let mut fetch = self.0;
+        if fetch.end.is_none() {
+            tokio::task::spawn_local(async move {
+                poll_fn(|cx| fetch.poll(cx)).await;
+            });
+        }
+    }
+}
+
+impl Fetch {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        loop {
+            if self.end.is_some() {
+                return Poll::Ready(());
+            }
+            let now = self.worker.now();
+            let most = match self.arriving.take(now, self.id, cx.waker()) {
+                Take::UpTo(most) => most,
+                Take::Wait => {
+                    // readers keep it waiting, not the next hop
+                    self.deadline.moved();
+                    return Poll::Pending;
+                }
+                Take::Background => ready!(self.poll_background(cx)),
+                Take::Orphaned => {
+                    self.judge();
+                    continue;
+                }
+                // what follows is there, or another fetch brings it
+                Take::Met => {
+                    self.finish(FetchEnd::Whole, false);
+                    continue;
+                }
+                Take::GiveWay => {
+                    self.finish(FetchEnd::Stopped, false);
+                    continue;
+                }
+            };
+            ready!(self.poll_read(cx, most));
+        }
+    }
+
+    /// Reads once, at most `most` bytes.
+    fn poll_read(&mut self, cx: &mut Context<'_>, most: u64) -> Poll<()> {
+        self.adjust();
+        let worker = Rc::clone(&self.worker);
+        let mut scratch = worker.scratch.borrow_mut();
+        let most = usize::try_from(most).map_or(scratch.len(), |most| most.min(scratch.len()));
+        let mut buffer = ReadBuf::new(&mut scratch[..most.max(1)]);
+        let Some(connection) = &mut self.connection else {
+            return Poll::Ready(());
+        };
+        match Pin::new(&mut connection.stream).poll_read(cx, &mut buffer) {
+            Poll::Pending => {
+                self.deadline.wait_for(Party::NextHop, self.silence);
+                if self.deadline.poll_passed(cx).is_ready() {
+                    self.finish(FetchEnd::Cut, false);
+                    return Poll::Ready(());
+                }
+                Poll::Pending
+            }
+            Poll::Ready(Err(_)) => {
+                self.finish(FetchEnd::Cut, false);
+                Poll::Ready(())
+            }
+            Poll::Ready(Ok(())) if buffer.filled().is_empty() => {
+                self.at_eof();
+                Poll::Ready(())
+            }
+            Poll::Ready(Ok(())) => {
+                self.deadline.moved();
+                let bytes = buffer.filled();
+                worker
+                    .counters()
+                    .add(Metric::BytesFromNextHops, bytes.len() as u64);
+                self.accept(bytes);
+                Poll::Ready(())
+            }
+        }
+    }
+
+    fn at_eof(&mut self) {
+        let end = if self.reader.at_eof().is_ok() {
+            FetchEnd::Whole
+        } else {
+            FetchEnd::Cut
+        };
+        self.finish(end, false);
+    }
+
+    /// Decodes what was read and hands it to the readers.
+    fn accept(&mut self, input: &[u8]) {
+        let mut rest = input;
+        loop {
+            let Ok(step) = self.reader.step(rest) else {
+                self.finish(FetchEnd::Cut, false);
+                return;
+            };
+            rest = &rest[step.consumed..];
+            match step.event {
+                BodyEvent::NeedMore => break,
+                BodyEvent::Data(data) => {
+                    self.content_bytes += data.len() as u64;
+                    self.arriving.push(&self.worker, self.id, data);
+                }
+                BodyEvent::End => {
+                    // bytes behind the response belong to nothing we asked for
+                    self.finish(FetchEnd::Whole, rest.is_empty());
+                    return;
+                }
+            }
+        }
+        self.arriving.announce();
+    }
+
+    /// Nobody reads: goes on, or not.
+    fn judge(&mut self) {
+        let shared = &self.worker.shared;
+        let free = shared.background.free(self.worker.now());
+        let again = shared.popularity.again(self.arriving.key());
+        let orphan = self.arriving.orphan(self.id, again, free);
+        let verdict = judge(&self.settings.abort, &orphan);
+        if let Some(fate) = Aborted::from_word(verdict.as_str()) {
+            self.worker.counters().inc(Metric::FetchesAbandoned(fate));
+        }
+        match verdict {
+            Abort::GoOn(_) => self.arriving.go_on(self.id),
+            Abort::Stop(_) => self.finish(FetchEnd::Stopped, false),
+        }
+    }
+
+    /// Takes from the background's budget; waits for it if it is used up.
+    fn poll_background(&mut self, cx: &mut Context<'_>) -> Poll<u64> {
+        loop {
+            let background = &self.worker.shared.background;
+            match background.take(self.worker.now(), SCRATCH_BYTES as u64) {
+                Ok(granted) => {
+                    self.background_wait = None;
+                    return Poll::Ready(granted);
+                }
+                Err(wait) => {
+                    let waiting = self
+                        .background_wait
+                        .get_or_insert_with(|| Box::pin(tokio::time::sleep(wait)));
+                    ready!(waiting.as_mut().poll(cx));
+                    self.background_wait = None;
+                }
+            }
+        }
+    }
+
+    /// Fits the kernel's buffer to the readers.
+    fn adjust(&mut self) {
+        let Some(connection) = &self.connection else {
+            return;
+        };
+        let now = self.worker.now();
+        let mut next_hop_us = None;
+        if self
+            .looked
+            .is_none_or(|at| now.tick.ms_since(at) >= LOOK_MS)
+        {
+            self.looked = Some(now.tick);
+            next_hop_us = flow::tcp_info(&connection.stream).map(|info| info.rtt_us);
+        }
+        let window = self.arriving.window(self.id, next_hop_us);
+        self.flow.set_window(&connection.stream, window);
+    }
+
+    fn finish(&mut self, end: FetchEnd, clean: bool) {
+        if self.end.is_some() {
+            return;
+        }
+        self.end = Some(end);
+        let counters = self.worker.counters();
+        counters.dec(Metric::FetchesUnderWay);
+        counters.add(Metric::BodyBytesFromNextHops, self.content_bytes);
+        if end == FetchEnd::Cut {
+            counters.inc(Metric::NextHopErrors);
+        }
+        let trailers = if end == FetchEnd::Whole {
+            self.reader.trailers()
+        } else {
+            &[]
+        };
+        self.arriving.end(&self.worker, self.id, end, trailers);
+        if let Some(connection) = self.connection.take()
+            && end == FetchEnd::Whole
+            && clean
+            && self.hop_keeps_alive
+        {
+            pool::check_in(&self.worker, connection);
+        }
+    }
+}
+
+impl Drop for Fetch {
+    /// A panic, or the end of the proxy: who reads must not wait for ever.
+    fn drop(&mut self) {
+        self.finish(FetchEnd::Cut, false);
+    }
+}
+
+/// Round trips are looked at so often, milliseconds: they change over many of them.
+const LOOK_MS: u64 = 50;

@@ -1,0 +1,254 @@
+//! Asking once for many: a request that must be forwarded leads, follows, or goes alone.
+
+use crate::answer::Trouble;
+use crate::arriving::Arriving;
+use crate::client::Client;
+use crate::departure::Departure;
+use crate::exchange::{self, Exchange};
+use crate::flights::{Boarded, Flight, Following, Landed, Leading, Terms};
+use crate::hit::{self, ServedForm};
+use crate::inbound::Framing;
+use crate::reader::{self, Start};
+use crate::vary::selecting_digest;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::Poll;
+use weir_measure::Metric;
+use weir_policy::transaction::Joined;
+use weir_policy::{Command, Forwarding, Serving};
+use weir_semantics::ProxyError;
+use weir_store::{Lookup, VaryRule};
+
+/// Flights one request is on, one after the other: each that turns out to be for others costs it a wait.
+const PASSES_MAX: usize = 3;
+
+/// What a request that must be forwarded is to do.
+pub(crate) enum Gate {
+    /// Ask the next hop; for others too if it leads.
+    Ask(Option<Leading>),
+    /// Ask the next hop alone, so: what there is for others is not for this request.
+    Alone(Forwarding),
+    /// It was answered; whether the client's connection may go on.
+    Answered(bool),
+    /// Those who asked for it failed.
+    Failed(Trouble),
+}
+
+/// Goes through the gate.
+pub(crate) async fn run(client: &mut Client, exchange: &mut Exchange) -> Gate {
+    let mut passed: Vec<Arc<Flight>> = Vec::new();
+    if !exchange.tx.follows() {
+        return Gate::Ask(None);
+    }
+    while passed.len() < PASSES_MAX {
+        match board(client, exchange, &passed) {
+            Boarded::Alone => break,
+            Boarded::Lead(leading) => return Gate::Ask(Some(leading)),
+            Boarded::Read(arriving) => {
+                return join(client, exchange, &arriving, Joined::Arriving).await;
+            }
+            Boarded::Follow(following) => {
+                let flight = Arc::clone(following.flight());
+                match wait(client, exchange, following).await {
+                    Waited::Gate(gate) => return gate,
+                    Waited::Again => passed.push(flight),
+                }
+            }
+        }
+    }
+    Gate::Ask(None)
+}
+
+enum Waited {
+    Gate(Gate),
+    /// It was another one's response.
+    Again,
+}
+
+fn board(client: &Client, exchange: &Exchange, passed: &[Arc<Flight>]) -> Boarded {
+    let shared = &client.worker.shared;
+    let selecting = |rule: &VaryRule| digest_of(client, exchange, rule);
+    let terms = Terms {
+        leads: exchange.tx.leads(),
+        selecting: &selecting,
+        followers_max: exchange.settings.config.fetch.followers_max as usize,
+    };
+    shared
+        .flights
+        .board(client.worker.now(), exchange.key, &terms, passed)
+}
+
+fn digest_of(client: &Client, exchange: &Exchange, rule: &VaryRule) -> weir_policy::Digest {
+    let secret = client.worker.shared.store.secret();
+    exchange
+        .with_fields(|fields| selecting_digest(secret, exchange.key, rule, fields))
+        .unwrap_or_default()
+}
+
+async fn wait(client: &mut Client, exchange: &mut Exchange, following: Following) -> Waited {
+    let worker = Rc::clone(&client.worker);
+    let half_closed = exchange.settings.config.fetch.half_closed.as_duration();
+    let mut departure = Departure::new(half_closed);
+    let landed = {
+        let mut following = pin!(following);
+        poll_fn(|cx| match following.as_mut().poll(cx) {
+            Poll::Ready(landed) => Poll::Ready(Some(landed)),
+            Poll::Pending => departure.poll(&client.stream, cx).map(|()| None),
+        })
+        .await
+    };
+    let Some(landed) = landed else {
+        worker.counters().inc(Metric::ClientAborts);
+        exchange.account.error = Some("client-left");
+        return Waited::Gate(Gate::Answered(false));
+    };
+    match landed {
+        Landed::Lead(leading) => Waited::Gate(Gate::Ask(Some(leading))),
+        Landed::Alone => Waited::Gate(Gate::Ask(None)),
+        Landed::Failed => Waited::Gate(Gate::Failed(Trouble::new(
+            ProxyError::DestinationUnavailable,
+            "the request this one waited for failed, and so did the next",
+        ))),
+        Landed::Stored => look_again(client, exchange)
+            .await
+            .map_or(Waited::Again, Waited::Gate),
+        Landed::Read(arriving) => {
+            if !arriving.is_for(&|rule| digest_of(client, exchange, rule)) {
+                return Waited::Again;
+            }
+            Waited::Gate(join(client, exchange, &arriving, Joined::Waited).await)
+        }
+    }
+}
+
+/// The response was stored while this request waited: it is served from there, if it is one for it.
+async fn look_again(client: &mut Client, exchange: &mut Exchange) -> Option<Gate> {
+    let worker = Rc::clone(&client.worker);
+    let now = worker.now();
+    let found = {
+        let selecting = |rule: &VaryRule| digest_of(client, exchange, rule);
+        worker.shared.store.find(now, exchange.key, &selecting)
+    };
+    let Lookup::Found(found) = found else {
+        return None;
+    };
+    let response = found.response;
+    if !response.body.is_whole() {
+        return None;
+    }
+    let commands = exchange.tx.joined(now, &response.facts, Joined::Waited);
+    match commands.first() {
+        Some(Command::Serve(serving)) => {
+            let alive = exchange::serve(client, exchange, &response, serving).await;
+            Some(Gate::Answered(alive))
+        }
+        Some(Command::Forward(forwarding)) => Some(Gate::Alone(forwarding)),
+        _ => None,
+    }
+}
+
+/// Answers a request from what is arriving, if it is entitled to it and can have it from there.
+async fn join(
+    client: &mut Client,
+    exchange: &mut Exchange,
+    arriving: &Arc<Arriving>,
+    joined: Joined,
+) -> Gate {
+    let before = exchange.tx;
+    let now = client.worker.now();
+    let commands = exchange.tx.joined(now, &arriving.response.facts, joined);
+    let serving = match commands.first() {
+        Some(Command::Serve(serving)) => serving,
+        Some(Command::Forward(forwarding)) => return Gate::Alone(forwarding),
+        _ => return Gate::Ask(None),
+    };
+    let form = form_of(exchange, arriving, now.wall);
+    let Some(span) = form.span(&arriving.response) else {
+        let response = Arc::clone(&arriving.response);
+        return Gate::Answered(exchange::serve(client, exchange, &response, serving).await);
+    };
+    let Ok(reader) = arriving.attach(now, span) else {
+        exchange.tx = before;
+        return Gate::Ask(None);
+    };
+    let start = Start {
+        arriving: Arc::clone(arriving),
+        reader,
+        span,
+        head: head_for(client, exchange, arriving, form, serving),
+        framing: form.framing(exchange.persistence.http11),
+    };
+    Gate::Answered(read(client, exchange, start).await)
+}
+
+/// In what form what is arriving answers the request. Without a known length there are no parts of it.
+fn form_of(exchange: &Exchange, arriving: &Arriving, now: weir_semantics::Timestamp) -> ServedForm {
+    let response = &arriving.response;
+    match exchange.form_of(response, now) {
+        ServedForm::Whole | ServedForm::Part(_) | ServedForm::Unsatisfiable
+            if response.body.complete_length().is_none() =>
+        {
+            ServedForm::Unsized
+        }
+        form => form,
+    }
+}
+
+/// The head for a reader of what is arriving.
+pub(crate) fn head_for(
+    client: &Client,
+    exchange: &mut Exchange,
+    arriving: &Arriving,
+    form: ServedForm,
+    serving: Serving,
+) -> Vec<u8> {
+    let http11 = exchange.persistence.http11;
+    let framing = form.framing(http11);
+    exchange.persistence.keep_alive &=
+        framing != Framing::Close && !client.worker.shared.is_draining();
+    let mut head = Vec::with_capacity(arriving.response.head.len() + 256);
+    hit::write_head(
+        &exchange.settings,
+        &arriving.response,
+        form,
+        serving,
+        exchange.tx.verdict(),
+        exchange.persistence,
+        &mut head,
+    );
+    exchange.account.status = form.status(&arriving.response);
+    exchange.account.first_byte_us = Some(exchange.account.mark_us());
+    head
+}
+
+/// Sends what `start` says and enters it into the account; whether the connection may go on.
+pub(crate) async fn read(client: &mut Client, exchange: &mut Exchange, start: Start) -> bool {
+    let worker = Rc::clone(&client.worker);
+    let arriving = Arc::clone(&start.arriving);
+    let sent = reader::run(client, exchange, start).await;
+    let counters = worker.counters();
+    counters.add(Metric::BytesToClients, sent.bytes);
+    let account = &mut exchange.account;
+    account.response_bytes += sent.bytes;
+    account.body_bytes += sent.live_bytes + sent.stored_bytes;
+    account.store_bytes += sent.stored_bytes;
+    account.recovered_bytes += sent.recovered_bytes;
+    account.lead_max_bytes = account.lead_max_bytes.max(arriving.lead_max());
+    match sent.end {
+        reader::ReadEnd::Whole => {
+            client.closing = !exchange.persistence.keep_alive;
+            exchange.persistence.keep_alive
+        }
+        reader::ReadEnd::Cut => {
+            account.error = Some("next-hop-cut");
+            false
+        }
+        reader::ReadEnd::ClientLeft => {
+            account.error = Some("client-left");
+            counters.inc(Metric::ClientAborts);
+            false
+        }
+    }
+}

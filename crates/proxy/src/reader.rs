@@ -1,0 +1,252 @@
+//! A client that reads a response under construction, at its own speed.
+//!
+//! What one write hands to the kernel is bounded by the policy, so that the kernel does not run ahead of the client
+//! for us.
+
+use crate::arriving::{Arriving, COPY_BYTES_MAX, Reading};
+use crate::client::Client;
+use crate::deadline::Party;
+use crate::departure::Departure;
+use crate::exchange::Exchange;
+use crate::flow::ClientFlow;
+use crate::gap;
+use crate::inbound::Framing;
+use crate::outbox::Outbox;
+use crate::sink;
+use crate::worker::Worker;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::io::AsyncWrite;
+use weir_policy::fetch::{ByteSpan, FetchId, ReaderId};
+use weir_wire::write;
+
+/// How reading ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ReadEnd {
+    /// The client has all it wanted.
+    Whole,
+    /// The fetch was cut: the client has less than it was promised.
+    Cut,
+    /// The client went away, or stopped reading.
+    ClientLeft,
+}
+
+/// What was sent.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sent {
+    pub(crate) end: ReadEnd,
+    /// Bytes sent, head and framing included.
+    pub(crate) bytes: u64,
+    /// Content bytes that this client is the first to receive.
+    pub(crate) live_bytes: u64,
+    /// Content bytes that were there already.
+    pub(crate) stored_bytes: u64,
+    /// Those of them that were kept from a fetch that had not ended well.
+    pub(crate) recovered_bytes: u64,
+}
+
+/// What a reader begins with.
+pub(crate) struct Start {
+    pub(crate) arriving: Arc<Arriving>,
+    pub(crate) reader: ReaderId,
+    pub(crate) span: ByteSpan,
+    pub(crate) head: Vec<u8>,
+    pub(crate) framing: Framing,
+}
+
+/// A reader under way.
+struct Reader<'a> {
+    client: &'a mut Client,
+    exchange: &'a Exchange,
+    arriving: Arc<Arriving>,
+    id: ReaderId,
+    flow: ClientFlow,
+    framing: Framing,
+    /// Next byte the client is to get.
+    at: u64,
+    outbox: Outbox,
+    /// The content is over, and what ends it is in the outbox.
+    finished: bool,
+    departure: Departure,
+    silence: Duration,
+    sent: Sent,
+}
+
+/// Sends what `start` says, and what is still to come of it, until there is no more.
+pub(crate) async fn run(client: &mut Client, exchange: &Exchange, start: Start) -> Sent {
+    let config = &exchange.settings.config;
+    let attached = Attached {
+        arriving: Arc::clone(&start.arriving),
+        worker: Rc::clone(&client.worker),
+        id: start.reader,
+    };
+    let mut reader = Reader {
+        flow: ClientFlow::default(),
+        client,
+        exchange,
+        arriving: start.arriving,
+        id: start.reader,
+        framing: start.framing,
+        at: start.span.from,
+        outbox: Outbox::new(start.head),
+        finished: false,
+        departure: Departure::new(config.fetch.half_closed.as_duration()),
+        silence: config.limits.client_silence.as_duration(),
+        sent: Sent {
+            end: ReadEnd::Whole,
+            bytes: 0,
+            live_bytes: 0,
+            stored_bytes: 0,
+            recovered_bytes: 0,
+        },
+    };
+    reader.sent.end = poll_fn(|cx| reader.poll(cx)).await;
+    reader.flow.reset(&reader.client.stream);
+    if reader.sent.end == ReadEnd::Cut && reader.framing == Framing::Close {
+        sink::end_by_reset(&reader.client.stream);
+    }
+    let sent = reader.sent;
+    drop(attached);
+    sent
+}
+
+/// Leaves when it is dropped, however that comes.
+struct Attached {
+    arriving: Arc<Arriving>,
+    worker: Rc<Worker>,
+    id: ReaderId,
+}
+
+impl Drop for Attached {
+    fn drop(&mut self) {
+        self.arriving.leave(&self.worker, self.id);
+    }
+}
+
+impl Reader<'_> {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<ReadEnd> {
+        loop {
+            match self.poll_flush(cx) {
+                Poll::Pending => return self.poll_silent(cx),
+                Poll::Ready(false) => return Poll::Ready(ReadEnd::ClientLeft),
+                Poll::Ready(true) => {}
+            }
+            if self.finished {
+                return Poll::Ready(ReadEnd::Whole);
+            }
+            match self.next(cx) {
+                Next::Ready => {}
+                Next::Fetch(fetch, span) => {
+                    gap::spawn(self.client, self.exchange, &self.arriving, fetch, span);
+                }
+                Next::Wait => return self.poll_waiting(cx),
+                Next::Cut => return Poll::Ready(ReadEnd::Cut),
+            }
+        }
+    }
+
+    /// The client does not take what there is.
+    fn poll_silent(&mut self, cx: &mut Context<'_>) -> Poll<ReadEnd> {
+        let deadline = &mut self.client.deadline;
+        deadline.wait_for(Party::Client, self.silence);
+        deadline.poll_passed(cx).map(|()| ReadEnd::ClientLeft)
+    }
+
+    /// There is nothing to send. The fetch has limits of its own; the client may leave meanwhile.
+    fn poll_waiting(&mut self, cx: &mut Context<'_>) -> Poll<ReadEnd> {
+        let departed = self.departure.poll(&self.client.stream, cx);
+        departed.map(|()| ReadEnd::ClientLeft)
+    }
+
+    /// Puts the next content into the outbox, if there is any.
+    fn next(&mut self, cx: &mut Context<'_>) -> Next {
+        let now = self.client.worker.now();
+        let mut copied = Vec::new();
+        let reading = self
+            .arriving
+            .read(now, self.id, self.at, cx.waker(), &mut copied);
+        match reading {
+            Reading::Wait => return Next::Wait,
+            Reading::Fetch(fetch, span) => return Next::Fetch(fetch, span),
+            Reading::Cut => return Next::Cut,
+            Reading::Done => self.finish(),
+            Reading::Copied => {
+                self.put_chunk_header(copied.len());
+                self.outbox.put_copied(copied);
+            }
+            Reading::Block { block, from, to } => {
+                self.put_chunk_header(to - from);
+                self.outbox.put_shared(block, from, to);
+            }
+        }
+        Next::Ready
+    }
+
+    fn put_chunk_header(&mut self, length: usize) {
+        if self.framing == Framing::Chunked {
+            self.outbox
+                .put_frame(|out| write::chunk_header(out, length), b"\r\n");
+        }
+    }
+
+    fn finish(&mut self) {
+        self.finished = true;
+        if self.framing == Framing::Chunked {
+            let trailers = self.arriving.trailers();
+            self.outbox
+                .put_frame(|out| write::last_chunk(out, &trailers), b"");
+        }
+    }
+
+    /// Writes until everything is with the kernel; `false` if the client has gone.
+    fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<bool> {
+        while !self.outbox.is_empty() {
+            let unsent = self.arriving.unsent(self.id);
+            let limit = self.flow.fit(&self.client.stream, unsent, COPY_BYTES_MAX);
+            let pieces = self.outbox.pieces(limit);
+            let stream = Pin::new(&mut self.client.stream);
+            match stream.poll_write_vectored(cx, &pieces) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(Ok(count)) if count > 0 => {
+                    self.client.deadline.moved();
+                    self.departure.moved();
+                    self.sent.bytes += count as u64;
+                    let content = self.outbox.advance(count);
+                    if content > 0 {
+                        self.deliver(content as u64);
+                    }
+                }
+                Poll::Ready(_) => return Poll::Ready(false),
+            }
+        }
+        Poll::Ready(true)
+    }
+
+    fn deliver(&mut self, content: u64) {
+        let span = ByteSpan {
+            from: self.at,
+            to: self.at + content,
+        };
+        self.at = span.to;
+        let now = self.client.worker.now();
+        let delivered = self.arriving.handed_over(now, self.id, span);
+        self.sent.live_bytes += delivered.live;
+        self.sent.stored_bytes += delivered.again;
+        self.sent.recovered_bytes += delivered.kept;
+        if let Some(round_trip_us) = self.flow.sample(&self.client.stream, now) {
+            self.arriving.set_client_round_trip(self.id, round_trip_us);
+        }
+    }
+}
+
+enum Next {
+    /// Something is to be written, or everything was.
+    Ready,
+    Fetch(FetchId, ByteSpan),
+    Wait,
+    Cut,
+}
