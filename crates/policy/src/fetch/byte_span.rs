@@ -27,7 +27,7 @@ impl ByteSpan {
 
     /// All there is from `from` on.
     #[must_use]
-    pub const fn from(from: u64) -> Self {
+    pub const fn open_from(from: u64) -> Self {
         Self {
             from,
             to: Self::OPEN,

@@ -17,19 +17,19 @@
 //!   and what other fetches bring is read, then readers are cut. A cut of a fetch that nobody was waiting for closes
 //!   nothing if it can be resumed: next hops do lose patience with a proxy that makes them wait.
 
+mod accounts;
 mod fetch;
+mod gaps;
 mod reader;
+mod view;
 mod words;
-
-#[cfg(test)]
-mod tests;
 
 use super::byte_span::{ByteSpan, ByteSpans};
 use super::pace::Pace;
 use crate::now::Now;
+use accounts::Accounts;
 use fetch::{Fetch, Fetches};
 use reader::{Reader, Readers};
-use words::DELIVERED_RUNS_MAX;
 
 pub use words::{
     Cut, Delivered, FETCHES_MAX, FetchEnd, FetchId, FillRules, NEAR_BYTES, NotHere, READERS_MAX,
@@ -45,18 +45,12 @@ pub struct Fill {
     rules: FillRules,
     complete_length: Option<u64>,
     present: ByteSpans,
-    /// What was present before the first fetch.
-    kept: ByteSpans,
-    /// What was fetched here and given to no reader.
-    undelivered: ByteSpans,
     readers: Readers,
     fetches: Fetches,
     closed: Option<Cut>,
     /// What a reader of a fetch not begun yet may have unsent.
     base: Pace,
-    fetched: u64,
-    fetched_twice: u64,
-    lead_max: u64,
+    accounts: Accounts,
     stirred: bool,
 }
 
@@ -72,16 +66,12 @@ impl Fill {
         Self {
             rules,
             complete_length,
-            kept: present.clone(),
+            accounts: Accounts::new(present.clone()),
             present,
-            undelivered: ByteSpans::new(),
             readers: Readers::default(),
             fetches: Fetches::default(),
             closed: None,
             base: Pace::new(rules.lead, now),
-            fetched: 0,
-            fetched_twice: 0,
-            lead_max: 0,
             stirred: false,
         }
     }
@@ -106,11 +96,14 @@ impl Fill {
             return Err(NotHere::TooManyReaders);
         }
         let wanted = ByteSpan::new(wants.from, wants.to.min(length));
-        if let Some(gap) = wanted.and_then(|wanted| self.present.first_gap(wanted)) {
+        let gap = wanted.and_then(|wanted| self.present.first_gap(wanted));
+        if let Some(gap) = gap {
             self.reachable(gap.from, wants)?;
         }
         let id = self.readers.attach(wants);
-        self.claim(wants.from);
+        if gap.is_some() {
+            self.claim(wants.from);
+        }
         self.stirred = true;
         Ok(id)
     }
@@ -139,17 +132,16 @@ impl Fill {
         if let Some(span) = ByteSpan::new(at, missing.min(end)) {
             return Step::Read(span);
         }
-        if self.bringing(at).is_some() {
+        if self.can_begin() {
+            if self.near(at).is_none() {
+                self.ask_for_room(now);
+            }
             return Step::Wait;
         }
-        if let Some(cut) = self.closed {
-            return Step::Cut(cut);
+        match self.bringing(at) {
+            Some(_) => Step::Wait,
+            None => Step::Cut(self.closed.unwrap_or(Cut::Stopped)),
         }
-        if !self.rules.can_range {
-            return Step::Cut(Cut::Stopped);
-        }
-        self.ask_for_room(now);
-        Step::Wait
     }
 
     /// The reader wants the byte `at` next: its kernel has all before. Not back, and not beyond what is present.
@@ -203,17 +195,17 @@ impl Fill {
         fetch.front = to;
         fetch.active = now.tick;
         if !fetch.goes_on {
-            self.lead_max = self.lead_max.max(to.saturating_sub(fetch.consumed));
+            self.accounts.led(to.saturating_sub(fetch.consumed));
         }
         let mut new = 0;
         let mut rest = ByteSpan::new(from, to);
         while let Some(gap) = rest.and_then(|rest| self.present.first_gap(rest)) {
             self.present.insert(gap);
-            new += self.undelivered.insert(gap);
+            self.accounts.fetched(gap);
+            new += gap.len();
             rest = ByteSpan::new(gap.to, to);
         }
-        self.fetched += new;
-        self.fetched_twice += bytes.saturating_sub(new);
+        self.accounts.fetched_twice += bytes.saturating_sub(new);
     }
 
     /// How much the fetch may take now.
@@ -267,8 +259,7 @@ impl Fill {
         let closed = match how {
             FetchEnd::Whole | FetchEnd::Stopped => None,
             FetchEnd::Changed => Some(Cut::Changed),
-            // whoever is waited for, or nobody, is not cut by this
-            FetchEnd::Cut if !matches!(take, Take::UpTo(_)) && self.rules.can_range => None,
+            FetchEnd::Cut if self.was_kept_waiting(&fetch, take) => None,
             FetchEnd::Cut => Some(Cut::NextHop),
         };
         self.closed = self.closed.or(closed);
@@ -290,159 +281,15 @@ impl Fill {
         }
     }
 
-    /// The receive window of a fetch; see [`Pace::window`].
-    #[must_use]
-    pub fn window(&self, fetch: FetchId) -> Option<u32> {
-        let to_come = self.to_come(fetch);
-        self.fetches.get(fetch)?.pace.window(to_come)
-    }
-
-    /// What a reader may have unsent; see [`Pace::unsent`]. `None` also if all it wants is here.
-    #[must_use]
-    pub fn unsent(&self, reader: ReaderId) -> Option<u32> {
-        let Reader { at, to } = self.readers.get(reader)?;
-        let missing = self.present.run_end(at);
-        if missing >= to.min(self.length()) {
-            return None;
-        }
-        let pace = self.bringing(missing).map(|fetch| &fetch.pace);
-        pace.unwrap_or(&self.base).unsent()
-    }
-
-    /// The fetch whose bytes the reader needs next and will get: the one its round trip is to be told of.
-    #[must_use]
-    pub fn fetch_of(&self, reader: ReaderId) -> Option<FetchId> {
-        let Reader { at, to } = self.readers.get(reader)?;
-        let missing = self.present.run_end(at);
-        let fetch = self.bringing(missing).filter(|_| missing < to)?;
-        Some(fetch.id)
-    }
-
-    /// The reader that paces the fetch.
-    #[must_use]
-    pub fn fastest_of(&self, fetch: FetchId) -> Option<ReaderId> {
-        let (reader, _) = self.fastest(self.fetches.get(fetch)?)?;
-        Some(reader)
-    }
-
     /// Whether a fetch should look again at what it may take; asking forgets it.
     pub fn stirred(&mut self) -> bool {
         core::mem::take(&mut self.stirred)
     }
 
-    /// The next byte a fetch brings; 0 if it has ended.
-    #[must_use]
-    pub fn front(&self, fetch: FetchId) -> u64 {
-        self.fetches.get(fetch).map_or(0, |fetch| fetch.front)
-    }
-
-    /// How many bytes a fetch still has to bring until its end or what it will meet, if that is known.
-    #[must_use]
-    pub fn to_come(&self, fetch: FetchId) -> Option<u64> {
-        let fetch = self.fetches.get(fetch)?;
-        let limit = self.limit(fetch);
-        (limit != ByteSpan::OPEN).then(|| limit.saturating_sub(fetch.front))
-    }
-
-    /// Length of the content, if it is known.
-    #[must_use]
-    pub const fn complete_length(&self) -> Option<u64> {
-        self.complete_length
-    }
-
-    /// What is here.
-    #[must_use]
-    pub const fn present(&self) -> &ByteSpans {
-        &self.present
-    }
-
-    /// Whether all of the content is here.
-    #[must_use]
-    pub fn is_whole(&self) -> bool {
-        let all = |length| self.present.run_end(0) >= length;
-        self.complete_length.is_some_and(all)
-    }
-
-    /// Whether nothing will be added: no fetch runs, and no reader is there for whom one could be begun.
-    #[must_use]
-    pub fn is_over(&self) -> bool {
-        let length = self.length();
-        let lacks = |reader: Reader| self.present.run_end(reader.at) < reader.to.min(length);
-        let can_begin = self.closed.is_none() && self.rules.can_range;
-        self.fetches.len() == 0 && !(can_begin && self.readers.iter().any(lacks))
-    }
-
-    /// Whether a fetch was cut or found another representation: none is begun any more.
-    #[must_use]
-    pub const fn closed(&self) -> Option<Cut> {
-        self.closed
-    }
-
     /// The reader was given `span`. For the accounts; it need not be told at once.
     pub fn delivered(&mut self, now: Now, reader: ReaderId, span: ByteSpan) -> Delivered {
         let _ = (now, reader);
-        let is_remembered = self.undelivered.len() < DELIVERED_RUNS_MAX;
-        let live = if is_remembered {
-            self.undelivered.remove(span)
-        } else {
-            self.undelivered.remove_edge(span)
-        };
-        Delivered {
-            live,
-            again: span.len() - live,
-            kept: self.kept.overlap(span),
-        }
-    }
-
-    /// Bytes fetched here and given to nobody so far.
-    #[must_use]
-    pub fn undelivered(&self) -> u64 {
-        self.undelivered.total()
-    }
-
-    /// Bytes fetched here.
-    #[must_use]
-    pub const fn fetched(&self) -> u64 {
-        self.fetched
-    }
-
-    /// Bytes that came though they were here, or beyond the span that was asked for: not in [`Self::fetched`].
-    #[must_use]
-    pub const fn fetched_twice(&self) -> u64 {
-        self.fetched_twice
-    }
-
-    /// The furthest a fetch ever was ahead of all its readers, in bytes; what came in the background does not count.
-    #[must_use]
-    pub const fn lead_max(&self) -> u64 {
-        self.lead_max
-    }
-
-    /// Bytes a second at which the fastest reader of a fetch takes them; 0 if that is not known.
-    #[must_use]
-    pub fn rate_bytes_s(&self, fetch: FetchId) -> u64 {
-        let fetch = self.fetches.get(fetch);
-        fetch.map_or(0, |fetch| fetch.pace.rate_bytes_s())
-    }
-
-    /// The places of the slowest reader and of the fastest; `None` if nobody reads.
-    #[must_use]
-    pub fn places(&self) -> Option<(u64, u64)> {
-        let slowest = self.readers.iter().map(|reader| reader.at).min()?;
-        let fastest = self.readers.iter().map(|reader| reader.at).max()?;
-        Some((slowest, fastest))
-    }
-
-    /// How many readers are attached.
-    #[must_use]
-    pub fn readers(&self) -> usize {
-        self.readers.len()
-    }
-
-    /// How many fetches run.
-    #[must_use]
-    pub const fn fetches(&self) -> usize {
-        self.fetches.len()
+        self.accounts.delivered(span)
     }
 
     fn length(&self) -> u64 {
@@ -461,37 +308,9 @@ impl Fill {
     /// run of present bytes just before its front.
     fn fastest(&self, fetch: &Fetch) -> Option<(ReaderId, Reader)> {
         let from = self.present.run_start(fetch.front);
-        let places = ByteSpan::new(from, self.limit(fetch))?;
+        let reach = fetch.front.saturating_add(self.reach()).saturating_add(1);
+        let places = ByteSpan::new(from, self.limit(fetch).min(reach))?;
         self.readers.fastest(places, fetch.front)
-    }
-
-    /// Whether a reader of `wants`, of which `missing` is the first byte that is not here, will get all of it.
-    fn reachable(&self, missing: u64, wants: ByteSpan) -> Result<(), NotHere> {
-        if self.closed.is_some() {
-            return Err(NotHere::Closed);
-        }
-        let near = self.near(missing);
-        if self.rules.can_range {
-            let begins_run = self.present.run_start(missing) == missing && near.is_none();
-            let is_full = self.present.len() >= SPANS_MAX;
-            return if begins_run && is_full {
-                Err(NotHere::TooManySpans)
-            } else {
-                Ok(())
-            };
-        }
-        let limit = near.map_or(missing, |fetch| self.limit(fetch));
-        let beyond = ByteSpan::new(limit, wants.to.min(self.length()));
-        match beyond.and_then(|beyond| self.present.first_gap(beyond)) {
-            Some(_) => Err(NotHere::CannotRange),
-            None => Ok(()),
-        }
-    }
-
-    /// The fetch that will soon bring the byte `missing`.
-    fn near(&self, missing: u64) -> Option<&Fetch> {
-        self.bringing(missing)
-            .filter(|fetch| missing - fetch.front <= NEAR_BYTES)
     }
 
     /// A reader stands at `at`: the fetch it needs is nobody's no longer.
@@ -506,49 +325,14 @@ impl Fill {
         }
     }
 
-    /// Whether the byte `missing` is to be fetched now for a reader at `at`.
-    fn is_to_fetch(&self, at: u64, missing: u64) -> bool {
-        let running = self.fetches.len();
-        let max = usize::try_from(self.rules.fetches_max.max(1)).unwrap_or(usize::MAX);
-        // a reader that still has something to read does not take the last places
-        let max = if missing > at { max.div_ceil(2) } else { max };
-        self.closed.is_none()
-            && self.rules.can_range
-            && running < max
-            && missing - at <= self.rules.lead.bytes()
-            && self.near(missing).is_none()
-    }
-
-    /// What is missing from `from` up to `to`, to what is present, and to what another fetch brings.
-    fn gap(&self, from: u64, to: u64) -> ByteSpan {
-        let present = self.present.next_present(from);
-        let fronts = self.fetches.iter().map(|fetch| fetch.front);
-        let to = fronts
-            .chain(present)
-            .filter(|&at| at > from)
-            .fold(to, u64::min);
-        ByteSpan { from, to }
-    }
-
-    /// A reader can only go on if a fetch makes room: the one that has brought nothing for the longest time of those
-    /// that wait or that nobody reads.
-    fn ask_for_room(&mut self, now: Now) {
-        if self.fetches.iter().any(|fetch| fetch.gives_way) {
-            return;
-        }
-        let idle = |fetch: &&Fetch| {
-            let take = self.take(now, fetch.id);
-            matches!(take, Take::Wait | Take::Background)
-        };
-        let id = self
-            .fetches
-            .iter()
-            .filter(idle)
-            .min_by_key(|fetch| (!fetch.goes_on, fetch.active))
-            .map(|fetch| fetch.id);
-        if let Some(fetch) = id.and_then(|id| self.fetches.get_mut(id)) {
-            fetch.gives_way = true;
-            self.stirred = true;
+    /// Whether a fetch was cut while nobody waited for it, and can be resumed. It must have brought something: who is cut
+    /// off at once is not asked again and again.
+    fn was_kept_waiting(&self, fetch: &Fetch, take: Take) -> bool {
+        let has_brought = fetch.front > fetch.asked.from;
+        match take {
+            Take::Met => true,
+            Take::UpTo(_) => false,
+            _ => self.rules.can_range && has_brought,
         }
     }
 

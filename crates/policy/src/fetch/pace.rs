@@ -155,14 +155,11 @@ impl Pace {
         self.rate_bytes_s.saturating_mul(us) / 1_000_000
     }
 
-    /// Over less than a round trip a rate is the rhythm of acknowledgements.
-    const fn interval_ms(&self) -> u64 {
-        let round_trip_ms = self.client_us.div_ceil(1000);
-        if round_trip_ms > INTERVAL_MIN_MS {
-            round_trip_ms
-        } else {
-            INTERVAL_MIN_MS
-        }
+    /// Bytes come in the rhythm of acknowledgements on either side: over less than a round trip that rhythm would be
+    /// measured, not the rate.
+    fn interval_ms(&self) -> u64 {
+        let round_trip_us = self.client_us.max(self.next_hop_us);
+        round_trip_us.div_ceil(1000).max(INTERVAL_MIN_MS)
     }
 }
 

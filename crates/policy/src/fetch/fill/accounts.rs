@@ -1,0 +1,52 @@
+//! What became of the bytes that were fetched.
+
+use super::words::{DELIVERED_RUNS_MAX, Delivered};
+use crate::fetch::byte_span::{ByteSpan, ByteSpans};
+
+/// The accounts of a response under construction; at any time `fetched` = what was delivered live + `undelivered`.
+#[derive(Clone, Debug)]
+pub(super) struct Accounts {
+    /// What was present before the first fetch.
+    kept: ByteSpans,
+    /// What was fetched here and given to no reader.
+    pub(super) undelivered: ByteSpans,
+    pub(super) fetched: u64,
+    pub(super) fetched_twice: u64,
+    pub(super) lead_max: u64,
+}
+
+impl Accounts {
+    pub(super) const fn new(kept: ByteSpans) -> Self {
+        Self {
+            kept,
+            undelivered: ByteSpans::new(),
+            fetched: 0,
+            fetched_twice: 0,
+            lead_max: 0,
+        }
+    }
+
+    /// `span`, which was missing, was fetched.
+    pub(super) fn fetched(&mut self, span: ByteSpan) {
+        self.fetched += self.undelivered.insert(span);
+    }
+
+    /// A fetch was `bytes` ahead of its readers.
+    pub(super) fn led(&mut self, bytes: u64) {
+        self.lead_max = self.lead_max.max(bytes);
+    }
+
+    /// A reader was given `span`.
+    pub(super) fn delivered(&mut self, span: ByteSpan) -> Delivered {
+        let live = if self.undelivered.len() < DELIVERED_RUNS_MAX {
+            self.undelivered.remove(span)
+        } else {
+            self.undelivered.remove_edge(span)
+        };
+        Delivered {
+            live,
+            again: span.len() - live,
+            kept: self.kept.overlap(span),
+        }
+    }
+}

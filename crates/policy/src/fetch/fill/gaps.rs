@@ -1,0 +1,101 @@
+//! Which gaps are fetched, when, and at whose cost.
+
+use super::Fill;
+use super::fetch::Fetch;
+use super::words::{NEAR_BYTES, NotHere, SPANS_MAX, Take};
+use crate::fetch::byte_span::ByteSpan;
+use crate::now::Now;
+
+impl Fill {
+    /// Whether a reader of `wants`, of which `missing` is the first byte that is not here, will get all of it.
+    pub(super) fn reachable(&self, missing: u64, wants: ByteSpan) -> Result<(), NotHere> {
+        if self.closed.is_some() {
+            return Err(NotHere::Closed);
+        }
+        let near = self.near(missing);
+        if self.rules.can_range {
+            let begins_run = self.present.run_start(missing) == missing && near.is_none();
+            let is_full = self.present.len() >= SPANS_MAX;
+            return if begins_run && is_full {
+                Err(NotHere::TooManySpans)
+            } else {
+                Ok(())
+            };
+        }
+        let limit = near.map_or(missing, |fetch| self.limit(fetch));
+        let beyond = ByteSpan::new(limit, wants.to.min(self.length()));
+        match beyond.and_then(|beyond| self.present.first_gap(beyond)) {
+            Some(_) => Err(NotHere::CannotRange),
+            None => Ok(()),
+        }
+    }
+
+    /// The fetch that will soon bring the byte `missing`.
+    pub(super) fn near(&self, missing: u64) -> Option<&Fetch> {
+        self.bringing(missing)
+            .filter(|fetch| missing - fetch.front <= NEAR_BYTES)
+    }
+
+    /// Whether the byte `missing` is to be fetched now for a reader at `at`.
+    pub(super) fn is_to_fetch(&self, at: u64, missing: u64) -> bool {
+        // a reader that still has something to read does not take the last places
+        let max = self.fetches_max();
+        let max = if missing > at { max.div_ceil(2) } else { max };
+        self.can_begin()
+            && self.fetches.len() < max
+            && missing - at <= self.rules.lead.bytes()
+            && self.near(missing).is_none()
+    }
+
+    /// Whether a fetch could be begun, were there room for it.
+    pub(super) fn can_begin(&self) -> bool {
+        self.closed.is_none() && self.rules.can_range
+    }
+
+    /// How far beyond a fetch's front a reader may stand for the fetch to run up to it: no further than it would wait
+    /// for, unless it has no choice.
+    pub(super) fn reach(&self) -> u64 {
+        if self.can_begin() && self.fetches.len() < self.fetches_max() {
+            NEAR_BYTES
+        } else {
+            ByteSpan::OPEN
+        }
+    }
+
+    fn fetches_max(&self) -> usize {
+        usize::try_from(self.rules.fetches_max.max(1)).unwrap_or(usize::MAX)
+    }
+
+    /// What is missing from `from` up to `to`, to what is present, and to what another fetch brings.
+    pub(super) fn gap(&self, from: u64, to: u64) -> ByteSpan {
+        let present = self.present.next_present(from);
+        let fronts = self.fetches.iter().map(|fetch| fetch.front);
+        let to = fronts
+            .chain(present)
+            .filter(|&at| at > from)
+            .fold(to, u64::min);
+        ByteSpan { from, to }
+    }
+
+    /// A reader can only go on if a fetch makes room: the one that has brought nothing for the longest time of those
+    /// that wait or that nobody reads.
+    pub(super) fn ask_for_room(&mut self, now: Now) {
+        if self.fetches.iter().any(|fetch| fetch.gives_way) {
+            return;
+        }
+        let idle = |fetch: &&Fetch| {
+            let take = self.take(now, fetch.id);
+            matches!(take, Take::Wait | Take::Background)
+        };
+        let id = self
+            .fetches
+            .iter()
+            .filter(idle)
+            .min_by_key(|fetch| (!fetch.goes_on, fetch.active))
+            .map(|fetch| fetch.id);
+        if let Some(fetch) = id.and_then(|id| self.fetches.get_mut(id)) {
+            fetch.gives_way = true;
+            self.stirred = true;
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! What can be asked about a response under construction, and changes nothing.
+
+use super::Fill;
+use super::reader::Reader;
+use super::words::{Cut, FetchId, ReaderId};
+use crate::fetch::byte_span::{ByteSpan, ByteSpans};
+
+impl Fill {
+    /// The receive window of a fetch; see [`Pace::window`].
+    #[must_use]
+    pub fn window(&self, fetch: FetchId) -> Option<u32> {
+        let to_come = self.to_come(fetch);
+        self.fetches.get(fetch)?.pace.window(to_come)
+    }
+
+    /// What a reader may have unsent; see [`Pace::unsent`]. `None` also if all it wants is here.
+    #[must_use]
+    pub fn unsent(&self, reader: ReaderId) -> Option<u32> {
+        let Reader { at, to } = self.readers.get(reader)?;
+        let missing = self.present.run_end(at);
+        if missing >= to.min(self.length()) {
+            return None;
+        }
+        let pace = self.bringing(missing).map(|fetch| &fetch.pace);
+        pace.unwrap_or(&self.base).unsent()
+    }
+
+    /// The fetch whose bytes the reader needs next and will get: the one its round trip is to be told of.
+    #[must_use]
+    pub fn fetch_of(&self, reader: ReaderId) -> Option<FetchId> {
+        let Reader { at, to } = self.readers.get(reader)?;
+        let missing = self.present.run_end(at);
+        let fetch = self.bringing(missing).filter(|_| missing < to)?;
+        Some(fetch.id)
+    }
+
+    /// Whether a reader is there that will come to need what the fetch still has to bring, be it far from it now. For a
+    /// fetch to be judged: it is then certain that it is asked for again.
+    #[must_use]
+    pub fn is_awaited(&self, fetch: FetchId) -> bool {
+        let wants = |reader: Reader, front| reader.at <= front && reader.to > front;
+        self.fetches
+            .get(fetch)
+            .is_some_and(|fetch| self.readers.iter().any(|reader| wants(reader, fetch.front)))
+    }
+
+    /// The reader that paces the fetch.
+    #[must_use]
+    pub fn fastest_of(&self, fetch: FetchId) -> Option<ReaderId> {
+        let (reader, _) = self.fastest(self.fetches.get(fetch)?)?;
+        Some(reader)
+    }
+
+    /// The next byte a fetch brings; 0 if it has ended.
+    #[must_use]
+    pub fn front(&self, fetch: FetchId) -> u64 {
+        self.fetches.get(fetch).map_or(0, |fetch| fetch.front)
+    }
+
+    /// How many bytes a fetch still has to bring until its end or what it will meet, if that is known.
+    #[must_use]
+    pub fn to_come(&self, fetch: FetchId) -> Option<u64> {
+        let fetch = self.fetches.get(fetch)?;
+        let limit = self.limit(fetch);
+        (limit != ByteSpan::OPEN).then(|| limit.saturating_sub(fetch.front))
+    }
+
+    /// Length of the content, if it is known.
+    #[must_use]
+    pub const fn complete_length(&self) -> Option<u64> {
+        self.complete_length
+    }
+
+    /// What is here.
+    #[must_use]
+    pub const fn present(&self) -> &ByteSpans {
+        &self.present
+    }
+
+    /// Whether all of the content is here.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        let all = |length| self.present.run_end(0) >= length;
+        self.complete_length.is_some_and(all)
+    }
+
+    /// Whether nothing will be added: no fetch runs, and no reader is there for whom one could be begun.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        let length = self.length();
+        let lacks = |reader: Reader| self.present.run_end(reader.at) < reader.to.min(length);
+        let can_begin = self.closed.is_none() && self.rules.can_range;
+        self.fetches.len() == 0 && !(can_begin && self.readers.iter().any(lacks))
+    }
+
+    /// Whether a fetch was cut or found another representation: none is begun any more.
+    #[must_use]
+    pub const fn closed(&self) -> Option<Cut> {
+        self.closed
+    }
+
+    /// Bytes fetched here and given to nobody so far.
+    #[must_use]
+    pub fn undelivered(&self) -> u64 {
+        self.accounts.undelivered.total()
+    }
+
+    /// Bytes fetched here.
+    #[must_use]
+    pub const fn fetched(&self) -> u64 {
+        self.accounts.fetched
+    }
+
+    /// Bytes that came though they were here, or beyond the span that was asked for: not in [`Self::fetched`].
+    #[must_use]
+    pub const fn fetched_twice(&self) -> u64 {
+        self.accounts.fetched_twice
+    }
+
+    /// The furthest a fetch ever was ahead of all its readers, in bytes; what came in the background does not count.
+    #[must_use]
+    pub const fn lead_max(&self) -> u64 {
+        self.accounts.lead_max
+    }
+
+    /// Bytes a second at which the fastest reader of a fetch takes them; 0 if that is not known.
+    #[must_use]
+    pub fn rate_bytes_s(&self, fetch: FetchId) -> u64 {
+        let fetch = self.fetches.get(fetch);
+        fetch.map_or(0, |fetch| fetch.pace.rate_bytes_s())
+    }
+
+    /// The places of the slowest reader and of the fastest; `None` if nobody reads.
+    #[must_use]
+    pub fn places(&self) -> Option<(u64, u64)> {
+        let slowest = self.readers.iter().map(|reader| reader.at).min()?;
+        let fastest = self.readers.iter().map(|reader| reader.at).max()?;
+        Some((slowest, fastest))
+    }
+
+    /// How many readers are attached.
+    #[must_use]
+    pub fn readers(&self) -> usize {
+        self.readers.len()
+    }
+
+    /// How many fetches run.
+    #[must_use]
+    pub const fn fetches(&self) -> usize {
+        self.fetches.len()
+    }
+}
