@@ -245,3 +245,6 @@ fn by_value(orphan: &Orphan, little_bytes: u64) -> Abort {
     }
     Abort::GoOn(why)
 }
+
+#[cfg(test)]
+mod tests;

@@ -46,14 +46,12 @@ impl Background {
     pub fn ready_at(&self, now: Now, bytes: u64) -> Tick {
         let wanted = u128::from(bytes.min(self.rate_bytes_s).max(1)) * 1000;
         let lacking = wanted.saturating_sub(self.milli_bytes_at(now.tick));
-        if lacking == 0 && self.rate_bytes_s > 0 {
-            return now.tick;
-        }
         // bytes a second are thousandths of a byte a millisecond
-        match lacking.div_ceil(u128::from(self.rate_bytes_s.max(1))) {
-            _ if self.rate_bytes_s == 0 => Tick(u64::MAX),
-            wait_ms => now.tick.plus_ms(u64::try_from(wait_ms).unwrap_or(u64::MAX)),
-        }
+        let wait_ms = match self.rate_bytes_s {
+            0 => u64::MAX,
+            rate => u64::try_from(lacking.div_ceil(u128::from(rate))).unwrap_or(u64::MAX),
+        };
+        now.tick.plus_ms(wait_ms)
     }
 
     fn milli_bytes_at(&self, tick: Tick) -> u128 {
@@ -65,4 +63,69 @@ impl Background {
 
 fn whole(milli_bytes: u128) -> u64 {
     u64::try_from(milli_bytes / 1000).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_semantics::Timestamp;
+
+    fn at(at_ms: u64) -> Now {
+        Now {
+            wall: Timestamp(0),
+            tick: Tick(at_ms),
+        }
+    }
+
+    #[test]
+    fn more_is_taken_than_a_second_brings() {
+        let mut background = Background::new(1000);
+        assert_eq!(background.take(at(0), 1001), 1000);
+        assert_eq!(background.take(at(0), 1), 0);
+        assert_eq!(background.take(at(1), 5), 1);
+        assert_eq!(background.free(at(500)), 499);
+        assert_eq!(background.free(at(60_000)), 1000);
+        assert_eq!(background.take(at(60_000), 400), 400);
+        assert_eq!(background.free(at(60_000)), 600);
+    }
+
+    #[test]
+    fn low_rate_is_rounded_to_nothing() {
+        let mut background = Background::new(3);
+        assert_eq!(background.take(at(0), 9), 3);
+        let taken: u64 = (1..=10_000)
+            .map(|at_ms| background.take(at(at_ms), 1))
+            .sum();
+        assert_eq!(taken, 30);
+    }
+
+    #[test]
+    fn it_is_ready_too_early_or_too_late() {
+        let mut background = Background::new(2000);
+        assert_eq!(background.ready_at(at(7), 2000), Tick(7));
+        background.take(at(7), 2000);
+        for (bytes, ready_ms) in [(1, 8), (2, 8), (3, 9), (2000, 1007), (u64::MAX, 1007)] {
+            let ready = background.ready_at(at(7), bytes);
+            assert_eq!(ready, Tick(ready_ms), "{bytes}");
+            let mut then = background.clone();
+            let wanted = bytes.min(2000);
+            assert_eq!(then.take(at(ready_ms), wanted), wanted);
+        }
+    }
+
+    #[test]
+    fn budget_of_nothing_gives_something() {
+        let mut background = Background::new(0);
+        assert_eq!(background.take(at(1_000_000), 1), 0);
+        assert_eq!(background.ready_at(at(5), 1), Tick(u64::MAX));
+    }
+
+    #[test]
+    fn time_that_goes_back_fills_it() {
+        let mut background = Background::new(1000);
+        background.take(at(1000), 1000);
+        assert_eq!(background.free(at(0)), 0);
+        assert_eq!(background.take(at(0), 1), 0);
+        assert_eq!(background.free(at(1001)), 1);
+    }
 }

@@ -196,3 +196,6 @@ impl FromIterator<ByteSpan> for ByteSpans {
         set
     }
 }
+
+#[cfg(test)]
+mod tests;

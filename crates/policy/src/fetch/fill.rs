@@ -206,6 +206,8 @@ impl Fill {
             rest = ByteSpan::new(gap.to, to);
         }
         self.accounts.fetched_twice += bytes.saturating_sub(new);
+        // it has met what is present: readers here may need another fetch from now on
+        self.stirred |= self.present.run_end(to) > to;
     }
 
     /// How much the fetch may take now.

@@ -191,3 +191,6 @@ const SMOOTHING: u64 = 4;
 const GAIN_STARVING: u64 = 2;
 /// 10 Gbit/s over 50 ms; what Linux allows a receive buffer is a tenth of that by default.
 const WINDOW_MAX_BYTES: u32 = 64 * 1024 * 1024;
+
+#[cfg(test)]
+mod tests;

@@ -185,3 +185,6 @@ const NOTES_A_COUNTER: u64 = 10;
 const PRIOR_WEIGHT: u64 = 32;
 const FIRST_GUESS_WEIGHT: u64 = 64;
 const BYTES_MIN: usize = 2048;
+
+#[cfg(test)]
+mod tests;

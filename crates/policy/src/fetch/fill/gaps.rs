@@ -78,24 +78,23 @@ impl Fill {
     }
 
     /// A reader can only go on if a fetch makes room: the one that has brought nothing for the longest time of those
-    /// that wait or that nobody reads.
+    /// that nobody reads, or else of those that wait. One at a time.
     pub(super) fn ask_for_room(&mut self, now: Now) {
-        if self.fetches.iter().any(|fetch| fetch.gives_way) {
+        let mut idlest = None;
+        for fetch in self.fetches.iter() {
+            match self.take(now, fetch.id) {
+                Take::GiveWay => return,
+                Take::Wait | Take::Background => {
+                    let rank = (!fetch.goes_on, fetch.active, fetch.id);
+                    idlest = Some(idlest.map_or(rank, |least| rank.min(least)));
+                }
+                Take::UpTo(_) | Take::Orphaned | Take::Met => {}
+            }
+        }
+        let Some(fetch) = idlest.and_then(|(_, _, id)| self.fetches.get_mut(id)) else {
             return;
-        }
-        let idle = |fetch: &&Fetch| {
-            let take = self.take(now, fetch.id);
-            matches!(take, Take::Wait | Take::Background)
         };
-        let id = self
-            .fetches
-            .iter()
-            .filter(idle)
-            .min_by_key(|fetch| (!fetch.goes_on, fetch.active))
-            .map(|fetch| fetch.id);
-        if let Some(fetch) = id.and_then(|id| self.fetches.get_mut(id)) {
-            fetch.gives_way = true;
-            self.stirred = true;
-        }
+        fetch.gives_way = true;
+        self.stirred = true;
     }
 }

@@ -1,0 +1,219 @@
+use super::*;
+
+const KIB: u64 = 1024;
+const MIB: u64 = 1024 * KIB;
+
+/// 20 MB of which 0.26 MB are here; it may go on, and its part is kept.
+const ORPHAN: Orphan = Orphan {
+    received: 256 * KIB,
+    complete_length: Some(20 * MIB),
+    again: Chance::NEVER,
+    part_is_kept: true,
+    new_connection_bytes: 0,
+    background_free_bytes: u64::MAX,
+};
+
+#[track_caller]
+fn check(policy: AbortPolicy, orphan: Orphan, word: &str) {
+    let judged = judge(&policy, &orphan);
+    assert_eq!(judged.as_str(), word, "{policy:?} {orphan:?}");
+    assert_eq!(word.starts_with("go-on"), matches!(judged, Abort::GoOn(_)));
+}
+
+/// One that lacks so much of 20 MiB.
+fn lacking(to_come: u64) -> Orphan {
+    Orphan {
+        received: 20 * MIB - to_come,
+        ..ORPHAN
+    }
+}
+
+#[test]
+fn simple_policies_look_at_anything() {
+    for orphan in [
+        ORPHAN,
+        lacking(1),
+        Orphan {
+            complete_length: None,
+            ..ORPHAN
+        },
+    ] {
+        check(AbortPolicy::Stop, orphan, "stop-always");
+        check(AbortPolicy::Finish, orphan, "go-on-always");
+    }
+}
+
+#[test]
+fn squid_by_default_decides_otherwise() {
+    let squid = AbortPolicy::SQUID;
+    check(squid, lacking(16 * KIB - 1), "go-on-little-left");
+    check(squid, lacking(16 * KIB), "go-on-most-received");
+    check(squid, lacking(16 * KIB + 1), "stop-much-left");
+    check(
+        squid,
+        Orphan {
+            complete_length: None,
+            ..ORPHAN
+        },
+        "stop-length-unknown",
+    );
+    // of a small one the same remainder is more than five percent
+    let small = Orphan {
+        received: 16 * KIB,
+        complete_length: Some(32 * KIB),
+        ..ORPHAN
+    };
+    check(squid, small, "stop-little-received");
+}
+
+#[test]
+fn squid_looks_at_its_numbers_in_another_order() {
+    let squid = |min_bytes, max_bytes, pct| AbortPolicy::Squid {
+        min_bytes,
+        max_bytes,
+        pct,
+    };
+    let percent = |received| Orphan {
+        received,
+        complete_length: Some(100_000),
+        ..ORPHAN
+    };
+    check(
+        squid(0, u64::MAX, 95),
+        percent(95_000),
+        "stop-little-received",
+    );
+    check(
+        squid(0, u64::MAX, 95),
+        percent(95_001),
+        "go-on-most-received",
+    );
+    check(squid(0, 4000, 95), percent(95_001), "stop-much-left");
+    check(squid(5000, 4000, 95), percent(95_001), "go-on-little-left");
+    check(squid(0, 0, 95), percent(99_999), "stop-much-left");
+    check(
+        squid(0, u64::MAX, 100),
+        percent(99_999),
+        "stop-little-received",
+    );
+    // -1
+    let unknown = Orphan {
+        complete_length: None,
+        ..ORPHAN
+    };
+    check(squid(u64::MAX, 0, 100), unknown, "go-on-always");
+    check(squid(u64::MAX, 0, 100), ORPHAN, "go-on-always");
+}
+
+#[test]
+fn little_is_weighed_or_what_is_not_little_is_not() {
+    check(AbortPolicy::VALUE, lacking(16 * KIB), "go-on-little-left");
+    check(
+        AbortPolicy::VALUE,
+        lacking(16 * KIB + 1),
+        "stop-not-worth-it",
+    );
+    check(AbortPolicy::VALUE, lacking(0), "go-on-little-left");
+}
+
+#[test]
+fn part_that_would_be_lost_is_worth_what_is_to_come_only() {
+    // half of 20 MiB is here: worth going on if it is asked for again with a chance of more than a half
+    let lost = |per_1024| Orphan {
+        again: Chance::of(per_1024, 1024),
+        part_is_kept: false,
+        ..lacking(10 * MIB)
+    };
+    check(AbortPolicy::VALUE, lost(512), "stop-not-worth-it");
+    check(AbortPolicy::VALUE, lost(513), "go-on-worth-it");
+    let kept = |per_1024| Orphan {
+        part_is_kept: true,
+        ..lost(per_1024)
+    };
+    check(AbortPolicy::VALUE, kept(513), "stop-not-worth-it");
+    check(AbortPolicy::VALUE, kept(1024), "stop-not-worth-it");
+}
+
+#[test]
+fn new_connection_costs_nothing() {
+    let orphan = |new_connection_bytes| Orphan {
+        new_connection_bytes,
+        ..lacking(100 * KIB)
+    };
+    check(AbortPolicy::VALUE, orphan(100 * KIB), "stop-not-worth-it");
+    check(AbortPolicy::VALUE, orphan(100 * KIB + 1), "go-on-worth-it");
+    // with what is saved besides
+    let again = Orphan {
+        again: Chance::of(1, 2),
+        ..orphan(50 * KIB)
+    };
+    check(AbortPolicy::VALUE, again, "stop-not-worth-it");
+    let again = Orphan {
+        new_connection_bytes: 50 * KIB + 1,
+        ..again
+    };
+    check(AbortPolicy::VALUE, again, "go-on-worth-it");
+}
+
+#[test]
+fn budget_is_exceeded() {
+    let worth = Orphan {
+        again: Chance::CERTAIN,
+        part_is_kept: false,
+        ..ORPHAN
+    };
+    let to_come = 20 * MIB - 256 * KIB;
+    for (background_free_bytes, word) in
+        [(to_come, "go-on-worth-it"), (to_come - 1, "stop-no-budget")]
+    {
+        let orphan = Orphan {
+            background_free_bytes,
+            ..worth
+        };
+        check(AbortPolicy::VALUE, orphan, word);
+    }
+    let little = Orphan {
+        background_free_bytes: 15 * KIB,
+        ..lacking(16 * KIB)
+    };
+    check(AbortPolicy::VALUE, little, "stop-no-budget");
+    // what is not worth it is not told to lack a budget
+    let neither = Orphan {
+        background_free_bytes: 0,
+        ..ORPHAN
+    };
+    check(AbortPolicy::VALUE, neither, "stop-not-worth-it");
+}
+
+#[test]
+fn numbers_that_cannot_be_are_weighed() {
+    let unknown = Orphan {
+        complete_length: None,
+        ..ORPHAN
+    };
+    check(AbortPolicy::VALUE, unknown, "stop-length-unknown");
+    let more_than_all = Orphan {
+        received: u64::MAX,
+        ..ORPHAN
+    };
+    check(AbortPolicy::VALUE, more_than_all, "go-on-little-left");
+    check(AbortPolicy::SQUID, more_than_all, "go-on-little-left");
+    let huge = Orphan {
+        received: 0,
+        complete_length: Some(u64::MAX),
+        again: Chance::CERTAIN,
+        part_is_kept: false,
+        new_connection_bytes: u64::MAX,
+        ..ORPHAN
+    };
+    check(AbortPolicy::VALUE, huge, "stop-not-worth-it");
+    check(AbortPolicy::SQUID, huge, "stop-much-left");
+}
+
+#[test]
+fn two_reasons_have_one_word() {
+    let go_on = GoOn::ALL.map(|why| Abort::GoOn(why).as_str());
+    let stop = Stop::ALL.map(|why| Abort::Stop(why).as_str());
+    let words: std::collections::BTreeSet<_> = go_on.into_iter().chain(stop).collect();
+    assert_eq!(words.len(), 10);
+}

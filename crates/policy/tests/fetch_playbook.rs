@@ -1,0 +1,18 @@
+//! Playbooks for a response under construction: what happens to it, and what its readers and fetches are told.
+//!
+//! A script is a conversation with a `Fill`; `script::check` tells it the events alone, writes the script again from
+//! what it answered, and compares. That a response turns out to be private, so that those who waited for it go alone, is
+//! decided before there is anything to read: see the playbooks of the transaction.
+
+#[path = "fetch_playbook/ending.rs"]
+mod ending;
+#[path = "fetch_playbook/gaps.rs"]
+mod gaps;
+#[path = "fetch_playbook/leaving.rs"]
+mod leaving;
+#[path = "fetch_playbook/pacing.rs"]
+mod pacing;
+#[path = "fetch_playbook/reading.rs"]
+mod reading;
+#[path = "fetch_playbook/script.rs"]
+mod script;

@@ -1,0 +1,150 @@
+//! A fetch ends before its end.
+
+use crate::script::check;
+
+#[test]
+fn cut_is_hidden_or_comes_before_what_is_here() {
+    for range in ["", "range"] {
+        check(&format!(
+            "length=100k {range}
+             0 begin 0..        => f0
+             0 attach 0..       => r0
+             0 attach 0..5k     => r1
+             0 received f0 10k
+             0 end f0 cut
+             0 state            => 2 readers, 0 fetches, length 100k, closed next-hop-cut, over
+             0 read r0 4k       => read 0..4k, live 4k
+             0 read r0          => read 4k..10k, live 6k
+             0 step r0          => cut next-hop-cut
+             0 read r1          => read 0..5k, again 5k
+             0 step r1          => done
+             0 attach 0..       => closed
+             0 attach 0..10k    => r2
+             0 attach 0..10241  => closed",
+        ));
+    }
+}
+
+#[test]
+fn content_that_ends_too_early_is_whole() {
+    check(
+        "length=100k
+         0 begin 0..        => f0
+         0 attach 0..       => r0
+         0 received f0 10k
+         0 end f0 whole
+         0 state            => 1 readers, 0 fetches, length 100k, closed next-hop-cut, over",
+    );
+    check(
+        "length=100k
+         0 begin 0..        => f0
+         0 attach 0..       => r0
+         0 received f0 101k
+         0 take f0          => met
+         0 accounts         => fetched 100k, twice 1k, undelivered 100k, lead 100k",
+    );
+}
+
+#[test]
+fn changed_validator_mixes_two_representations_or_cuts_who_does_not_need_it() {
+    check(
+        "length=1000k range present=500k..600k
+         0 attach 500k..    => r0
+         0 attach 500k..600k => r1
+         0 attach 0..100k   => r2
+         0 step r2          => fetch f0 0..100k
+         0 read r0 50k      => read 500k..550k, again 50k, kept 50k
+         0 step r0          => fetch f1 600k..1000k
+         0 end f1 changed
+         0 read r0          => read 550k..600k, again 50k, kept 50k
+         0 step r0          => cut changed
+         0 read r1          => read 500k..600k, again 100k, kept 100k
+         0 step r1          => done
+         0 take f0          => up-to 16k
+         0 received f0 100k
+         0 end f0 whole
+         0 read r2          => read 0..100k, live 100k
+         0 step r2          => done
+         0 attach 0..       => closed
+         0 present          => 0..100k 500k..600k",
+    );
+}
+
+#[test]
+fn other_fetches_begin_after_a_cut() {
+    check(
+        "length=9000k range
+         0 attach 0..       => r0
+         0 attach 3000k..   => r1
+         0 step r0          => fetch f0 0..9000k
+         0 step r1          => fetch f1 3000k..9000k
+         0 received f0 1k
+         0 end f0 cut
+         0 read r0          => read 0..1k, live 1k
+         0 step r0          => cut next-hop-cut
+         0 step r1          => wait
+         0 state            => 2 readers, 1 fetches, length 9000k, closed next-hop-cut",
+    );
+}
+
+#[test]
+fn next_hop_that_lost_patience_cuts_a_reader_that_can_resume() {
+    // the fetch waits for a slow reader when it is cut
+    check(
+        "length=100k range
+         0 begin 0..        => f0
+         0 attach 0..       => r0
+         0 received f0 16k
+         0 take f0          => wait
+         0 end f0 cut
+         0 state            => 1 readers, 0 fetches, length 100k
+         9 step r0          => fetch f1 16k..100k
+         9 read r0          => read 0..16k, live 16k
+         9 take f1          => up-to 16k
+         9 end f1 cut
+         9 step r0          => cut next-hop-cut",
+    );
+    check(
+        "length=100k
+         0 begin 0..        => f0
+         0 attach 0..       => r0
+         0 received f0 16k
+         0 take f0          => wait
+         0 end f0 cut
+         0 read r0          => read 0..16k, live 16k
+         0 step r0          => cut next-hop-cut",
+    );
+}
+
+#[test]
+fn next_hop_that_brings_nothing_is_asked_for_ever() {
+    check(
+        "length=200k range present=0..100k
+         0 attach 40k..     => r0
+         0 step r0          => fetch f0 100k..200k
+         0 take f0          => wait
+         0 end f0 cut
+         0 state            => 1 readers, 0 fetches, length 200k, closed next-hop-cut, over
+         0 read r0          => read 40k..100k, again 60k, kept 60k
+         0 step r0          => cut next-hop-cut",
+    );
+}
+
+#[test]
+fn fetch_that_has_ended_answers_as_if_it_ran() {
+    check(
+        "length=100k
+         0 begin 0..        => f0
+         0 attach 0..       => r0
+         0 received f0 100k
+         0 end f0 whole
+         0 end f0 cut
+         0 received f0 5k
+         0 take f0          => orphaned
+         0 to-come f0       => none
+         0 state            => 1 readers, 0 fetches, length 100k, whole, over
+         0 leave r0
+         0 leave r0
+         0 step r0          => done",
+    );
+}

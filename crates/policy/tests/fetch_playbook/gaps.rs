@@ -1,0 +1,205 @@
+//! What is missing is fetched when it is needed, once, and joined.
+
+use crate::script::check;
+
+#[test]
+fn gap_is_fetched_before_its_reader_comes_near_or_not_at_all() {
+    // within the lead of 64 KiB
+    check(
+        "length=400k range present=0..200k
+         0 attach 0..       => r0
+         0 step r0          => read 0..200k
+         0 read r0 139263   => read 0..139263, again 139263, kept 139263
+         0 step r0          => read 139263..200k
+         0 read r0 1        => read 139263..136k, again 1, kept 1
+         0 step r0          => fetch f0 200k..400k
+         0 step r0          => read 136k..200k
+         0 take f0          => wait
+         0 read r0 48k      => read 136k..184k, again 48k, kept 48k
+         0 take f0          => wait
+         0 read r0 1k       => read 184k..185k, again 1k, kept 1k
+         0 take f0          => up-to 1k
+         0 received f0 1k
+         0 read r0          => read 185k..201k, live 1k, again 15k, kept 15k",
+    );
+}
+
+#[test]
+fn parts_are_not_joined_or_fetched_again() {
+    // two parts here; the gaps before, between and after are fetched, and no byte twice
+    check(
+        "length=100k range present=20k..30k present=60k..70k
+         0 attach 0..       => r0
+         0 step r0          => fetch f0 0..20k
+         0 step r0          => wait
+         0 take f0          => up-to 16k
+         1 received f0 16k
+         1 read r0          => read 0..16k, live 16k
+         1 take f0          => up-to 4k
+         1 received f0 4k
+         1 take f0          => met
+         1 end f0 whole
+         1 step r0          => fetch f1 30k..60k
+         1 read r0          => read 16k..30k, live 4k, again 10k, kept 10k
+         2 received f1 30k
+         2 end f1 whole
+         2 step r0          => fetch f2 70k..100k
+         2 read r0          => read 30k..70k, live 30k, again 10k, kept 10k
+         3 received f2 30k
+         3 end f2 whole
+         3 read r0          => read 70k..100k, live 30k
+         3 step r0          => done
+         3 state            => 1 readers, 0 fetches, length 100k, whole, over
+         3 accounts         => fetched 80k, twice 0, undelivered 0, lead 30k",
+    );
+}
+
+#[test]
+fn two_fetches_out_of_order_do_not_meet() {
+    check(
+        "length=1000k range
+         0 begin 0..        => f0
+         0 attach 0..       => r0
+         0 attach 500k..    => r1
+         0 to-come f0       => 1000k
+         0 step r1          => fetch f1 500k..1000k
+         0 to-come f0       => 500k
+         1 received f1 500k
+         1 take f1          => met
+         1 end f1 whole
+         1 read r1          => read 500k..1000k, live 500k
+         1 step r1          => done
+         1 leave r1
+         2 received f0 500k
+         2 stirred          => true
+         2 take f0          => met
+         2 end f0 whole
+         2 state            => 1 readers, 0 fetches, length 1000k, whole, over
+         2 read r0          => read 0..1000k, live 500k, again 500k
+         2 accounts         => fetched 1000k, twice 0, undelivered 0, lead 500k",
+    );
+}
+
+#[test]
+fn fetch_stops_where_another_began_that_never_came() {
+    // f1 ended before it brought anything: f0 goes on beyond
+    check(
+        "length=1000k range
+         0 begin 0..        => f0
+         0 attach 0..       => r0
+         0 attach 500k..    => r1
+         0 step r1          => fetch f1 500k..1000k
+         0 leave r1
+         0 end f1 stopped
+         0 to-come f0       => 1000k",
+    );
+}
+
+#[test]
+fn one_place_is_fetched_by_two() {
+    check(
+        "length=1000k range
+         0 begin 0..10k     => f0
+         0 attach 500k..    => r0
+         0 attach 500k..    => r1
+         0 step r0          => fetch f1 500k..1000k
+         0 step r1          => wait
+         0 attach 600k..    => r2
+         0 step r2          => wait
+         0 fastest f1       => r2
+         0 attach 756k..    => r3
+         0 step r3          => wait
+         0 attach 774145..  => r4
+         0 step r4          => fetch f2 774145..1000k",
+    );
+}
+
+#[test]
+fn range_is_fetched_beyond_its_end() {
+    check(
+        "length=1000k range
+         0 attach 10k..30k  => r0
+         0 step r0          => fetch f0 10k..30k
+         0 received f0 20k
+         0 take f0          => met
+         0 end f0 whole
+         0 read r0          => read 10k..30k, live 20k
+         0 step r0          => done
+         0 leave r0
+         0 state            => 0 readers, 0 fetches, length 1000k, over
+         0 present          => 10k..30k",
+    );
+}
+
+#[test]
+fn reader_waits_for_stopped_readers_to_free_a_fetch() {
+    check(
+        "length=9000k range fetches=2
+         0 attach 0..       => r0
+         0 attach 3000k..   => r1
+         0 attach 6000k..   => r2
+         0 step r0          => fetch f0 0..9000k
+         0 step r1          => fetch f1 3000k..9000k
+         0 step r2          => wait
+         0 received f0 16k
+         1 received f1 16k
+         1 take f0          => wait
+         1 stirred          => true
+         1 step r2          => wait
+         1 stirred          => true
+         1 take f0          => give-way
+         1 take f1          => up-to 3000k
+         1 step r2          => wait
+         1 stirred          => false
+         1 end f0 stopped
+         1 take f1          => wait
+         1 step r2          => fetch f2 6000k..9000k",
+    );
+    // both fronts are beyond r2
+    check(
+        "length=9000k range fetches=2
+         0 attach 3000k..   => r0
+         0 attach 6000k..   => r1
+         0 attach 0..       => r2
+         0 step r0          => fetch f0 3000k..9000k
+         0 step r1          => fetch f1 6000k..9000k
+         0 received f0 16k
+         1 received f1 16k
+         1 stirred          => true
+         1 step r2          => wait
+         1 stirred          => true
+         1 take f0          => give-way
+         1 take f1          => wait
+         1 end f0 stopped
+         1 step r2          => fetch f2 0..3000k
+         1 step r0          => read 3000k..3016k",
+    );
+}
+
+#[test]
+fn reader_with_something_to_read_takes_the_last_fetch() {
+    check(
+        "length=9000k range fetches=2 present=0..10k
+         0 attach 3000k..   => r0
+         0 step r0          => fetch f0 3000k..9000k
+         0 attach 0..       => r1
+         0 step r1          => read 0..10k
+         0 read r1          => read 0..10k, again 10k, kept 10k
+         0 step r1          => fetch f1 10k..3000k",
+    );
+}
+
+#[test]
+fn fetch_in_the_background_keeps_its_place_from_a_reader() {
+    check(
+        "length=9000k range fetches=1
+         0 begin 6000k..    => f0
+         0 received f0 1k
+         0 go-on f0
+         0 attach 0..       => r0
+         0 step r0          => wait
+         0 take f0          => give-way
+         0 end f0 stopped
+         0 step r0          => fetch f1 0..6000k",
+    );
+}

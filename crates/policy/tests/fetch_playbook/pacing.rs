@@ -1,0 +1,169 @@
+//! How far a fetch runs ahead, and of whom.
+
+use crate::script::check;
+
+#[test]
+fn slow_or_stopped_reader_slows_the_fetch() {
+    check(
+        "length=1000k
+         0 begin 0..        => f0
+         0 attach 0..       => r0
+         0 attach 0..       => r1
+         0 take f0          => up-to 16k
+         0 received f0 16k
+         0 take f0          => wait
+         0 read r1          => read 0..16k, live 16k
+         0 fastest f0       => r1
+         0 take f0          => up-to 16k
+         0 received f0 16k
+         0 read r1          => read 16k..32k, live 16k
+         0 take f0          => up-to 16k
+         0 read r0 1k       => read 0..1k, again 1k
+         0 fastest f0       => r1
+         0 take f0          => up-to 16k",
+    );
+}
+
+#[test]
+fn fetch_runs_ahead_of_the_one_that_remains() {
+    check(
+        "length=1000k
+         0 begin 0..        => f0
+         0 attach 0..       => r0
+         0 attach 0..       => r1
+         0 received f0 100k
+         0 read r0          => read 0..100k, live 100k
+         0 read r1 1k       => read 0..1k, again 1k
+         0 take f0          => up-to 16k
+         0 leave r0
+         0 stirred          => true
+         0 take f0          => wait
+         0 read r1 83k      => read 1k..84k, again 83k
+         0 take f0          => wait
+         0 read r1 1        => read 84k..86017, again 1
+         0 take f0          => up-to 1
+         0 read r1          => read 86017..100k, again 16383
+         0 take f0          => up-to 16k",
+    );
+}
+
+#[test]
+fn fetch_takes_what_nobody_wants() {
+    // a reader of a range among the fetch of the whole
+    check(
+        "length=1000k
+         0 begin 0..        => f0
+         0 attach 0..20k    => r0
+         0 received f0 10k
+         0 read r0          => read 0..10k, live 10k
+         0 take f0          => up-to 10k
+         0 received f0 10k
+         0 take f0          => orphaned",
+    );
+    // the next is counted from where it is
+    check(
+        "length=1000k
+         0 begin 0..        => f0
+         0 attach 0..20k    => r0
+         0 attach 0..       => r1
+         0 received f0 10k
+         0 read r0          => read 0..10k, live 10k
+         0 take f0          => up-to 10k
+         0 received f0 10k
+         0 fastest f0       => r1
+         0 take f0          => wait",
+    );
+}
+
+#[test]
+fn reader_beyond_the_front_is_not_waited_for_or_not_run_up_to() {
+    check(
+        "length=1000k
+         0 begin 0..        => f0
+         0 attach 0..       => r0
+         0 attach 100k..    => r1
+         0 step r1          => wait
+         0 fastest f0       => r1
+         0 take f0          => up-to 116k
+         0 received f0 116k
+         0 read r1          => read 100k..116k, live 16k",
+    );
+}
+
+#[test]
+fn fast_reader_is_slowed_by_the_window_or_a_slow_one_widens_it() {
+    // 100 ms to the next hop; the reader takes all there is, so the window doubles what came in a round trip
+    check(
+        "length=100000k
+         0 begin 0..        => f0
+         0 attach 0..       => r0
+         0 round-trips f0 1 100
+         0 window f0        => 16k
+         0 received f0 16k
+         0 read r0          => read 0..16k, live 16k
+         0 window f0        => 16k
+         100 received f0 16k
+         100 read r0        => read 16k..32k, live 16k
+         100 window f0      => 80k
+         200 received f0 80k
+         200 read r0        => read 32k..112k, live 80k
+         200 window f0      => 176k
+         300 received f0 176k
+         300 read r0        => read 112k..288k, live 176k
+         300 window f0      => 368k",
+    );
+    // one that leaves something is as fast as it is: the window holds what it takes in a round trip
+    check(
+        "length=100000k
+         0 begin 0..        => f0
+         0 attach 0..       => r0
+         0 round-trips f0 1 100
+         0 received f0 100k
+         0 read r0 1k       => read 0..1k, live 1k
+         100 read r0 10k    => read 1k..11k, live 10k
+         100 window f0      => 27k
+         200 read r0 10k    => read 11k..21k, live 10k
+         200 window f0      => 27392",
+    );
+}
+
+#[test]
+fn window_stays_open_when_little_is_to_come() {
+    check(
+        "length=600k
+         0 begin 0..        => f0
+         0 attach 0..       => r0
+         0 round-trips f0 1 100
+         100 received f0 300k
+         100 read r0        => read 0..300k, live 300k
+         100 window f0      => 300k
+         100 received f0 200k
+         100 window f0      => 100k
+         100 received f0 80k
+         100 window f0      => 20k
+         100 received f0 5k
+         100 window f0      => 16k
+         100 received f0 15k
+         100 window f0      => 16k",
+    );
+}
+
+#[test]
+fn bound_is_told_where_there_is_none() {
+    check(
+        "length=600k lead=unbounded
+         0 begin 0..        => f0
+         0 attach 0..       => r0
+         0 take f0          => up-to 600k
+         0 window f0        => none
+         0 unsent r0        => none",
+    );
+    check(
+        "length=600k lead=256k
+         0 begin 0..        => f0
+         0 attach 0..       => r0
+         0 take f0          => up-to 64k
+         0 window f0        => 64k
+         0 unsent r0        => 64k",
+    );
+}

@@ -1,0 +1,251 @@
+//! Scripts: a conversation with a response under construction as text.
+//!
+//! ```text
+//! length=100k lead=64k fetches=8 range present=0..10k     settings, all optional
+//! 0 begin 0..              => f0      at this millisecond, this event => this answer
+//! 0 attach 0..50k          => r0      fetches and readers are numbered as they come
+//! 0 take f0                => up-to 16k
+//! 5 received f0 16k
+//! 5 step r0                => read 0..16k
+//! 5 read r0                => read 0..16k, live 16k     step, delivered and moved in one
+//! ```
+//!
+//! Numbers are bytes; `k` is 1024 of them. A span without an end is open.
+
+use weir_policy::fetch::{ByteSpan, ByteSpans, FetchEnd, FetchId, Fill, FillRules, Lead, ReaderId};
+use weir_policy::fetch::{Step, Take};
+use weir_policy::{Now, Tick};
+use weir_semantics::Timestamp;
+
+/// Plays `script`, and fails with the difference if the conversation goes otherwise.
+#[track_caller]
+pub(crate) fn check(script: &str) {
+    let lines = || {
+        script
+            .lines()
+            .map(str::trim)
+            .filter(|line| !line.is_empty())
+    };
+    // how far apart event and answer stand is for the eye
+    let expected: Vec<String> = lines().map(squeezed).collect();
+    let (mut fill, events) = match expected.split_first() {
+        Some((first, rest)) if !starts_with_digit(first) => (settle(first), rest),
+        _ => (settle(""), expected.as_slice()),
+    };
+    let mut difference = String::new();
+    for line in events {
+        let event = line.split(" => ").next().unwrap_or_default();
+        let played = match play(&mut fill, event) {
+            answer if answer.is_empty() => event.to_owned(),
+            answer => format!("{event} => {answer}"),
+        };
+        difference += &if played == *line {
+            format!("    {line}\n")
+        } else {
+            format!("  - {line}\n  + {played}\n")
+        };
+    }
+    assert!(
+        !difference.lines().any(|line| line.starts_with("  -")),
+        "expected (-) and played (+) differ:\n{difference}"
+    );
+}
+
+/// The moment `at_ms` milliseconds after the start.
+fn at(at_ms: u64) -> Now {
+    Now {
+        wall: Timestamp(784_111_777),
+        tick: Tick(at_ms),
+    }
+}
+
+fn settle(settings: &str) -> Fill {
+    let mut rules = FillRules::default();
+    let mut length = None;
+    let mut present = ByteSpans::new();
+    for setting in settings.split_whitespace() {
+        match setting.split_once('=').unwrap_or((setting, "")) {
+            ("length", value) => length = Some(bytes(value)),
+            ("lead", "unbounded") => rules.lead = Lead::Unbounded,
+            ("lead", value) => rules.lead = Lead::Bytes(bytes(value)),
+            ("fetches", value) => rules.fetches_max = value.parse().unwrap(),
+            ("range", _) => rules.can_range = true,
+            ("present", value) => _ = present.insert(span(value)),
+            _ => panic!("no setting: {setting}"),
+        }
+    }
+    Fill::new(rules, at(0), length, present)
+}
+
+fn play(fill: &mut Fill, event: &str) -> String {
+    let words: Vec<&str> = event.split_whitespace().collect();
+    let now = at(words[0].parse().unwrap());
+    match words[1..] {
+        ["begin", asked] => format!("f{}", fill.begin(now, span(asked)).0),
+        ["attach", wants] => match fill.attach(now, span(wants)) {
+            Ok(reader) => format!("r{}", reader.0),
+            Err(not_here) => not_here.as_str().to_owned(),
+        },
+        ["step", reader] => step(fill.step(now, r(reader))),
+        ["read", reader] => read(fill, now, r(reader), u64::MAX),
+        ["read", reader, most] => read(fill, now, r(reader), bytes(most)),
+        ["leave", reader] => none(fill.leave(now, r(reader))),
+        ["take", fetch] => take(fill.take(now, f(fetch))),
+        ["received", fetch, count] => none(fill.received(now, f(fetch), bytes(count))),
+        ["go-on", fetch] => none(fill.go_on(f(fetch))),
+        ["end", fetch, how] => none(fill.end(now, f(fetch), end(how))),
+        ["round-trips", fetch, client_ms, next_hop_ms] => {
+            let us = |ms: &str| ms.parse::<u32>().unwrap() * 1000;
+            none(fill.set_round_trips(f(fetch), us(client_ms), us(next_hop_ms)))
+        }
+        ["window", fetch] => optional(fill.window(f(fetch)).map(u64::from)),
+        ["unsent", reader] => optional(fill.unsent(r(reader)).map(u64::from)),
+        ["to-come", fetch] => optional(fill.to_come(f(fetch))),
+        ["awaited", fetch] => fill.is_awaited(f(fetch)).to_string(),
+        ["fastest", fetch] => {
+            let fastest = fill.fastest_of(f(fetch));
+            fastest.map_or("nobody".to_owned(), |reader| format!("r{}", reader.0))
+        }
+        ["stirred"] => fill.stirred().to_string(),
+        ["present"] => fill
+            .present()
+            .iter()
+            .map(spelt)
+            .collect::<Vec<_>>()
+            .join(" "),
+        ["state"] => state(fill),
+        ["accounts"] => format!(
+            "fetched {}, twice {}, undelivered {}, lead {}",
+            size(fill.fetched()),
+            size(fill.fetched_twice()),
+            size(fill.undelivered()),
+            size(fill.lead_max())
+        ),
+        _ => panic!("no event: {event}"),
+    }
+}
+
+/// Steps, and reads what is offered, but `most` bytes.
+fn read(fill: &mut Fill, now: Now, reader: ReaderId, most: u64) -> String {
+    let offered = fill.step(now, reader);
+    let Step::Read(mut span) = offered else {
+        return step(offered);
+    };
+    span.to = span.to.min(span.from.saturating_add(most));
+    let delivered = fill.delivered(now, reader, span);
+    fill.moved(now, reader, span.to);
+    assert_eq!(delivered.live + delivered.again, span.len());
+    let mut told = format!("read {}", spelt(span));
+    for (word, bytes) in [
+        ("live", delivered.live),
+        ("again", delivered.again),
+        ("kept", delivered.kept),
+    ] {
+        if bytes > 0 {
+            told += &format!(", {word} {}", size(bytes));
+        }
+    }
+    told
+}
+
+fn step(step: Step) -> String {
+    match step {
+        Step::Read(span) => format!("read {}", spelt(span)),
+        Step::Wait => "wait".to_owned(),
+        Step::Fetch { fetch, span } => format!("fetch f{} {}", fetch.0, spelt(span)),
+        Step::Done => "done".to_owned(),
+        Step::Cut(cut) => format!("cut {}", cut.as_str()),
+    }
+}
+
+fn take(take: Take) -> String {
+    match take {
+        Take::UpTo(bytes) => format!("up-to {}", size(bytes)),
+        Take::Wait => "wait".to_owned(),
+        Take::Background => "background".to_owned(),
+        Take::Orphaned => "orphaned".to_owned(),
+        Take::Met => "met".to_owned(),
+        Take::GiveWay => "give-way".to_owned(),
+    }
+}
+
+fn end(word: &str) -> FetchEnd {
+    match word {
+        "whole" => FetchEnd::Whole,
+        "cut" => FetchEnd::Cut,
+        "changed" => FetchEnd::Changed,
+        "stopped" => FetchEnd::Stopped,
+        _ => panic!("no end: {word}"),
+    }
+}
+
+fn state(fill: &Fill) -> String {
+    let mut words = vec![
+        format!("{} readers", fill.readers()),
+        format!("{} fetches", fill.fetches()),
+    ];
+    words.extend(
+        fill.complete_length()
+            .map(|length| format!("length {}", size(length))),
+    );
+    words.extend(fill.is_whole().then(|| "whole".to_owned()));
+    words.extend(fill.closed().map(|cut| format!("closed {}", cut.as_str())));
+    words.extend(fill.is_over().then(|| "over".to_owned()));
+    words.join(", ")
+}
+
+fn r(word: &str) -> ReaderId {
+    ReaderId(word.strip_prefix('r').unwrap().parse().unwrap())
+}
+
+fn f(word: &str) -> FetchId {
+    FetchId(word.strip_prefix('f').unwrap().parse().unwrap())
+}
+
+fn span(word: &str) -> ByteSpan {
+    let (from, to) = word.split_once("..").unwrap();
+    ByteSpan {
+        from: bytes(from),
+        to: if to.is_empty() {
+            ByteSpan::OPEN
+        } else {
+            bytes(to)
+        },
+    }
+}
+
+fn spelt(span: ByteSpan) -> String {
+    let to = Some(span.to).filter(|&to| to != ByteSpan::OPEN);
+    format!("{}..{}", size(span.from), to.map(size).unwrap_or_default())
+}
+
+fn bytes(word: &str) -> u64 {
+    match word.strip_suffix('k') {
+        Some(kib) => kib.parse::<u64>().unwrap() * 1024,
+        None => word.parse().unwrap(),
+    }
+}
+
+fn size(bytes: u64) -> String {
+    if bytes > 0 && bytes.is_multiple_of(1024) {
+        format!("{}k", bytes / 1024)
+    } else {
+        bytes.to_string()
+    }
+}
+
+fn optional(bytes: Option<u64>) -> String {
+    bytes.map_or("none".to_owned(), size)
+}
+
+fn none((): ()) -> String {
+    String::new()
+}
+
+fn squeezed(line: &str) -> String {
+    line.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn starts_with_digit(line: &str) -> bool {
+    line.starts_with(|first: char| first.is_ascii_digit())
+}
