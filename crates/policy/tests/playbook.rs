@@ -8,6 +8,8 @@
 mod forward;
 #[path = "playbook/http1998.rs"]
 mod http1998;
+#[path = "playbook/parts.rs"]
+mod parts;
 #[path = "playbook/random.rs"]
 mod random;
 #[path = "playbook/refresh.rs"]
@@ -16,9 +18,13 @@ mod refresh;
 mod reuse;
 #[path = "playbook/script.rs"]
 mod script;
+#[path = "playbook/sharing.rs"]
+mod sharing;
 #[path = "playbook/stale.rs"]
 mod stale;
 #[path = "playbook/storing.rs"]
 mod storing;
 #[path = "playbook/validation.rs"]
 mod validation;
+#[path = "playbook/world.rs"]
+mod world;

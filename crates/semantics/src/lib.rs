@@ -16,6 +16,7 @@ extern crate alloc;
 mod cache_control;
 mod cache_status;
 mod conditional;
+mod content_range;
 mod date;
 mod entity_tag;
 mod facts;
@@ -39,6 +40,7 @@ mod via;
 pub use cache_control::{RequestDirectives, ResponseDirectives};
 pub use cache_status::{CacheStatus, Fwd};
 pub use conditional::{Precondition, Validators, evaluate, if_range_holds};
+pub use content_range::ContentRange;
 pub use date::{parse_http_date, write_http_date};
 pub use entity_tag::{EntityTag, Strength};
 pub use facts::{Expires, NOMINATED_FIELDS_MAX, RequestFacts, ResponseFacts};
@@ -53,9 +55,7 @@ pub use known::{Known, identify};
 pub use method::Method;
 pub use part::{AskedPart, Fits, combines};
 pub use proxy_status::{ProxyError, write_proxy_status};
-pub use range::{
-    ByteRange, ContentRange, RangeKind, RangeOutcome, RangeSpan, select, single_range,
-};
+pub use range::{ByteRange, RangeKind, RangeOutcome, RangeSpan, select, single_range};
 pub use status::{is_final, is_heuristically_cacheable, is_understood};
 pub use storable::{NotStorable, storable};
 pub use target::{Form, Scheme, Target, TargetError, canonical_target};

@@ -5,10 +5,11 @@
 //! it was asked for is ours, for origins that do not keep their own tags.
 
 use crate::{
+    content_range::ContentRange,
     entity_tag::EntityTag,
     facts::ResponseFacts,
     field::{FieldLine, line_named},
-    range::{ByteRange, ContentRange},
+    range::ByteRange,
 };
 
 /// Whether a part belongs to what is stored.

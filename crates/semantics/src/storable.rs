@@ -6,10 +6,11 @@
 use core::fmt;
 
 use crate::{
+    content_range::ContentRange,
     entity_tag::Strength,
     facts::{RequestFacts, ResponseFacts},
     method::Method,
-    range::{ContentRange, RangeKind},
+    range::RangeKind,
     status::{is_final, is_heuristically_cacheable, is_understood},
     vary::VaryKind,
 };

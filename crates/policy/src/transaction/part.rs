@@ -67,6 +67,7 @@ impl Transaction {
     /// Once at most: afterwards nothing is asked for that the client did not ask for.
     fn ask_again(&mut self, now: Now) -> Command {
         self.asked = Asked::AsSent;
+        self.verdict.fwd_status = None;
         self.request_time = now.wall;
         Command::AskAgain
     }

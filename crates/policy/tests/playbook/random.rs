@@ -5,255 +5,123 @@
 //! * Told in order, a transaction ends with exactly one of Serve, Relay and Answer, and its verdict says which:
 //!   a hit was served without Forward; a refusal was answered; what was forwarded was relayed, or freshened and served,
 //!   or is said to be stale instead.
+//! * A part that lacks what is wanted is never served.
+//! * What is joined was asked for as the rest of a stored part, came as a 206, and fits. The next hop is asked again once
+//!   at most, and only where the rest was asked for.
+//! * A part is kept only of what was being stored, and held.
 //! * Serve after Forward is only for a 304 to our own validators, for a next hop that failed, and for an answer that
 //!   RFC 5861 calls an error.
 //! * A stored response that forbids serving stale is not served without freshness left, unless a 304 came to our
 //!   validators in this transaction.
 //! * `only-if-cached` is not forwarded once the cache was looked in.
-//! * The verdict says stored where Store or Freshen was commanded and held, and nowhere else; it has a ttl where Serve was
+//! * The verdict says stored where Store, Combine or Freshen was commanded and held, or KeepPart was, and nowhere else; it has a ttl where Serve was
 //!   commanded, and nowhere else.
 
 use crate::script::{RULES, at, command_text};
+use crate::world::{Answer, Ends, World, failure, fits, request, response, stored, world};
 use proptest::prelude::*;
-use proptest::sample::{select, subsequence};
+use proptest::sample::select;
 use weir_policy::catalog::Refusal;
 use weir_policy::{
-    Command, Commands, Event, Failure, Handling, Missing, Profile, Rules, StoredFacts, Storing,
+    Command, Commands, Covers, Event, Failure, Handling, Joined, Missing, StoredFacts, Storing,
     Transaction,
 };
-use weir_semantics::{DeltaSeconds, FieldLine, Method, RequestFacts, ResponseFacts, Timestamp};
-
-/// What the world holds ready for one transaction.
-#[derive(Clone, Debug)]
-struct World {
-    request: RequestFacts,
-    rules: Rules,
-    unshared: bool,
-    stored: Option<StoredFacts>,
-    answer: Answer,
-    updated: StoredFacts,
-    ends: Ends,
-    steps_s: [u64; 3],
-}
-
-#[derive(Clone, Debug)]
-enum Answer {
-    Response(ResponseFacts),
-    Failed(Failure),
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Ends {
-    Whole,
-    Incomplete,
-    NotAdmitted,
-}
-
-fn request() -> impl Strategy<Value = RequestFacts> {
-    let directives = [
-        "no-cache",
-        "no-store",
-        "only-if-cached",
-        "max-age=40",
-        "min-fresh=30",
-        "max-stale",
-        "max-stale=10",
-    ];
-    let methods = [
-        Method::Get,
-        Method::Get,
-        Method::Get,
-        Method::Head,
-        Method::Post,
-        Method::Options,
-        Method::Other,
-    ];
-    let fields = [
-        ("Cookie", "a"),
-        ("Authorization", "a"),
-        ("Pragma", "no-cache"),
-    ];
-    (
-        select(methods.to_vec()),
-        subsequence(directives.to_vec(), 0..3),
-        subsequence(fields.to_vec(), 0..2),
-        select(&["/", "/?a", "/cgi-bin/"][..]),
-    )
-        .prop_map(|(method, directives, fields, target)| {
-            let control = directives.join(", ");
-            let mut lines: Vec<FieldLine<'_>> = fields
-                .iter()
-                .map(|(name, value)| FieldLine::new(name, value.as_bytes()))
-                .collect();
-            if !control.is_empty() {
-                lines.push(FieldLine::new("Cache-Control", control.as_bytes()));
-            }
-            RequestFacts::gather(method, target, &lines)
-        })
-}
-
-fn response() -> impl Strategy<Value = ResponseFacts> {
-    let directives = [
-        "max-age=60",
-        "max-age=0",
-        "s-maxage=30",
-        "no-store",
-        "no-cache",
-        "private",
-        "public",
-        "must-revalidate",
-        "stale-if-error=20",
-        "stale-while-revalidate=20",
-    ];
-    let statuses = [
-        200, 200, 200, 204, 206, 301, 304, 304, 304, 404, 500, 501, 502, 503, 504,
-    ];
-    let fields = [
-        ("ETag", "\"a\""),
-        ("Last-Modified", "Sun, 06 Nov 1994 08:40:00 GMT"),
-        ("Set-Cookie", "a=b"),
-        ("Vary", "*"),
-        ("Age", "50"),
-        ("Expires", "0"),
-    ];
-    (
-        select(statuses.to_vec()),
-        subsequence(directives.to_vec(), 0..4),
-        subsequence(fields.to_vec(), 0..3),
-    )
-        .prop_map(|(status, directives, fields)| {
-            let control = directives.join(", ");
-            let mut lines: Vec<FieldLine<'_>> = fields
-                .iter()
-                .map(|(name, value)| FieldLine::new(name, value.as_bytes()))
-                .collect();
-            if !control.is_empty() {
-                lines.push(FieldLine::new("Cache-Control", control.as_bytes()));
-            }
-            ResponseFacts::gather(status, &lines, Timestamp(784_111_777))
-        })
-}
-
-fn stored() -> impl Strategy<Value = StoredFacts> {
-    let seconds = || prop::option::of((0..40_u32).prop_map(DeltaSeconds));
-    (
-        any::<[bool; 3]>(),
-        0..60_u32,
-        0..60_u32,
-        seconds(),
-        seconds(),
-    )
-        .prop_map(
-            |([has_validator, no_cache, must_revalidate], lifetime, age, swr, sie)| StoredFacts {
-                status: 200,
-                has_validator,
-                no_cache,
-                must_revalidate,
-                freshness_lifetime: DeltaSeconds(lifetime),
-                corrected_initial_age: DeltaSeconds(age),
-                response_tick: at(0).tick,
-                stale_while_revalidate: swr,
-                stale_if_error: sie,
-            },
-        )
-}
-
-fn failure() -> impl Strategy<Value = Failure> {
-    select(&[Failure::Disconnected, Failure::Protocol, Failure::Ours][..])
-}
-
-fn world() -> impl Strategy<Value = World> {
-    let rules = (any::<bool>(), 0..40_u32).prop_map(|(is_1998, limit)| Rules {
-        profile: if is_1998 {
-            Profile::Http1998
-        } else {
-            Profile::Rfc9111
-        },
-        disconnected_stale_max: DeltaSeconds(limit),
-        ..RULES
-    });
-    let answer = prop_oneof![
-        3 => response().prop_map(Answer::Response),
-        1 => failure().prop_map(Answer::Failed),
-    ];
-    let ends = select(&[Ends::Whole, Ends::Incomplete, Ends::NotAdmitted][..]);
-    let unshared = prop::bool::weighted(0.1);
-    let found = prop::option::weighted(0.8, stored());
-    let steps = prop::array::uniform3(0..40_u64);
-    (
-        request(),
-        rules,
-        unshared,
-        found,
-        answer,
-        stored(),
-        ends,
-        steps,
-    )
-        .prop_map(
-            |(request, rules, unshared, stored, answer, updated, ends, steps_s)| World {
-                request,
-                rules,
-                unshared,
-                stored,
-                answer,
-                updated,
-                ends,
-                steps_s,
-            },
-        )
-}
+use weir_semantics::{Fits, ResponseFacts};
 
 /// Every command in order, each with the second it came.
 type Record = Vec<(u64, Command)>;
 
 /// Drives a transaction through `world` as a driver would.
 fn drive(world: &World) -> (Record, Transaction) {
-    let mut record = Record::new();
-    let mut now_s = 0;
-    let mut tx = Transaction::new(world.request, at(0));
-    let take = |record: &mut Record, now_s, commands: Commands| {
-        record.extend(commands.iter().map(|command| (now_s, command)));
-        commands.first()
+    let mut run = Run {
+        world,
+        record: Record::new(),
+        now_s: 0,
+        tx: Transaction::new(world.request, at(0)),
     };
-    let rules = &world.rules;
     let unshared = world.unshared;
-    let mut next = take(
-        &mut record,
-        now_s,
-        tx.handle(at(now_s), rules, Event::Request { unshared }),
-    );
+    let mut next = run.tell(Event::Request { unshared }).first();
     if next == Some(Command::LookUp) {
-        now_s += world.steps_s[0];
-        let event = match &world.stored {
-            Some(stored) => Event::Found(stored),
-            None => Event::Missing(Missing::Target),
+        run.now_s += world.steps_s[0];
+        let event = match (&world.stored, world.part) {
+            (Some(stored), None) => Event::Found(stored),
+            (Some(stored), Some(covers)) => Event::FoundPart(stored, covers),
+            (None, _) => Event::Missing(Missing::Target),
         };
-        next = take(&mut record, now_s, tx.handle(at(now_s), rules, event));
+        next = run.tell(event).first();
     }
-    if matches!(next, Some(Command::Forward(_))) {
-        now_s += world.steps_s[1];
-        let event = match &world.answer {
-            Answer::Response(response) => Event::Response(response),
-            Answer::Failed(failure) => Event::Failed(*failure),
-        };
-        let commands = tx.handle(at(now_s), rules, event);
-        next = take(&mut record, now_s, commands);
-        let stores = |command| matches!(command, Command::Store(_));
-        if next == Some(Command::Freshen) {
-            take(&mut record, now_s, tx.freshened(at(now_s), &world.updated));
-        } else if commands.iter().any(stores) {
-            now_s += world.steps_s[2];
-            let event = match world.ends {
-                Ends::Whole => None,
-                Ends::Incomplete => Some(Event::Incomplete),
-                Ends::NotAdmitted => Some(Event::NotAdmitted(Refusal::NotResident)),
-            };
-            let commands = event.map(|event| tx.handle(at(now_s), rules, event));
-            assert_eq!(commands.and_then(|commands| commands.first()), None);
+    if let Some(Command::Forward(forwarding)) = next {
+        run.now_s += world.steps_s[1];
+        let commands = run.answer(&world.answer, forwarding.complete);
+        if commands.iter().any(|command| command == Command::AskAgain) {
+            run.now_s += world.steps_s[2];
+            let commands = run.answer(&world.second_answer, false);
+            let asks = commands.iter().any(|command| command == Command::AskAgain);
+            assert!(!asks, "asked a third time");
+            run.end(commands);
+        } else {
+            run.end(commands);
         }
     }
-    (record, tx)
+    (run.record, run.tx)
+}
+
+/// A conversation under way.
+struct Run<'a> {
+    world: &'a World,
+    record: Record,
+    now_s: u64,
+    tx: Transaction,
+}
+
+impl Run<'_> {
+    fn note(&mut self, commands: Commands) -> Commands {
+        let at_s = self.now_s;
+        self.record
+            .extend(commands.iter().map(|command| (at_s, command)));
+        commands
+    }
+
+    fn tell(&mut self, event: Event<'_>) -> Commands {
+        let commands = self.tx.handle(at(self.now_s), &self.world.rules, event);
+        self.note(commands)
+    }
+
+    fn answer(&mut self, answer: &Answer, to_complete: bool) -> Commands {
+        match answer {
+            Answer::Response(response) if to_complete && response.status == 206 => {
+                let fits = self.world.fits;
+                self.tell(Event::Part { response, fits })
+            }
+            Answer::Response(response) => self.tell(Event::Response(response)),
+            Answer::Failed(failure) => self.tell(Event::Failed(*failure)),
+        }
+    }
+
+    /// Carries out what the last head brought.
+    fn end(&mut self, commands: Commands) {
+        if commands.first() == Some(Command::Freshen) {
+            let commands = self.tx.freshened(at(self.now_s), &self.world.updated);
+            self.note(commands);
+            return;
+        }
+        let kept = commands.iter().find_map(|command| match command {
+            Command::Store(facts) | Command::Combine(facts) => Some(facts),
+            _ => None,
+        });
+        let Some(facts) = kept else { return };
+        self.now_s += self.world.steps_s[2];
+        let expected = match self.world.ends {
+            Ends::Whole => return,
+            Ends::Incomplete if facts.can_be_part() => Some(Command::KeepPart),
+            Ends::Incomplete | Ends::NotAdmitted => None,
+        };
+        let commands = match self.world.ends {
+            Ends::NotAdmitted => self.tell(Event::NotAdmitted(Refusal::NotResident)),
+            Ends::Whole | Ends::Incomplete => self.tell(Event::Incomplete),
+        };
+        assert_eq!(commands.first(), expected);
+    }
 }
 
 fn check_end(world: &World, record: &Record, tx: &Transaction) {
@@ -263,7 +131,8 @@ fn check_end(world: &World, record: &Record, tx: &Transaction) {
     let answers = has(|command| matches!(command, Command::Answer(_)));
     let forwards = has(|command| matches!(command, Command::Forward(_)));
     let freshens = has(|command| *command == Command::Freshen);
-    let stores = has(|command| matches!(command, Command::Store(_)));
+    let stores = has(|command| matches!(command, Command::Store(_) | Command::Combine(_)));
+    let keeps_part = has(|command| *command == Command::KeepPart);
     let count = [serves, relays, answers].iter().filter(|did| **did).count();
     assert_eq!(count, 1, "not one end");
     let verdict = tx.verdict();
@@ -275,7 +144,7 @@ fn check_end(world: &World, record: &Record, tx: &Transaction) {
         Handling::Tunnel => panic!("nobody asked for a tunnel"),
     }
     assert_eq!(verdict.ttl.is_some(), serves, "ttl");
-    let kept = freshens || (stores && matches!(world.ends, Ends::Whole));
+    let kept = freshens || keeps_part || (stores && matches!(world.ends, Ends::Whole));
     assert_eq!(verdict.storing == Some(Storing::Stored), kept, "stored");
     let looked = has(|command| *command == Command::LookUp);
     assert!(
@@ -289,7 +158,35 @@ fn check_end(world: &World, record: &Record, tx: &Transaction) {
     );
     let drops = has(|command| *command == Command::Drop);
     assert!(!drops || world.stored.is_some(), "nothing is dropped");
-    assert!(!(drops && stores), "dropped and stored");
+    let asks_again = has(|command| *command == Command::AskAgain);
+    assert!(!(drops && stores) || asks_again, "dropped and stored");
+}
+
+/// What was joined, and what was asked for again.
+fn check_parts(world: &World, record: &Record) {
+    let lacking = world.part == Some(Covers::Lacking);
+    let has = |wanted: fn(&Command) -> bool| record.iter().any(|(_, command)| wanted(command));
+    let completes =
+        has(|command| matches!(command, Command::Forward(forwarding) if forwarding.complete));
+    assert!(
+        !completes || (lacking && world.stored.is_some_and(|stored| stored.strong_tag)),
+        "the rest of nothing"
+    );
+    let is_206 = matches!(&world.answer, Answer::Response(response) if response.status == 206);
+    let combines = has(|command| matches!(command, Command::Combine(_)));
+    assert!(
+        !combines || (completes && is_206 && world.fits == Fits::Same),
+        "joined what does not fit"
+    );
+    assert!(
+        !has(|command| *command == Command::AskAgain) || completes,
+        "asked again"
+    );
+    let serves = has(|command| matches!(command, Command::Serve(_)));
+    assert!(!(serves && lacking), "a part is served for more");
+    let validates =
+        has(|command| matches!(command, Command::Forward(forwarding) if forwarding.validate));
+    assert!(!(validates && completes), "validated and completed");
 }
 
 fn check_serve(world: &World, record: &Record) {
@@ -338,6 +235,7 @@ proptest! {
         let checked = std::panic::catch_unwind(|| {
             check_end(&world, &record, &tx);
             check_serve(&world, &record);
+            check_parts(&world, &record);
         });
         prop_assert!(checked.is_ok(), "{:#?} ended as {:?}", texts(&record), tx.verdict());
     }
@@ -348,8 +246,11 @@ proptest! {
 enum Told {
     Request(bool),
     Found(StoredFacts),
+    FoundPart(StoredFacts, Covers),
+    Joined(StoredFacts, Joined),
     Missing,
     Response(ResponseFacts),
+    Part(ResponseFacts, Fits),
     Failed(Failure),
     NotAdmitted,
     Incomplete,
@@ -360,6 +261,11 @@ fn told() -> impl Strategy<Value = Told> {
     prop_oneof![
         any::<bool>().prop_map(Told::Request),
         stored().prop_map(Told::Found),
+        (stored(), select(&[Covers::Wanted, Covers::Lacking][..]))
+            .prop_map(|(stored, covers)| Told::FoundPart(stored, covers)),
+        (stored(), select(&[Joined::Waited, Joined::Arriving][..]))
+            .prop_map(|(stored, joined)| Told::Joined(stored, joined)),
+        (response(), fits()).prop_map(|(response, fits)| Told::Part(response, fits)),
         Just(Told::Missing),
         response().prop_map(Told::Response),
         failure().prop_map(Told::Failed),
@@ -384,6 +290,14 @@ proptest! {
             let commands = match told {
                 Told::Request(unshared) => tx.handle(now, &RULES, Event::Request { unshared }),
                 Told::Found(stored) => tx.handle(now, &RULES, Event::Found(&stored)),
+                Told::FoundPart(stored, covers) => {
+                    tx.handle(now, &RULES, Event::FoundPart(&stored, covers))
+                }
+                Told::Joined(stored, joined) => tx.joined(now, &stored, joined),
+                Told::Part(response, fits) => {
+                    let response = &response;
+                    tx.handle(now, &RULES, Event::Part { response, fits })
+                }
                 Told::Missing => tx.handle(now, &RULES, Event::Missing(Missing::Variant)),
                 Told::Response(response) => tx.handle(now, &RULES, Event::Response(&response)),
                 Told::Failed(failure) => tx.handle(now, &RULES, Event::Failed(failure)),

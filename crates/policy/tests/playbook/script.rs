@@ -5,16 +5,17 @@
 //! GET / | Cache-Control: max-stale                         the request
 //! 0 request => look-up                                     at this second, this event => these commands
 //! 61 found 200 | Cache-Control: max-age=60 => serve age=61    a response that was stored at second 0
+//! 61 found-part lacking 200 | ETag: "a" => forward complete   the same of a part; `part same 206`, `joined waited 200`
 //! = hit max-stale ttl=-1                                   the verdict
 //! ```
 
 use weir_policy::catalog::Refusal;
 use weir_policy::{
-    Command, Commands, Event, Failure, Forwarding, Missing, Now, Profile, Rules, StoredFacts,
-    Storing, Tick, Transaction, Verdict,
+    Command, Commands, Covers, Event, Failure, Forwarding, Joined, Missing, Now, Profile, Rules,
+    StoredFacts, Storing, Tick, Transaction, Verdict,
 };
 use weir_semantics::{
-    DeltaSeconds, FieldLine, Heuristic, Method, RequestFacts, ResponseFacts, Timestamp,
+    DeltaSeconds, FieldLine, Fits, Heuristic, Method, RequestFacts, ResponseFacts, Timestamp,
 };
 
 /// Second 0: Sun, 06 Nov 1994 08:49:37 GMT.
@@ -110,8 +111,24 @@ fn tell(transaction: &mut Transaction, rules: &Rules, line: &str) -> String {
             transaction.handle(now, rules, Event::Request { unshared })
         }
         "found" => transaction.handle(now, rules, Event::Found(&stored(what, at(0)))),
+        "found-part" => {
+            let (covers, what) = what.split_once(' ').expect("what it covers");
+            let (covers, stored) = (read_covers(covers), stored(what, at(0)));
+            transaction.handle(now, rules, Event::FoundPart(&stored, covers))
+        }
         "missing" => transaction.handle(now, rules, Event::Missing(missing(what))),
         "response" => transaction.handle(now, rules, Event::Response(&response(what))),
+        "part" => {
+            let (fits, what) = what.split_once(' ').expect("whether it fits");
+            let (fits, response) = (read_fits(fits), &response(what));
+            transaction.handle(now, rules, Event::Part { response, fits })
+        }
+        "joined" => {
+            let (joined, what) = what.split_once(' ').expect("when it came");
+            transaction.joined(now, &stored(what, at(0)), read_joined(joined))
+        }
+        "follows" => return yes_or_no(transaction.follows()),
+        "leads" => return yes_or_no(transaction.leads()),
         "failed" => transaction.handle(now, rules, Event::Failed(failure(what))),
         "not-admitted" => transaction.handle(now, rules, Event::NotAdmitted(Refusal::NoSlot)),
         "incomplete" => transaction.handle(now, rules, Event::Incomplete),
@@ -134,6 +151,34 @@ fn tell(transaction: &mut Transaction, rules: &Rules, line: &str) -> String {
         "nothing".to_owned()
     } else {
         texts.join(", ")
+    }
+}
+
+fn yes_or_no(answer: bool) -> String {
+    if answer { "yes" } else { "no" }.to_owned()
+}
+
+fn read_covers(name: &str) -> Covers {
+    match name {
+        "wanted" => Covers::Wanted,
+        "lacking" => Covers::Lacking,
+        _ => panic!("nothing is covered as {name}"),
+    }
+}
+
+fn read_fits(name: &str) -> Fits {
+    match name {
+        "same" => Fits::Same,
+        "other" => Fits::Other,
+        _ => panic!("nothing fits as {name}"),
+    }
+}
+
+fn read_joined(name: &str) -> Joined {
+    match name {
+        "waited" => Joined::Waited,
+        "arriving" => Joined::Arriving,
+        _ => panic!("nothing is joined as {name}"),
     }
 }
 
@@ -179,19 +224,32 @@ pub(crate) fn command_text(command: Command) -> String {
     match command {
         Command::LookUp => "look-up".to_owned(),
         Command::Serve(serving) => format!("serve age={}", serving.age.0),
-        Command::Forward(Forwarding { validate: true }) => "forward validate".to_owned(),
-        Command::Forward(Forwarding { validate: false }) => "forward".to_owned(),
+        Command::Forward(forwarding) => forward_text(forwarding).to_owned(),
         Command::RefreshInBackground => "refresh".to_owned(),
         Command::Answer(refused) => format!("answer {}", refused.as_str()),
         Command::Relay => "relay".to_owned(),
-        Command::Store(facts) => format!(
-            "store lifetime={} age={}",
-            facts.freshness_lifetime.0, facts.corrected_initial_age.0
-        ),
+        Command::Store(facts) => format!("store {}", facts_text(&facts)),
+        Command::Combine(facts) => format!("combine {}", facts_text(&facts)),
+        Command::KeepPart => "keep-part".to_owned(),
+        Command::AskAgain => "ask-again".to_owned(),
         Command::Freshen => "freshen".to_owned(),
         Command::Invalidate => "invalidate".to_owned(),
         Command::Drop => "drop".to_owned(),
     }
+}
+
+fn forward_text(forwarding: Forwarding) -> &'static str {
+    match (forwarding.validate, forwarding.complete) {
+        (false, false) => "forward",
+        (true, false) => "forward validate",
+        (false, true) => "forward complete",
+        (true, true) => "forward validate complete",
+    }
+}
+
+fn facts_text(facts: &StoredFacts) -> String {
+    let (lifetime, age) = (facts.freshness_lifetime, facts.corrected_initial_age);
+    format!("lifetime={} age={}", lifetime.0, age.0)
 }
 
 /// A verdict as scripts write it.

@@ -1,0 +1,435 @@
+//! Parts: kept, served from, asked for the rest of, joined (RFC 9111 §3.3, §3.4).
+
+use crate::script::check;
+
+const PART: &str = "206 | Cache-Control: max-age=60 | ETag: \"a\" | Content-Range: bytes 0-3/10";
+const STORED: &str = "200 | Cache-Control: max-age=60 | ETag: \"a\"";
+const REST: &str = "206 | Cache-Control: max-age=60 | ETag: \"a\" | Content-Range: bytes 4-9/10";
+
+#[test]
+fn part_is_not_kept_or_one_that_can_never_be_joined_is() {
+    check(&format!(
+        "GET / | Range: bytes=0-3
+         0 request => look-up
+         0 missing target => forward
+         1 response {PART} => relay, store lifetime=60 age=1
+         = uri-miss fwd-status=206 stored",
+    ));
+    // no one range, an If-Range, no strong tag, no length
+    for (request, response) in [
+        ("Range: bytes=0-1,3-3", PART),
+        ("Range: lines=0-3", PART),
+        ("Accept: */*", PART),
+        ("Range: bytes=0-3 | If-Range: \"a\"", PART),
+        (
+            "Range: bytes=0-3",
+            "206 | Cache-Control: max-age=60 | ETag: W/\"a\" | Content-Range: bytes 0-3/10",
+        ),
+        (
+            "Range: bytes=0-3",
+            "206 | Cache-Control: max-age=60 | Content-Range: bytes 0-3/10",
+        ),
+        (
+            "Range: bytes=0-3",
+            "206 | Cache-Control: max-age=60 | ETag: \"a\" | Content-Range: bytes 0-3/*",
+        ),
+    ] {
+        check(&format!(
+            "GET / | {request}
+             0 request => look-up
+             0 missing target => forward
+             0 response {response} => relay
+             = uri-miss fwd-status=206 not-stored=partial-content",
+        ));
+    }
+    check(
+        "GET / | Range: bytes=0-3
+         0 request => look-up
+         0 missing target => forward
+         0 response 206 | Cache-Control: no-store | ETag: \"a\" | Content-Range: bytes 0-3/10 => relay
+         = uri-miss fwd-status=206 not-stored=response-no-store",
+    );
+}
+
+#[test]
+fn part_that_nobody_asked_for_takes_the_place_of_the_whole() {
+    // we asked for the whole, with a validator
+    check(&format!(
+        "GET / | Range: bytes=0-3
+         0 request => look-up
+         60 found {STORED} => forward validate
+         60 response {PART} => relay
+         = stale fwd-status=206 not-stored=partial-content",
+    ));
+    check(&format!(
+        "GET / | Range: bytes=0-3
+         0 refresh {STORED} => forward validate
+         0 response {PART} => relay
+         = stale fwd-status=206 not-stored=partial-content",
+    ));
+    check(&format!(
+        "GET / | Range: bytes=0-3
+         0 refresh 200 | Cache-Control: max-age=60 => forward
+         0 response {PART} => relay
+         = stale fwd-status=206 not-stored=partial-content",
+    ));
+    // without one the client's range is asked for, and what comes is of more use than what is stale for good
+    check(&format!(
+        "GET / | Range: bytes=0-3
+         0 request => look-up
+         60 found 200 | Cache-Control: max-age=60 => forward
+         60 response {PART} => relay, store lifetime=60 age=0
+         = stale fwd-status=206 stored",
+    ));
+}
+
+#[test]
+fn part_that_has_what_is_wanted_is_treated_otherwise_than_a_whole() {
+    for request in [
+        "GET / | Range: bytes=0-3",
+        "HEAD /",
+        "GET / | If-None-Match: \"a\"",
+    ] {
+        check(&format!(
+            "{request}
+             0 request => look-up
+             59 found-part wanted {STORED} => serve age=59
+             = hit ttl=1",
+        ));
+        check(&format!(
+            "{request}
+             0 request => look-up
+             60 found-part wanted {STORED} => forward validate
+             61 response 304 => freshen
+             61 freshened {STORED} => serve age=0
+             = stale fwd-status=304 stored ttl=60",
+        ));
+    }
+    check(
+        "GET / | Range: bytes=0-3
+         0 request => look-up
+         60 found-part wanted 200 | Cache-Control: max-age=60, stale-while-revalidate=9 | ETag: \"a\" => serve age=60, refresh
+         = hit stale-while-revalidate ttl=0",
+    );
+    check(
+        "GET / | Range: bytes=0-3
+         0 request => look-up
+         60 found-part wanted 200 | Cache-Control: max-age=60, stale-if-error=9 | ETag: \"a\" => forward validate
+         69 response 503 => serve age=69
+         = stale stale-if-error fwd-status=503 ttl=-9",
+    );
+}
+
+#[test]
+fn part_that_lacks_something_is_completed_for_the_wrong_reason() {
+    for (second, request, fwd) in [
+        (59, "Accept: */*", "partial"),
+        (60, "Accept: */*", "stale"),
+        (60, "Cache-Control: max-stale", "partial"),
+        (59, "Cache-Control: no-cache", "request"),
+        (59, "Cache-Control: max-age=58", "request"),
+        (59, "Cache-Control: max-age=59", "partial"),
+        (59, "Range: bytes=2-5", "partial"),
+        (59, "Range: bytes=2-5 | If-Range: \"b\"", "partial"),
+        (59, "Range: lines=2-5", "partial"),
+        (59, "If-None-Match: \"b\"", "partial"),
+        (59, "Authorization: x", "partial"),
+    ] {
+        check(&format!(
+            "GET / | {request}
+             0 request => look-up
+             {second} found-part lacking {STORED} => forward complete
+             = {fwd}",
+        ));
+    }
+    // nothing is done in the background: what comes says whether it is still the same
+    check(
+        "GET /
+         0 request => look-up
+         60 found-part lacking 200 | Cache-Control: max-age=60, stale-while-revalidate=9 | ETag: \"a\" => forward complete
+         = partial",
+    );
+    check(&format!(
+        "GET / | Cache-Control: only-if-cached
+         0 request => look-up
+         0 found-part lacking {STORED} => answer only-if-cached
+         = refused only-if-cached",
+    ));
+}
+
+#[test]
+fn part_that_cannot_be_joined_is_asked_for_the_rest() {
+    // several ranges, and a request that forbids to store
+    for request in ["Range: bytes=0-1,5-6", "Cache-Control: no-store"] {
+        check(&format!(
+            "GET / | {request}
+             0 request => look-up
+             0 found-part lacking {STORED} => forward
+             = partial",
+        ));
+        check(&format!(
+            "GET / | {request}
+             0 request => look-up
+             60 found-part lacking {STORED} => forward
+             = stale",
+        ));
+    }
+    check(&format!(
+        "GET / | Range: bytes=0-1,5-6
+         0 request => look-up
+         0 found-part lacking {STORED} => forward
+         0 response 206 | ETag: \"a\" => relay
+         = partial fwd-status=206 not-stored=partial-content",
+    ));
+    // its tag became weak by a 304
+    check(&format!(
+        "GET / | Range: bytes=0-3
+         0 request => look-up
+         0 found-part lacking 200 | Cache-Control: max-age=60 | ETag: W/\"a\" => forward
+         0 response {PART} => relay, store lifetime=60 age=0
+         = partial fwd-status=206 stored",
+    ));
+    check(&format!(
+        "GET /
+         0 request => look-up
+         0 found-part lacking 404 | Cache-Control: max-age=60 | ETag: \"a\" => forward
+         0 response {STORED} => relay, store lifetime=60 age=0
+         = partial fwd-status=200 stored",
+    ));
+}
+
+#[test]
+fn part_that_fits_is_not_joined() {
+    for (second, fwd) in [(59, "partial"), (60, "stale")] {
+        check(&format!(
+            "GET /
+             0 request => look-up
+             {second} found-part lacking {STORED} => forward complete
+             {second} part same {REST} => relay, combine lifetime=60 age=0
+             = {fwd} fwd-status=206 stored",
+        ));
+    }
+    check(&format!(
+        "GET / | Range: bytes=2-5
+         0 request => look-up
+         1 found-part lacking {STORED} => forward complete
+         4 part same {REST} => relay, combine lifetime=60 age=3
+         = partial fwd-status=206 stored",
+    ));
+}
+
+#[test]
+fn part_that_does_not_fit_is_mixed_or_given_to_the_client() {
+    for request in ["Accept: */*", "Range: bytes=2-5"] {
+        for event in [
+            format!("part other {REST}"),
+            // nobody said that it fits
+            format!("response {REST}"),
+            "response 416 | Content-Range: bytes */4".to_owned(),
+            "part same 416".to_owned(),
+        ] {
+            check(&format!(
+                "GET / | {request}
+                 0 request => look-up
+                 0 found-part lacking {STORED} => forward complete
+                 0 {event} => drop, ask-again
+                 = partial",
+            ));
+        }
+    }
+    check(&format!(
+        "GET /
+         0 request => look-up
+         0 found-part lacking {STORED} => forward complete
+         0 part other {REST} => drop, ask-again
+         9 response 200 | Cache-Control: max-age=70 | ETag: \"b\" => relay, store lifetime=70 age=9
+         = partial fwd-status=200 stored",
+    ));
+    // now it is what the client asked for
+    check(&format!(
+        "GET / | Range: bytes=0-3
+         0 request => look-up
+         0 found-part lacking {STORED} => forward complete
+         5 part other {REST} => drop, ask-again
+         9 response {PART} => relay, store lifetime=60 age=4
+         = partial fwd-status=206 stored",
+    ));
+}
+
+#[test]
+fn next_hop_is_asked_for_a_third_time() {
+    for event in [
+        format!("part same {REST}"),
+        format!("part other {REST}"),
+        format!("response {REST}"),
+    ] {
+        check(&format!(
+            "GET /
+             0 request => look-up
+             0 found-part lacking {STORED} => forward complete
+             0 part other {REST} => drop, ask-again
+             0 {event} => relay
+             = partial fwd-status=206 not-stored=partial-content",
+        ));
+    }
+    check(&format!(
+        "GET /
+         0 request => look-up
+         0 found-part lacking {STORED} => forward complete
+         0 part other {REST} => drop, ask-again
+         0 response 416 => relay
+         = partial fwd-status=416 not-stored=no-explicit-lifetime",
+    ));
+    check(&format!(
+        "GET /
+         0 request => look-up
+         0 found-part lacking {STORED} => forward complete
+         0 part other {REST} => drop, ask-again
+         0 failed disconnected => answer next-hop
+         = refused next-hop",
+    ));
+}
+
+#[test]
+fn part_that_may_not_be_stored_is_joined() {
+    for (request, directives) in [
+        ("Accept: */*", "no-store"),
+        ("Accept: */*", "private"),
+        ("Authorization: x", "max-age=60"),
+    ] {
+        check(&format!(
+            "GET / | {request}
+             0 request => look-up
+             0 found-part lacking {STORED} => forward complete
+             0 part same 206 | Cache-Control: {directives} | ETag: \"a\" | Content-Range: bytes 4-9/10 => ask-again
+             0 response 200 | Cache-Control: {directives} | ETag: \"a\" => relay, drop
+             = partial fwd-status=200 not-stored={}",
+            match directives {
+                "no-store" => "response-no-store",
+                "private" => "private",
+                _ => "authorization",
+            }
+        ));
+    }
+    check(&format!(
+        "GET / | Authorization: x
+         0 request => look-up
+         0 found-part lacking {STORED} => forward complete
+         0 part same 206 | Cache-Control: public | ETag: \"a\" | Content-Range: bytes 4-9/10 => relay, combine lifetime=0 age=0
+         = partial fwd-status=206 stored",
+    ));
+}
+
+#[test]
+fn changed_representation_leaves_the_old_part() {
+    check(&format!(
+        "GET /
+         0 request => look-up
+         0 found-part lacking {STORED} => forward complete
+         0 response 200 | Cache-Control: max-age=70 | ETag: \"b\" => relay, store lifetime=70 age=0
+         = partial fwd-status=200 stored",
+    ));
+    for status in [200, 404, 410] {
+        check(&format!(
+            "GET /
+             0 request => look-up
+             0 found-part lacking {STORED} => forward complete
+             0 response {status} | Cache-Control: no-store => relay, drop
+             = partial fwd-status={status} not-stored=response-no-store",
+        ));
+    }
+    for status in [304, 403, 503] {
+        let why = if status == 304 {
+            "status-not-understood"
+        } else {
+            "no-explicit-lifetime"
+        };
+        check(&format!(
+            "GET /
+             0 request => look-up
+             0 found-part lacking {STORED} => forward complete
+             0 response {status} => relay
+             = partial fwd-status={status} not-stored={why}",
+        ));
+    }
+}
+
+#[test]
+fn part_is_served_for_the_whole_when_the_next_hop_fails() {
+    let excused = "200 | Cache-Control: max-age=60, stale-if-error=99 | ETag: \"a\"";
+    check(&format!(
+        "GET /
+         0 request => look-up
+         60 found-part lacking {excused} => forward complete
+         60 response 503 => relay
+         = stale fwd-status=503 not-stored=no-explicit-lifetime",
+    ));
+    check(&format!(
+        "GET /
+         0 request => look-up
+         60 found-part lacking {excused} => forward complete
+         60 failed disconnected => answer next-hop
+         = refused next-hop",
+    ));
+    check(&format!(
+        "GET / | Range: bytes=0-1,4-5
+         0 request => look-up
+         60 found-part lacking {excused} => forward
+         60 failed disconnected => answer next-hop
+         = refused next-hop",
+    ));
+}
+
+#[test]
+fn response_that_was_cut_is_kept_without_use_or_lost_with_it() {
+    let ended = |response: &str, commands: &str, storing: &str| {
+        check(&format!(
+            "GET / | Range: bytes=0-3
+             0 request => look-up
+             0 missing target => forward
+             0 response {response} => relay, store lifetime=60 age=0
+             9 incomplete => {commands}
+             = uri-miss fwd-status={} {storing}",
+            &response[..3],
+        ));
+    };
+    ended(STORED, "keep-part", "stored");
+    ended(PART, "keep-part", "stored");
+    for lost in [
+        "200 | Cache-Control: max-age=60 | ETag: W/\"a\"",
+        "200 | Cache-Control: max-age=60 | Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT",
+        "404 | Cache-Control: max-age=60 | ETag: \"a\"",
+        "203 | Cache-Control: max-age=60 | ETag: \"a\"",
+    ] {
+        ended(lost, "nothing", "not-stored=incomplete");
+    }
+    check(&format!(
+        "GET /
+         0 request => look-up
+         0 found-part lacking {STORED} => forward complete
+         0 part same {REST} => relay, combine lifetime=60 age=0
+         9 incomplete => keep-part
+         = partial fwd-status=206 stored",
+    ));
+}
+
+#[test]
+fn part_of_what_the_catalog_refused_is_kept() {
+    check(&format!(
+        "GET /
+         0 request => look-up
+         0 missing target => forward
+         0 response {STORED} => relay, store lifetime=60 age=0
+         1 not-admitted => nothing
+         9 incomplete => nothing
+         = uri-miss fwd-status=200 not-stored=incomplete",
+    ));
+    check(
+        "GET /
+         0 request => look-up
+         0 missing target => forward
+         0 response 200 | Cache-Control: no-store | ETag: \"a\" => relay
+         9 incomplete => nothing
+         = uri-miss fwd-status=200 not-stored=incomplete",
+    );
+}
