@@ -5,8 +5,10 @@
 //! live run.
 
 mod cache;
+mod content;
 mod lines;
 mod shelf;
+mod turn;
 
 use std::io::Write;
 use weir_vectors::{Collection, Moment, Runner, Tally, Vector, folder, judge};

@@ -1,11 +1,12 @@
 //! A store as plain as it can be: a list of responses for each host and target.
 
+use crate::content::Content;
 use crate::lines::{Lines, borrow, value};
 use std::collections::BTreeMap;
 use weir_policy::{Missing, Now, StoredFacts};
 use weir_semantics::{
-    EntityTag, Heuristic, ResponseFacts, Timestamp, Validators, feed_selecting, identify,
-    is_freshened, lines_named, nominated, parse_http_date,
+    AskedPart, ByteRange, EntityTag, Fits, Heuristic, ResponseFacts, Timestamp, Validators,
+    combines, feed_selecting, identify, is_freshened, lines_named, nominated, parse_http_date,
 };
 
 /// Host and target.
@@ -18,7 +19,7 @@ pub(crate) struct Kept {
     pub(crate) number: usize,
     pub(crate) facts: StoredFacts,
     pub(crate) lines: Lines,
-    pub(crate) body: String,
+    pub(crate) content: Content,
     /// Nominated fields with what the original request said in them.
     selecting: Vec<(String, Vec<u8>)>,
     received: Timestamp,
@@ -48,8 +49,8 @@ impl Shelf {
         key: &Key,
         request: &Lines,
         facts: StoredFacts,
-        lines: Lines,
-        body: &str,
+        lines: &Lines,
+        content: &Content,
         now: Now,
     ) {
         if let Ok(old) = self.find(key, request) {
@@ -57,7 +58,7 @@ impl Shelf {
             self.forget_one(key, number);
         }
         self.last_number += 1;
-        let names = nominated_names(&lines);
+        let names = nominated_names(lines);
         let kept = Kept {
             number: self.last_number,
             facts,
@@ -65,8 +66,13 @@ impl Shelf {
                 .into_iter()
                 .map(|name| (name.clone(), feed(request, &name)))
                 .collect(),
-            lines,
-            body: body.to_owned(),
+            // of a part it would say where it was, which the content does
+            lines: lines
+                .iter()
+                .filter(|line| !line.0.eq_ignore_ascii_case("content-range"))
+                .cloned()
+                .collect(),
+            content: content.clone(),
             received: now.wall,
         };
         self.kept.entry(key.clone()).or_default().push(kept);
@@ -86,33 +92,17 @@ impl Shelf {
             self.forget_one(key, stored.number);
             return None;
         }
-        let updates = update
-            .iter()
-            .filter(|line| identify(&line.0).is_none_or(is_freshened));
-        let is_replaced =
-            |name: &str| value(update, name).is_some() && identify(name).is_none_or(is_freshened);
-        // received without a Date it was made when it came (RFC 9110 §6.6.1)
-        let dated = value(update, "date").is_some();
-        let mut lines: Lines = stored
-            .lines
-            .iter()
-            .filter(|line| !is_replaced(&line.0) && !line.0.eq_ignore_ascii_case("age"))
-            .filter(|line| dated || !line.0.eq_ignore_ascii_case("date"))
-            .cloned()
-            .collect();
-        lines.extend(updates.cloned());
-        let facts = ResponseFacts::gather(stored.facts.status, &borrow(&lines), now.wall);
-        let fresh = Kept {
-            facts: StoredFacts::new(&facts, request_time, now, &Heuristic::default()),
-            lines,
-            received: now.wall,
-            ..stored.clone()
-        };
+        let fresh = stored.updated(update, request_time, now);
+        self.replace(key, &fresh);
+        Some(fresh)
+    }
+
+    /// Puts `fresh` in the place of what it was made of, if that is still there.
+    pub(crate) fn replace(&mut self, key: &Key, fresh: &Kept) {
         let all = self.kept.entry(key.clone()).or_default();
         if let Some(place) = all.iter_mut().find(|kept| kept.number == fresh.number) {
-            place.clone_from(&fresh);
+            place.clone_from(fresh);
         }
-        Some(fresh)
     }
 
     /// Forgets one response.
@@ -140,6 +130,56 @@ impl Shelf {
 }
 
 impl Kept {
+    /// Whether a 206 to a request for the bytes `asked` belongs to this part.
+    pub(crate) fn fits(&self, asked: ByteRange, response: &ResponseFacts, lines: &Lines) -> Fits {
+        let asked = AskedPart {
+            entity_tag: self.validators().entity_tag,
+            complete_length: Some(self.content.complete_length()),
+            asked,
+        };
+        combines(&asked, response, &borrow(lines))
+    }
+
+    /// This part with what `received` adds to it, and with its fields (RFC 9111 §3.4).
+    pub(crate) fn joined(
+        &self,
+        update: &Lines,
+        received: &Content,
+        request_time: Timestamp,
+        now: Now,
+    ) -> Self {
+        Self {
+            content: self.content.joined(received),
+            ..self.updated(update, request_time, now)
+        }
+    }
+
+    /// With the fields of `update` for its own.
+    fn updated(&self, update: &Lines, request_time: Timestamp, now: Now) -> Self {
+        let updates = update
+            .iter()
+            .filter(|line| identify(&line.0).is_none_or(is_freshened));
+        let is_replaced =
+            |name: &str| value(update, name).is_some() && identify(name).is_none_or(is_freshened);
+        // received without a Date it was made when it came (RFC 9110 §6.6.1)
+        let dated = value(update, "date").is_some();
+        let mut lines: Lines = self
+            .lines
+            .iter()
+            .filter(|line| !is_replaced(&line.0) && !line.0.eq_ignore_ascii_case("age"))
+            .filter(|line| dated || !line.0.eq_ignore_ascii_case("date"))
+            .cloned()
+            .collect();
+        lines.extend(updates.cloned());
+        let facts = ResponseFacts::gather(self.facts.status, &borrow(&lines), now.wall);
+        Self {
+            facts: StoredFacts::new(&facts, request_time, now, &Heuristic::default()),
+            lines,
+            received: now.wall,
+            ..self.clone()
+        }
+    }
+
     /// What preconditions are evaluated against.
     pub(crate) fn validators(&self) -> Validators<'_> {
         let date = |name| {

@@ -1,0 +1,249 @@
+//! One request: what is asked for it, and what its client sees.
+
+use crate::lines::{Lines, borrow, render, value};
+use crate::shelf::{Kept, Key};
+use weir_policy::{Covers, Event, Forwarding, Handling, Now, Serving, Storing, Transaction};
+use weir_semantics::{
+    ByteRange, Fwd, Method, Precondition, RangeOutcome, RangeSpan, evaluate, if_range_holds, select,
+};
+use weir_vectors::{Answer, Asked, Fault, Moment, Observed, Parameters, Seen, Step};
+
+/// One request under way.
+pub(crate) struct Turn<'a> {
+    pub(crate) step: &'a Step,
+    pub(crate) moment: Moment<'a>,
+    pub(crate) key: Key,
+    pub(crate) request: Lines,
+    pub(crate) now: Now,
+    pub(crate) tx: Transaction,
+    /// The bytes of a stored part that the origin was asked for.
+    pub(crate) asked: Option<ByteRange>,
+    pub(crate) observed: Observed,
+}
+
+/// In what form a stored response answers the request.
+#[derive(Clone, Copy)]
+enum Form {
+    /// With this status and without content.
+    Bare(u16),
+    /// As stored.
+    Whole,
+    /// 206.
+    Part(ByteRange),
+}
+
+impl Turn<'_> {
+    /// The event for what was found.
+    pub(crate) fn found<'s>(&self, kept: &'s Kept) -> Event<'s> {
+        if kept.content.is_whole() {
+            return Event::Found(&kept.facts);
+        }
+        let (_, text) = self.answer(kept);
+        let covers = match text {
+            Some(_) => Covers::Wanted,
+            None => Covers::Lacking,
+        };
+        Event::FoundPart(&kept.facts, covers)
+    }
+
+    /// The origin gets the request.
+    pub(crate) fn ask(&mut self, method: &str, forwarding: Forwarding, stored: Option<&Kept>) {
+        let mut fields = self.request.clone();
+        fields.push(("Host".to_owned(), self.moment.host.to_owned()));
+        match stored {
+            Some(kept) if forwarding.validate => {
+                fields.retain(|line| !is_precondition(&line.0));
+                let own = [
+                    ("If-None-Match", "etag"),
+                    ("If-Modified-Since", "last-modified"),
+                ];
+                for (name, from) in own {
+                    if let Some(value) = value(&kept.lines, from) {
+                        fields.push((name.to_owned(), value.to_owned()));
+                    }
+                }
+            }
+            Some(kept) if forwarding.complete => {
+                fields.retain(|line| !is_precondition(&line.0));
+                let tag = value(&kept.lines, "etag").expect("a part has an entity tag");
+                fields.push(("If-Range".to_owned(), tag.to_owned()));
+                fields.push(("Range".to_owned(), self.range_of_rest(kept)));
+            }
+            _ => {}
+        }
+        self.note(method, fields);
+    }
+
+    /// The origin gets the request once more, as the client sent it.
+    pub(crate) fn ask_as_sent(&mut self) {
+        self.asked = None;
+        let mut fields = self.request.clone();
+        fields.push(("Host".to_owned(), self.moment.host.to_owned()));
+        let method = &self.step.request.method;
+        self.note(method, fields);
+    }
+
+    fn note(&mut self, method: &str, fields: Lines) {
+        self.observed.asked.push(Asked {
+            method: method.to_owned(),
+            target: self.step.request.target.clone(),
+            fields,
+        });
+    }
+
+    /// What is missing of what the client wants. A driver that finds several gaps fetches each; a step has one answer, so no
+    /// vector has that.
+    fn range_of_rest(&mut self, kept: &Kept) -> String {
+        let wanted = match self.form(kept) {
+            Form::Part(range) => range,
+            Form::Whole | Form::Bare(_) => ByteRange {
+                first: 0,
+                last: kept.content.complete_length().saturating_sub(1),
+            },
+        };
+        let missing = kept.content.missing(wanted).expect("something is missing");
+        self.asked = Some(missing);
+        let span = RangeSpan::From {
+            first: missing.first,
+            last: missing.last,
+        };
+        let mut value = Vec::new();
+        span.write(&mut value);
+        String::from_utf8(value).expect("a range is text")
+    }
+
+    pub(crate) fn response_lines(&self, answer: &Answer) -> Lines {
+        let moment = Moment {
+            at_s: self.step.end_s(),
+            ..self.moment
+        };
+        render(&answer.response.fields, moment)
+    }
+
+    pub(crate) fn relay(&mut self, answer: &Answer, lines: &Lines) {
+        let response = &answer.response;
+        let is_empty = self.step.request.method == "HEAD" || matches!(response.status, 204 | 304);
+        let age = value(lines, "age").and_then(|age| age.parse().ok());
+        self.observed.seen = Seen {
+            status: response.status,
+            body: Some(if is_empty {
+                String::new()
+            } else {
+                response.body.clone()
+            }),
+            age_s: Some(age),
+            fields: None,
+            cache_status: self.words(),
+            cut: answer.fault == Some(Fault::Cut),
+        };
+    }
+
+    /// The client gets a stored part and what joins it.
+    pub(crate) fn relay_joined(&mut self, answer: &Answer, joined: &Kept) {
+        let (status, body) = self.answer(joined);
+        self.observed.seen = Seen {
+            status,
+            body,
+            age_s: None,
+            fields: None,
+            cache_status: self.words(),
+            cut: answer.fault == Some(Fault::Cut),
+        };
+    }
+
+    pub(crate) fn serve(&mut self, stored: Option<&Kept>, serving: Serving) {
+        let Some(kept) = stored else { return };
+        let (status, body) = self.answer(kept);
+        self.observed.seen = Seen {
+            status,
+            body: Some(body.expect("what is served is there")),
+            age_s: Some(Some(serving.age.0)),
+            fields: None,
+            cache_status: self.words(),
+            cut: false,
+        };
+    }
+
+    pub(crate) fn refuse(&mut self, status: u16) {
+        self.observed.seen = Seen {
+            status,
+            cache_status: self.words(),
+            ..Seen::default()
+        };
+    }
+
+    /// The answer that `kept` gives: its status, and its content if every byte of it is there.
+    fn answer(&self, kept: &Kept) -> (u16, Option<String>) {
+        match self.form(kept) {
+            Form::Bare(status) => (status, Some(String::new())),
+            Form::Whole => (kept.facts.status, kept.content.whole_text()),
+            Form::Part(range) => (206, kept.content.text(range)),
+        }
+    }
+
+    /// RFC 9110 §13.2.2: preconditions first, then Range.
+    fn form(&self, kept: &Kept) -> Form {
+        let request = borrow(&self.request);
+        let (validators, now) = (kept.validators(), self.now.wall);
+        let method = self.tx.request().method;
+        let is_whole = kept.facts.status == 200;
+        if is_whole && evaluate(method, &request, &validators, now) == Precondition::NotModified {
+            return Form::Bare(304);
+        }
+        if method == Method::Head {
+            return Form::Bare(kept.facts.status);
+        }
+        if is_whole
+            && let Some(range) = value(&self.request, "range")
+            && if_range_holds(&request, &validators, now)
+        {
+            return match select(range.as_bytes(), kept.content.complete_length(), 1) {
+                RangeOutcome::Single(range) => Form::Part(range),
+                RangeOutcome::Unsatisfiable => Form::Bare(416),
+                RangeOutcome::Whole | RangeOutcome::Multiple(_) => Form::Whole,
+            };
+        }
+        Form::Whole
+    }
+
+    /// The verdict as parameters of Cache-Status (RFC 9211).
+    fn words(&self) -> Parameters {
+        let verdict = self.tx.verdict();
+        let fwd = match verdict.handling {
+            Handling::Hit(_) => None,
+            Handling::Forward(fwd) => Some(fwd),
+            Handling::StaleInstead(_) => Some(Fwd::Stale),
+            Handling::Refused(_) | Handling::Tunnel => Some(Fwd::Bypass),
+        };
+        let mut words = Parameters::default();
+        match fwd {
+            None => words.add("hit", ""),
+            Some(fwd) => {
+                words.add("fwd", fwd.as_str());
+                if let Some(status) = verdict.fwd_status {
+                    words.add("fwd-status", status);
+                }
+                if verdict.storing == Some(Storing::Stored) {
+                    words.add("stored", "");
+                }
+            }
+        }
+        if let Some(ttl) = verdict.ttl {
+            words.add("ttl", ttl);
+        }
+        let not_stored = match verdict.storing {
+            Some(Storing::NotStored(why)) => Some(why.as_str()),
+            _ => None,
+        };
+        if let Some(detail) = verdict.handling.detail().or(not_stored) {
+            words.add("detail", detail);
+        }
+        words
+    }
+}
+
+/// The fields that our own questions replace.
+pub(crate) fn is_precondition(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    name.starts_with("if-") || name == "range"
+}
