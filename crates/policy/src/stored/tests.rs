@@ -94,3 +94,28 @@ fn directive_that_forbids_stale_is_forgotten() {
         assert_eq!(facts.forbids_stale(), forbids, "{control}");
     }
 }
+
+#[test]
+fn part_is_stored_as_something_else_than_an_incomplete_200() {
+    let facts = |status, tag: &str| {
+        let lines = [
+            FieldLine::new("ETag", tag.as_bytes()),
+            FieldLine::new("Content-Range", b"bytes 0-1/3"),
+        ];
+        let response = ResponseFacts::gather(status, &lines, DATE);
+        StoredFacts::new(&response, DATE, at(0, 0), &Heuristic::default())
+    };
+    for (status, tag, stored, can_be_part) in [
+        (206, "\"a\"", 200, true),
+        (206, "W/\"a\"", 200, false),
+        (200, "\"a\"", 200, true),
+        (200, "W/\"a\"", 200, false),
+        (200, "a", 200, false),
+        (203, "\"a\"", 203, false),
+        (404, "\"a\"", 404, false),
+    ] {
+        let facts = facts(status, tag);
+        let found = (facts.status, facts.can_be_part());
+        assert_eq!(found, (stored, can_be_part), "{status} {tag}");
+    }
+}

@@ -25,7 +25,8 @@ pub enum Command {
     /// received. These are the facts as far as its own fields tell: the driver merges and computes them again, as for
     /// `Freshen`. The client gets the answer in the form it asked for, with the stored bytes and those that come.
     Combine(StoredFacts),
-    /// Keep what has arrived of the response that was being stored, as a part.
+    /// Keep what has arrived of the response that was being stored, as a part, if it is a byte or more. Where this is not
+    /// said after `Incomplete`, nothing of it may stay.
     KeepPart,
     /// Let go of the response just received, unread and unseen by the client, and send the request once more as the client
     /// sent it: nothing replaced, nothing added. What comes is told as `Response`.
