@@ -228,6 +228,11 @@ fn rules(
 fn span_of(response: &Response<'_>) -> Option<ByteSpan> {
     if response.head.status == 206 {
         return match content_range(response)? {
+            ContentRange::Part { range, .. }
+                if expected(response.body).is_some_and(|bytes| bytes != range.length()) =>
+            {
+                None
+            }
             ContentRange::Part { range, .. } => Some(ByteSpan {
                 from: range.first,
                 to: range.last + 1,

@@ -328,7 +328,7 @@ impl Download<'_> {
         let event = match (&exchange.gap, &*stored) {
             (Some(gap), Some(stored)) if head.status == 206 => Event::Part {
                 response: &facts,
-                fits: gap.fits(stored, &facts, head.fields),
+                fits: gap.fits(stored, &facts, head.fields, body),
             },
             _ => Event::Response(&facts),
         };

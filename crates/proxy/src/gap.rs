@@ -23,8 +23,9 @@ use std::time::Instant;
 use weir_policy::fetch::{ByteSpan, FetchEnd, FetchId};
 use weir_policy::transaction::Covers;
 use weir_policy::{Command, Event, Forwarding, Transaction};
-use weir_semantics::{AskedPart, ByteRange, FieldLine, Fits, ResponseFacts, combines};
+use weir_semantics::{AskedPart, ByteRange, ContentRange, FieldLine, Fits, ResponseFacts, combines};
 use weir_store::StoredResponse;
+use weir_wire::BodyLength;
 
 /// What a request to the next hop is to bring.
 #[derive(Clone, Debug)]
@@ -42,7 +43,11 @@ impl Gap {
         stored: &StoredResponse,
         facts: &ResponseFacts,
         fields: &[FieldLine<'_>],
+        body: BodyLength,
     ) -> Fits {
+        if !is_as_long_as_it_says(facts, body) {
+            return Fits::Other;
+        }
         let asked = AskedPart {
             entity_tag: stored.validators().entity_tag,
             complete_length: stored.complete_length(),
@@ -55,6 +60,16 @@ impl Gap {
             },
         };
         combines(&asked, facts, fields)
+    }
+}
+
+/// Whether the content of a 206 has the length that its Content-Range says, as far as its head tells.
+pub(crate) fn is_as_long_as_it_says(facts: &ResponseFacts, body: BodyLength) -> bool {
+    match (facts.content_range, body) {
+        (Some(ContentRange::Part { range, .. }), BodyLength::Exact(bytes)) => {
+            bytes == range.length()
+        }
+        _ => true,
     }
 }
 
