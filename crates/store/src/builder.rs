@@ -54,3 +54,57 @@ impl BodyBuilder {
         self.growing.finish()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::body::BLOCK_BYTES;
+    use crate::growing::charged_for;
+
+    /// What `Building::reserve` charges for `len` bytes where `expected` were said to come.
+    fn charged(len: u64, expected: Option<u64>) -> usize {
+        let expected = expected.unwrap_or(0);
+        let beyond = len.saturating_sub(expected);
+        charged_for(expected) + charged_for(beyond.next_multiple_of(BLOCK_BYTES as u64))
+    }
+
+    fn check(len: usize, step: usize, expected: Option<u64>) {
+        let bytes: Vec<u8> = (0..len).map(|at| u8::try_from(at % 251).unwrap()).collect();
+        let mut builder = BodyBuilder::new(expected);
+        for part in bytes.chunks(step.max(1)) {
+            builder.push(part);
+            let (held, charged) = (builder.held_bytes(), charged(builder.len(), expected));
+            assert!(held <= charged, "{held} held, {charged} charged of {len}");
+        }
+        let body = builder.finish();
+        let mut read = Vec::new();
+        while (read.len() as u64) < body.len() {
+            read.extend_from_slice(body.at(read.len() as u64));
+        }
+        assert_eq!(read, bytes, "{len} bytes in steps of {step}");
+        assert!(body.at(body.len()).is_empty());
+        assert!(body.is_whole());
+        let charged = charged(len as u64, expected);
+        assert!(body.charged_bytes() <= charged, "{len} of {expected:?}");
+    }
+
+    #[test]
+    fn content_comes_back_whole_whatever_the_steps() {
+        for len in [
+            0,
+            1,
+            BLOCK_BYTES - 1,
+            BLOCK_BYTES,
+            BLOCK_BYTES + 1,
+            3 * BLOCK_BYTES + 17,
+        ] {
+            for step in [1 + len / 7, 1460, BLOCK_BYTES] {
+                check(len, step, None);
+                check(len, step, Some(len as u64));
+                // a length that was wrong
+                check(len, step, Some(len as u64 / 2));
+                check(len, step, Some(len as u64 + 1));
+            }
+        }
+    }
+}

@@ -70,8 +70,9 @@ impl Building {
         place: Place,
         bytes: usize,
     ) -> Result<(), Refusal> {
-        self.store
-            .check_size(growing.present_bytes() + bytes as u64)?;
+        let content = growing.present_bytes().saturating_add(bytes as u64);
+        let complete = growing.complete_length().unwrap_or(u64::MAX);
+        self.store.check_size(content.min(complete))?;
         self.reserve_held(growing.held_after(place, bytes))
     }
 

@@ -57,13 +57,6 @@ pub(crate) enum Step {
 }
 
 impl Cursor {
-    pub(crate) fn filled(&mut self, bytes: usize) {
-        self.at += bytes as u64;
-        if let Some((_, filled)) = &mut self.under {
-            *filled += bytes;
-        }
-    }
-
     /// Whether nothing can be added to the block under way, with `gap` bytes missing from here on.
     pub(crate) fn is_full(&self, gap: u64) -> bool {
         self.under.is_some_and(|(capacity, filled)| {
@@ -189,15 +182,18 @@ impl Under {
 
     fn fill(&mut self, bytes: &[u8]) {
         let to = self.filled + bytes.len();
-        // nobody else has it: it is lent, never shared, before it is sealed
-        if let Some(block) = Arc::get_mut(&mut self.block) {
+        let block = Arc::get_mut(&mut self.block);
+        debug_assert!(block.is_some(), "shared before it was sealed");
+        if let Some(block) = block {
             block[self.filled..to].copy_from_slice(bytes);
             self.filled = to;
         }
     }
 }
 
-/// A block of zeros, set aside in one piece.
+/// A block of zeros, set aside in one piece; copied from some, as a copy is quick in debug builds, too.
 pub(crate) fn zeroed(bytes: usize) -> Block {
-    std::iter::repeat_n(0, bytes).collect()
+    Arc::from(&ZEROS[..bytes])
 }
+
+static ZEROS: [u8; BLOCK_BYTES] = [0; BLOCK_BYTES];

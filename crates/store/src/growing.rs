@@ -195,7 +195,11 @@ impl Growing {
     pub fn held_bytes(&self) -> usize {
         let unders = self.places.iter().filter_map(|place| place.under.as_ref());
         let unders: usize = unders.map(|under| block_bytes(under.block.len())).sum();
-        self.held_with(self.sealed_bytes + unders, self.sealed.capacity())
+        self.base_bytes
+            + self.sealed_bytes
+            + unders
+            + self.list_bytes(self.sealed.capacity())
+            + allocated_bytes(self.places.capacity() * size_of::<Filling>())
     }
 
     /// Bytes of memory it will hold when `bytes` more were pushed at `place`.
@@ -204,49 +208,27 @@ impl Growing {
         let Some(index) = self.index_of(place) else {
             return self.held_bytes();
         };
-        let mut cursor = self.places[index].cursor();
-        let (mut left, mut sealed) = (bytes, self.sealed.len());
-        // added before taken away: a difference could be below zero
-        let (mut more, mut less) = (0, 0);
+        let mut forecast = Forecast {
+            cursor: self.places[index].cursor(),
+            left: bytes,
+            more_bytes: 0,
+            less_bytes: 0,
+            sealed: self.sealed.len(),
+            capacity: self.sealed.capacity(),
+        };
         loop {
-            match self.next_step(&cursor, left) {
+            match self.next_step(&forecast.cursor, forecast.left) {
                 Step::Done => break,
-                Step::Skip(skipped) => {
-                    cursor.at += skipped as u64;
-                    left -= skipped;
-                }
-                Step::Open(capacity) => {
-                    cursor.under = Some((capacity, 0));
-                    more += block_bytes(capacity);
-                }
-                Step::Grow(capacity) => {
-                    if let Some((former, filled)) = cursor.under.replace((capacity, 0)) {
-                        cursor.under = Some((capacity, filled));
-                        more += block_bytes(capacity);
-                        less += block_bytes(former);
-                    }
-                }
-                Step::Fill(filled) => {
-                    cursor.filled(filled);
-                    left -= filled;
-                }
-                Step::Seal => {
-                    if let Some((capacity, filled)) = cursor.under.take() {
-                        more += block_bytes(filled);
-                        less += block_bytes(capacity);
-                        cursor.is_long = true;
-                        sealed += 1;
-                    }
-                }
+                step => forecast.take(step),
             }
         }
-        let capacity = capacity_for(sealed, self.sealed.capacity());
-        let now = self.held_with(0, self.sealed.capacity());
-        self.held_bytes() + more - less + self.held_with(0, capacity) - now
+        self.held_bytes() + forecast.more_bytes - forecast.less_bytes
+            + self.list_bytes(forecast.capacity)
+            - self.list_bytes(self.sealed.capacity())
     }
 
     /// All that was brought so far as a body, which shares the blocks; tiny neighbours are copied into one. Of more than
-    /// [`SPANS_MAX`](crate::SPANS_MAX) runs the longest are in the body, all stay here. What is still open goes on,
+    /// [`STORED_SPANS_MAX`](crate::STORED_SPANS_MAX) runs the longest are in the body, all stay here. What is still open goes on,
     /// with a new block.
     pub fn finish(&mut self) -> Body {
         for index in 0..self.places.len() {
@@ -351,18 +333,61 @@ impl Growing {
         self.sealed.insert(at, piece);
     }
 
-    fn held_with(&self, blocks: usize, capacity: usize) -> usize {
-        let joined = if self.base_bytes == 0 {
+    /// Bytes of memory the lists hold, or will, with `capacity` places for what is sealed.
+    fn list_bytes(&self, capacity: usize) -> usize {
+        let joined = if self.base_bytes == 0 || capacity == 0 {
+            // the list here, or that of the base, covers the one that is made of it
             0
         } else {
-            // the list of all, made at the end; without a base the one here covers it
             shared_list_bytes(self.base.pieces().len() + capacity)
         };
-        self.base_bytes
-            + joined
-            + blocks
-            + allocated_bytes(capacity * size_of::<Piece>())
-            + allocated_bytes(self.places.capacity() * size_of::<Filling>())
+        joined + allocated_bytes(capacity * size_of::<Piece>())
+    }
+}
+
+/// What comes of bytes that are not pushed yet.
+struct Forecast {
+    cursor: Cursor,
+    left: usize,
+    // apart, as their difference may be below zero
+    more_bytes: usize,
+    less_bytes: usize,
+    sealed: usize,
+    capacity: usize,
+}
+
+impl Forecast {
+    fn take(&mut self, step: Step) {
+        let (capacity, filled) = self.cursor.under.unwrap_or_default();
+        match step {
+            Step::Done => {}
+            Step::Skip(skipped) => {
+                self.cursor.at += skipped as u64;
+                self.left -= skipped;
+            }
+            Step::Open(capacity) => {
+                self.cursor.under = Some((capacity, 0));
+                self.more_bytes += block_bytes(capacity);
+            }
+            Step::Grow(larger) => {
+                self.cursor.under = Some((larger, filled));
+                self.more_bytes += block_bytes(larger);
+                self.less_bytes += block_bytes(capacity);
+            }
+            Step::Fill(more) => {
+                self.cursor.under = Some((capacity, filled + more));
+                self.cursor.at += more as u64;
+                self.left -= more;
+            }
+            Step::Seal => {
+                self.cursor.under = None;
+                self.cursor.is_long = true;
+                self.more_bytes += block_bytes(filled);
+                self.less_bytes += block_bytes(capacity);
+                self.sealed += 1;
+                self.capacity = capacity_for(self.sealed, self.capacity);
+            }
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 /// Runs of a stored response's content that is not whole; the longest are kept. A bound on what asking for single
 /// bytes can make of a response; players and readers of documents that jump about leave a dozen.
-pub const SPANS_MAX: usize = 64;
+pub const STORED_SPANS_MAX: usize = 64;
 
 /// Copies neighbours together as long as they fit one block: of two that are left the second would not have.
 /// `pieces` are in order and do not overlap.
@@ -37,17 +37,17 @@ fn copied_together(group: &mut Vec<Piece>) -> Option<Piece> {
     Some(Piece { from, block })
 }
 
-/// The pieces of the longest [`SPANS_MAX`] runs, in order; `None` if there are no more runs.
+/// The pieces of the longest [`STORED_SPANS_MAX`] runs, in order; `None` if there are no more runs.
 pub(crate) fn longest_runs(pieces: &[Piece]) -> Option<Vec<Piece>> {
     let mut runs: Vec<&[Piece]> = pieces
         .chunk_by(|piece, next| piece.to() == next.from)
         .collect();
-    if runs.len() <= SPANS_MAX {
+    if runs.len() <= STORED_SPANS_MAX {
         return None;
     }
     let length = |run: &&[Piece]| run.iter().map(|piece| piece.block.len()).sum::<usize>();
     runs.sort_by_key(|run| std::cmp::Reverse(length(run)));
-    runs.truncate(SPANS_MAX);
+    runs.truncate(STORED_SPANS_MAX);
     let mut kept: Vec<Piece> = runs.concat();
     kept.sort_unstable_by_key(|piece| piece.from);
     Some(kept)

@@ -29,7 +29,7 @@ pub use builder::BodyBuilder;
 pub use building::Building;
 pub use charge::allocated_bytes;
 pub use growing::{Growing, Place, Slice};
-pub use join::SPANS_MAX;
+pub use join::STORED_SPANS_MAX;
 pub use memory::{MemoryStore, MemoryUse};
 pub use resource::{RULES_MAX, VARIANTS_MAX, VaryRule};
 pub use shard::{ARRIVING_PERCENT_MAX, Found, Lookup};

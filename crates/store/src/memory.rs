@@ -3,7 +3,7 @@
 use crate::building::Building;
 use crate::growing::charged_for;
 use crate::resource::VaryRule;
-use crate::shard::{ARRIVING_BYTES, ARRIVING_PERCENT_MAX, Lookup, Shard};
+use crate::shard::{ARRIVING_BYTES, Lookup, Shard, shard_bytes_for};
 use crate::stored::StoredResponse;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use weir_policy::catalog::{Catalog, Refusal};
@@ -14,9 +14,6 @@ use weir_policy::{Digest, Now, Secret};
 /// whole could hold.
 const SHARD_BYTES_MIN: u64 = 64 * 1024 * 1024;
 
-/// What arrives is given half a shard.
-const SHARE_OF_LARGEST: u64 = 100 / ARRIVING_PERCENT_MAX;
-
 /// Stored responses in memory, shared by all workers.
 ///
 /// The budget covers all that the store holds on the heap, as an allocator rounds it: heads, entity tags, content,
@@ -25,8 +22,8 @@ const SHARE_OF_LARGEST: u64 = 100 / ARRIVING_PERCENT_MAX;
 /// last of them lets go.
 ///
 /// What is arriving is never evicted, so that those who read it lose nothing. All of it together may come to
-/// [`ARRIVING_PERCENT_MAX`](crate::ARRIVING_PERCENT_MAX) of the budget; what finds no room there is refused at the
-/// step that asks for it, which is a matter of its own fetch and delays nobody else.
+/// [`ARRIVING_PERCENT_MAX`](crate::ARRIVING_PERCENT_MAX) of the budget, the large ones to an eighth less; what finds no
+/// room there is refused at the step that asks for it, which is a matter of its own fetch and delays nobody else.
 #[derive(Debug)]
 pub struct MemoryStore {
     shards: Box<[Mutex<Shard>]>,
@@ -59,8 +56,7 @@ impl MemoryStore {
         largest_response: u64,
         secret: Secret,
     ) -> Self {
-        let shard_bytes_min =
-            SHARD_BYTES_MIN.max(largest_response.saturating_mul(SHARE_OF_LARGEST));
+        let shard_bytes_min = SHARD_BYTES_MIN.max(shard_bytes_for(largest_response));
         let by_size = usize::try_from(budget_bytes / shard_bytes_min).unwrap_or(usize::MAX);
         let count = shards_max.min(by_size).clamp(1, 1024);
         let count = if count.is_power_of_two() {

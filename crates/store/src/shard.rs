@@ -26,6 +26,19 @@ pub(crate) const ARRIVING_BYTES: usize = 128;
 /// nothing that is arriving (Squid, nginx: on disk) or let it exceed the budget (Varnish: transient storage).
 pub const ARRIVING_PERCENT_MAX: u64 = 50;
 
+/// One part in so many of that share is left to small ones: else a few downloads to slow clients would keep everything
+/// else from being stored as long as they last.
+const LEFT_TO_SMALL: u64 = 8;
+
+/// A small one holds at most one part in so many of the share: at a budget of 256 MiB, 2 MiB.
+const SMALL: u64 = 64;
+
+/// Bytes of a shard that has room for content of `largest` bytes while it arrives: it may come to 7/16 of it. The head,
+/// and the list of its pieces, are in the rest.
+pub(crate) const fn shard_bytes_for(largest: u64) -> u64 {
+    largest.saturating_mul(5) / 2
+}
+
 /// A stored response that was found.
 #[derive(Clone, Debug)]
 pub struct Found {
@@ -153,6 +166,11 @@ impl Shard {
     /// Whether those arriving may hold `wanted` bytes where one of them holds `held` already.
     fn check_share(&self, wanted: u64, held: u64) -> Result<(), Refusal> {
         let share = self.catalog.budget_bytes() / 100 * ARRIVING_PERCENT_MAX;
+        let share = if wanted > share / SMALL {
+            share - share / LEFT_TO_SMALL
+        } else {
+            share
+        };
         if wanted > share {
             return Err(Refusal::TooLarge {
                 size_bytes: wanted,

@@ -6,6 +6,10 @@
 
 mod support;
 
+#[path = "twin/arrival.rs"]
+mod arrival;
+#[path = "twin/arriving.rs"]
+mod arriving;
 #[path = "twin/boundaries.rs"]
 mod boundaries;
 #[path = "twin/naive.rs"]
@@ -41,10 +45,12 @@ fn little_room_breaks_an_invariant() {
             let _shown = Shown(format!("{kind} seed {seed}"));
             let mut random = Random::new(seed);
             let mut pair = Pair::new(100_000, kind, false);
-            for _ in 0..700 {
+            for _ in 0..2500 {
                 pair.step(&mut random);
                 if random.one_in(100) {
-                    pair.set_budget(random.below(400_000));
+                    // a download fits while it arrives, or a few pages
+                    let budget_max = if random.one_in(2) { 900_000 } else { 60_000 };
+                    pair.set_budget(random.below(budget_max));
                 }
             }
             evictions += pair.store.memory_use().evictions;

@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test takes what it needs")]
 
 use std::io::Write;
+use weir_policy::fetch::ByteSpan;
 use weir_policy::{Digest, Now, StoredFacts, Tick};
 use weir_semantics::{DeltaSeconds, Timestamp};
 use weir_store::{BLOCK_BYTES, Body, BodyBuilder, StoredResponse};
@@ -118,27 +119,62 @@ static PATTERN: [u8; BLOCK_BYTES + 251] = {
 
 /// The response `id` with `length` bytes of content, as `check_response` expects it.
 pub(crate) fn true_response(id: u64, length: u64, content: BodyBuilder) -> StoredResponse {
-    let head = format!("{id} {length}").into_bytes();
-    response(head.into_boxed_slice(), None, content.finish())
+    true_part(id, id, length, content.finish())
 }
 
-/// The number of `response`, after all its bytes were compared with what they should be.
-pub(crate) fn check_response(response: &StoredResponse) -> u64 {
+/// The response `id` with as much as is in `body` of the content of `seed`, of `length` bytes in all.
+pub(crate) fn true_part(id: u64, seed: u64, length: u64, body: Body) -> StoredResponse {
+    let head = format!("{id} {seed} {length}").into_bytes();
+    response(head.into_boxed_slice(), None, body)
+}
+
+/// The number of `response`, the seed of its content and its complete length, as its head says.
+pub(crate) fn numbers(response: &StoredResponse) -> [u64; 3] {
     let head = str::from_utf8(&response.head).expect("a head of these tests");
-    let (id, length) = head.split_once(' ').expect("two numbers");
-    let number = |text: &str| text.parse::<u64>().expect("a number");
-    let (id, length) = (number(id), number(length));
-    assert_eq!(response.body.len(), length, "length of {id}");
-    let mut offset = 0;
-    while offset < length {
-        let bytes = response.body.at(offset);
+    let mut numbers = head.split(' ').map(|text| text.parse().expect("a number"));
+    std::array::from_fn(|_| numbers.next().expect("three numbers"))
+}
+
+/// The number of `response`, after all its bytes were compared with what they should be, and what is missing is not
+/// there.
+pub(crate) fn check_response(response: &StoredResponse) -> u64 {
+    let [id, seed, length] = numbers(response);
+    let body = &response.body;
+    let mut missing_from = 0;
+    for run in body.present().iter() {
+        assert!(run.to <= length, "{id} goes beyond its end");
+        for missing in [missing_from, run.from].map(|at| at.max(1) - 1) {
+            let is_missing = missing_from <= missing && missing < run.from;
+            assert!(!is_missing || body.at(missing).is_empty());
+        }
+        check_run(body, seed, run);
+        missing_from = run.to;
+    }
+    assert!(body.at(missing_from).is_empty());
+    if response.is_part() {
+        assert!(body.complete_length().is_none_or(|known| known == length));
+    } else {
+        assert_eq!(body.len(), length, "length of {id}");
+        assert_eq!(body.present_bytes(), length, "bytes of {id} are missing");
+    }
+    id
+}
+
+fn check_run(body: &Body, seed: u64, run: ByteSpan) {
+    let mut offset = run.from;
+    while offset < run.to {
+        let bytes = body.at(offset);
         let end = offset + bytes.len() as u64;
-        assert!(!bytes.is_empty(), "{id} ends at {offset}");
+        assert!(!bytes.is_empty(), "{seed} ends at {offset}");
         assert!(
-            bytes == content(id, offset..end),
-            "bytes of {id} from {offset}"
+            bytes == content(seed, offset..end),
+            "bytes of {seed} from {offset}"
         );
         offset = end;
     }
-    id
+    assert_eq!(
+        offset, run.to,
+        "there is more than what is said to be present"
+    );
+    assert!(body.holds(run));
 }

@@ -1,11 +1,11 @@
-//! Limits for one target, and responses that are evicted while they arrive.
+//! Limits for one target and for one response.
 
-use crate::support::{CONTENT_MAX, NOW, check_response, content, digest, true_response};
+use crate::support::{NOW, check_response, digest, true_response};
 use std::sync::Arc;
 use weir_policy::catalog::Refusal;
 use weir_policy::eviction::EvictionKind;
 use weir_policy::{Digest, Missing, Secret};
-use weir_store::{BodyBuilder, Building, Lookup, MemoryStore, RULES_MAX, VARIANTS_MAX, VaryRule};
+use weir_store::{BodyBuilder, Lookup, MemoryStore, RULES_MAX, VARIANTS_MAX, VaryRule};
 
 const TARGET: u64 = 1;
 
@@ -109,83 +109,6 @@ fn response_that_varies_on_nothing_stands_beside_those_that_do() {
         (Ok(4), Err(Missing::Variant))
     );
     assert_eq!(store.memory_use().entries, 1);
-}
-
-/// An arrival of 300 000 bytes of which one block has come.
-fn arriving(store: &Arc<MemoryStore>, key: u64) -> (Building, BodyBuilder) {
-    let length = Some(300_000);
-    let mut building = store
-        .begin(NOW, digest(key), 10, length)
-        .expect("room enough");
-    let mut body = BodyBuilder::new(length);
-    building.reserve(NOW, CONTENT_MAX).expect("room enough");
-    body.push(content(key, 0..CONTENT_MAX));
-    (building, body)
-}
-
-#[test]
-fn evicted_while_it_arrived_goes_on_or_is_found() {
-    // room for one, and for a block of another
-    let store = store(600_000);
-    let (mut early, _early_body) = arriving(&store, 1);
-    let (mut late, _late_body) = arriving(&store, 2);
-    assert_eq!(store.memory_use().evictions, 1);
-    assert_eq!(late.reserve(NOW, 2 * CONTENT_MAX), Ok(()));
-    // what is held is accounted for; more is not
-    assert_eq!(early.reserve(NOW, CONTENT_MAX), Ok(()));
-    assert_eq!(
-        early.reserve(NOW, CONTENT_MAX + 1),
-        Err(Refusal::NotResident)
-    );
-    let before = store.memory_use().used_bytes;
-    let response = true_response(1, 0, BodyBuilder::new(None));
-    assert_eq!(early.commit(NOW, None, response), Err(Refusal::NotResident));
-    let after = store.memory_use().used_bytes;
-    assert!(
-        after + CONTENT_MAX <= before,
-        "{after} of {before} still held"
-    );
-    assert_eq!(store.memory_use().entries, 1);
-    store.debug_check();
-    let found = store.find(NOW, digest(1), &|_| digest(0));
-    assert!(matches!(found, Lookup::Missing(Missing::Target)));
-}
-
-#[test]
-fn purge_is_undone_by_the_end_of_what_was_arriving() {
-    let store = store(4_000_000);
-    let (early, _early_body) = arriving(&store, 1);
-    let (other, _other_body) = arriving(&store, 2);
-    put(&store, 9, None);
-    store.remove(digest(1));
-    let (late, _late_body) = arriving(&store, 1);
-    let commit = |building: Building, id| {
-        building.commit(NOW, None, true_response(id, 0, BodyBuilder::new(None)))
-    };
-    assert_eq!(commit(early, 1), Err(Refusal::NotResident));
-    assert_eq!(commit(other, 2), Ok(()), "another target's is not touched");
-    assert_eq!(commit(late, 3), Ok(()), "asked for after the purge");
-    store.debug_check();
-}
-
-#[test]
-fn bytes_of_the_evicted_are_given_to_others_while_they_are_held() {
-    let store = store(1 << 20);
-    let arrivals: Vec<_> = (0..100)
-        .map_while(|key| {
-            let length = Some(300_000);
-            let building = store.begin(NOW, digest(key), 10, length).ok()?;
-            let held = store.memory_use().used_bytes;
-            assert!(held <= 1 << 20, "{held} after {key}");
-            Some(building)
-        })
-        .collect();
-    // each holds a block at least: there is an end to those who are let in
-    assert!((4..16).contains(&arrivals.len()), "{}", arrivals.len());
-    assert!(store.begin(NOW, digest(1000), 10, Some(300_000)).is_err());
-    drop(arrivals);
-    store.debug_check();
-    assert!(store.begin(NOW, digest(1000), 10, Some(300_000)).is_ok());
 }
 
 #[test]

@@ -1,27 +1,19 @@
 //! The store and its twin, told the same.
 
+use crate::arrival::{Arrival, Arrived};
 use crate::naive::{Fields, Naive, RuleNumber, Selecting};
-use crate::support::{NOW, Random, check_response, content, digest, mix, true_response};
+use crate::support::{NOW, Random, check_response, digest, mix};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use weir_policy::eviction::EvictionKind;
+use weir_policy::fetch::ByteSpans;
 use weir_policy::{Digest, Secret};
-use weir_store::{BodyBuilder, Building, Lookup, MemoryStore, StoredResponse, VaryRule};
+use weir_store::{Lookup, MemoryStore, StoredResponse, VaryRule};
 
 /// The fields each rule names; more rules than are looked at for one target.
-const RULES: [&[usize]; 7] = [&[0], &[1], &[2], &[0, 1], &[0, 2], &[1, 2], &[0, 1, 2]];
+pub(crate) const RULES: [&[usize]; 7] = [&[0], &[1], &[2], &[0, 1], &[0, 2], &[1, 2], &[0, 1, 2]];
 
 const KEYS: u64 = 12;
-
-struct Arrival {
-    building: Building,
-    /// Its target was forgotten since it began.
-    outdated: bool,
-    body: BodyBuilder,
-    key: u64,
-    id: u64,
-    length: u64,
-    vary: Option<(RuleNumber, Fields)>,
-}
 
 pub(crate) struct Pair {
     pub(crate) store: Arc<MemoryStore>,
@@ -30,6 +22,8 @@ pub(crate) struct Pair {
     exact: bool,
     budget: u64,
     arrivals: Vec<Arrival>,
+    /// What is present of each that was committed.
+    present: BTreeMap<u64, ByteSpans>,
     /// Found at some time; perhaps no longer stored.
     seen: Vec<(u64, u64, Arc<StoredResponse>)>,
     last_id: u64,
@@ -44,6 +38,7 @@ impl Pair {
             exact,
             budget,
             arrivals: Vec::new(),
+            present: BTreeMap::new(),
             seen: Vec::new(),
             last_id: 0,
         }
@@ -109,57 +104,51 @@ impl Pair {
         if self.arrivals.len() > 8 {
             return;
         }
-        let length = match random.below(20) {
-            0 => random.below(300_000),
-            1 => 65_535 + random.below(3),
-            2 => 0,
-            _ => random.below(4000),
-        };
-        let known = (!random.one_in(3)).then_some(length);
-        let begun = self.store.begin(NOW, digest(key), 20, known);
-        let Ok(building) = begun else {
-            assert!(!self.exact, "{begun:?}");
-            return;
-        };
         self.last_id += 1;
-        let fields = std::array::from_fn(|_| random.below(4));
-        self.arrivals.push(Arrival {
-            building,
-            outdated: false,
-            body: BodyBuilder::new(known),
-            key,
-            id: self.last_id,
-            length,
-            vary: (!random.one_in(4)).then(|| (random.length(RULES.len()), fields)),
-        });
+        let former = self.part_of(random, key);
+        let begun = match &former {
+            Some(former) => Arrival::resumed(&self.store, random, (key, self.last_id), former),
+            None => Arrival::new(&self.store, random, (key, self.last_id)),
+        };
+        match begun {
+            Ok(arrival) => self.arrivals.push(arrival),
+            Err(refusal) => assert!(!self.exact, "{refusal}"),
+        }
     }
 
-    /// The next part of one that arrives, or its end.
+    /// A part that was found for `key`, stored still or not: its content can be inherited.
+    fn part_of(&self, random: &mut Random, key: u64) -> Option<Arc<StoredResponse>> {
+        let parts = self
+            .seen
+            .iter()
+            .filter(|seen| seen.0 == key && seen.2.is_part());
+        let parts: Vec<_> = parts.map(|seen| &seen.2).collect();
+        (!parts.is_empty()).then(|| Arc::clone(parts[random.length(parts.len())]))
+    }
+
+    /// The next bytes of one that arrives, or its end.
     fn arrive(&mut self, random: &mut Random) {
         if self.arrivals.is_empty() {
             return;
         }
         let at = random.length(self.arrivals.len());
-        let arrival = &mut self.arrivals[at];
-        let before = arrival.body.len();
-        if before < arrival.length {
-            let part = (1 + random.below(60_000)).min(arrival.length - before);
-            let end = before + part;
-            if let Err(refusal) = arrival.building.reserve(NOW, end) {
-                assert!(!self.exact || arrival.outdated, "{refusal}");
-                self.arrivals.swap_remove(at);
-                return;
+        match self.arrivals[at].push(random) {
+            Ok(Arrived::More) => {}
+            Ok(Arrived::All) => {
+                let arrival = self.arrivals.swap_remove(at);
+                self.commit(arrival);
             }
-            arrival.body.push(content(arrival.id, before..end));
-        }
-        if self.arrivals[at].body.len() == self.arrivals[at].length {
-            let arrival = self.arrivals.swap_remove(at);
-            self.commit(arrival);
+            Err(refusal) => {
+                assert!(!self.exact, "{refusal}");
+                self.arrivals.swap_remove(at);
+            }
         }
     }
 
     fn commit(&mut self, arrival: Arrival) {
-        let vary = arrival.vary.map(|(rule, fields)| {
+        let (key, id, fields_of) = (arrival.key, arrival.id, arrival.vary);
+        let outdated = arrival.outdated;
+        let vary = fields_of.map(|(rule, fields)| {
             let names: Vec<Box<str>> = RULES[rule]
                 .iter()
                 .map(|field| field.to_string().into())
@@ -167,21 +156,20 @@ impl Pair {
             let values = values(rule, fields);
             (VaryRule(names.into()), selecting_digest(rule, &values))
         });
-        let response = true_response(arrival.id, arrival.length, arrival.body);
-        let committed = arrival.building.commit(NOW, vary, response);
+        let (committed, present) = arrival.commit(vary);
         assert!(
-            !(arrival.outdated && committed.is_ok()),
+            !(outdated && committed.is_ok()),
             "a forgotten one came back"
         );
         assert!(
-            committed.is_ok() || arrival.outdated || !self.exact,
+            committed.is_ok() || outdated || !self.exact,
             "{committed:?}"
         );
         if committed.is_ok() {
-            let selecting: Option<Selecting> = arrival
-                .vary
-                .map(|(rule, fields)| (rule, values(rule, fields)));
-            self.twin.commit(arrival.key, selecting, arrival.id);
+            let selecting: Option<Selecting> =
+                fields_of.map(|(rule, fields)| (rule, values(rule, fields)));
+            self.twin.commit(key, selecting, id);
+            self.present.insert(id, present);
         }
     }
 
@@ -208,6 +196,8 @@ impl Pair {
         let found = match self.store.find(NOW, digest(key), &select) {
             Lookup::Found(found) => {
                 let id = check_response(&found.response);
+                let present = found.response.body.present();
+                assert_eq!(Some(&present), self.present.get(&id), "present of {id}");
                 self.seen.push((key, id, found.response));
                 Ok(id)
             }

@@ -1,0 +1,356 @@
+//! Content that grows at several places, beside a naive twin: an array with every byte.
+
+mod support;
+
+use std::sync::Arc;
+use support::{Random, Shown, content};
+use weir_policy::fetch::{ByteSpan, ByteSpans};
+use weir_store::{
+    BLOCK_BYTES, Block, Body, Growing, Place, STORED_SPANS_MAX, Slice, allocated_bytes,
+};
+
+const BLOCK: u64 = BLOCK_BYTES as u64;
+
+fn span(from: u64, to: u64) -> ByteSpan {
+    ByteSpan { from, to }
+}
+
+/// Fills `from..to`, as the content of `seed` has it.
+fn fill(growing: &mut Growing, seed: u64, from: u64, to: u64) {
+    let place = growing.open(span(from, to));
+    push_all(growing, place, seed, from, to);
+    growing.close(place);
+}
+
+fn push_all(growing: &mut Growing, place: Place, seed: u64, from: u64, to: u64) {
+    let mut at = from;
+    while at < to {
+        let end = (at + 10_000).min(to);
+        growing.push(place, content(seed, at..end));
+        at = end;
+    }
+}
+
+fn sealed(growing: &Growing, at: u64) -> (Block, usize) {
+    match growing.read(at) {
+        Some(Slice::Sealed { block, from }) => (block, from),
+        other => panic!("{other:?} at {at}"),
+    }
+}
+
+/// How many pieces there are from `from` to `to`.
+fn pieces(body: &Body, from: u64, to: u64) -> usize {
+    let (mut at, mut count) = (from, 0);
+    while at < to {
+        let bytes = body.at(at).len() as u64;
+        assert_ne!(bytes, 0, "nothing at {at}");
+        at += bytes;
+        count += 1;
+    }
+    count
+}
+
+/// Content, and which of it has come.
+struct Twin {
+    bytes: Vec<u8>,
+    has: Vec<bool>,
+    present: ByteSpans,
+}
+
+impl Twin {
+    fn new(length: u64) -> Self {
+        let length = usize::try_from(length).expect("a length");
+        Self {
+            bytes: vec![0; length],
+            has: vec![false; length],
+            present: ByteSpans::new(),
+        }
+    }
+
+    /// Takes bytes that begin at `from`; how many are new, which are those at places where nothing was.
+    fn push(&mut self, from: u64, bytes: &[u8]) -> u64 {
+        let places = usize::try_from(from).expect("an offset")..self.bytes.len();
+        let mut taken = 0;
+        for (place, byte) in places.zip(bytes) {
+            if !self.has[place] {
+                (self.bytes[place], self.has[place]) = (*byte, true);
+                taken += 1;
+            }
+        }
+        let to = (from + bytes.len() as u64).min(self.bytes.len() as u64);
+        assert_eq!(self.present.insert(span(from, to.max(from))), taken);
+        taken
+    }
+
+    /// Compares with what is read at each offset.
+    fn check<Bytes: AsRef<[u8]>>(&self, what: &str, at: impl Fn(u64) -> Bytes) {
+        let mut offset = 0;
+        while offset < self.bytes.len() {
+            let bytes = at(offset as u64);
+            let bytes = bytes.as_ref();
+            if bytes.is_empty() {
+                let next = self.present.next_present(offset as u64);
+                assert_ne!(next, Some(offset as u64), "{what} lacks {offset}");
+                let next = next.unwrap_or(self.bytes.len() as u64);
+                offset = usize::try_from(next).expect("an offset");
+                continue;
+            }
+            let end = offset + bytes.len();
+            assert!(self.present.contains(span(offset as u64, end as u64)));
+            assert!(&self.bytes[offset..end] == bytes, "{what} from {offset}");
+            offset = end;
+        }
+        assert!(at(offset as u64).as_ref().is_empty(), "{what} has no end");
+    }
+}
+
+/// A place, its next byte, and whose bytes it brings: so it matters whose were first.
+struct Front {
+    place: Place,
+    at: u64,
+    source: u64,
+}
+
+struct Pair {
+    length: u64,
+    is_known: bool,
+    growing: Growing,
+    twin: Twin,
+    fronts: Vec<Front>,
+}
+
+impl Pair {
+    fn new(random: &mut Random) -> Self {
+        let length_max = if random.one_in(4) { 4 * BLOCK } else { 3000 };
+        let length = 1 + random.below(length_max);
+        let is_known = !random.one_in(3);
+        Self {
+            length,
+            is_known,
+            growing: Growing::new(is_known.then_some(length), None),
+            twin: Twin::new(length),
+            fronts: Vec::new(),
+        }
+    }
+
+    fn step(&mut self, random: &mut Random, step: u64) {
+        match random.below(10) {
+            0..3 if self.fronts.len() < 6 => {
+                let from = random.below(self.length);
+                let to = from + 1 + random.below(self.length - from);
+                let expected = if random.one_in(3) { u64::MAX } else { to };
+                self.fronts.push(Front {
+                    place: self.growing.open(span(from, expected)),
+                    at: from,
+                    source: step,
+                });
+            }
+            0..8 if !self.fronts.is_empty() => self.push(random),
+            8 if !self.fronts.is_empty() => {
+                let index = random.length(self.fronts.len());
+                let Front { place, at, .. } = self.fronts.swap_remove(index);
+                self.growing.close(place);
+                assert_eq!(self.growing.push(place, content(0, at..at + 1)), 0);
+            }
+            9 if random.one_in(4) => self.finish(random),
+            _ => {}
+        }
+    }
+
+    fn push(&mut self, random: &mut Random) {
+        let index = random.length(self.fronts.len());
+        let Front { place, at, source } = &mut self.fronts[index];
+        let mut end = *at + 1 + random.below(1 + self.length / 4).min(BLOCK - 1);
+        if !self.is_known {
+            // nothing is beyond the end where only the next hop knows it
+            end = end.min(self.length).max(*at);
+        }
+        let bytes = content(*source, *at..end);
+        let foreseen = self.growing.held_after(*place, bytes.len());
+        let taken = self.growing.push(*place, bytes);
+        assert_eq!(taken, self.twin.push(*at, bytes));
+        assert_eq!(self.growing.held_bytes(), foreseen);
+        *at = end;
+    }
+
+    /// Makes a body, and goes on with what grew or with another that inherits from it.
+    fn finish(&mut self, random: &mut Random) {
+        let body = self.growing.finish();
+        self.twin.check("the body", |at| body.at(at));
+        if random.one_in(2) {
+            self.fronts.clear();
+            let known = self.is_known.then_some(self.length);
+            self.growing = Growing::new(known, Some(&body));
+        }
+    }
+
+    fn check(&self) {
+        assert_eq!(self.growing.present(), self.twin.present);
+        assert_eq!(self.growing.present_bytes(), self.twin.present.total());
+        let read = |at| self.growing.read(at);
+        let bytes = |at| read(at).map_or(Vec::new(), |slice| slice.bytes().to_vec());
+        self.twin.check("what grows", bytes);
+    }
+}
+
+#[test]
+fn other_bytes_are_read_than_the_first_that_came() {
+    for seed in 0..400 {
+        let _shown = Shown(format!("seed {seed}"));
+        let mut random = Random::new(seed);
+        let mut pair = Pair::new(&mut random);
+        for step in 0..80 {
+            pair.step(&mut random, step);
+            pair.check();
+        }
+    }
+}
+
+#[test]
+fn block_of_known_length_is_set_aside_twice_or_larger_than_it_will_be() {
+    for (length, first) in [(1000, 1000), (BLOCK, BLOCK), (BLOCK + 1, BLOCK)] {
+        let mut growing = Growing::new(Some(length), None);
+        let place = growing.open(span(0, u64::MAX));
+        let empty = growing.held_bytes() as u64;
+        growing.push(place, content(1, 0..1));
+        let held = growing.held_bytes() as u64 - empty;
+        assert_eq!(
+            held,
+            allocated_bytes(usize::try_from(first).unwrap() + 16) as u64
+        );
+        let at = match growing.read(0) {
+            Some(Slice::Open(bytes)) => bytes.as_ptr(),
+            other => panic!("{other:?}"),
+        };
+        push_all(&mut growing, place, 1, 1, length);
+        let (block, from) = sealed(&growing, 0);
+        assert!(block[from..].as_ptr() == at, "{length} bytes were moved");
+        assert_eq!(block.len() as u64, first);
+    }
+    // a span of a longer content is as long as the span
+    let mut growing = Growing::new(Some(1 << 40), None);
+    fill(&mut growing, 1, 5000, 6000);
+    assert_eq!(sealed(&growing, 5000).0.len(), 1000);
+}
+
+#[test]
+fn sealed_or_inherited_block_is_copied() {
+    let length = 3 * BLOCK;
+    let mut growing = Growing::new(Some(length), None);
+    fill(&mut growing, 1, 0, BLOCK);
+    let read = sealed(&growing, 77);
+    assert_eq!(read.1, 77);
+    let body = growing.finish();
+    assert!(body.at(0).as_ptr() == read.0.as_ptr());
+
+    let mut resumed = Growing::new(None, Some(&body));
+    assert_eq!(resumed.complete_length(), Some(length));
+    assert_eq!(resumed.held_bytes(), body.charged_bytes());
+    fill(&mut resumed, 1, BLOCK, length);
+    let whole = resumed.finish();
+    assert!(whole.is_whole() && !body.is_whole());
+    assert!(Arc::ptr_eq(&sealed(&resumed, 5).0, &read.0));
+    assert!(whole.at(0).as_ptr() == read.0.as_ptr());
+}
+
+#[test]
+fn part_of_another_length_is_inherited() {
+    let mut growing = Growing::new(Some(2000), None);
+    fill(&mut growing, 1, 0, 1000);
+    let body = growing.finish();
+    let of = |length| Growing::new(length, Some(&body)).present_bytes();
+    assert_eq!((of(None), of(Some(2000)), of(Some(2001))), (1000, 1000, 0));
+}
+
+#[test]
+fn tiny_neighbours_stay_apart_or_large_ones_are_copied() {
+    let mut growing = Growing::new(Some(10 * BLOCK), None);
+    // from the last to the first
+    for number in (0..500).rev() {
+        fill(&mut growing, 1, number * 100, number * 100 + 100);
+    }
+    fill(&mut growing, 1, BLOCK, 2 * BLOCK);
+    fill(&mut growing, 1, 2 * BLOCK, 2 * BLOCK + 10);
+    let large = sealed(&growing, BLOCK).0;
+    let body = growing.finish();
+    assert_eq!(pieces(&body, 0, 50_000), 1);
+    assert_eq!(pieces(&body, BLOCK, 2 * BLOCK + 10), 2);
+    assert!(body.at(BLOCK).as_ptr() == large.as_ptr());
+    // both sides of what fits a block
+    for (second, expected) in [(BLOCK - 1000, 1), (BLOCK - 999, 2)] {
+        let mut growing = Growing::new(None, None);
+        fill(&mut growing, 1, 0, 1000);
+        fill(&mut growing, 1, 1000, 1000 + second);
+        assert_eq!(pieces(&growing.finish(), 0, 1000 + second), expected);
+    }
+}
+
+#[test]
+fn more_runs_are_stored_than_the_limit_or_the_longest_are_lost() {
+    let max = STORED_SPANS_MAX as u64;
+    let mut growing = Growing::new(Some(1 << 30), None);
+    for number in 0..max {
+        fill(&mut growing, 1, number * 100, number * 100 + 10 + number);
+    }
+    let body = growing.finish();
+    assert_eq!(body.present().len() as u64, max);
+    assert_eq!(body.present(), growing.present());
+
+    fill(&mut growing, 1, 50_000, 50_011);
+    let body = growing.finish();
+    assert_eq!(body.present().len() as u64, max);
+    assert!(
+        body.holds(span(50_000, 50_011)),
+        "it is longer than the first"
+    );
+    assert!(body.holds(span(100, 111)) && !body.holds(span(0, 1)));
+    // who reads meanwhile misses nothing
+    assert_eq!(growing.present().len() as u64, max + 1);
+    assert!(growing.read(0).is_some());
+}
+
+#[test]
+fn bytes_beyond_the_end_are_kept() {
+    let mut growing = Growing::new(Some(100), None);
+    let place = growing.open(span(90, u64::MAX));
+    assert_eq!(growing.push(place, content(1, 90..110)), 10);
+    assert_eq!(growing.push(place, content(1, 110..120)), 0);
+    assert_eq!(growing.read(99).map(|slice| slice.bytes().len()), Some(1));
+    assert!(growing.read(100).is_none() && !growing.is_whole());
+    let other = growing.open(span(0, 90));
+    assert_eq!(growing.push(other, content(1, 0..100)), 90);
+    assert!(growing.is_whole());
+}
+
+#[test]
+fn end_that_is_found_is_not_the_complete_length() {
+    let mut growing = Growing::new(None, None);
+    fill(&mut growing, 1, 0, 5000);
+    assert!(!growing.is_whole());
+    let body = growing.finish();
+    assert!(!body.is_whole() && body.complete_length().is_none());
+    assert_eq!(body.len(), 5000);
+    growing.set_complete_length(5000);
+    assert!(growing.is_whole());
+    let body = growing.finish().with_undelivered(7);
+    assert_eq!(
+        (body.complete_length(), body.is_whole()),
+        (Some(5000), true)
+    );
+    assert_eq!(body.clone().undelivered_bytes(), 7);
+}
+
+#[test]
+fn body_made_at_once_differs_from_one_that_arrived() {
+    for length in [0, 1, BLOCK - 1, BLOCK, BLOCK + 1] {
+        let bytes: Vec<u8> = (0..length).map(|at| content(1, at..at + 1)[0]).collect();
+        let mut growing = Growing::new(Some(length), None);
+        fill(&mut growing, 1, 0, length);
+        let (one, other) = (Body::from(&bytes[..]), growing.finish());
+        assert!(one.is_whole() && other.is_whole());
+        assert_eq!(one.charged_bytes(), other.charged_bytes());
+        for at in [0, length / 2, length] {
+            assert_eq!(one.at(at), other.at(at), "{length} bytes from {at}");
+        }
+    }
+}

@@ -1,0 +1,299 @@
+//! What is arriving: never evicted, and limited for that.
+
+use crate::support::{CONTENT_MAX, NOW, check_response, content, digest, true_part};
+use std::sync::Arc;
+use weir_policy::catalog::Refusal;
+use weir_policy::eviction::EvictionKind;
+use weir_policy::fetch::ByteSpan;
+use weir_policy::{Missing, Secret};
+use weir_store::{
+    ARRIVING_PERCENT_MAX, Body, Building, Growing, Lookup, MemoryStore, Place, StoredResponse,
+};
+
+const BUDGET: u64 = 1 << 20;
+
+/// What those arriving may come to, and of that what large ones may.
+const SHARE: u64 = BUDGET / 100 * ARRIVING_PERCENT_MAX;
+const LARGE: u64 = SHARE - SHARE / 8;
+/// The most a small one may come to.
+const SMALL: u64 = SHARE / 64;
+
+const LENGTH: u64 = 200_000;
+
+fn store() -> Arc<MemoryStore> {
+    let kind = EvictionKind::Lru;
+    Arc::new(MemoryStore::new(BUDGET, kind, 1, BUDGET, Secret([7; 16])))
+}
+
+/// One of `LENGTH` bytes of which some have come.
+struct Arrival {
+    key: u64,
+    building: Building,
+    growing: Growing,
+    place: Place,
+    at: u64,
+}
+
+impl Arrival {
+    fn begin(store: &Arc<MemoryStore>, key: u64) -> Self {
+        let building = store
+            .begin(NOW, digest(key), 10, Some(LENGTH))
+            .expect("room enough");
+        let mut growing = Growing::new(Some(LENGTH), None);
+        let place = growing.open(ByteSpan {
+            from: 0,
+            to: LENGTH,
+        });
+        let mut arrival = Self {
+            key,
+            building,
+            growing,
+            place,
+            at: 0,
+        };
+        arrival.push().expect("room enough");
+        arrival
+    }
+
+    fn push(&mut self) -> Result<(), Refusal> {
+        let end = (self.at + CONTENT_MAX).min(LENGTH);
+        let bytes = content(self.key, self.at..end);
+        self.building
+            .reserve_push(&self.growing, self.place, bytes.len())?;
+        self.growing.push(self.place, bytes);
+        self.at = end;
+        Ok(())
+    }
+
+    fn response(&mut self) -> StoredResponse {
+        true_part(self.key, self.key, LENGTH, self.growing.finish())
+    }
+
+    fn commit(mut self) -> Result<(), Refusal> {
+        let response = self.response();
+        self.building.commit(NOW, None, response)
+    }
+
+    fn check_bytes(&self) {
+        let slice = self.growing.read(1000).expect("it has come");
+        assert!(slice.bytes() == content(self.key, 1000..1000 + slice.bytes().len() as u64));
+    }
+}
+
+/// One that holds exactly `bytes`.
+fn holding(store: &Arc<MemoryStore>, key: u64, bytes: u64) -> Result<Building, Refusal> {
+    let before = store.memory_use().arriving_bytes;
+    let mut building = store.begin(NOW, digest(key), 10, None)?;
+    let beside = store.memory_use().arriving_bytes - before;
+    building.reserve_held(usize::try_from(bytes - beside).expect("a length"))?;
+    assert_eq!(store.memory_use().arriving_bytes, before + bytes);
+    Ok(building)
+}
+
+fn put(store: &Arc<MemoryStore>, key: u64, length: u64) {
+    let building = store
+        .begin(NOW, digest(key), 10, Some(length))
+        .expect("room enough");
+    let response = true_part(key, key, length, Body::from(content(key, 0..length)));
+    building.commit(NOW, None, response).expect("room enough");
+    store.debug_check();
+}
+
+fn find(store: &MemoryStore, key: u64) -> Result<Arc<StoredResponse>, Missing> {
+    match store.find(NOW, digest(key), &|_| digest(0)) {
+        Lookup::Found(found) => {
+            assert_eq!(check_response(&found.response), key);
+            Ok(found.response)
+        }
+        Lookup::Missing(missing) => Err(missing),
+    }
+}
+
+#[test]
+fn arriving_is_evicted_for_what_comes_after_it() {
+    let store = store();
+    let mut early = Arrival::begin(&store, 1);
+    for key in 100..200 {
+        put(&store, key, 30_000);
+    }
+    assert!(store.memory_use().evictions > 50);
+    while early.at < LENGTH {
+        early.push().expect("it was promised");
+        early.check_bytes();
+    }
+    assert_eq!(early.commit(), Ok(()));
+    assert!(!find(&store, 1).expect("it was committed").is_part());
+    store.debug_check();
+}
+
+#[test]
+fn share_of_those_arriving_is_exceeded_or_its_last_byte_refused() {
+    let store = store();
+    let refused = holding(&store, 1, LARGE + 1);
+    let size_max_bytes = LARGE;
+    let size_bytes = LARGE + 1;
+    let too_large = Refusal::TooLarge {
+        size_bytes,
+        size_max_bytes,
+    };
+    assert_eq!(refused.expect_err("too large"), too_large);
+    drop(holding(&store, 1, LARGE).expect("as much as may be"));
+
+    let other = holding(&store, 2, 100_000).expect("room enough");
+    let refused = holding(&store, 1, LARGE - 100_000 + 1);
+    let no_room = Refusal::NoRoomArriving {
+        size_bytes: LARGE - 100_000 + 1,
+        room_bytes: LARGE - 100_000,
+    };
+    assert_eq!(refused.expect_err("the other has it"), no_room);
+    let _last = holding(&store, 1, LARGE - 100_000).expect("as much as is left");
+    store.debug_check();
+    // a stored one is a matter of the rest of the budget, but has to arrive first
+    drop(other);
+    put(&store, 3, 50_000);
+    assert!(find(&store, 3).is_ok());
+}
+
+#[test]
+fn downloads_leave_nothing_to_small_ones_or_small_ones_get_more_than_the_share() {
+    let store = store();
+    let _large = holding(&store, 1, LARGE).expect("as much as may be");
+    assert!(holding(&store, 2, SMALL + 1).is_err(), "not a small one");
+    let small: Vec<Building> = (100..200)
+        .map_while(|key| holding(&store, key, SMALL).ok())
+        .collect();
+    assert_eq!(small.len() as u64, (SHARE - LARGE) / SMALL);
+    let left = SHARE - store.memory_use().arriving_bytes;
+    assert!(store.memory_use().arriving == small.len() as u64 + 1 && left < SMALL);
+    store.debug_check();
+    drop(small);
+    assert!(holding(&store, 2, SMALL).is_ok());
+}
+
+#[test]
+fn refusal_takes_what_was_granted_before() {
+    let store = store();
+    let mut growing = Growing::new(None, None);
+    let place = growing.open(ByteSpan {
+        from: 0,
+        to: u64::MAX,
+    });
+    let mut building = store.begin(NOW, digest(1), 10, None).expect("room enough");
+    let mut at = 0;
+    let refusal = loop {
+        let bytes = content(1, at..at + 10_000);
+        match building.reserve_push(&growing, place, bytes.len()) {
+            Ok(()) => at += growing.push(place, bytes),
+            Err(refusal) => break refusal,
+        }
+    };
+    assert!(matches!(refusal, Refusal::TooLarge { .. }), "{refusal}");
+    assert!(at > LARGE - 2 * CONTENT_MAX, "refused after {at}");
+    let arriving = store.memory_use().arriving_bytes;
+    assert!(arriving <= LARGE && growing.held_bytes() as u64 <= arriving);
+    // the part that has come is as good as any
+    growing.set_complete_length(2 << 20);
+    let response = true_part(1, 1, 2 << 20, growing.finish());
+    assert_eq!(building.commit(NOW, None, response), Ok(()));
+    let found = find(&store, 1).expect("it was committed");
+    assert_eq!(found.body.present_bytes(), at);
+    assert_eq!(found.complete_length(), Some(2 << 20));
+    assert_eq!(store.memory_use().arriving_bytes, 0);
+    store.debug_check();
+}
+
+#[test]
+fn purge_is_undone_by_the_end_of_what_was_arriving_or_takes_the_bytes_of_its_readers() {
+    let store = store();
+    let mut early = Arrival::begin(&store, 1);
+    let other = Arrival::begin(&store, 2);
+    assert!(!early.building.is_outdated());
+    store.remove(digest(1));
+    assert!(early.building.is_outdated() && !other.building.is_outdated());
+    // the fetch goes on for those who read it
+    while early.at < LENGTH {
+        early.push().expect("it was promised");
+        early.check_bytes();
+    }
+    drop(other);
+    let late = Arrival::begin(&store, 1);
+    let response = Arc::new(early.response());
+    let Arrival {
+        building, growing, ..
+    } = early;
+    let committed = building.commit(NOW, None, Arc::clone(&response));
+    assert_eq!(committed, Err(Refusal::NotResident));
+    assert_eq!(check_response(&response), 1);
+    assert_eq!(growing.present_bytes(), LENGTH);
+    assert_eq!(find(&store, 1).err(), Some(Missing::Target));
+    assert_eq!(late.commit(), Ok(()), "asked for after the purge");
+    assert_eq!(store.memory_use().arriving_bytes, 0);
+    store.debug_check();
+}
+
+#[test]
+fn clear_is_undone_by_what_was_arriving() {
+    let store = store();
+    let arrival = Arrival::begin(&store, 1);
+    store.clear();
+    assert_eq!(arrival.commit(), Err(Refusal::NotResident));
+    assert!(find(&store, 1).is_err());
+}
+
+#[test]
+fn budget_that_is_cut_takes_the_room_of_those_arriving_or_gives_them_more() {
+    let store = store();
+    put(&store, 9, 50_000);
+    let mut arrival = Arrival::begin(&store, 1);
+    let held = store.memory_use().arriving_bytes;
+    store.set_budget(held / 2);
+    store.debug_check();
+    let memory = store.memory_use();
+    assert_eq!((memory.used_bytes, memory.entries), (held, 0));
+    while arrival.at < LENGTH {
+        arrival.push().expect("it was promised");
+    }
+    let more = usize::try_from(held).expect("a length") + 1;
+    assert!(arrival.building.reserve_held(more).is_err());
+    assert!(store.begin(NOW, digest(2), 10, Some(0)).is_err());
+    let committed = arrival.commit();
+    assert!(matches!(committed, Err(Refusal::TooLarge { .. })));
+    assert_eq!(store.memory_use().used_bytes, 0, "bytes are lost");
+}
+
+#[test]
+fn part_is_lost_or_taken_for_the_whole() {
+    let store = store();
+    let arrival = Arrival::begin(&store, 1);
+    let came = arrival.at;
+    assert_eq!(arrival.commit(), Ok(()));
+    let part = find(&store, 1).expect("a part is found");
+    assert!(part.is_part() && part.body.len() == LENGTH);
+    let holds = |from, to| part.body.holds(ByteSpan { from, to });
+    assert!(holds(0, came) && !holds(0, came + 1) && !holds(came, LENGTH));
+
+    // what is missing comes, and takes its place
+    let mut growing = Growing::new(part.complete_length(), Some(&part.body));
+    let place = growing.open(ByteSpan {
+        from: came,
+        to: LENGTH,
+    });
+    let missing = Some(LENGTH - came);
+    let mut building = store
+        .begin(NOW, digest(1), 10, missing)
+        .expect("room enough");
+    let mut at = came;
+    while at < LENGTH {
+        let bytes = content(1, at..(at + 16_384).min(LENGTH));
+        building
+            .reserve_push(&growing, place, bytes.len())
+            .expect("room enough");
+        at += growing.push(place, bytes);
+    }
+    let response = true_part(1, 1, LENGTH, growing.finish());
+    assert_eq!(building.commit(NOW, None, response), Ok(()));
+    let whole = find(&store, 1).expect("the whole is found");
+    assert!(!whole.is_part() && whole.body.at(0).as_ptr() == part.body.at(0).as_ptr());
+    assert_eq!(store.memory_use().entries, 1);
+    store.debug_check();
+}
