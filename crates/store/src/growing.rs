@@ -59,12 +59,14 @@ pub struct Growing {
 
 impl Growing {
     /// Nothing yet of content of `complete_length` bytes, if that is known; or what is `inherited`, which is shared and
-    /// not copied. A body of another complete length is not of the same representation, and not inherited.
+    /// not copied. A body of another complete length, or with bytes beyond it, is not of the same representation, and
+    /// not inherited.
     #[must_use]
     pub fn new(complete_length: Option<u64>, inherited: Option<&Body>) -> Self {
-        let fits = |body: &&Body| {
-            let known = body.complete_length();
-            known.is_none() || complete_length.is_none() || known == complete_length
+        let fits = |body: &&Body| match (complete_length, body.complete_length()) {
+            (Some(length), Some(known)) => known == length,
+            (Some(length), None) => body.pieces().last().is_none_or(|last| last.to() <= length),
+            (None, _) => true,
         };
         let Some(body) = inherited.filter(fits) else {
             return Self {
@@ -227,9 +229,9 @@ impl Growing {
             - self.list_bytes(self.sealed.capacity())
     }
 
-    /// All that was brought so far as a body, which shares the blocks; tiny neighbours are copied into one. Of more than
-    /// [`STORED_SPANS_MAX`](crate::STORED_SPANS_MAX) runs the longest are in the body, all stay here. What is still open goes on,
-    /// with a new block.
+    /// All that was brought so far as a body, which shares the blocks; tiny neighbours are copied into one. Of more
+    /// than [`STORED_SPANS_MAX`](crate::STORED_SPANS_MAX) runs the longest are in the body, and all stay here. What is
+    /// still open goes on, with a new block.
     pub fn finish(&mut self) -> Body {
         for index in 0..self.places.len() {
             self.seal(index);

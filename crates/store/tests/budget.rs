@@ -8,10 +8,13 @@ mod support;
 
 #[path = "budget/allocator.rs"]
 mod allocator;
+#[path = "budget/parts.rs"]
+mod parts;
 #[path = "budget/traffic.rs"]
 mod traffic;
 
 use allocator::Counting;
+use parts::Parts;
 use std::sync::Arc;
 use support::{NOW, digest};
 use traffic::{Mix, Traffic};
@@ -95,8 +98,54 @@ fn responses_that_vary_on_many_fields_are_cheaper_than_they_are() {
 }
 
 #[test]
-fn downloads_that_arrive_together_are_uncounted_after_they_were_evicted() {
+fn downloads_that_arrive_together_exceed_the_budget() {
     check(&[Mix::ManyDownloads], 3);
+}
+
+#[test]
+fn parts_that_overlap_and_inherit_are_cheaper_than_they_are() {
+    for kind in EvictionKind::ALL {
+        let mut parts = Parts::new(1);
+        let baseline = Counting::live_bytes();
+        let store = store(BUDGET, kind);
+        let (mut passed, mut sum, mut count) = (0, 0, 0);
+        while passed < 8 * BUDGET {
+            passed += parts.step(&store);
+            let live = live_since(baseline);
+            assert!(
+                live <= BUDGET + fronts_bytes(&parts),
+                "{live} of {BUDGET} bytes after {passed}; {:?}, {} arriving",
+                store.memory_use(),
+                parts.arriving(),
+            );
+            if passed > 6 * BUDGET {
+                sum += live;
+                count += 1;
+            }
+        }
+        let Parts {
+            inherited,
+            refused,
+            whole,
+            parts: cut,
+            ..
+        } = parts;
+        assert!(
+            inherited.min(refused).min(whole).min(cut) > 20,
+            "{inherited} inherited, {refused} refused, {whole} whole, {cut} cut"
+        );
+        let percent = sum / count * 100 / BUDGET;
+        assert!(percent >= 60, "{kind}: {percent} % live");
+        store.debug_check();
+        parts.abandon_all();
+        drop(store);
+        assert!(live_since(baseline) < 4096, "{kind}: bytes are lost");
+    }
+}
+
+/// What the test itself keeps of each that is arriving, on top of the store: its list of places.
+fn fronts_bytes(parts: &Parts) -> u64 {
+    parts.arriving() as u64 * 128
 }
 
 #[test]

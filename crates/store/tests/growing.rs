@@ -260,6 +260,12 @@ fn part_of_another_length_is_inherited() {
     let body = growing.finish();
     let of = |length| Growing::new(length, Some(&body)).present_bytes();
     assert_eq!((of(None), of(Some(2000)), of(Some(2001))), (1000, 1000, 0));
+    // one that was sent without a length, and cut
+    let mut growing = Growing::new(None, None);
+    fill(&mut growing, 1, 0, 1000);
+    let body = growing.finish();
+    let of = |length| Growing::new(length, Some(&body)).present_bytes();
+    assert_eq!((of(None), of(Some(1000)), of(Some(999))), (1000, 1000, 0));
 }
 
 #[test]

@@ -2,11 +2,14 @@
 
 mod support;
 
-use std::sync::Arc;
-use support::{CONTENT_MAX, NOW, Random, check_response, content, digest, true_response};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use support::{
+    CONTENT_MAX, NOW, Random, check_response, content, digest, true_part, true_response,
+};
 use weir_policy::Secret;
 use weir_policy::eviction::EvictionKind;
-use weir_store::{BodyBuilder, Lookup, MemoryStore};
+use weir_policy::fetch::ByteSpan;
+use weir_store::{BodyBuilder, Growing, Lookup, MemoryStore, Slice};
 
 const THREADS: u64 = 4;
 const STEPS: usize = 3000;
@@ -58,7 +61,8 @@ fn fetch(store: &Arc<MemoryStore>, random: &mut Random, key: u64) -> bool {
 }
 
 fn check(budget: u64, kind: EvictionKind, shards: usize) {
-    let store = MemoryStore::new(budget, kind, shards, budget, Secret([7; 16]));
+    let largest = budget / shards as u64 / 4;
+    let store = MemoryStore::new(budget, kind, shards, largest, Secret([7; 16]));
     let store = Arc::new(store);
     let (found, stored) = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..THREADS)
@@ -90,4 +94,86 @@ fn threads_that_evict_each_other_find_wrong_bytes() {
 #[test]
 fn threads_on_several_shards_find_wrong_bytes() {
     check(256 << 20, EvictionKind::S3Fifo, 4);
+}
+
+/// What threads share while a response arrives, and the news that there is more of it.
+struct Shared {
+    growing: Mutex<Growing>,
+    came: Condvar,
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Growing> {
+        self.growing.lock().expect("no thread panics")
+    }
+}
+
+const LENGTH: u64 = 20 * CONTENT_MAX + 777;
+
+/// Brings `from..to` in small steps.
+fn bring(shared: &Shared, seed: u64, from: u64, to: u64) {
+    let mut random = Random::new(seed);
+    let place = shared.lock().open(ByteSpan { from, to });
+    let mut at = from;
+    while at < to {
+        let end = (at + 1 + random.below(20_000)).min(to);
+        shared.lock().push(place, content(1, at..end));
+        shared.came.notify_all();
+        at = end;
+    }
+    shared.lock().close(place);
+    shared.came.notify_all();
+}
+
+/// Reads from `at` to the end; how many bytes were compared without the lock.
+fn read(shared: &Shared, mut at: u64) -> u64 {
+    let mut without_lock = 0;
+    while at < LENGTH {
+        let growing = shared.lock();
+        let growing = shared
+            .came
+            .wait_while(growing, |growing| growing.read(at).is_none())
+            .expect("no thread panics");
+        match growing.read(at) {
+            Some(Slice::Open(bytes)) => {
+                let end = at + bytes.len() as u64;
+                assert!(bytes == content(1, at..end), "from {at}");
+                at = end;
+            }
+            Some(Slice::Sealed { block, from }) => {
+                drop(growing);
+                let end = at + (block.len() - from) as u64;
+                assert!(block[from..] == *content(1, at..end), "from {at}");
+                without_lock += end - at;
+                at = end;
+            }
+            None => panic!("it was there"),
+        }
+    }
+    without_lock
+}
+
+#[test]
+fn readers_of_what_arrives_at_several_places_read_wrong_bytes() {
+    let shared = Shared {
+        growing: Mutex::new(Growing::new(Some(LENGTH), None)),
+        came: Condvar::new(),
+    };
+    let shared = &shared;
+    std::thread::scope(|scope| {
+        // the second half first, and some of it twice
+        let (middle, beyond) = (LENGTH / 2, LENGTH / 2 + 2 * CONTENT_MAX);
+        scope.spawn(move || bring(shared, 1, middle, LENGTH));
+        scope.spawn(move || bring(shared, 2, 0, beyond));
+        let readers = [0, 0, 1000, LENGTH / 3, middle - 1, LENGTH - 1];
+        let readers = readers.map(|at| scope.spawn(move || read(shared, at)));
+        for reader in readers {
+            reader.join().expect("no thread panics");
+        }
+    });
+    assert_eq!(read(shared, 0), LENGTH, "all of it is sealed");
+    let mut growing = shared.lock();
+    let body = growing.finish();
+    assert!(growing.is_whole() && body.is_whole());
+    check_response(&true_part(1, 1, LENGTH, body));
 }
