@@ -115,6 +115,22 @@ fn one_place_is_fetched_by_two() {
 }
 
 #[test]
+fn fetch_that_has_brought_all_it_asked_for_is_in_the_way_until_it_ends() {
+    check(
+        "length=1000k range
+         0 begin 0..10k     => f0
+         0 attach 0..       => r0
+         0 received f0 10k
+         0 step r0          => fetch f1 10k..1000k
+         0 attach 10k..     => r1
+         0 step r1          => wait
+         0 read r0          => read 0..10k, live 10k
+         0 take f0          => met
+         0 take f1          => up-to 16k",
+    );
+}
+
+#[test]
 fn range_is_fetched_beyond_its_end() {
     check(
         "length=1000k range

@@ -81,7 +81,7 @@ impl Fetches {
         if let Some(at) = present.next_present(fetch.front) {
             limit = limit.min(at);
         }
-        for other in &self.running {
+        for other in self.unfinished() {
             // of two at one place the first has it
             let is_twin = other.front == fetch.front && other.id < fetch.id;
             if other.front > fetch.front || is_twin {
@@ -94,9 +94,19 @@ impl Fetches {
     /// The fetch that will bring the missing byte `at`, as things are: the last one that has its front at or before it,
     /// if nothing ends it before.
     pub(super) fn bringing(&self, at: u64, present: &ByteSpans, length: u64) -> Option<&Fetch> {
-        let behind = self.running.iter().filter(|fetch| fetch.front <= at);
+        let behind = self.unfinished().filter(|fetch| fetch.front <= at);
         // of two at one place the first has it
         let last = behind.max_by_key(|fetch| (fetch.front, core::cmp::Reverse(fetch.id)))?;
         (self.limit(last, present, length) > at).then_some(last)
+    }
+    /// The places from which something is on its way.
+    pub(super) fn fronts(&self) -> impl Iterator<Item = u64> {
+        self.unfinished().map(|fetch| fetch.front)
+    }
+
+    /// Those that have not brought all they asked for, be it not noticed yet.
+    fn unfinished(&self) -> impl Iterator<Item = &Fetch> {
+        let is_unfinished = |fetch: &&Fetch| fetch.front < fetch.asked.to;
+        self.running.iter().filter(is_unfinished)
     }
 }

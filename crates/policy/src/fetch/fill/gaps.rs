@@ -69,7 +69,7 @@ impl Fill {
     /// What is missing from `from` up to `to`, to what is present, and to what another fetch brings.
     pub(super) fn gap(&self, from: u64, to: u64) -> ByteSpan {
         let present = self.present.next_present(from);
-        let fronts = self.fetches.iter().map(|fetch| fetch.front);
+        let fronts = self.fetches.fronts();
         let to = fronts
             .chain(present)
             .filter(|&at| at > from)
