@@ -18,6 +18,8 @@ pub(crate) struct Transfer {
     pub(crate) fate: Fate,
     /// Granted, taken from the connection, and not yet told: another worker is at it.
     pub(crate) under_way: u64,
+    /// It was judged, and ends.
+    pub(crate) is_stopped: bool,
 }
 
 /// What becomes of a transfer.
@@ -71,6 +73,7 @@ impl Hop {
             bytes_ms: self.length / chance.within(1, self.content_ms + 1) + 1,
             fate,
             under_way: 0,
+            is_stopped: false,
         }
     }
 

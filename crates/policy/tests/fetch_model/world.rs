@@ -241,7 +241,7 @@ impl World {
         };
         let wants = ByteSpan { from, to };
         // all of it in a moment, or in half a second
-        let bytes_ms = length / chance.one_of(&[1, 20, 100, 500]) + 1;
+        let bytes_ms = length / chance.one_of(&[1, 20, 100, 100, 500, 500]) + 1;
         let stops_ms = chance.within(0, 300);
         let never = (u64::MAX, u64::MAX);
         Client {
@@ -283,6 +283,9 @@ impl World {
     fn transfer_goes_on(&mut self, transfer: &mut Transfer) -> bool {
         let (now, fetch) = (self.now(), transfer.fetch);
         self.tell(transfer);
+        if transfer.is_stopped {
+            return self.end(fetch, FetchEnd::Stopped);
+        }
         if self.now_ms < transfer.answers_ms {
             // nobody may need it before its head is here
             return match self.fill.take(now, fetch) {
@@ -320,7 +323,11 @@ impl World {
                 self.fill.go_on(fetch);
                 return true;
             }
-            Take::Orphaned => return self.end(fetch, FetchEnd::Stopped),
+            Take::Orphaned => {
+                // a reader may come between judgement and end
+                transfer.is_stopped = true;
+                return self.has_races || self.end(fetch, FetchEnd::Stopped);
+            }
             Take::Met => {
                 self.tally.count("met");
                 return self.end(fetch, FetchEnd::Whole);
@@ -333,7 +340,7 @@ impl World {
             _ => end,
         };
         transfer.under_way = bytes.min(sent).min(until - transfer.front);
-        if !self.has_races || self.chance.once_in(2) {
+        if !self.has_races || self.chance.once_in(3) {
             self.tell(transfer);
         }
         true
@@ -386,8 +393,8 @@ impl World {
             return;
         };
         let front = transfer.front;
-        // rates are measured over 5 ms at least, on a clock of coarse steps
-        let bound = (lead / 4).max(1460) + 3 * self.fastest_bytes_ms * self.step_ms.max(1);
+        // what all take in a turn of 1 ms; measured on a clock of coarse steps, perhaps twice that
+        let bound = (lead / 4).max(1460) + 2 * self.fastest_bytes_ms;
         let is_bound_to = |reads: &Reads| {
             let is_near = reads.at > front || self.here.holds(reads.at, front);
             is_near && reads.wants.to >= front + bytes && front + bytes <= reads.at + bound
