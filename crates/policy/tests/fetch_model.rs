@@ -7,22 +7,34 @@
 //! * what a reader is given is its next, was wanted, and is here; it gets all of it or an honest cut;
 //! * what a fetch may take lies within the lead of the fastest reader and within what that one wants;
 //! * nobody waits while every fetch waits too, and the world comes to an end;
-//! * no byte is fetched twice, and bytes fetched = bytes delivered live + undelivered.
+//! * no byte is fetched twice unless two things raced, and bytes fetched = bytes delivered live + undelivered.
 //!
 //! `WEIR_SEEDS` is the number of seeds (100 000 by default, 30 s on two cores), `WEIR_SEED` plays one alone.
 
+#![expect(
+    clippy::cast_possible_truncation,
+    clippy::unwrap_used,
+    reason = "small numbers, and a model that panics has failed"
+)]
+
 #[path = "fetch_model/chance.rs"]
 mod chance;
+#[path = "fetch_model/client.rs"]
+mod client;
 #[path = "fetch_model/hop.rs"]
 mod hop;
+#[path = "fetch_model/tally.rs"]
+mod tally;
 #[path = "fetch_model/twin.rs"]
 mod twin;
 #[path = "fetch_model/world.rs"]
 mod world;
 
+use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::thread::{available_parallelism, scope};
-use world::{Tally, World};
+use tally::Tally;
+use world::World;
 
 #[test]
 fn readers_are_starved_overrun_misled_or_miscounted() {
@@ -42,10 +54,7 @@ fn readers_are_starved_overrun_misled_or_miscounted() {
         for seed in (first..seeds).step_by(threads as usize) {
             match catch_unwind(AssertUnwindSafe(|| World::new(seed).play())) {
                 Ok(played) => tally.add(&played),
-                Err(panic) => {
-                    eprintln!("again with WEIR_SEED={seed}");
-                    resume_unwind(panic);
-                }
+                Err(panic) => panic!("again with WEIR_SEED={seed}: {}", told(&*panic)),
             }
         }
         tally
@@ -64,4 +73,12 @@ fn readers_are_starved_overrun_misled_or_miscounted() {
     if seeds >= 10_000 {
         assert_eq!(total.never_happened(), Vec::<&str>::new(), "{total:?}");
     }
+}
+
+/// What a panic says.
+fn told(panic: &(dyn Any + Send)) -> &str {
+    let owned = panic.downcast_ref::<String>().map(String::as_str);
+    owned
+        .or(panic.downcast_ref::<&str>().copied())
+        .unwrap_or("?")
 }

@@ -4,6 +4,11 @@
 //! what it answered, and compares. That a response turns out to be private, so that those who waited for it go alone, is
 //! decided before there is anything to read: see the playbooks of the transaction.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "a script that cannot be read fails its test"
+)]
+
 #[path = "fetch_playbook/ending.rs"]
 mod ending;
 #[path = "fetch_playbook/gaps.rs"]

@@ -4,14 +4,14 @@
 //! that happens to the response, and asked by each reader what it can do ([`Fill::step`]) and by each fetch how much it
 //! may take ([`Fill::take`]).
 //!
-//! * **A fetch is paced by its fastest reader alone.** Of the readers whose next missing byte the fetch will bring, that
-//!   is the one furthest on; the fetch may run ahead of its place by [`Pace::ahead`], and never beyond what it wants.
-//!   A slow or stopped reader appears in no sum: it reads later what is here. If the fastest leaves, the next one
+//! * **A fetch is paced by its fastest reader alone.** Of the readers whose next missing byte the fetch will bring,
+//!   that is the one furthest on; the fetch may run ahead of its place by [`Pace::ahead`], and never beyond what it
+//!   wants. A slow or stopped reader appears in no sum: it reads later what is here. If the fastest leaves, the next one
 //!   counts, and the fetch waits until that one has caught up.
-//! * **No byte is asked for twice.** A fetch ends where content is present or where another fetch has its front; if that
-//!   one ends early, the first goes on beyond.
-//! * **A gap is fetched when a reader needs it**: when its place is within the lead of the gap, and no fetch is about to
-//!   come there by itself ([`NEAR_BYTES`]). Of [`FillRules::fetches_max`] fetches half are for readers that can do
+//! * **No byte is asked for twice.** A fetch ends where content is present or where another fetch has its front; if
+//!   that one ends early, the first goes on beyond.
+//! * **A gap is fetched when a reader needs it**: when its place is within the lead of the gap, and no fetch is about
+//!   to come there by itself ([`NEAR_BYTES`]). Of [`FillRules::fetches_max`] fetches half are for readers that can do
 //!   nothing else; if all run, one that waits for a slow reader, or that nobody reads, gives way ([`Take::GiveWay`]).
 //! * **A cut is honest.** A fetch that is cut, or finds another representation, closes the response: what is here
 //!   and what other fetches bring is read, then readers are cut. A cut of a fetch that nobody was waiting for closes
@@ -327,8 +327,8 @@ impl Fill {
         }
     }
 
-    /// Whether a fetch was cut while nobody waited for it, and can be resumed. It must have brought something: who is cut
-    /// off at once is not asked again and again.
+    /// Whether a fetch was cut while nobody waited for it, and can be resumed. It must have brought something: who cuts
+    /// us off at once is not asked again and again.
     fn was_kept_waiting(&self, fetch: &Fetch, take: Take) -> bool {
         let has_brought = fetch.front > fetch.asked.from;
         match take {

@@ -13,10 +13,10 @@
 //! ```
 //!
 //! which is Laplace's rule with the share of all keys in the place of 1/2: a class that was hardly ever seen answers
-//! as the average does. Before anything was seen that average is a third, which weighs 64 observations: of what is asked
-//! for once about two thirds never are again in most recorded traces of the Web. Both tallies are halved with the
-//! sketch, so "again" means: before the sketch has forgotten it. A key that was reached of late has not had its time
-//! yet and counts as not asked again: the estimate is a little low, which is the side that fetches less.
+//! as the average does. Before anything was seen that average is a third, which weighs 64 observations: a guess on the
+//! low side, soon outweighed. Both tallies are halved with the sketch, so "again" means: before the sketch has forgotten
+//! it. A key that was asked for of late has not had its time yet and counts as not asked for again: the estimate is a
+//! little low, which is the side that fetches less.
 //!
 //! This is for the slow path. Hits need not pay for it: a driver that notes misses only should also note the *first*
 //! hit of each stored response, or the learnt share is that of requests which miss twice.

@@ -6,7 +6,7 @@ pub(crate) struct Chance(u64);
 impl Chance {
     pub(crate) fn new(seed: u64) -> Self {
         // neighbouring seeds begin far apart
-        let mut chance = Self(seed ^ 0x5eed_0f_a_5eed);
+        let mut chance = Self(seed ^ 0x05ee_d0fa_5eed);
         Self(chance.next())
     }
 
@@ -24,7 +24,7 @@ impl Chance {
 
     /// Once in `times`.
     pub(crate) fn once_in(&mut self, times: u64) -> bool {
-        self.next() % times == 0
+        self.next().is_multiple_of(times)
     }
 
     pub(crate) fn one_of<T: Copy>(&mut self, choices: &[T]) -> T {

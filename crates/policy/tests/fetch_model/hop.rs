@@ -1,7 +1,9 @@
 //! The next hop's side of a fetch.
 
 use crate::chance::Chance;
-use weir_policy::fetch::{ByteSpan, FetchId};
+use crate::client::Client;
+use crate::world::World;
+use weir_policy::fetch::{ByteSpan, FetchEnd, FetchId, Lead, Take};
 
 /// A fetch as the next hop sees it.
 #[derive(Clone, Copy, Debug)]
@@ -80,5 +82,146 @@ impl Hop {
     /// Where a transfer ends at the latest.
     pub(crate) fn end_of(&self, transfer: &Transfer) -> u64 {
         transfer.asked.to.min(self.length)
+    }
+}
+
+impl World {
+    /// All transfers once; false in the end for those that have ended.
+    pub(crate) fn transfers_go_on(&mut self) {
+        for place in (0..self.transfers.len()).rev() {
+            let mut transfer = self.transfers[place];
+            if self.transfer_goes_on(&mut transfer) {
+                self.transfers[place] = transfer;
+            } else {
+                self.transfers.swap_remove(place);
+            }
+        }
+    }
+
+    fn transfer_goes_on(&mut self, transfer: &mut Transfer) -> bool {
+        let (now, fetch) = (self.now(), transfer.fetch);
+        self.tell(transfer);
+        if transfer.is_stopped {
+            return self.end(fetch, FetchEnd::Stopped);
+        }
+        if self.now_ms < transfer.answers_ms {
+            // nobody may need it before its head is here
+            return match self.fill.take(now, fetch) {
+                Take::Orphaned if self.chance.once_in(3) => self.end(fetch, FetchEnd::Stopped),
+                Take::GiveWay => self.give_way(fetch),
+                _ => true,
+            };
+        }
+        let end = self.hop.end_of(transfer);
+        match transfer.fate {
+            Fate::Changed => return self.end(fetch, FetchEnd::Changed),
+            Fate::Cut(at) if transfer.front >= at => return self.cut(transfer),
+            // with the length unknown only the end of the connection tells the end
+            _ if transfer.front >= end => return self.end(fetch, FetchEnd::Whole),
+            _ => {}
+        }
+        if transfer.is_range {
+            self.fill.learn_length(self.hop.length);
+        }
+        let bytes = match self.fill.take(now, fetch) {
+            Take::UpTo(bytes) => {
+                assert!(bytes > 0);
+                self.is_within_lead(transfer, bytes);
+                bytes
+            }
+            Take::Wait => {
+                self.tally.count("waited-for-reader");
+                return true;
+            }
+            Take::Background => {
+                self.tally.count("background");
+                self.fill.to_come(fetch).unwrap_or(9999)
+            }
+            Take::Orphaned if self.chance.once_in(2) => {
+                self.fill.go_on(fetch);
+                return true;
+            }
+            Take::Orphaned => {
+                // a reader may come between judgement and end
+                transfer.is_stopped = true;
+                return self.has_races || self.end(fetch, FetchEnd::Stopped);
+            }
+            Take::Met => {
+                self.tally.count("met");
+                return self.end(fetch, FetchEnd::Whole);
+            }
+            Take::GiveWay => return self.give_way(fetch),
+        };
+        let sent = transfer.bytes_ms * self.step_ms;
+        let until = match transfer.fate {
+            Fate::Cut(at) => at.min(end),
+            _ => end,
+        };
+        transfer.under_way = bytes.min(sent).min(until - transfer.front);
+        if !self.has_races || self.chance.once_in(3) {
+            self.tell(transfer);
+        }
+        true
+    }
+
+    /// What was taken is told.
+    fn tell(&mut self, transfer: &mut Transfer) {
+        let bytes = core::mem::take(&mut transfer.under_way);
+        if bytes == 0 {
+            return;
+        }
+        let (from, to) = (transfer.front, transfer.front + bytes);
+        assert_eq!(self.fill.front(transfer.fetch), from);
+        let new = self.here.missing(from, to);
+        self.fetched += new;
+        if new < bytes {
+            assert!(self.has_races, "fetched twice: {from}..{to}");
+            self.twice += bytes - new;
+            self.tally.count("twice");
+        }
+        self.here.came(from, to);
+        transfer.front = to;
+        self.fill.received(self.now(), transfer.fetch, bytes);
+        self.here.assert_is(self.fill.present());
+    }
+
+    fn end(&mut self, fetch: FetchId, how: FetchEnd) -> bool {
+        self.fill.end(self.now(), fetch, how);
+        false
+    }
+
+    fn give_way(&mut self, fetch: FetchId) -> bool {
+        self.tally.count("gave-way");
+        self.end(fetch, FetchEnd::Stopped)
+    }
+
+    fn cut(&mut self, transfer: &Transfer) -> bool {
+        let was_closed = self.fill.closed().is_some();
+        let ended = self.end(transfer.fetch, FetchEnd::Cut);
+        if !was_closed && self.fill.closed().is_none() && self.fill.readers() > 0 {
+            self.tally.count("resumed-after-cut");
+        }
+        ended
+    }
+
+    /// A reader is there that wants all that may be taken, with nothing missing between them but what is taken now, and
+    /// no further back than the share of the lead; or it waits ahead.
+    fn is_within_lead(&self, transfer: &Transfer, bytes: u64) {
+        let Lead::Bytes(lead) = self.rules.lead else {
+            return;
+        };
+        let front = transfer.front;
+        // what all take in a turn of 1 ms; measured on a clock of coarse steps, perhaps twice that
+        let bound = (lead / 4).max(1460) + 2 * self.fastest_bytes_ms;
+        let is_bound_to = |client: &Client| {
+            let is_near = client.at > front || self.here.holds(client.at, front);
+            is_near && client.wants.to >= front + bytes && front + bytes <= client.at + bound
+        };
+        let mut readers = self.clients.iter().filter(|client| client.id.is_some());
+        assert!(
+            readers.any(is_bound_to),
+            "{bytes} from {front}: {:?}",
+            self.clients
+        );
     }
 }

@@ -62,10 +62,3 @@ impl Here {
         assert!(self.0.iter().all(within), "{present:?} {self:?}");
     }
 }
-
-/// A reader, and what it got.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Reads {
-    pub(crate) wants: ByteSpan,
-    pub(crate) at: u64,
-}

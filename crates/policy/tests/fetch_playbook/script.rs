@@ -77,10 +77,26 @@ fn settle(settings: &str) -> Fill {
     Fill::new(rules, at(0), length, present)
 }
 
+/// The answer to an event; empty if it has none.
 fn play(fill: &mut Fill, event: &str) -> String {
     let words: Vec<&str> = event.split_whitespace().collect();
     let now = at(words[0].parse().unwrap());
     match words[1..] {
+        ["leave", reader] => fill.leave(now, r(reader)),
+        ["received", fetch, count] => fill.received(now, f(fetch), bytes(count)),
+        ["go-on", fetch] => fill.go_on(f(fetch)),
+        ["end", fetch, how] => fill.end(now, f(fetch), end(how)),
+        ["round-trips", fetch, client_ms, next_hop_ms] => {
+            let us = |ms: &str| ms.parse::<u32>().unwrap() * 1000;
+            fill.set_round_trips(f(fetch), us(client_ms), us(next_hop_ms));
+        }
+        _ => return answer(fill, now, &words[1..]),
+    }
+    String::new()
+}
+
+fn answer(fill: &mut Fill, now: Now, words: &[&str]) -> String {
+    match *words {
         ["begin", asked] => format!("f{}", fill.begin(now, span(asked)).0),
         ["attach", wants] => match fill.attach(now, span(wants)) {
             Ok(reader) => format!("r{}", reader.0),
@@ -89,15 +105,7 @@ fn play(fill: &mut Fill, event: &str) -> String {
         ["step", reader] => step(fill.step(now, r(reader))),
         ["read", reader] => read(fill, now, r(reader), u64::MAX),
         ["read", reader, most] => read(fill, now, r(reader), bytes(most)),
-        ["leave", reader] => none(fill.leave(now, r(reader))),
         ["take", fetch] => take(fill.take(now, f(fetch))),
-        ["received", fetch, count] => none(fill.received(now, f(fetch), bytes(count))),
-        ["go-on", fetch] => none(fill.go_on(f(fetch))),
-        ["end", fetch, how] => none(fill.end(now, f(fetch), end(how))),
-        ["round-trips", fetch, client_ms, next_hop_ms] => {
-            let us = |ms: &str| ms.parse::<u32>().unwrap() * 1000;
-            none(fill.set_round_trips(f(fetch), us(client_ms), us(next_hop_ms)))
-        }
         ["window", fetch] => optional(fill.window(f(fetch)).map(u64::from)),
         ["unsent", reader] => optional(fill.unsent(r(reader)).map(u64::from)),
         ["to-come", fetch] => optional(fill.to_come(f(fetch))),
@@ -121,7 +129,7 @@ fn play(fill: &mut Fill, event: &str) -> String {
             size(fill.undelivered()),
             size(fill.lead_max())
         ),
-        _ => panic!("no event: {event}"),
+        _ => panic!("no event: {words:?}"),
     }
 }
 
@@ -236,10 +244,6 @@ fn size(bytes: u64) -> String {
 
 fn optional(bytes: Option<u64>) -> String {
     bytes.map_or("none".to_owned(), size)
-}
-
-fn none((): ()) -> String {
-    String::new()
 }
 
 fn squeezed(line: &str) -> String {

@@ -1,3 +1,5 @@
+#![expect(clippy::cast_possible_truncation, reason = "a twin of 64 bytes")]
+
 use super::*;
 use proptest::prelude::*;
 

@@ -6,14 +6,15 @@ use super::words::{Cut, FetchId, ReaderId};
 use crate::fetch::byte_span::{ByteSpan, ByteSpans};
 
 impl Fill {
-    /// The receive window of a fetch; see [`Pace::window`].
+    /// The receive window of a fetch; see [`Pace::window`](crate::fetch::Pace::window).
     #[must_use]
     pub fn window(&self, fetch: FetchId) -> Option<u32> {
         let to_come = self.to_come(fetch);
         self.fetches.get(fetch)?.pace.window(to_come)
     }
 
-    /// What a reader may have unsent; see [`Pace::unsent`]. `None` also if all it wants is here.
+    /// What a reader may have unsent; see [`Pace::unsent`](crate::fetch::Pace::unsent). `None` also if all it wants is
+    /// here.
     #[must_use]
     pub fn unsent(&self, reader: ReaderId) -> Option<u32> {
         let Reader { at, to } = self.readers.get(reader)?;
