@@ -163,7 +163,8 @@ fn complete(
     stored: &StoredResponse,
     span: ByteSpan,
 ) -> Option<Arrived> {
-    let complete_length = stored.body.complete_length();
+    let known = stored.complete_length();
+    let complete_length = known.or_else(|| complete_length(response));
     let now = worker.now();
     let (fresh, vary) = freshen::merged(worker, exchange, stored, response.head.fields);
     let tag = fresh.entity_tag.as_ref().map_or(0, |tag| tag.len());

@@ -337,7 +337,12 @@ impl Arriving {
         Orphan {
             received: inner.fill.present().total(),
             complete_length: inner.fill.complete_length(),
-            again,
+            // somebody is on the way to it
+            again: if inner.fill.is_awaited(fetch) {
+                Chance::CERTAIN
+            } else {
+                again
+            },
             part_is_kept: inner.passing.is_none() && self.response.facts.can_be_part(),
             new_connection_bytes: rate.saturating_mul(set_up_us) / 1_000_000,
             background_free_bytes,

@@ -247,6 +247,8 @@ pub(crate) async fn run(client: &mut Client, mut exchange: Box<Exchange>) -> boo
             serving,
             refresh,
         } => {
+            // what is hit is asked for again too
+            worker.shared.popularity.note(exchange.key);
             if refresh {
                 refresh::spawn(&worker, client.door.mode, &exchange, &response);
             }

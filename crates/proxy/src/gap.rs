@@ -23,7 +23,9 @@ use std::time::Instant;
 use weir_policy::fetch::{ByteSpan, FetchEnd, FetchId};
 use weir_policy::transaction::Covers;
 use weir_policy::{Command, Event, Forwarding, Transaction};
-use weir_semantics::{AskedPart, ByteRange, ContentRange, FieldLine, Fits, ResponseFacts, combines};
+use weir_semantics::{
+    AskedPart, ByteRange, ContentRange, FieldLine, Fits, ResponseFacts, combines,
+};
 use weir_store::StoredResponse;
 use weir_wire::BodyLength;
 
