@@ -8,6 +8,7 @@ use crate::worker::Worker;
 use std::fmt;
 use std::sync::{Arc, PoisonError};
 use weir_policy::connections::HopId;
+use weir_policy::fetch::Lead;
 use weir_policy::route::Outcome;
 use weir_semantics::ProxyError;
 
@@ -40,6 +41,8 @@ pub(crate) struct Destination {
     pub(crate) guarded: bool,
     /// The route's number for it, for its health.
     pub(crate) route_hop: Option<HopId>,
+    /// How far a fetch from it may run ahead of its readers.
+    pub(crate) lead: Lead,
 }
 
 impl Destination {
@@ -68,6 +71,7 @@ impl Destination {
             },
             guarded: true,
             route_hop: None,
+            lead: exchange.settings.lead_of(None),
         })
     }
 
@@ -85,6 +89,7 @@ impl Destination {
                 hop: settings.hops[choice.hop.0 as usize].clone(),
                 guarded: false,
                 route_hop: Some(choice.hop),
+                lead: settings.lead_of(Some(choice.route)),
             }),
             Err(none) => Err(Answer::open(
                 404,

@@ -6,7 +6,7 @@
 use crate::account::Account;
 use crate::answer::Answer;
 use crate::client::Client;
-use crate::config::{self, Mode};
+use crate::config::Mode;
 use crate::flights::Leading;
 use crate::gap::Gap;
 use crate::hit::{self, Persistence, ServedForm};
@@ -163,13 +163,8 @@ impl Exchange {
 
     /// How far a fetch for it may run ahead.
     pub(crate) fn lead(&self) -> Lead {
-        let lead = self
-            .settings
-            .lead_for(self.mode, self.host.as_str(), self.path_and_query());
-        match lead {
-            config::Lead::Bytes(size) => Lead::Bytes(size.bytes()),
-            config::Lead::Unbounded => Lead::Unbounded,
-        }
+        self.settings
+            .lead_for(self.mode, self.host.as_str(), self.path_and_query())
     }
 
     /// In what form `response` answers it.

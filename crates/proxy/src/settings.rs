@@ -1,6 +1,6 @@
 //! The configuration as the data plane wants it: parsed, compiled, immutable. Swapped whole on reload.
 
-use crate::config::{self, Cidr, Config, Eviction, Lead, Mode, NextHopUrl, Profile};
+use crate::config::{self, Abort, Cidr, Config, Eviction, Mode, NextHopUrl, Profile};
 use crate::destination::HopKey;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use weir_policy::connections::HopId;
 use weir_policy::destination::{ClientRules, ConnectPorts, DenyDefault, DestinationRules};
 use weir_policy::eviction::EvictionKind;
-use weir_policy::fetch::AbortPolicy;
+use weir_policy::fetch::{AbortPolicy, Lead};
 use weir_policy::route::{HostPattern, Rest, RouteId, RouteSpec, Routes};
 use weir_policy::{Rules, profile};
 use weir_semantics::{DeltaSeconds, Heuristic};
@@ -37,14 +37,16 @@ pub(crate) struct Settings {
     pub(crate) routes: Mutex<Routes>,
     /// Next hops by the numbers that routes use.
     pub(crate) hops: Vec<HopKey>,
+    /// What becomes of a fetch that nobody reads any more.
+    pub(crate) abort: AbortPolicy,
+    /// The lead where no route has its own.
+    lead: Lead,
     /// The leads of routes by their numbers; empty if none has its own.
     leads: Vec<Lead>,
     /// Whole field line for Via on what we forward.
     via_lines: [String; 2],
     /// The comment in it, which tells this process from another Weir of the same name.
     pub(crate) instance: String,
-    /// What becomes of a fetch when its last reader leaves.
-    pub(crate) abort: AbortPolicy,
 }
 
 impl Settings {
@@ -76,11 +78,12 @@ impl Settings {
             ),
             routes: Mutex::new(routes),
             hops,
+            abort: compile_abort(&config.fetch),
+            lead: compile_lead(config.fetch.lead),
             leads: compile_leads(&config),
             via_lines: ["1.0", "1.1"]
                 .map(|version| format!("Via: {version} {} ({instance})\r\n", config.cache.name)),
             instance: instance.to_owned(),
-            abort: compile_abort(&config.fetch),
             config,
         }
     }
@@ -100,7 +103,7 @@ impl Settings {
     /// `path` may have a query; `*` is the whole server.
     pub(crate) fn lead_for(&self, mode: Mode, host: &str, path: &str) -> Lead {
         if mode == Mode::Forward || self.leads.is_empty() {
-            return self.config.fetch.lead;
+            return self.lead;
         }
         let path = if path == "*" { "/" } else { path };
         let routes = self.routes.lock().unwrap_or_else(PoisonError::into_inner);
@@ -111,7 +114,7 @@ impl Settings {
     pub(crate) fn lead_of(&self, route: Option<RouteId>) -> Lead {
         route
             .and_then(|route| self.leads.get(route.0 as usize).copied())
-            .unwrap_or(self.config.fetch.lead)
+            .unwrap_or(self.lead)
     }
 
     /// Whether the client at `peer` may use a listener of `mode`. Gateways are for everybody.
@@ -170,27 +173,34 @@ fn compile_routes(config: &Config) -> (Routes, Vec<HopKey>) {
     (routes, hops)
 }
 
-fn compile_abort(fetch: &config::Fetch) -> AbortPolicy {
-    match fetch.abort {
-        config::Abort::Value => AbortPolicy::Value {
-            little_bytes: fetch.abort_little.bytes(),
-        },
-        config::Abort::Stop => AbortPolicy::Stop,
-        config::Abort::Finish => AbortPolicy::Finish,
-        config::Abort::Squid => AbortPolicy::Squid {
-            min_bytes: fetch.squid_min.bytes(),
-            max_bytes: fetch.squid_max.bytes(),
-            pct: fetch.squid_pct,
-        },
-    }
-}
-
 fn compile_leads(config: &Config) -> Vec<Lead> {
     if config.routes.iter().all(|route| route.lead.is_none()) {
         return Vec::new();
     }
-    let lead = |route: &config::Route| route.lead.unwrap_or(config.fetch.lead);
+    let lead = |route: &config::Route| compile_lead(route.lead.unwrap_or(config.fetch.lead));
     config.routes.iter().map(lead).collect()
+}
+
+fn compile_lead(lead: config::Lead) -> Lead {
+    match lead {
+        config::Lead::Bytes(size) => Lead::Bytes(size.bytes()),
+        config::Lead::Unbounded => Lead::Unbounded,
+    }
+}
+
+fn compile_abort(fetch: &config::Fetch) -> AbortPolicy {
+    match fetch.abort {
+        Abort::Stop => AbortPolicy::Stop,
+        Abort::Finish => AbortPolicy::Finish,
+        Abort::Squid => AbortPolicy::Squid {
+            min_bytes: fetch.squid_min.bytes(),
+            max_bytes: fetch.squid_max.bytes(),
+            pct: fetch.squid_pct,
+        },
+        Abort::Value => AbortPolicy::Value {
+            little_bytes: fetch.abort_little.bytes(),
+        },
+    }
 }
 
 fn compile_host(pattern: &config::HostPattern) -> HostPattern {
@@ -210,32 +220,42 @@ mod tests {
 
     #[test]
     fn request_has_the_lead_of_another_route() {
-        let lead = |text: &str| -> Lead { text.parse().unwrap() };
-        let route = |path: &str, lead: Option<Lead>| config::Route {
+        let route = |path: &str, lead: Option<&str>| config::Route {
             host: None,
             path: path.parse().unwrap(),
             next_hops: vec!["http://a".parse().unwrap()],
-            lead,
+            lead: lead.map(|text| text.parse().unwrap()),
         };
         let mut config = Config {
             routes: vec![
                 route("/", None),
-                route("/near", Some(Lead::Unbounded)),
-                route("/thin", Some(lead("16KiB"))),
+                route("/near", Some("unbounded")),
+                route("/thin", Some("16KiB")),
             ],
             ..Config::default()
         };
-        config.fetch.lead = lead("1MiB");
+        config.fetch.lead = "1MiB".parse().unwrap();
         let settings = Settings::new(config.clone(), "x");
         let of = |mode, path| settings.lead_for(mode, "b.example", path);
+        let all = Lead::Bytes(1 << 20);
         assert_eq!(of(Mode::Gateway, "/near/a?b"), Lead::Unbounded);
-        assert_eq!(of(Mode::Gateway, "/thin"), lead("16KiB"));
-        assert_eq!(of(Mode::Gateway, "/thinner"), lead("1MiB"));
-        assert_eq!(of(Mode::Gateway, "*"), lead("1MiB"));
-        assert_eq!(of(Mode::Forward, "/near"), lead("1MiB"));
-        assert_eq!(settings.lead_of(None), lead("1MiB"));
+        assert_eq!(of(Mode::Gateway, "/thin"), Lead::Bytes(16 << 10));
+        assert_eq!(of(Mode::Gateway, "/thinner"), all);
+        assert_eq!(of(Mode::Gateway, "*"), all);
+        assert_eq!(of(Mode::Forward, "/near"), all);
+        assert_eq!(settings.lead_of(None), all);
         config.routes.truncate(1);
         let settings = Settings::new(config, "x");
-        assert_eq!(settings.lead_of(Some(RouteId(0))), lead("1MiB"));
+        assert_eq!(settings.lead_of(Some(RouteId(0))), all);
+    }
+
+    #[test]
+    fn default_is_another_than_the_policys() {
+        let settings = Settings::new(Config::default(), "x");
+        assert_eq!(settings.abort, AbortPolicy::default());
+        assert_eq!(settings.lead_of(None), Lead::default());
+        let mut config = Config::default();
+        config.fetch.abort = Abort::Squid;
+        assert_eq!(Settings::new(config, "x").abort, AbortPolicy::SQUID);
     }
 }

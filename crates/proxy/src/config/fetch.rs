@@ -19,8 +19,8 @@ table! {
         /// costs: by how often the response is asked for and how much is still to come.
         abort: Abort = Abort::Value;
         /// With `abort = "value"`: a fetch with no more than this still to come goes on, whatever its worth. It is
-        /// what was on its way anyhow: as much as the default `lead`.
-        abort_little: ByteSize = ByteSize::from_kib(64), from ByteSize::from_bytes(0), to ByteSize::from_gib(1);
+        /// Squid's number, and a quarter of the default `lead`: what was on its way anyhow when the client left.
+        abort_little: ByteSize = ByteSize::from_kib(16), from ByteSize::from_bytes(0), to ByteSize::from_gib(1);
         /// With `abort = "squid"`: a fetch with less than this still to come goes on. Squid's `quick_abort_min`.
         squid_min: ByteSize = ByteSize::from_kib(16), from ByteSize::from_bytes(0), to ByteSize::from_gib(4096);
         /// With `abort = "squid"`: a fetch with more than this still to come stops, unless `squid_min` kept it.
