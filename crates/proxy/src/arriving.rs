@@ -11,7 +11,7 @@ use std::task::Waker;
 use weir_measure::{Counters, Metric};
 use weir_policy::catalog::Refusal;
 use weir_policy::fetch::{
-    ByteSpan, Chance, Delivered, FetchEnd, FetchId, Fill, FillRules, NotHere, Orphan, ReaderId,
+    ByteSpan, Chance, Delivered, FetchEnd, FetchId, Fill, FillRules, Lead, NotHere, Orphan, ReaderId,
     Step, Take,
 };
 use weir_policy::{Digest, Now};
@@ -28,6 +28,8 @@ const LEFT_BEHIND_BYTES: u64 = 1024 * 1024;
 #[derive(Debug)]
 pub(crate) struct Arriving {
     key: Digest,
+    /// How far its fetches may run ahead.
+    pub(crate) lead: Lead,
     /// Head, facts and validators; its content is what was there at first.
     pub(crate) response: Arc<StoredResponse>,
     vary: Option<(VaryRule, Digest)>,
@@ -131,6 +133,7 @@ impl Arriving {
         let place = growing.open(beginnings.span);
         let arriving = Self {
             key: beginnings.key,
+            lead: beginnings.rules.lead,
             response: Arc::new(beginnings.response),
             vary: beginnings.vary,
             has_length: beginnings.complete_length.is_some(),
@@ -310,9 +313,13 @@ impl Arriving {
         self.lock().wake_readers();
     }
 
-    /// The next hop's round trip, microseconds, if it was looked at; how large the receive window may be: `None` for no
-    /// limit.
-    pub(crate) fn window(&self, fetch: FetchId, next_hop_us: Option<u32>) -> Option<u32> {
+    /// The next hop's round trip, microseconds, if it was looked at; how large the receive window may be (`None`: as the
+    /// kernel likes), and how many bytes are still to come, if that is known.
+    pub(crate) fn window(
+        &self,
+        fetch: FetchId,
+        next_hop_us: Option<u32>,
+    ) -> (Option<u32>, Option<u64>) {
         let inner = &mut *self.lock();
         if let Some(next_hop_us) = next_hop_us {
             inner.next_hop_us = next_hop_us;
@@ -320,7 +327,7 @@ impl Arriving {
                 .fill
                 .set_round_trips(fetch, inner.client_us, next_hop_us);
         }
-        inner.fill.window(fetch)
+        (inner.fill.window(fetch), inner.fill.to_come(fetch))
     }
 
     /// What is known of `fetch` when nobody reads it.

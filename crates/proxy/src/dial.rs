@@ -2,13 +2,14 @@
 
 use crate::answer::Trouble;
 use crate::destination::{Destination, prohibited};
+use crate::flow::{self, first_window};
 use crate::resolver::ResolveError;
 use crate::settings::Settings;
 use crate::worker::Worker;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout_at};
 use weir_measure::{HopOutcome, Metric};
@@ -30,7 +31,8 @@ pub(crate) async fn run(
     let addresses = allowed_addresses(worker, settings, destination).await?;
     let limit = settings.config.limits.connect.as_duration();
     let until = Instant::now() + limit;
-    let raced = timeout_at(until, race(&addresses)).await;
+    let window = first_window(destination.lead, worker.now());
+    let raced = timeout_at(until, race(&addresses, window)).await;
     let (outcome, result) = match raced {
         Ok(Ok(connected)) => (HopOutcome::Opened, Ok(connected)),
         Ok(Err(error)) => (outcome_of(&error), Err(refused(destination, &error))),
@@ -89,15 +91,18 @@ async fn allowed_addresses(
 }
 
 /// Tries the addresses in order; a later one starts when the earlier has failed or its head start is over.
-async fn race(addresses: &[SocketAddr]) -> io::Result<(TcpStream, SocketAddr)> {
+async fn race(
+    addresses: &[SocketAddr],
+    window: Option<u32>,
+) -> io::Result<(TcpStream, SocketAddr)> {
     let (first, rest) = addresses
         .split_first()
         .ok_or(io::ErrorKind::AddrNotAvailable)?;
     if rest.is_empty() {
-        return attempt(*first).await;
+        return attempt(*first, window).await;
     }
     let mut attempts = JoinSet::new();
-    attempts.spawn_local(attempt(*first));
+    attempts.spawn_local(attempt(*first, window));
     let mut waiting = rest.iter();
     let mut failure = io::Error::from(io::ErrorKind::AddrNotAvailable);
     let mut next_start = Instant::now() + HEAD_START;
@@ -113,14 +118,24 @@ async fn race(addresses: &[SocketAddr]) -> io::Result<(TcpStream, SocketAddr)> {
             () = sleep_until(next_start), if waiting.len() > 0 => {}
         }
         if let Some(address) = waiting.next() {
-            attempts.spawn_local(attempt(*address));
+            attempts.spawn_local(attempt(*address, window));
             next_start = Instant::now() + HEAD_START;
         }
     }
 }
 
-async fn attempt(address: SocketAddr) -> io::Result<(TcpStream, SocketAddr)> {
-    let stream = TcpStream::connect(address).await?;
+/// Connects to one address, with a receive window of so many bytes at first; `None`: as the kernel likes.
+async fn attempt(address: SocketAddr, window: Option<u32>) -> io::Result<(TcpStream, SocketAddr)> {
+    let socket = match address {
+        SocketAddr::V4(_) => TcpSocket::new_v4(),
+        SocketAddr::V6(_) => TcpSocket::new_v6(),
+    }?;
+    // what an old kernel does not know leaves the window to it, which is better than no connection
+    let bounded = window.is_some_and(|window| flow::before_connect(&socket, window).is_ok());
+    let stream = socket.connect(address).await?;
+    if bounded {
+        let _ = flow::after_connect(&stream);
+    }
     stream.set_nodelay(true)?;
     Ok((stream, address))
 }

@@ -13,7 +13,7 @@ use crate::fetch::Begun;
 use crate::flights::Leading;
 use crate::inbound::{self, Framing};
 use crate::keeper::Keeper;
-use crate::relay::{Relay, RelayEnd};
+use crate::relay::{Relay, RelayEnd, Terms};
 use crate::sink::Sink;
 use crate::upload::Sending;
 use crate::worker::Worker;
@@ -248,7 +248,7 @@ impl Download<'_> {
             sending,
             ..
         } = &self.parties;
-        let (Some(client), Sending::Done) = (to_client.stream(), sending.get()) else {
+        let (Some(client), Sending::Done) = (to_client.client(), sending.get()) else {
             return Poll::Pending;
         };
         let gone = self.departure.poll(client, cx);
@@ -425,23 +425,17 @@ impl Download<'_> {
             deadline,
             ..
         } = self.parties;
-        let limits = &exchange.settings.config.limits;
         let relay = Relay::new(
             from_hop,
-            to_client,
             worker,
             deadline,
-            (
-                limits.next_hop_silence.as_duration(),
-                limits.client_silence.as_duration(),
-            ),
-            exchange.settings.heads,
+            Terms::of(exchange),
             plan.body,
             plan.framing,
             plan.head,
             plan.keeper,
         );
-        let ended = relay.run(&self.received[plan.consumed..]).await;
+        let ended = relay.run(to_client, &self.received[plan.consumed..]).await;
         settle(exchange, worker, &ended);
         if ended.end == RelayEnd::Whole && ended.refused.is_none() {
             exchange.landed_whole();

@@ -67,10 +67,11 @@ pub(crate) fn begin(
     begun: Begun,
 ) -> Ready {
     let silence = settings.config.limits.next_hop_silence.as_duration();
+    let base = flow::first_window(begun.arriving.lead, worker.now());
     let mut fetch = Box::new(Fetch {
         worker: Rc::clone(worker),
         settings: Arc::clone(settings),
-        flow: NextHopFlow::default(),
+        flow: NextHopFlow::of(&connection.stream, base.unwrap_or(0)),
         arriving: begun.arriving,
         id: begun.id,
         connection: Some(connection),
@@ -256,13 +257,16 @@ impl Fetch {
         let mut next_hop_us = None;
         if self
             .looked
-            .is_none_or(|at| now.tick.ms_since(at) >= LOOK_MS)
+            .is_none_or(|at| now.tick.ms_since(at) >= flow::LOOK_MS)
         {
             self.looked = Some(now.tick);
             next_hop_us = flow::tcp_info(&connection.stream).map(|info| info.rtt_us);
+            if let Some(next_hop_us) = next_hop_us {
+                self.flow.look(&connection.stream, next_hop_us);
+            }
         }
-        let window = self.arriving.window(self.id, next_hop_us);
-        self.flow.set_window(&connection.stream, window);
+        let (window, to_come) = self.arriving.window(self.id, next_hop_us);
+        self.flow.set_window(&connection.stream, window, to_come);
     }
 
     fn finish(&mut self, end: FetchEnd, clean: bool) {
@@ -286,6 +290,8 @@ impl Fetch {
             && end == FetchEnd::Whole
             && clean
             && self.hop_keeps_alive
+            // what the next hop was offered it may send to whoever uses the connection next
+            && u64::from(self.flow.settle(&connection.stream)) <= self.arriving.lead.bytes()
         {
             pool::check_in(&self.worker, connection);
         }
@@ -298,6 +304,3 @@ impl Drop for Fetch {
         self.finish(FetchEnd::Cut, false);
     }
 }
-
-/// Round trips are looked at so often, milliseconds: they change over many of them.
-const LOOK_MS: u64 = 50;

@@ -8,7 +8,7 @@ use crate::client::Client;
 use crate::deadline::Party;
 use crate::departure::Departure;
 use crate::exchange::Exchange;
-use crate::flow::ClientFlow;
+use crate::flow::{ClientFlow, LOOK_MS, tcp_info};
 use crate::gap;
 use crate::inbound::Framing;
 use crate::outbox::Outbox;
@@ -18,9 +18,10 @@ use std::future::poll_fn;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::io::AsyncWrite;
+use weir_policy::Tick;
 use weir_policy::fetch::{ByteSpan, FetchId, ReaderId};
 use weir_wire::write;
 
@@ -65,6 +66,8 @@ struct Reader<'a> {
     arriving: Arc<Arriving>,
     id: ReaderId,
     flow: ClientFlow,
+    /// When the round trip was looked at.
+    looked: Option<Tick>,
     framing: Framing,
     /// Next byte the client is to get.
     at: u64,
@@ -85,7 +88,8 @@ pub(crate) async fn run(client: &mut Client, exchange: &Exchange, start: Start) 
         id: start.reader,
     };
     let mut reader = Reader {
-        flow: ClientFlow::default(),
+        flow: ClientFlow::new(0),
+        looked: None,
         client,
         exchange,
         arriving: start.arriving,
@@ -105,7 +109,7 @@ pub(crate) async fn run(client: &mut Client, exchange: &Exchange, start: Start) 
         },
     };
     reader.sent.end = poll_fn(|cx| reader.poll(cx)).await;
-    reader.flow.reset(&reader.client.stream);
+    reader.flow.release(&reader.client.stream);
     if reader.sent.end == ReadEnd::Cut && reader.framing == Framing::Close {
         sink::end_by_reset(&reader.client.stream);
     }
@@ -206,14 +210,18 @@ impl Reader<'_> {
     fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<bool> {
         while !self.outbox.is_empty() {
             let unsent = self.arriving.unsent(self.id);
-            let limit = self.flow.fit(&self.client.stream, unsent, COPY_BYTES_MAX);
-            let pieces = self.outbox.pieces(limit);
+            self.flow.set_unsent(&self.client.stream, unsent);
+            let Ok(room) = ready!(self.flow.poll_room(&self.client.stream, cx)) else {
+                return Poll::Ready(false);
+            };
+            let pieces = self.outbox.pieces(room.min(COPY_BYTES_MAX));
             let stream = Pin::new(&mut self.client.stream);
             match stream.poll_write_vectored(cx, &pieces) {
                 Poll::Pending => return Poll::Pending,
                 Poll::Ready(Ok(count)) if count > 0 => {
                     self.client.deadline.moved();
                     self.departure.moved();
+                    self.flow.wrote(count);
                     self.sent.bytes += count as u64;
                     let content = self.outbox.advance(count);
                     if content > 0 {
@@ -237,8 +245,11 @@ impl Reader<'_> {
         self.sent.live_bytes += delivered.live;
         self.sent.stored_bytes += delivered.again;
         self.sent.recovered_bytes += delivered.kept;
-        if let Some(round_trip_us) = self.flow.sample(&self.client.stream, now) {
-            self.arriving.set_client_round_trip(self.id, round_trip_us);
+        if self.looked.is_none_or(|at| now.tick.ms_since(at) >= LOOK_MS) {
+            self.looked = Some(now.tick);
+            if let Some(info) = tcp_info(&self.client.stream) {
+                self.arriving.set_client_round_trip(self.id, info.rtt_us);
+            }
         }
     }
 }

@@ -2,25 +2,60 @@
 //!
 //! Bytes are read into the worker's scratch and written from there; only what the client does not take at once is
 //! copied, and nothing more is read until it is gone. So the proxy holds at most one scratch buffer for a client,
-//! however slow (kernel buffers come on top).
+//! however slow. What the kernel holds is bounded by the [`Governor`], from the second read on: a response that
+//! comes whole with its head costs nothing more. While the next hop is silent the client is watched.
 
 use crate::deadline::{Deadline, Party};
+use crate::exchange::Exchange;
+use crate::flow::{Governor, left};
 use crate::inbound::Framing;
 use crate::keeper::Keeper;
 use crate::sink::Sink;
 use crate::worker::Worker;
-use std::future::poll_fn;
+use std::cell::Cell;
+use std::future::{Future, pending, poll_fn};
 use std::io::{self, IoSlice};
-use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, ReadBuf};
 use tokio::net::tcp::ReadHalf;
 use weir_policy::catalog::Refusal;
+use weir_policy::fetch::Lead;
 use weir_wire::{BodyEvent, BodyLength, BodyReader, HeadLimits, write};
 
 /// Pieces below this size are copied together and written at once; larger ones are written in place.
 const COPY_BYTES_MAX: usize = 8 * 1024;
+
+/// What a relay keeps to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Terms {
+    hop_silence: Duration,
+    client_silence: Duration,
+    half_closed: Duration,
+    trailers: HeadLimits,
+    lead: Lead,
+}
+
+impl Terms {
+    /// The terms for the response to a request.
+    pub(crate) fn of(exchange: &Exchange) -> Self {
+        let settings = &exchange.settings;
+        let limits = &settings.config.limits;
+        let lead = settings.lead_for(
+            exchange.mode,
+            exchange.host.as_str(),
+            exchange.path_and_query(),
+        );
+        Self {
+            hop_silence: limits.next_hop_silence.as_duration(),
+            client_silence: limits.client_silence.as_duration(),
+            half_closed: settings.config.fetch.half_closed.as_duration(),
+            trailers: settings.heads,
+            lead,
+        }
+    }
+}
 
 /// How a relay ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +72,8 @@ pub(crate) enum RelayEnd {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ended {
     pub(crate) end: RelayEnd,
-    /// Nothing was left behind the response on the next hop's connection.
+    /// The next hop's connection can carry another response: nothing was left behind this one, and the next hop may not
+    /// send more of the next one than a lead before it is read.
     pub(crate) hop_clean: bool,
     pub(crate) from_hop_bytes: u64,
     pub(crate) to_client_bytes: u64,
@@ -49,17 +85,21 @@ pub(crate) struct Ended {
 /// A response under way.
 pub(crate) struct Relay<'a> {
     from_hop: ReadHalf<'a>,
-    to_client: Sink<'a>,
     worker: &'a Worker,
     deadline: &'a mut Deadline,
-    hop_silence: Duration,
-    client_silence: Duration,
+    terms: Terms,
+    /// How long the content is, if that is known.
+    length: Option<u64>,
     reader: BodyReader,
     framing: Framing,
     /// Bytes the client has not taken yet; begins with the head.
     out: Vec<u8>,
     sent: usize,
     keeper: Option<Keeper>,
+    /// From the second read on, where there is a lead to keep to.
+    governor: Option<Governor>,
+    /// The second read has begun.
+    governed: bool,
     finished: bool,
     ended: Ended,
 }
@@ -71,11 +111,9 @@ impl<'a> Relay<'a> {
     )]
     pub(crate) fn new(
         from_hop: ReadHalf<'a>,
-        to_client: Sink<'a>,
         worker: &'a Worker,
         deadline: &'a mut Deadline,
-        (hop_silence, client_silence): (Duration, Duration),
-        trailers: HeadLimits,
+        terms: Terms,
         body: BodyLength,
         framing: Framing,
         head: Vec<u8>,
@@ -88,16 +126,20 @@ impl<'a> Relay<'a> {
         };
         Self {
             from_hop,
-            to_client,
             worker,
             deadline,
-            hop_silence,
-            client_silence,
-            reader: BodyReader::new(body, trailers),
+            terms,
+            length: match body {
+                BodyLength::Exact(length) => Some(length),
+                _ => None,
+            },
+            reader: BodyReader::new(body, terms.trailers),
             framing,
             out: head,
             sent: 0,
             keeper,
+            governor: None,
+            governed: false,
             finished: false,
             ended: Ended {
                 end: RelayEnd::Whole,
@@ -111,38 +153,51 @@ impl<'a> Relay<'a> {
     }
 
     /// Relays until the end; `first` are the bytes that came with the head.
-    pub(crate) async fn run(mut self, first: &[u8]) -> Ended {
+    pub(crate) async fn run(mut self, to_client: Sink<'_>, first: &[u8]) -> Ended {
+        let moved = Cell::new(0);
+        let mut client_left = pin!(watch(&to_client, self.terms.half_closed, &moved));
         let mut first = Some(first);
         let end = poll_fn(|cx| {
             if let Some(first) = first.take()
-                && let Err(end) = self.take(first, cx)
+                && let Err(end) = self.take(first, &to_client, cx)
             {
                 return Poll::Ready(end);
             }
-            self.poll(cx)
+            let polled = self.poll(&to_client, cx);
+            moved.set(self.ended.from_hop_bytes + self.ended.to_client_bytes);
+            if polled.is_pending()
+                && self.out.is_empty()
+                && client_left.as_mut().poll(cx).is_ready()
+            {
+                return Poll::Ready(RelayEnd::ClientLeft);
+            }
+            polled
         })
         .await;
         self.ended.end = end;
         if end != RelayEnd::Whole {
             // what is half kept is let go by dropping it
             self.keeper = None;
-            self.signal_cut(end);
+            self.signal_cut(end, &to_client);
+        } else if let (Some(governor), Some(client)) = (&mut self.governor, to_client.client()) {
+            let small = governor.end(self.terms.lead, self.from_hop.as_ref(), client);
+            self.ended.hop_clean &= small;
         }
         self.ended
     }
 
     /// A body that ends with the connection can only be told from a cut one by a reset. Where nothing was sent
     /// yet, an error can still be.
-    fn signal_cut(&self, end: RelayEnd) {
+    fn signal_cut(&self, end: RelayEnd, to_client: &Sink<'_>) {
         let cut = matches!(end, RelayEnd::Cut(_)) && self.ended.to_client_bytes > 0;
         if cut && self.framing == Framing::Close {
-            self.to_client.end_by_reset();
+            to_client.end_by_reset();
         }
     }
 
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<RelayEnd> {
+    fn poll(&mut self, to_client: &Sink<'_>, cx: &mut Context<'_>) -> Poll<RelayEnd> {
         loop {
-            match self.poll_flush(cx) {
+            match self.poll_flush(to_client, cx) {
                 Poll::Pending => {
                     return match self.deadline.poll_passed(cx) {
                         Poll::Ready(()) => Poll::Ready(RelayEnd::ClientLeft),
@@ -155,7 +210,7 @@ impl<'a> Relay<'a> {
             if self.finished {
                 return Poll::Ready(RelayEnd::Whole);
             }
-            match self.poll_more(cx) {
+            match self.poll_more(to_client, cx) {
                 Poll::Pending => {
                     return match self.deadline.poll_passed(cx) {
                         Poll::Ready(()) => Poll::Ready(RelayEnd::Cut("next-hop-silent")),
@@ -168,12 +223,13 @@ impl<'a> Relay<'a> {
         }
     }
 
-    fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+    fn poll_flush(&mut self, to_client: &Sink<'_>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         while self.sent < self.out.len() {
-            let written = Pin::new(&mut self.to_client).poll_write(cx, &self.out[self.sent..]);
-            match written {
+            let waiting = [&self.out[self.sent..], &[], &[], &[]];
+            match poll_write(&mut self.governor, to_client, waiting, cx) {
                 Poll::Pending => {
-                    self.deadline.wait_for(Party::Client, self.client_silence);
+                    self.deadline
+                        .wait_for(Party::Client, self.terms.client_silence);
                     return Poll::Pending;
                 }
                 Poll::Ready(Ok(0)) => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
@@ -191,13 +247,19 @@ impl<'a> Relay<'a> {
     }
 
     /// Reads once from the next hop and passes on what came.
-    fn poll_more(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), RelayEnd>> {
+    fn poll_more(
+        &mut self,
+        to_client: &Sink<'_>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<(), RelayEnd>> {
         let worker = self.worker;
         let mut scratch = worker.scratch.borrow_mut();
-        let mut buffer = ReadBuf::new(&mut scratch);
+        let max = self.govern(to_client).min(scratch.len());
+        let mut buffer = ReadBuf::new(&mut scratch[..max]);
         match Pin::new(&mut self.from_hop).poll_read(cx, &mut buffer) {
             Poll::Pending => {
-                self.deadline.wait_for(Party::NextHop, self.hop_silence);
+                self.deadline
+                    .wait_for(Party::NextHop, self.terms.hop_silence);
                 Poll::Pending
             }
             Poll::Ready(Err(_)) => Poll::Ready(Err(RelayEnd::Cut("next-hop-reset"))),
@@ -206,9 +268,32 @@ impl<'a> Relay<'a> {
                 let bytes = buffer.filled();
                 self.deadline.moved();
                 self.ended.from_hop_bytes += bytes.len() as u64;
-                Poll::Ready(self.take(bytes, cx))
+                Poll::Ready(self.take(bytes, to_client, cx))
             }
         }
+    }
+
+    /// Before a read, when all that was read before is written: adjusts to how fast the client takes it. How many bytes
+    /// may be read.
+    fn govern(&mut self, to_client: &Sink<'_>) -> usize {
+        let Some(client) = to_client.client() else {
+            return usize::MAX;
+        };
+        let now = self.worker.now();
+        let next_hop = self.from_hop.as_ref();
+        if !self.governed {
+            self.governed = true;
+            let written = self.ended.to_client_bytes;
+            self.governor = Governor::new(self.terms.lead, now, next_hop, written);
+        }
+        let Some(governor) = &mut self.governor else {
+            return usize::MAX;
+        };
+        let remaining = self
+            .length
+            .map(|length| length.saturating_sub(self.ended.body_bytes));
+        governor.before_read(now, next_hop, client, remaining);
+        governor.read_max()
     }
 
     fn at_eof(&mut self) -> Result<(), RelayEnd> {
@@ -221,7 +306,12 @@ impl<'a> Relay<'a> {
     }
 
     /// Decodes bytes from the next hop, keeps and frames them.
-    fn take(&mut self, input: &[u8], cx: &mut Context<'_>) -> Result<(), RelayEnd> {
+    fn take(
+        &mut self,
+        input: &[u8],
+        to_client: &Sink<'_>,
+        cx: &mut Context<'_>,
+    ) -> Result<(), RelayEnd> {
         let mut rest = input;
         loop {
             let Ok(step) = self.reader.step(rest) else {
@@ -233,7 +323,7 @@ impl<'a> Relay<'a> {
                 BodyEvent::Data(data) => {
                     self.keep(data);
                     self.ended.body_bytes += data.len() as u64;
-                    self.emit(data, cx)?;
+                    self.emit(data, to_client, cx)?;
                 }
                 BodyEvent::End => {
                     // bytes behind the response belong to nothing we asked for
@@ -268,7 +358,12 @@ impl<'a> Relay<'a> {
     }
 
     /// Passes content on: in place if it is worth it, else behind what waits.
-    fn emit(&mut self, data: &[u8], cx: &mut Context<'_>) -> Result<(), RelayEnd> {
+    fn emit(
+        &mut self,
+        data: &[u8],
+        to_client: &Sink<'_>,
+        cx: &mut Context<'_>,
+    ) -> Result<(), RelayEnd> {
         let mut header = Vec::new();
         if self.framing == Framing::Chunked {
             write::chunk_header(&mut header, data.len());
@@ -280,13 +375,8 @@ impl<'a> Relay<'a> {
         };
         let mut written = 0;
         if data.len() > COPY_BYTES_MAX {
-            let pieces = [
-                IoSlice::new(&self.out[self.sent..]),
-                IoSlice::new(&header),
-                IoSlice::new(data),
-                IoSlice::new(tail),
-            ];
-            match Pin::new(&mut self.to_client).poll_write_vectored(cx, &pieces) {
+            let pieces = [&self.out[self.sent..], &header, data, tail];
+            match poll_write(&mut self.governor, to_client, pieces, cx) {
                 Poll::Ready(Ok(count)) => {
                     written = count;
                     self.ended.to_client_bytes += count as u64;
@@ -311,4 +401,38 @@ impl<'a> Relay<'a> {
             self.out.extend_from_slice(&piece[skipped..]);
         }
     }
+}
+
+/// Ready when the client has left; never if there is none.
+async fn watch(to_client: &Sink<'_>, half_closed: Duration, moved: &Cell<u64>) {
+    match to_client.client() {
+        Some(client) => {
+            left(client, half_closed, moved).await;
+        }
+        None => pending().await,
+    }
+}
+
+/// Writes once, as much of `pieces` as the governor allows.
+fn poll_write(
+    governor: &mut Option<Governor>,
+    to_client: &Sink<'_>,
+    pieces: [&[u8]; 4],
+    cx: &mut Context<'_>,
+) -> Poll<io::Result<usize>> {
+    let (Some(governor), Some(client)) = (governor, to_client.client()) else {
+        return to_client.poll_send(cx, &pieces.map(IoSlice::new));
+    };
+    let mut room = ready!(governor.poll_room(client, cx))?;
+    let pieces = pieces.map(|piece| {
+        let within = &piece[..piece.len().min(room)];
+        room -= within.len();
+        IoSlice::new(within)
+    });
+    let sent = to_client.poll_send(cx, &pieces);
+    match &sent {
+        Poll::Ready(Ok(count)) => governor.wrote(*count),
+        _ => governor.wrote(0),
+    }
+    sent
 }

@@ -2,7 +2,7 @@
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::io::AsyncWrite;
 use tokio::net::TcpStream;
@@ -18,25 +18,43 @@ pub(crate) enum Sink<'a> {
 
 impl Sink<'_> {
     /// The client's connection, if there is a client.
-    pub(crate) fn stream(&self) -> Option<&TcpStream> {
+    pub(crate) fn client(&self) -> Option<&TcpStream> {
         match self {
             Self::Client(half) => Some(half.as_ref()),
             Self::Nobody => None,
         }
     }
 
+    /// Writes what can be written at once. By a shared reference, so that the connection can be watched meanwhile.
+    pub(crate) fn poll_send(
+        &self,
+        cx: &mut Context<'_>,
+        pieces: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let Some(client) = self.client() else {
+            return Poll::Ready(Ok(pieces.iter().map(|piece| piece.len()).sum()));
+        };
+        loop {
+            ready!(client.poll_write_ready(cx))?;
+            match client.try_write_vectored(pieces) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                sent => return Poll::Ready(sent),
+            }
+        }
+    }
+
     /// Makes the end of the connection a reset, the one way to say "cut" where the content has no other end.
     pub(crate) fn end_by_reset(&self) {
-        if let Self::Client(half) = self {
-            end_by_reset(half.as_ref());
+        if let Some(client) = self.client() {
+            end_by_reset(client);
         }
     }
 }
 
 /// The same for a connection.
-pub(crate) fn end_by_reset(stream: &TcpStream) {
+pub(crate) fn end_by_reset(client: &TcpStream) {
     // if it cannot be set the client has gone already
-    let _ = socket2::SockRef::from(stream).set_linger(Some(Duration::ZERO));
+    let _ = socket2::SockRef::from(client).set_linger(Some(Duration::ZERO));
 }
 
 impl AsyncWrite for Sink<'_> {
@@ -45,10 +63,7 @@ impl AsyncWrite for Sink<'_> {
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        match self.get_mut() {
-            Self::Client(half) => Pin::new(half).poll_write(cx, bytes),
-            Self::Nobody => Poll::Ready(Ok(bytes.len())),
-        }
+        self.poll_send(cx, &[IoSlice::new(bytes)])
     }
 
     fn poll_write_vectored(
@@ -56,10 +71,7 @@ impl AsyncWrite for Sink<'_> {
         cx: &mut Context<'_>,
         pieces: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        match self.get_mut() {
-            Self::Client(half) => Pin::new(half).poll_write_vectored(cx, pieces),
-            Self::Nobody => Poll::Ready(Ok(pieces.iter().map(|piece| piece.len()).sum())),
-        }
+        self.poll_send(cx, pieces)
     }
 
     fn is_write_vectored(&self) -> bool {

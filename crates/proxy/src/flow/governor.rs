@@ -1,0 +1,114 @@
+//! One transfer from a next hop to one client, kept within its lead: what the pace allows, set on both sockets.
+
+use super::client_flow::ClientFlow;
+use super::next_hop_flow::NextHopFlow;
+use super::tcp_info::tcp_info;
+use std::io;
+use std::task::{Context, Poll};
+use tokio::net::TcpStream;
+use weir_policy::fetch::{Lead, Pace};
+use weir_policy::{Now, Tick};
+
+/// Round trips change slowly: they are asked for this often, milliseconds.
+pub(crate) const LOOK_MS: u64 = 50;
+
+/// The pace of a transfer and what it has set.
+#[derive(Debug)]
+pub(crate) struct Governor {
+    pace: Pace,
+    next_hop: NextHopFlow,
+    client: ClientFlow,
+    looked: Option<Tick>,
+    /// Bytes the client's kernel took since the pace was told.
+    handed_over: u64,
+    /// The client's kernel did not take all there was at once.
+    waited: bool,
+}
+
+/// The first window of a connection to a next hop, bytes; `None`: as the kernel likes.
+pub(crate) fn first_window(lead: Lead, now: Now) -> Option<u32> {
+    // with nothing to come the window is the one at rest
+    Pace::new(lead, now).window(Some(0))
+}
+
+impl Governor {
+    /// A governor for a transfer from `next_hop` of which `written` bytes have been written to the client; `None` if it
+    /// may run ahead as it likes: the connection is then left to the kernel, which it may not have been before.
+    pub(crate) fn new(lead: Lead, now: Now, next_hop: &TcpStream, written: u64) -> Option<Self> {
+        let Some(base) = first_window(lead, now) else {
+            NextHopFlow::of(next_hop, 0).set_window(next_hop, None, None);
+            return None;
+        };
+        Some(Self {
+            pace: Pace::new(lead, now),
+            next_hop: NextHopFlow::of(next_hop, base),
+            client: ClientFlow::new(written),
+            looked: None,
+            handed_over: 0,
+            waited: false,
+        })
+    }
+
+    /// How many bytes may be read at once, when all that was read before is written.
+    pub(crate) fn read_max(&self) -> usize {
+        usize::try_from(self.pace.ahead()).unwrap_or(usize::MAX)
+    }
+
+    /// Tells the pace what the client has taken, and sets what follows; to be called before each read. `remaining`
+    /// is how many bytes are still to be read, if that is known.
+    pub(crate) fn before_read(
+        &mut self,
+        now: Now,
+        next_hop: &TcpStream,
+        client: &TcpStream,
+        remaining: Option<u64>,
+    ) {
+        let starving = !std::mem::take(&mut self.waited);
+        let bytes = std::mem::take(&mut self.handed_over);
+        self.pace.handed_over(now, bytes, starving);
+        self.look(now, next_hop, client);
+        let window = self.pace.window(None);
+        self.next_hop.set_window(next_hop, window, remaining);
+        self.client.set_unsent(client, self.pace.unsent());
+    }
+
+    /// How many bytes may be written now; ready when that is at least one.
+    ///
+    /// # Errors
+    /// The client's connection is broken.
+    pub(crate) fn poll_room(
+        &mut self,
+        client: &TcpStream,
+        cx: &mut Context<'_>,
+    ) -> Poll<io::Result<usize>> {
+        let room = self.client.poll_room(client, cx);
+        self.waited |= room.is_pending();
+        room
+    }
+
+    /// The client's kernel took so many bytes; 0 if it takes none now.
+    pub(crate) fn wrote(&mut self, bytes: usize) {
+        self.client.wrote(bytes);
+        self.handed_over += bytes as u64;
+        self.waited |= bytes == 0;
+    }
+
+    /// The transfer is over: the client's socket is unbounded again, and the next hop's window is small. `false` if it
+    /// is not: the next hop was offered more than the lead, and may send that to whoever uses the connection next.
+    pub(crate) fn end(&mut self, lead: Lead, next_hop: &TcpStream, client: &TcpStream) -> bool {
+        self.client.release(client);
+        u64::from(self.next_hop.settle(next_hop)) <= lead.bytes()
+    }
+
+    fn look(&mut self, now: Now, next_hop: &TcpStream, client: &TcpStream) {
+        let is_due = |looked: Tick| now.tick.ms_since(looked) >= LOOK_MS;
+        if !self.looked.is_none_or(is_due) {
+            return;
+        }
+        self.looked = Some(now.tick);
+        let round_trip = |socket| tcp_info(socket).map_or(0, |info| info.rtt_us);
+        let next_hop_us = round_trip(next_hop);
+        self.pace.set_round_trips(round_trip(client), next_hop_us);
+        self.next_hop.look(next_hop, next_hop_us);
+    }
+}

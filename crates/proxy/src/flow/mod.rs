@@ -1,0 +1,18 @@
+//! How many bytes the kernel holds for us on either side of a transfer, and how many of them it may hold.
+//!
+//! A promise about the lead of a fetch is a promise about the kernel's buffers: megabytes lie there when a proxy holds a
+//! few kilobytes. `docs/lead.md` says which options bound them and what was measured. What is allowed is decided by
+//! `weir_policy::fetch::Pace`; here it is set, and asked for only when it changes.
+
+mod client_flow;
+mod client_watch;
+mod governor;
+mod next_hop_flow;
+mod socket;
+mod tcp_info;
+
+pub(crate) use client_flow::ClientFlow;
+pub(crate) use client_watch::left;
+pub(crate) use governor::{Governor, LOOK_MS, first_window};
+pub(crate) use next_hop_flow::{NextHopFlow, after_connect, before_connect};
+pub(crate) use tcp_info::tcp_info;
