@@ -4,6 +4,7 @@
 //! caching proxies. The command line is read by hand and the dependencies are few: this package is built before
 //! anything else, so its build time is everybody's waiting time.
 
+mod bed;
 mod ci;
 mod failure;
 mod need;

@@ -1,17 +1,18 @@
 //! The course of a measurement: build, start everybody, warm up, go round, hold idle connections.
 
-use super::affinity::Cores;
-use super::contender::{CELLS, Contender, FLOOR, WEIR};
+use super::contender::{CELLS, FLOOR};
 use super::options::Options;
 use super::origin::Origin;
 use super::record::Record;
-use super::server::Server;
-use super::template::Words;
 use super::{idle, run};
+use crate::bed::affinity::Cores;
+use crate::bed::contender::{Contender, WEIR};
+use crate::bed::server::{Place, Server};
+use crate::bed::template::Words;
+use crate::bed::workplace::Workplace;
+use crate::bed::{files, host, program};
 use crate::failure::{During, Failure};
-use crate::root;
-use std::path::PathBuf;
-use std::process::Stdio;
+use std::net::Ipv4Addr;
 use std::time::Duration;
 
 /// What was built from this repository.
@@ -27,10 +28,16 @@ impl Programs {
         let takes_part = |name: &str| present.iter().any(|contender| contender.name == name);
         let mut programs = Self::default();
         if takes_part(WEIR) {
-            programs.weir = Some(build(&["-p", "weir-cli", "--bin", "weir"], "weir")?);
+            programs.weir = Some(program::build(
+                &["-p", "weir-cli", "--bin", "weir"],
+                "weir",
+            )?);
         }
         if takes_part(FLOOR) {
-            programs.floor = Some(build(&["-p", "xtask", "--example", "floor"], "floor")?);
+            programs.floor = Some(program::build(
+                &["-p", "xtask", "--example", "floor"],
+                "floor",
+            )?);
         }
         Ok(programs)
     }
@@ -41,54 +48,6 @@ impl Programs {
         words.set("WEIR", self.weir.as_deref().unwrap_or("weir"));
         words.set("FLOOR", self.floor.as_deref().unwrap_or("floor"));
         words
-    }
-}
-
-/// Builds one program and asks cargo where it is.
-fn build(what: &[&str], name: &str) -> Result<String, Failure> {
-    let output = root::cargo()
-        .args([
-            "build",
-            "--release",
-            "--locked",
-            "--message-format",
-            "json-render-diagnostics",
-        ])
-        .args(what)
-        .stdin(Stdio::null())
-        .stderr(Stdio::inherit())
-        .output()
-        .during("run cargo build")?;
-    if !output.status.success() {
-        return Err(Failure::Refused(format!("{name} cannot be built")));
-    }
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let messages = text
-        .lines()
-        .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
-    let named = messages.filter(|message| message["target"]["name"] == name);
-    let executable = named
-        .filter_map(|message| message["executable"].as_str().map(str::to_owned))
-        .next_back();
-    executable.ok_or_else(|| Failure::Outside(format!("cargo does not say where {name} is")))
-}
-
-/// A directory that is removed at the end.
-#[derive(Debug)]
-struct Workplace(PathBuf);
-
-impl Workplace {
-    fn make() -> Result<Self, Failure> {
-        let path = std::env::temp_dir().join(format!("weir-peers-{}", std::process::id()));
-        std::fs::create_dir_all(&path).during(format_args!("make `{}`", path.display()))?;
-        Ok(Self(path))
-    }
-}
-
-impl Drop for Workplace {
-    fn drop(&mut self) {
-        // what stays behind lies in the system's temporary directory and does no harm
-        let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
@@ -109,7 +68,7 @@ pub(crate) fn fill(
     programs: &Programs,
     present: &[&'static Contender],
 ) -> Result<(), Failure> {
-    let files = idle::raise_file_limit(options.idle_connections)?;
+    let files = files::raise_limit(options.idle_connections, "`--idle N`")?;
     let mut bench = Bench::open(record.cores, options, programs, files)?;
     bench.start_all(record, present);
     for (contender, server) in &bench.servers {
@@ -138,12 +97,12 @@ impl Bench {
         programs: &Programs,
         files: u64,
     ) -> Result<Self, Failure> {
-        let workplace = Workplace::make()?;
+        let workplace = Workplace::make("peers")?;
         let mut words = programs.words();
         words.set("FILES", files);
-        words.set("USER", user_name());
+        words.set("USER", host::user_name());
         let life = life(options);
-        let directory = workplace.0.join("origin");
+        let directory = workplace.path().join("origin");
         std::fs::create_dir_all(&directory).during("make the origin's directory")?;
         let origin = Origin::start(&directory, &words, cores, life)?;
         words.set("ORIGIN", format_args!("127.0.0.1:{}", origin.port()));
@@ -160,8 +119,19 @@ impl Bench {
     }
 
     fn start(&self, contender: &Contender, suffix: &str) -> Result<Server, Failure> {
-        let directory = self.workplace.0.join(format!("{}{suffix}", contender.name));
-        Server::start(contender, &directory, &self.words, self.cores, self.life)
+        let directory = self
+            .workplace
+            .path()
+            .join(format!("{}{suffix}", contender.name));
+        let place = Place {
+            host: Ipv4Addr::LOCALHOST,
+            core: Some(self.cores.server),
+            within: &[],
+            life: self.life,
+        };
+        let mut server = Server::launch(contender, &directory, &self.words, &place)?;
+        server.wait_until_it_answers("/hit/1k")?;
+        Ok(server)
     }
 
     /// One that does not start is left out; the others go on.
@@ -235,16 +205,4 @@ impl Bench {
 fn life(options: &Options) -> Duration {
     let runs = u64::from(options.rounds) * u64::from(options.seconds + 1) * 40;
     Duration::from_secs(600 + runs)
-}
-
-/// Whom nginx shall work as: itself.
-fn user_name() -> String {
-    let id = rustix::process::geteuid().as_raw().to_string();
-    let users = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
-    let mut names = users.lines().filter_map(|line| {
-        let mut fields = line.split(':');
-        let name = fields.next()?;
-        (fields.nth(1)? == id).then(|| name.to_owned())
-    });
-    names.next().unwrap_or_else(|| "nobody".to_owned())
 }

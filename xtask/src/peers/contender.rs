@@ -1,24 +1,8 @@
 //! Who is measured, how each is started, and what is asked of everybody. All of it is data; the words in `@` are filled
-//! in by [`template`](super::template).
+//! in by [`template`](crate::bed::template).
 
-use crate::failure::Failure;
+use crate::bed::contender::{Contender, WEIR};
 
-/// A server that takes part.
-#[derive(Debug)]
-pub(crate) struct Contender {
-    pub(crate) name: &'static str,
-    /// The program of a Debian package; `None` is built from this repository.
-    pub(crate) installed_as: Option<&'static str>,
-    pub(crate) version: &'static [&'static str],
-    /// Files of `peers/` and what they are called in the server's own directory.
-    pub(crate) templates: &'static [(&'static str, &'static str)],
-    pub(crate) directories: &'static [&'static str],
-    pub(crate) command: &'static [&'static str],
-    /// Whether it really is a cache before the origin; the floor only answers.
-    pub(crate) is_cache: bool,
-}
-
-pub(crate) const WEIR: &str = "weir";
 pub(crate) const FLOOR: &str = "floor";
 
 /// Everybody, in the order of the table.
@@ -121,14 +105,6 @@ pub(crate) static CONTENDERS: [Contender; 7] = [
     },
 ];
 
-/// The contenders of these names; all when there are none.
-pub(crate) fn named(names: &[String]) -> Result<Vec<&'static Contender>, Failure> {
-    let is_chosen = |contender: &&Contender| {
-        names.is_empty() || names.iter().any(|name| name == contender.name)
-    };
-    Ok(CONTENDERS.iter().filter(is_chosen).collect())
-}
-
 /// One kind of request.
 #[derive(Debug)]
 pub(crate) struct Cell {
@@ -186,20 +162,6 @@ impl Contender {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn names_choose_and_keep_the_order_of_the_table() {
-        let choose = |names: &[&str]| -> Vec<&str> {
-            let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
-            named(&names)
-                .into_iter()
-                .flatten()
-                .map(|contender| contender.name)
-                .collect()
-        };
-        assert_eq!(choose(&["squid", "weir"]), ["weir", "squid"]);
-        assert_eq!(choose(&[]).len(), CONTENDERS.len());
-    }
 
     #[test]
     fn every_installed_program_has_a_known_package() {

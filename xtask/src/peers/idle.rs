@@ -1,12 +1,13 @@
 //! What an idle keep-alive connection costs the server in user memory.
 
-use super::affinity::Cores;
-use super::contender::{CELLS, Contender};
-use super::server::Server;
-use super::{client, run};
+use super::contender::CELLS;
+use super::run;
+use crate::bed::affinity::Cores;
+use crate::bed::client;
+use crate::bed::contender::Contender;
+use crate::bed::server::Server;
 use crate::failure::{During, Failure};
 use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
-use rustix::process::{Resource, getrlimit, setrlimit};
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpStream};
@@ -14,9 +15,6 @@ use std::time::Duration;
 
 /// From one address to one port there are some 28 000 ports, many of them in `TIME_WAIT` after the runs with wrk.
 const CONNECTIONS_PER_ADDRESS: usize = 1000;
-
-/// What else a process of this kind has open.
-const FILES_BESIDE: usize = 100;
 
 /// How long a server may use to put its memory in order.
 const REST: Duration = Duration::from_secs(1);
@@ -40,26 +38,6 @@ impl Idle {
         let growth_kib = self.pss_after_kib.saturating_sub(self.pss_before_kib);
         growth_kib * 1024 / u64::try_from(self.connections.max(1)).unwrap_or(u64::MAX)
     }
-}
-
-/// Raises the limit of open files as far as allowed; children inherit it.
-///
-/// # Errors
-/// Says so when `connections` would not fit.
-pub(crate) fn raise_file_limit(connections: usize) -> Result<u64, Failure> {
-    let mut limit = getrlimit(Resource::Nofile);
-    limit.current = limit.maximum;
-    setrlimit(Resource::Nofile, limit).during("raise the limit of open files")?;
-    let files = getrlimit(Resource::Nofile)
-        .current
-        .unwrap_or(u64::from(u32::MAX));
-    if files < u64::try_from(connections + FILES_BESIDE).unwrap_or(u64::MAX) {
-        return Err(Failure::Outside(format!(
-            "{connections} connections do not fit under the limit of {files} open files\n\
-             hint: `ulimit -Hn`, or fewer by `--idle N`"
-        )));
-    }
-    Ok(files)
 }
 
 /// Opens the connections to a freshly started server, asks once on each, and looks at the server's memory.

@@ -1,6 +1,7 @@
 //! The command line of `cargo xtask peers`.
 
 use super::contender::CONTENDERS;
+use crate::bed::contender;
 use crate::failure::Failure;
 use serde::{Deserialize, Serialize};
 
@@ -76,15 +77,9 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Task, Failure> {
 }
 
 fn names(list: &str) -> Result<Vec<String>, Failure> {
-    let known: Vec<&str> = CONTENDERS.iter().map(|contender| contender.name).collect();
     let names: Vec<String> = list.split(',').map(|name| name.trim().to_owned()).collect();
-    match names.iter().find(|name| !known.contains(&name.as_str())) {
-        Some(name) => Err(Failure::Usage(format!(
-            "`{name}` is none of {}",
-            known.join(", ")
-        ))),
-        None => Ok(names),
-    }
+    contender::named(&CONTENDERS, &names)?;
+    Ok(names)
 }
 
 fn number<T>(name: &str, value: &str, min: T, max: T) -> Result<T, Failure>

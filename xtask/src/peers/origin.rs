@@ -1,11 +1,12 @@
 //! The origin: a real nginx with static files, on the core of the load generator.
 
-use super::affinity::Cores;
 use super::contender::CELLS;
-use super::server::{self, Server};
-use super::template::Words;
-use super::{client, guarded};
+use crate::bed::affinity::Cores;
+use crate::bed::server::{self, Server};
+use crate::bed::template::Words;
+use crate::bed::{client, guarded};
 use crate::failure::{During, Failure};
+use std::net::Ipv4Addr;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -49,7 +50,13 @@ impl Origin {
             config,
         ];
         let mut command = guarded::command(&arguments, life);
-        let mut server = Server::spawn("origin", &mut command, directory, port, cores.load)?;
+        let mut server = Server::spawn(
+            "origin",
+            &mut command,
+            directory,
+            (Ipv4Addr::LOCALHOST, port).into(),
+            Some(cores.load),
+        )?;
         server.wait_until_it_answers("/status")?;
         Ok(Self { server })
     }

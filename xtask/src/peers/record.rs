@@ -1,13 +1,13 @@
 //! The record file: everything that was measured, raw, with what is needed to measure it again. Tables are made from it.
 
-use super::affinity::Cores;
 use super::bench::Programs;
-use super::contender::Contender;
-use super::host::{self, Host};
 use super::idle::Idle;
 use super::options::Options;
 use super::run::Run;
 use super::wrk;
+use crate::bed::affinity::Cores;
+use crate::bed::contender::Contender;
+use crate::bed::host::{self, Host};
 use crate::failure::{During, Failure};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

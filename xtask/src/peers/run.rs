@@ -1,12 +1,13 @@
 //! One measured run and the checks that make its number worth keeping.
 
-use super::affinity::Cores;
-use super::client;
-use super::contender::{Cell, Contender};
+use super::contender::Cell;
 use super::origin::{self, Origin};
-use super::server::Server;
-use super::usage::{CpuTime, Memory};
 use super::wrk::{self, Report};
+use crate::bed::affinity::Cores;
+use crate::bed::client;
+use crate::bed::contender::Contender;
+use crate::bed::server::Server;
+use crate::bed::usage::{CpuTime, Memory};
 use crate::failure::Failure;
 use serde::{Deserialize, Serialize};
 

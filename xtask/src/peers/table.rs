@@ -1,8 +1,9 @@
 //! The tables of a record: medians, with the least and the most of all sound runs.
 
-use super::contender::{CELLS, CONTENDERS, FLOOR, FORWARD_1K, HIT_1K, WEIR};
+use super::contender::{CELLS, CONTENDERS, FLOOR, FORWARD_1K, HIT_1K};
 use super::record::Record;
 use super::run::Run;
+use crate::bed::contender::WEIR;
 use std::fmt::Write;
 
 /// The figures that were agreed for the first proxy: weir's CPU time as a multiple of somebody else's, at most.

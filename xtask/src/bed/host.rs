@@ -92,6 +92,18 @@ pub(crate) fn version(arguments: &[&str], words: &Words) -> String {
     line.map_or_else(unknown, |line| line.trim().to_owned())
 }
 
+/// Whom nginx shall work as: itself.
+pub(crate) fn user_name() -> String {
+    let id = rustix::process::geteuid().as_raw().to_string();
+    let users = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let mut names = users.lines().filter_map(|line| {
+        let mut fields = line.split(':');
+        let name = fields.next()?;
+        (fields.nth(1)? == id).then(|| name.to_owned())
+    });
+    names.next().unwrap_or_else(|| "nobody".to_owned())
+}
+
 /// Today in UTC, `YYYY-MM-DD`.
 pub(crate) fn date() -> String {
     date_of(seconds_since_epoch())

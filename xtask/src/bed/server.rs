@@ -1,6 +1,5 @@
 //! A server under measurement: its directory, its config, its process, and when it is ready.
 
-use super::affinity::Cores;
 use super::client;
 use super::contender::Contender;
 use super::guarded::{self, Guarded};
@@ -29,14 +28,26 @@ pub(crate) struct Server {
     output: std::path::PathBuf,
 }
 
+/// Where and how a server runs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place<'a> {
+    /// The address it listens on and is reached at, the word `HOST` in its files.
+    pub(crate) host: Ipv4Addr,
+    /// The core it is confined to; `None` is any.
+    pub(crate) core: Option<usize>,
+    /// A command that its command is handed to, such as one that enters a namespace first; empty for none.
+    pub(crate) within: &'a [String],
+    /// How long it may run at most.
+    pub(crate) life: Duration,
+}
+
 impl Server {
-    /// Prepares a contender's directory and starts it on its core.
-    pub(crate) fn start(
+    /// Prepares a contender's directory and starts it. It answers some time later.
+    pub(crate) fn launch(
         contender: &Contender,
         directory: &Path,
         words: &Words,
-        cores: Cores,
-        life: Duration,
+        place: &Place<'_>,
     ) -> Result<Self, Failure> {
         // some servers give up root, and then still write here
         for made in contender
@@ -49,28 +60,27 @@ impl Server {
         make_open_directory(directory)?;
         let mut words = words.clone();
         let port = free_port()?;
+        words.set("HOST", place.host);
         words.set("PORT", port);
         words.set("DIR", directory.display());
         for (from, to) in contender.templates {
             write_template(from, &directory.join(to), &words)?;
         }
-        let arguments = contender
-            .command
-            .iter()
-            .map(|word| words.fill(word))
-            .collect::<Result<Vec<_>, _>>()?;
-        let mut command = guarded::command(&arguments, life);
-        let mut server = Self::spawn(contender.name, &mut command, directory, port, cores.server)?;
-        server.wait_until_it_answers("/hit/1k")?;
-        Ok(server)
+        let mut arguments = place.within.to_vec();
+        for word in contender.command {
+            arguments.push(words.fill(word)?);
+        }
+        let mut command = guarded::command(&arguments, place.life);
+        let address = SocketAddr::from((place.host, port));
+        Self::spawn(contender.name, &mut command, directory, address, place.core)
     }
 
     pub(crate) fn spawn(
         name: &str,
         command: &mut Command,
         directory: &Path,
-        port: u16,
-        core: usize,
+        address: SocketAddr,
+        core: Option<usize>,
     ) -> Result<Self, Failure> {
         let output = directory.join("output");
         let file =
@@ -80,8 +90,7 @@ impl Server {
             .current_dir(directory)
             .stdout(Stdio::from(file))
             .stderr(Stdio::from(second));
-        let guarded = Guarded::spawn_on(core, command)?;
-        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        let guarded = Guarded::spawn(core, command)?;
         Ok(Self {
             name: name.to_owned(),
             address,

@@ -5,7 +5,7 @@
 //! of ours, by their numbers.
 
 use super::{affinity, usage};
-use crate::failure::Failure;
+use crate::failure::{During, Failure};
 use rustix::process::{Pid, Signal, kill_process};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -41,11 +41,16 @@ pub(crate) fn command(arguments: &[String], life: Duration) -> Command {
 }
 
 impl Guarded {
-    pub(crate) fn spawn_on(core: usize, command: &mut Command) -> Result<Self, Failure> {
-        affinity::spawn_on(core, command).map(|child| Self {
-            child,
-            grace: GRACE,
-        })
+    /// Starts it on one core, or on any.
+    pub(crate) fn spawn(core: Option<usize>, command: &mut Command) -> Result<Self, Failure> {
+        let child = match core {
+            Some(core) => affinity::spawn_on(core, command)?,
+            None => command
+                .spawn()
+                .during(format_args!("start `{}`", command.get_program().display()))?,
+        };
+        let grace = GRACE;
+        Ok(Self { child, grace })
     }
 
     /// The root of the process tree.
