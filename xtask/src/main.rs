@@ -1,7 +1,7 @@
 //! Chores of this repository, in Rust so that one toolchain is all a newcomer needs.
 //!
 //! `ci` is everything that has to be green, `tidy` keeps the walls of the house, `peers` measures weir beside other
-//! caching proxies. The command line is read by hand and the dependencies are few: this package is built before
+//! caching proxies, `uneven` where their links are uneven. The command line is read by hand and the dependencies are few: this package is built before
 //! anything else, so its build time is everybody's waiting time.
 
 mod bed;
@@ -11,6 +11,7 @@ mod need;
 mod peers;
 mod root;
 mod tidy;
+mod uneven;
 
 use failure::Failure;
 use std::process::ExitCode;
@@ -29,6 +30,13 @@ usage: cargo xtask <chore>
       --idle N             idle connections to hold (default 10000; 0 leaves it out)
       --record FILE        where the numbers go (default records/peers-DATE.json)
       --show FILE          print the table of a record and measure nothing
+  uneven [options]         the same where links are uneven: leads, aborts, joined fetches, long paths
+      --install            get missing peers from Debian
+      --peers NAMES        comma separated: weir,nginx,varnish,squid,trafficserver,haproxy
+      --experiments NAMES  comma separated: abort,lead,join,herd,memory,path
+      --pairs N            downloads over the long path with each lead (default 4)
+      --out FILE           where the numbers go (default records/uneven-DATE.json)
+      --show FILE          print the table of a record as Markdown and measure nothing
 ";
 
 fn main() -> ExitCode {
@@ -51,6 +59,7 @@ fn dispatch(arguments: &[String]) -> Result<(), Failure> {
         ("tidy", []) => tidy::run(),
         ("need", [_, ..]) => need::programs_named(rest),
         ("peers", _) => peers::run(rest),
+        ("uneven", _) => uneven::run(rest),
         ("help" | "--help" | "-h", _) => {
             print!("{USAGE}");
             Ok(())

@@ -78,7 +78,7 @@ fn receive(stream: &mut TcpStream, received: &mut Vec<u8>) -> io::Result<()> {
     }
 }
 
-fn field<'a>(head: &'a str, name: &str) -> Option<&'a str> {
+pub(crate) fn field<'a>(head: &'a str, name: &str) -> Option<&'a str> {
     let fields = head.lines().filter_map(|line| line.split_once(':'));
     let mut named = fields.filter(|(this, _)| this.eq_ignore_ascii_case(name));
     named.next().map(|(_, value)| value.trim())

@@ -1,8 +1,10 @@
 //! Where and with what a record was made.
 
+use super::contender::Contender;
 use super::template::Words;
 use crate::root;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -70,6 +72,17 @@ pub(crate) fn commit() -> String {
     }
 }
 
+/// What takes part and the compiler say of themselves.
+pub(crate) fn versions(present: &[&Contender], words: &Words) -> BTreeMap<String, String> {
+    let who = present
+        .iter()
+        .map(|contender| (contender.name, contender.version))
+        .chain([("rustc", &["rustc", "--version"][..])]);
+    who.filter(|(_, arguments)| !arguments.is_empty())
+        .map(|(name, arguments)| (name.to_owned(), version(arguments, words)))
+        .collect()
+}
+
 /// The first line that a program prints about itself and that has a number in it; some print it to standard error.
 pub(crate) fn version(arguments: &[&str], words: &Words) -> String {
     let unknown = || "unknown".to_owned();
@@ -122,12 +135,37 @@ fn seconds_since_epoch() -> u64 {
         .map_or(0, |since| since.as_secs())
 }
 
-/// Walks year by year and month by month from 1970: slow, short and plain.
+/// An `IMF-fixdate` of RFC 9110 §5.6.7.
+pub(crate) fn http_date(time: SystemTime) -> String {
+    const MONTHS: [&str; 12] = [
+        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+    ];
+    // the first of January 1970 was a Thursday
+    const WEEKDAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
+    let seconds = time
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| since.as_secs());
+    let (year, month, day) = civil(seconds / 86_400);
+    let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
+    let name = |names: &[&'static str], index: u64| {
+        let index = usize::try_from(index).unwrap_or_default();
+        names.get(index).copied().unwrap_or_default()
+    };
+    let weekday = name(&WEEKDAYS, seconds / 86_400 % 7);
+    let month = name(&MONTHS, month - 1);
+    format!("{weekday}, {day:02} {month} {year} {hour:02}:{minute:02}:{second:02} GMT")
+}
+
 fn date_of(seconds: u64) -> String {
+    let (year, month, day) = civil(seconds / 86_400);
+    format!("{year}-{month:02}-{day:02}")
+}
+
+/// Year, month and day; walks year by year and month by month from 1970: slow, short and plain.
+fn civil(mut day: u64) -> (u64, u64, u64) {
     let is_leap = |year: u64| {
         year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))
     };
-    let mut day = seconds / 86_400;
     let mut year = 1970;
     while day >= 365 + u64::from(is_leap(year)) {
         day -= 365 + u64::from(is_leap(year));
@@ -142,7 +180,7 @@ fn date_of(seconds: u64) -> String {
         day -= days;
         month += 1;
     }
-    format!("{year}-{month:02}-{:02}", day + 1)
+    (year, month, day + 1)
 }
 
 #[cfg(test)]
@@ -160,6 +198,17 @@ mod tests {
             (1_767_225_600, "2026-01-01"),
         ] {
             assert_eq!(date_of(seconds), expected);
+        }
+    }
+
+    #[test]
+    fn date_field_has_the_right_weekday() {
+        for (seconds, expected) in [
+            (784_111_777, "Sun, 06 Nov 1994 08:49:37 GMT"),
+            (951_782_400, "Tue, 29 Feb 2000 00:00:00 GMT"),
+        ] {
+            let time = UNIX_EPOCH + std::time::Duration::from_secs(seconds);
+            assert_eq!(http_date(time), expected);
         }
     }
 

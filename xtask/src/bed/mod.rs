@@ -9,6 +9,7 @@ pub(crate) mod files;
 pub(crate) mod guarded;
 pub(crate) mod host;
 pub(crate) mod program;
+pub(crate) mod record;
 pub(crate) mod server;
 pub(crate) mod template;
 pub(crate) mod usage;

@@ -8,7 +8,8 @@ use super::wrk;
 use crate::bed::affinity::Cores;
 use crate::bed::contender::Contender;
 use crate::bed::host::{self, Host};
-use crate::failure::{During, Failure};
+use crate::bed::record;
+use crate::failure::Failure;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -43,22 +44,9 @@ impl Record {
         present: &[&'static Contender],
     ) -> Result<Self, Failure> {
         let words = programs.words();
-        let mut versions: BTreeMap<String, String> = present
-            .iter()
-            .filter(|contender| !contender.version.is_empty())
-            .map(|contender| {
-                (
-                    contender.name.to_owned(),
-                    host::version(contender.version, &words),
-                )
-            })
-            .collect();
+        let mut versions = host::versions(present, &words);
         versions.insert("wrk".to_owned(), host::version(&["wrk", "-v"], &words));
         versions.insert("origin".to_owned(), host::version(&["nginx", "-v"], &words));
-        versions.insert(
-            "rustc".to_owned(),
-            host::version(&["rustc", "--version"], &words),
-        );
         Ok(Self {
             schema: SCHEMA,
             command: ["cargo xtask peers"]
@@ -81,26 +69,11 @@ impl Record {
     }
 
     pub(crate) fn read(file: &Path) -> Result<Self, Failure> {
-        let text =
-            std::fs::read_to_string(file).during(format_args!("read `{}`", file.display()))?;
-        let record: Self =
-            serde_json::from_str(&text).during(format_args!("understand `{}`", file.display()))?;
-        if record.schema == SCHEMA {
-            return Ok(record);
-        }
-        let found = record.schema;
-        Err(Failure::Usage(format!(
-            "`{}` has schema {found}, this is for {SCHEMA}",
-            file.display()
-        )))
+        record::read(file, SCHEMA, |record: &Self| record.schema)
     }
 
     pub(crate) fn write(&self, file: &Path) -> Result<(), Failure> {
-        if let Some(parent) = file.parent() {
-            std::fs::create_dir_all(parent).during(format_args!("make `{}`", parent.display()))?;
-        }
-        let text = serde_json::to_string_pretty(self).during("write the record as JSON")?;
-        std::fs::write(file, text + "\n").during(format_args!("write `{}`", file.display()))
+        record::write(self, file)
     }
 
     /// Whether there is something in it and every check passed.

@@ -1,0 +1,89 @@
+//! A client leaves in the middle of a long download, and another one wants it all.
+
+use super::measured::Subject;
+use super::origin::{Fetch, target};
+use super::reader::{RECEIVE_BUFFER_BYTES, Reader};
+use serde::{Deserialize, Serialize};
+use std::time::{Duration, Instant};
+
+const SIZE_BYTES: u64 = 20_000_000;
+
+const RATE_BYTES_S: u64 = 2_000_000;
+
+const LEAVES_AFTER_BYTES: u64 = 256 * 1024;
+
+/// When the origin's count is read: whoever goes on has all of it by then.
+const COUNT_AFTER: Duration = Duration::from_secs(14);
+
+const CLIENT_MAX: Duration = Duration::from_secs(30);
+
+/// What was fetched for a client that left.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Abort {
+    pub(crate) size_bytes: u64,
+    /// Content the client had read when it closed its connection.
+    pub(crate) read_bytes: u64,
+    pub(crate) fetched_bytes: u64,
+    pub(crate) fetches: Vec<Fetch>,
+}
+
+/// What the next client then cost.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Second {
+    pub(crate) size_bytes: u64,
+    pub(crate) fetched_bytes: u64,
+    pub(crate) duration_ms: u64,
+    pub(crate) fetches: Vec<Fetch>,
+}
+
+/// The client that leaves.
+pub(crate) fn first(subject: &Subject<'_>) -> Result<Abort, String> {
+    let mut reader = ask(subject)?;
+    let deadline = Instant::now() + CLIENT_MAX;
+    if !reader.read_until(LEAVES_AFTER_BYTES, deadline)? {
+        return Err(format!("only {} bytes in time", reader.read_bytes()));
+    }
+    let read_bytes = reader.read_bytes();
+    drop(reader);
+    std::thread::sleep(COUNT_AFTER);
+    let tally = tally(subject)?;
+    Ok(Abort {
+        size_bytes: SIZE_BYTES,
+        read_bytes,
+        fetched_bytes: tally.acknowledged_bytes,
+        fetches: tally.first,
+    })
+}
+
+/// The client that comes after it.
+pub(crate) fn second(subject: &Subject<'_>) -> Result<Second, String> {
+    let before = tally(subject)?;
+    let begun = Instant::now();
+    let mut reader = ask(subject)?;
+    if !reader.read_until(SIZE_BYTES, begun + CLIENT_MAX)? {
+        return Err(format!("only {} bytes in time", reader.read_bytes()));
+    }
+    let duration = begun.elapsed();
+    let after = tally(subject)?;
+    Ok(Second {
+        size_bytes: SIZE_BYTES,
+        fetched_bytes: after.acknowledged_bytes - before.acknowledged_bytes,
+        duration_ms: u64::try_from(duration.as_millis()).unwrap_or(u64::MAX),
+        fetches: after.first.into_iter().skip(before.first.len()).collect(),
+    })
+}
+
+fn ask(subject: &Subject<'_>) -> Result<Reader, String> {
+    let target = target(&subject.path("abort"), SIZE_BYTES, Some(RATE_BYTES_S), true);
+    Reader::ask(
+        subject.address,
+        &target,
+        SIZE_BYTES,
+        Some(RECEIVE_BUFFER_BYTES),
+    )
+}
+
+fn tally(subject: &Subject<'_>) -> Result<super::origin::Tally, String> {
+    let tally = subject.origin.tally(&subject.path("abort"));
+    tally.map_err(|failure| failure.to_string())
+}

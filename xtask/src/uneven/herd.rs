@@ -1,0 +1,98 @@
+//! Many clients ask for the same thing at once, and nobody has it.
+
+use super::crowd::{Crowd, Standing};
+use super::measured::Subject;
+use super::origin::target;
+use super::reader::RECEIVE_BUFFER_BYTES;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+const SIZE_BYTES: u64 = 20_000;
+
+/// The small one is as fast as it always was; the large one is slow enough that everybody has asked before the first is served.
+const SMALL: (usize, u64) = (50, 20_000);
+const LARGE_RATE_BYTES_S: u64 = 4000;
+
+/// As many as fit into a process with the usual hard limit of open files, and leave the proxy some.
+const LARGE: usize = 10_000;
+
+pub(crate) const CLIENTS: [usize; 2] = [SMALL.0, LARGE];
+
+/// Between two looks at everybody.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Without a byte for anybody.
+const SILENCE_MAX: Duration = Duration::from_secs(20);
+
+const LASTS_MAX: Duration = Duration::from_secs(90);
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Herd {
+    pub(crate) clients: usize,
+    /// From the first request to the last.
+    pub(crate) asking_ms: u64,
+    /// Until nobody waited any more.
+    pub(crate) duration_ms: u64,
+    /// Clients that received all of it, every byte right.
+    pub(crate) whole: usize,
+    /// The others by what went wrong.
+    pub(crate) failed: BTreeMap<String, usize>,
+    pub(crate) fetches: u64,
+    pub(crate) fetched_bytes: u64,
+}
+
+pub(crate) fn measure(subject: &Subject<'_>, clients: usize) -> Result<Herd, String> {
+    let rate = if clients == SMALL.0 {
+        SMALL.1
+    } else {
+        LARGE_RATE_BYTES_S
+    };
+    let path = subject.path(&format!("herd-{clients}"));
+    let target = target(&path, SIZE_BYTES, Some(rate), true);
+    let mut crowd = Crowd::connect(subject.address, clients, RECEIVE_BUFFER_BYTES);
+    let begun = Instant::now();
+    crowd.ask(SIZE_BYTES, |_| target.clone());
+    let asking = begun.elapsed();
+    let standing = wait(&mut crowd, begun);
+    let duration = begun.elapsed();
+    let tally = subject.origin.tally(&path);
+    let tally = tally.map_err(|failure| failure.to_string())?;
+    let mut failed = standing.failed;
+    if standing.reading > 0 {
+        failed.insert(
+            "still waiting when time was up".to_owned(),
+            standing.reading,
+        );
+    }
+    let ms = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+    Ok(Herd {
+        clients,
+        asking_ms: ms(asking),
+        duration_ms: ms(duration),
+        whole: standing.whole,
+        failed,
+        fetches: tally.fetches,
+        fetched_bytes: tally.acknowledged_bytes,
+    })
+}
+
+/// Until everybody is served or has failed, or nothing moves any more.
+fn wait(crowd: &mut Crowd, begun: Instant) -> Standing {
+    let mut last = crowd.standing();
+    let mut moved = Instant::now();
+    loop {
+        crowd.read(usize::MAX);
+        let standing = crowd.standing();
+        if standing != last {
+            moved = Instant::now();
+        }
+        let is_over =
+            standing.reading == 0 || moved.elapsed() > SILENCE_MAX || begun.elapsed() > LASTS_MAX;
+        last = standing;
+        if is_over {
+            return last;
+        }
+        std::thread::sleep(LOOK);
+    }
+}

@@ -1,0 +1,94 @@
+//! A fast reader asks for what a slow one is being served.
+
+use super::measured::Subject;
+use super::origin::target;
+use super::reader::{RECEIVE_BUFFER_BYTES, Reader};
+use serde::{Deserialize, Serialize};
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+const SIZE_BYTES: u64 = 30_000_000;
+
+/// What the origin gives one connection: the joiner cannot be faster than this, but for what is there already.
+const RATE_BYTES_S: u64 = 2_500_000;
+
+const JOINS_AFTER: Duration = Duration::from_millis(1500);
+
+/// Two and a half times what it takes.
+const FAST_MAX: Duration = Duration::from_secs(30);
+
+/// 50 KB/s
+const STEP: Duration = Duration::from_millis(100);
+const STEP_BYTES: usize = 5000;
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Join {
+    pub(crate) size_bytes: u64,
+    /// A download of as much from the origin itself, in the same seconds.
+    pub(crate) direct_ms: u64,
+    /// `None` when the time was over before; then [`Self::joined_bytes`] says how far it had come.
+    pub(crate) joined_ms: Option<u64>,
+    pub(crate) joined_bytes: u64,
+    pub(crate) limit_ms: u64,
+    /// What the slow one had read when the fast one was done.
+    pub(crate) slow_bytes: u64,
+    pub(crate) fetches: u64,
+    pub(crate) fetched_bytes: u64,
+}
+
+pub(crate) fn measure(subject: &Subject<'_>) -> Result<Join, String> {
+    let path = subject.path("join");
+    let shared = target(&path, SIZE_BYTES, Some(RATE_BYTES_S), true);
+    let own = target(
+        &subject.path("direct"),
+        SIZE_BYTES,
+        Some(RATE_BYTES_S),
+        true,
+    );
+    let is_over = AtomicBool::new(false);
+    let (slow, fast, direct) = std::thread::scope(|scope| {
+        let slow = scope.spawn(|| read_slowly(subject.address, &shared, &is_over));
+        std::thread::sleep(JOINS_AFTER);
+        let direct = scope.spawn(|| read_fast(subject.origin.address(), &own));
+        let fast = read_fast(subject.address, &shared);
+        is_over.store(true, Ordering::Relaxed);
+        (slow.join(), fast, direct.join())
+    });
+    let broke = |_| "a client broke".to_owned();
+    let (direct, _) = direct.map_err(broke)??;
+    let (joined, joined_bytes) = fast?;
+    let slow_bytes = slow.map_err(broke)??;
+    let tally = subject.origin.tally(&path);
+    let tally = tally.map_err(|failure| failure.to_string())?;
+    let ms = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+    Ok(Join {
+        size_bytes: SIZE_BYTES,
+        direct_ms: direct.map(ms).ok_or("the origin itself was too slow")?,
+        joined_ms: joined.map(ms),
+        joined_bytes,
+        limit_ms: ms(FAST_MAX),
+        slow_bytes,
+        fetches: tally.fetches,
+        fetched_bytes: tally.acknowledged_bytes,
+    })
+}
+
+fn read_slowly(to: SocketAddr, target: &str, is_over: &AtomicBool) -> Result<u64, String> {
+    let mut reader = Reader::ask(to, target, SIZE_BYTES, Some(RECEIVE_BUFFER_BYTES))?;
+    let mut next = Instant::now();
+    while !is_over.load(Ordering::Relaxed) {
+        next += STEP;
+        reader.read(STEP_BYTES, next)?;
+        std::thread::sleep(next.saturating_duration_since(Instant::now()));
+    }
+    Ok(reader.read_bytes())
+}
+
+/// How long it took, if it was done in time, and what was read.
+fn read_fast(to: SocketAddr, target: &str) -> Result<(Option<Duration>, u64), String> {
+    let begun = Instant::now();
+    let mut reader = Reader::ask(to, target, SIZE_BYTES, None)?;
+    let is_done = reader.read_until(SIZE_BYTES, begun + FAST_MAX)?;
+    Ok((is_done.then(|| begun.elapsed()), reader.read_bytes()))
+}

@@ -1,0 +1,43 @@
+//! What an experiment is given, and what it hands back.
+
+use super::origin::Origin;
+use crate::bed::contender::Contender;
+use serde::{Deserialize, Serialize};
+use std::net::SocketAddr;
+
+/// A proxy in front of the origin.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Subject<'a> {
+    pub(crate) contender: &'static Contender,
+    pub(crate) address: SocketAddr,
+    pub(crate) origin: &'a Origin,
+}
+
+impl Subject<'_> {
+    /// A path that nobody else asks for: what is fetched of it was fetched by this proxy in this experiment.
+    pub(crate) fn path(&self, experiment: &str) -> String {
+        format!("/{}/{experiment}", self.contender.name)
+    }
+}
+
+/// The figures of one proxy, or why there are none.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Measured<T> {
+    pub(crate) contender: String,
+    pub(crate) figures: Option<T>,
+    pub(crate) trouble: Option<String>,
+}
+
+impl<T> Measured<T> {
+    pub(crate) fn new(contender: &str, outcome: Result<T, String>) -> Self {
+        let (figures, trouble) = match outcome {
+            Ok(figures) => (Some(figures), None),
+            Err(trouble) => (None, Some(trouble)),
+        };
+        Self {
+            contender: contender.to_owned(),
+            figures,
+            trouble,
+        }
+    }
+}

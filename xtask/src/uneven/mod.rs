@@ -1,0 +1,74 @@
+//! `cargo xtask uneven`: weir beside other caching proxies where the links on its two sides are uneven: a client that leaves, one
+//! that is slow or stops, a fast one behind a slow one, thousands at once, thousands of modems, and a long path.
+//!
+//! Every proxy is a caching gateway before one [`origin`] that counts what is taken from it; clients are threads of this process
+//! and check every byte. The proxies run at the same time. What is light is measured of all at once, the rest of one after
+//! the other, experiment by experiment, so that each row is of the same minutes. `docs/uneven.md` says what each row means.
+
+mod abort;
+mod contender;
+mod content;
+mod course;
+mod crowd;
+mod herd;
+mod incoming;
+mod ioctl;
+mod join;
+mod lead;
+mod measured;
+mod memory;
+mod options;
+mod origin;
+mod path;
+mod reader;
+mod record;
+mod table;
+
+use crate::bed::{self, files, host, program, template::Words};
+use crate::failure::Failure;
+use crate::root;
+use options::{Options, Task};
+use record::{Record, SCHEMA};
+use std::path::Path;
+
+/// Connections at once, of the clients: the most that an experiment wants.
+const CONNECTIONS_MAX: usize = 10_000;
+
+/// `cargo xtask uneven [options]`, and the origin that it starts.
+pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
+    if let Some((origin::ROLE, rest)) = arguments
+        .split_first()
+        .map(|(first, rest)| (first.as_str(), rest))
+    {
+        return origin::run(rest);
+    }
+    match options::parse(arguments)? {
+        Task::Show(file) => {
+            let record = bed::record::read(Path::new(&file), SCHEMA, |it: &Record| it.schema)?;
+            print!("{}", table::render(&record));
+            Ok(())
+        }
+        Task::Measure(options) => measure(&options, arguments),
+    }
+}
+
+fn measure(options: &Options, arguments: &[String]) -> Result<(), Failure> {
+    let chosen = bed::contender::named(&contender::CONTENDERS, &options.peers)?;
+    let tools = ["setpriv", "timeout"];
+    let (present, left_out) = bed::contender::prepare(&chosen, &tools, "uneven", options.install)?;
+    let files_max = files::raise_limit(CONNECTIONS_MAX, "other experiments: `--experiments`")?;
+    let weir = program::build(&["-p", "weir-cli", "--bin", "weir"], bed::contender::WEIR)?;
+    let mut words = Words::default();
+    words.set("WEIR", weir);
+    words.set("FILES", files_max);
+    words.set("USER", host::user_name());
+    let mut record = Record::begin(options, arguments, &words, &present, files_max);
+    record.left_out.extend(left_out);
+    course::run(&mut record, options, &words, &present)?;
+    let default = || root::directory().join(format!("records/uneven-{}.json", host::date()));
+    let file = options.out.as_ref().map_or_else(default, Into::into);
+    bed::record::write(&record, &file)?;
+    print!("{}", table::render(&record));
+    eprintln!("recorded in {}", file.display());
+    Ok(())
+}

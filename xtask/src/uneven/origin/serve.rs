@@ -1,0 +1,178 @@
+//! The origin's loop: one thread, level-triggered epoll, a heap of the times at which paced responses go on.
+
+use super::connection::{Connection, Wants};
+use super::ledger::Ledger;
+use crate::failure::{During, Failure};
+use rustix::buffer::spare_capacity;
+use rustix::event::{Timespec, epoll};
+use rustix::net::{AddressFamily, SocketType, bind, listen, socket, sockopt};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::os::fd::OwnedFd;
+use std::time::Instant;
+
+/// The key of the listener among the events; connections count from 1.
+const LISTENER: u64 = 0;
+
+const EVENTS_MAX: usize = 1024;
+
+const BACKLOG: i32 = 4096;
+
+const GONE: epoll::EventFlags = epoll::EventFlags::RDHUP
+    .union(epoll::EventFlags::HUP)
+    .union(epoll::EventFlags::ERR);
+
+#[derive(Debug)]
+struct Origin {
+    epoll: OwnedFd,
+    listener: TcpListener,
+    connections: BTreeMap<u64, Connection>,
+    next_key: u64,
+    /// When which connection may go on; one that is gone or was served meanwhile does no harm.
+    due: BinaryHeap<Reverse<(Instant, u64)>>,
+    ledger: Ledger,
+}
+
+/// Serves until the process is ended. `send_buffer_bytes` is what the socket option is set to; the kernel doubles it for its own
+/// needs. `None` leaves it to the kernel.
+///
+/// # Errors
+/// The address cannot be listened on, or epoll fails.
+pub(crate) fn serve(address: SocketAddr, send_buffer_bytes: Option<usize>) -> Result<(), Failure> {
+    let listener = listener(address, send_buffer_bytes)
+        .during(format_args!("serve as origin on {address}"))?;
+    let mut origin = Origin::new(listener).during("set up the origin")?;
+    let mut events = Vec::with_capacity(EVENTS_MAX);
+    loop {
+        origin.turn(&mut events).during("go on as origin")?;
+    }
+}
+
+fn listener(address: SocketAddr, send_buffer_bytes: Option<usize>) -> io::Result<TcpListener> {
+    let socket = socket(AddressFamily::INET, SocketType::STREAM, None)?;
+    sockopt::set_socket_reuseaddr(&socket, true)?;
+    if let Some(bytes) = send_buffer_bytes {
+        // accepted connections inherit it
+        sockopt::set_socket_send_buffer_size(&socket, bytes)?;
+    }
+    bind(&socket, &address)?;
+    listen(&socket, BACKLOG)?;
+    let listener = TcpListener::from(socket);
+    listener.set_nonblocking(true)?;
+    Ok(listener)
+}
+
+impl Origin {
+    fn new(listener: TcpListener) -> io::Result<Self> {
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let data = epoll::EventData::new_u64(LISTENER);
+        epoll::add(&epoll, &listener, data, epoll::EventFlags::IN)?;
+        Ok(Self {
+            epoll,
+            listener,
+            connections: BTreeMap::new(),
+            next_key: LISTENER + 1,
+            due: BinaryHeap::new(),
+            ledger: Ledger::default(),
+        })
+    }
+
+    /// Waits for whatever is next and does it.
+    fn turn(&mut self, events: &mut Vec<epoll::Event>) -> io::Result<()> {
+        let timeout = self.due.peek().and_then(|Reverse((due, _))| {
+            Timespec::try_from(due.saturating_duration_since(Instant::now())).ok()
+        });
+        events.clear();
+        match epoll::wait(&self.epoll, spare_capacity(events), timeout.as_ref()) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        for event in events.iter() {
+            match event.data.u64() {
+                LISTENER => self.accept()?,
+                // whoever has closed its side wants no more
+                key if { event.flags }.intersects(GONE) => self.close(key),
+                key => self.advance(key, Instant::now())?,
+            }
+        }
+        let now = Instant::now();
+        while let Some(Reverse((due, key))) = self.due.peek().copied()
+            && due <= now
+        {
+            self.due.pop();
+            self.advance(key, now)?;
+        }
+        Ok(())
+    }
+
+    fn accept(&mut self) -> io::Result<()> {
+        while let Ok((stream, _)) = self.listener.accept() {
+            stream.set_nonblocking(true)?;
+            stream.set_nodelay(true)?;
+            let data = epoll::EventData::new_u64(self.next_key);
+            epoll::add(&self.epoll, &stream, data, flags(&Wants::Request))?;
+            self.connections
+                .insert(self.next_key, Connection::new(stream));
+            self.next_key += 1;
+        }
+        Ok(())
+    }
+
+    fn advance(&mut self, key: u64, now: Instant) -> io::Result<()> {
+        let Some(connection) = self.connections.get_mut(&key) else {
+            return Ok(());
+        };
+        let mut wants = connection.advance(&mut self.ledger, now);
+        if let Ok(Wants::Tally(prefix)) = &wants {
+            let text = self.tally(prefix)?;
+            let Some(connection) = self.connections.get_mut(&key) else {
+                return Ok(());
+            };
+            connection.say(&text);
+            wants = connection.advance(&mut self.ledger, now);
+        }
+        let Some(connection) = self.connections.get_mut(&key) else {
+            return Ok(());
+        };
+        match wants {
+            Ok(wants) => {
+                if let Wants::Time(due) = wants {
+                    self.due.push(Reverse((due, key)));
+                }
+                let data = epoll::EventData::new_u64(key);
+                epoll::modify(&self.epoll, &connection.stream, data, flags(&wants))?;
+            }
+            Err(_) => self.close(key),
+        }
+        Ok(())
+    }
+
+    /// Closing the socket takes it out of the epoll set.
+    fn close(&mut self, key: u64) {
+        if let Some(connection) = self.connections.remove(&key) {
+            connection.close(&mut self.ledger);
+        }
+    }
+
+    /// Asks the kernel about every connection that it concerns first.
+    fn tally(&mut self, prefix: &str) -> io::Result<String> {
+        for connection in self.connections.values() {
+            let fetch = connection.fetch();
+            if fetch.is_some_and(|fetch| self.ledger.concerns(fetch, prefix)) {
+                connection.account(&mut self.ledger);
+            }
+        }
+        serde_json::to_string(&self.ledger.tally(prefix)).map_err(io::Error::other)
+    }
+}
+
+/// A connection that waits for its time has to hear only that its peer has gone.
+fn flags(wants: &Wants) -> epoll::EventFlags {
+    match wants {
+        Wants::Request | Wants::Tally(_) => epoll::EventFlags::IN,
+        Wants::Room => epoll::EventFlags::OUT | epoll::EventFlags::RDHUP,
+        Wants::Time(_) => epoll::EventFlags::RDHUP,
+    }
+}

@@ -1,0 +1,310 @@
+//! One fast client on a long path: what pacing by the reader costs where round trips are long.
+//!
+//! Two network namespaces are joined by a link in user space ([`link`]), so that the kernels' own TCP sees the delay. Weir runs twice
+//! in one of them, with its default lead and with `lead = "unbounded"`, and serves downloads in turn; the client is across the link
+//! first, then the origin is.
+
+mod link;
+mod namespace;
+
+pub(crate) use link::{Rules, Traffic};
+
+use super::origin::{Origin, target};
+use super::reader::Reader;
+use crate::bed::contender::Contender;
+use crate::bed::server::{Place, Server};
+use crate::bed::template::Words;
+use crate::failure::{During, Failure};
+use namespace::Namespace;
+use serde::{Deserialize, Serialize};
+use std::fs::File;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// Each way.
+const RULES: Rules = Rules {
+    delay_ms: 50,
+    rate_bytes_s: 25_000_000,
+    queue_bytes: 2_500_000,
+};
+
+const SIZE_BYTES: u64 = 100_000_000;
+
+/// When the ramp at the beginning is looked at.
+const EARLY_BYTES: u64 = 5_000_000;
+
+const DOWNLOAD_MAX: Duration = Duration::from_secs(60);
+
+const NEAR: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
+const FAR: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 2);
+
+/// Where the long path is, as the proxy sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Side {
+    Client,
+    NextHop,
+}
+
+pub(crate) const SIDES: [Side; 2] = [Side::Client, Side::NextHop];
+
+/// How the download was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Way {
+    /// Without a proxy.
+    Direct,
+    Default,
+    Unbounded,
+}
+
+/// One download.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Download {
+    pub(crate) side: Side,
+    pub(crate) way: Way,
+    pub(crate) pair: u32,
+    pub(crate) size_bytes: u64,
+    pub(crate) duration_ms: u64,
+    /// From the first step of connecting until so much had arrived.
+    pub(crate) early_bytes: u64,
+    pub(crate) early_ms: u64,
+    pub(crate) trouble: Option<String>,
+}
+
+/// Everything about the long path.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct LongPath {
+    pub(crate) rules: Rules,
+    /// How long connecting took across the link.
+    pub(crate) round_trip_us: u64,
+    pub(crate) congestion_control: String,
+    pub(crate) downloads: Vec<Download>,
+    /// Near to far, far to near.
+    pub(crate) traffic: Vec<Traffic>,
+}
+
+/// Two networks and the link between them.
+#[derive(Debug)]
+struct Net {
+    near: Namespace,
+    far: Namespace,
+    is_over: Arc<AtomicBool>,
+    carriers: Vec<JoinHandle<std::io::Result<Traffic>>>,
+}
+
+impl Net {
+    fn make() -> Result<Self, Failure> {
+        let (near, far) = (Namespace::make()?, Namespace::make()?);
+        let near_end = near.interface("link", NEAR, FAR)?;
+        let far_end = far.interface("link", FAR, NEAR)?;
+        let is_over = Arc::new(AtomicBool::new(false));
+        let carry = |from: &File, to: &File| -> Result<_, Failure> {
+            let (from, to) = (from.try_clone(), to.try_clone());
+            let (from, to) = (from.during("share a link")?, to.during("share a link")?);
+            let is_over = Arc::clone(&is_over);
+            Ok(std::thread::spawn(move || {
+                link::carry(&from, &to, RULES, &is_over)
+            }))
+        };
+        let carriers = vec![carry(&near_end, &far_end)?, carry(&far_end, &near_end)?];
+        Ok(Self {
+            near,
+            far,
+            is_over,
+            carriers,
+        })
+    }
+
+    fn end(mut self) -> Vec<Traffic> {
+        self.is_over.store(true, Ordering::Relaxed);
+        let carriers = std::mem::take(&mut self.carriers);
+        carriers
+            .into_iter()
+            .filter_map(|carrier| carrier.join().ok()?.ok())
+            .collect()
+    }
+}
+
+impl Drop for Net {
+    fn drop(&mut self) {
+        self.is_over.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Measures both sides, so many pairs each.
+///
+/// # Errors
+/// Says why there can be no long path here, or what did not start.
+pub(crate) fn measure(
+    weir: &Contender,
+    directory: &Path,
+    words: &Words,
+    pairs: u32,
+    life: Duration,
+) -> Result<LongPath, Failure> {
+    let net = Net::make()?;
+    let mut long = LongPath {
+        rules: RULES,
+        round_trip_us: 0,
+        congestion_control: String::new(),
+        downloads: Vec::new(),
+        traffic: Vec::new(),
+    };
+    let control = "/proc/sys/net/ipv4/tcp_congestion_control";
+    let control = net.near.inside(|| std::fs::read_to_string(control))?;
+    control
+        .unwrap_or_default()
+        .trim()
+        .clone_into(&mut long.congestion_control);
+    for side in SIDES {
+        let bench = Bench::start(&net, side, weir, directory, words, life)?;
+        long.round_trip_us = long.round_trip_us.max(bench.round_trip_us(&net)?);
+        bench.go_round(&net, pairs, &mut long.downloads)?;
+    }
+    long.traffic = net.end();
+    Ok(long)
+}
+
+/// What runs while one side is measured.
+struct Bench {
+    side: Side,
+    origin: Origin,
+    bounded: Server,
+    unbounded: Server,
+}
+
+impl Bench {
+    fn start(
+        net: &Net,
+        side: Side,
+        weir: &Contender,
+        directory: &Path,
+        words: &Words,
+        life: Duration,
+    ) -> Result<Self, Failure> {
+        let directory = directory.join(format!("path-{side:?}"));
+        let (space, host) = match side {
+            Side::Client => (&net.near, NEAR),
+            Side::NextHop => (&net.far, FAR),
+        };
+        // the kernel's own send buffer: a small one would be the bottleneck of a long path
+        let command = space.command();
+        let mut origin = Origin::launch(&directory.join("origin"), host, &command, None, life)?;
+        space.inside(|| origin.wait_until_it_answers())??;
+        let within = net.near.command();
+        let place = Place {
+            host: NEAR,
+            core: None,
+            within: &within,
+            life,
+        };
+        let start = |name: &str, fetch: &str| {
+            let mut words = words.clone();
+            words.set("ORIGIN", origin.address());
+            words.set("FETCH", fetch);
+            let mut server = Server::launch(weir, &directory.join(name), &words, &place)?;
+            net.near
+                .inside(|| server.wait_until_it_answers(super::origin::READY))??;
+            Ok::<_, Failure>(server)
+        };
+        let bounded = start("default", "")?;
+        let unbounded = start("unbounded", "[fetch]\nlead = \"unbounded\"")?;
+        Ok(Self {
+            side,
+            origin,
+            bounded,
+            unbounded,
+        })
+    }
+
+    fn client_space<'a>(&self, net: &'a Net) -> &'a Namespace {
+        match self.side {
+            Side::Client => &net.far,
+            Side::NextHop => &net.near,
+        }
+    }
+
+    fn round_trip_us(&self, net: &Net) -> Result<u64, Failure> {
+        let to = self.origin.address();
+        let connected = self.client_space(net).inside(|| {
+            let begun = Instant::now();
+            super::reader::open(Ipv4Addr::UNSPECIFIED, to, None)?;
+            std::io::Result::Ok(begun.elapsed())
+        })?;
+        let connected = connected.during("connect across the link")?;
+        Ok(u64::try_from(connected.as_micros()).unwrap_or(u64::MAX))
+    }
+
+    /// A direct download, then pairs of which now one, now the other goes first.
+    fn go_round(
+        &self,
+        net: &Net,
+        pairs: u32,
+        downloads: &mut Vec<Download>,
+    ) -> Result<(), Failure> {
+        let mut plan = vec![(0, Way::Direct)];
+        for pair in 1..=pairs {
+            let (first, second) = if pair % 2 == 1 {
+                (Way::Default, Way::Unbounded)
+            } else {
+                (Way::Unbounded, Way::Default)
+            };
+            plan.extend([(pair, first), (pair, second)]);
+        }
+        for (pair, way) in plan {
+            let to = match way {
+                Way::Direct => self.origin.address(),
+                Way::Default => self.bounded.address(),
+                Way::Unbounded => self.unbounded.address(),
+            };
+            let path = format!("/path/{:?}/{way:?}/{pair}", self.side);
+            let target = target(&path, SIZE_BYTES, None, true);
+            let space = self.client_space(net);
+            let outcome = space.inside(|| download(to, &target))?;
+            let mut done = Download {
+                side: self.side,
+                way,
+                pair,
+                size_bytes: SIZE_BYTES,
+                duration_ms: 0,
+                early_bytes: EARLY_BYTES,
+                early_ms: 0,
+                trouble: None,
+            };
+            match outcome {
+                Ok((early, whole)) => {
+                    done.early_ms = u64::try_from(early.as_millis()).unwrap_or(u64::MAX);
+                    done.duration_ms = u64::try_from(whole.as_millis()).unwrap_or(u64::MAX);
+                }
+                Err(trouble) => done.trouble = Some(trouble),
+            }
+            eprintln!(
+                "  {:?} {way:?} {pair}: {} ms, {} ms to the first 5 MB {}",
+                self.side,
+                done.duration_ms,
+                done.early_ms,
+                done.trouble.as_deref().unwrap_or_default()
+            );
+            downloads.push(done);
+        }
+        Ok(())
+    }
+}
+
+/// Times to the early mark and to the end.
+fn download(to: SocketAddr, target: &str) -> Result<(Duration, Duration), String> {
+    let begun = Instant::now();
+    let mut reader = Reader::ask(to, target, SIZE_BYTES, None)?;
+    let deadline = begun + DOWNLOAD_MAX;
+    let mut until = |bytes| match reader.read_until(bytes, deadline) {
+        Ok(true) => Ok(begun.elapsed()),
+        Ok(false) => Err(format!("only {} bytes in time", reader.read_bytes())),
+        Err(trouble) => Err(trouble),
+    };
+    Ok((until(EARLY_BYTES)?, until(SIZE_BYTES)?))
+}

@@ -1,0 +1,4 @@
+use super::record::Record;
+pub(crate) fn render(_: &Record) -> String {
+    String::new()
+}
