@@ -100,8 +100,8 @@ struct Net {
 impl Net {
     fn make() -> Result<Self, Failure> {
         let (near, far) = (Namespace::make()?, Namespace::make()?);
-        let near_end = near.interface("link", NEAR, FAR)?;
-        let far_end = far.interface("link", FAR, NEAR)?;
+        let near_end = near.interface("path0", NEAR, FAR)?;
+        let far_end = far.interface("path0", FAR, NEAR)?;
         let is_over = Arc::new(AtomicBool::new(false));
         let carry = |from: &File, to: &File| -> Result<_, Failure> {
             let (from, to) = (from.try_clone(), to.try_clone());
