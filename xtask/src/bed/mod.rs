@@ -11,6 +11,7 @@ pub(crate) mod host;
 pub(crate) mod program;
 pub(crate) mod record;
 pub(crate) mod server;
+pub(crate) mod spread;
 pub(crate) mod template;
 pub(crate) mod usage;
 pub(crate) mod workplace;

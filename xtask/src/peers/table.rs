@@ -4,6 +4,7 @@ use super::contender::{CELLS, CONTENDERS, FLOOR, FORWARD_1K, HIT_1K};
 use super::record::Record;
 use super::run::Run;
 use crate::bed::contender::WEIR;
+use crate::bed::spread::{Spread, spread};
 use std::fmt::Write;
 
 /// The figures that were agreed for the first proxy: weir's CPU time as a multiple of somebody else's, at most.
@@ -65,29 +66,6 @@ fn head(out: &mut String, record: &Record) {
     for (name, version) in &record.versions {
         line(out, format_args!("  {name}: {version}"));
     }
-}
-
-/// Least, median and most.
-struct Spread {
-    least: f64,
-    median: f64,
-    most: f64,
-}
-
-fn spread(mut numbers: Vec<f64>) -> Option<Spread> {
-    numbers.sort_by(f64::total_cmp);
-    let (least, most) = (*numbers.first()?, *numbers.last()?);
-    let half = numbers.len() / 2;
-    let median = if numbers.len() % 2 == 1 {
-        numbers[half]
-    } else {
-        f64::midpoint(numbers[half - 1], numbers[half])
-    };
-    Some(Spread {
-        least,
-        median,
-        most,
-    })
 }
 
 fn of(
@@ -248,20 +226,6 @@ fn trouble(out: &mut String, record: &Record) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn check(numbers: &[f64], expected: Option<(f64, f64, f64)>) {
-        let found =
-            spread(numbers.to_vec()).map(|spread| (spread.least, spread.median, spread.most));
-        assert_eq!(found, expected, "{numbers:?}");
-    }
-
-    #[test]
-    fn median_is_the_middle_of_odd_and_between_the_middles_of_even() {
-        check(&[], None);
-        check(&[3.0], Some((3.0, 3.0, 3.0)));
-        check(&[9.0, 1.0, 2.0], Some((1.0, 2.0, 9.0)));
-        check(&[9.0, 1.0, 2.0, 4.0], Some((1.0, 3.0, 9.0)));
-    }
 
     /// Four runs: weir 10 us, floor 8 us, and one of nginx that is not sound.
     const RECORD: &str = r#"{"schema":1,"command":"cargo xtask peers","seed":"none","commit":"none","begun":"now",

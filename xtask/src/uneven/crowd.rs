@@ -117,3 +117,42 @@ fn read_once(stream: &mut TcpStream, incoming: &mut Incoming, buffer: &mut [u8])
         Err(error) => Some(Member::Failed(error.kind().to_string())),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::origin::{in_thread, target};
+    use super::*;
+
+    #[test]
+    fn everybody_is_served_and_whoever_gets_something_else_has_failed() {
+        let origin = in_thread();
+        let mut crowd = Crowd::connect(origin, 20, 64 * 1024);
+        let size_bytes = 100_000;
+        // the last one expects more than there is
+        crowd.ask(size_bytes, |number| {
+            let size_bytes = size_bytes - u64::from(number == 19);
+            target(&format!("/{number}"), size_bytes, None, true)
+        });
+        let mut standing = crowd.standing();
+        while standing.reading > 0 {
+            crowd.read(1000);
+            standing = crowd.standing();
+        }
+        assert_eq!(standing.whole, 19);
+        let failed = standing.failed.first_key_value();
+        assert_eq!(
+            failed.map(|(why, count)| (why.as_str(), *count)),
+            Some(("a Content-Length of 99999", 1))
+        );
+    }
+
+    #[test]
+    fn nobody_listening_is_a_failure_of_everybody() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = listener.local_addr().expect("its address");
+        drop(listener);
+        let mut crowd = Crowd::connect(address, 3, 64 * 1024);
+        crowd.ask(1, |_| String::new());
+        assert_eq!(crowd.standing().failed.values().sum::<usize>(), 3);
+    }
+}

@@ -90,6 +90,19 @@ pub(crate) struct Memory {
     pub(crate) reading: usize,
 }
 
+impl Memory {
+    /// The most over the least; `None` without a sample.
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "KiB of a machine are far below 2^52"
+    )]
+    pub(crate) fn growth(&self) -> Option<f64> {
+        let sums = || self.samples.iter().map(Sample::sum_kib);
+        let (least, most) = (sums().min()?, sums().max()?);
+        Some(most as f64 / least.max(1) as f64)
+    }
+}
+
 pub(crate) fn measure(
     subject: &Subject<'_>,
     server: &Server,

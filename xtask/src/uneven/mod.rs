@@ -23,6 +23,7 @@ mod path;
 mod reader;
 mod record;
 mod table;
+mod targets;
 
 use crate::bed::{self, files, host, program, template::Words};
 use crate::failure::Failure;
@@ -70,5 +71,14 @@ fn measure(options: &Options, arguments: &[String]) -> Result<(), Failure> {
     bed::record::write(&record, &file)?;
     print!("{}", table::render(&record));
     eprintln!("recorded in {}", file.display());
-    Ok(())
+    // what another proxy cannot do is a figure; what weir cannot, a fault
+    match table::troubles(&record)
+        .iter()
+        .any(|trouble| trouble.starts_with(bed::contender::WEIR))
+    {
+        true => Err(Failure::Refused(
+            "not everything of weir could be measured; the list at the end says what".to_owned(),
+        )),
+        false => Ok(()),
+    }
 }

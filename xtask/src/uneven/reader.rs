@@ -105,3 +105,31 @@ impl Reader {
         Ok(true)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::origin::{in_thread, target};
+    use super::*;
+
+    #[test]
+    fn reader_takes_as_much_as_it_is_told_and_knows_what_is_left() {
+        let origin = in_thread();
+        let target = target("/a", 50_000, None, false);
+        let mut reader = Reader::ask(origin, &target, 50_000, None).expect("the origin");
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while reader.read_bytes() == 0 {
+            reader.read(1000, deadline).expect("content");
+        }
+        assert!(reader.read_bytes() <= 1000);
+        assert_eq!(reader.read_until(50_000, deadline), Ok(true));
+        assert_eq!(reader.unread_bytes(), 0);
+    }
+
+    #[test]
+    fn time_that_is_over_is_no_error() {
+        let origin = in_thread();
+        let target = target("/a", 50_000, Some(1), false);
+        let mut reader = Reader::ask(origin, &target, 50_000, None).expect("the origin");
+        assert_eq!(reader.read_until(50_000, Instant::now()), Ok(false));
+    }
+}

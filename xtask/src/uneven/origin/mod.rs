@@ -10,6 +10,8 @@ mod serve;
 
 pub(crate) use asked::target;
 pub(crate) use ledger::{Fetch, Tally};
+#[cfg(test)]
+pub(crate) use serve::in_thread;
 pub(crate) use serve::serve;
 
 use crate::bed::server::Server;

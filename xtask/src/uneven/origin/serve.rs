@@ -176,3 +176,82 @@ fn flags(wants: &Wants) -> epoll::EventFlags {
         Wants::Time(_) => epoll::EventFlags::RDHUP,
     }
 }
+
+/// An origin in a thread of this process, for as long as that lives.
+#[cfg(test)]
+pub(crate) fn in_thread() -> SocketAddr {
+    let listener = listener((std::net::Ipv4Addr::LOCALHOST, 0).into(), None).expect("a port");
+    let address = listener.local_addr().expect("its address");
+    let mut origin = Origin::new(listener).expect("an origin");
+    std::thread::spawn(move || {
+        let mut events = Vec::with_capacity(EVENTS_MAX);
+        while origin.turn(&mut events).is_ok() {}
+    });
+    address
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::content::Content;
+    use super::super::asked::target;
+    use super::super::ledger::{End, Tally};
+    use super::*;
+    use crate::bed::client;
+    use std::io::{Read, Write};
+    use std::net::TcpStream;
+
+    fn tally(origin: SocketAddr, prefix: &str) -> Tally {
+        let answer = client::get_once(origin, &format!("/tally?{prefix}")).expect("a tally");
+        serde_json::from_slice(&answer.body).expect("JSON")
+    }
+
+    #[test]
+    fn responses_on_one_connection_have_the_right_bytes_and_are_counted() {
+        let origin = in_thread();
+        let mut stream = client::connect(origin).expect("the origin");
+        for (number, size) in [0_u64, 1, 100_000].into_iter().enumerate() {
+            let target = target(&format!("/a/{number}"), size, None, true);
+            let answer = client::get(&mut stream, &target).expect("an answer");
+            assert_eq!((answer.status, answer.body.len() as u64), (200, size));
+            assert!(Content::of(&target).is_at(0, &answer.body));
+        }
+        assert_eq!(
+            client::get_once(origin, "/nothing")
+                .map(|answer| answer.status)
+                .ok(),
+            Some(404)
+        );
+        let all = tally(origin, "/a/");
+        assert_eq!((all.fetches, all.running), (3, 0));
+        assert_eq!(
+            (all.handed_bytes, all.acknowledged_bytes),
+            (100_001, 100_001)
+        );
+        assert_eq!(tally(origin, "/a/2").fetches, 1);
+        assert_eq!(tally(origin, "/b").fetches, 0);
+    }
+
+    #[test]
+    fn client_that_does_not_read_has_acknowledged_less_than_was_handed_over() {
+        let origin = in_thread();
+        let target = target("/a", 100_000_000, None, true);
+        let mut stream = TcpStream::connect(origin).expect("the origin");
+        stream
+            .write_all(format!("GET {target} HTTP/1.1\r\n\r\n").as_bytes())
+            .expect("a request");
+        let mut first = [0; 1];
+        stream.read_exact(&mut first).expect("an answer");
+        let running = tally(origin, "/a");
+        assert_eq!(running.running, 1);
+        assert!(running.acknowledged_bytes <= running.handed_bytes);
+        assert!(running.handed_bytes < 100_000_000);
+        drop(stream);
+        // the origin hears of it some time later
+        let mut ended = tally(origin, "/a");
+        while ended.running > 0 {
+            ended = tally(origin, "/a");
+        }
+        assert_eq!(ended.first[0].end, End::Cut);
+        assert!(ended.acknowledged_bytes < 100_000_000);
+    }
+}

@@ -52,6 +52,15 @@ pub(crate) enum Side {
 
 pub(crate) const SIDES: [Side; 2] = [Side::Client, Side::NextHop];
 
+impl Side {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Client => "the client",
+            Self::NextHop => "the next hop",
+        }
+    }
+}
+
 /// How the download was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -74,6 +83,16 @@ pub(crate) struct Download {
     pub(crate) early_bytes: u64,
     pub(crate) early_ms: u64,
     pub(crate) trouble: Option<String>,
+}
+
+impl Download {
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "bytes and milliseconds of a download are far below 2^52"
+    )]
+    pub(crate) fn mb_per_s(&self) -> f64 {
+        self.size_bytes as f64 / 1000.0 / self.duration_ms.max(1) as f64
+    }
 }
 
 /// Everything about the long path.

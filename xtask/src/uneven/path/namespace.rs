@@ -100,7 +100,10 @@ impl Namespace {
         let (here, there) = (here.to_string(), there.to_string());
         self.run("ip", &["addr", "add", &here, "peer", &there, "dev", name])?;
         // a program that reads in turns must not lose what arrives between them
-        self.run("ip", &["link", "set", "dev", name, "txqueuelen", "20000", "up"])?;
+        self.run(
+            "ip",
+            &["link", "set", "dev", name, "txqueuelen", "20000", "up"],
+        )?;
         Ok(device)
     }
 
