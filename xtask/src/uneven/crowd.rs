@@ -5,6 +5,7 @@ use super::reader;
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::time::Duration;
 
 /// From one address to one port there are some 28 000 ports, some of them in `TIME_WAIT`.
 const CONNECTIONS_PER_ADDRESS: usize = 1000;
@@ -57,8 +58,13 @@ impl Crowd {
         }
     }
 
-    /// Everybody asks for the target of its number.
-    pub(crate) fn ask(&mut self, size_bytes: u64, target: impl Fn(usize) -> String) {
+    /// Everybody asks for the target of its number, one after the other with a pause between them.
+    pub(crate) fn ask(
+        &mut self,
+        size_bytes: u64,
+        pause: Duration,
+        target: impl Fn(usize) -> String,
+    ) {
         for (number, member) in self.members.iter_mut().enumerate() {
             let before = std::mem::replace(member, Member::Whole);
             *member = match before {
@@ -71,6 +77,9 @@ impl Crowd {
                 }
                 other => other,
             };
+            if pause > Duration::ZERO {
+                std::thread::sleep(pause);
+            }
         }
     }
 
@@ -129,7 +138,7 @@ mod tests {
         let mut crowd = Crowd::connect(origin, 20, 64 * 1024);
         let size_bytes = 100_000;
         // the last one expects more than there is
-        crowd.ask(size_bytes, |number| {
+        crowd.ask(size_bytes, Duration::ZERO, |number| {
             let size_bytes = size_bytes - u64::from(number == 19);
             target(&format!("/{number}"), size_bytes, None, true)
         });
@@ -152,7 +161,7 @@ mod tests {
         let address = listener.local_addr().expect("its address");
         drop(listener);
         let mut crowd = Crowd::connect(address, 3, 64 * 1024);
-        crowd.ask(1, |_| String::new());
+        crowd.ask(1, Duration::ZERO, |_| String::new());
         assert_eq!(crowd.standing().failed.values().sum::<usize>(), 3);
     }
 }

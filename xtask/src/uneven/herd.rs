@@ -2,7 +2,7 @@
 
 use super::crowd::{Crowd, Standing};
 use super::measured::Subject;
-use super::origin::target;
+use super::origin::{after_thought, target};
 use super::reader::RECEIVE_BUFFER_BYTES;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -10,14 +10,36 @@ use std::time::{Duration, Instant};
 
 const SIZE_BYTES: u64 = 20_000;
 
-/// The small one is as fast as it always was; the large one is slow enough that everybody has asked before the first is served.
-const SMALL: (usize, u64) = (50, 20_000);
-const LARGE_RATE_BYTES_S: u64 = 4000;
+/// How a herd comes.
+#[derive(Clone, Copy, Debug)]
+struct Manner {
+    clients: usize,
+    /// From one request to the next.
+    pause: Duration,
+    /// Until the origin begins to answer: nobody can be a hit while the others ask.
+    think_ms: u64,
+    rate_bytes_s: u64,
+}
 
-/// As many as fit into a process with the usual hard limit of open files, and leave the proxy some.
-const LARGE: usize = 10_000;
+/// The small herd comes like people, a millisecond apart. The large one is as many as fit into a process with the usual hard
+/// limit of open files, and comes as fast as one thread can ask.
+const MANNERS: [Manner; 2] = [
+    Manner {
+        clients: 50,
+        pause: Duration::from_millis(1),
+        think_ms: 200,
+        rate_bytes_s: 20_000,
+    },
+    Manner {
+        clients: 10_000,
+        pause: Duration::ZERO,
+        think_ms: 2000,
+        rate_bytes_s: 4000,
+    },
+];
 
-pub(crate) const CLIENTS: [usize; 2] = [SMALL.0, LARGE];
+/// How many come at once.
+pub(crate) const CLIENTS: [usize; 2] = [MANNERS[0].clients, MANNERS[1].clients];
 
 /// Between two looks at everybody.
 const LOOK: Duration = Duration::from_millis(20);
@@ -42,17 +64,16 @@ pub(crate) struct Herd {
     pub(crate) fetched_bytes: u64,
 }
 
+/// The herd of so many [`CLIENTS`].
 pub(crate) fn measure(subject: &Subject<'_>, clients: usize) -> Result<Herd, String> {
-    let rate = if clients == SMALL.0 {
-        SMALL.1
-    } else {
-        LARGE_RATE_BYTES_S
-    };
+    let manner = MANNERS.iter().find(|manner| manner.clients == clients);
+    let manner = manner.ok_or("there is no such herd")?;
     let path = subject.path(&format!("herd-{clients}"));
-    let target = target(&path, SIZE_BYTES, Some(rate), true);
+    let target = target(&path, SIZE_BYTES, Some(manner.rate_bytes_s), true);
+    let target = after_thought(&target, manner.think_ms);
     let mut crowd = Crowd::connect(subject.address, clients, RECEIVE_BUFFER_BYTES);
     let begun = Instant::now();
-    crowd.ask(SIZE_BYTES, |_| target.clone());
+    crowd.ask(SIZE_BYTES, manner.pause, |_| target.clone());
     let asking = begun.elapsed();
     let standing = wait(&mut crowd, begun);
     let duration = begun.elapsed();

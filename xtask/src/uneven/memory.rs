@@ -125,7 +125,9 @@ pub(crate) fn measure(
     };
     let before = sample(0)?;
     let mut crowd = Crowd::connect(subject.address, CLIENTS, RECEIVE_BUFFER_BYTES);
-    crowd.ask(SIZE_BYTES, |client| kind.target(&path, client));
+    crowd.ask(SIZE_BYTES, Duration::ZERO, |client| {
+        kind.target(&path, client)
+    });
     let mut samples = Vec::new();
     let mut begun_all = None;
     let mut next = Instant::now();

@@ -227,9 +227,15 @@ fn long_path(out: &mut String, path: &LongPath) {
         out,
         &format!(
             "\nOne client on a path of {} ms, {} MB/s (packets through TUN interfaces of two network namespaces, delayed in user \
-             space; {}; round trip of connecting {:.1} ms); medians\n",
+             space, the latest by {} ms; {} dropped; {}; round trip of connecting {:.1} ms); medians\n",
             2 * rules.delay_ms,
             rules.rate_bytes_s / 1_000_000,
+            path.traffic
+                .iter()
+                .map(|way| way.late_us_max / 1000)
+                .max()
+                .unwrap_or_default(),
+            path.traffic.iter().map(|way| way.dropped).sum::<u64>(),
             path.congestion_control,
             ratio(path.round_trip_us, 1000),
         ),

@@ -1,6 +1,7 @@
 //! What a request asks of the origin. Everything about a response is said in its target.
 
 use crate::bed::client;
+use std::time::Duration;
 
 /// A response as its target describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -10,6 +11,8 @@ pub(crate) struct Asked {
     pub(crate) size_bytes: u64,
     /// Content for one connection; `None` as fast as it goes.
     pub(crate) rate_bytes_s: Option<u64>,
+    /// From the request until the first byte of the head.
+    pub(crate) think: Duration,
     pub(crate) is_storable: bool,
 }
 
@@ -25,6 +28,7 @@ impl Asked {
             target: target.to_owned(),
             size_bytes: 0,
             rate_bytes_s: None,
+            think: Duration::ZERO,
             is_storable: true,
         };
         let mut has_size = false;
@@ -37,6 +41,7 @@ impl Asked {
                 ("rate", rate) => {
                     asked.rate_bytes_s = Some(rate.parse().ok().filter(|&rate| rate > 0)?);
                 }
+                ("think_ms", think) => asked.think = Duration::from_millis(think.parse().ok()?),
                 ("store", "no") => asked.is_storable = false,
                 _ => return None,
             }
@@ -55,6 +60,11 @@ pub(crate) fn target(
     let rate = rate_bytes_s.map_or(String::new(), |rate| format!("&rate={rate}"));
     let store = if is_storable { "" } else { "&store=no" };
     format!("{path}?size={size_bytes}{rate}{store}")
+}
+
+/// The same response, whose head comes that much later.
+pub(crate) fn after_thought(target: &str, think_ms: u64) -> String {
+    format!("{target}&think_ms={think_ms}")
 }
 
 /// A part that a request is answered with.
@@ -111,19 +121,20 @@ mod tests {
 
     #[test]
     fn target_says_size_rate_and_storability() {
-        let check = |size, rate, is_storable| {
-            let target = target("/weir/a", size, rate, is_storable);
+        let check = |size, rate, is_storable, think_ms| {
+            let target = after_thought(&target("/weir/a", size, rate, is_storable), think_ms);
             let expected = Asked {
                 path: "/weir/a".to_owned(),
                 target: target.clone(),
                 size_bytes: size,
                 rate_bytes_s: rate,
+                think: Duration::from_millis(think_ms),
                 is_storable,
             };
             assert_eq!(Asked::parse(&target), Some(expected));
         };
-        check(20, None, true);
-        check(0, Some(5), false);
+        check(20, None, true, 0);
+        check(0, Some(5), false, 300);
     }
 
     #[test]
@@ -133,6 +144,7 @@ mod tests {
             "/a?rate=1",
             "/a?size=x",
             "/a?size=1&rate=0",
+            "/a?size=1&think_ms=soon",
             "/a?size=1&store=yes",
             "/a?size=4294967297",
         ] {

@@ -49,6 +49,7 @@ struct Sending {
     at: u64,
     to: u64,
     pace: Option<Pace>,
+    not_before: Instant,
 }
 
 impl Connection {
@@ -87,8 +88,8 @@ impl Connection {
     }
 
     /// Answers a request about the origin itself; to be followed by [`Self::advance`].
-    pub(crate) fn say(&mut self, text: &str) {
-        self.sending = Some(Sending::text(200, text));
+    pub(crate) fn say(&mut self, text: &str, now: Instant) {
+        self.sending = Some(Sending::text(200, text, now));
     }
 
     /// Enters how much the peer's kernel has acknowledged by now.
@@ -113,6 +114,9 @@ impl Connection {
         let Some(sending) = &mut self.sending else {
             return Ok(None);
         };
+        if now < sending.not_before {
+            return Ok(Some(Wants::Time(sending.not_before)));
+        }
         while sending.head_sent < sending.head.len() {
             match write(&mut self.stream, &sending.head[sending.head_sent..])? {
                 Some(length) => sending.head_sent += length,
@@ -198,20 +202,21 @@ impl Connection {
             return Ok(Some(prefix.to_owned()));
         }
         let Some(asked) = Asked::parse(target) else {
-            self.sending = Some(Sending::text(404, "there is no such content\n"));
+            self.sending = Some(Sending::text(404, "there is no such content\n", now));
             return Ok(None);
         };
         let answer = answer(&asked, head, SystemTime::now());
         let range = client::field(head, "range");
         self.fetch = Some(ledger.begin(&asked.path, range, answer.status));
-        let pace = asked.rate_bytes_s.map(|rate| Pace::new(rate, now));
-        self.sending = Some(Sending::new(answer, pace));
+        let begins = now + asked.think;
+        let pace = asked.rate_bytes_s.map(|rate| Pace::new(rate, begins));
+        self.sending = Some(Sending::new(answer, pace, begins));
         Ok(None)
     }
 }
 
 impl Sending {
-    fn new(answer: Answer, pace: Option<Pace>) -> Self {
+    fn new(answer: Answer, pace: Option<Pace>, not_before: Instant) -> Self {
         Self {
             head: answer.head.into_bytes(),
             head_sent: 0,
@@ -219,11 +224,12 @@ impl Sending {
             at: answer.from,
             to: answer.to,
             pace,
+            not_before,
         }
     }
 
     /// A short answer about the origin itself.
-    fn text(status: u16, text: &str) -> Self {
+    fn text(status: u16, text: &str, now: Instant) -> Self {
         let length = text.len();
         let head = format!(
             "HTTP/1.1 {status} Own\r\nContent-Length: {length}\r\nCache-Control: no-store\r\n\r\n{text}"
@@ -235,6 +241,7 @@ impl Sending {
             at: 0,
             to: 0,
             pace: None,
+            not_before: now,
         }
     }
 }

@@ -130,7 +130,7 @@ impl Origin {
             let Some(connection) = self.connections.get_mut(&key) else {
                 return Ok(());
             };
-            connection.say(&text);
+            connection.say(&text, now);
             wants = connection.advance(&mut self.ledger, now);
         }
         let Some(connection) = self.connections.get_mut(&key) else {
