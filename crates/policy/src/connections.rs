@@ -1,11 +1,28 @@
-//! The idle connections to next hops, as a cache: a size, hits and misses, and a reason for whoever leaves.
+//! The connections to next hops, as a cache: a size, hits and misses, and a reason for whoever comes and leaves.
 //!
 //! PROXIM (INFOCOM 1999) found that caching connections gains more than caching data; its default idle time-out
-//! towards servers is ours. The newest idle connection is taken first: it is the least likely to have been closed by
-//! its next hop, and those not needed at the present load grow old and leave. For room the oldest leaves.
+//! towards servers is ours. Five decisions are made here:
 //!
-//! Sockets are not here: the driver closes what it is told to close, and calls [`IdleConnections::remove`] when a
+//! * *Which idle one is taken?* The newest ([`IdleConnections::check_out`]): it is the least likely to have been closed
+//!   by its next hop, its congestion window is the least likely to have been forgotten (RFC 5681 §4.1), and those not
+//!   needed at the present load grow old and leave, so that the set shrinks to the load by itself.
+//! * *None is idle: open one, wait for a busy one, or both?* [`Hop::choose`], from measured set-up and exchange times.
+//! * *How many may be open*, to one next hop and in all? The same, [`OpenRules`].
+//! * *When is one closed?* Idle for too long, open for too long, or the oldest for room ([`CloseReason`]).
+//! * *Is one opened before it is asked for?* [`judge_ahead`]; off unless the operator wants it.
+//!
+//! Sockets are not here: the driver opens and closes what it is told to, and calls [`IdleConnections::remove`] when a
 //! peer closes an idle one.
+
+mod ahead;
+mod estimate;
+mod hop;
+
+pub use ahead::{AheadDemand, AheadRules, NotAhead, judge_ahead};
+pub use estimate::{Luck, Mean};
+pub use hop::{
+    Choice, Demand, Hop, OpenReason, OpenRules, Place, Room, WaitEnd, WaitReason, WhenBusy,
+};
 
 use crate::now::{Now, Tick};
 use alloc::collections::{BTreeMap, VecDeque};
@@ -28,18 +45,23 @@ pub struct IdleLimits {
     pub total_max: usize,
     /// A connection idle for so many milliseconds is not used again.
     pub idle_timeout_ms: u64,
+    /// A connection that was opened so many milliseconds ago is not kept: without it a busy one would never notice that
+    /// its next hop's name has another address now.
+    pub lifetime_ms: u64,
 }
 
 impl Default for IdleLimits {
-    /// 64 a hop, 1024 in all, 30 s.
+    /// 64 a hop, 1024 in all, 30 s, an hour.
     ///
     /// 30 s is PROXIM's proxy-server time-out; its traces never held more than 243 server connections at once for
-    /// 18 000 modem users (table of connection cache sizes), so 1024 is room for several such proxies.
+    /// 18 000 modem users (table of connection cache sizes), so 1024 is room for several such proxies. An hour is
+    /// nginx's `keepalive_time`.
     fn default() -> Self {
         Self {
             per_hop_max: 64,
             total_max: 1024,
             idle_timeout_ms: 30_000,
+            lifetime_ms: 3_600_000,
         }
     }
 }
@@ -53,6 +75,8 @@ pub enum CloseReason {
     TotalMax,
     /// It was idle for too long.
     IdleTimeout,
+    /// It was open for too long.
+    Lifetime,
 }
 
 impl CloseReason {
@@ -63,6 +87,7 @@ impl CloseReason {
             Self::PerHopMax => "per-hop-max",
             Self::TotalMax => "total-max",
             Self::IdleTimeout => "idle-timeout",
+            Self::Lifetime => "lifetime",
         }
     }
 }
@@ -79,7 +104,7 @@ pub enum CheckIn {
         /// Why.
         why: CloseReason,
     },
-    /// It is to be closed itself: the limits allow none.
+    /// It is to be closed itself: the limits allow none, or its time is over.
     NotKept {
         /// Why.
         why: CloseReason,
@@ -93,7 +118,7 @@ pub struct ConnectionCounters {
     pub hits: u64,
     /// Check-outs that found none: a connection had to be opened.
     pub misses: u64,
-    /// Connections that were idle for too long.
+    /// Connections that were idle or open for too long.
     pub expiries: u64,
     /// Connections that had to leave for a limit before their time.
     pub evictions: u64,
@@ -137,8 +162,14 @@ impl IdleConnections {
         }
     }
 
-    /// `connection` to `hop` fell idle and can be used again. It is not idle already.
-    pub fn check_in(&mut self, now: Now, hop: HopId, connection: ConnectionId) -> CheckIn {
+    /// `connection` to `hop`, open since `opened`, fell idle and can be used again. It is not idle already.
+    pub fn check_in(
+        &mut self,
+        now: Now,
+        hop: HopId,
+        connection: ConnectionId,
+        opened: Tick,
+    ) -> CheckIn {
         for (max, why) in [
             (self.limits.per_hop_max, CloseReason::PerHopMax),
             (self.limits.total_max, CloseReason::TotalMax),
@@ -147,6 +178,11 @@ impl IdleConnections {
                 self.counters.evictions += 1;
                 return CheckIn::NotKept { why };
             }
+        }
+        if now.tick.ms_since(opened) >= self.limits.lifetime_ms {
+            self.counters.expiries += 1;
+            let why = CloseReason::Lifetime;
+            return CheckIn::NotKept { why };
         }
         let idle = Idle {
             connection,
@@ -237,11 +273,28 @@ impl IdleConnections {
         Some(since.plus_ms(self.limits.idle_timeout_ms))
     }
 
+    /// How many connections to `hop` are idle, expired ones included.
+    #[must_use]
+    pub fn idle(&self, hop: HopId) -> usize {
+        self.hops.get(&hop).map_or(0, VecDeque::len)
+    }
+
+    /// Whether one more connection to `hop` would be kept without closing another.
+    #[must_use]
+    pub fn has_room(&self, hop: HopId) -> bool {
+        self.idle(hop) < self.limits.per_hop_max && self.len < self.limits.total_max
+    }
+
+    /// The connection to `hop` that has been idle longest.
+    #[must_use]
+    pub fn oldest_of(&self, hop: HopId) -> Option<ConnectionId> {
+        self.hops.get(&hop)?.front().map(|idle| idle.connection)
+    }
+
     /// The connection that has been idle longest, of all next hops.
     #[must_use]
     pub fn oldest_connection(&self) -> Option<ConnectionId> {
-        let hop = self.oldest_hop()?;
-        self.hops.get(&hop)?.front().map(|idle| idle.connection)
+        self.oldest_of(self.oldest_hop()?)
     }
 
     /// How many connections are idle.

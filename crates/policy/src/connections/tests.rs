@@ -6,6 +6,7 @@ const LIMITS: IdleLimits = IdleLimits {
     per_hop_max: 2,
     total_max: 3,
     idle_timeout_ms: 1000,
+    lifetime_ms: u64::MAX,
 };
 const A: HopId = HopId(1);
 const B: HopId = HopId(2);
@@ -21,7 +22,7 @@ fn at(ms: u64) -> Now {
 fn idle_since(ticks: &[u64]) -> IdleConnections {
     let mut idle = IdleConnections::new(LIMITS);
     for (number, tick) in (0..).zip(ticks) {
-        idle.check_in(at(*tick), A, ConnectionId(number));
+        idle.check_in(at(*tick), A, ConnectionId(number), Tick(0));
     }
     idle
 }
@@ -66,14 +67,17 @@ fn a_limit_is_exceeded_or_closes_another_than_the_oldest() {
         close: ConnectionId(close),
         why,
     };
-    let third = idle.check_in(at(2), A, ConnectionId(2));
+    let third = idle.check_in(at(2), A, ConnectionId(2), Tick(0));
     assert_eq!(third, kept_for(0, CloseReason::PerHopMax));
-    assert_eq!(idle.check_in(at(3), B, ConnectionId(3)), CheckIn::Kept);
-    let fifth = idle.check_in(at(4), B, ConnectionId(4));
+    assert_eq!(
+        idle.check_in(at(3), B, ConnectionId(3), Tick(0)),
+        CheckIn::Kept
+    );
+    let fifth = idle.check_in(at(4), B, ConnectionId(4), Tick(0));
     assert_eq!(fifth, kept_for(1, CloseReason::TotalMax));
     assert_eq!(idle.counters().evictions, 2);
     // One that had expired anyway is not counted against the limit.
-    let late = idle.check_in(at(1003), B, ConnectionId(5));
+    let late = idle.check_in(at(1003), B, ConnectionId(5), Tick(0));
     assert_eq!(late, kept_for(3, CloseReason::IdleTimeout));
     assert_eq!(
         (idle.counters().evictions, idle.counters().expiries),
@@ -92,10 +96,48 @@ fn limits_of_none_keep_one() {
             total_max,
             ..LIMITS
         });
-        let checked_in = idle.check_in(at(0), A, ConnectionId(0));
+        let checked_in = idle.check_in(at(0), A, ConnectionId(0), Tick(0));
         assert_eq!(checked_in, CheckIn::NotKept { why });
         assert!(idle.is_empty());
     }
+}
+
+#[test]
+fn a_connection_is_kept_beyond_its_lifetime_or_given_up_just_before() {
+    let limits = IdleLimits {
+        lifetime_ms: 50,
+        ..LIMITS
+    };
+    for (ms, expected) in [
+        (149, CheckIn::Kept),
+        (
+            150,
+            CheckIn::NotKept {
+                why: CloseReason::Lifetime,
+            },
+        ),
+    ] {
+        let mut idle = IdleConnections::new(limits);
+        let checked_in = idle.check_in(at(ms), A, ConnectionId(0), Tick(100));
+        assert_eq!(checked_in, expected, "{ms}");
+        assert_eq!(
+            idle.counters().expiries as usize + idle.len(),
+            1,
+            "it is kept, or counted as expired"
+        );
+    }
+}
+
+#[test]
+fn room_is_seen_where_another_would_have_to_leave() {
+    let mut idle = idle_since(&[0]);
+    assert!(idle.has_room(A) && idle.has_room(B));
+    idle.check_in(at(1), A, ConnectionId(1), Tick(0));
+    assert!(!idle.has_room(A) && idle.has_room(B));
+    idle.check_in(at(2), B, ConnectionId(2), Tick(0));
+    assert!(!idle.has_room(B));
+    assert_eq!((idle.idle(A), idle.idle(B)), (2, 1));
+    assert_eq!(idle.oldest_of(B), Some(ConnectionId(2)));
 }
 
 #[test]
@@ -174,7 +216,7 @@ proptest! {
                     let (hop, connection) = (HopId(hop), ConnectionId(connection));
                     // a connection falls idle only after it was in use
                     idle.remove(connection);
-                    let closed = match idle.check_in(at(ms), hop, connection) {
+                    let closed = match idle.check_in(at(ms), hop, connection, Tick(0)) {
                         CheckIn::KeptFor { close, .. } => Some(close),
                         _ => None,
                     };
