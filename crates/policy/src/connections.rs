@@ -17,12 +17,12 @@
 mod ahead;
 mod estimate;
 mod hop;
+mod reasons;
 
 pub use ahead::{AheadDemand, AheadRules, NotAhead, judge_ahead};
 pub use estimate::{Luck, Mean};
-pub use hop::{
-    Choice, Demand, Hop, OpenReason, OpenRules, Place, Room, WaitEnd, WaitReason, WhenBusy,
-};
+pub use hop::{Choice, Demand, Hop, OpenRules, Place, Room, WhenBusy};
+pub use reasons::{OpenReason, WaitEnd, WaitReason};
 
 use crate::now::{Now, Tick};
 use alloc::collections::{BTreeMap, VecDeque};

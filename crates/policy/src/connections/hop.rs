@@ -4,8 +4,8 @@
 //! connection may come back before a new one is set up: then the request could have it, and what was opened is ready
 //! for the next. That is [`WhenBusy::Race`], the default. It keeps count: while a connection is on its way that nobody
 //! needs any more, the next request waits for that one and opens none. So it opens no more connections than PROXIM's rule,
-//! and no request gets one later; in the model beside this file (bursts, exchanges of 40 to 160 ms, set-ups of 10 to
-//! 150 ms) requests wait a fifth less.
+//! and requests get theirs sooner: in the model beside this file (bursts, exchanges of 40 to 160 ms, set-ups of 10 to
+//! 150 ms) they wait a fifth less.
 //!
 //! [`WhenBusy::WaitIfSooner`] waits *instead* of opening. With `busy` connections, each busy for `m` at a time, one comes
 //! back every `m / busy` whatever the distribution of `m`; behind `waiting` others it is ours after
@@ -19,6 +19,7 @@
 //! gain is where dozens are busy on a long path, and the next is due in a fraction of a round trip.
 
 use super::estimate::{Luck, Mean};
+use super::reasons::{OpenReason, WaitEnd, WaitReason};
 
 /// What to do when every connection to a next hop is busy and more are allowed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -93,64 +94,6 @@ pub enum Choice {
     },
 }
 
-/// Why a connection is opened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum OpenReason {
-    /// There is none that could come back.
-    NoneBusy,
-    /// [`WhenBusy::Open`] says so.
-    Rule,
-    /// Nobody knows yet how long a set-up or an exchange takes.
-    NotMeasured,
-    /// A set-up is so quick that there is nothing to be gained.
-    QuickSetUp,
-    /// It is expected to be sooner than waiting.
-    Sooner,
-    /// A wait was in vain.
-    WaitedInVain,
-    /// The request is repeated, on a connection that cannot have been closed for being idle.
-    Repetition,
-    /// [`WhenBusy::Race`]: whichever comes first.
-    Race,
-    /// Nobody asked yet ([`super::judge_ahead`]).
-    Ahead,
-    /// For a tunnel, which is never shared.
-    Tunnel,
-}
-
-impl OpenReason {
-    /// Every reason, in the order of declaration.
-    pub const ALL: [Self; 10] = [
-        Self::NoneBusy,
-        Self::Rule,
-        Self::NotMeasured,
-        Self::QuickSetUp,
-        Self::Sooner,
-        Self::WaitedInVain,
-        Self::Repetition,
-        Self::Race,
-        Self::Ahead,
-        Self::Tunnel,
-    ];
-
-    /// The reason as a word for logs and counters.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::NoneBusy => "none-busy",
-            Self::Rule => "rule",
-            Self::NotMeasured => "not-measured",
-            Self::QuickSetUp => "quick-set-up",
-            Self::Sooner => "sooner",
-            Self::WaitedInVain => "waited-in-vain",
-            Self::Repetition => "repetition",
-            Self::Race => "race",
-            Self::Ahead => "ahead",
-            Self::Tunnel => "tunnel",
-        }
-    }
-}
-
 /// Which idle connection is closed for a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Room {
@@ -158,86 +101,6 @@ pub enum Room {
     SameHop,
     /// The oldest of all.
     AnyHop,
-}
-
-/// Why a request waits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum WaitReason {
-    /// A busy connection is expected to come back sooner than a new one is set up.
-    Sooner,
-    /// It opens one at the same time.
-    Race,
-    /// A connection is on its way that nobody else waits for.
-    UnderWay,
-    /// There are as many connections to the next hop as there may be.
-    PerHopMax,
-    /// There are as many connections in all as there may be.
-    TotalMax,
-}
-
-impl WaitReason {
-    /// Every reason, in the order of declaration.
-    pub const ALL: [Self; 5] = [
-        Self::Sooner,
-        Self::Race,
-        Self::UnderWay,
-        Self::PerHopMax,
-        Self::TotalMax,
-    ];
-
-    /// The reason as a word for logs and counters.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Sooner => "sooner",
-            Self::Race => "race",
-            Self::UnderWay => "under-way",
-            Self::PerHopMax => "per-hop-max",
-            Self::TotalMax => "total-max",
-        }
-    }
-}
-
-/// How a wait ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum WaitEnd {
-    /// A connection was handed over.
-    Returned,
-    /// There was a place to open one.
-    Place,
-    /// It took too long, or no busy one was left: the request opens one instead.
-    InVain,
-    /// Opening the connection raced for failed.
-    Failed,
-    /// The limit of waiting passed.
-    Refused,
-    /// The request went away meanwhile.
-    Left,
-}
-
-impl WaitEnd {
-    /// Every end, in the order of declaration.
-    pub const ALL: [Self; 6] = [
-        Self::Returned,
-        Self::Place,
-        Self::InVain,
-        Self::Failed,
-        Self::Refused,
-        Self::Left,
-    ];
-
-    /// The end as a word for logs and counters.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Returned => "returned",
-            Self::Place => "place",
-            Self::InVain => "in-vain",
-            Self::Failed => "failed",
-            Self::Refused => "refused",
-            Self::Left => "left",
-        }
-    }
 }
 
 /// Where a set-up takes less than this, microseconds, there is nothing to be gained: the driver's timers tick in
