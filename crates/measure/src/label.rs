@@ -187,6 +187,74 @@ labels! {
         Miss = "miss",
     }
 
+    /// How a request to a next hop came to its connection.
+    Supply {
+        /// One was opened for it.
+        New = "new",
+        /// It found an idle one that had carried requests before.
+        Idle = "idle",
+        /// It waited for one that had carried requests before.
+        Waited = "waited",
+        /// It was the first on one that was opened before anybody needed it.
+        Ahead = "ahead",
+    }
+
+    /// Why a next-hop connection was opened: the words of the connection policy.
+    OpenReason {
+        /// There was none that could come back.
+        NoneBusy = "none-busy",
+        /// The configuration says to open one.
+        Rule = "rule",
+        /// Nobody knew yet how long a set-up or an exchange takes.
+        NotMeasured = "not-measured",
+        /// A set-up is so quick that there is nothing to be gained.
+        QuickSetUp = "quick-set-up",
+        /// It was expected to be sooner than waiting.
+        Sooner = "sooner",
+        /// A wait was in vain.
+        WaitedInVain = "waited-in-vain",
+        /// The request was repeated.
+        Repetition = "repetition",
+        /// For whichever comes first, it or a busy one.
+        Race = "race",
+        /// Before anybody asked.
+        Ahead = "ahead",
+        /// For a tunnel.
+        Tunnel = "tunnel",
+    }
+
+    /// Why a request waited for a next-hop connection: the words of the connection policy, and one of the driver's own.
+    WaitReason {
+        /// A busy one was expected to come back sooner than a new one would be set up.
+        Sooner = "sooner",
+        /// It opened one at the same time.
+        Race = "race",
+        /// One was on its way that nobody else waited for.
+        UnderWay = "under-way",
+        /// As many connections to the next hop were open as may be.
+        PerHopMax = "per-hop-max",
+        /// As many connections in all were open as may be.
+        TotalMax = "total-max",
+        /// The process was out of file descriptors.
+        Descriptor = "descriptor",
+    }
+
+    /// How a wait for a next-hop connection ended: the words of the connection policy.
+    WaitEnd {
+        /// With a connection.
+        Returned = "returned",
+        /// With a place to open one.
+        Place = "place",
+        /// It took too long: the request opened one instead.
+        InVain = "in-vain",
+        /// The connection it waited for could not be opened.
+        Failed = "failed",
+        /// The limit of waiting passed: answered with 503.
+        Refused = "refused",
+        /// The request went away meanwhile.
+        Left = "left",
+    }
+
     /// How opening a connection toward a next hop, or using it, ended.
     HopOutcome {
         /// The connection was established.
@@ -277,6 +345,10 @@ mod tests {
         check::<Aborted>();
         check::<Source>();
         check::<Reuse>();
+        check::<Supply>();
+        check::<OpenReason>();
+        check::<WaitReason>();
+        check::<WaitEnd>();
         check::<HopOutcome>();
         check::<DnsOutcome>();
         check::<ReloadOutcome>();

@@ -4,8 +4,8 @@
 //! the help paragraph, which is also the variant's documentation. Adding a counter is adding a row.
 
 use crate::label::{
-    Aborted, DnsOutcome, HopOutcome, Joined, Label, NotStored, ReloadOutcome, Reuse, StatusClass,
-    Verdict,
+    Aborted, DnsOutcome, HopOutcome, Joined, Label, NotStored, OpenReason, ReloadOutcome, Reuse,
+    StatusClass, Supply, Verdict, WaitEnd, WaitReason,
 };
 
 /// Whether a number only grows.
@@ -132,6 +132,12 @@ table! {
     ClientsRefused, Counter, "weir_client_connections_refused_total", "connections";
     /// Client connections open now, idle ones and tunnels included.
     ClientsOpen, Gauge, "weir_client_connections_open", "connections";
+    /// Most client connections open at once since the start.
+    ClientsOpenMost, Gauge, "weir_client_connections_open_max", "connections";
+    /// Requests that were the first on their client connection: as many connections carried any request at all.
+    FirstRequests, Counter, "weir_client_first_requests_total", "requests";
+    /// Next hops that client connections had requests forwarded to, each counted once a connection.
+    ClientNextHops, Counter, "weir_client_connection_next_hops_total", "next hops";
     /// Times that accepting paused because the process was out of file descriptors.
     AcceptPauses, Counter, "weir_accept_pauses_total", "pauses";
     /// Bytes read from clients, heads and framing included, tunnels excluded.
@@ -184,7 +190,7 @@ table! {
     // --- next hops -----------------------------------------------------------------------------------------------
     /// Requests for an idle next-hop connection, by whether the connection cache had one.
     ConnectionCache(outcome: Reuse), Counter, "weir_connection_cache_requests_total", "requests";
-    /// Idle next-hop connections closed because their idle limit passed.
+    /// Next-hop connections closed because they were idle for too long, or open for too long.
     ConnectionCacheExpiries, Counter, "weir_connection_cache_expiries_total", "connections";
     /// Idle next-hop connections closed to make room for others.
     ConnectionCacheEvictions, Counter, "weir_connection_cache_evictions_total", "connections";
@@ -192,12 +198,29 @@ table! {
     ConnectionCacheUnusable, Counter, "weir_connection_cache_unusable_total", "connections";
     /// Next-hop connections idle now.
     ConnectionCacheIdle, Gauge, "weir_connection_cache_idle", "connections";
+    /// Requests sent to next hops, repetitions and validations in the background included, tunnels not, by how each
+    /// came to its connection.
+    NextHopRequests(connection: Supply), Counter, "weir_next_hop_requests_total", "requests";
+    /// Requests on a next-hop connection that was opened for another client, by its address.
+    ReusesByOtherClient, Counter, "weir_connection_reuses_other_client_total", "requests";
+    /// Requests on a next-hop connection that another worker used before.
+    ReusesByOtherWorker, Counter, "weir_connection_reuses_other_worker_total", "requests";
+    /// Clients, by address, that next-hop connections served, each counted once a connection.
+    NextHopClients, Counter, "weir_next_hop_connection_clients_total", "clients";
+    /// Next-hop connections opened, by the reason to open one.
+    NextHopOpens(reason: OpenReason), Counter, "weir_next_hop_opens_total", "connections";
+    /// Waits for a next-hop connection, by why the request began to wait.
+    ConnectionWaits(reason: WaitReason), Counter, "weir_connection_waits_total", "waits";
+    /// Waits for a next-hop connection that are over, by how they ended.
+    ConnectionWaitEnds(end: WaitEnd), Counter, "weir_connection_waits_ended_total", "waits";
     /// Requests sent again on a fresh connection after a reused one closed before any byte of the response.
     Retries, Counter, "weir_next_hop_retries_total", "requests";
     /// Attempts to open a connection toward a next hop, by how they ended.
     NextHopConnections(outcome: HopOutcome), Counter, "weir_next_hop_connections_total", "connections";
     /// Next-hop connections open now, idle ones and tunnels included.
     NextHopsOpen, Gauge, "weir_next_hop_connections_open", "connections";
+    /// Most next-hop connections open at once since the start, those being opened and tunnels included.
+    NextHopsOpenMost, Gauge, "weir_next_hop_connections_open_max", "connections";
     /// Bytes read from next hops, heads and framing included, tunnels excluded.
     BytesFromNextHops, Counter, "weir_next_hop_received_bytes_total", "bytes";
     /// Bytes written to next hops, heads and framing included, tunnels excluded.

@@ -179,7 +179,7 @@ impl IdleConnections {
                 return CheckIn::NotKept { why };
             }
         }
-        if now.tick.ms_since(opened) >= self.limits.lifetime_ms {
+        if self.is_old(now, opened) {
             self.counters.expiries += 1;
             let why = CloseReason::Lifetime;
             return CheckIn::NotKept { why };
@@ -204,6 +204,12 @@ impl IdleConnections {
             CheckIn::Kept,
             |(close, why)| CheckIn::KeptFor { close, why },
         )
+    }
+
+    /// Whether a connection open since `opened` has been open for too long to be used again.
+    #[must_use]
+    pub fn is_old(&self, now: Now, opened: Tick) -> bool {
+        now.tick.ms_since(opened) >= self.limits.lifetime_ms
     }
 
     /// Takes the newest idle connection to `hop` that is within the time-out; those to `hop` that are not are

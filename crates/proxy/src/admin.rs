@@ -5,6 +5,7 @@
 //! on the same machine being made to talk to it: `Host` must be an address or `localhost`, which a page that
 //! rebinds a name cannot send, and a `POST` from another origin is refused.
 
+mod connections;
 mod exposition;
 mod guard;
 mod listener;
@@ -39,6 +40,7 @@ const STOP_LIMIT: Duration = Duration::from_secs(1);
 const ENDPOINTS: &str = "\
 GET  /healthz          200 `ok`, or 503 `draining`
 GET  /metrics          numbers, in the OpenMetrics text format
+GET  /connections      how connections are used: a table, or JSON with ?format=json or Accept: application/json
 GET  /config           the effective configuration, TOML
 POST /purge?url=URL    forget the stored responses of a URL; the URL may also be the body
 POST /reload           read the configuration file again
@@ -142,6 +144,7 @@ fn router(control: Arc<dyn Control>) -> Router {
         )
         .route("/healthz", get(healthz))
         .route("/metrics", get(metrics))
+        .route("/connections", get(connections_report))
         .route("/config", get(config))
         .route("/purge", post(purge_url))
         .route("/reload", post(reload))
@@ -180,6 +183,37 @@ async fn metrics(State(control): Proxy) -> Response {
             format!("cannot write the metrics: {error}\n"),
         ),
     }
+}
+
+async fn connections_report(
+    State(control): Proxy,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Response {
+    let report = connections::Report::new(&control.metrics());
+    if !wants_json(query.as_deref(), &headers) {
+        return text(StatusCode::OK, report.to_string());
+    }
+    match report.json() {
+        Ok(body) => of_type(StatusCode::OK, "application/json", body),
+        Err(error) => text(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            format!("cannot write the report: {error}\n"),
+        ),
+    }
+}
+
+/// Asked for in the query, or among what is accepted.
+fn wants_json(query: Option<&str>, headers: &HeaderMap) -> bool {
+    let asked = query.is_some_and(|query| query.split('&').any(|part| part == "format=json"));
+    let mut accepted = headers.get_all(header::ACCEPT).iter();
+    asked
+        || accepted.any(|value| {
+            let value = value.to_str().unwrap_or_default();
+            value
+                .split([',', ';'])
+                .any(|range| range.trim() == "application/json")
+        })
 }
 
 async fn config(State(control): Proxy) -> Response {

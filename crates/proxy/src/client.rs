@@ -12,6 +12,7 @@ use crate::fast::{self, Taken};
 use crate::outgoing::Outgoing;
 use crate::pool;
 use crate::settings::Settings;
+use crate::uses::Distinct;
 use crate::worker::Worker;
 use std::future::poll_fn;
 use std::net::SocketAddr;
@@ -53,6 +54,8 @@ pub(crate) struct Client {
     pub(crate) deadline: Deadline,
     /// Requests taken on this connection.
     pub(crate) requests: u32,
+    /// Next hops its requests went to.
+    pub(crate) next_hops: Distinct,
     /// The connection ends once `outgoing` is sent.
     pub(crate) closing: bool,
     /// `unread` begins with a head that is not whole, and its time limit runs.
@@ -84,6 +87,7 @@ pub(crate) async fn serve(stream: TcpStream, peer: SocketAddr, door: Rc<Door>, w
         unread: Vec::new(),
         outgoing: Outgoing::default(),
         requests: 0,
+        next_hops: Distinct::default(),
         closing: false,
         in_head: false,
         arrival: Arrival::new(),

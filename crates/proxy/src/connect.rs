@@ -10,6 +10,8 @@ use crate::next_hop::Connection;
 use crate::switch;
 use std::rc::Rc;
 use std::sync::Arc;
+use weir_measure::{Metric, OpenReason};
+use weir_policy::connections::Place;
 
 /// Opens a tunnel; the client's connection never goes on as HTTP afterwards.
 pub(crate) async fn run(client: &mut Client, exchange: &mut Exchange) -> bool {
@@ -29,7 +31,11 @@ pub(crate) async fn run(client: &mut Client, exchange: &mut Exchange) -> bool {
         Err(answer) => return exchange::respond(client, exchange, answer).await,
     };
     let limits = &settings.config.limits;
-    let Ok(permit) = worker.shared.open.take(&destination.hop, limits) else {
+    let Ok(permit) = worker
+        .shared
+        .open
+        .take(&destination.hop, limits, Place::Opening)
+    else {
         let answer = Answer::open(
             503,
             Trouble::new(
@@ -41,17 +47,14 @@ pub(crate) async fn run(client: &mut Client, exchange: &mut Exchange) -> bool {
     };
     match dial::run(&worker, &settings, &destination).await {
         Err(trouble) => forward::fail(client, exchange, None, trouble).await,
-        Ok((stream, address)) => {
-            exchange.account.next_hop = Some(address);
+        Ok(connected) => {
+            exchange.account.next_hop = Some(connected.1);
             exchange.account.connected_us = Some(exchange.account.mark_us());
             exchange.account.status = 200;
-            let connection = Connection {
-                stream,
-                address,
-                hop: destination.hop,
-                reused: false,
-                permit,
-            };
+            worker
+                .counters()
+                .inc(Metric::NextHopOpens(OpenReason::Tunnel));
+            let connection = Connection::new(&worker, connected, destination.hop, permit, false);
             let head = b"HTTP/1.1 200 Connection established\r\n\r\n";
             switch::run(client, exchange, connection, head, &[]).await
         }

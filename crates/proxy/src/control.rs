@@ -246,6 +246,11 @@ impl Control {
                 settings.config.cache.memory.bytes(),
             ),
             (Metric::NextHopsOpen, self.shared.open.total() as u64),
+            (Metric::NextHopsOpenMost, self.shared.open.most() as u64),
+            (
+                Metric::ClientsOpenMost,
+                self.shared.clients_most.load(Ordering::Relaxed) as u64,
+            ),
             (Metric::ConnectionCacheIdle, idle as u64),
             (Metric::LogLinesDropped, self.shared.access_log.dropped()),
             (Metric::Workers, self.crew.len() as u64),
@@ -311,11 +316,12 @@ fn unchanged_until_restart(before: &Config, after: &Config) -> String {
         ("[dns]", before.dns != after.dns),
         ("[log]", before.log != after.log),
         (
-            "limits.idle_*",
+            "limits.idle_*, limits.next_hop_idle or limits.next_hop_age",
             before.limits.idle_per_next_hop_max != after.limits.idle_per_next_hop_max
                 || before.limits.idle_next_hop_connections_max
                     != after.limits.idle_next_hop_connections_max
-                || before.limits.next_hop_idle != after.limits.next_hop_idle,
+                || before.limits.next_hop_idle != after.limits.next_hop_idle
+                || before.limits.next_hop_age != after.limits.next_hop_age,
         ),
     ];
     changed

@@ -1,5 +1,6 @@
 //! The worker threads, and how the control thread speaks to them.
 
+use crate::ahead;
 use crate::config;
 use crate::listener;
 use crate::pool;
@@ -98,7 +99,7 @@ impl Crew {
 }
 
 async fn work(index: usize, shared: Arc<Shared>, mut inbox: mpsc::Receiver<Order>) {
-    let worker = Rc::new(Worker::new(index, shared));
+    let worker = Worker::new(index, shared);
     let mut stage = worker.shared.stage.subscribe();
     let mut listeners = JoinSet::new();
     let mut sweep = tokio::time::interval(SWEEP);
@@ -107,7 +108,10 @@ async fn work(index: usize, shared: Arc<Shared>, mut inbox: mpsc::Receiver<Order
             _ = stage.wait_for(|stage| *stage > Stage::Serving) => break,
             Some(order) = inbox.recv() => obey(order, &worker, &mut listeners),
             Some(_) = listeners.join_next() => {}
-            _ = sweep.tick() => pool::sweep(&worker),
+            _ = sweep.tick() => {
+                pool::sweep(&worker);
+                ahead::sweep(&worker);
+            }
         }
     }
     // the listeners take what the kernel has accepted for them, then end: those as well that were not begun

@@ -53,6 +53,7 @@ pub(crate) fn take(
         Ok(Progress::Partial) => return Taken::Partial,
         Ok(Progress::Complete { head, consumed }) => (head, consumed),
         Err(error) => {
+            client.requests = client.requests.saturating_add(1);
             let answer = Answer::closing(
                 error.status(),
                 crate::answer::Trouble::bad(error.to_string()),

@@ -16,7 +16,7 @@ use crate::reader::Start;
 use crate::sink::Sink;
 use crate::upload::{self, Sending, UploadEnd};
 use crate::worker::Worker;
-use crate::{fetch, freshen, pool, switch};
+use crate::{fetch, freshen, pool, switch, uses};
 use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -68,7 +68,7 @@ pub(crate) async fn run(
             Ok(connection) => connection,
             Err(trouble) => return fail(client, exchange, stored, trouble).await,
         };
-        note_connection(exchange, &connection);
+        note_connection(client, exchange, &mut connection);
         let request = outbound::request_head(exchange, forwarding, stored.as_deref());
         let talked = talk(client, exchange, &mut connection, &request, stored.as_ref()).await;
         match talked.downloaded {
@@ -178,7 +178,8 @@ async fn connect(
     }
 }
 
-fn note_connection(exchange: &mut Exchange, connection: &Connection) {
+fn note_connection(client: &mut Client, exchange: &mut Exchange, connection: &mut Connection) {
+    uses::note(client, connection);
     let account = &mut exchange.account;
     account.next_hop = Some(connection.address);
     account.next_hop_reused = connection.reused;

@@ -13,6 +13,7 @@
 mod access_log;
 mod account;
 pub mod admin;
+mod ahead;
 mod answer;
 mod arrival;
 mod arriving;
@@ -58,13 +59,16 @@ mod report;
 mod request;
 mod resolver;
 mod run;
+mod seek;
 mod settings;
 mod shared;
 mod signals;
 mod sink;
 mod switch;
+mod to_come;
 mod tunnel;
 mod upload;
+mod uses;
 mod vary;
 mod worker;
 

@@ -115,7 +115,7 @@ fn admit(worker: &Rc<Worker>, door: &Rc<Door>, stream: TcpStream, peer: SocketAd
     let counters = worker.counters();
     counters.inc(Metric::ClientsAccepted);
     counters.inc(Metric::ClientsOpen);
-    worker.shared.clients.fetch_add(1, Ordering::Relaxed);
+    worker.shared.client_came();
     worker.clients.set(worker.clients.get() + 1);
     // answers are whole when they are written: waiting for more would only delay them
     let _ = stream.set_nodelay(true);

@@ -1,16 +1,24 @@
-//! A connection to a next hop: an idle one if there is one, else a new one, within the limits.
+//! A connection to a next hop: an idle one if there is one, else a new one, or the first that comes back.
+//!
+//! `weir_policy::connections` decides; here it is done. Finding an idle connection takes one lock and allocates nothing;
+//! everything else lives in a box of its own while it lasts.
 
+use crate::ahead;
 use crate::answer::Trouble;
 use crate::destination::{Destination, HopKey};
 use crate::dial;
-use crate::open_connections::{Full, Permit};
-use crate::pool;
+use crate::open_connections::{Permit, Waiting};
+use crate::pool::{self, Socket};
+use crate::seek::Seeker;
 use crate::settings::Settings;
+use crate::uses::Uses;
 use crate::worker::Worker;
 use std::net::SocketAddr;
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout_at};
-use weir_measure::{Metric, Reuse};
+use weir_measure::{Metric, OpenReason as OpenLabel, Supply, WaitEnd, WaitReason};
+use weir_policy::Now;
+use weir_policy::connections::OpenReason;
 use weir_semantics::ProxyError;
 
 /// An open connection to a next hop, in use by one exchange.
@@ -19,10 +27,68 @@ pub(crate) struct Connection {
     /// The address it is connected to, which was checked.
     pub(crate) address: SocketAddr,
     pub(crate) hop: HopKey,
-    /// It carried another request before.
+    /// It was idle before: the next hop may have closed it just when the request was sent.
     pub(crate) reused: bool,
     /// Its place among the open connections.
     pub(crate) permit: Permit,
+    /// What it was used for.
+    pub(crate) uses: Uses,
+}
+
+impl Connection {
+    /// A connection that nobody has used yet.
+    pub(crate) fn new(
+        worker: &Worker,
+        (stream, address): (TcpStream, SocketAddr),
+        hop: HopKey,
+        permit: Permit,
+        ahead: bool,
+    ) -> Self {
+        Self {
+            stream,
+            address,
+            hop,
+            reused: false,
+            permit,
+            uses: Uses::new(worker.index, worker.now().tick, ahead),
+        }
+    }
+
+    /// What is kept of it while it is idle.
+    pub(crate) fn rest(self) -> Socket {
+        Socket {
+            stream: self.stream,
+            address: self.address,
+            hop: self.hop,
+            permit: self.permit,
+            uses: self.uses,
+        }
+    }
+
+    /// A request begins on it; `waited` if it was handed over and not found.
+    pub(crate) fn begin(&mut self, worker: &Worker, now: Now, waited: bool) {
+        let uses = &mut self.uses;
+        let supply = match (uses.requests, waited) {
+            (0, true) if !uses.ahead => Supply::New,
+            (0, _) => Supply::Ahead,
+            (_, true) => Supply::Waited,
+            (_, false) => Supply::Idle,
+        };
+        self.reused = supply != Supply::New;
+        if uses.worker != worker.index {
+            uses.worker = worker.index;
+            if uses.requests > 0 {
+                worker.counters().inc(Metric::ReusesByOtherWorker);
+            }
+        }
+        self.send(worker, now, supply);
+    }
+
+    fn send(&mut self, worker: &Worker, now: Now, supply: Supply) {
+        self.uses.requests = self.uses.requests.saturating_add(1);
+        self.uses.since = now.tick;
+        worker.counters().inc(Metric::NextHopRequests(supply));
+    }
 }
 
 /// Gets a connection; `fresh` asks for a new one.
@@ -36,64 +102,65 @@ pub(crate) async fn obtain(
     destination: &Destination,
     fresh: bool,
 ) -> Result<Connection, Trouble> {
-    let limits = &settings.config.limits;
-    let mut until = None;
-    loop {
-        if !fresh && let Some(connection) = pool::check_out(worker, settings, destination) {
-            return Ok(connection);
-        }
-        let until =
-            *until.get_or_insert_with(|| Instant::now() + limits.next_hop_wait.as_duration());
-        let freed = worker.shared.open.freed();
-        match worker.shared.open.take(&destination.hop, limits) {
-            Ok(permit) => {
-                if !fresh {
-                    worker.counters().inc(Metric::ConnectionCache(Reuse::Miss));
-                }
-                return open(worker, settings, destination, permit, until).await;
-            }
-            Err(full) => {
-                // an idle connection to somebody else holds a place for nothing, if it is a place we need
-                if full == Full::All && pool::close_oldest(worker) {
-                    continue;
-                }
-                if timeout_at(until, freed).await.is_err() {
-                    return Err(Trouble::new(
-                        ProxyError::ConnectionLimitReached,
-                        format!("all connections allowed to {} are in use", destination.hop),
-                    ));
-                }
-            }
-        }
+    let idle = if fresh {
+        None
+    } else {
+        pool::check_out(worker, settings, destination)
+    };
+    let connection = match idle {
+        Some(connection) => connection,
+        None => Box::pin(Seeker::new(worker, settings, destination, fresh).run()).await?,
+    };
+    if settings.config.limits.connections_ahead > 0 {
+        ahead::top_up(worker, destination);
     }
+    Ok(connection)
 }
 
-/// Opens a connection. Out of file descriptors it waits for one: an idle connection gives way, or somebody leaves.
-/// It keeps its place meanwhile, so that those who wait do not wake each other.
-async fn open(
+/// Opens a connection for a request.
+pub(crate) async fn open(
     worker: &Worker,
     settings: &Settings,
     destination: &Destination,
     permit: Permit,
     until: Instant,
+    why: OpenReason,
 ) -> Result<Connection, Trouble> {
+    let mut connection = set_up(worker, settings, destination, permit, until, why).await?;
+    connection.send(worker, worker.now(), Supply::New);
+    Ok(connection)
+}
+
+/// Sets up a connection that nobody uses yet. Out of file descriptors it waits for one: an idle connection gives way, or
+/// somebody leaves. It keeps its place meanwhile, so that those who wait do not wake each other.
+pub(crate) async fn set_up(
+    worker: &Worker,
+    settings: &Settings,
+    destination: &Destination,
+    mut permit: Permit,
+    until: Instant,
+    why: OpenReason,
+) -> Result<Connection, Trouble> {
+    let open = &worker.shared.open;
+    let mut waits: Option<DescriptorWait<'_>> = None;
     loop {
-        let freed = worker.shared.open.freed();
+        let freed = open.freed();
         let client_left = worker.shared.client_closed.notified();
+        let began = worker.shared.clock.tick();
         match dial::run(worker, settings, destination).await {
-            Ok((stream, address)) => {
-                return Ok(Connection {
-                    stream,
-                    address,
-                    hop: destination.hop.clone(),
-                    reused: false,
-                    permit,
-                });
+            Ok(connected) => {
+                let took_ms = worker.shared.clock.tick().ms_since(began);
+                permit.opened(took_ms);
+                worker.counters().inc(Metric::NextHopOpens(label(why)));
+                let hop = destination.hop.clone();
+                let ahead = why == OpenReason::Ahead;
+                return Ok(Connection::new(worker, connected, hop, permit, ahead));
             }
             Err(trouble) if trouble.error == ProxyError::ConnectionLimitReached => {
                 if pool::close_oldest(worker) {
                     continue;
                 }
+                let wait = waits.get_or_insert_with(|| DescriptorWait::begin(worker));
                 let descriptor = async {
                     tokio::select! {
                         () = freed => {}
@@ -101,10 +168,67 @@ async fn open(
                     }
                 };
                 if timeout_at(until, descriptor).await.is_err() {
+                    wait.end = WaitEnd::Refused;
                     return Err(trouble);
                 }
+                wait.end = WaitEnd::Place;
             }
             Err(trouble) => return Err(trouble),
+        }
+    }
+}
+
+/// A wait for a file descriptor; counted when it ends.
+struct DescriptorWait<'a> {
+    worker: &'a Worker,
+    end: WaitEnd,
+    _waiting: Waiting,
+}
+
+impl<'a> DescriptorWait<'a> {
+    fn begin(worker: &'a Worker) -> Self {
+        let counters = worker.counters();
+        counters.inc(Metric::ConnectionWaits(WaitReason::Descriptor));
+        Self {
+            worker,
+            end: WaitEnd::Left,
+            _waiting: Waiting::begin(&worker.shared.open),
+        }
+    }
+}
+
+impl Drop for DescriptorWait<'_> {
+    fn drop(&mut self) {
+        let ended = Metric::ConnectionWaitEnds(self.end);
+        self.worker.counters().inc(ended);
+    }
+}
+
+/// The reason's place among the counters.
+pub(crate) fn label(why: OpenReason) -> OpenLabel {
+    match why {
+        OpenReason::NoneBusy => OpenLabel::NoneBusy,
+        OpenReason::Rule => OpenLabel::Rule,
+        OpenReason::NotMeasured => OpenLabel::NotMeasured,
+        OpenReason::QuickSetUp => OpenLabel::QuickSetUp,
+        OpenReason::Sooner => OpenLabel::Sooner,
+        OpenReason::WaitedInVain => OpenLabel::WaitedInVain,
+        OpenReason::Repetition => OpenLabel::Repetition,
+        OpenReason::Race => OpenLabel::Race,
+        OpenReason::Ahead => OpenLabel::Ahead,
+        OpenReason::Tunnel => OpenLabel::Tunnel,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_measure::Label;
+
+    #[test]
+    fn counter_has_another_word_than_the_policy() {
+        for why in OpenReason::ALL {
+            assert_eq!(label(why).word(), why.as_str());
         }
     }
 }

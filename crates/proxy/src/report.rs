@@ -28,6 +28,9 @@ pub(crate) fn done(
     let counters = client.worker.counters();
     let total_us = account.elapsed_us();
     count(counters, verdict, account, total_us);
+    if client.requests <= 1 {
+        counters.inc(Metric::FirstRequests);
+    }
     let log = &client.worker.shared.access_log;
     if log.is_on() {
         let entry = Described {

@@ -196,6 +196,7 @@ fn share(config: &Config, clock: Clock) -> Result<Shared, StartError> {
         counters,
         open: Arc::new(OpenConnections::default()),
         clients: AtomicUsize::new(0),
+        clients_most: AtomicUsize::new(0),
         accepting: AtomicUsize::new(workers),
         clients_max: AtomicUsize::new(clients_max(config)),
         client_closed: Notify::new(),

@@ -31,6 +31,8 @@ pub(crate) struct Shared {
     pub(crate) open: Arc<OpenConnections>,
     /// Client connections open, over all workers.
     pub(crate) clients: AtomicUsize,
+    /// Most client connections that were open at once.
+    pub(crate) clients_most: AtomicUsize,
     /// Client connections that may be open.
     pub(crate) clients_max: AtomicUsize,
     /// Workers that may still accept clients.
@@ -111,6 +113,12 @@ impl Shared {
     pub(crate) fn is_deserted(&self) -> bool {
         // in this order: who is accepted before the last worker stops is counted
         self.accepting.load(Ordering::Acquire) == 0 && self.clients.load(Ordering::Relaxed) == 0
+    }
+
+    /// A client's connection is open.
+    pub(crate) fn client_came(&self) {
+        let open = self.clients.fetch_add(1, Ordering::Relaxed) + 1;
+        self.clients_most.fetch_max(open, Ordering::Relaxed);
     }
 
     /// A client's connection has closed.

@@ -30,9 +30,10 @@ pub(crate) async fn run(
     counters.inc(Metric::TunnelsOpen);
     let Connection {
         stream: next_hop,
-        permit,
+        mut permit,
         ..
     } = connection;
+    permit.lost();
     let report = tunnel::relay(
         &client.stream,
         &next_hop,

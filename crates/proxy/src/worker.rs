@@ -3,6 +3,7 @@
 use crate::settings::Settings;
 use crate::shared::Shared;
 use std::cell::{Cell, RefCell};
+use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::task::Waker;
 use weir_measure::Counters;
@@ -17,6 +18,7 @@ const WALL_MS: u64 = 10;
 
 /// What the tasks of one thread share. Nothing here is locked: a task borrows between two awaits only.
 pub(crate) struct Worker {
+    me: Weak<Self>,
     /// Position among the workers, from 0.
     pub(crate) index: usize,
     /// What all workers share.
@@ -41,9 +43,10 @@ struct Sleepers {
 }
 
 impl Worker {
-    pub(crate) fn new(index: usize, shared: Arc<Shared>) -> Self {
+    pub(crate) fn new(index: usize, shared: Arc<Shared>) -> Rc<Self> {
         let settings = arc_swap::Cache::new(Arc::clone(&shared.settings));
-        Self {
+        Rc::new_cyclic(|me| Self {
+            me: Weak::clone(me),
             index,
             shared,
             scratch: RefCell::new(vec![0; SCRATCH_BYTES].into_boxed_slice()),
@@ -56,7 +59,12 @@ impl Worker {
                 tick: Tick(0),
             }),
             clients: Cell::new(0),
-        }
+        })
+    }
+
+    /// For a task that may outlive whoever starts it.
+    pub(crate) fn me(&self) -> Option<Rc<Self>> {
+        self.me.upgrade()
     }
 
     /// The settings in force; a request keeps what it started with.

@@ -129,6 +129,30 @@ fn page_is_missing_or_of_the_wrong_type() {
         200,
         &["application/toml", "[cache]\nbudget = \"64MiB\"\n"],
     );
+    for (request, media_type, part) in [
+        (
+            "GET /connections HTTP/1.1",
+            "text/plain",
+            "most open at once",
+        ),
+        (
+            "GET /connections?format=json HTTP/1.1",
+            "application/json",
+            "\"open_max\": 0",
+        ),
+        (
+            "GET /connections HTTP/1.1\nAccept: application/json, */*;q=0.1",
+            "application/json",
+            "\"open_max\": 0",
+        ),
+        (
+            "GET /connections?format=table HTTP/1.1\nAccept: */*",
+            "text/plain",
+            "most open at once",
+        ),
+    ] {
+        check(request, 200, &[media_type, part]);
+    }
     check(
         "GET /metrics HTTP/1.1",
         200,

@@ -6,6 +6,7 @@ use super::byte_size::ByteSize;
 use super::invalid::Invalid;
 use super::knob::table;
 use super::span::Span;
+use super::when_busy::WhenBusy;
 
 table! {
     /// The `[limits]` table.
@@ -35,6 +36,16 @@ table! {
         dns: Span = Span::from_secs(5), from WAIT_MIN, to WAIT_MAX;
         /// For a free connection slot when a next hop has as many connections as it may; then 503.
         next_hop_wait: Span = Span::from_secs(5), from WAIT_MIN, to WAIT_MAX;
+        /// What a request does when every connection to its next hop is busy and more are allowed. `open` opens one.
+        /// `race` opens one and takes whichever is free first, it or a busy one; what is left over serves the next. It opens
+        /// no more connections than `open`, and requests get theirs sooner. `wait-if-sooner` waits where a busy one is
+        /// expected back before a new one would be set up, as both were measured, and opens one if that was wrong:
+        /// fewer connections, and more waiting in all, for next hops that are short of them. Below 2 ms of set-up all
+        /// three open one.
+        next_hop_busy: WhenBusy = WhenBusy::Race;
+        /// That a connection to a next hop is used in all; then it ends with the response under way. Without it a busy
+        /// one would never notice that the next hop's name has another address. nginx uses an hour as well.
+        next_hop_age: Span = Span::from_hours(1), from Span::from_secs(1), to AGE_MAX;
         /// The size of a request's or a response's head, and of a trailer section; then 431 or 502.
         /// Twice the 32 KiB of Varnish, which cookie-heavy sites exceed.
         head_bytes: ByteSize = ByteSize::from_kib(64), from ByteSize::from_kib(1), to ByteSize::from_mib(1);
@@ -55,6 +66,10 @@ table! {
         idle_per_next_hop_max: u32 = 64, from 0, to CONNECTIONS_MAX;
         /// Idle connections kept to all next hops; 0 keeps none.
         idle_next_hop_connections_max: u32 = 1024, from 0, to CONNECTIONS_MAX;
+        /// Connections opened ahead: so many are kept ready to each next hop of a route that was asked within
+        /// `next_hop_idle`, before anybody needs them. 0 opens none ahead: they take places at the next hop that nobody
+        /// may ever use. Worth it where setting up is slow and requests come in bursts.
+        connections_ahead: u32 = 0, from 0, to 1024;
     }
 }
 
@@ -66,6 +81,9 @@ const WAIT_MAX: Span = Span::from_hours(1);
 
 /// Idle connections may be kept longer than anybody waits.
 const IDLE_MAX: Span = Span::from_days(1);
+
+/// Long enough to mean never.
+const AGE_MAX: Span = Span::from_days(365);
 
 /// The most files a process may open where Linux is left as it is (`fs.nr_open`).
 const CONNECTIONS_MAX: u32 = 1 << 20;
@@ -93,6 +111,12 @@ pub(super) fn check(limits: &Limits) -> Result<(), Invalid> {
         limits.idle_per_next_hop_max,
         "connections_per_next_hop_max",
         limits.connections_per_next_hop_max,
+    )?;
+    part_of(
+        "connections_ahead",
+        limits.connections_ahead,
+        "idle_per_next_hop_max",
+        limits.idle_per_next_hop_max,
     )?;
     part_of(
         "idle_next_hop_connections_max",

@@ -24,6 +24,7 @@ mod quantity;
 mod route;
 mod span;
 mod value;
+mod when_busy;
 
 pub use access::Access;
 pub use address::{AdminAddress, DnsServer, parse_address};
@@ -44,6 +45,7 @@ pub use next_hop_url::NextHopUrl;
 pub use route::{HostPattern, PathPrefix, Route};
 pub use span::Span;
 pub use value::{BadValue, Form};
+pub use when_busy::WhenBusy;
 
 use serde::{Deserialize, Serialize};
 
