@@ -442,3 +442,6 @@ impl Drop for Ahead {
         self.open.lock().change(&self.hop, |entry| entry.ahead -= 1);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -42,7 +42,7 @@ impl Uses {
     }
 
     /// A request is sent on it for the client at `client`.
-    fn serve(&mut self, counters: &Counters, client: IpAddr) {
+    pub(crate) fn serve(&mut self, counters: &Counters, client: IpAddr) {
         let mark = match client {
             IpAddr::V4(v4) => Mark::of(&v4.octets()),
             IpAddr::V6(v6) => Mark::of(&v6.octets()),

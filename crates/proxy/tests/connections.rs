@@ -5,9 +5,15 @@ mod support;
 
 #[path = "connections/abandoned.rs"]
 mod abandoned;
+#[path = "connections/account.rs"]
+mod account;
+#[path = "connections/ahead.rs"]
+mod ahead;
 #[path = "connections/limit.rs"]
 mod limit;
 #[path = "connections/retry.rs"]
 mod retry;
 #[path = "connections/reuse.rs"]
 mod reuse;
+#[path = "connections/wait.rs"]
+mod wait;

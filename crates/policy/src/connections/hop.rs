@@ -160,6 +160,13 @@ impl Hop {
         if !demand.patient {
             return Choice::Open(OpenReason::WaitedInVain);
         }
+        // one that nobody needs any more, or that was opened ahead: it is nearer than a new one
+        if rules.when_busy != WhenBusy::Open && self.to_come > self.waiting {
+            return Choice::Wait {
+                why: WaitReason::UnderWay,
+                at_most_us: None,
+            };
+        }
         if self.returning == 0 {
             return Choice::Open(OpenReason::NoneBusy);
         }
@@ -173,10 +180,6 @@ impl Hop {
             return Choice::Open(OpenReason::QuickSetUp);
         }
         match rules.when_busy {
-            WhenBusy::Race if self.to_come > self.waiting => Choice::Wait {
-                why: WaitReason::UnderWay,
-                at_most_us: None,
-            },
             WhenBusy::Race => Choice::Race,
             WhenBusy::Open | WhenBusy::WaitIfSooner => self.compare(set_up_us, demand.busy_us),
         }

@@ -2,7 +2,7 @@
 
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 
 /// Answers every question for an address (RFC 1035 §4.1) with the one it was told, to be believed for 0 s.
@@ -56,6 +56,11 @@ impl NameServer {
     /// From now on every name has this address.
     pub(crate) fn rebind(&self, answer: Ipv4Addr) {
         *self.answer.lock().expect("no panic") = answer;
+    }
+
+    /// Answers nothing until what is returned is dropped; what is written into it is the answer then.
+    pub(crate) fn hold(&self) -> MutexGuard<'_, Ipv4Addr> {
+        self.answer.lock().expect("no panic")
     }
 
     /// Questions so far.

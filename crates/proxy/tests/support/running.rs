@@ -100,6 +100,29 @@ impl Running {
         RawClient::connect(self.address())
     }
 
+    /// A new client of the first listener, from another address of this machine.
+    pub(crate) fn client_at(&self, ip: Ipv4Addr) -> RawClient {
+        let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None)
+            .expect("a socket");
+        socket
+            .bind(&SocketAddr::from((ip, 0)).into())
+            .expect("an address of this machine");
+        socket
+            .connect(&self.address().into())
+            .expect("the proxy listens");
+        RawClient::from_stream(socket.into())
+    }
+
+    /// What the admin interface answers to a GET.
+    pub(crate) fn admin(&self, path: &str) -> String {
+        let proxy = self.proxy.as_ref().expect("it runs");
+        let address = proxy.admin_address().expect("the admin interface is on");
+        let mut admin = RawClient::connect(address);
+        let response = admin.ask(format!("GET {path} HTTP/1.1\r\nHost: {address}\r\n\r\n"));
+        assert_eq!(response.status(), 200, "{path}");
+        response.text()
+    }
+
     /// Changes the configuration of the running proxy.
     pub(crate) fn reload(&self, change: impl FnOnce(&mut Config)) {
         let mut config = self.config.lock().expect("no panic");

@@ -110,7 +110,7 @@ impl World {
                         return Ok(());
                     }
                     WaitReason::UnderWay => {
-                        prop_assert_eq!(self.rules.when_busy, WhenBusy::Race);
+                        prop_assert_ne!(self.rules.when_busy, WhenBusy::Open);
                         prop_assert!(self.count(Connection::ToCome) > self.queue.len());
                     }
                     WaitReason::Sooner => {

@@ -188,6 +188,16 @@ fn race_opens_one_although_one_is_on_its_way_for_nobody() {
     hop.wait_ends(WaitReason::UnderWay, WaitEnd::Left);
     hop.opened(Place::ToCome, 20);
     assert_eq!(hop.choose(&race, &DEMAND), Choice::Race);
+    // neither need one be busy
+    let mut cold = Hop::default();
+    cold.begin(Place::ToCome);
+    assert_eq!(cold.choose(&race, &DEMAND), under_way);
+    let open = OpenRules {
+        when_busy: WhenBusy::Open,
+        ..RULES
+    };
+    let opens = Choice::Open(OpenReason::NoneBusy);
+    assert_eq!(cold.choose(&open, &DEMAND), opens);
     // a connection that one request opens for itself is nobody else's
     hop.begin(Place::Opening);
     assert_eq!(hop.choose(&race, &DEMAND), Choice::Race);
