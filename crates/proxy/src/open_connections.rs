@@ -4,6 +4,10 @@
 //! that, taken when a connection opens or closes and when somebody waits, not when one is reused. Whoever is done with a
 //! connection looks at one number first: whether anybody waits.
 
+mod waiter;
+
+pub(crate) use waiter::{Waiter, Waiting};
+
 use crate::answer::Trouble;
 use crate::config::Limits;
 use crate::destination::HopKey;
@@ -368,66 +372,6 @@ impl Drop for Permit {
             .store(total.saturating_sub(1), Ordering::Relaxed);
         drop(book);
         self.open.announce();
-    }
-}
-
-/// Somebody who waits; waits no more when dropped.
-pub(crate) struct Waiter {
-    /// Its number.
-    pub(crate) id: u64,
-    /// Why it waits.
-    pub(crate) why: WaitReason,
-    /// How it ends.
-    pub(crate) end: WaitEnd,
-    hop: HopKey,
-    receiver: Option<oneshot::Receiver<Handed>>,
-    _waiting: Waiting,
-    open: Arc<OpenConnections>,
-}
-
-impl Waiter {
-    /// What is handed over; `None` if what it waits for will not come, and it has to ask again.
-    pub(crate) async fn handed(&mut self) -> Option<Handed> {
-        match &mut self.receiver {
-            Some(receiver) => receiver.await.ok(),
-            None => std::future::pending().await,
-        }
-    }
-
-    /// What was handed over in the last moment.
-    pub(crate) fn handed_already(&mut self) -> Option<Handed> {
-        let receiver = self.receiver.as_mut()?;
-        receiver.close();
-        receiver.try_recv().ok()
-    }
-}
-
-impl Drop for Waiter {
-    fn drop(&mut self) {
-        if self.receiver.is_some() {
-            let (id, why, end) = (self.id, self.why, self.end);
-            self.open.lock().change(&self.hop, |entry| {
-                entry.remove(id);
-                entry.hop.wait_ends(why, end);
-            });
-        }
-    }
-}
-
-/// Somebody who is to be told when a place is free.
-pub(crate) struct Waiting(Arc<OpenConnections>);
-
-impl Waiting {
-    pub(crate) fn begin(open: &Arc<OpenConnections>) -> Self {
-        open.waiting.fetch_add(1, Ordering::SeqCst);
-        open.waits_begun.fetch_add(1, Ordering::SeqCst);
-        Self(Arc::clone(open))
-    }
-}
-
-impl Drop for Waiting {
-    fn drop(&mut self) {
-        self.0.waiting.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
