@@ -32,6 +32,8 @@ pub(crate) fn sweep(worker: &Worker) {
             hop: hop.clone(),
             guarded: false,
             route_hop: Some(HopId(number)),
+            // several routes may lead there; a transfer sets its own
+            lead: settings.lead_of(None),
         };
         while open_one(worker, &settings, &destination) {}
     }

@@ -11,8 +11,8 @@ use std::task::Waker;
 use weir_measure::{Counters, Metric};
 use weir_policy::catalog::Refusal;
 use weir_policy::fetch::{
-    ByteSpan, Chance, Delivered, FetchEnd, FetchId, Fill, FillRules, Lead, NotHere, Orphan, ReaderId,
-    Step, Take,
+    ByteSpan, Chance, Delivered, FetchEnd, FetchId, Fill, FillRules, Lead, NotHere, Orphan,
+    ReaderId, Step, Take,
 };
 use weir_policy::{Digest, Now};
 use weir_store::{Block, Building, Growing, Place, Slice, StoredResponse, VaryRule};

@@ -245,7 +245,10 @@ impl Reader<'_> {
         self.sent.live_bytes += delivered.live;
         self.sent.stored_bytes += delivered.again;
         self.sent.recovered_bytes += delivered.kept;
-        if self.looked.is_none_or(|at| now.tick.ms_since(at) >= LOOK_MS) {
+        if self
+            .looked
+            .is_none_or(|at| now.tick.ms_since(at) >= LOOK_MS)
+        {
             self.looked = Some(now.tick);
             if let Some(info) = tcp_info(&self.client.stream) {
                 self.arriving.set_client_round_trip(self.id, info.rtt_us);

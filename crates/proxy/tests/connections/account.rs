@@ -9,6 +9,11 @@ use weir_proxy::config::{AdminAddress, Config};
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 const GET: &str = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
 
+/// For the `number`th target: for the same one it would follow.
+fn get(number: usize) -> String {
+    format!("GET /{number} HTTP/1.1\r\nHost: a\r\n\r\n")
+}
+
 #[test]
 fn use_by_another_client_is_not_counted_or_that_by_the_same_is() {
     let origin = ScriptedOrigin::new();
@@ -76,8 +81,8 @@ fn most_open_at_once_goes_down_again_or_counts_those_one_after_the_other() {
     for _ in 0..2 {
         let mut clients = [proxy.client(), proxy.client(), proxy.client()];
         let mut hops = Vec::new();
-        for client in &mut clients {
-            client.send(GET);
+        for (number, client) in clients.iter_mut().enumerate() {
+            client.send(get(number));
             let mut hop = origin.accept();
             hop.read_head();
             hops.push(hop);
@@ -237,7 +242,7 @@ fn wait_at_the_limit_is_not_counted() {
     first.send(GET);
     let mut hop = origin.accept();
     hop.read_head();
-    second.send(GET);
+    second.send(get(2));
     proxy.wait_for(Metric::ConnectionWaits(WaitReason::PerHopMax), 1);
     hop.send(OK);
     // handed over, although none would be kept
@@ -252,7 +257,7 @@ fn wait_at_the_limit_is_not_counted() {
     first.send(GET);
     let mut hop = origin.accept();
     hop.read_head();
-    second.send(GET);
+    second.send(get(2));
     proxy.wait_for(Metric::ConnectionWaits(WaitReason::PerHopMax), 2);
     hop.send("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok");
     let (mut hop, _) = origin.answer(OK);

@@ -6,6 +6,11 @@ use weir_measure::{HopOutcome, Metric, OpenReason, Supply};
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 const GET: &str = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
 
+/// For the `number`th target: for the same one it would follow.
+fn get(number: u64) -> String {
+    format!("GET /{number} HTTP/1.1\r\nHost: a\r\n\r\n")
+}
+
 fn opened_ahead(proxy: &Running) -> u64 {
     proxy.count(Metric::NextHopOpens(OpenReason::Ahead))
 }
@@ -64,7 +69,7 @@ fn those_used_up_are_not_replaced_or_more_are_opened_than_wanted() {
     let mut hops = Vec::new();
     for busy in 1..=3 {
         let mut client = proxy.client();
-        client.send(GET);
+        client.send(get(busy));
         if busy == 1 {
             hops.push(origin.accept());
         }
@@ -82,8 +87,8 @@ fn those_used_up_are_not_replaced_or_more_are_opened_than_wanted() {
     }
     proxy.wait_for(Metric::ConnectionCacheIdle, 4);
     // three more than wanted are ready: nothing is opened for the next ones
-    for client in &mut clients {
-        client.send(GET);
+    for (number, client) in (10..).zip(&mut clients) {
+        client.send(get(number));
     }
     proxy.wait_for(Metric::ConnectionCacheIdle, 1);
     origin.expect_untouched();

@@ -4,6 +4,9 @@ use crate::support::{Running, ScriptedOrigin, span};
 use weir_measure::Metric;
 
 const GET: &str = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
+
+/// For another target: for the same one it would follow.
+const GET_OTHER: &str = "GET /other HTTP/1.1\r\nHost: a\r\n\r\n";
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
 /// A gateway with one connection to each next hop.
@@ -23,7 +26,7 @@ fn request_beyond_the_limit_is_refused_at_once_or_gets_a_connection() {
     first.send(GET);
     let mut hop = origin.accept();
     hop.read_head();
-    second.send(GET);
+    second.send(GET_OTHER);
     proxy.wait_for(Metric::RequestsInFlight, 2);
     origin.expect_untouched();
     second.expect_nothing_more();
@@ -43,7 +46,7 @@ fn request_waits_for_a_closed_connection_for_ever() {
     first.send(GET);
     let mut hop = origin.accept();
     hop.read_head();
-    second.send(GET);
+    second.send(GET_OTHER);
     proxy.wait_for(Metric::RequestsInFlight, 2);
     drop(hop);
     assert_eq!(first.read_response().status(), 502);
@@ -59,7 +62,7 @@ fn request_waits_beyond_the_limit_of_waiting() {
     first.send(GET);
     let mut hop = origin.accept();
     hop.read_head();
-    let response = second.ask(GET);
+    let response = second.ask(GET_OTHER);
     assert_eq!(response.status(), 503);
     assert_eq!(response.head.field("retry-after"), Some("1"));
     let status = response.head.field("proxy-status").expect("a reason");
@@ -71,7 +74,7 @@ fn request_waits_beyond_the_limit_of_waiting() {
     // the client may try again on its connection
     hop.send(OK);
     assert_eq!(first.read_response().text(), "ok");
-    second.send(GET);
+    second.send(GET_OTHER);
     hop.answer(OK);
     assert_eq!(second.read_response().text(), "ok");
 }
@@ -85,15 +88,16 @@ fn crowded_next_hop_costs_others_their_idle_connections() {
         config.limits.next_hop_wait = span("50ms");
     });
     let (quiet, crowded) = (ScriptedOrigin::new(), ScriptedOrigin::new());
-    let get = |origin: &ScriptedOrigin| {
+    let get_at = |origin: &ScriptedOrigin, path: &str| {
         let address = origin.address();
-        format!("GET http://{address}/ HTTP/1.1\r\nHost: {address}\r\n\r\n")
+        format!("GET http://{address}{path} HTTP/1.1\r\nHost: {address}\r\n\r\n")
     };
+    let get = |origin: &ScriptedOrigin| get_at(origin, "/");
     let (mut one, mut two) = (proxy.client(), proxy.client());
     one.send(get(&quiet));
     let (mut idle, _) = quiet.answer(OK);
     one.read_response();
-    two.send(get(&crowded));
+    two.send(get_at(&crowded, "/busy"));
     let _busy = crowded.accept();
     assert_eq!(one.ask(get(&crowded)).status(), 503);
     assert_eq!(proxy.count(Metric::ConnectionCacheEvictions), 0);

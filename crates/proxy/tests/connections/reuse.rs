@@ -43,8 +43,9 @@ fn oldest_connection_is_taken_first() {
     Way::each(|way| {
         let mut clients = [way.proxy.client(), way.proxy.client(), way.proxy.client()];
         let mut hops = Vec::new();
-        for client in &mut clients {
-            client.send(way.get("/"));
+        // each wants another target, or they would share one connection
+        for (client, path) in clients.iter_mut().zip(["/1", "/2", "/3"]) {
+            client.send(way.get(path));
             let mut hop = way.origin.accept();
             hop.read_head();
             hops.push(hop);
@@ -118,8 +119,8 @@ fn more_idle_connections_are_kept_than_allowed() {
     });
     let mut clients = [proxy.client(), proxy.client()];
     let mut hops = Vec::new();
-    for client in &mut clients {
-        client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    for (client, path) in clients.iter_mut().zip(["/1", "/2"]) {
+        client.send(format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n"));
         let mut hop = origin.accept();
         hop.read_head();
         hops.push(hop);
