@@ -5,6 +5,7 @@
 //! [`COPY_BYTES_MAX`], never across an await.
 
 use crate::flights::Flight;
+use crate::report;
 use crate::worker::Worker;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
@@ -14,7 +15,7 @@ use weir_policy::fetch::{
     ByteSpan, Chance, Delivered, FetchEnd, FetchId, Fill, FillRules, Lead, NotHere, Orphan,
     ReaderId, Step, Take,
 };
-use weir_policy::{Digest, Now};
+use weir_policy::{Digest, NotStored, Now};
 use weir_store::{Block, Building, Growing, Place, Slice, StoredResponse, VaryRule};
 
 /// Bytes of the block under way that a reader copies at once; whole blocks are shared.
@@ -403,7 +404,8 @@ impl Arriving {
         match outcome {
             Outcome::Whole => counters.inc(Metric::Stored),
             Outcome::Part => counters.inc(Metric::PartsStored),
-            Outcome::Refused(_) | Outcome::Dropped => {}
+            Outcome::Refused(why) => report::not_stored(worker, NotStored::Catalog(why)),
+            Outcome::Dropped => report::not_stored(worker, NotStored::Incomplete),
         }
         worker.shared.note_lead(inner.fill.lead_max());
     }

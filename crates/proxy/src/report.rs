@@ -91,11 +91,16 @@ fn count(counters: &Counters, verdict: &Verdict, account: &Account, total_us: u6
 pub(crate) fn storing(worker: &Worker, verdict: &Verdict) {
     match verdict.storing {
         Some(Storing::Stored) => worker.counters().inc(Metric::Stored),
-        Some(Storing::NotStored(why)) => worker
-            .counters()
-            .inc(Metric::ResponsesNotStored(label(why))),
+        Some(Storing::NotStored(why)) => not_stored(worker, why),
         None => {}
     }
+}
+
+/// Counts a response that was not stored.
+pub(crate) fn not_stored(worker: &Worker, why: NotStored) {
+    worker
+        .counters()
+        .inc(Metric::ResponsesNotStored(label(why)));
 }
 
 fn word(verdict: &Verdict) -> Word {
