@@ -16,7 +16,8 @@
 //! the lead for a slow reader and grows with what is measured, so that a fast reader on a long path is not slowed: the
 //! window must hold what the reader takes in one round trip of the next hop. While the reader is *starving* (it has
 //! taken all there was) it is not known how fast it can be: then the window grows by twice its rate, which doubles the
-//! rate each round trip, as slow start does, until something else is what slows it. The true lead is small then.
+//! rate each round trip, as slow start does, until something else is what slows it. What is measured is a round trip
+//! old, so as long as the rate still rises the window grows by that once more. The true lead is small then.
 
 use crate::now::{Now, Tick};
 
@@ -57,6 +58,8 @@ pub struct Pace {
     next_hop_us: u64,
     rate_bytes_s: u64,
     starving: bool,
+    /// The rate rose by more than a quarter in the last interval.
+    rising: bool,
     /// What the reader was given since `since`: the interval that is being measured.
     bytes: u64,
     since: Tick,
@@ -72,6 +75,7 @@ impl Pace {
             next_hop_us: TURN_US,
             rate_bytes_s: 0,
             starving: false,
+            rising: true,
             bytes: 0,
             since: now.tick,
         }
@@ -97,6 +101,7 @@ impl Pace {
             return;
         }
         let sample = self.bytes.saturating_mul(1000) / passed_ms;
+        self.rising = sample > self.rate_bytes_s.saturating_add(self.rate_bytes_s / 4);
         self.rate_bytes_s = smoothed(self.rate_bytes_s, sample, passed_ms / interval_ms);
         self.bytes = 0;
         self.since = now.tick;
@@ -120,7 +125,11 @@ impl Pace {
             return None;
         };
         let base = self.share();
-        let gain = if self.starving { GAIN_STARVING } else { 1 };
+        let gain = match (self.starving, self.rising) {
+            (true, true) => GAIN_RISING,
+            (true, false) => GAIN_STARVING,
+            (false, _) => 1,
+        };
         let grown = base.saturating_add(self.in_us(self.next_hop_us).saturating_mul(gain));
         let useful = base.max(remaining.unwrap_or(u64::MAX));
         Some(at_most(grown.min(useful), WINDOW_MAX_BYTES))
@@ -189,6 +198,8 @@ const INTERVAL_MIN_MS: u64 = 5;
 const SMOOTHING: u64 = 4;
 /// As slow start: twice as much each round trip.
 const GAIN_STARVING: u64 = 2;
+/// And a round trip for what was measured to be used.
+const GAIN_RISING: u64 = 4;
 /// 10 Gbit/s over 50 ms; what Linux allows a receive buffer is a tenth of that by default.
 const WINDOW_MAX_BYTES: u32 = 64 * 1024 * 1024;
 

@@ -92,7 +92,8 @@ fn reader_beyond_the_front_is_not_waited_for_or_not_run_up_to() {
 
 #[test]
 fn fast_reader_is_slowed_by_the_window_or_a_slow_one_widens_it() {
-    // 100 ms to the next hop; the reader takes all there is, so the window doubles what came in a round trip
+    // 100 ms to the next hop; the reader takes all there is: as long as more and more comes, the window has room for
+    // what slow start sends by the time that this is known; then for twice what came in a round trip
     check(
         "length=100000k
          0 begin 0..        => f0
@@ -104,13 +105,16 @@ fn fast_reader_is_slowed_by_the_window_or_a_slow_one_widens_it() {
          0 window f0        => 16k
          100 received f0 16k
          100 read r0        => read 16k..32k, live 16k
-         100 window f0      => 80k
+         100 window f0      => 144k
          200 received f0 80k
          200 read r0        => read 32k..112k, live 80k
-         200 window f0      => 176k
+         200 window f0      => 336k
          300 received f0 176k
          300 read r0        => read 112k..288k, live 176k
-         300 window f0      => 368k",
+         300 window f0      => 720k
+         400 received f0 176k
+         400 read r0        => read 288k..464k, live 176k
+         400 window f0      => 368k",
     );
     // one that leaves something is as fast as it is: the window holds what it takes in a round trip
     check(

@@ -78,12 +78,31 @@ fn shares_do_not_grow_with_rate_and_round_trip() {
         pace.set_round_trips(0, next_hop_us);
         assert_eq!(pace.window(None), Some(16 * 1024 + grown));
     }
+    // the first rate there is has risen
     pace.handed_over(at(10), 1, true);
-    assert_eq!(pace.window(None), Some(16 * 1024 + 200_000));
+    assert_eq!(pace.window(None), Some(16 * 1024 + 400_000));
     pace.handed_over(at(10), 0, false);
-    assert_eq!(pace.window(None), Some(16 * 1024 + 200_000));
+    assert_eq!(pace.window(None), Some(16 * 1024 + 400_000));
     pace.handed_over(at(10), 1, false);
     assert_eq!(pace.window(None), Some(16 * 1024 + 100_000));
+}
+
+#[test]
+fn window_of_a_starving_reader_grows_on_when_its_rate_does_not() {
+    let mut pace = paced(&[(10, 10_000)]);
+    pace.set_round_trips(0, 100_000);
+    for (at_ms, bytes, gain) in [
+        (110, 125_001, 4),
+        (210, 125_001, 2),
+        // by a quarter: not by more
+        (310, 156_251, 2),
+        (410, 195_315, 4),
+    ] {
+        pace.handed_over(at(at_ms), bytes, true);
+        let grown = u32::try_from(bytes * gain).unwrap();
+        let found = pace.window(None).unwrap() - 16 * 1024;
+        assert!(found.abs_diff(grown) <= 4, "{at_ms}: {found} for {grown}");
+    }
 }
 
 #[test]
