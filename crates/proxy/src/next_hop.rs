@@ -31,8 +31,8 @@ pub(crate) struct Connection {
     pub(crate) reused: bool,
     /// Its place among the open connections.
     pub(crate) permit: Permit,
-    /// What it was used for.
-    pub(crate) uses: Uses,
+    /// What it was used for; in a box, since a connection is moved about with every request.
+    pub(crate) uses: Box<Uses>,
 }
 
 impl Connection {
@@ -50,7 +50,7 @@ impl Connection {
             hop,
             reused: false,
             permit,
-            uses: Uses::new(worker.index, worker.now().tick, ahead),
+            uses: Box::new(Uses::new(worker.index, worker.now().tick, ahead)),
         }
     }
 

@@ -68,7 +68,7 @@ pub(crate) struct Socket {
     pub(crate) address: SocketAddr,
     pub(crate) hop: HopKey,
     pub(crate) permit: Permit,
-    pub(crate) uses: Uses,
+    pub(crate) uses: Box<Uses>,
 }
 
 impl Pool {

@@ -46,7 +46,7 @@ fn socket(permit: Permit) -> Socket {
         address,
         hop: permit.hop.clone(),
         permit,
-        uses: Uses::new(0, Tick(0), false),
+        uses: Box::new(Uses::new(0, Tick(0), false)),
     }
 }
 
