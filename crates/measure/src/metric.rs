@@ -233,6 +233,8 @@ table! {
     // --- fetches -------------------------------------------------------------------------------------------------
     /// Fetches under way: transfers from a next hop into a response that may be stored.
     FetchesUnderWay, Gauge, "weir_fetches_under_way", "fetches";
+    /// Requests that wait now for the response head of another one's.
+    FollowersWaiting, Gauge, "weir_followers_waiting", "requests";
     /// Fetches whose last reader left, by what became of them and why.
     FetchesAbandoned(fate: Aborted), Counter, "weir_fetches_abandoned_total", "fetches";
     /// Responses under construction that turned out to have no room in the store: kept for their readers only, up to 1 MiB

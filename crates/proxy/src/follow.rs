@@ -10,6 +10,7 @@ use crate::hit::{self, ServedForm};
 use crate::inbound::Framing;
 use crate::reader::{self, Start};
 use crate::vary::selecting_digest;
+use crate::worker::Worker;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::rc::Rc;
@@ -92,6 +93,7 @@ async fn wait(client: &mut Client, exchange: &mut Exchange, following: Following
     let half_closed = exchange.settings.config.fetch.half_closed.as_duration();
     let mut departure = Departure::new(half_closed);
     let landed = {
+        let _waiting = Waiting::new(&worker);
         let mut following = pin!(following);
         poll_fn(|cx| match following.as_mut().poll(cx) {
             Poll::Ready(landed) => Poll::Ready(Some(landed)),
@@ -120,6 +122,22 @@ async fn wait(client: &mut Client, exchange: &mut Exchange, following: Following
             }
             Waited::Gate(join(client, exchange, &arriving, Joined::Waited).await)
         }
+    }
+}
+
+/// A request that waits, as it is counted.
+struct Waiting<'a>(&'a Worker);
+
+impl<'a> Waiting<'a> {
+    fn new(worker: &'a Worker) -> Self {
+        worker.counters().inc(Metric::FollowersWaiting);
+        Self(worker)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.counters().dec(Metric::FollowersWaiting);
     }
 }
 
