@@ -65,6 +65,12 @@ impl Head {
             .map(|value| value.parse().expect("a length of digits"))
     }
 
+    /// What the proxy says about its cache: the words behind its name.
+    pub(crate) fn cache_status(&self) -> &str {
+        let status = self.field("cache-status").unwrap_or("");
+        status.strip_prefix("weir;").unwrap_or(status)
+    }
+
     /// Whether the content comes in chunks.
     pub(crate) fn is_chunked(&self) -> bool {
         self.field("transfer-encoding") == Some("chunked")

@@ -82,6 +82,15 @@ impl OriginConnection {
         head
     }
 
+    /// Sends `bytes` from a thread of its own, as fast as the proxy takes them.
+    pub(crate) fn sending(mut self, bytes: impl Into<Vec<u8>>) -> JoinHandle<Self> {
+        let bytes = bytes.into();
+        std::thread::spawn(move || {
+            self.send(bytes);
+            self
+        })
+    }
+
     /// The connection alone.
     pub(crate) fn into_peer(self) -> Peer {
         self.peer

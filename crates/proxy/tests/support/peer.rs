@@ -143,6 +143,20 @@ impl Peer {
         }
     }
 
+    /// Reads whole chunks of exactly so many bytes together, and nothing behind.
+    pub(crate) fn read_chunks_of(&mut self, length: usize) -> Vec<u8> {
+        let mut body = Vec::new();
+        while body.len() < length {
+            let line = String::from_utf8(self.read_until("\r\n")).expect("a chunk size");
+            let size = usize::from_str_radix(line.trim_end(), 16).expect("a hexadecimal size");
+            assert!(size > 0, "the last chunk after {} bytes", body.len());
+            body.extend_from_slice(&self.read_exactly(size));
+            self.expect("\r\n");
+        }
+        assert_eq!(body.len(), length, "more content than expected");
+        body
+    }
+
     fn read_trailers(&mut self) -> String {
         let mut trailers = String::new();
         loop {
@@ -185,6 +199,21 @@ impl Peer {
         }
     }
 
+    /// Reads what is left behind `head` of a response that is cut, and fails if it looks whole. Yields the content, of
+    /// which a reset may have taken some.
+    pub(crate) fn read_cut(&mut self, head: &Head) -> Vec<u8> {
+        let (rest, end) = self.read_to_end();
+        if head.is_chunked() {
+            unchunked(&rest)
+        } else if let Some(length) = head.length() {
+            assert!(rest.len() < length, "all {length} bytes came");
+            rest
+        } else {
+            assert_eq!(end, End::Reset, "an end like that of whole content");
+            rest
+        }
+    }
+
     /// Nothing more comes, and the connection ends; by FIN or RST, as the peer had unread bytes or not.
     pub(crate) fn expect_end(&mut self) -> End {
         let (rest, end) = self.read_to_end();
@@ -221,4 +250,18 @@ impl Peer {
             self.unused_text()
         );
     }
+}
+
+/// The content of chunks that break off; fails if there is a last one.
+fn unchunked(mut rest: &[u8]) -> Vec<u8> {
+    let mut body = Vec::new();
+    while let Some(end) = rest.windows(2).position(|pair| pair == b"\r\n") {
+        let line = std::str::from_utf8(&rest[..end]).expect("a chunk size");
+        let size = usize::from_str_radix(line, 16).expect("a hexadecimal size");
+        assert!(size > 0, "the last chunk came");
+        rest = &rest[end + 2..];
+        body.extend_from_slice(&rest[..size.min(rest.len())]);
+        rest = rest.get(size + 2..).unwrap_or_default();
+    }
+    body
 }

@@ -4,6 +4,7 @@ use super::client::RawClient;
 use super::{PATIENCE, ScriptedOrigin};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 use std::time::Instant;
 use weir_measure::{Metric, Reuse};
 use weir_proxy::clock::{Clock, ManualClock};
@@ -121,6 +122,22 @@ impl Running {
         let response = admin.ask(format!("GET {path} HTTP/1.1\r\nHost: {address}\r\n\r\n"));
         assert_eq!(response.status(), 200, "{path}");
         response.text()
+    }
+
+    /// So many new clients, each of which has sent `request`.
+    pub(crate) fn asking(&self, count: usize, request: &str) -> Vec<RawClient> {
+        let ask = |_| {
+            let mut client = self.client();
+            client.send(request);
+            client
+        };
+        (0..count).map(ask).collect()
+    }
+
+    /// Stops in a thread of its own: what is under way may finish. Yields whether it did.
+    pub(crate) fn stopping(&mut self) -> JoinHandle<bool> {
+        let proxy = self.proxy.take().expect("runs");
+        std::thread::spawn(move || proxy.stop())
     }
 
     /// Changes the configuration of the running proxy.

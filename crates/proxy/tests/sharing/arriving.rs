@@ -1,0 +1,147 @@
+//! Who comes while content is arriving: gets at once what is there, then the rest as it comes.
+
+use super::{FRESH, chunk};
+use crate::support::{RawClient, Way, pattern};
+use weir_measure::{Joined, Metric, Verdict};
+
+/// Content, and the first half of it.
+fn halves() -> (Vec<u8>, usize) {
+    (pattern(200_000), 100_000)
+}
+
+#[test]
+fn joiner_waits_for_what_is_there_already() {
+    Way::each(|way| {
+        let (body, half) = halves();
+        let (mut leader, mut hop) = way.lead(&way.get("/"));
+        hop.send(format!("{FRESH}Content-Length: {}\r\n\r\n", body.len()));
+        hop.send(&body[..half]);
+        leader.read_head();
+        assert!(leader.read_exactly(half) == body[..half]);
+        // the next hop says nothing more before both joiners have all there is
+        let mut joiners = way.proxy.asking(2, &way.get("/"));
+        for joiner in &mut joiners {
+            let head = joiner.read_head();
+            assert_eq!(head.cache_status(), "hit;ttl=60;detail=delayed");
+            assert_eq!(head.length(), Some(body.len()));
+            assert!(joiner.read_exactly(half) == body[..half]);
+        }
+        hop.send(&body[half..]);
+        for client in joiners.iter_mut().chain([&mut leader]) {
+            assert!(client.read_exactly(body.len() - half) == body[half..]);
+            client.expect_nothing_more();
+        }
+        way.origin.expect_untouched();
+        way.proxy.wait_for(Metric::Joined(Joined::Delayed), 2);
+        assert_eq!(way.proxy.count(Metric::Requests(Verdict::Hit)), 2);
+    });
+}
+
+#[test]
+fn joiner_waits_for_chunks_that_are_there_already() {
+    Way::each(|way| {
+        let (body, half) = halves();
+        let (mut leader, mut hop) = way.lead(&way.get("/"));
+        hop.send(format!("{FRESH}Transfer-Encoding: chunked\r\n\r\n"));
+        hop.send(chunk(&body[..half]));
+        leader.read_head();
+        assert!(leader.read_chunks_of(half) == body[..half]);
+        let mut newer = way.proxy.asking(1, &way.get("/")).remove(0);
+        let head = newer.read_head();
+        assert_eq!(head.cache_status(), "hit;ttl=60;detail=delayed");
+        assert!(head.is_chunked() && !head.has("content-length"));
+        assert!(newer.read_chunks_of(half) == body[..half]);
+        let mut older = way
+            .proxy
+            .asking(1, &way.head("GET", "/", "1.0", ""))
+            .remove(0);
+        let head = older.read_head();
+        assert!(!head.is_chunked() && !head.has("content-length"));
+        assert!(older.read_exactly(half) == body[..half]);
+        hop.send(chunk(&body[half..]));
+        hop.send("0\r\nX-Sum: right\r\n\r\n");
+        for client in [&mut leader, &mut newer] {
+            let (rest, trailers) = client.read_chunks();
+            assert!(rest == body[half..]);
+            assert_eq!(trailers, "X-Sum: right\r\n");
+        }
+        let (rest, _) = older.read_to_end();
+        assert!(rest == body[half..]);
+        way.origin.expect_untouched();
+        // it is stored with its length
+        let stored = way.proxy.client().ask(way.get("/"));
+        assert!(stored.is_hit());
+        assert_eq!(stored.head.length(), Some(body.len()));
+        assert!(stored.body == body);
+    });
+}
+
+#[test]
+fn content_that_ends_with_its_connection_looks_cut_to_a_joiner() {
+    Way::each(|way| {
+        let (body, half) = halves();
+        let (mut leader, mut hop) = way.lead(&way.get("/"));
+        hop.send(format!("{FRESH}\r\n"));
+        hop.send(&body[..half]);
+        leader.read_head();
+        assert!(leader.read_chunks_of(half) == body[..half]);
+        let mut joiners = way.proxy.asking(2, &way.get("/"));
+        for joiner in &mut joiners {
+            joiner.read_head();
+            assert!(joiner.read_chunks_of(half) == body[..half]);
+        }
+        hop.send(&body[half..]);
+        drop(hop);
+        for client in joiners.iter_mut().chain([&mut leader]) {
+            assert!(client.read_chunks().0 == body[half..]);
+        }
+        assert!(way.proxy.client().ask(way.get("/")).is_hit());
+    });
+}
+
+/// A client that has asked, and reads nothing.
+fn stopped(way: &Way, request: &str) -> RawClient {
+    let mut client = RawClient::connect_small(way.proxy.address());
+    client.send(request);
+    client
+}
+
+#[test]
+fn client_that_reads_nothing_delays_others() {
+    Way::each(|way| {
+        for framing in [
+            "Content-Length: 4000000\r\n",
+            "Transfer-Encoding: chunked\r\n",
+        ] {
+            let body = pattern(4_000_000);
+            let path = if framing.starts_with('C') {
+                "/length"
+            } else {
+                "/chunked"
+            };
+            let mut first = stopped(way, &way.get(path));
+            let mut hop = way.origin.accept();
+            hop.read_head();
+            let mut answer = format!("{FRESH}{framing}\r\n").into_bytes();
+            if framing.starts_with('C') {
+                answer.extend(&body);
+            } else {
+                for piece in body.chunks(50_000) {
+                    answer.extend(chunk(piece));
+                }
+                answer.extend(b"0\r\n\r\n");
+            }
+            let sending = hop.sending(answer);
+            let joiner = way.proxy.client().ask(way.get(path));
+            assert!(joiner.body == body);
+            assert!(joiner.head.cache_status().starts_with("hit"));
+            sending.join().expect("sent");
+            // a third one has it from the store, while the first has not read a byte
+            let third = way.proxy.client().ask(way.get(path));
+            assert_eq!(third.head.cache_status(), "hit;ttl=60");
+            assert!(third.body == body);
+            assert!(first.read_response().body == body);
+        }
+        way.origin.expect_untouched();
+    });
+}
