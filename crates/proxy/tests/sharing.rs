@@ -11,6 +11,10 @@ mod alone;
 mod arriving;
 #[path = "sharing/herd.rs"]
 mod herd;
+#[path = "sharing/terms.rs"]
+mod terms;
+#[path = "sharing/vary.rs"]
+mod vary;
 
 /// The begin of a response that is fresh for a minute; framing and the empty line are to follow.
 const FRESH: &str = "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\n";

@@ -132,6 +132,7 @@ fn client_that_reads_nothing_delays_others() {
                 answer.extend(b"0\r\n\r\n");
             }
             let sending = hop.sending(answer);
+            way.proxy.wait_for(Metric::FetchesUnderWay, 1);
             let joiner = way.proxy.client().ask(way.get(path));
             assert!(joiner.body == body);
             assert!(joiner.head.cache_status().starts_with("hit"));

@@ -1,0 +1,306 @@
+//! Which requests wait for another's response, in what form they are answered by it, and who is waited for.
+
+use super::with_length;
+use crate::support::{Head, Way, pattern};
+use weir_measure::Metric;
+
+/// What the content of the response is.
+const CONTENT: &str = "0123456789";
+
+/// Its fields.
+const TAG: &str = "ETag: \"a\"\r\nLast-Modified: Wed, 31 Dec 2025 00:00:00 GMT\r\n";
+
+/// Requests that may follow: their fields, and the status and content of what answers them.
+const FOLLOW: &[(&str, u16, &str)] = &[
+    ("", 200, CONTENT),
+    ("Authorization: Basic YTpi\r\n", 200, CONTENT),
+    ("Cookie: a=b\r\n", 200, CONTENT),
+    ("Cache-Control: no-store\r\n", 200, CONTENT),
+    ("Cache-Control: max-age=10\r\n", 200, CONTENT),
+    ("If-None-Match: \"a\"\r\n", 304, ""),
+    ("If-None-Match: \"b\"\r\n", 200, CONTENT),
+    ("If-Match: \"a\"\r\n", 200, CONTENT),
+    // a cache does not evaluate these (RFC 9111 §4.3.2)
+    ("If-Match: \"b\"\r\n", 200, CONTENT),
+    (
+        "If-Modified-Since: Thu, 01 Jan 2026 00:00:00 GMT\r\n",
+        304,
+        "",
+    ),
+    (
+        "If-Unmodified-Since: Tue, 30 Dec 2025 00:00:00 GMT\r\n",
+        200,
+        CONTENT,
+    ),
+    ("Range: bytes=2-4\r\n", 206, "234"),
+    ("Range: bytes=-3\r\n", 206, "789"),
+    ("Range: bytes=10-\r\n", 416, ""),
+    ("Range: bytes=2-4\r\nIf-Range: \"a\"\r\n", 206, "234"),
+    ("Range: bytes=2-4\r\nIf-Range: \"b\"\r\n", 200, CONTENT),
+    ("Range: pages=2-4\r\n", 200, CONTENT),
+];
+
+fn expect_form(response: &crate::support::Response, status: u16, content: &str, fields: &str) {
+    assert_eq!(
+        (response.status(), response.text().as_str()),
+        (status, content),
+        "{fields}"
+    );
+    if status == 206 {
+        let at = CONTENT.find(content).expect("a part");
+        let range = format!("bytes {at}-{}/10", at + content.len() - 1);
+        assert_eq!(response.head.field("content-range"), Some(range.as_str()));
+    }
+}
+
+#[test]
+fn follower_is_answered_in_another_form_than_a_hit_is() {
+    Way::each(|way| {
+        let (mut leader, mut hop) = way.lead(&way.get("/"));
+        let ask = |fields: &str| way.head("GET", "/", "1.1", fields);
+        let followers: Vec<_> = FOLLOW
+            .iter()
+            .map(|(fields, ..)| way.follow(1, &ask(fields)).remove(0))
+            .collect();
+        hop.send(with_length(TAG, CONTENT));
+        assert_eq!(leader.read_response().text(), CONTENT);
+        for (mut follower, (fields, status, content)) in followers.into_iter().zip(FOLLOW) {
+            let response = follower.read_response();
+            expect_form(&response, *status, content, fields);
+            let words = response.head.cache_status();
+            assert!(
+                words.starts_with("fwd=uri-miss") && words.ends_with("collapsed"),
+                "{words}"
+            );
+        }
+        for (fields, status, content) in FOLLOW {
+            let hit = way.proxy.client().ask(ask(fields));
+            assert!(hit.is_hit(), "{fields}");
+            expect_form(&hit, *status, content, fields);
+        }
+        way.origin.expect_untouched();
+    });
+}
+
+#[test]
+fn joiner_is_answered_in_another_form_than_a_hit_is() {
+    Way::each(|way| {
+        let (mut leader, mut hop) = way.lead(&way.get("/"));
+        let answer = with_length(TAG, CONTENT);
+        let split = answer.len() - 5;
+        hop.send(&answer[..split]);
+        leader.read_head();
+        leader.expect(&CONTENT[..5]);
+        let ask = |fields: &str| way.head("GET", "/", "1.1", fields);
+        let joiners: Vec<_> = FOLLOW
+            .iter()
+            .map(|(fields, ..)| way.proxy.asking(1, &ask(fields)).remove(0))
+            .collect();
+        // an answer without content, or whose content is there, waits for nothing
+        let (mut at_once, mut later) = (Vec::new(), Vec::new());
+        for (joiner, case) in joiners.into_iter().zip(FOLLOW) {
+            if CONTENT[..5].contains(case.2) {
+                at_once.push((joiner, case))
+            } else {
+                later.push((joiner, case))
+            }
+        }
+        let check = |cases: Vec<(crate::support::RawClient, &(&str, u16, &str))>| {
+            for (mut joiner, (fields, status, content)) in cases {
+                let response = joiner.read_response();
+                expect_form(&response, *status, content, fields);
+                assert_eq!(
+                    response.head.cache_status(),
+                    "hit;ttl=60;detail=delayed",
+                    "{fields}"
+                );
+            }
+        };
+        assert_eq!(at_once.len(), 5);
+        check(at_once);
+        hop.send(&answer[split..]);
+        leader.expect(&CONTENT[5..]);
+        check(later);
+        way.origin.expect_untouched();
+    });
+}
+
+/// Requests that want an answer of their own, or none: method, fields.
+const OWN: &[(&str, &str)] = &[
+    ("HEAD", ""),
+    ("POST", ""),
+    ("GET", "Cache-Control: no-cache\r\n"),
+    ("GET", "Pragma: no-cache\r\n"),
+    ("GET", "Range: bytes=0-1,3-4\r\n"),
+    ("GET", "Content-Length: 0\r\nExpect: 100-continue\r\n"),
+];
+
+#[test]
+fn request_that_wants_its_own_answer_waits_for_anothers() {
+    Way::each(|way| {
+        let (_leader, _hop) = way.lead(&way.get("/"));
+        for (method, fields) in OWN {
+            let mut client = way.proxy.client();
+            client.send(way.head(method, "/", "1.1", fields));
+            let (_hop, head) = way.origin.answer(
+                "HTTP/1.1 204 No Content\r\nCache-Control: no-store\r\nConnection: close\r\n\r\n",
+            );
+            assert!(head.start_line().starts_with(method), "{head:?}");
+            assert_eq!(client.read_response().status(), 204);
+        }
+        // it does not want to wait
+        let mut client = way.proxy.client();
+        let refused = client.ask(way.head("GET", "/", "1.1", "Cache-Control: only-if-cached\r\n"));
+        assert_eq!(refused.status(), 504);
+        assert_eq!(way.proxy.count(Metric::FollowersWaiting), 0);
+    });
+}
+
+/// Requests whose response is probably not to be stored: others do not wait for it.
+const NO_LEADER: &[&str] = &[
+    "Authorization: Basic YTpi\r\n",
+    "Cache-Control: no-store\r\n",
+    "Cache-Control: no-cache\r\n",
+    "If-None-Match: \"a\"\r\n",
+    "If-Modified-Since: Thu, 01 Jan 2026 00:00:00 GMT\r\n",
+    "If-Match: \"a\"\r\n",
+    "Range: bytes=0-1,3-4\r\n",
+    "Range: bytes=0-1\r\nIf-Range: \"a\"\r\n",
+];
+
+#[test]
+fn request_is_waited_for_though_its_answer_is_not_for_others() {
+    Way::each(|way| {
+        for (at, fields) in NO_LEADER.iter().enumerate() {
+            let path = format!("/{at}");
+            let request = way.head("GET", &path, "1.1", fields);
+            let mut clients = way.proxy.asking(2, &request);
+            let mut hops: Vec<_> = clients.iter().map(|_| way.origin.accept()).collect();
+            // and a plain request asks for itself
+            let (plain, plain_hop) = way.lead(&way.get(&path));
+            for (client, hop) in clients.iter_mut().zip(&mut hops) {
+                hop.answer("HTTP/1.1 204 No Content\r\nCache-Control: no-store\r\nConnection: close\r\n\r\n");
+                assert_eq!(client.read_response().status(), 204, "{fields}");
+            }
+            end(plain, plain_hop);
+        }
+    });
+}
+
+/// Answers and lets both go.
+fn end(mut client: crate::support::RawClient, mut hop: crate::support::OriginConnection) {
+    hop.send(with_length("Connection: close\r\n", "x"));
+    assert_eq!(client.read_response().text(), "x");
+}
+
+#[test]
+fn response_to_a_request_with_credentials_is_kept_from_others_that_may_have_it() {
+    Way::each(|way| {
+        let request = way.head("GET", "/", "1.1", "Authorization: Basic YTpi\r\n");
+        let (mut own, mut hop) = way.lead(&request);
+        let body = pattern(150_000);
+        let mut answer = with_length("X: y\r\n", &body);
+        answer.splice(17..17, b"Cache-Control: public\r\n".iter().copied());
+        hop.send(&answer[..answer.len() - 100_000]);
+        own.read_head();
+        own.read_exactly(50_000);
+        let mut joiner = way.proxy.asking(1, &way.get("/")).remove(0);
+        assert_eq!(
+            joiner.read_head().cache_status(),
+            "hit;ttl=60;detail=delayed"
+        );
+        hop.send(&body[50_000..]);
+        assert!(joiner.read_exactly(150_000) == body);
+        own.read_exactly(100_000);
+        way.origin.expect_untouched();
+    });
+}
+
+#[test]
+fn response_without_permission_to_share_is_joined_because_it_arrives() {
+    Way::each(|way| {
+        let request = way.head("GET", "/", "1.1", "Authorization: Basic YTpi\r\n");
+        let (mut own, mut hop) = way.lead(&request);
+        let answer = with_length("", pattern(150_000));
+        hop.send(&answer[..50_000]);
+        let head = own.read_head();
+        assert!(head.cache_status().ends_with("detail=authorization"));
+        let (plain, plain_hop) = way.lead(&way.get("/"));
+        end(plain, plain_hop);
+        drop(hop);
+    });
+}
+
+#[test]
+fn follower_is_given_what_its_own_directives_forbid() {
+    Way::each(|way| {
+        // as old as nine seconds when it comes
+        let fields = [
+            "Cache-Control: max-age=8\r\n",
+            "Cache-Control: min-fresh=52\r\n",
+        ];
+        let (mut leader, mut hop) = way.lead(&way.get("/"));
+        let followers: Vec<_> = fields
+            .iter()
+            .map(|fields| {
+                way.follow(1, &way.head("GET", "/", "1.1", fields))
+                    .remove(0)
+            })
+            .collect();
+        let mut may = way
+            .follow(
+                1,
+                &way.head(
+                    "GET",
+                    "/",
+                    "1.1",
+                    "Cache-Control: max-age=9, min-fresh=51\r\n",
+                ),
+            )
+            .remove(0);
+        hop.send(with_length("Connection: close\r\nAge: 9\r\n", "old"));
+        assert_eq!(leader.read_response().text(), "old");
+        assert_eq!(
+            may.read_response().head.cache_status(),
+            "fwd=uri-miss;ttl=51;collapsed"
+        );
+        let mut own: Vec<_> = followers.iter().map(|_| way.origin.accept()).collect();
+        for hop in &mut own {
+            hop.answer(with_length("Connection: close\r\n", "new"));
+        }
+        for mut follower in followers {
+            let response = follower.read_response();
+            assert_eq!(response.text(), "new");
+            assert!(
+                response
+                    .head
+                    .cache_status()
+                    .starts_with("fwd=request;fwd-status=200"),
+                "{:?}",
+                response.head
+            );
+        }
+    });
+}
+
+#[test]
+fn stale_response_is_shared() {
+    Way::each(|way| {
+        let (mut leader, mut hop) = way.lead(&way.get("/"));
+        let mut follower = way.follow(1, &way.get("/")).remove(0);
+        hop.send(with_length(
+            "Connection: close\r\nETag: \"a\"\r\nAge: 60\r\n",
+            "stale",
+        ));
+        assert_eq!(leader.read_response().text(), "stale");
+        let (mut own, head): (_, Head) = way
+            .origin
+            .answer(with_length("Connection: close\r\n", "fresh"));
+        assert!(
+            !head.has("if-none-match"),
+            "it is not the client's to validate"
+        );
+        assert_eq!(follower.read_response().text(), "fresh");
+        own.expect_end();
+    });
+}
