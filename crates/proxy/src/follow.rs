@@ -19,7 +19,6 @@ use std::task::Poll;
 use weir_measure::Metric;
 use weir_policy::transaction::Joined;
 use weir_policy::{Command, Forwarding, Serving};
-use weir_semantics::ProxyError;
 use weir_store::{Lookup, VaryRule};
 
 /// Flights one request is on, one after the other: each that turns out to be for others costs it a wait.
@@ -109,10 +108,7 @@ async fn wait(client: &mut Client, exchange: &mut Exchange, following: Following
     match landed {
         Landed::Lead(leading) => Waited::Gate(Gate::Ask(Some(leading))),
         Landed::Alone => Waited::Gate(Gate::Ask(None)),
-        Landed::Failed => Waited::Gate(Gate::Failed(Trouble::new(
-            ProxyError::DestinationUnavailable,
-            "the request this one waited for failed, and so did the next",
-        ))),
+        Landed::Failed(trouble) => Waited::Gate(Gate::Failed(trouble)),
         Landed::Stored => look_again(client, exchange)
             .await
             .map_or(Waited::Again, Waited::Gate),

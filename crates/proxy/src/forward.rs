@@ -56,7 +56,13 @@ pub(crate) async fn run(
     }
     let mut destination = match Destination::of(exchange, client.door.mode, &worker) {
         Ok(destination) => destination,
-        Err(answer) => return exchange::respond(client, exchange, answer).await,
+        Err(answer) => {
+            // nobody was asked: each finds that out for itself
+            if let Some(leading) = exchange.leading.take() {
+                leading.alone();
+            }
+            return exchange::respond(client, exchange, answer).await;
+        }
     };
     if let Err(error) = upload::check_begin(upload::Content::of(exchange), &client.unread) {
         return exchange::respond(client, exchange, Answer::bad_request(&error)).await;
@@ -110,6 +116,12 @@ pub(crate) async fn run(
             }
             Downloaded::ServeStale(serving) => {
                 drop(connection);
+                if let Some(leading) = exchange.leading.take() {
+                    leading.failed(Trouble::new(
+                        ProxyError::DestinationUnavailable,
+                        "the next hop answers with an error",
+                    ));
+                }
                 return match stored {
                     Some(stored) => exchange::serve(client, exchange, &stored, serving).await,
                     None => false,
@@ -119,6 +131,9 @@ pub(crate) async fn run(
                 return switch::run(client, exchange, connection, &head, &surplus).await;
             }
             Downloaded::ClientLeft => {
+                if let Some(leading) = exchange.leading.take() {
+                    leading.left();
+                }
                 exchange.account.error = Some("client-left");
                 worker.counters().inc(Metric::ClientAborts);
                 return false;
@@ -402,6 +417,10 @@ pub(crate) async fn fail(
     trouble: Trouble,
 ) -> bool {
     let worker = Rc::clone(&client.worker);
+    // at once: what this client is sent now may take its time
+    if let Some(leading) = exchange.leading.take() {
+        leading.failed(trouble.clone());
+    }
     let failure = failure_of(&trouble);
     let settings = Arc::clone(&exchange.settings);
     let commands = exchange

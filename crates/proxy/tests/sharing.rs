@@ -9,6 +9,8 @@ mod support;
 mod alone;
 #[path = "sharing/arriving.rs"]
 mod arriving;
+#[path = "sharing/failure.rs"]
+mod failure;
 #[path = "sharing/herd.rs"]
 mod herd;
 #[path = "sharing/terms.rs"]

@@ -1,12 +1,14 @@
 //! One flight: who leads, who waits, and how it ends.
 
 use super::{Boarded, Flights, Terms};
+use crate::answer::Trouble;
 use crate::arriving::Arriving;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use weir_policy::Digest;
+use weir_semantics::ProxyError;
 
 /// Requests that ask the next hop for one flight: the first, and one more if that fails before a response head. If both
 /// fail, so do those who waited: asking on would make one failure into many.
@@ -22,7 +24,7 @@ pub(crate) struct Flight {
 #[derive(Debug)]
 struct State {
     stage: Stage,
-    /// Requests that have led so far.
+    /// Requests that have asked so far, but for those whose client left.
     leaders: u32,
     /// Who waits; a place is its follower's until it leaves.
     waiting: Vec<Option<Waker>>,
@@ -41,11 +43,11 @@ enum Stage {
     Over(Over),
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 enum Over {
     Stored,
     Alone,
-    Failed,
+    Failed(Trouble),
 }
 
 /// How waiting ended.
@@ -58,8 +60,8 @@ pub(crate) enum Landed {
     Stored,
     /// It is not for others: go alone.
     Alone,
-    /// It failed, and so did the one who asked next.
-    Failed,
+    /// It failed, and so did the one who asked next: of this.
+    Failed(Trouble),
 }
 
 impl Flight {
@@ -152,12 +154,13 @@ impl State {
     }
 }
 
-/// The one who asks the next hop. If it goes without a word, another one may ask.
+/// The one who asks the next hop. If it goes without a word, it has failed, and another one may ask.
 #[derive(Debug)]
 pub(crate) struct Leading {
     flights: Arc<Flights>,
     flight: Arc<Flight>,
     done: bool,
+    trouble: Option<Trouble>,
 }
 
 impl Leading {
@@ -166,6 +169,7 @@ impl Leading {
             flights,
             flight,
             done: false,
+            trouble: None,
         }
     }
 
@@ -194,6 +198,16 @@ impl Leading {
         self.end(Over::Alone);
     }
 
+    /// There was no usable response: of all who wait one asks, or all have this trouble.
+    pub(crate) fn failed(mut self, trouble: Trouble) {
+        self.trouble = Some(trouble);
+    }
+
+    /// The client of the one who asked has left, and nothing is known of the next hop.
+    pub(crate) fn left(self) {
+        self.flight.lock().leaders -= 1;
+    }
+
     fn end(mut self, over: Over) {
         self.done = true;
         self.flights.remove(&self.flight);
@@ -211,7 +225,7 @@ impl Drop for Leading {
         let nobody = state.waiting.len() == state.free.len();
         let ends = nobody || state.leaders >= LEADERS_MAX;
         state.stage = if ends {
-            Stage::Over(Over::Failed)
+            Stage::Over(Over::Failed(self.trouble.take().unwrap_or_else(unspoken)))
         } else {
             Stage::Vacant
         };
@@ -267,7 +281,7 @@ impl Future for Following {
             Stage::Arriving(arriving) => Poll::Ready(Landed::Read(Arc::clone(arriving))),
             Stage::Over(Over::Stored) => Poll::Ready(Landed::Stored),
             Stage::Over(Over::Alone) => Poll::Ready(Landed::Alone),
-            Stage::Over(Over::Failed) => Poll::Ready(Landed::Failed),
+            Stage::Over(Over::Failed(trouble)) => Poll::Ready(Landed::Failed(trouble.clone())),
         }
     }
 }
@@ -281,11 +295,19 @@ impl Drop for Following {
         let nobody = state.waiting.len() == state.free.len();
         let ends = nobody && matches!(state.stage, Stage::Vacant);
         if ends {
-            state.stage = Stage::Over(Over::Failed);
+            state.stage = Stage::Over(Over::Failed(unspoken()));
         }
         drop(state);
         if ends {
             self.flights.remove(&self.flight);
         }
     }
+}
+
+/// The trouble with one who asked and went without a word.
+fn unspoken() -> Trouble {
+    Trouble::new(
+        ProxyError::ProxyInternalError,
+        "the request this one waited for was not carried out",
+    )
 }

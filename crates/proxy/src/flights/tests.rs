@@ -48,7 +48,7 @@ fn poll(following: Following) -> (Poll<&'static str>, Option<Leading>) {
         Poll::Ready(Landed::Read(_)) => (Poll::Ready("read"), None),
         Poll::Ready(Landed::Stored) => (Poll::Ready("stored"), None),
         Poll::Ready(Landed::Alone) => (Poll::Ready("alone"), None),
-        Poll::Ready(Landed::Failed) => (Poll::Ready("failed"), None),
+        Poll::Ready(Landed::Failed(_)) => (Poll::Ready("failed"), None),
     }
 }
 

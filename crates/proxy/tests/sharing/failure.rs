@@ -1,0 +1,214 @@
+//! The one who asks for all fails before there is a response head: one more asks, then all have failed.
+
+use super::{FRESH, with_length};
+use crate::support::{OriginConnection, RawClient, Running, ScriptedOrigin, Way, span};
+use weir_measure::Metric;
+
+const OK: &str = "HTTP/1.1 200 OK\r\nCache-Control: max-age=1\r\nContent-Length: 3\r\n";
+
+const UNAVAILABLE: &str = "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n";
+
+/// How the next hop fails.
+type Fail = fn(OriginConnection);
+
+const FAILURES: &[(Fail, u16)] = &[
+    (drop, 502),
+    (|hop| hop.into_peer().reset(), 502),
+    (|mut hop| hop.send("HTTP/1.1 200"), 502),
+    (|mut hop| hop.send("nonsense\r\n\r\n"), 502),
+    (
+        |mut hop| hop.send(format!("{FRESH}Transfer-Encoding: chunked\r\n\r\nx\r\n")),
+        502,
+    ),
+];
+
+#[test]
+fn failure_of_the_first_is_everybodys() {
+    Way::each(|way| {
+        for (at, (fail, status)) in FAILURES.iter().enumerate() {
+            let path = format!("/{at}");
+            let (mut leader, hop) = way.lead(&way.get(&path));
+            let followers = way.follow(3, &way.get(&path));
+            fail(hop);
+            assert_eq!(leader.read_response().status(), *status);
+            // one of them asks, and it is the only one
+            let mut hop = way.origin.accept();
+            hop.read_head();
+            way.proxy.wait_for(Metric::FollowersWaiting, 2);
+            way.origin.expect_untouched();
+            hop.send(with_length("Connection: close\r\n", "got"));
+            let mut collapsed = 0;
+            for mut follower in followers {
+                let response = follower.read_response();
+                assert_eq!(response.text(), "got");
+                collapsed += usize::from(response.head.cache_status().ends_with("collapsed"));
+            }
+            assert_eq!(collapsed, 2);
+            way.origin.expect_untouched();
+        }
+    });
+}
+
+#[test]
+fn dead_next_hop_is_asked_by_everybody_in_turn() {
+    Way::each(|way| {
+        for (at, (fail, status)) in FAILURES.iter().enumerate() {
+            let path = format!("/{at}");
+            let (leader, hop) = way.lead(&way.get(&path));
+            let mut all = way.follow(5, &way.get(&path));
+            all.push(leader);
+            fail(hop);
+            let mut hop = way.origin.accept();
+            hop.read_head();
+            way.proxy.wait_for(Metric::FollowersWaiting, 4);
+            fail(hop);
+            for client in &mut all {
+                let response = client.read_response();
+                assert_eq!(response.status(), *status);
+                assert!(
+                    !response.head.cache_status().contains("collapsed"),
+                    "{:?}",
+                    response.head
+                );
+            }
+            way.origin.expect_untouched();
+            // who comes now asks anew
+            let (mut late, mut hop) = way.lead(&way.get(&path));
+            hop.send(with_length("Connection: close\r\n", "got"));
+            assert_eq!(late.read_response().text(), "got");
+        }
+    });
+}
+
+#[test]
+fn silent_next_hop_is_waited_for_by_everybody_in_turn() {
+    let way = Way::gateway_with(|config| config.limits.next_hop_silence = span("200ms"));
+    let (mut leader, _first) = way.lead(&way.get("/"));
+    let followers = way.follow(3, &way.get("/"));
+    assert_eq!(leader.read_response().status(), 504);
+    let mut second = way.origin.accept();
+    second.read_head();
+    for mut follower in followers {
+        assert_eq!(follower.read_response().status(), 504);
+    }
+    way.origin.expect_untouched();
+    second.expect_end();
+}
+
+#[test]
+fn refusing_next_hop_is_asked_by_everybody_in_turn() {
+    let origin = ScriptedOrigin::new();
+    let proxy = Running::gateway_with(origin.address(), |_| {});
+    let get = |path: &str| format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n");
+    let mut leader = proxy.client();
+    leader.send(get("/first"));
+    let (mut hop, _) = origin.answer("HTTP/1.1 204 No Content\r\n\r\n");
+    assert_eq!(leader.read_response().status(), 204);
+    // it asks on the idle connection; that one closes, and there is no other
+    leader.send(get("/"));
+    hop.read_head();
+    let mut all = proxy.asking(3, &get("/"));
+    proxy.wait_for(Metric::FollowersWaiting, 3);
+    drop(origin);
+    drop(hop);
+    all.push(leader);
+    for client in &mut all {
+        let response = client.read_response();
+        assert_eq!(response.status(), 502);
+    }
+    let refused = weir_measure::HopOutcome::Refused;
+    assert_eq!(proxy.count(Metric::NextHopConnections(refused)), 2);
+}
+
+/// A client whose response is stored, and stale by now; `fields` belong to it.
+fn stale(way: &Way, path: &str, fields: &str) -> RawClient {
+    let mut client = way.proxy.client();
+    client.send(way.get(path));
+    way.origin.answer(format!(
+        "{OK}Connection: close\r\nETag: \"a\"\r\n{fields}\r\nold"
+    ));
+    assert_eq!(client.read_response().text(), "old");
+    way.proxy.clock.advance_ms(2000);
+    client
+}
+
+#[test]
+fn follower_of_a_failure_is_not_given_the_stale_response() {
+    Way::each(|way| {
+        let (gone, error) = ("disconnected", "stale-if-error");
+        let answers = [
+            ("", [gone, gone, gone, gone]),
+            ("nonsense\r\n\r\n", [error, error, error, error]),
+            // two were told by the next hop itself
+            (UNAVAILABLE, [gone, gone, error, error]),
+        ];
+        for (at, (answer, expected)) in answers.iter().enumerate() {
+            let path = format!("/{at}");
+            let mut leader = stale(way, &path, "Cache-Control: stale-if-error=600\r\n");
+            leader.send(way.get(&path));
+            let mut hop = way.origin.accept();
+            assert_eq!(hop.read_head().field("if-none-match"), Some("\"a\""));
+            let mut all = way.follow(3, &way.get(&path));
+            hop.send(answer);
+            drop(hop);
+            let mut hop = way.origin.accept();
+            assert_eq!(hop.read_head().field("if-none-match"), Some("\"a\""));
+            way.proxy.wait_for(Metric::FollowersWaiting, 2);
+            hop.send(answer);
+            drop(hop);
+            all.push(leader);
+            let mut excuses = Vec::new();
+            for client in &mut all {
+                let response = client.read_response();
+                assert_eq!((response.status(), response.text().as_str()), (200, "old"));
+                let words = response.head.cache_status();
+                assert!(words.starts_with("fwd=stale"), "{words}");
+                excuses.push(words.rsplit("detail=").next().unwrap_or("").to_owned());
+            }
+            excuses.sort_unstable();
+            assert_eq!(excuses, expected, "{answer:?}");
+            way.origin.expect_untouched();
+        }
+    });
+}
+
+#[test]
+fn follower_of_a_failure_is_given_what_must_not_be_served_stale() {
+    Way::each(|way| {
+        // it speaks, though no HTTP: we are not disconnected from it (RFC 9111 §4.2.4)
+        let mut leader = stale(way, "/", "");
+        leader.send(way.get("/"));
+        let mut hop = way.origin.accept();
+        hop.read_head();
+        let mut all = way.follow(3, &way.get("/"));
+        hop.send("nonsense\r\n\r\n");
+        let mut hop = way.origin.accept();
+        hop.read_head();
+        way.proxy.wait_for(Metric::FollowersWaiting, 2);
+        hop.send("nonsense\r\n\r\n");
+        all.push(leader);
+        for client in &mut all {
+            assert_eq!(client.read_response().status(), 502);
+        }
+    });
+}
+
+#[test]
+fn validation_is_done_for_one_only() {
+    Way::each(|way| {
+        let mut leader = stale(way, "/", "");
+        leader.send(way.get("/"));
+        let mut hop = way.origin.accept();
+        hop.read_head();
+        let followers = way.follow(3, &way.get("/"));
+        hop.send("HTTP/1.1 304 Not Modified\r\nCache-Control: max-age=60\r\nETag: \"a\"\r\n\r\n");
+        assert_eq!(leader.read_response().text(), "old");
+        for mut follower in followers {
+            let response = follower.read_response();
+            assert_eq!(response.text(), "old");
+            assert_eq!(response.head.cache_status(), "fwd=stale;ttl=60;collapsed");
+        }
+        hop.expect_nothing_more();
+        way.origin.expect_untouched();
+    });
+}
