@@ -437,9 +437,6 @@ impl Download<'_> {
         );
         let ended = relay.run(to_client, &self.received[plan.consumed..]).await;
         settle(exchange, worker, &ended);
-        if ended.end == RelayEnd::Whole && ended.refused.is_none() {
-            exchange.landed_whole();
-        }
         if let RelayEnd::Cut(word) = ended.end
             && ended.to_client_bytes == 0
         {
@@ -503,7 +500,9 @@ fn settle(exchange: &mut Exchange, worker: &Worker, ended: &crate::relay::Ended)
         }
         RelayEnd::ClientLeft => {
             account.error = Some("client-left");
-            exchange.tell(worker, Event::Incomplete);
+            if !ended.kept {
+                exchange.tell(worker, Event::Incomplete);
+            }
             worker.counters().inc(Metric::ClientAborts);
         }
     }

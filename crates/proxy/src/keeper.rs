@@ -1,6 +1,7 @@
 //! Keeps what is relayed: a response that is whole with its first read, or that is fetched for the store alone.
 
 use crate::exchange::Exchange;
+use crate::flights::Leading;
 use crate::kept::Kept;
 use crate::worker::Worker;
 use weir_policy::catalog::Refusal;
@@ -15,6 +16,8 @@ pub(crate) struct Keeper {
     kept: Kept,
     /// The head says the length already, where the origin put it.
     has_length: bool,
+    /// For those who wait for it: what becomes of them is decided here, whatever the client does that asked.
+    leading: Option<Leading>,
 }
 
 impl Keeper {
@@ -34,6 +37,7 @@ impl Keeper {
             content: BodyBuilder::new(expected),
             kept,
             has_length: matches!(body, BodyLength::Exact(_)),
+            leading: exchange.leading.take(),
         })
     }
 
@@ -43,13 +47,16 @@ impl Keeper {
     ///
     /// The catalog's reason for not keeping it after all; the keeper is of no use then.
     pub(crate) fn push(&mut self, now: Now, bytes: &[u8]) -> Result<(), Refusal> {
-        self.building
-            .reserve(now, self.content.len() + bytes.len() as u64)?;
-        self.content.push(bytes);
-        Ok(())
+        let content = self.content.len() + bytes.len() as u64;
+        let room = self.building.reserve(now, content);
+        match room {
+            Ok(()) => self.content.push(bytes),
+            Err(_) => self.leading.take().map_or((), Leading::alone),
+        }
+        room
     }
 
-    /// The response is whole: from now on it is found.
+    /// The response is whole: from now on it is found, by those who wait for it first of all.
     ///
     /// # Errors
     ///
@@ -60,7 +67,15 @@ impl Keeper {
             write::number_field(&mut self.kept.head, "Content-Length", body.len());
         }
         let vary = self.kept.vary.take();
-        self.building.commit(now, vary, self.kept.with_body(body))
+        let stored = self.building.commit(now, vary, self.kept.with_body(body));
+        if let Some(leading) = self.leading.take() {
+            match stored {
+                // forgotten while it came: who looks again finds that out, and one asks for the others
+                Ok(()) | Err(Refusal::NotResident) => leading.stored(),
+                Err(_) => leading.alone(),
+            }
+        }
+        stored
     }
 }
 

@@ -80,6 +80,8 @@ pub(crate) struct Ended {
     pub(crate) body_bytes: u64,
     /// The store did not take it, and why.
     pub(crate) refused: Option<Refusal>,
+    /// The store has it, whole.
+    pub(crate) kept: bool,
 }
 
 /// A response under way.
@@ -148,6 +150,7 @@ impl<'a> Relay<'a> {
                 to_client_bytes: 0,
                 body_bytes: 0,
                 refused: None,
+                kept: false,
             },
         }
     }
@@ -305,7 +308,8 @@ impl<'a> Relay<'a> {
         Ok(())
     }
 
-    /// Decodes bytes from the next hop, keeps and frames them.
+    /// Decodes bytes from the next hop, keeps and frames them. What is there is kept also if the client has gone: others may
+    /// wait for it.
     fn take(
         &mut self,
         input: &[u8],
@@ -313,23 +317,26 @@ impl<'a> Relay<'a> {
         cx: &mut Context<'_>,
     ) -> Result<(), RelayEnd> {
         let mut rest = input;
+        let mut emitted = Ok(());
         loop {
             let Ok(step) = self.reader.step(rest) else {
                 return Err(RelayEnd::Cut("next-hop-broke-framing"));
             };
             rest = &rest[step.consumed..];
             match step.event {
-                BodyEvent::NeedMore => return Ok(()),
+                BodyEvent::NeedMore => return emitted,
                 BodyEvent::Data(data) => {
                     self.keep(data);
-                    self.ended.body_bytes += data.len() as u64;
-                    self.emit(data, to_client, cx)?;
+                    if emitted.is_ok() {
+                        self.ended.body_bytes += data.len() as u64;
+                        emitted = self.emit(data, to_client, cx);
+                    }
                 }
                 BodyEvent::End => {
                     // bytes behind the response belong to nothing we asked for
                     self.ended.hop_clean = rest.is_empty();
                     self.finish();
-                    return Ok(());
+                    return emitted;
                 }
             }
         }
@@ -350,10 +357,10 @@ impl<'a> Relay<'a> {
         if self.framing == Framing::Chunked {
             write::last_chunk(&mut self.out, self.reader.trailers());
         }
-        if let Some(keeper) = self.keeper.take()
-            && let Err(refusal) = keeper.finish(self.worker.now())
-        {
-            self.ended.refused = Some(refusal);
+        if let Some(keeper) = self.keeper.take() {
+            let finished = keeper.finish(self.worker.now());
+            self.ended.kept = finished.is_ok();
+            self.ended.refused = finished.err();
         }
     }
 
