@@ -6,7 +6,9 @@
 
 use crate::flights::Flight;
 use crate::report;
+use crate::waiting::{Waiting, WaitsFor, Woken};
 use crate::worker::Worker;
+use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 use weir_measure::{Counters, Metric};
@@ -50,9 +52,7 @@ struct Inner {
     building: Option<Building>,
     /// Where newcomers find it; gone once it is settled.
     flight: Option<Arc<Flight>>,
-    /// Readers and fetches that wait, to be woken when anything moves.
-    readers: Vec<(ReaderId, Waker)>,
-    fetches: Vec<(FetchId, Waker)>,
+    waiting: Waiting,
     trailers: Box<[u8]>,
     /// There is no room to keep it: content stays only as long as somebody is about to read it.
     passing: Option<Passing>,
@@ -145,8 +145,7 @@ impl Arriving {
                 places: vec![(fetch, place)],
                 building: Some(beginnings.building),
                 flight: None,
-                readers: Vec::new(),
-                fetches: Vec::new(),
+                waiting: Waiting::default(),
                 trailers: Box::default(),
                 passing: None,
                 outcome: None,
@@ -175,8 +174,12 @@ impl Arriving {
             .is_none_or(|(rule, digest)| selecting(rule) == *digest)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> Locked<'_> {
+        let inner = self.inner.lock();
+        Locked {
+            inner: inner.unwrap_or_else(PoisonError::into_inner),
+            woken: Woken::default(),
+        }
     }
 
     // --- readers -------------------------------------------------------------------------------------------------
@@ -207,8 +210,7 @@ impl Arriving {
                 inner.lend(span, out)
             }
             Step::Wait => {
-                inner.readers.retain(|(known, _)| *known != reader);
-                inner.readers.push((reader, waker.clone()));
+                inner.waiting.reader(reader, waker);
                 Reading::Wait
             }
             Step::Fetch { fetch, span } => {
@@ -227,7 +229,9 @@ impl Arriving {
         let delivered = inner.fill.delivered(now, reader, span);
         inner.fill.moved(now, reader, span.to);
         inner.let_pass();
-        inner.wake_stirred();
+        if inner.fill.stirred() {
+            inner.wake_held_back();
+        }
         delivered
     }
 
@@ -248,7 +252,7 @@ impl Arriving {
     pub(crate) fn leave(&self, worker: &Worker, reader: ReaderId) {
         let mut inner = self.lock();
         inner.fill.leave(worker.now(), reader);
-        inner.readers.retain(|(known, _)| *known != reader);
+        inner.waiting.forget_reader(reader);
         inner.let_pass();
         inner.wake_stirred();
         self.settle(&mut inner, worker);
@@ -276,14 +280,16 @@ impl Arriving {
 
     // --- fetches -------------------------------------------------------------------------------------------------
 
-    /// What `fetch` may take now; if it is to wait, it will be woken.
+    /// What `fetch` may take now; it will be woken when that has changed.
     pub(crate) fn take(&self, now: Now, fetch: FetchId, waker: &Waker) -> Take {
         let mut inner = self.lock();
         let take = inner.fill.take(now, fetch);
-        if matches!(take, Take::Wait | Take::Background) {
-            inner.fetches.retain(|(known, _)| *known != fetch);
-            inner.fetches.push((fetch, waker.clone()));
-        }
+        let waits_for = match take {
+            Take::Wait | Take::Background => WaitsFor::Readers,
+            Take::UpTo(_) => WaitsFor::NextHop,
+            Take::Orphaned | Take::Met | Take::GiveWay => return take,
+        };
+        inner.waiting.fetch(fetch, waits_for, waker);
         take
     }
 
@@ -311,7 +317,9 @@ impl Arriving {
 
     /// Wakes the readers that wait: after pushing, once a read.
     pub(crate) fn announce(&self) {
-        self.lock().wake_readers();
+        let mut inner = self.lock();
+        inner.wake_readers();
+        inner.wake_stirred();
     }
 
     /// The next hop's round trip, microseconds, if it was looked at; how large the receive window may be (`None`: as the
@@ -372,7 +380,7 @@ impl Arriving {
         if !trailers.is_empty() {
             inner.trailers = trailers.into();
         }
-        inner.fetches.retain(|(known, _)| *known != fetch);
+        inner.waiting.forget_fetch(fetch);
         if let Some(at) = inner.places.iter().position(|(known, _)| *known == fetch) {
             let (_, place) = inner.places.swap_remove(at);
             inner.growing.close(place);
@@ -480,23 +488,46 @@ impl Inner {
             self.growing.release_before(floor);
         }
     }
+}
 
+/// The lock; whoever is to be woken is woken when it has been given back.
+struct Locked<'a> {
+    // dropped in this order
+    inner: MutexGuard<'a, Inner>,
+    woken: Woken,
+}
+
+impl Locked<'_> {
     /// Wakes the fetches if what they may take may have changed.
     fn wake_stirred(&mut self) {
-        if self.fill.stirred() {
+        if self.inner.fill.stirred() {
             self.wake_fetches();
         }
     }
 
     fn wake_readers(&mut self) {
-        for (_, waker) in self.readers.drain(..) {
-            waker.wake();
-        }
+        self.inner.waiting.take_readers(&mut self.woken);
     }
 
     fn wake_fetches(&mut self) {
-        for (_, waker) in self.fetches.drain(..) {
-            waker.wake();
-        }
+        self.inner.waiting.take_fetches(&mut self.woken);
+    }
+
+    fn wake_held_back(&mut self) {
+        self.inner.waiting.take_held_back(&mut self.woken);
+    }
+}
+
+impl Deref for Locked<'_> {
+    type Target = Inner;
+
+    fn deref(&self) -> &Inner {
+        &self.inner
+    }
+}
+
+impl DerefMut for Locked<'_> {
+    fn deref_mut(&mut self) -> &mut Inner {
+        &mut self.inner
     }
 }

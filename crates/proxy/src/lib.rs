@@ -70,6 +70,7 @@ mod tunnel;
 mod upload;
 mod uses;
 mod vary;
+mod waiting;
 mod worker;
 
 pub use control::Control;

@@ -1,0 +1,75 @@
+//! Who waits for a response under construction to move.
+//!
+//! Wakers are taken out under its lock and woken when that is given back: waking somebody on another worker is a call to
+//! the kernel, and ten thousand may wait.
+
+use std::collections::BTreeMap;
+use std::task::Waker;
+use weir_policy::fetch::{FetchId, ReaderId};
+
+/// What a fetch waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WaitsFor {
+    /// A reader that moves on, or comes to need it.
+    Readers,
+    /// Bytes of the next hop; it is to know all the same when nobody reads any more.
+    NextHop,
+}
+
+/// Readers and fetches that wait.
+#[derive(Debug, Default)]
+pub(crate) struct Waiting {
+    readers: BTreeMap<ReaderId, Waker>,
+    /// Few.
+    fetches: Vec<(FetchId, WaitsFor, Waker)>,
+}
+
+impl Waiting {
+    pub(crate) fn reader(&mut self, reader: ReaderId, waker: &Waker) {
+        self.readers.insert(reader, waker.clone());
+    }
+
+    pub(crate) fn fetch(&mut self, fetch: FetchId, waits_for: WaitsFor, waker: &Waker) {
+        self.forget_fetch(fetch);
+        self.fetches.push((fetch, waits_for, waker.clone()));
+    }
+
+    pub(crate) fn forget_reader(&mut self, reader: ReaderId) {
+        self.readers.remove(&reader);
+    }
+
+    pub(crate) fn forget_fetch(&mut self, fetch: FetchId) {
+        self.fetches.retain(|(known, ..)| *known != fetch);
+    }
+
+    /// There is more to read.
+    pub(crate) fn take_readers(&mut self, woken: &mut Woken) {
+        let readers = std::mem::take(&mut self.readers);
+        woken.0.extend(readers.into_values());
+    }
+
+    /// Readers came or left.
+    pub(crate) fn take_fetches(&mut self, woken: &mut Woken) {
+        let fetches = self.fetches.drain(..);
+        woken.0.extend(fetches.map(|(.., waker)| waker));
+    }
+
+    /// A reader has moved on, which changes nothing for a fetch that was not waiting for one.
+    pub(crate) fn take_held_back(&mut self, woken: &mut Woken) {
+        let held_back = |(_, waits_for, _): &mut _| *waits_for == WaitsFor::Readers;
+        let fetches = self.fetches.extract_if(.., held_back);
+        woken.0.extend(fetches.map(|(.., waker)| waker));
+    }
+}
+
+/// Wakers that were taken out, woken when this is dropped.
+#[derive(Debug, Default)]
+pub(crate) struct Woken(Vec<Waker>);
+
+impl Drop for Woken {
+    fn drop(&mut self) {
+        for waker in self.0.drain(..) {
+            waker.wake();
+        }
+    }
+}
