@@ -10,7 +10,6 @@ use crate::deadline::Deadline;
 use crate::departure::Departure;
 use crate::exchange::Exchange;
 use crate::fetch::Begun;
-use crate::flights::Leading;
 use crate::inbound::{self, Framing};
 use crate::keeper::Keeper;
 use crate::relay::{Relay, RelayEnd, Terms};
@@ -23,7 +22,7 @@ use std::future::poll_fn;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWriteExt, ReadBuf};
 use tokio::net::tcp::ReadHalf;
@@ -251,12 +250,14 @@ impl Download<'_> {
         let (Some(client), Sending::Done) = (to_client.client(), sending.get()) else {
             return Poll::Pending;
         };
-        let gone = self.departure.poll(client, cx);
-        let awaited = exchange.leading.as_ref().is_some_and(Leading::is_awaited);
-        if awaited || exchange.settings.abort == AbortPolicy::Finish {
+        ready!(self.departure.poll(client, cx));
+        if exchange.settings.abort == AbortPolicy::Finish {
             return Poll::Pending;
         }
-        gone
+        match &exchange.leading {
+            Some(leading) => leading.poll_deserted(cx),
+            None => Poll::Ready(()),
+        }
     }
 
     /// Decides on the head at the front of `received`; `None` while it is not whole.

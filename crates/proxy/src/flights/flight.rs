@@ -29,6 +29,8 @@ struct State {
     /// Who waits; a place is its follower's until it leaves.
     waiting: Vec<Option<Waker>>,
     free: Vec<usize>,
+    /// Who asks though its own client has gone: to be woken when nobody waits any more.
+    deserted: Option<Waker>,
 }
 
 #[derive(Debug)]
@@ -81,6 +83,7 @@ impl Flight {
                 leaders: 1,
                 waiting: Vec::new(),
                 free: Vec::new(),
+                deserted: None,
             }),
         }
     }
@@ -125,12 +128,6 @@ impl Flight {
         }
     }
 
-    /// Whether somebody waits for it.
-    fn is_awaited(&self) -> bool {
-        let state = self.lock();
-        state.waiting.len() > state.free.len()
-    }
-
     /// Moves on and wakes everybody.
     fn land(&self, stage: Stage) {
         let mut state = self.lock();
@@ -145,6 +142,10 @@ impl State {
             self.waiting.push(None);
             self.waiting.len() - 1
         })
+    }
+
+    fn is_awaited(&self) -> bool {
+        self.waiting.len() > self.free.len()
     }
 
     fn wake_all(&mut self) {
@@ -173,9 +174,14 @@ impl Leading {
         }
     }
 
-    /// Whether others wait for the answer.
-    pub(crate) fn is_awaited(&self) -> bool {
-        self.flight.is_awaited()
+    /// Ready once nobody else waits for the answer.
+    pub(crate) fn poll_deserted(&self, cx: &mut Context<'_>) -> Poll<()> {
+        let mut state = self.flight.lock();
+        if state.is_awaited() {
+            state.deserted = Some(cx.waker().clone());
+            return Poll::Pending;
+        }
+        Poll::Ready(())
     }
 
     /// The response head is there, and its content is arriving: followers read it, and newcomers may. Yields the
@@ -222,8 +228,7 @@ impl Drop for Leading {
             return;
         }
         let mut state = self.flight.lock();
-        let nobody = state.waiting.len() == state.free.len();
-        let ends = nobody || state.leaders >= LEADERS_MAX;
+        let ends = !state.is_awaited() || state.leaders >= LEADERS_MAX;
         state.stage = if ends {
             Stage::Over(Over::Failed(self.trouble.take().unwrap_or_else(unspoken)))
         } else {
@@ -292,7 +297,10 @@ impl Drop for Following {
         let mut state = self.flight.lock();
         state.waiting[self.place] = None;
         state.free.push(self.place);
-        let nobody = state.waiting.len() == state.free.len();
+        let nobody = !state.is_awaited();
+        if nobody && let Some(leader) = state.deserted.take() {
+            leader.wake();
+        }
         let ends = nobody && matches!(state.stage, Stage::Vacant);
         if ends {
             state.stage = Stage::Over(Over::Failed(unspoken()));
