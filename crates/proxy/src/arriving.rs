@@ -50,7 +50,7 @@ struct Inner {
     places: Vec<(FetchId, Place)>,
     /// Room in the store; gone once it is settled.
     building: Option<Building>,
-    /// Where newcomers find it; gone once it is settled.
+    /// Where those who wait for it come from, and newcomers find it; gone once it is settled.
     flight: Option<Arc<Flight>>,
     waiting: Waiting,
     trailers: Box<[u8]>,
@@ -159,12 +159,13 @@ impl Arriving {
     /// The flight under which newcomers find it.
     pub(crate) fn set_flight(&self, worker: &Worker, flight: Option<Arc<Flight>>) {
         let mut inner = self.lock();
-        // it may be over by now
-        if inner.outcome.is_none() && inner.passing.is_none() {
-            inner.flight = flight;
-        } else if let Some(flight) = flight {
-            worker.shared.flights.remove(&flight);
+        if let Some(flight) = &flight
+            && (inner.outcome.is_some() || inner.passing.is_some())
+        {
+            worker.shared.flights.remove(flight);
         }
+        // it may be over by now
+        inner.flight = flight.filter(|_| inner.outcome.is_none());
     }
 
     /// Whether it answers a request whose nominated fields digest so.
@@ -285,9 +286,9 @@ impl Arriving {
         let mut inner = self.lock();
         let take = inner.fill.take(now, fetch);
         let waits_for = match take {
-            Take::Wait | Take::Background => WaitsFor::Readers,
+            Take::Wait | Take::Background | Take::Orphaned => WaitsFor::Readers,
             Take::UpTo(_) => WaitsFor::NextHop,
-            Take::Orphaned | Take::Met | Take::GiveWay => return take,
+            Take::Met | Take::GiveWay => return take,
         };
         inner.waiting.fetch(fetch, waits_for, waker);
         take
@@ -306,8 +307,8 @@ impl Arriving {
         {
             inner.passing = Some(Passing { why, floor: 0 });
             worker.counters().inc(Metric::PassedThrough);
-            if let Some(flight) = inner.flight.take() {
-                worker.shared.flights.remove(&flight);
+            if let Some(flight) = &inner.flight {
+                worker.shared.flights.remove(flight);
             }
         }
         inner.growing.push(*place, bytes);
@@ -363,6 +364,17 @@ impl Arriving {
             new_connection_bytes: rate.saturating_mul(set_up_us) / 1_000_000,
             background_free_bytes,
         }
+    }
+
+    /// Whether somebody has waited for it who does not read it yet: then it is not to be judged as one that nobody reads.
+    pub(crate) fn is_boarding(&self) -> bool {
+        let flight = self.lock().flight.clone();
+        flight.is_some_and(|flight| flight.is_awaited())
+    }
+
+    /// All who waited for it read it now, or do not want to.
+    pub(crate) fn boarded(&self) {
+        self.lock().wake_fetches();
     }
 
     /// It was decided that `fetch` goes on without readers.

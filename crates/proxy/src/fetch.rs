@@ -121,6 +121,7 @@ impl Fetch {
                     return Poll::Pending;
                 }
                 Take::Background => ready!(self.poll_background(cx)),
+                Take::Orphaned if self.arriving.is_boarding() => return Poll::Pending,
                 Take::Orphaned => {
                     self.judge();
                     continue;

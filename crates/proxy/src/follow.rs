@@ -12,7 +12,7 @@ use crate::reader::{self, Start};
 use crate::vary::selecting_digest;
 use crate::worker::Worker;
 use std::future::{Future, poll_fn};
-use std::pin::pin;
+use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Poll;
@@ -47,7 +47,7 @@ pub(crate) async fn run(client: &mut Client, exchange: &mut Exchange) -> Gate {
             Boarded::Alone => break,
             Boarded::Lead(leading) => return Gate::Ask(Some(leading)),
             Boarded::Read(arriving) => {
-                return join(client, exchange, &arriving, Joined::Arriving).await;
+                return join(client, exchange, &arriving, None).await;
             }
             Boarded::Follow(following) => {
                 let flight = Arc::clone(following.flight());
@@ -91,10 +91,10 @@ async fn wait(client: &mut Client, exchange: &mut Exchange, following: Following
     let worker = Rc::clone(&client.worker);
     let half_closed = exchange.settings.config.fetch.half_closed.as_duration();
     let mut departure = Departure::new(half_closed);
+    let mut following = following;
     let landed = {
         let _waiting = Waiting::new(&worker);
-        let mut following = pin!(following);
-        poll_fn(|cx| match following.as_mut().poll(cx) {
+        poll_fn(|cx| match Pin::new(&mut following).poll(cx) {
             Poll::Ready(landed) => Poll::Ready(Some(landed)),
             Poll::Pending => departure.poll(&client.stream, cx).map(|()| None),
         })
@@ -109,14 +109,16 @@ async fn wait(client: &mut Client, exchange: &mut Exchange, following: Following
         Landed::Lead(leading) => Waited::Gate(Gate::Ask(Some(leading))),
         Landed::Alone => Waited::Gate(Gate::Ask(None)),
         Landed::Failed(trouble) => Waited::Gate(Gate::Failed(trouble)),
-        Landed::Stored => look_again(client, exchange)
-            .await
-            .map_or(Waited::Again, Waited::Gate),
+        Landed::Stored => {
+            drop(following);
+            let gate = look_again(client, exchange).await;
+            gate.map_or(Waited::Again, Waited::Gate)
+        }
         Landed::Read(arriving) => {
             if !arriving.is_for(&|rule| digest_of(client, exchange, rule)) {
                 return Waited::Again;
             }
-            Waited::Gate(join(client, exchange, &arriving, Joined::Waited).await)
+            Waited::Gate(join(client, exchange, &arriving, Some(following)).await)
         }
     }
 }
@@ -163,14 +165,19 @@ async fn look_again(client: &mut Client, exchange: &mut Exchange) -> Option<Gate
     }
 }
 
-/// Answers a request from what is arriving, if it is entitled to it and can have it from there.
+/// Answers a request from what is arriving, if it is entitled to it and can have it from there. One that was `following` is
+/// on the flight until it reads, so that the fetch is never without both.
 async fn join(
     client: &mut Client,
     exchange: &mut Exchange,
     arriving: &Arc<Arriving>,
-    joined: Joined,
+    following: Option<Following>,
 ) -> Gate {
     let before = exchange.tx;
+    let joined = match following {
+        Some(_) => Joined::Waited,
+        None => Joined::Arriving,
+    };
     let now = client.worker.now();
     let commands = exchange.tx.joined(now, &arriving.response.facts, joined);
     let serving = match commands.first() {
@@ -180,6 +187,7 @@ async fn join(
     };
     let form = form_of(exchange, arriving, now.wall);
     let Some(span) = form.span(&arriving.response) else {
+        drop(following);
         let response = Arc::clone(&arriving.response);
         return Gate::Answered(exchange::serve(client, exchange, &response, serving).await);
     };
@@ -187,6 +195,7 @@ async fn join(
         exchange.tx = before;
         return Gate::Ask(None);
     };
+    drop(following);
     let start = Start {
         arriving: Arc::clone(arriving),
         reader,

@@ -128,6 +128,11 @@ impl Flight {
         }
     }
 
+    /// Whether somebody is on it who does not read yet.
+    pub(crate) fn is_awaited(&self) -> bool {
+        self.lock().is_awaited()
+    }
+
     /// Moves on and wakes everybody.
     fn land(&self, stage: Stage) {
         let mut state = self.lock();
@@ -242,7 +247,7 @@ impl Drop for Leading {
     }
 }
 
-/// A request that waits for another one's response head.
+/// A request that waits for another one's response head; it is on the flight until it is dropped.
 pub(crate) struct Following {
     flights: Arc<Flights>,
     flight: Arc<Flight>,
@@ -292,23 +297,30 @@ impl Future for Following {
 }
 
 impl Drop for Following {
-    /// Gives its place back; the last one of a vacant flight ends it.
+    /// Gives its place back. The last one of a vacant flight ends it; else it tells those who go on for its sake.
     fn drop(&mut self) {
         let mut state = self.flight.lock();
         state.waiting[self.place] = None;
         state.free.push(self.place);
-        let nobody = !state.is_awaited();
-        if nobody && let Some(leader) = state.deserted.take() {
+        if state.is_awaited() {
+            return;
+        }
+        if let Some(leader) = state.deserted.take() {
             leader.wake();
         }
-        let ends = nobody && matches!(state.stage, Stage::Vacant);
-        if ends {
-            state.stage = Stage::Over(Over::Failed(unspoken()));
-        }
+        let stage = match &state.stage {
+            Stage::Vacant => Stage::Over(Over::Failed(unspoken())),
+            Stage::Arriving(arriving) => {
+                let arriving = Arc::clone(arriving);
+                drop(state);
+                arriving.boarded();
+                return;
+            }
+            Stage::Asking | Stage::Over(_) => return,
+        };
+        state.stage = stage;
         drop(state);
-        if ends {
-            self.flights.remove(&self.flight);
-        }
+        self.flights.remove(&self.flight);
     }
 }
 
