@@ -13,6 +13,10 @@ mod arriving;
 mod failure;
 #[path = "sharing/herd.rs"]
 mod herd;
+#[path = "sharing/leaving.rs"]
+mod leaving;
+#[path = "sharing/stopped.rs"]
+mod stopped;
 #[path = "sharing/terms.rs"]
 mod terms;
 #[path = "sharing/vary.rs"]

@@ -1,7 +1,7 @@
 //! Who comes while content is arriving: gets at once what is there, then the rest as it comes.
 
 use super::{FRESH, chunk};
-use crate::support::{RawClient, Way, pattern};
+use crate::support::{Way, pattern};
 use weir_measure::{Joined, Metric, Verdict};
 
 /// Content, and the first half of it.
@@ -96,53 +96,5 @@ fn content_that_ends_with_its_connection_looks_cut_to_a_joiner() {
             assert!(client.read_chunks().0 == body[half..]);
         }
         assert!(way.proxy.client().ask(way.get("/")).is_hit());
-    });
-}
-
-/// A client that has asked, and reads nothing.
-fn stopped(way: &Way, request: &str) -> RawClient {
-    let mut client = RawClient::connect_small(way.proxy.address());
-    client.send(request);
-    client
-}
-
-#[test]
-fn client_that_reads_nothing_delays_others() {
-    Way::each(|way| {
-        for framing in [
-            "Content-Length: 4000000\r\n",
-            "Transfer-Encoding: chunked\r\n",
-        ] {
-            let body = pattern(4_000_000);
-            let path = if framing.starts_with('C') {
-                "/length"
-            } else {
-                "/chunked"
-            };
-            let mut first = stopped(way, &way.get(path));
-            let mut hop = way.origin.accept();
-            hop.read_head();
-            let mut answer = format!("{FRESH}{framing}\r\n").into_bytes();
-            if framing.starts_with('C') {
-                answer.extend(&body);
-            } else {
-                for piece in body.chunks(50_000) {
-                    answer.extend(chunk(piece));
-                }
-                answer.extend(b"0\r\n\r\n");
-            }
-            let sending = hop.sending(answer);
-            way.proxy.wait_for(Metric::FetchesUnderWay, 1);
-            let joiner = way.proxy.client().ask(way.get(path));
-            assert!(joiner.body == body);
-            assert!(joiner.head.cache_status().starts_with("hit"));
-            sending.join().expect("sent");
-            // a third one has it from the store, while the first has not read a byte
-            let third = way.proxy.client().ask(way.get(path));
-            assert_eq!(third.head.cache_status(), "hit;ttl=60");
-            assert!(third.body == body);
-            assert!(first.read_response().body == body);
-        }
-        way.origin.expect_untouched();
     });
 }

@@ -45,10 +45,12 @@ impl ScriptedOrigin {
 
     /// Nobody has connected that was not accepted.
     pub(crate) fn expect_untouched(&self) {
-        assert!(
-            !self.is_called(Duration::ZERO),
-            "somebody connects to the next hop"
-        );
+        assert!(!self.is_touched(), "somebody connects to the next hop");
+    }
+
+    /// Whether somebody has connected that was not accepted.
+    pub(crate) fn is_touched(&self) -> bool {
+        self.is_called(Duration::ZERO)
     }
 
     fn is_called(&self, within: Duration) -> bool {
