@@ -60,6 +60,8 @@ struct Inner {
     /// Round trips of the fastest reader and of the next hop, microseconds; 0 if unknown.
     client_us: u32,
     next_hop_us: u32,
+    /// The furthest a fetch was seen ahead of what the fastest client had acknowledged, bytes.
+    lead_max: u64,
 }
 
 /// A response that turned out too large to keep.
@@ -151,6 +153,7 @@ impl Arriving {
                 outcome: None,
                 client_us: 0,
                 next_hop_us: 0,
+                lead_max: 0,
             }),
         };
         (Arc::new(arriving), fetch)
@@ -236,16 +239,23 @@ impl Arriving {
         delivered
     }
 
-    /// The round trip to `reader`'s client, microseconds.
-    pub(crate) fn set_client_round_trip(&self, reader: ReaderId, client_us: u32) {
+    /// What the kernel says of `reader`'s client: the round trip, microseconds, and the bytes that were sent and are not
+    /// acknowledged.
+    pub(crate) fn look_at_client(&self, reader: ReaderId, client_us: u32, unacknowledged: u32) {
         let inner = &mut *self.lock();
-        if let Some(fetch) = inner.fill.fetch_of(reader)
-            && inner.fill.fastest_of(fetch) == Some(reader)
-        {
-            inner.client_us = client_us;
-            inner
-                .fill
-                .set_round_trips(fetch, client_us, inner.next_hop_us);
+        let Some(fetch) = inner.fill.fetch_of(reader) else {
+            return;
+        };
+        if inner.fill.fastest_of(fetch) != Some(reader) {
+            return;
+        }
+        inner.client_us = client_us;
+        inner
+            .fill
+            .set_round_trips(fetch, client_us, inner.next_hop_us);
+        if let Some((_, at)) = inner.fill.places() {
+            let held = inner.fill.front(fetch).saturating_sub(at);
+            inner.lead_max = inner.lead_max.max(held + u64::from(unacknowledged));
         }
     }
 
@@ -271,7 +281,7 @@ impl Arriving {
 
     /// The most a fetch was ahead of all readers so far, bytes.
     pub(crate) fn lead_max(&self) -> u64 {
-        self.lock().fill.lead_max()
+        self.lock().lead_max()
     }
 
     /// What became of it, once that is known.
@@ -427,7 +437,7 @@ impl Arriving {
             Outcome::Refused(why) => report::not_stored(worker, NotStored::Catalog(why)),
             Outcome::Dropped => report::not_stored(worker, NotStored::Incomplete),
         }
-        worker.shared.note_lead(inner.fill.lead_max());
+        worker.shared.note_lead(inner.lead_max());
     }
 
     fn store(&self, inner: &mut Inner, building: Building, worker: &Worker) -> Outcome {
@@ -466,6 +476,12 @@ impl Drop for Arriving {
 }
 
 impl Inner {
+    /// The furthest a fetch was ahead, bytes: of what the fastest client's kernel had been given, and, where that was
+    /// looked at, of what the client had acknowledged.
+    fn lead_max(&self) -> u64 {
+        self.lead_max.max(self.fill.lead_max())
+    }
+
     fn lend(&self, span: ByteSpan, out: &mut Vec<u8>) -> Reading {
         let most = usize::try_from(span.to - span.from).unwrap_or(usize::MAX);
         match self.growing.read(span.from) {
@@ -510,6 +526,12 @@ struct Locked<'a> {
 }
 
 impl Locked<'_> {
+    /// The furthest a fetch was ahead, bytes: of what the fastest client's kernel had been given, and, where that was
+    /// looked at, of what the client had acknowledged.
+    fn lead_max(&self) -> u64 {
+        self.lead_max.max(self.fill.lead_max())
+    }
+
     /// Wakes the fetches if what they may take may have changed.
     fn wake_stirred(&mut self) {
         if self.inner.fill.stirred() {

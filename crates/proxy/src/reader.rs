@@ -8,7 +8,7 @@ use crate::client::Client;
 use crate::deadline::Party;
 use crate::departure::Departure;
 use crate::exchange::Exchange;
-use crate::flow::{ClientFlow, LOOK_MS, tcp_info};
+use crate::flow::{ClientFlow, LOOK_MS, tcp_info, unacknowledged_bytes};
 use crate::gap;
 use crate::inbound::Framing;
 use crate::outbox::Outbox;
@@ -250,8 +250,11 @@ impl Reader<'_> {
             .is_none_or(|at| now.tick.ms_since(at) >= LOOK_MS)
         {
             self.looked = Some(now.tick);
-            if let Some(info) = tcp_info(&self.client.stream) {
-                self.arriving.set_client_round_trip(self.id, info.rtt_us);
+            let client = &self.client.stream;
+            if let Some((info, unacknowledged)) = tcp_info(client).zip(unacknowledged_bytes(client))
+            {
+                self.arriving
+                    .look_at_client(self.id, info.rtt_us, unacknowledged);
             }
         }
     }

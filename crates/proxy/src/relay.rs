@@ -2,8 +2,8 @@
 //!
 //! Bytes are read into the worker's scratch and written from there; only what the client does not take at once is
 //! copied, and nothing more is read until it is gone. So the proxy holds at most one scratch buffer for a client,
-//! however slow. What the kernel holds is bounded by the [`Governor`], from the second read on: a response that
-//! comes whole with its head costs nothing more. While the next hop is silent the client is watched.
+//! however slow. What the kernel holds is bounded by the [`Governor`], once half of the lead has been written: a small
+//! response costs nothing more. While the next hop is silent the client is watched.
 
 use crate::deadline::{Deadline, Party};
 use crate::exchange::Exchange;
@@ -35,6 +35,8 @@ pub(crate) struct Terms {
     half_closed: Duration,
     trailers: HeadLimits,
     lead: Lead,
+    /// Bytes that may be written before the kernel's buffers are looked at.
+    free_bytes: u64,
 }
 
 impl Terms {
@@ -53,6 +55,12 @@ impl Terms {
             half_closed: settings.config.fetch.half_closed.as_duration(),
             trailers: settings.heads,
             lead,
+            free_bytes: if settings.leads_differ() {
+                // the connection may come from a route with another
+                0
+            } else {
+                Governor::free_bytes(lead)
+            },
         }
     }
 }
@@ -98,9 +106,9 @@ pub(crate) struct Relay<'a> {
     out: Vec<u8>,
     sent: usize,
     keeper: Option<Keeper>,
-    /// From the second read on, where there is a lead to keep to.
+    /// Once it is needed, where there is a lead to keep to.
     governor: Option<Governor>,
-    /// The second read has begun.
+    /// It was needed.
     governed: bool,
     finished: bool,
     ended: Ended,
@@ -282,12 +290,15 @@ impl<'a> Relay<'a> {
         let Some(client) = to_client.client() else {
             return usize::MAX;
         };
+        let written = self.ended.to_client_bytes;
+        if written < self.terms.free_bytes {
+            return usize::MAX;
+        }
         let now = self.worker.now();
         let next_hop = self.from_hop.as_ref();
         if !self.governed {
             self.governed = true;
-            let written = self.ended.to_client_bytes;
-            self.governor = Governor::new(self.terms.lead, now, next_hop, written);
+            self.governor = Governor::new(self.terms.lead, now, next_hop, client, written);
         }
         let Some(governor) = &mut self.governor else {
             return usize::MAX;

@@ -38,6 +38,7 @@ pub(crate) struct Settings {
     /// Next hops by the numbers that routes use.
     pub(crate) hops: Vec<HopKey>,
     /// What becomes of a fetch that nobody reads any more.
+    #[allow(dead_code, reason = "the fetch that outlives its readers asks for it")]
     pub(crate) abort: AbortPolicy,
     /// The lead where no route has its own.
     lead: Lead,
@@ -115,6 +116,11 @@ impl Settings {
         route
             .and_then(|route| self.leads.get(route.0 as usize).copied())
             .unwrap_or(self.lead)
+    }
+
+    /// Whether connections to one next hop may be used with one lead and then with another.
+    pub(crate) fn leads_differ(&self) -> bool {
+        !self.leads.is_empty()
     }
 
     /// Whether the client at `peer` may use a listener of `mode`. Gateways are for everybody.

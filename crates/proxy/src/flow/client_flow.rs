@@ -41,8 +41,9 @@ impl ClientFlow {
     /// costs no call to the kernel, so that a response that fits one costs none.
     pub(crate) fn set_unsent(&mut self, client: &TcpStream, unsent: Option<u32>) {
         if let (None, Some(unsent)) = (self.unsent, unsent) {
+            // what is unsent, and one write
             let written = u32::try_from(self.written).unwrap_or(u32::MAX);
-            self.credit = unsent.saturating_sub(written);
+            self.credit = unsent.saturating_mul(2).saturating_sub(written);
         }
         self.unsent = unsent;
         match unsent {

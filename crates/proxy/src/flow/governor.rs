@@ -12,13 +12,16 @@ use weir_policy::{Now, Tick};
 /// Round trips change slowly: they are asked for this often, milliseconds.
 pub(crate) const LOOK_MS: u64 = 50;
 
+/// Without a bound, too, a connection is left as it is until it has carried half of this.
+const FREE_BYTES_MAX: u64 = 64 * 1024;
+
 /// The pace of a transfer and what it has set.
 #[derive(Debug)]
 pub(crate) struct Governor {
     pace: Pace,
     next_hop: NextHopFlow,
     client: ClientFlow,
-    looked: Option<Tick>,
+    looked: Tick,
     /// Bytes the client's kernel took since the pace was told.
     handed_over: u64,
     /// The client's kernel did not take all there was at once.
@@ -32,18 +35,33 @@ pub(crate) fn first_window(lead: Lead, now: Now) -> Option<u32> {
 }
 
 impl Governor {
-    /// A governor for a transfer from `next_hop` of which `written` bytes have been written to the client; `None` if it
-    /// may run ahead as it likes: the connection is then left to the kernel, which it may not have been before.
-    pub(crate) fn new(lead: Lead, now: Now, next_hop: &TcpStream, written: u64) -> Option<Self> {
+    /// How many bytes may be written to a client before there has to be a governor: two shares of the lead, what may be
+    /// unsent and one write. Until then the window alone bounds what is read at once.
+    pub(crate) fn free_bytes(lead: Lead) -> u64 {
+        lead.bytes().min(FREE_BYTES_MAX) / 2
+    }
+
+    /// A governor for a transfer from `next_hop` to `client`, of which `written` bytes have been written; `None` if it may
+    /// run ahead as it likes: the connection is then left to the kernel, which it may not have been before.
+    pub(crate) fn new(
+        lead: Lead,
+        now: Now,
+        next_hop: &TcpStream,
+        client: &TcpStream,
+        written: u64,
+    ) -> Option<Self> {
         let Some(base) = first_window(lead, now) else {
             NextHopFlow::of(next_hop, 0).set_window(next_hop, None, None);
             return None;
         };
+        let info = tcp_info(next_hop).unwrap_or_default();
+        let mut pace = Pace::new(lead, now);
+        pace.set_round_trips(round_trip_us(client), info.rtt_us);
         Some(Self {
-            pace: Pace::new(lead, now),
-            next_hop: NextHopFlow::of(next_hop, base),
+            pace,
+            next_hop: NextHopFlow::known(next_hop, base, &info),
             client: ClientFlow::new(written),
-            looked: None,
+            looked: now.tick,
             handed_over: 0,
             waited: false,
         })
@@ -101,14 +119,17 @@ impl Governor {
     }
 
     fn look(&mut self, now: Now, next_hop: &TcpStream, client: &TcpStream) {
-        let is_due = |looked: Tick| now.tick.ms_since(looked) >= LOOK_MS;
-        if !self.looked.is_none_or(is_due) {
+        if now.tick.ms_since(self.looked) < LOOK_MS {
             return;
         }
-        self.looked = Some(now.tick);
-        let round_trip = |socket| tcp_info(socket).map_or(0, |info| info.rtt_us);
-        let next_hop_us = round_trip(next_hop);
-        self.pace.set_round_trips(round_trip(client), next_hop_us);
+        self.looked = now.tick;
+        let next_hop_us = round_trip_us(next_hop);
+        self.pace
+            .set_round_trips(round_trip_us(client), next_hop_us);
         self.next_hop.look(next_hop, next_hop_us);
     }
+}
+
+fn round_trip_us(socket: &TcpStream) -> u32 {
+    tcp_info(socket).map_or(0, |info| info.rtt_us)
 }

@@ -15,4 +15,7 @@ pub(crate) use client_flow::ClientFlow;
 pub(crate) use client_watch::left;
 pub(crate) use governor::{Governor, LOOK_MS, first_window};
 pub(crate) use next_hop_flow::{NextHopFlow, after_connect, before_connect};
-pub(crate) use tcp_info::tcp_info;
+pub(crate) use tcp_info::{tcp_info, unacknowledged_bytes};
+
+#[cfg(test)]
+mod tests;

@@ -8,7 +8,7 @@
 //! retransmission timer, doubled each time. `docs/lead.md` has the measurements behind each line.
 
 use super::socket::{SocketOption, number, read_option, set_number};
-use super::tcp_info::tcp_info;
+use super::tcp_info::{TcpInfo, tcp_info};
 use rustix::io::ioctl_fionread;
 use rustix::net::sockopt::set_socket_recv_buffer_size_force;
 use socket2::SockRef;
@@ -58,8 +58,12 @@ pub(crate) fn after_connect(socket: &impl AsFd) -> io::Result<()> {
 impl NextHopFlow {
     /// What is set on a connection now, as the kernel says; `base` is the window it is to have at rest, bytes.
     pub(crate) fn of(socket: &impl AsFd, base: u32) -> Self {
+        Self::known(socket, base, &tcp_info(socket).unwrap_or_default())
+    }
+
+    /// The same where the kernel was asked for `info` just now.
+    pub(crate) fn known(socket: &impl AsFd, base: u32, info: &TcpInfo) -> Self {
         let ask = |option| number(socket.as_fd(), option).unwrap_or(0);
-        let info = tcp_info(socket).unwrap_or_default();
         let mut flow = Self {
             base,
             locked: ask(SocketOption::SO_BUF_LOCK) & RECEIVE_LOCK != 0,
@@ -80,6 +84,7 @@ impl NextHopFlow {
     }
 
     /// Bytes the kernel takes that are not read; `None` if it decides that itself.
+    #[cfg(test)]
     pub(crate) fn window(&self) -> Option<u32> {
         self.locked.then(|| self.window_of(self.memory))
     }
@@ -88,8 +93,8 @@ impl NextHopFlow {
     /// of the response are still to be read, if that is known: towards the end the window closes to its base, and
     /// the connection is small when it is used again.
     ///
-    /// Calls the kernel only if the window is to be a quarter larger or smaller than it is, or to close. A window that
-    /// shrinks does so in steps, as what was offered is used up: call it again with each read.
+    /// To be called just before a read of at least the base. Calls the kernel only if the window is to be a quarter larger or
+    /// smaller than it is, or to close. A window that shrinks does so in steps, a read each.
     pub(crate) fn set_window(
         &mut self,
         socket: &impl AsFd,
@@ -130,10 +135,7 @@ impl NextHopFlow {
             return self.base;
         }
         let offered = offered(socket).unwrap_or(self.clamp);
-        let memory = self
-            .memory_for(self.base)
-            .max(offered.saturating_mul(2))
-            .min(self.memory);
+        let memory = self.memory_for(self.base.max(offered)).min(self.memory);
         self.set_memory(socket, memory);
         self.set_clamp(socket, self.window_of(self.memory));
         offered.max(self.base)
@@ -155,22 +157,26 @@ impl NextHopFlow {
         self.set_clamp(socket, wanted);
     }
 
-    /// The clamp first: from now on less is offered. The memory follows when what was offered before is used up.
+    /// The clamp first: from now on less is offered. The memory follows as what was offered before is used up. The next hop
+    /// fills whatever is free, so the memory goes ahead of the read that is about to free it; meanwhile what was
+    /// offered still fits, but for these few microseconds.
     fn shrink(&mut self, socket: &impl AsFd, wanted: u32) {
         if self.clamp > wanted {
             self.set_clamp(socket, wanted);
         }
+        let least = self.memory_for(wanted);
         let memory = match offered(socket) {
             // nothing is on its way: what is held already stays, whatever the memory
-            Some(0) => self.memory_for(wanted),
-            Some(offered) => self.memory_for(wanted).max(
-                held(socket)
-                    .unwrap_or(self.memory)
-                    .saturating_add(offered.saturating_mul(2)),
-            ),
+            Some(0) => least,
+            Some(offered) => {
+                let used = held(socket).unwrap_or(self.memory);
+                let read_now = self.base.min(unread(socket));
+                let needed = used.saturating_add(self.memory_for(offered));
+                least.max(needed.saturating_sub(read_now))
+            }
             None => self.memory,
         };
-        if memory <= self.memory / 4 * 3 {
+        if memory.saturating_add(self.base / 4) <= self.memory {
             self.set_memory(socket, memory);
         }
     }
@@ -178,8 +184,7 @@ impl NextHopFlow {
     /// Offers no more than is still to come. What arrives until we look again is offered anew meanwhile, so a bit less:
     /// what a round trip's window brings in a millisecond.
     fn close(&mut self, socket: &impl AsFd, remaining: u64, now: u32) {
-        let unread = ioctl_fionread(socket).unwrap_or(0);
-        let to_come = remaining.saturating_sub(unread);
+        let to_come = remaining.saturating_sub(u64::from(unread(socket)));
         let margin = u64::from(now / self.rtt_ms).min(to_come / 4 * 3);
         let end = (self.base / 2).max(self.least);
         let wanted = u32::try_from(to_come - margin).unwrap_or(u32::MAX).max(end);
@@ -203,7 +208,14 @@ impl NextHopFlow {
     }
 
     fn unlock(&mut self, socket: &impl AsFd) {
-        if self.locked && lock(socket, false).is_ok() {
+        if !self.locked {
+            return;
+        }
+        // from a smaller one the kernel never sees more than the window come in a round trip, and stays there
+        if self.memory < MEMORY_TUNED_MIN {
+            self.set_memory(socket, MEMORY_TUNED_MIN);
+        }
+        if lock(socket, false).is_ok() {
             self.locked = false;
             // it follows the memory from now on, but would not begin to
             self.set_clamp(socket, CLAMP_NONE);
@@ -253,6 +265,12 @@ fn offered(socket: &impl AsFd) -> Option<u32> {
     tcp_info(socket)?.receive_window
 }
 
+/// Bytes received and not read.
+fn unread(socket: &impl AsFd) -> u32 {
+    let bytes = ioctl_fionread(socket).unwrap_or(0);
+    u32::try_from(bytes).unwrap_or(u32::MAX)
+}
+
 /// Memory in use for what is received and not read, with the bookkeeping.
 fn held(socket: &impl AsFd) -> Option<u32> {
     let mut first = [0; size_of::<u32>()];
@@ -299,6 +317,9 @@ const CONTENT_MIN: u32 = WHOLE / 4;
 
 /// A clamp that does nothing: windows are below 1 GiB (RFC 7323 §2.3).
 const CLAMP_NONE: u32 = 1 << 30;
+
+/// Where the kernel begins to tune the memory of a connection it is given whole (`net.ipv4.tcp_rmem`), bytes.
+const MEMORY_TUNED_MIN: u32 = 128 * 1024;
 
 /// A read brings up to this much while a window is closing, bytes.
 const CLOSING_MARGIN: u64 = 64 * 1024;

@@ -27,9 +27,14 @@ impl RawClient {
 
     /// A connection whose kernel takes in little of what it does not read.
     pub(crate) fn connect_small(address: SocketAddr) -> Self {
+        Self::connect_with_buffer(address, 4096)
+    }
+
+    /// A connection with so much for what it has not read, bytes; the kernel takes twice as much memory.
+    pub(crate) fn connect_with_buffer(address: SocketAddr, bytes: usize) -> Self {
         let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None)
             .expect("a socket");
-        socket.set_recv_buffer_size(4096).expect("a socket");
+        socket.set_recv_buffer_size(bytes).expect("a socket");
         socket.connect(&address.into()).expect("the proxy listens");
         Self {
             peer: Peer::new(socket.into()),

@@ -1,0 +1,138 @@
+//! How far ahead of its client a response may be that is not stored.
+//!
+//! What the next hop's peer acknowledged beyond what the client has read is the lead of 64 KiB and what the client's own
+//! kernel holds for it.
+
+use super::flow::{CLIENT_KERNEL_BYTES, Flow};
+use crate::support::{Running, ScriptedOrigin};
+use weir_proxy::config::Lead;
+
+/// Of the default lead.
+const LEAD_BYTES: usize = 64 * 1024;
+
+const MOST: usize = LEAD_BYTES + CLIENT_KERNEL_BYTES;
+
+const LENGTH: usize = 60_000_000;
+
+fn begin<'a>(proxy: &'a Running, origin: &ScriptedOrigin) -> Flow<'a> {
+    let framing = format!("Content-Length: {LENGTH}\r\n");
+    Flow::begin(proxy, origin, None, LENGTH, &framing)
+}
+
+fn gateway(origin: &ScriptedOrigin, lead: &str) -> Running {
+    Running::gateway_with(origin.address(), |config| {
+        config.fetch.lead = lead.parse().expect("a lead");
+    })
+}
+
+#[test]
+fn client_that_reads_nothing_is_fetched_for() {
+    let origin = ScriptedOrigin::new();
+    let proxy = Running::gateway(&origin);
+    let mut flow = begin(&proxy, &origin);
+    let lead = flow.lead();
+    assert!(lead <= MOST, "{lead}");
+    // and not so little that a fast client would wait for each byte
+    assert!(lead >= LEAD_BYTES / 2, "{lead}");
+}
+
+#[test]
+fn slow_client_is_run_away_from() {
+    let origin = ScriptedOrigin::new();
+    let proxy = Running::gateway(&origin);
+    let mut flow = begin(&proxy, &origin);
+    for _ in 0..20 {
+        // 50 KB/s, by the proxy's clock
+        proxy.clock.advance_ms(100);
+        flow.read_exactly(5000);
+        let lead = flow.lead();
+        assert!(lead <= MOST, "{lead}");
+    }
+}
+
+#[test]
+fn client_that_was_fast_and_is_slow_now_is_run_away_from() {
+    let origin = ScriptedOrigin::new();
+    let proxy = Running::gateway(&origin);
+    let mut flow = begin(&proxy, &origin);
+    for _ in 0..50 {
+        proxy.clock.advance_ms(2);
+        flow.read_exactly(256 * 1024);
+    }
+    // what came until it stopped is read first
+    let fast = flow.lead();
+    assert!(fast > 2 * MOST, "{fast}: it never was");
+    let mut slowly = 0;
+    while slowly < 2 * fast {
+        proxy.clock.advance_ms(100);
+        flow.read_exactly(40_000);
+        slowly += 40_000;
+    }
+    let lead = flow.lead();
+    assert!(lead <= MOST + LEAD_BYTES / 2, "{lead}");
+}
+
+#[test]
+fn lead_of_the_configuration_is_not_kept() {
+    for (lead, most) in [("16KiB", 16 * 1024), ("256KiB", 256 * 1024)] {
+        let origin = ScriptedOrigin::new();
+        let proxy = gateway(&origin, lead);
+        let mut flow = begin(&proxy, &origin);
+        let found = flow.lead();
+        assert!(found <= most + CLIENT_KERNEL_BYTES, "{lead}: {found}");
+    }
+}
+
+#[test]
+fn lead_of_the_route_is_not_kept() {
+    let origin = ScriptedOrigin::new();
+    let proxy = Running::gateway_with(origin.address(), |config| {
+        config.routes[0].lead = Some(Lead::Unbounded);
+    });
+    let mut flow = begin(&proxy, &origin);
+    let lead = flow.lead();
+    assert!(lead > 4 * MOST, "{lead}");
+}
+
+#[test]
+fn fast_client_does_not_get_all_or_gets_other_bytes() {
+    let few = 5_000_000;
+    for (lead, length) in [
+        ("64KiB", LENGTH),
+        ("16KiB", few),
+        ("1MiB", few),
+        ("unbounded", few),
+    ] {
+        let origin = ScriptedOrigin::new();
+        let proxy = gateway(&origin, lead);
+        let framing = format!("Content-Length: {length}\r\n");
+        let mut flow = Flow::begin(&proxy, &origin, None, length, &framing);
+        while !flow.has_ended() {
+            proxy.clock.advance_ms(1);
+            flow.read_exactly(flow.left().min(512 * 1024));
+        }
+    }
+}
+
+#[test]
+fn connection_that_carried_a_large_response_lets_the_next_one_run_ahead() {
+    const LARGE: usize = 16 << 20;
+    let origin = ScriptedOrigin::new();
+    let proxy = Running::gateway(&origin);
+    let framing = format!("Content-Length: {LARGE}\r\n");
+    let mut flow = Flow::begin(&proxy, &origin, None, LARGE, &framing);
+    while !flow.has_ended() {
+        // 256 MB/s: the window grows by half a megabyte
+        proxy.clock.advance_ms(5);
+        flow.read_exactly(flow.left().min(1 << 20));
+    }
+    // the proxy is done with it once it answers somebody else
+    let refused = proxy.client().ask("TRACE / HTTP/1.1\r\nHost: a\r\n\r\n");
+    assert_eq!(refused.status(), 405);
+    let hop = flow.into_hop();
+    let framing = format!("Content-Length: {LENGTH}\r\n");
+    let mut flow = Flow::begin(&proxy, &origin, Some(hop), LENGTH, &framing);
+    // what it was offered last time it may send, which is a lead at most
+    let lead = flow.lead();
+    assert!(lead <= MOST + LEAD_BYTES / 2, "{lead}");
+}
