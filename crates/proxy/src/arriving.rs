@@ -304,6 +304,11 @@ impl Arriving {
         take
     }
 
+    /// How many bytes `fetch` still has to bring, if that is known.
+    pub(crate) fn to_come(&self, fetch: FetchId) -> Option<u64> {
+        self.lock().fill.to_come(fetch)
+    }
+
     /// Content that `fetch` received. If there is no room to keep it, it stays for those who read it only, and nobody
     /// else is let on.
     pub(crate) fn push(&self, worker: &Worker, fetch: FetchId, bytes: &[u8]) {

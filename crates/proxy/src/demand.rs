@@ -43,6 +43,11 @@ impl Background {
         *lock(&self.0) = fetch::Background::new(rate_bytes_s);
     }
 
+    /// Whether nothing is ever to be fetched that nobody reads.
+    pub(crate) fn is_nothing(&self) -> bool {
+        lock(&self.0).rate_bytes_s() == 0
+    }
+
     /// Bytes that are left now.
     pub(crate) fn free(&self, now: Now) -> u64 {
         lock(&self.0).free(now)

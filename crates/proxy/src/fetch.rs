@@ -22,7 +22,7 @@ use tokio::io::{AsyncRead, ReadBuf};
 use tokio::time::Sleep;
 use weir_measure::{Aborted, Label as _, Metric};
 use weir_policy::Tick;
-use weir_policy::fetch::{Abort, FetchEnd, FetchId, Take, judge};
+use weir_policy::fetch::{Abort, FetchEnd, FetchId, Stop, Take, judge};
 use weir_wire::{BodyEvent, BodyLength, BodyReader};
 
 /// What a fetch begins with: the response head has been read, and what came with it.
@@ -52,7 +52,9 @@ struct Fetch {
     content_bytes: u64,
     /// When the round trip was looked at.
     looked: Option<Tick>,
-    /// For the budget of background bytes.
+    /// Taken from the budget of background bytes, and not used up yet.
+    background_bytes: u64,
+    /// For more of that budget.
     background_wait: Option<Pin<Box<Sleep>>>,
 }
 
@@ -82,6 +84,7 @@ pub(crate) fn begin(
         end: None,
         content_bytes: 0,
         looked: None,
+        background_bytes: 0,
         background_wait: None,
     });
     worker.counters().inc(Metric::FetchesUnderWay);
@@ -120,7 +123,10 @@ impl Fetch {
                     self.deadline.moved();
                     return Poll::Pending;
                 }
-                Take::Background => ready!(self.poll_background(cx)),
+                Take::Background => {
+                    ready!(self.poll_background(cx));
+                    self.background_bytes
+                }
                 Take::Orphaned if self.arriving.is_boarding() => return Poll::Pending,
                 Take::Orphaned => {
                     self.judge();
@@ -170,6 +176,7 @@ impl Fetch {
             Poll::Ready(Ok(())) => {
                 self.deadline.moved();
                 let bytes = buffer.filled();
+                self.background_bytes = self.background_bytes.saturating_sub(bytes.len() as u64);
                 worker
                     .counters()
                     .add(Metric::BytesFromNextHops, bytes.len() as u64);
@@ -219,7 +226,11 @@ impl Fetch {
         let free = shared.background.free(self.worker.now());
         let again = shared.popularity.again(self.arriving.key());
         let orphan = self.arriving.orphan(self.id, again, free);
-        let verdict = judge(&self.settings.abort, &orphan);
+        let mut verdict = judge(&self.settings.abort, &orphan);
+        if matches!(verdict, Abort::GoOn(_)) && shared.background.is_nothing() {
+            // it would wait for ever
+            verdict = Abort::Stop(Stop::NoBudget);
+        }
         if let Some(fate) = Aborted::from_word(verdict.as_str()) {
             self.worker.counters().inc(Metric::FetchesAbandoned(fate));
         }
@@ -229,24 +240,22 @@ impl Fetch {
         }
     }
 
-    /// Takes from the background's budget; waits for it if it is used up.
-    fn poll_background(&mut self, cx: &mut Context<'_>) -> Poll<u64> {
-        loop {
+    /// Takes from the background's budget, if what it took before is used up; waits for it if there is none.
+    fn poll_background(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        while self.background_bytes == 0 {
+            if let Some(wait) = &mut self.background_wait {
+                ready!(wait.as_mut().poll(cx));
+                self.background_wait = None;
+            }
             let background = &self.worker.shared.background;
-            match background.take(self.worker.now(), SCRATCH_BYTES as u64) {
-                Ok(granted) => {
-                    self.background_wait = None;
-                    return Poll::Ready(granted);
-                }
-                Err(wait) => {
-                    let waiting = self
-                        .background_wait
-                        .get_or_insert_with(|| Box::pin(tokio::time::sleep(wait)));
-                    ready!(waiting.as_mut().poll(cx));
-                    self.background_wait = None;
-                }
+            let to_come = self.arriving.to_come(self.id).unwrap_or(u64::MAX);
+            let wanted = to_come.clamp(1, SCRATCH_BYTES as u64);
+            match background.take(self.worker.now(), wanted) {
+                Ok(granted) => self.background_bytes = granted,
+                Err(wait) => self.background_wait = Some(Box::pin(tokio::time::sleep(wait))),
             }
         }
+        Poll::Ready(())
     }
 
     /// Fits the kernel's buffer to the readers.

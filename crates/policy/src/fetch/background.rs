@@ -25,6 +25,12 @@ impl Background {
         }
     }
 
+    /// The rate.
+    #[must_use]
+    pub const fn rate_bytes_s(&self) -> u64 {
+        self.rate_bytes_s
+    }
+
     /// Takes up to `wanted` bytes; returns how many.
     pub fn take(&mut self, now: Now, wanted: u64) -> u64 {
         self.milli_bytes = self.milli_bytes_at(now.tick);
