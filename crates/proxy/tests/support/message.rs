@@ -71,6 +71,14 @@ impl Head {
         status.strip_prefix("weir;").unwrap_or(status)
     }
 
+    /// What Cache-Status says (RFC 9211), without the cache's name and without the freshness that is left.
+    pub(crate) fn verdict(&self) -> String {
+        let status = self.field("cache-status").expect("a Cache-Status");
+        let words = status.split(';').skip(1).map(str::trim);
+        let words: Vec<_> = words.filter(|word| !word.starts_with("ttl=")).collect();
+        words.join(";")
+    }
+
     /// Whether the content comes in chunks.
     pub(crate) fn is_chunked(&self) -> bool {
         self.field("transfer-encoding") == Some("chunked")
@@ -97,6 +105,11 @@ pub(crate) struct Response {
 impl Response {
     pub(crate) fn status(&self) -> u16 {
         self.head.status()
+    }
+
+    /// See [`Head::verdict`].
+    pub(crate) fn verdict(&self) -> String {
+        self.head.verdict()
     }
 
     pub(crate) fn text(&self) -> String {

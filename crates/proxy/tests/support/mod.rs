@@ -11,6 +11,7 @@ mod message;
 mod names;
 mod origin;
 mod peer;
+mod representation;
 mod running;
 mod way;
 
@@ -19,6 +20,7 @@ pub(crate) use message::{Head, Response};
 pub(crate) use names::NameServer;
 pub(crate) use origin::{Answering, OriginConnection, ScriptedOrigin};
 pub(crate) use peer::{End, Peer};
+pub(crate) use representation::Representation;
 pub(crate) use running::{Running, localhost, span};
 pub(crate) use way::Way;
 

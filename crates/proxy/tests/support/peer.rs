@@ -39,6 +39,14 @@ impl Peer {
             .expect("the peer takes what is sent");
     }
 
+    /// Sends these bytes, while `read` does what makes room for them.
+    pub(crate) fn send_while<T>(&mut self, bytes: &[u8], read: impl FnOnce() -> T) -> T {
+        std::thread::scope(|scope| {
+            scope.spawn(|| self.send(bytes));
+            read()
+        })
+    }
+
     /// Sends bytes that the peer may refuse by closing.
     pub(crate) fn try_send(&mut self, bytes: impl AsRef<[u8]>) {
         // that it may be refused is the point

@@ -1,0 +1,238 @@
+//! A client that leaves in the middle: the fetch stops or goes on as the policy says, and what is there is kept if it can be
+//! completed (R37).
+
+use crate::support::{Representation, Running, ScriptedOrigin, span};
+use std::collections::BTreeMap;
+use weir_measure::{Aborted, Label as _, Metric};
+use weir_proxy::config::{Abort, ByteSize, Fetch};
+
+const LENGTH: u64 = 3_000_000;
+
+/// How a client leaves.
+#[derive(Clone, Copy, Debug)]
+enum Leave {
+    Reset,
+    Close,
+}
+
+/// A proxy and its origin, for one policy.
+struct Bed {
+    origin: ScriptedOrigin,
+    proxy: Running,
+    /// Fetches without a reader that were judged so far, by the fate that is expected.
+    judged: BTreeMap<&'static str, u64>,
+}
+
+impl Bed {
+    fn new(policy: impl FnOnce(&mut Fetch)) -> Self {
+        let origin = ScriptedOrigin::new();
+        let proxy = Running::gateway_with(origin.address(), |config| {
+            // a client that is gone looks as if it had closed one side only
+            config.fetch.half_closed = span("1ms");
+            config.fetch.background_rate = ByteSize::from_gib(1);
+            policy(&mut config.fetch);
+        });
+        Self {
+            origin,
+            proxy,
+            judged: BTreeMap::new(),
+        }
+    }
+
+    /// A client asks for `what`, gets `sent` bytes, which is all that the origin sends, and leaves.
+    fn abandon(&mut self, what: &Representation, sent: u64, leave: Leave, fate: Aborted) {
+        let mut client = self.proxy.client();
+        client.send(what.get(""));
+        let mut hop = self.origin.accept();
+        hop.read_head();
+        let message = what.whole();
+        let head = what.head().len();
+        let count = usize::try_from(sent).expect("small");
+        let received = hop.send_while(&message[..head + count], || {
+            client.read_head();
+            client.read_exactly(count)
+        });
+        what.check(0, &received);
+        match leave {
+            Leave::Reset => client.into_peer().reset(),
+            Leave::Close => drop(client),
+        }
+        let judged = self.judged.entry(fate.word()).or_default();
+        *judged += 1;
+        self.proxy.wait_for(Metric::FetchesAbandoned(fate), *judged);
+        let goes_on = fate.word().starts_with("go-on");
+        if goes_on {
+            hop.send(&message[head + count..]);
+            self.proxy.wait_for(Metric::FetchesUnderWay, 0);
+            self.is_whole(what);
+        } else {
+            // HTTP/1.1 has no other way to stop it
+            hop.expect_end();
+            self.proxy.wait_for(Metric::FetchesUnderWay, 0);
+            self.is_kept(what, sent);
+        }
+    }
+
+    /// What was fetched for nobody is a hit for the next.
+    fn is_whole(&self, what: &Representation) {
+        let response = self.proxy.client().ask(what.get(""));
+        assert_eq!(response.verdict(), "hit");
+        what.check_whole(&response);
+        self.origin.expect_untouched();
+    }
+
+    /// The next one costs only the rest.
+    fn is_kept(&self, what: &Representation, kept: u64) {
+        let is_part = kept > 0 && what.is_strong();
+        if is_part {
+            let inside = self
+                .proxy
+                .client()
+                .ask(what.get_range(&format!("0-{}", kept - 1)));
+            assert_eq!(inside.verdict(), "hit");
+            what.check_part(&inside, 0, kept);
+        }
+        let mut client = self.proxy.client();
+        client.send(what.get(""));
+        let mut hop = self.origin.accept();
+        let asked = hop.read_head();
+        let from = if is_part { kept } else { 0 };
+        let message = if is_part {
+            let range = format!("bytes={from}-{}", what.length - 1);
+            assert_eq!(asked.field("range"), Some(range.as_str()));
+            assert_eq!(asked.field("if-range"), what.tag.as_deref());
+            what.part(from, what.length)
+        } else {
+            assert!(!asked.has("range") && !asked.has("if-range"), "{asked:?}");
+            what.whole()
+        };
+        let response = hop.send_while(&message, || client.read_response());
+        let verdict = if is_part {
+            "fwd=partial;fwd-status=206;stored"
+        } else {
+            "fwd=uri-miss;fwd-status=200;stored"
+        };
+        assert_eq!(response.verdict(), verdict);
+        what.check_whole(&response);
+        self.proxy.wait_for(Metric::FetchesUnderWay, 0);
+        self.is_whole(what);
+    }
+}
+
+/// Leaves at each of `cases`, a percentage and what is to become of the fetch there.
+fn check(policy: impl Fn(&mut Fetch), tag: Option<&str>, cases: &[(u64, Aborted)]) {
+    let mut bed = Bed::new(policy);
+    for (percent, fate) in cases {
+        for leave in [Leave::Reset, Leave::Close] {
+            let path = format!("/{percent}/{leave:?}");
+            let what = Representation::new(&path, LENGTH).tagged(tag);
+            bed.abandon(&what, LENGTH / 100 * percent, leave, *fate);
+        }
+    }
+}
+
+const PERCENTAGES: [u64; 6] = [0, 1, 50, 94, 96, 99];
+
+const STRONG: Option<&str> = Some("\"tag\"");
+
+fn kib(kib: u64) -> ByteSize {
+    ByteSize::from_kib(kib)
+}
+
+#[test]
+fn fetch_goes_on_though_all_are_to_stop() {
+    let cases = PERCENTAGES.map(|percent| (percent, Aborted::StopAlways));
+    for tag in [STRONG, None] {
+        check(|fetch| fetch.abort = Abort::Stop, tag, &cases);
+    }
+}
+
+#[test]
+fn fetch_stops_though_all_are_to_finish() {
+    let cases = PERCENTAGES.map(|percent| (percent, Aborted::GoOnAlways));
+    for tag in [STRONG, None] {
+        check(|fetch| fetch.abort = Abort::Finish, tag, &cases);
+    }
+}
+
+#[test]
+fn squids_numbers_are_looked_at_in_another_order() {
+    // still to come, of 3 000 000 bytes: 3 000 000, 2 970 000, 1 500 000, 180 000, 120 000, 30 000
+    let policy = |fetch: &mut Fetch| {
+        fetch.abort = Abort::Squid;
+        fetch.squid_min = kib(32);
+        fetch.squid_max = kib(1500);
+        fetch.squid_pct = 95;
+    };
+    let cases = [
+        (0, Aborted::StopMuchLeft),
+        (1, Aborted::StopMuchLeft),
+        (50, Aborted::StopLittleReceived),
+        (94, Aborted::StopLittleReceived),
+        (96, Aborted::GoOnMostReceived),
+        (99, Aborted::GoOnLittleLeft),
+    ];
+    for tag in [STRONG, None] {
+        check(policy, tag, &cases);
+    }
+}
+
+#[test]
+fn squids_defaults_finish_what_squid_stops() {
+    let policy = |fetch: &mut Fetch| fetch.abort = Abort::Squid;
+    check(policy, STRONG, &[(99, Aborted::StopMuchLeft)]);
+}
+
+#[test]
+fn fetch_of_a_part_that_is_kept_goes_on_for_nothing() {
+    let cases = [
+        (0, Aborted::StopNotWorthIt),
+        (1, Aborted::StopNotWorthIt),
+        (50, Aborted::StopNotWorthIt),
+        (94, Aborted::StopNotWorthIt),
+        (96, Aborted::StopNotWorthIt),
+        (99, Aborted::GoOnLittleLeft),
+    ];
+    check(|fetch| fetch.abort = Abort::Value, STRONG, &cases);
+}
+
+#[test]
+fn fetch_of_what_would_be_lost_stops_near_its_end() {
+    let cases = [
+        (0, Aborted::StopNotWorthIt),
+        (1, Aborted::StopNotWorthIt),
+        (50, Aborted::StopNotWorthIt),
+        (94, Aborted::GoOnWorthIt),
+        (96, Aborted::GoOnWorthIt),
+        (99, Aborted::GoOnLittleLeft),
+    ];
+    for tag in [None, Some("W/\"weak\"")] {
+        check(|fetch| fetch.abort = Abort::Value, tag, &cases);
+    }
+}
+
+#[test]
+fn fetch_goes_on_beyond_the_background_budget() {
+    let policy = |fetch: &mut Fetch| {
+        fetch.abort = Abort::Value;
+        fetch.background_rate = ByteSize::from_bytes(29_999);
+    };
+    check(policy, STRONG, &[(99, Aborted::StopNoBudget)]);
+    let policy = |fetch: &mut Fetch| {
+        fetch.abort = Abort::Value;
+        fetch.background_rate = ByteSize::from_bytes(60_000);
+    };
+    check(policy, STRONG, &[(99, Aborted::GoOnLittleLeft)]);
+}
+
+#[test]
+fn budget_of_nothing_lets_a_fetch_go_on() {
+    for abort in [Abort::Finish, Abort::Value, Abort::Squid] {
+        let policy = |fetch: &mut Fetch| {
+            fetch.abort = abort;
+            fetch.squid_min = ByteSize::from_gib(1);
+            fetch.background_rate = ByteSize::from_bytes(0);
+        };
+        check(policy, STRONG, &[(99, Aborted::StopNoBudget)]);
+    }
+}
