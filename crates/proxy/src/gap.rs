@@ -12,15 +12,19 @@ use crate::destination::Destination;
 use crate::download::{self, Downloaded};
 use crate::exchange::{Exchange, Plan};
 use crate::fetch;
+use crate::next_hop::Connection;
 use crate::sink::Sink;
 use crate::upload::Sending;
 use crate::worker::Worker;
 use crate::{next_hop, outbound, report, upload};
 use std::cell::Cell;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Instant;
-use weir_policy::fetch::{ByteSpan, FetchEnd, FetchId};
+use weir_policy::fetch::{AbortPolicy, ByteSpan, FetchEnd, FetchId, Take};
 use weir_policy::transaction::Covers;
 use weir_policy::{Command, Event, Forwarding, Transaction};
 use weir_semantics::{
@@ -89,6 +93,7 @@ pub(crate) fn spawn(
         worker: Rc::clone(&worker),
         arriving: Arc::clone(arriving),
         fetch,
+        finishes: exchange.settings.abort == AbortPolicy::Finish,
         begun: false,
     };
     let (tx, forwarding) = completing(&worker, exchange, arriving);
@@ -129,44 +134,65 @@ fn completing(
 }
 
 async fn run(mut pending: Pending, mode: Mode, mut exchange: Exchange, forwarding: Forwarding) {
-    let worker = Rc::clone(&pending.worker);
-    let settings = Arc::clone(&exchange.settings);
-    let Ok(destination) = Destination::of(&exchange, mode, &worker) else {
-        return;
-    };
-    let Ok(mut connection) = next_hop::obtain(&worker, &settings, &destination, false).await else {
-        return;
-    };
-    let response = Arc::clone(&pending.arriving.response);
-    let request = outbound::request_head(&exchange, forwarding, Some(&response));
-    let downloaded = {
-        let (from_hop, mut to_hop) = connection.stream.split();
-        let sent = upload::send_head(&mut to_hop, &request, &mut exchange, &worker).await;
-        if sent.is_err() {
-            return;
-        }
-        let silence = settings.config.limits.next_hop_silence.as_duration();
-        let mut deadline = Deadline::new(silence);
-        download::run(download::Parties {
-            sending: &Cell::new(Sending::Done),
-            from_hop,
-            to_client: Sink::Nobody,
-            exchange: &mut exchange,
-            worker: &worker,
-            deadline: &mut deadline,
-            stored: Some(&response),
+    let asked = {
+        let mut asking = pin!(ask(&pending, mode, &mut exchange, forwarding));
+        let mut unneeded = pin!(pending.unneeded());
+        poll_fn(|cx| match asking.as_mut().poll(cx) {
+            Poll::Ready(asked) => Poll::Ready(Ok(asked)),
+            Poll::Pending => unneeded.as_mut().poll(cx).map(Err),
         })
         .await
     };
-    report::background(&worker, &exchange);
-    match downloaded {
-        Downloaded::Begun(arrived) => {
+    report::background(&pending.worker, &exchange);
+    match asked {
+        Ok(Some((connection, Downloaded::Begun(arrived)))) => {
             pending.begun = true;
-            fetch::begin(&worker, &settings, connection, arrived.begun).spawn();
+            fetch::begin(
+                &pending.worker,
+                &exchange.settings,
+                connection,
+                arrived.begun,
+            )
+            .spawn();
         }
-        Downloaded::AskAgain | Downloaded::Relayed { .. } => pending.end(FetchEnd::Changed),
-        _ => pending.end(FetchEnd::Cut),
+        Ok(Some((_, Downloaded::AskAgain | Downloaded::Relayed { .. }))) => {
+            pending.end(FetchEnd::Changed);
+        }
+        Ok(_) => pending.end(FetchEnd::Cut),
+        Err(end) => pending.end(end),
     }
+}
+
+/// Asks the next hop, up to the response head; `None` if it cannot be asked.
+async fn ask(
+    pending: &Pending,
+    mode: Mode,
+    exchange: &mut Exchange,
+    forwarding: Forwarding,
+) -> Option<(Connection, Downloaded)> {
+    let worker = &pending.worker;
+    let settings = Arc::clone(&exchange.settings);
+    let destination = Destination::of(exchange, mode, worker).ok()?;
+    let obtained = next_hop::obtain(worker, &settings, &destination, false).await;
+    let mut connection = obtained.ok()?;
+    let response = Arc::clone(&pending.arriving.response);
+    let request = outbound::request_head(exchange, forwarding, Some(&response));
+    let (from_hop, mut to_hop) = connection.stream.split();
+    let sent = upload::send_head(&mut to_hop, &request, exchange, worker).await;
+    sent.ok()?;
+    let silence = settings.config.limits.next_hop_silence.as_duration();
+    let mut deadline = Deadline::new(silence);
+    let downloaded = download::run(download::Parties {
+        sending: &Cell::new(Sending::Done),
+        from_hop,
+        to_client: Sink::Nobody,
+        exchange,
+        worker,
+        deadline: &mut deadline,
+        stored: Some(&response),
+    })
+    .await;
+    Some((connection, downloaded))
 }
 
 /// A fetch that counts as begun, and has not.
@@ -174,10 +200,27 @@ struct Pending {
     worker: Rc<Worker>,
     arriving: Arc<Arriving>,
     fetch: FetchId,
+    /// It goes on without readers too.
+    finishes: bool,
     begun: bool,
 }
 
 impl Pending {
+    /// Ready once nobody needs it any more, or another reader needs its place: there is nothing to judge it by before
+    /// its head. Says how it ends then.
+    async fn unneeded(&self) -> FetchEnd {
+        poll_fn(|cx| {
+            let now = self.worker.now();
+            match self.arriving.take(now, self.fetch, cx.waker()) {
+                Take::Met => Poll::Ready(FetchEnd::Whole),
+                Take::Orphaned if self.finishes => Poll::Pending,
+                Take::Orphaned | Take::GiveWay => Poll::Ready(FetchEnd::Stopped),
+                Take::UpTo(_) | Take::Wait | Take::Background => Poll::Pending,
+            }
+        })
+        .await
+    }
+
     fn end(&mut self, end: FetchEnd) {
         self.begun = true;
         self.arriving.end(&self.worker, self.fetch, end, &[]);
