@@ -7,3 +7,7 @@ mod support;
 
 #[path = "parts/abort.rs"]
 mod abort;
+#[path = "parts/background.rs"]
+mod background;
+#[path = "parts/early.rs"]
+mod early;

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use weir_measure::{Aborted, Label as _, Metric};
 use weir_proxy::config::{Abort, ByteSize, Fetch};
 
-const LENGTH: u64 = 3_000_000;
+const LENGTH: u64 = 1_500_000;
 
 /// How a client leaves.
 #[derive(Clone, Copy, Debug)]
@@ -157,11 +157,11 @@ fn fetch_stops_though_all_are_to_finish() {
 
 #[test]
 fn squids_numbers_are_looked_at_in_another_order() {
-    // still to come, of 3 000 000 bytes: 3 000 000, 2 970 000, 1 500 000, 180 000, 120 000, 30 000
+    // still to come, of 1 500 000 bytes: 1 500 000, 1 485 000, 750 000, 90 000, 60 000, 15 000
     let policy = |fetch: &mut Fetch| {
         fetch.abort = Abort::Squid;
         fetch.squid_min = kib(32);
-        fetch.squid_max = kib(1500);
+        fetch.squid_max = kib(1000);
         fetch.squid_pct = 95;
     };
     let cases = [
@@ -180,7 +180,12 @@ fn squids_numbers_are_looked_at_in_another_order() {
 #[test]
 fn squids_defaults_finish_what_squid_stops() {
     let policy = |fetch: &mut Fetch| fetch.abort = Abort::Squid;
-    check(policy, STRONG, &[(99, Aborted::StopMuchLeft)]);
+    check(policy, STRONG, &[(98, Aborted::StopMuchLeft)]);
+}
+
+fn by_value(fetch: &mut Fetch) {
+    fetch.abort = Abort::Value;
+    fetch.abort_little = kib(32);
 }
 
 #[test]
@@ -193,7 +198,7 @@ fn fetch_of_a_part_that_is_kept_goes_on_for_nothing() {
         (96, Aborted::StopNotWorthIt),
         (99, Aborted::GoOnLittleLeft),
     ];
-    check(|fetch| fetch.abort = Abort::Value, STRONG, &cases);
+    check(by_value, STRONG, &cases);
 }
 
 #[test]
@@ -207,20 +212,20 @@ fn fetch_of_what_would_be_lost_stops_near_its_end() {
         (99, Aborted::GoOnLittleLeft),
     ];
     for tag in [None, Some("W/\"weak\"")] {
-        check(|fetch| fetch.abort = Abort::Value, tag, &cases);
+        check(by_value, tag, &cases);
     }
 }
 
 #[test]
 fn fetch_goes_on_beyond_the_background_budget() {
     let policy = |fetch: &mut Fetch| {
-        fetch.abort = Abort::Value;
-        fetch.background_rate = ByteSize::from_bytes(29_999);
+        by_value(fetch);
+        fetch.background_rate = ByteSize::from_bytes(14_999);
     };
     check(policy, STRONG, &[(99, Aborted::StopNoBudget)]);
     let policy = |fetch: &mut Fetch| {
-        fetch.abort = Abort::Value;
-        fetch.background_rate = ByteSize::from_bytes(60_000);
+        by_value(fetch);
+        fetch.background_rate = ByteSize::from_bytes(30_000);
     };
     check(policy, STRONG, &[(99, Aborted::GoOnLittleLeft)]);
 }

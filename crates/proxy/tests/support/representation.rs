@@ -18,14 +18,15 @@ pub(crate) struct Representation {
 }
 
 impl Representation {
-    /// The first version, fresh for an hour, with a strong entity tag.
+    /// The first version, fresh for an hour, with a strong entity tag. Each response to a request for it ends its
+    /// connection: so a test knows on which the next request comes.
     pub(crate) fn new(path: &str, length: u64) -> Self {
         Self {
             path: path.into(),
             version: 1,
             length,
-            tag: Some(format!("\"{path} 1\"")),
-            fields: "Cache-Control: max-age=3600\r\n".into(),
+            tag: Some(format!("\"{path}@1\"")),
+            fields: "Cache-Control: max-age=3600\r\nConnection: close\r\n".into(),
         }
     }
 
@@ -56,7 +57,7 @@ impl Representation {
         Self {
             version,
             length,
-            tag: Some(format!("\"{} {version}\"", self.path)),
+            tag: Some(format!("\"{}@{version}\"", self.path)),
             ..self.clone()
         }
     }
