@@ -172,6 +172,8 @@ table! {
     Freshened, Counter, "weir_freshened_total", "responses";
     /// Requests answered with a stale stored response (RFC 5861, or max-stale).
     ServedStale, Counter, "weir_served_stale_total", "requests";
+    /// Body bytes of the answers that we make ourselves: refusals and errors.
+    BodyBytesOfOurs, Counter, "weir_own_sent_body_bytes_total", "bytes";
     /// Requests answered by the response to another one's, by how they came to share it.
     Joined(how: Joined), Counter, "weir_joined_total", "requests";
     /// Stored responses invalidated by an unsafe method (RFC 9111 section 4.4).
@@ -240,11 +242,14 @@ table! {
     /// Responses under construction that turned out to have no room in the store: kept for their readers only, up to 1 MiB
     /// behind the fastest.
     PassedThrough, Counter, "weir_passed_through_total", "responses";
-    /// Body bytes read from next hops, whatever became of them.
+    /// Body bytes read from next hops, whatever became of them. With those from the store and our own they are the body bytes
+    /// sent to clients and the wasted ones.
     BodyBytesFromNextHops, Counter, "weir_next_hop_received_body_bytes_total", "bytes";
+    /// All other bytes read from next hops: heads, framing, trailers, and what came behind a response.
+    OverheadFromNextHops, Counter, "weir_next_hop_overhead_bytes_total", "bytes";
     /// Body bytes read from next hops that no client received while they arrived. Those that are stored may still serve.
     BytesWasted, Counter, "weir_wasted_bytes_total", "bytes";
-    /// Body bytes of kept parts that were served later.
+    /// Body bytes of kept parts that were served later, out of the part or to its completion.
     BytesRecovered, Counter, "weir_recovered_bytes_total", "bytes";
     /// The furthest a fetch was ahead of its fastest reader: read from the next hop, and not yet with the client's kernel.
     LeadMaxBytes, Gauge, "weir_lead_max_bytes", "bytes";

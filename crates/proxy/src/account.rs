@@ -16,10 +16,18 @@ pub(crate) struct Account {
     pub(crate) body_bytes: u64,
     /// Content bytes among them that came from the store.
     pub(crate) store_bytes: u64,
-    /// Content bytes among these that were kept from a fetch which had not ended well.
+    /// Content bytes among these that were kept as a part of a response.
     pub(crate) recovered_bytes: u64,
-    /// Bytes read from the next hop.
+    /// Content bytes among them that are our own.
+    pub(crate) own_bytes: u64,
+    /// Bytes read from the next hop; what a fetch brings after the response head is not a client's.
     pub(crate) from_next_hop_bytes: u64,
+    /// Content bytes among them.
+    pub(crate) next_hop_content_bytes: u64,
+    /// Heads, framing and all else among them.
+    pub(crate) next_hop_overhead_bytes: u64,
+    /// What among them went through a tunnel.
+    pub(crate) tunnel_bytes: u64,
     /// Content bytes read from the next hop that went to nobody.
     pub(crate) wasted_bytes: u64,
     /// Bytes written to the next hop.
@@ -55,8 +63,12 @@ impl Account {
             body_bytes: 0,
             store_bytes: 0,
             recovered_bytes: 0,
+            own_bytes: 0,
             wasted_bytes: 0,
             from_next_hop_bytes: 0,
+            next_hop_content_bytes: 0,
+            next_hop_overhead_bytes: 0,
+            tunnel_bytes: 0,
             to_next_hop_bytes: 0,
             lead_max_bytes: 0,
             status: 0,
@@ -69,6 +81,12 @@ impl Account {
             timed,
             error: None,
         }
+    }
+
+    /// Content that was read from the next hop goes to nobody.
+    pub(crate) fn waste(&mut self, content_bytes: u64) {
+        self.next_hop_content_bytes += content_bytes;
+        self.wasted_bytes += content_bytes;
     }
 
     /// Microseconds since the start if the phases are timed: only the access log wants them.

@@ -66,21 +66,42 @@ fn is_there(response: &Response<'_>, trailers: HeadLimits) -> bool {
         BodyLength::None => true,
         BodyLength::Exact(bytes) => bytes <= response.rest.len() as u64,
         BodyLength::UntilClose => false,
-        BodyLength::Chunked => {
-            let mut reader = BodyReader::new(response.body, trailers);
-            let mut rest = response.rest;
-            loop {
-                match reader.step(rest) {
-                    Ok(step) => match step.event {
-                        BodyEvent::End => return true,
-                        BodyEvent::NeedMore => return false,
-                        BodyEvent::Data(_) => rest = &rest[step.consumed..],
-                    },
-                    Err(_) => return false,
-                }
+        BodyLength::Chunked => came(response, trailers).is_whole,
+    }
+}
+
+/// What of the content came with the head.
+struct Came {
+    content_bytes: u64,
+    is_whole: bool,
+}
+
+fn came(response: &Response<'_>, trailers: HeadLimits) -> Came {
+    let mut came = Came {
+        content_bytes: 0,
+        is_whole: false,
+    };
+    let mut reader = BodyReader::new(response.body, trailers);
+    let mut rest = response.rest;
+    while let Ok(step) = reader.step(rest) {
+        rest = &rest[step.consumed..];
+        match step.event {
+            BodyEvent::Data(data) => came.content_bytes += data.len() as u64,
+            BodyEvent::NeedMore => break,
+            BodyEvent::End => {
+                came.is_whole = true;
+                break;
             }
         }
     }
+    came
+}
+
+/// Enters a response into the account whose content nobody gets: what came of it with its head.
+pub(crate) fn let_go(exchange: &mut Exchange, response: &Response<'_>) {
+    let content_bytes = came(response, exchange.settings.heads).content_bytes;
+    exchange.account.next_hop_overhead_bytes -= content_bytes;
+    exchange.account.waste(content_bytes);
 }
 
 /// Begins the response under construction, or goes on with it; `None` if there is no room for it: then it is relayed.

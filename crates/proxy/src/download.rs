@@ -9,7 +9,6 @@ use crate::arrival::{self, Response, Storing};
 use crate::deadline::Deadline;
 use crate::departure::Departure;
 use crate::exchange::Exchange;
-use crate::fetch::Begun;
 use crate::inbound::{self, Framing};
 use crate::keeper::Keeper;
 use crate::relay::{Relay, RelayEnd, Terms};
@@ -28,12 +27,13 @@ use tokio::io::{AsyncRead, AsyncWriteExt, ReadBuf};
 use tokio::net::tcp::ReadHalf;
 use weir_measure::Metric;
 use weir_policy::fetch::AbortPolicy;
-use weir_policy::{Command, Event, Serving};
+use weir_policy::{Command, Commands, Event};
 use weir_semantics::{ProxyError, ResponseFacts};
 use weir_store::StoredResponse;
-use weir_wire::{
-    Arrival, BodyError, BodyLength, LineBuffer, Progress, ResponseHead, parse_response,
-};
+use weir_wire::{Arrival, BodyLength, LineBuffer, Progress, ResponseHead, parse_response};
+
+use crate::downloaded::silent;
+pub(crate) use crate::downloaded::{Arrived, Downloaded, HopTrouble, broken};
 
 /// Interim responses passed on for one request. RFC 9110 §15.2 sets no limit; an endless row of them is an attack.
 const INTERIM_MAX: u32 = 32;
@@ -50,61 +50,6 @@ pub(crate) struct Parties<'a> {
     pub(crate) worker: &'a Rc<Worker>,
     pub(crate) deadline: &'a mut Deadline,
     pub(crate) stored: Option<&'a Arc<StoredResponse>>,
-}
-
-/// What came of it.
-pub(crate) enum Downloaded {
-    /// The response went to the client, whole or as far as it came.
-    Relayed {
-        /// It was whole.
-        whole: bool,
-        /// The client's connection can go on.
-        client_alive: bool,
-        /// So can the next hop's.
-        reusable: bool,
-    },
-    /// 304 to our validators: its head.
-    Freshen {
-        /// The head as received.
-        received: Vec<u8>,
-        /// The connection can be used again.
-        reusable: bool,
-    },
-    /// What is to be stored is arriving: its content goes by way of the store, by a fetch of its own.
-    Begun(Box<Arrived>),
-    /// What is stored in part has changed, or the next hop does not give what is missing: ask for the whole.
-    AskAgain,
-    /// An error in whose place the stale response may be served.
-    ServeStale(Serving),
-    /// 101: from here on it is a tunnel.
-    Switched {
-        /// The head for the client.
-        head: Vec<u8>,
-        /// Bytes behind the next hop's head.
-        surplus: Vec<u8>,
-    },
-    /// Nobody is left to answer.
-    ClientLeft,
-    /// The client's content is not framed as it says, and no answer has begun.
-    BadContent(BodyError),
-    /// There is no usable response head.
-    Failed(HopTrouble),
-}
-
-/// A response that is arriving.
-pub(crate) struct Arrived {
-    /// What its fetch begins with.
-    pub(crate) begun: Begun,
-    /// What the request that asked for it is sent.
-    pub(crate) answer: arrival::Answered,
-}
-
-/// How the next hop failed before a final head.
-pub(crate) enum HopTrouble {
-    /// It closed before the first byte: the request may be repeated if that is safe.
-    Unanswered(Trouble),
-    /// Anything else.
-    Broken(Trouble),
 }
 
 /// Takes the answer.
@@ -232,7 +177,10 @@ impl Download<'_> {
             Poll::Ready(Ok(())) => {
                 let bytes = buffer.filled();
                 self.received.extend_from_slice(bytes);
-                self.parties.exchange.account.from_next_hop_bytes += bytes.len() as u64;
+                let account = &mut self.parties.exchange.account;
+                account.from_next_hop_bytes += bytes.len() as u64;
+                // until it turns out to be content
+                account.next_hop_overhead_bytes += bytes.len() as u64;
                 Poll::Ready(Read::Bytes)
             }
         }
@@ -334,71 +282,102 @@ impl Download<'_> {
             _ => Event::Response(&facts),
         };
         let commands = exchange.tx.handle(now, &settings.rules, event);
-        let hop_keeps_alive = inbound::keeps_alive(head);
-        let surplus = received.len() - consumed;
         // an answer to a request that is not whole ends the connection, and says so (RFC 9112 §9.3)
         exchange.persistence.keep_alive &= sending.get() == Sending::Done;
+        let response = Response {
+            head,
+            body,
+            rest: &received[consumed..],
+            hop_keeps_alive: inbound::keeps_alive(head) && body != BodyLength::UntilClose,
+        };
+        Ok(
+            match self.obey(&commands, &response, &received[..consumed]) {
+                Ok(storing) => self.begin(&response, storing, consumed),
+                Err(downloaded) => Step::Final(downloaded),
+            },
+        )
+    }
+
+    /// Does what is to be done at once. What is to be stored, or what came of it if the response is not for the client.
+    fn obey(
+        &mut self,
+        commands: &Commands,
+        response: &Response<'_>,
+        received_head: &[u8],
+    ) -> Result<Option<Storing>, Downloaded> {
+        let Parties {
+            exchange,
+            worker,
+            stored,
+            ..
+        } = &mut self.parties;
         let mut storing = None;
         for command in commands.iter() {
             match command {
                 Command::Freshen => {
-                    return Ok(Step::Final(Downloaded::Freshen {
-                        received: received[..consumed].to_vec(),
-                        reusable: hop_keeps_alive && surplus == 0,
-                    }));
+                    return Err(Downloaded::Freshen {
+                        received: received_head.to_vec(),
+                        reusable: response.hop_keeps_alive && response.rest.is_empty(),
+                    });
                 }
                 Command::Serve(serving) => {
-                    return Ok(Step::Final(Downloaded::ServeStale(serving)));
+                    arrival::let_go(exchange, response);
+                    return Err(Downloaded::ServeStale(serving));
                 }
                 Command::Store(facts) => storing = Some(Storing::New(facts)),
                 Command::Combine(facts) => storing = Some(Storing::Part(facts)),
-                Command::Invalidate => invalidate::run(worker, exchange, head),
+                Command::Invalidate => invalidate::run(worker, exchange, response.head),
                 Command::Drop => {
                     if let Some(stored) = stored {
                         worker.shared.store.drop_one(exchange.key, stored);
                     }
                 }
-                Command::AskAgain => return Ok(Step::Final(Downloaded::AskAgain)),
+                Command::AskAgain => {
+                    arrival::let_go(exchange, response);
+                    return Err(Downloaded::AskAgain);
+                }
                 _ => {}
             }
         }
         if exchange.fills_gap() && !matches!(storing, Some(Storing::Part(_))) {
-            return Ok(Step::Final(Downloaded::AskAgain));
+            arrival::let_go(exchange, response);
+            return Err(Downloaded::AskAgain);
         }
-        let response = Response {
-            head,
-            body,
-            rest: &received[consumed..],
-            hop_keeps_alive: hop_keeps_alive && body != BodyLength::UntilClose,
-        };
+        Ok(storing)
+    }
+
+    /// Begins to pass the response on: by way of the store if it is to be stored, by a relay else.
+    fn begin(
+        &mut self,
+        response: &Response<'_>,
+        storing: Option<Storing>,
+        consumed: usize,
+    ) -> Step {
+        let Parties {
+            exchange,
+            worker,
+            stored,
+            ..
+        } = &mut self.parties;
         let mut keeper = None;
         if let Some(storing) = storing {
-            if arrival::is_quick(exchange, &response, &storing) {
+            if arrival::is_quick(exchange, response, &storing) {
                 if let Storing::New(facts) = storing {
-                    keeper = Keeper::begin(worker, exchange, head, body, facts);
+                    keeper = Keeper::begin(worker, exchange, response.head, response.body, facts);
                 }
-            } else if let Some(arrived) = arrival::begin(
-                worker,
-                exchange,
-                &response,
-                storing,
-                stored.map(Arc::as_ref),
-            ) {
-                return Ok(Step::Final(Downloaded::Begun(Box::new(arrived))));
+            } else if let Some(arrived) =
+                arrival::begin(worker, exchange, response, storing, stored.map(Arc::as_ref))
+            {
+                exchange.account.next_hop_overhead_bytes -= response.rest.len() as u64;
+                return Step::Final(Downloaded::Begun(Box::new(arrived)));
             }
         }
         if keeper.is_none() {
             exchange.go_alone(worker);
         }
-        Ok(Step::Relay(Box::new(relay_plan(
-            worker,
-            exchange,
-            head,
-            consumed,
-            body,
-            keeper,
-            hop_keeps_alive,
-        ))))
+        Step::Relay(Box::new(relay_plan(
+            worker, exchange, response, consumed, keeper,
+        )))
     }
 
     /// Passes an interim response on; `false` if the client has gone.
@@ -436,7 +415,9 @@ impl Download<'_> {
             plan.head,
             plan.keeper,
         );
-        let ended = relay.run(to_client, &self.received[plan.consumed..]).await;
+        let first = &self.received[plan.consumed..];
+        exchange.account.next_hop_overhead_bytes -= first.len() as u64;
+        let ended = relay.run(to_client, first).await;
         settle(exchange, worker, &ended);
         if let RelayEnd::Cut(word) = ended.end
             && ended.to_client_bytes == 0
@@ -454,12 +435,11 @@ impl Download<'_> {
 fn relay_plan(
     worker: &Worker,
     exchange: &mut Exchange,
-    head: &ResponseHead<'_, '_>,
+    response: &Response<'_>,
     consumed: usize,
-    body: BodyLength,
     keeper: Option<Keeper>,
-    hop_keeps_alive: bool,
 ) -> RelayPlan {
+    let Response { head, body, .. } = *response;
     let framing = Framing::toward(
         exchange.persistence.http11,
         exchange.method,
@@ -472,7 +452,7 @@ fn relay_plan(
         body,
         framing,
         keeper,
-        hop_keeps_alive: hop_keeps_alive && body != BodyLength::UntilClose,
+        hop_keeps_alive: response.hop_keeps_alive,
     }
 }
 
@@ -481,7 +461,10 @@ fn settle(exchange: &mut Exchange, worker: &Worker, ended: &crate::relay::Ended)
     let account: &mut Account = &mut exchange.account;
     account.from_next_hop_bytes += ended.from_hop_bytes;
     account.response_bytes += ended.to_client_bytes;
-    account.body_bytes += ended.body_bytes;
+    account.body_bytes += ended.delivered_bytes;
+    account.next_hop_content_bytes += ended.delivered_bytes;
+    account.waste(ended.body_bytes - ended.delivered_bytes);
+    account.next_hop_overhead_bytes += ended.overhead_bytes;
     worker
         .counters()
         .add(Metric::BytesToClients, ended.to_client_bytes);
@@ -508,19 +491,4 @@ fn settle(exchange: &mut Exchange, worker: &Worker, ended: &crate::relay::Ended)
         }
     }
     report::storing(worker, exchange.tx.verdict());
-}
-
-fn silent(limit: crate::config::Span) -> HopTrouble {
-    HopTrouble::Broken(Trouble::new(
-        ProxyError::ConnectionReadTimeout,
-        format!("the next hop was silent for {limit}"),
-    ))
-}
-
-/// The trouble with a response that is not HTTP.
-pub(crate) fn broken(why: &dyn std::fmt::Display) -> Trouble {
-    Trouble::new(
-        ProxyError::HttpProtocolError,
-        format!("the next hop's response is not valid HTTP/1.1: {why}"),
-    )
 }

@@ -324,6 +324,9 @@ pub(crate) async fn serve(
     let content = sent.saturating_sub(head_bytes).min(end - at);
     account.body_bytes += content;
     account.store_bytes += content;
+    if response.is_part() {
+        account.recovered_bytes += content;
+    }
     if !whole {
         account.error = Some("client-left");
         return false;
@@ -360,8 +363,9 @@ pub(crate) async fn respond(client: &mut Client, exchange: &mut Exchange, answer
     let (sent, whole) = send_all(client, &mut outgoing, &settings).await;
     exchange.account.response_bytes += sent;
     // head first: what was sent beyond it is content
-    let head = out.len() as u64 - content;
-    exchange.account.body_bytes += sent.saturating_sub(head);
+    let content = sent.saturating_sub(out.len() as u64 - content);
+    exchange.account.body_bytes += content;
+    exchange.account.own_bytes += content;
     client.closing = answer.close;
     whole && !answer.close
 }

@@ -229,6 +229,9 @@ fn serve(
     account.response_bytes = (out.len() - before) as u64;
     account.body_bytes = (out.len() - head_end) as u64;
     account.store_bytes = account.body_bytes;
+    if response.is_part() {
+        account.recovered_bytes = account.body_bytes;
+    }
     client.closing = !persistence.keep_alive;
     report::done(client, settings, Some(head), tx.verdict(), &account);
 }
@@ -245,6 +248,7 @@ fn refuse(
     let before = out.len();
     let head_only = head.is_some_and(|head| head.method == "HEAD");
     account.body_bytes = answer.write(settings, head_only, &client.worker.date(), out);
+    account.own_bytes = account.body_bytes;
     account.status = answer.status;
     account.response_bytes = (out.len() - before) as u64;
     account.error = Some(answer.trouble.error.as_str());

@@ -49,7 +49,6 @@ struct Fetch {
     hop_keeps_alive: bool,
     /// How it ended, once it has.
     end: Option<FetchEnd>,
-    content_bytes: u64,
     /// When the round trip was looked at.
     looked: Option<Tick>,
     /// Taken from the budget of background bytes, and not used up yet.
@@ -82,7 +81,6 @@ pub(crate) fn begin(
         silence,
         hop_keeps_alive: begun.hop_keeps_alive,
         end: None,
-        content_bytes: 0,
         looked: None,
         background_bytes: 0,
         background_wait: None,
@@ -195,29 +193,40 @@ impl Fetch {
         self.finish(end, false);
     }
 
-    /// Decodes what was read and hands it to the readers.
+    /// Decodes what was read, hands it to the readers, and enters it into the accounts.
     fn accept(&mut self, input: &[u8]) {
+        let content = self.decode(input);
+        let overhead = input.len() as u64 - content;
+        let counters = self.worker.counters();
+        counters.add(Metric::BodyBytesFromNextHops, content);
+        counters.add(Metric::OverheadFromNextHops, overhead);
+    }
+
+    /// How many bytes of `input` are content.
+    fn decode(&mut self, input: &[u8]) -> u64 {
         let mut rest = input;
+        let mut content = 0;
         loop {
             let Ok(step) = self.reader.step(rest) else {
                 self.finish(FetchEnd::Cut, false);
-                return;
+                return content;
             };
             rest = &rest[step.consumed..];
             match step.event {
                 BodyEvent::NeedMore => break,
                 BodyEvent::Data(data) => {
-                    self.content_bytes += data.len() as u64;
+                    content += data.len() as u64;
                     self.arriving.push(&self.worker, self.id, data);
                 }
                 BodyEvent::End => {
                     // bytes behind the response belong to nothing we asked for
                     self.finish(FetchEnd::Whole, rest.is_empty());
-                    return;
+                    return content;
                 }
             }
         }
         self.arriving.announce();
+        content
     }
 
     /// Nobody reads: goes on, or not.
@@ -286,7 +295,6 @@ impl Fetch {
         self.end = Some(end);
         let counters = self.worker.counters();
         counters.dec(Metric::FetchesUnderWay);
-        counters.add(Metric::BodyBytesFromNextHops, self.content_bytes);
         if end == FetchEnd::Cut {
             counters.inc(Metric::NextHopErrors);
         }

@@ -11,6 +11,7 @@ use crate::flow::{Governor, left};
 use crate::inbound::Framing;
 use crate::keeper::Keeper;
 use crate::sink::Sink;
+use crate::unsent::Unsent;
 use crate::worker::Worker;
 use std::cell::Cell;
 use std::future::{Future, pending, poll_fn};
@@ -85,7 +86,12 @@ pub(crate) struct Ended {
     pub(crate) hop_clean: bool,
     pub(crate) from_hop_bytes: u64,
     pub(crate) to_client_bytes: u64,
+    /// Content bytes that came.
     pub(crate) body_bytes: u64,
+    /// Content bytes among them that the client's kernel took.
+    pub(crate) delivered_bytes: u64,
+    /// All else that came: framing, trailers, bytes behind the response.
+    pub(crate) overhead_bytes: u64,
     /// The store did not take it, and why.
     pub(crate) refused: Option<Refusal>,
     /// The store has it, whole.
@@ -105,6 +111,7 @@ pub(crate) struct Relay<'a> {
     /// Bytes the client has not taken yet; begins with the head.
     out: Vec<u8>,
     sent: usize,
+    unsent: Unsent,
     keeper: Option<Keeper>,
     /// Once it is needed, where there is a lead to keep to.
     governor: Option<Governor>,
@@ -147,6 +154,7 @@ impl<'a> Relay<'a> {
             framing,
             out: head,
             sent: 0,
+            unsent: Unsent::new(framing),
             keeper,
             governor: None,
             governed: false,
@@ -157,6 +165,8 @@ impl<'a> Relay<'a> {
                 from_hop_bytes: 0,
                 to_client_bytes: 0,
                 body_bytes: 0,
+                delivered_bytes: 0,
+                overhead_bytes: 0,
                 refused: None,
                 kept: false,
             },
@@ -186,6 +196,10 @@ impl<'a> Relay<'a> {
         })
         .await;
         self.ended.end = end;
+        self.ended.delivered_bytes = match to_client.client() {
+            Some(_) => self.ended.delivered_bytes - self.unsent.content(self.out.len() - self.sent),
+            None => 0,
+        };
         if end != RelayEnd::Whole {
             // what is half kept is let go by dropping it
             self.keeper = None;
@@ -253,6 +267,7 @@ impl<'a> Relay<'a> {
             }
         }
         self.out.clear();
+        self.unsent.clear();
         self.sent = 0;
         Poll::Ready(Ok(()))
     }
@@ -319,9 +334,22 @@ impl<'a> Relay<'a> {
         Ok(())
     }
 
-    /// Decodes bytes from the next hop, keeps and frames them. What is there is kept also if the client has gone: others may
-    /// wait for it.
+    /// Decodes bytes from the next hop, keeps and frames them, and enters them into the account.
     fn take(
+        &mut self,
+        input: &[u8],
+        to_client: &Sink<'_>,
+        cx: &mut Context<'_>,
+    ) -> Result<(), RelayEnd> {
+        let before = self.ended.body_bytes;
+        let taken = self.decode(input, to_client, cx);
+        let content = self.ended.body_bytes - before;
+        self.ended.overhead_bytes += input.len() as u64 - content;
+        taken
+    }
+
+    /// What is there is kept and counted also if the client has gone: others may wait for it.
+    fn decode(
         &mut self,
         input: &[u8],
         to_client: &Sink<'_>,
@@ -338,8 +366,8 @@ impl<'a> Relay<'a> {
                 BodyEvent::NeedMore => return emitted,
                 BodyEvent::Data(data) => {
                     self.keep(data);
+                    self.ended.body_bytes += data.len() as u64;
                     if emitted.is_ok() {
-                        self.ended.body_bytes += data.len() as u64;
                         emitted = self.emit(data, to_client, cx);
                     }
                 }
@@ -366,7 +394,9 @@ impl<'a> Relay<'a> {
     fn finish(&mut self) {
         self.finished = true;
         if self.framing == Framing::Chunked {
+            let before = self.out.len();
             write::last_chunk(&mut self.out, self.reader.trailers());
+            self.unsent.end(self.out.len() - before);
         }
         if let Some(keeper) = self.keeper.take() {
             let finished = keeper.finish(self.worker.now());
@@ -391,7 +421,10 @@ impl<'a> Relay<'a> {
         } else {
             b""
         };
+        self.unsent.push(data.len());
+        self.ended.delivered_bytes += data.len() as u64;
         let mut written = 0;
+        let mut left = false;
         if data.len() > COPY_BYTES_MAX {
             let pieces = [&self.out[self.sent..], &header, data, tail];
             match poll_write(&mut self.governor, to_client, pieces, cx) {
@@ -400,11 +433,14 @@ impl<'a> Relay<'a> {
                     self.ended.to_client_bytes += count as u64;
                     self.deadline.moved();
                 }
-                Poll::Ready(Err(_)) => return Err(RelayEnd::ClientLeft),
+                Poll::Ready(Err(_)) => left = true,
                 Poll::Pending => {}
             }
         }
         self.keep_unwritten(&[&header, data, tail], written);
+        if left {
+            return Err(RelayEnd::ClientLeft);
+        }
         Ok(())
     }
 

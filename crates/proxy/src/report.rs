@@ -44,13 +44,9 @@ pub(crate) fn done(
     }
 }
 
-/// Reports a validation in the background: it has no client, and only what it cost the next hop counts.
+/// Reports what was asked in the background: it has no client, and only what it cost the next hop counts.
 pub(crate) fn background(worker: &Worker, exchange: &Exchange) {
-    let counters = worker.counters();
-    counters.add(
-        Metric::BytesFromNextHops,
-        exchange.account.from_next_hop_bytes,
-    );
+    from_next_hop(worker.counters(), &exchange.account);
 }
 
 fn count(counters: &Counters, verdict: &Verdict, account: &Account, total_us: u64) {
@@ -70,10 +66,8 @@ fn count(counters: &Counters, verdict: &Verdict, account: &Account, total_us: u6
         Handling::Forward(_) | Handling::Tunnel => Source::NextHop,
         Handling::Refused(_) => Source::Proxy,
     };
-    if verdict.collapsed {
-        counters.inc(Metric::Joined(Joined::Collapsed));
-    } else if verdict.handling == Handling::Hit(Hit::Delayed) {
-        counters.inc(Metric::Joined(Joined::Delayed));
+    if let Some(joined) = joined(verdict) {
+        counters.inc(Metric::Joined(joined));
     }
     counters.record_response_time(source, total_us);
     counters.add(Metric::BodyBytesToClients, account.body_bytes);
@@ -81,10 +75,36 @@ fn count(counters: &Counters, verdict: &Verdict, account: &Account, total_us: u6
         counters.add(Metric::BytesFromStore, account.store_bytes);
     }
     counters.add(Metric::BytesRecovered, account.recovered_bytes);
-    counters.add(Metric::BytesWasted, account.wasted_bytes);
+    counters.add(Metric::BodyBytesOfOurs, account.own_bytes);
     if account.from_next_hop_bytes > 0 {
-        counters.add(Metric::BytesFromNextHops, account.from_next_hop_bytes);
+        from_next_hop(counters, account);
     }
+}
+
+fn from_next_hop(counters: &Counters, account: &Account) {
+    let bytes = account.from_next_hop_bytes - account.tunnel_bytes;
+    for (metric, bytes) in [
+        (Metric::BytesFromNextHops, bytes),
+        (
+            Metric::BodyBytesFromNextHops,
+            account.next_hop_content_bytes,
+        ),
+        (
+            Metric::OverheadFromNextHops,
+            account.next_hop_overhead_bytes,
+        ),
+        (Metric::BytesWasted, account.wasted_bytes),
+    ] {
+        counters.add(metric, bytes);
+    }
+}
+
+/// How the request came to share another's response, if it did.
+fn joined(verdict: &Verdict) -> Option<Joined> {
+    if verdict.collapsed {
+        return Some(Joined::Collapsed);
+    }
+    (verdict.handling == Handling::Hit(Hit::Delayed)).then_some(Joined::Delayed)
 }
 
 /// Counts what became of a response that could have been stored.
@@ -185,6 +205,11 @@ impl Described<'_> {
             request_bytes: account.request_bytes,
             response_bytes: account.response_bytes,
             body_bytes: account.body_bytes,
+            store_bytes: account.store_bytes,
+            recovered_bytes: account.recovered_bytes,
+            wasted_bytes: account.wasted_bytes,
+            lead_max_bytes: account.lead_max_bytes,
+            joined: joined(verdict).map(weir_measure::Label::word),
             from_next_hop_bytes: account.from_next_hop_bytes,
             to_next_hop_bytes: account.to_next_hop_bytes,
             next_hop: account.next_hop,

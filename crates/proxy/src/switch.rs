@@ -54,6 +54,7 @@ pub(crate) async fn run(
     account.response_bytes += report.to_client_bytes;
     account.request_bytes += report.to_next_hop_bytes;
     account.from_next_hop_bytes += report.to_client_bytes;
+    account.tunnel_bytes += report.to_client_bytes;
     account.to_next_hop_bytes += report.to_next_hop_bytes;
     client.closing = false;
     false

@@ -36,7 +36,19 @@ pub(crate) struct Entry<'a> {
     pub(crate) response_bytes: u64,
     /// Body bytes sent to the client.
     pub(crate) body_bytes: u64,
-    /// Bytes read from the next hop.
+    /// Body bytes among them that came from the store; the others were fetched for this request, or are our own.
+    pub(crate) store_bytes: u64,
+    /// Body bytes among these that were kept as a part of the response when it was not fetched whole. Shown if there are any.
+    pub(crate) recovered_bytes: u64,
+    /// Body bytes read from the next hop for this request that went to nobody. What a shared fetch brings for nobody is
+    /// known only when it ends, and is in the counter alone. Shown if there are any.
+    pub(crate) wasted_bytes: u64,
+    /// The furthest the fetches of its response were ahead of their fastest readers, up to now, bytes. Shown if they were.
+    pub(crate) lead_max_bytes: u64,
+    /// How the request came to share the response to another one's: `collapsed` (it waited for the head) or `delayed` (it came
+    /// while the content did), as in the counters.
+    pub(crate) joined: Option<&'static str>,
+    /// Bytes read from the next hop for this request; what a fetch brings after the response head is counted, but not here.
     pub(crate) from_next_hop_bytes: u64,
     /// Bytes sent to the next hop.
     pub(crate) to_next_hop_bytes: u64,
@@ -92,6 +104,11 @@ impl Entry<'_> {
             request_bytes: 0,
             response_bytes: 0,
             body_bytes: 0,
+            store_bytes: 0,
+            recovered_bytes: 0,
+            wasted_bytes: 0,
+            lead_max_bytes: 0,
+            joined: None,
             from_next_hop_bytes: 0,
             to_next_hop_bytes: 0,
             next_hop: None,

@@ -89,6 +89,18 @@ fn outcome(entry: &Entry<'_>, line: &mut Vec<u8>) {
     truth(key!("stored"), entry.stored, line);
     count(key!("response_bytes"), entry.response_bytes, line);
     count(key!("body_bytes"), entry.body_bytes, line);
+    count(key!("store_bytes"), entry.store_bytes, line);
+    for (name, bytes) in [
+        (key!("recovered_bytes"), entry.recovered_bytes),
+        (key!("wasted_bytes"), entry.wasted_bytes),
+        (key!("lead_max_bytes"), entry.lead_max_bytes),
+    ] {
+        if bytes > 0 {
+            count(name, bytes, line);
+        }
+    }
+    let joined = entry.joined.unwrap_or_default();
+    text(key!("joined"), joined.as_bytes(), TEXT_BYTES_MAX, line);
 }
 
 fn next_hop(entry: &Entry<'_>, line: &mut Vec<u8>) {
