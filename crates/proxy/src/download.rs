@@ -384,7 +384,7 @@ impl Download<'_> {
     async fn pass_interim(&mut self, head: &[u8], consumed: usize) -> bool {
         self.received.drain(..consumed);
         self.arrival = Arrival::new();
-        if head.is_empty() {
+        if head.is_empty() || self.parties.to_client.client().is_none() {
             return true;
         }
         let silence = {
@@ -392,8 +392,14 @@ impl Download<'_> {
             config.limits.client_silence.as_duration()
         };
         let sent = tokio::time::timeout(silence, self.parties.to_client.write_all(head)).await;
-        self.parties.exchange.account.response_bytes += head.len() as u64;
-        matches!(sent, Ok(Ok(())))
+        let passed = matches!(sent, Ok(Ok(())));
+        if passed {
+            let bytes = head.len() as u64;
+            self.parties.exchange.account.response_bytes += bytes;
+            let counters = self.parties.worker.counters();
+            counters.add(Metric::BytesToClients, bytes);
+        }
+        passed
     }
 
     async fn relay(self, plan: RelayPlan) -> Downloaded {
