@@ -7,7 +7,11 @@ mod support;
 
 #[path = "parts/abort.rs"]
 mod abort;
+#[path = "parts/accounts.rs"]
+mod accounts;
 #[path = "parts/background.rs"]
 mod background;
 #[path = "parts/early.rs"]
 mod early;
+#[path = "parts/mixture.rs"]
+mod mixture;

@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Instant;
-use weir_measure::{Metric, Reuse};
+use weir_measure::{Metric, Reuse, Snapshot};
 use weir_proxy::clock::{Clock, ManualClock};
 use weir_proxy::config::{
     AdminAddress, Cidr, Config, Listener, LogTarget, Mode, PathPrefix, Route, Span,
@@ -152,6 +152,11 @@ impl Running {
     /// Forgets what is stored for a URL; how many responses that were.
     pub(crate) fn purge(&self, url: &str) -> u64 {
         self.control.purge(url).expect("a URL")
+    }
+
+    /// All numbers.
+    pub(crate) fn snapshot(&self) -> Snapshot {
+        self.control.snapshot()
     }
 
     /// A number.
