@@ -163,7 +163,7 @@ impl Arriving {
     pub(crate) fn set_flight(&self, worker: &Worker, flight: Option<Arc<Flight>>) {
         let mut inner = self.lock();
         if let Some(flight) = &flight
-            && (inner.outcome.is_some() || inner.passing.is_some())
+            && inner.is_closed()
         {
             worker.shared.flights.remove(flight);
         }
@@ -485,6 +485,12 @@ impl Inner {
     /// looked at, of what the client had acknowledged.
     fn lead_max(&self) -> u64 {
         self.lead_max.max(self.fill.lead_max())
+    }
+
+    /// Whether it is not for newcomers: it is over, will not be kept, or was asked for before a purge.
+    fn is_closed(&self) -> bool {
+        let is_outdated = self.building.as_ref().is_none_or(Building::is_outdated);
+        is_outdated || self.passing.is_some()
     }
 
     fn lend(&self, span: ByteSpan, out: &mut Vec<u8>) -> Reading {

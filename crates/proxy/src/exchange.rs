@@ -25,7 +25,7 @@ use weir_measure::Metric;
 use weir_policy::fetch::Lead;
 use weir_policy::{Digest, Event, Forwarding, Serving, Transaction};
 use weir_semantics::{FieldLine, Form, HostName, Method, Timestamp};
-use weir_store::StoredResponse;
+use weir_store::{Expected, StoredResponse};
 use weir_wire::{BodyLength, LineBuffer, Progress, RequestHead, Version, parse_request};
 
 /// What is to be done for a request.
@@ -99,6 +99,8 @@ pub(crate) struct Exchange {
     pub(crate) gap: Option<Gap>,
     /// It asks for others too.
     pub(crate) leading: Option<Leading>,
+    /// The response, before it comes: a purge from here on is one of it too.
+    pub(crate) expected: Option<Expected>,
 }
 
 impl Exchange {
@@ -134,6 +136,7 @@ impl Exchange {
             background: false,
             gap: None,
             leading: None,
+            expected: None,
         }
     }
 
@@ -152,6 +155,7 @@ impl Exchange {
             background: true,
             gap: None,
             leading: None,
+            expected: None,
             ..*self
         }
     }
@@ -174,8 +178,15 @@ impl Exchange {
             .unwrap_or(ServedForm::Whole)
     }
 
+    /// The next hop is about to be asked.
+    pub(crate) fn expect(&mut self, worker: &Worker) {
+        let store = &worker.shared.store;
+        self.expected = self.tx.may_store().then(|| store.expect(self.key));
+    }
+
     /// The answer is not for others: those who wait for it ask for themselves, and so do those who come, for a while.
     pub(crate) fn go_alone(&mut self, worker: &Worker) {
+        self.expected = None;
         if let Some(leading) = self.leading.take() {
             leading.alone();
             let now = worker.now();

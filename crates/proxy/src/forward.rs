@@ -75,6 +75,7 @@ pub(crate) async fn run(
             Err(trouble) => return fail(client, exchange, stored, trouble).await,
         };
         note_connection(client, exchange, &mut connection);
+        exchange.expect(&worker);
         let request = outbound::request_head(exchange, forwarding, stored.as_deref());
         let talked = talk(client, exchange, &mut connection, &request, stored.as_ref()).await;
         match talked.downloaded {

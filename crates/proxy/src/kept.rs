@@ -105,14 +105,10 @@ pub(crate) fn room(
     content_bytes: Option<u64>,
 ) -> Option<Building> {
     let rule_bytes = vary.map_or(0, |(rule, _)| rule.charged_bytes());
-    let now = worker.now();
     let store = &worker.shared.store;
-    match store.begin(
-        now,
-        exchange.key,
-        beside_content + rule_bytes,
-        content_bytes,
-    ) {
+    let expected = exchange.expected.take();
+    let expected = expected.unwrap_or_else(|| store.expect(exchange.key));
+    match expected.begin(worker.now(), beside_content + rule_bytes, content_bytes) {
         Ok(building) => Some(building),
         Err(refusal) => {
             exchange.tell(worker, Event::NotAdmitted(refusal));

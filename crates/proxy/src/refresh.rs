@@ -67,6 +67,7 @@ async fn run(
     let Ok(mut connection) = next_hop::obtain(worker, &settings, &destination, false).await else {
         return;
     };
+    exchange.expect(worker);
     let request = outbound::request_head(&exchange, forwarding, Some(stored));
     let (from_hop, mut to_hop) = connection.stream.split();
     let sent = upload::send_head(&mut to_hop, &request, &mut exchange, worker).await;

@@ -26,7 +26,7 @@ mod stored;
 
 pub use body::{BLOCK_BYTES, Block, Body};
 pub use builder::BodyBuilder;
-pub use building::Building;
+pub use building::{Building, Expected};
 pub use charge::allocated_bytes;
 pub use growing::{Growing, Place, Slice};
 pub use join::STORED_SPANS_MAX;

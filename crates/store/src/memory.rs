@@ -1,9 +1,8 @@
 //! The memory tier: shards by digest, one budget.
 
-use crate::building::Building;
-use crate::growing::charged_for;
+use crate::building::{Building, Expected};
 use crate::resource::VaryRule;
-use crate::shard::{ARRIVING_BYTES, Lookup, Shard, shard_bytes_for};
+use crate::shard::{Lookup, Shard, shard_bytes_for};
 use crate::stored::StoredResponse;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use weir_policy::catalog::{Catalog, Refusal};
@@ -38,7 +37,7 @@ pub struct MemoryUse {
     pub used_bytes: u64,
     /// Responses stored.
     pub entries: u64,
-    /// Responses arriving.
+    /// Responses arriving, or asked for.
     pub arriving: u64,
     /// Bytes of `used_bytes` that those arriving hold or have been promised.
     pub arriving_bytes: u64,
@@ -92,14 +91,17 @@ impl MemoryStore {
         self.shard(primary).find(now, primary, selecting)
     }
 
-    /// Takes room for a response of `head_bytes` and, if known, `content_bytes` that are expected to arrive: of a part,
-    /// those that are missing. The head's are all that is held beside content while it arrives: with
-    /// [`VaryRule::charged_bytes`] and an entity tag of more than 64 bytes.
+    /// A response for `primary` is asked for, and may have to be stored.
+    #[must_use]
+    pub fn expect(self: &Arc<Self>, primary: Digest) -> Expected {
+        Expected::new(Arc::clone(self), primary)
+    }
+
+    /// Takes room for a response that is asked for at this moment; see [`Expected::begin`].
     ///
     /// # Errors
     ///
-    /// [`Refusal::TooLarge`] for more than the largest response, or than may arrive at all; [`Refusal::NoRoomArriving`]
-    /// if others that arrive leave too little.
+    /// As there.
     pub fn begin(
         self: &Arc<Self>,
         now: Now,
@@ -107,19 +109,7 @@ impl MemoryStore {
         head_bytes: usize,
         content_bytes: Option<u64>,
     ) -> Result<Building, Refusal> {
-        let _ = now;
-        let expected = content_bytes.unwrap_or(0);
-        self.check_size(expected)?;
-        let head_charge = StoredResponse::charged_head(head_bytes, 64) + ARRIVING_BYTES;
-        let reserved = (head_charge + charged_for(expected)) as u64;
-        let number = self.shard(primary).begin(primary, reserved)?;
-        Ok(Building::new(
-            Arc::clone(self),
-            primary,
-            number,
-            head_charge,
-            expected,
-        ))
+        self.expect(primary).begin(now, head_bytes, content_bytes)
     }
 
     /// Refuses content larger than the largest response.

@@ -61,10 +61,17 @@ pub(crate) struct Entry {
     response: Arc<StoredResponse>,
 }
 
-/// One that is arriving.
+/// By what one is known that is arriving, or asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct ArrivingId {
+    /// First, so that those of one target stand together.
+    primary: Digest,
+    number: u64,
+}
+
+/// One that is arriving, or asked for.
 #[derive(Clone, Copy, Debug)]
 struct Arriving {
-    primary: Digest,
     /// Bytes it holds or was promised.
     held: u64,
     /// Its target was forgotten meanwhile.
@@ -97,9 +104,9 @@ pub(crate) struct Shard {
     entries: Vec<Option<Entry>>,
     catalog: Catalog,
     victims: Vec<Slot>,
-    /// Those who are arriving, by number. They have no slot: to the catalog their bytes are in use by somebody who is
-    /// not resident, and cannot be evicted.
-    arriving: BTreeMap<u64, Arriving>,
+    /// Those who are arriving. They have no slot: to the catalog their bytes are in use by somebody who is not resident,
+    /// and cannot be evicted.
+    arriving: BTreeMap<ArrivingId, Arriving>,
     next_arriving: u64,
     evictions: u64,
 }
@@ -148,19 +155,20 @@ impl Shard {
         Some(Arc::clone(&entry.response))
     }
 
-    /// Takes room for a response that begins to arrive and may come to `held` bytes; returns its number.
-    pub(crate) fn begin(&mut self, primary: Digest, held: u64) -> Result<u64, Refusal> {
+    /// A response for `primary` is asked for.
+    pub(crate) fn expect(&mut self, primary: Digest) -> Result<ArrivingId, Refusal> {
+        let held = ARRIVING_BYTES as u64;
         self.check_share(held, 0)?;
         let number = self.next_arriving;
         self.next_arriving += 1;
+        let id = ArrivingId { primary, number };
         let arriving = Arriving {
-            primary,
             held,
             is_outdated: false,
         };
-        self.arriving.insert(number, arriving);
+        self.arriving.insert(id, arriving);
         self.hold(held);
-        Ok(number)
+        Ok(id)
     }
 
     /// Whether those arriving may hold `wanted` bytes where one of them holds `held` already.
@@ -208,19 +216,19 @@ impl Shard {
 
     /// Takes more room for one that is arriving, `held` bytes in all. Also for one whose target was forgotten: it is
     /// still read.
-    pub(crate) fn extend(&mut self, number: u64, held: u64) -> Result<(), Refusal> {
-        let former = self.arriving.get(&number).map_or(0, |known| known.held);
+    pub(crate) fn extend(&mut self, id: ArrivingId, held: u64) -> Result<(), Refusal> {
+        let former = self.arriving.get(&id).map_or(0, |known| known.held);
         self.check_share(held, former)?;
-        if let Some(arriving) = self.arriving.get_mut(&number) {
+        if let Some(arriving) = self.arriving.get_mut(&id) {
             arriving.held = held.max(former);
             self.hold(held.saturating_sub(former));
         }
         Ok(())
     }
 
-    /// Whether its target was forgotten since it began to arrive.
-    pub(crate) fn is_outdated(&self, number: u64) -> bool {
-        let arriving = self.arriving.get(&number);
+    /// Whether its target was forgotten since it was asked for.
+    pub(crate) fn is_outdated(&self, id: ArrivingId) -> bool {
+        let arriving = self.arriving.get(&id);
         arriving.is_none_or(|arriving| arriving.is_outdated)
     }
 
@@ -228,16 +236,16 @@ impl Shard {
     pub(crate) fn commit(
         &mut self,
         now: Now,
-        number: u64,
+        id: ArrivingId,
         vary: Option<(VaryRule, Digest)>,
         response: Arc<StoredResponse>,
     ) -> Result<(), Refusal> {
-        let is_outdated = self.is_outdated(number);
-        let primary = self.arriving.get(&number).map(|known| known.primary);
-        self.abandon(number);
-        let (Some(primary), false) = (primary, is_outdated) else {
+        let is_outdated = self.is_outdated(id);
+        let primary = id.primary;
+        self.abandon(id);
+        if is_outdated {
             return Err(Refusal::NotResident);
-        };
+        }
         let rule = vary.as_ref().map(|(rule, _)| rule);
         let charge = (response.charged_bytes() + variant_charge(rule)) as u64;
         let slot = self
@@ -255,8 +263,8 @@ impl Shard {
     }
 
     /// Gives up on a response that was arriving; its bytes are given back.
-    pub(crate) fn abandon(&mut self, number: u64) {
-        if let Some(gone) = self.arriving.remove(&number) {
+    pub(crate) fn abandon(&mut self, id: ArrivingId) {
+        if let Some(gone) = self.arriving.remove(&id) {
             self.catalog.release(gone.held);
         }
     }
@@ -321,8 +329,8 @@ impl Shard {
         true
     }
 
-    /// Forgets all that is stored for a target; how many responses that were. What is still arriving for it was asked
-    /// for before, and is not stored either: a purge would otherwise be undone by the end of a download.
+    /// Forgets all that is stored for a target; how many responses that were. What is arriving for it, or asked for, was
+    /// asked for before, and is not stored either: a purge would otherwise be undone by the end of a download.
     pub(crate) fn remove(&mut self, primary: Digest) -> usize {
         self.outdate_arriving(primary);
         let Some(resource) = self.index.remove(&primary) else {
@@ -335,8 +343,9 @@ impl Shard {
 
     /// Whatever is arriving for `primary` is not stored when it has arrived.
     fn outdate_arriving(&mut self, primary: Digest) {
-        for arriving in self.arriving.values_mut() {
-            arriving.is_outdated |= arriving.primary == primary;
+        let id = |number| ArrivingId { primary, number };
+        for (_, arriving) in self.arriving.range_mut(id(0)..=id(u64::MAX)) {
+            arriving.is_outdated = true;
         }
     }
 

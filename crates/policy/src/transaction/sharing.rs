@@ -59,6 +59,12 @@ impl Transaction {
             && !request.has_authorization
     }
 
+    /// Whether the response to this request may be one to store, as far as the request tells.
+    #[must_use]
+    pub const fn may_store(&self) -> bool {
+        self.is_shared_get() && !self.request.directives.no_store
+    }
+
     const fn is_shared_get(&self) -> bool {
         matches!(self.request.method, Method::Get) && !self.bypassing
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use weir_policy::catalog::Refusal;
 use weir_policy::eviction::EvictionKind;
 use weir_policy::{Digest, Missing, Secret};
-use weir_store::{BodyBuilder, Lookup, MemoryStore, RULES_MAX, VARIANTS_MAX, VaryRule};
+use weir_store::{BodyBuilder, Expected, Lookup, MemoryStore, RULES_MAX, VARIANTS_MAX, VaryRule};
 
 const TARGET: u64 = 1;
 
@@ -124,4 +124,53 @@ fn larger_than_the_largest_is_taken_or_the_largest_refused() {
     let mut unknown = store.begin(NOW, digest(2), 10, None).expect("room enough");
     assert!(unknown.reserve(NOW, largest).is_ok());
     assert!(unknown.reserve(NOW, largest + 1).is_err());
+}
+
+#[test]
+fn purge_spares_what_was_asked_for_before_it() {
+    let store = store(1 << 20);
+    let commit = |expected: Expected| {
+        let building = expected.begin(NOW, 10, Some(0)).expect("room enough");
+        let is_outdated = building.is_outdated();
+        let response = true_response(7, 0, BodyBuilder::new(Some(0)));
+        let committed = building.commit(NOW, None, response);
+        assert_eq!(
+            committed,
+            if is_outdated {
+                Err(Refusal::NotResident)
+            } else {
+                Ok(())
+            }
+        );
+        store.debug_check();
+        is_outdated
+    };
+    let [before, other] = [TARGET, TARGET + 1].map(|target| store.expect(digest(target)));
+    let given_up = store.expect(digest(TARGET));
+    assert_eq!(store.memory_use().arriving, 3);
+    assert_eq!(store.remove(digest(TARGET)), 0);
+    let after = store.expect(digest(TARGET));
+    drop(given_up);
+    assert!(commit(before), "it would undo the purge");
+    assert_eq!(find(&store, 0), Err(Missing::Target));
+    assert!(!commit(after) && !commit(other), "neither was purged");
+    assert_eq!(find(&store, 0), Ok(7));
+    assert_eq!(store.memory_use().arriving_bytes, 0);
+}
+
+#[test]
+fn response_that_was_asked_for_takes_room_that_there_is_not() {
+    let store = store(1 << 20);
+    let all: Vec<_> = (0..10_000).map(|at| store.expect(digest(at))).collect();
+    store.debug_check();
+    let held = store.memory_use();
+    assert!(held.arriving < 10_000 && held.used_bytes <= 1 << 20);
+    // there is no room even to know of the last one
+    let last = all.into_iter().next_back().expect("many");
+    let refused = last.begin(NOW, 10, Some(0)).expect_err("no room");
+    assert!(
+        matches!(refused, Refusal::NoRoomArriving { .. }),
+        "{refused:?}"
+    );
+    assert_eq!(store.memory_use().arriving, 0);
 }
