@@ -9,12 +9,16 @@ mod support;
 mod alone;
 #[path = "sharing/arriving.rs"]
 mod arriving;
+#[path = "sharing/cut.rs"]
+mod cut;
 #[path = "sharing/failure.rs"]
 mod failure;
 #[path = "sharing/herd.rs"]
 mod herd;
 #[path = "sharing/leaving.rs"]
 mod leaving;
+#[path = "sharing/purge.rs"]
+mod purge;
 #[path = "sharing/stopped.rs"]
 mod stopped;
 #[path = "sharing/terms.rs"]

@@ -82,7 +82,7 @@ fn dead_next_hop_is_asked_by_everybody_in_turn() {
 
 #[test]
 fn silent_next_hop_is_waited_for_by_everybody_in_turn() {
-    let way = Way::gateway_with(|config| config.limits.next_hop_silence = span("200ms"));
+    let way = Way::gateway_with(|config| config.limits.next_hop_silence = span("1s"));
     let (mut leader, _first) = way.lead(&way.get("/"));
     let followers = way.follow(3, &way.get("/"));
     assert_eq!(leader.read_response().status(), 504);

@@ -1,0 +1,242 @@
+//! What is purged or invalidated while it is asked for, or while it arrives: it is for those who asked before, and for
+//! nobody else (RFC 9111 §4.4).
+
+use super::{FRESH, with_length};
+use crate::support::{OriginConnection, RawClient, Way, pattern};
+use weir_measure::Metric;
+
+/// How a target is forgotten.
+type Forget = fn(&Way);
+
+const FORGET: [Forget; 2] = [
+    |way| {
+        way.proxy.purge(&format!("http://{}/", way.host));
+    },
+    |way| {
+        let mut client = way.proxy.client();
+        client.send(way.head("POST", "/", "1.1", ""));
+        way.origin
+            .answer("HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n");
+        assert_eq!(client.read_response().status(), 204);
+    },
+];
+
+fn each(test: impl Fn(&Way, Forget)) {
+    for forget in FORGET {
+        Way::each(|way| test(way, forget));
+    }
+}
+
+/// The store answers with exactly `body`.
+fn expect_hit(way: &Way, body: &[u8]) {
+    let stored = way.proxy.client().ask(way.get("/"));
+    assert_eq!(stored.head.cache_status(), "hit;ttl=60");
+    assert!(stored.body == body);
+}
+
+/// A response of which half has come: it, its readers, and its connection.
+struct Half {
+    body: Vec<u8>,
+    readers: Vec<RawClient>,
+    hop: OriginConnection,
+}
+
+impl Half {
+    fn new(way: &Way, fill: u8) -> Self {
+        let mut body = pattern(200_000);
+        body.iter_mut().for_each(|byte| *byte ^= fill);
+        let (leader, mut hop) = way.lead(&way.get("/"));
+        let mut readers = way.follow(1, &way.get("/"));
+        readers.push(leader);
+        hop.send(format!(
+            "{FRESH}Connection: close\r\nContent-Length: 200000\r\n\r\n"
+        ));
+        hop.send(&body[..100_000]);
+        way.proxy.wait_for(Metric::FollowersWaiting, 0);
+        readers.extend(way.proxy.asking(1, &way.get("/")));
+        for reader in &mut readers {
+            assert_eq!(reader.read_head().status(), 200);
+            assert!(reader.read_exactly(100_000) == body[..100_000]);
+        }
+        Self { body, readers, hop }
+    }
+
+    /// The other half comes, and all have it.
+    fn end(mut self) -> Vec<u8> {
+        self.hop.send(&self.body[100_000..]);
+        for mut reader in self.readers {
+            assert!(reader.read_exactly(100_000) == self.body[100_000..]);
+        }
+        self.hop.expect_end();
+        self.body
+    }
+}
+
+#[test]
+fn forgotten_response_is_given_to_newcomers_or_stored() {
+    each(|way, forget| {
+        let old = Half::new(way, 0);
+        forget(way);
+        old.end();
+        // it has not come into the store by its end
+        assert_eq!(way.proxy.count(Metric::StoreEntries), 0);
+        let body = Half::new(way, 1).end();
+        expect_hit(way, &body);
+        way.origin.expect_untouched();
+    });
+}
+
+#[test]
+fn forgotten_response_takes_the_place_of_the_one_after_it() {
+    each(|way, forget| {
+        let old = Half::new(way, 0);
+        forget(way);
+        let body = Half::new(way, 1).end();
+        old.end();
+        expect_hit(way, &body);
+        let old = Half::new_after(way, 2);
+        forget(way);
+        let new = Half::new(way, 3);
+        old.end();
+        let body = new.end();
+        expect_hit(way, &body);
+        way.origin.expect_untouched();
+    });
+}
+
+impl Half {
+    /// One in place of what is stored, which is purged for it.
+    fn new_after(way: &Way, fill: u8) -> Self {
+        FORGET[0](way);
+        Self::new(way, fill)
+    }
+}
+
+#[test]
+fn response_to_what_was_asked_before_a_purge_is_stored_after_it() {
+    each(|way, forget| {
+        for length in [10, 200_000] {
+            let (old, new) = (pattern(length), vec![b'n'; length]);
+            let (mut leader, hop) = way.lead(&way.get("/"));
+            let followers = way.follow(2, &way.get("/"));
+            forget(way);
+            // who comes now asks for itself, and others follow that one
+            let (newcomer, new_hop) = way.lead(&way.get("/"));
+            let mut newcomers = way.follow(1, &way.get("/"));
+            newcomers.push(newcomer);
+            let sending = hop.sending(with_length("Connection: close\r\n", &old));
+            assert!(leader.read_response().body == old);
+            sending.join().expect("sent").expect_end();
+            assert_eq!(way.proxy.count(Metric::StoreEntries), 0, "{length}");
+            let sending = new_hop.sending(with_length("Connection: close\r\n", &new));
+            for mut client in newcomers {
+                assert!(client.read_response().body == new);
+            }
+            // those who followed the old one have either, whole
+            for mut follower in followers {
+                let body = follower.read_response().body;
+                assert!(body == old || body == new);
+            }
+            sending.join().expect("sent").expect_end();
+            expect_hit(way, &new);
+            way.origin.expect_untouched();
+            FORGET[0](way);
+        }
+    });
+}
+
+#[test]
+fn response_that_nobody_else_waits_for_is_stored_after_a_purge() {
+    each(|way, forget| {
+        for length in [10, 200_000] {
+            // a request that does not lead, but whose response can be stored
+            let request = way.head("GET", "/", "1.1", "Cache-Control: no-cache\r\n");
+            let (mut client, hop) = way.lead(&request);
+            forget(way);
+            let old = pattern(length);
+            let sending = hop.sending(with_length("Connection: close\r\n", &old));
+            assert!(client.read_response().body == old);
+            sending.join().expect("sent").expect_end();
+            let (newcomer, hop) = way.lead(&way.get("/"));
+            let sending = hop.sending(with_length("Connection: close\r\n", "new"));
+            let mut newcomer = newcomer;
+            assert_eq!(newcomer.read_response().text(), "new", "{length}");
+            sending.join().expect("sent").expect_end();
+            expect_hit(way, b"new");
+            FORGET[0](way);
+        }
+    });
+}
+
+#[test]
+fn purged_response_that_arrives_without_a_flight_is_joined() {
+    Way::each(|way| {
+        let request = way.head("GET", "/", "1.1", "Cache-Control: no-cache\r\n");
+        let (mut client, mut hop) = way.lead(&request);
+        FORGET[0](way);
+        let body = pattern(200_000);
+        hop.send(format!(
+            "{FRESH}Connection: close\r\nContent-Length: 200000\r\n\r\n"
+        ));
+        hop.send(&body[..100_000]);
+        client.read_head();
+        client.read_exactly(100_000);
+        let (mut newcomer, mut new_hop) = way.lead(&way.get("/"));
+        new_hop.send(with_length("Connection: close\r\n", "new"));
+        assert_eq!(newcomer.read_response().text(), "new");
+        hop.send(&body[100_000..]);
+        client.read_exactly(100_000);
+        expect_hit(way, b"new");
+    });
+}
+
+#[test]
+fn refresh_of_what_is_purged_meanwhile_is_stored() {
+    Way::each(|way| {
+        let stored = "HTTP/1.1 200 OK\r\nCache-Control: max-age=1, stale-while-revalidate=60\r\nConnection: close\r\nETag: \"a\"\r\nContent-Length: 3\r\n\r\nold";
+        for answer in [
+            stored,
+            "HTTP/1.1 304 Not Modified\r\nCache-Control: max-age=60\r\nConnection: close\r\nETag: \"a\"\r\n\r\n",
+        ] {
+            drop(way.fetch("/", stored));
+            way.proxy.clock.advance_ms(2000);
+            let mut client = way.proxy.client();
+            assert_eq!(client.ask(way.get("/")).text(), "old");
+            let mut hop = way.origin.accept();
+            hop.read_head();
+            FORGET[0](way);
+            hop.send(answer);
+            hop.expect_end();
+            assert_eq!(way.proxy.count(Metric::StoreEntries), 0);
+        }
+    });
+}
+
+#[test]
+fn validation_of_what_is_purged_meanwhile_is_stored() {
+    Way::each(|way| {
+        let stored = "HTTP/1.1 200 OK\r\nCache-Control: max-age=1\r\nConnection: close\r\nETag: \"a\"\r\nContent-Length: 3\r\n\r\nold";
+        for answer in [
+            stored,
+            "HTTP/1.1 304 Not Modified\r\nCache-Control: max-age=60\r\nConnection: close\r\nETag: \"a\"\r\n\r\n",
+        ] {
+            drop(way.fetch("/", stored));
+            way.proxy.clock.advance_ms(2000);
+            let (mut leader, mut hop) = way.lead(&way.get("/"));
+            let mut follower = way.follow(1, &way.get("/")).remove(0);
+            FORGET[0](way);
+            hop.send(answer);
+            assert_eq!(leader.read_response().text(), "old");
+            hop.expect_end();
+            assert_eq!(way.proxy.count(Metric::StoreEntries), 0);
+            // who waited with it asks after the purge
+            let (mut hop, _) = way
+                .origin
+                .answer(with_length("Connection: close\r\n", "new"));
+            assert_eq!(follower.read_response().text(), "new");
+            hop.expect_end();
+            expect_hit(way, b"new");
+            FORGET[0](way);
+        }
+    });
+}
