@@ -246,6 +246,9 @@ impl Shard {
         if is_outdated {
             return Err(Refusal::NotResident);
         }
+        if self.is_outdone(primary, vary.as_ref(), &response) {
+            return Err(Refusal::NotResident);
+        }
         let rule = vary.as_ref().map(|(rule, _)| rule);
         let charge = (response.charged_bytes() + variant_charge(rule)) as u64;
         let slot = self
@@ -260,6 +263,32 @@ impl Shard {
             Some((rule, selecting)) => self.put_variant(primary, slot, &rule, selecting),
         }
         Ok(())
+    }
+
+    /// Whether what `response` would take the place of was received after it: of two the most recent one is used (RFC
+    /// 9111 §4). Unless that is a part of the same representation, and `response` is all of it.
+    fn is_outdone(
+        &self,
+        primary: Digest,
+        vary: Option<&(VaryRule, Digest)>,
+        response: &StoredResponse,
+    ) -> bool {
+        let former = match (self.index.get(&primary), vary) {
+            (None, _) => Vec::new(),
+            (Some(Resource::Varying(varying)), Some((_, selecting))) => {
+                varying.find(*selecting).into_iter().collect()
+            }
+            (Some(resource), _) => resource.slots(),
+        };
+        former.into_iter().any(|slot| {
+            self.response(slot).is_some_and(|former| {
+                let joins = former.is_part()
+                    && !response.is_part()
+                    && former.facts.strong_tag
+                    && former.entity_tag == response.entity_tag;
+                former.facts.response_tick > response.facts.response_tick && !joins
+            })
+        })
     }
 
     /// Gives up on a response that was arriving; its bytes are given back.
