@@ -133,13 +133,14 @@ fn obey(order: Order, worker: &Rc<Worker>, listeners: &mut JoinSet<io::Result<()
     listeners.spawn_local(listener::run(Rc::clone(worker), socket, listener, stop));
 }
 
-/// Waits until the clients of this worker are served, or the time for it is over.
+/// Waits until all clients are served, those of other workers too, which may read what is fetched here; or the time for
+/// it is over.
 async fn finish(worker: &Worker) {
     let cut = worker.shared.cut();
     tokio::pin!(cut);
-    while worker.clients.get() > 0 {
+    loop {
         let closed = worker.shared.client_closed.notified();
-        if worker.clients.get() == 0 {
+        if worker.shared.is_deserted() {
             break;
         }
         tokio::select! {
