@@ -392,6 +392,13 @@ impl Arriving {
         self.lock().wake_fetches();
     }
 
+    /// Whether what is fetched will be stored, as things are.
+    pub(crate) fn can_be_stored(&self) -> bool {
+        let inner = self.lock();
+        let building = inner.building.as_ref();
+        inner.passing.is_none() && building.is_some_and(|building| !building.is_outdated())
+    }
+
     /// It was decided that `fetch` goes on without readers.
     pub(crate) fn go_on(&self, fetch: FetchId) {
         self.lock().fill.go_on(fetch);

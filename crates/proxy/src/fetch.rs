@@ -121,6 +121,11 @@ impl Fetch {
                     self.deadline.moved();
                     return Poll::Pending;
                 }
+                // switched off meanwhile
+                Take::Background if self.worker.shared.background.is_nothing() => {
+                    self.finish(FetchEnd::Stopped, false);
+                    continue;
+                }
                 Take::Background => {
                     ready!(self.poll_background(cx));
                     self.background_bytes
@@ -235,11 +240,13 @@ impl Fetch {
         let free = shared.background.free(self.worker.now());
         let again = shared.popularity.again(self.arriving.key());
         let orphan = self.arriving.orphan(self.id, again, free);
-        let mut verdict = judge(&self.settings.abort, &orphan);
-        if matches!(verdict, Abort::GoOn(_)) && shared.background.is_nothing() {
+        let verdict = match judge(&self.settings.abort, &orphan) {
+            // what comes now is for nobody, ever
+            Abort::GoOn(_) if !self.arriving.can_be_stored() => Abort::Stop(Stop::NotWorthIt),
             // it would wait for ever
-            verdict = Abort::Stop(Stop::NoBudget);
-        }
+            Abort::GoOn(_) if shared.background.is_nothing() => Abort::Stop(Stop::NoBudget),
+            verdict => verdict,
+        };
         if let Some(fate) = Aborted::from_word(verdict.as_str()) {
             self.worker.counters().inc(Metric::FetchesAbandoned(fate));
         }
@@ -263,6 +270,7 @@ impl Fetch {
                 Ok(granted) => self.background_bytes = granted,
                 Err(wait) => self.background_wait = Some(Box::pin(tokio::time::sleep(wait))),
             }
+            self.background_wait = None;
         }
         Poll::Ready(())
     }
@@ -319,6 +327,9 @@ impl Fetch {
 impl Drop for Fetch {
     /// A panic, or the end of the proxy: who reads must not wait for ever.
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.worker.counters().inc(Metric::Panics);
+        }
         self.finish(FetchEnd::Cut, false);
     }
 }

@@ -24,6 +24,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Instant;
+use weir_measure::Metric;
 use weir_policy::fetch::{AbortPolicy, ByteSpan, FetchEnd, FetchId, Take};
 use weir_policy::transaction::Covers;
 use weir_policy::{Command, Event, Forwarding, Transaction};
@@ -229,6 +230,9 @@ impl Pending {
 
 impl Drop for Pending {
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.worker.counters().inc(Metric::Panics);
+        }
         if !self.begun {
             self.end(FetchEnd::Cut);
         }

@@ -159,6 +159,12 @@ impl Running {
         self.control.snapshot()
     }
 
+    /// Stops it as an operator would: what is under way may finish. The thread says whether it did.
+    pub(crate) fn stop(mut self) -> std::thread::JoinHandle<bool> {
+        let proxy = self.proxy.take().expect("it runs");
+        std::thread::spawn(move || proxy.stop())
+    }
+
     /// A number.
     pub(crate) fn count(&self, metric: Metric) -> u64 {
         self.control.snapshot().get(metric)
