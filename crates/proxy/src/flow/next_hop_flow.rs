@@ -144,11 +144,12 @@ impl NextHopFlow {
     /// Memory first, so that the new window has room; then the clamp, which would stay where it was.
     fn grow(&mut self, socket: &impl AsFd, wanted: u32) {
         self.look_at_clamp(socket);
-        let memory = self.memory_for(wanted);
-        self.set_memory(socket, memory);
-        if self.memory < memory {
+        // the kernel doubles what it is asked for
+        let half = self.memory_for(wanted) / 2;
+        self.set_memory(socket, 2 * half);
+        if self.memory < 2 * half {
             // more than an unprivileged process may ask for (net.core.rmem_max)
-            if set_socket_recv_buffer_size_force(socket, memory as usize / 2).is_err() {
+            if set_socket_recv_buffer_size_force(socket, half as usize).is_err() {
                 MEMORY_MAX.fetch_min(self.memory, Ordering::Relaxed);
                 return self.unlock(socket);
             }
@@ -171,8 +172,9 @@ impl NextHopFlow {
             Some(offered) => {
                 let used = held(socket).unwrap_or(self.memory);
                 let read_now = self.base.min(unread(socket));
+                // part of it may have come already: there was never offered more than had room
                 let needed = used.saturating_add(self.memory_for(offered));
-                least.max(needed.saturating_sub(read_now))
+                least.max(needed.min(self.memory).saturating_sub(read_now))
             }
             None => self.memory,
         };
