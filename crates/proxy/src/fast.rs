@@ -174,14 +174,17 @@ fn covers(
     now: Now,
 ) -> Covers {
     let form = ServedForm::of(facts, fields, part, now.wall);
+    let has_content = matches!(
+        form,
+        ServedForm::Whole | ServedForm::Unsized | ServedForm::Part(_) | ServedForm::Unsatisfiable
+    );
+    // without the complete length no range can be told from another
+    if has_content && part.complete_length().is_none() {
+        return Covers::Lacking;
+    }
     match form.span(part) {
-        None => Covers::Wanted,
-        Some(span)
-            if part.body.complete_length().is_some() && part.body.present().contains(span) =>
-        {
-            Covers::Wanted
-        }
-        Some(_) => Covers::Lacking,
+        Some(span) if !part.body.holds(span) => Covers::Lacking,
+        _ => Covers::Wanted,
     }
 }
 
