@@ -187,7 +187,12 @@ fn complete(
     let known = stored.complete_length();
     let complete_length = known.or_else(|| complete_length(response));
     let now = worker.now();
-    let (fresh, vary) = freshen::merged(worker, exchange, stored, response.head.fields);
+    let (mut fresh, vary) = freshen::merged(worker, exchange, stored, response.head.fields);
+    if known.is_none() && complete_length.is_some() {
+        // what came in chunks is framed by its length from now on
+        fresh.body = Growing::new(complete_length, Some(&stored.body)).finish();
+        fresh.add_content_length();
+    }
     let tag = fresh.entity_tag.as_ref().map_or(0, |tag| tag.len());
     let beside_content = fresh.head.len() + tag;
     let building = room(
