@@ -9,6 +9,7 @@ use crate::download::{self, Arrived, Downloaded, HopTrouble};
 use crate::exchange::{self, Exchange};
 use crate::follow::{self, Gate};
 use crate::gap::Gap;
+use crate::hit::ServedForm;
 use crate::inbound::Framing;
 use crate::next_hop::{self, Connection};
 use crate::outbound;
@@ -25,7 +26,7 @@ use weir_policy::fetch::ByteSpan;
 use weir_policy::retry::{BodySent, Closed, may_repeat};
 use weir_policy::{Command, Event, Failure, Forwarding, Now};
 use weir_semantics::ProxyError;
-use weir_store::StoredResponse;
+use weir_store::{Growing, StoredResponse};
 
 /// Next hops of a route that one request may try to connect to: each may cost the connect limit.
 const HOPS_TRIED_MAX: usize = 3;
@@ -304,10 +305,23 @@ fn missing(exchange: &Exchange, stored: &StoredResponse, now: Now) -> Option<Gap
         let wanted = exchange.form_of(stored, now.wall).span(stored)?;
         present.first_gap(wanted)?
     } else {
-        ByteSpan {
+        // as if it had no end
+        let endless = Growing::new(Some(u64::MAX), Some(&stored.body)).finish();
+        let wanted = exchange.form_of(&stored.with_body(endless), now.wall);
+        let rest = ByteSpan {
             from: present.run_end(0),
             to: u64::MAX,
-        }
+        };
+        let gap = match wanted {
+            // one that is counted from the end begins who knows where
+            ServedForm::Part(range) if range.first < u64::MAX / 2 => {
+                let to = range.last.saturating_add(1);
+                ByteSpan::new(range.first, to).and_then(|span| present.first_gap(span))
+            }
+            _ => None,
+        };
+        // if all is there the rest tells at least what it is of
+        gap.unwrap_or(rest)
     };
     Some(Gap { span, into: None })
 }
