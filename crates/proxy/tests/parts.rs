@@ -13,5 +13,9 @@ mod accounts;
 mod background;
 #[path = "parts/early.rs"]
 mod early;
+#[path = "parts/kept.rs"]
+mod kept;
 #[path = "parts/mixture.rs"]
 mod mixture;
+#[path = "parts/shelf.rs"]
+mod shelf;

@@ -75,7 +75,7 @@ impl Bed {
     }
 
     /// Until nothing moves any more.
-    fn rest(&self) {
+    pub(super) fn rest(&self) {
         self.proxy.wait_for(Metric::RequestsInFlight, 0);
         self.proxy.wait_for(Metric::FetchesUnderWay, 0);
         self.proxy.wait_for(Metric::NextHopsOpen, 0);

@@ -345,6 +345,7 @@ fn refresh(bed: &Bed) {
         check(&what, &bed.fetch(&what.get(""), &what.whole()));
         bed.proxy.clock.advance_ms(2000);
         let next = what.next(length + 1);
+        bed.rest();
         let stored = bed.proxy.count(Metric::Stored);
         let (mut client, mut hop) = bed.ask(&what.get(""));
         check(&what, &client.read_response());
@@ -532,7 +533,8 @@ fn leave_hit(bed: &Bed) {
     check(&what, &bed.fetch(&what.get(""), &what.whole()));
     let aborts = bed.proxy.count(Metric::ClientAborts);
     let mut client = RawClient::connect_small(bed.proxy.address());
-    client.send(what.get(""));
+    // more than the kernel takes
+    client.send(what.get("").repeat(6));
     client.read_head();
     client.read_exactly(1000);
     client.into_peer().reset();

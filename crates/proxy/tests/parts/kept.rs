@@ -1,0 +1,312 @@
+//! Parts that are kept: what is inside is a hit, and only what is missing is fetched (RFC 9111 §3.3, §3.4).
+
+use super::shelf::Shelf;
+use crate::support::{Head, Representation};
+use weir_measure::Metric;
+
+const LENGTH: u64 = 1_000_000;
+
+#[test]
+fn range_inside_a_part_is_forwarded() {
+    let shelf = Shelf::new();
+    let what = Representation::new("/", LENGTH);
+    shelf.keep(&what, 200_000, 500_000);
+    for (range, from, to) in [
+        ("200000-499999", 200_000, 500_000),
+        ("200000-200000", 200_000, 200_001),
+        ("499999-499999", 499_999, 500_000),
+        ("300000-309999", 300_000, 310_000),
+    ] {
+        shelf.hit_part(&what, range, from, to);
+    }
+    // where the end is known, these are inside as well
+    shelf.keep(&what, 900_000, LENGTH);
+    for (range, from) in [
+        ("-100000", 900_000),
+        ("-1", 999_999),
+        ("950000-", 950_000),
+        ("999999-2000000", 999_999),
+    ] {
+        shelf.hit_part(&what, range, from, LENGTH);
+    }
+    let beyond = shelf.proxy.client().ask(what.get_range("1000000-"));
+    assert_eq!(beyond.status(), 416);
+    assert_eq!(beyond.head.field("content-range"), Some("bytes */1000000"));
+    shelf.origin.expect_untouched();
+}
+
+#[test]
+fn head_of_a_part_is_forwarded_or_tells_the_length_of_the_part() {
+    let shelf = Shelf::new();
+    let what = Representation::new("/", LENGTH);
+    shelf.keep(&what, 0, 5);
+    let mut client = shelf.proxy.client();
+    client.send(what.ask("HEAD", ""));
+    let head = client.read_head();
+    assert_eq!((head.status(), head.verdict().as_str()), (200, "hit"));
+    assert_eq!(head.length(), Some(1_000_000));
+    assert!(!head.has("content-range"));
+    let tag = what.tag.as_deref().expect("tagged");
+    let unchanged = client.ask(what.get(&format!("If-None-Match: {tag}\r\n")));
+    assert_eq!(
+        (unchanged.status(), unchanged.verdict().as_str()),
+        (304, "hit")
+    );
+    shelf.origin.expect_untouched();
+}
+
+#[test]
+fn whole_of_a_part_is_fetched_again() {
+    let shelf = Shelf::new();
+    let what = Representation::new("/", LENGTH);
+    shelf.keep(&what, 0, 400_000);
+    let response = shelf.complete(&what, &what.get(""), &[(400_000, LENGTH)]);
+    assert_eq!(response.verdict(), "fwd=partial;fwd-status=206;stored");
+    what.check_whole(&response);
+    shelf.hit_whole(&what);
+    assert_eq!(shelf.proxy.count(Metric::BytesRecovered), 400_000);
+    assert_eq!(shelf.proxy.count(Metric::BytesWasted), 0);
+}
+
+#[test]
+fn parts_are_joined_in_the_wrong_order() {
+    let shelf = Shelf::new();
+    let what = Representation::new("/", LENGTH);
+    shelf.keep(&what, 600_000, LENGTH);
+    shelf.keep(&what, 0, 300_000);
+    shelf.keep(&what, 300_000, 600_000);
+    // it is whole without that anybody asked for the whole
+    shelf.hit_whole(&what);
+    shelf.hit_part(&what, "299990-600009", 299_990, 600_010);
+}
+
+#[test]
+fn gaps_are_fetched_beyond_their_ends() {
+    let shelf = Shelf::new();
+    let what = Representation::new("/", LENGTH);
+    for at in [100_000, 400_000, 700_000] {
+        shelf.keep(&what, at, at + 100_000);
+    }
+    let gaps = [
+        (0, 100_000),
+        (200_000, 400_000),
+        (500_000, 700_000),
+        (800_000, LENGTH),
+    ];
+    let response = shelf.complete(&what, &what.get(""), &gaps);
+    what.check_whole(&response);
+    shelf.hit_whole(&what);
+    assert_eq!(shelf.proxy.count(Metric::BodyBytesFromNextHops), LENGTH);
+}
+
+#[test]
+fn range_over_gaps_fetches_the_whole() {
+    let shelf = Shelf::new();
+    let what = Representation::new("/", LENGTH);
+    shelf.keep(&what, 300_000, 400_000);
+    shelf.keep(&what, 600_000, 700_000);
+    let over = what.get_range("250000-799999");
+    let gaps = [(250_000, 300_000), (400_000, 600_000), (700_000, 800_000)];
+    let response = shelf.complete(&what, &over, &gaps);
+    assert_eq!(response.verdict(), "fwd=partial;fwd-status=206;stored");
+    what.check_part(&response, 250_000, 800_000);
+    shelf.hit_part(&what, "250000-799999", 250_000, 800_000);
+    // of a suffix too only what is missing
+    let suffix = shelf.complete(&what, &what.get_range("-300000"), &[(800_000, LENGTH)]);
+    what.check_part(&suffix, 700_000, LENGTH);
+    let front = shelf.complete(&what, &what.get_range("0-"), &[(0, 250_000)]);
+    what.check_part(&front, 0, LENGTH);
+    shelf.hit_whole(&what);
+}
+
+#[test]
+fn one_byte_that_is_missing_is_not_fetched_alone() {
+    let shelf = Shelf::new();
+    let what = Representation::new("/", 1000);
+    shelf.keep(&what, 0, 499);
+    shelf.keep(&what, 500, 1000);
+    let response = shelf.complete(&what, &what.get(""), &[(499, 500)]);
+    what.check_whole(&response);
+    shelf.hit_whole(&what);
+}
+
+#[test]
+fn part_of_unknown_length_has_an_end() {
+    let shelf = Shelf::new();
+    let what = Representation::new("/", LENGTH);
+    shelf.keep_chunks(&what, 400_000);
+    // how long it is nobody knows: what is beyond cannot be told from here, nor can a suffix
+    for range in ["400000-", "500000-600000", "-10"] {
+        let mut client = shelf.proxy.client();
+        client.send(what.get_range(range));
+        let mut hop = shelf.origin.accept();
+        hop.read_head();
+        client.into_peer().reset();
+        hop.expect_end();
+    }
+    let mut client = shelf.proxy.client();
+    client.send(what.get(""));
+    let mut hop = shelf.origin.accept();
+    let asked = hop.read_head();
+    assert_eq!(asked.field("range"), Some("bytes=400000-"));
+    assert_eq!(asked.field("if-range"), what.tag.as_deref());
+    let response = hop.send_while(&what.part(400_000, LENGTH), || client.read_response());
+    assert_eq!(response.verdict(), "fwd=partial;fwd-status=206;stored");
+    what.check_whole(&response);
+    shelf.hit_whole(&what);
+}
+
+#[test]
+fn range_of_a_part_of_unknown_length_is_answered_from_what_is_there_alone() {
+    for (range, asks, from, to) in [
+        ("500000-599999", "500000-599999", 500_000, 600_000),
+        ("300000-499999", "400000-499999", 300_000, 500_000),
+        ("700000-", "700000-", 700_000, LENGTH),
+        // what these are is known when the length is
+        ("100-199", "400000-", 100, 200),
+        ("-10", "400000-", 999_990, LENGTH),
+        ("-700000", "400000-", 300_000, LENGTH),
+    ] {
+        let shelf = Shelf::new();
+        let what = Representation::new("/", LENGTH);
+        shelf.keep_chunks(&what, 400_000);
+        let mut client = shelf.proxy.client();
+        client.send(what.get_range(range));
+        let mut hop = shelf.origin.accept();
+        let asked = hop.read_head();
+        assert_eq!(asked.field("range"), Some(format!("bytes={asks}").as_str()));
+        assert_eq!(asked.field("if-range"), what.tag.as_deref());
+        let (first, end) = asked_range(&asked);
+        let message = what.part(first, end);
+        // what the client does not want is not taken
+        let pouring = std::thread::spawn(move || hop.try_send(message));
+        if range == "-10" {
+            // too far away to wait for
+            let mut hop = shelf.origin.accept();
+            let asked = hop.read_head();
+            assert_eq!(asked.field("range"), Some("bytes=999990-999999"));
+            hop.send(what.part(999_990, LENGTH));
+        }
+        let response = client.read_response();
+        what.check_part(&response, from, to);
+        pouring.join().expect("no panic");
+        shelf.rest();
+        // from now on the length is known
+        shelf.hit_part(&what, "0-99", 0, 100);
+    }
+}
+
+/// The range that a request asks for.
+fn asked_range(asked: &Head) -> (u64, u64) {
+    let range = asked.field("range").expect("a range");
+    let range = range.strip_prefix("bytes=").expect("bytes");
+    let (first, last) = range.split_once('-').expect("a range");
+    let first = first.parse().expect("a number");
+    match last {
+        "" => (first, LENGTH),
+        last => (first, last.parse::<u64>().expect("a number") + 1),
+    }
+}
+
+#[test]
+fn two_who_want_the_whole_fetch_the_rest_twice() {
+    let shelf = Shelf::new();
+    let what = Representation::new("/", LENGTH);
+    shelf.keep(&what, 0, 400_000);
+    let (mut first, mut second) = (shelf.proxy.client(), shelf.proxy.client());
+    first.send(what.get(""));
+    let mut hop = shelf.origin.accept();
+    assert_eq!(hop.read_head().field("range"), Some("bytes=400000-999999"));
+    second.send(what.get(""));
+    shelf.proxy.wait_for(Metric::RequestsInFlight, 2);
+    let mut third = shelf.proxy.client();
+    hop.send_while(&what.part(400_000, LENGTH), || {
+        let response = first.read_response();
+        assert_eq!(response.verdict(), "fwd=partial;fwd-status=206;stored");
+        what.check_whole(&response);
+        let response = second.read_response();
+        assert_eq!(response.verdict(), "fwd=partial;collapsed");
+        what.check_whole(&response);
+    });
+    third.send(what.get(""));
+    what.check_whole(&third.read_response());
+    shelf.origin.expect_untouched();
+    assert_eq!(shelf.proxy.count(Metric::BodyBytesFromNextHops), LENGTH);
+}
+
+#[test]
+fn part_that_is_shorter_than_asked_cuts_the_client() {
+    let shelf = Shelf::new();
+    let what = Representation::new("/", LENGTH);
+    shelf.keep(&what, 0, 100_000);
+    // a server may send less than it was asked for (RFC 9110 §15.3.7)
+    let mut client = shelf.proxy.client();
+    client.send(what.get(""));
+    let mut hop = shelf.origin.accept();
+    assert_eq!(hop.read_head().field("range"), Some("bytes=100000-999999"));
+    let mut bytes = hop.send_while(&what.part(100_000, 300_000), || {
+        assert_eq!(client.read_head().length(), Some(1_000_000));
+        client.read_exactly(300_000)
+    });
+    let mut hop = shelf.origin.accept();
+    assert_eq!(hop.read_head().field("range"), Some("bytes=300000-999999"));
+    bytes.extend(hop.send_while(&what.part(300_000, LENGTH), || client.read_exactly(700_000)));
+    what.check(0, &bytes);
+    shelf.hit_whole(&what);
+}
+
+#[test]
+fn part_that_is_stale_is_used_unseen() {
+    let shelf = Shelf::new();
+    let what = Representation::new("/", LENGTH);
+    shelf.keep(&what, 0, 400_000);
+    shelf.proxy.clock.advance_ms(4_000_000);
+    // validated by what completes it
+    let response = shelf.complete(&what, &what.get(""), &[(400_000, LENGTH)]);
+    assert_eq!(response.verdict(), "fwd=stale;fwd-status=206;stored");
+    what.check_whole(&response);
+    shelf.hit_whole(&what);
+    let what = Representation::new("/inside", LENGTH);
+    shelf.keep(&what, 0, 400_000);
+    shelf.proxy.clock.advance_ms(4_000_000);
+    let mut client = shelf.proxy.client();
+    client.send(what.get_range("0-9"));
+    let mut hop = shelf.origin.accept();
+    let asked = hop.read_head();
+    assert_eq!(asked.field("if-none-match"), what.tag.as_deref());
+    hop.send(what.head_with("304 Not Modified", ""));
+    what.check_part(&client.read_response(), 0, 10);
+    shelf.hit_part(&what, "0-399999", 0, 400_000);
+}
+
+#[test]
+fn part_is_served_to_whom_it_is_not_for() {
+    let shelf = Shelf::new();
+    let fields = "Cache-Control: max-age=3600\r\nVary: Accept-Language\r\nConnection: close\r\n";
+    let what = Representation::new("/", LENGTH).with_fields(fields);
+    shelf.keep(&what, 0, 400_000);
+    let mut client = shelf.proxy.client();
+    let other = what.next(500);
+    client.send(what.get("Accept-Language: de\r\nRange: bytes=0-9\r\n"));
+    let mut hop = shelf.origin.accept();
+    assert!(!hop.read_head().has("if-range"));
+    hop.send(other.part(0, 10));
+    let response = client.read_response();
+    assert_eq!(response.verdict(), "fwd=vary-miss;fwd-status=206;stored");
+    other.check_part(&response, 0, 10);
+    shelf.hit_part(&what, "0-9", 0, 10);
+}
+
+#[test]
+fn purged_part_is_served_or_completed() {
+    let shelf = Shelf::new();
+    let what = Representation::new("/", LENGTH);
+    shelf.keep(&what, 0, 400_000);
+    assert_eq!(shelf.proxy.purge("http://a.example/"), 1);
+    let mut client = shelf.proxy.client();
+    client.send(what.get(""));
+    let mut hop = shelf.origin.accept();
+    assert!(!hop.read_head().has("range"));
+    let response = hop.send_while(&what.whole(), || client.read_response());
+    what.check_whole(&response);
+}
