@@ -17,8 +17,12 @@ mod failure;
 mod herd;
 #[path = "sharing/leaving.rs"]
 mod leaving;
+#[path = "sharing/passing.rs"]
+mod passing;
 #[path = "sharing/purge.rs"]
 mod purge;
+#[path = "sharing/shutdown.rs"]
+mod shutdown;
 #[path = "sharing/stopped.rs"]
 mod stopped;
 #[path = "sharing/terms.rs"]

@@ -3,7 +3,8 @@
 
 use super::{FRESH, with_length};
 use crate::support::{OriginConnection, RawClient, Way, pattern};
-use weir_measure::Metric;
+use weir_measure::{Aborted, Metric};
+use weir_proxy::config::Abort;
 
 /// How a target is forgotten.
 type Forget = fn(&Way);
@@ -188,6 +189,24 @@ fn purged_response_that_arrives_without_a_flight_is_joined() {
         client.read_exactly(100_000);
         expect_hit(way, b"new");
     });
+}
+
+#[test]
+fn purged_response_is_fetched_to_the_end_for_nobody() {
+    for forget in FORGET {
+        let way = Way::gateway_with(|config| config.fetch.abort = Abort::Finish);
+        let Half {
+            readers, mut hop, ..
+        } = Half::new(&way, 0);
+        forget(&way);
+        for reader in readers {
+            reader.into_peer().reset();
+        }
+        hop.expect_end();
+        way.proxy.wait_for(Metric::FetchesUnderWay, 0);
+        let stopped = Metric::FetchesAbandoned(Aborted::StopNotKept);
+        assert_eq!(way.proxy.count(stopped), 1);
+    }
 }
 
 #[test]

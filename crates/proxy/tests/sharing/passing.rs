@@ -1,0 +1,137 @@
+//! A response that turns out too large for the store while it arrives: its readers have it, within bounds.
+
+use super::{FRESH, chunk};
+use crate::support::{OriginConnection, RawClient, Way, pattern};
+use weir_measure::{Aborted, Metric, NotStored};
+use weir_proxy::config::{Abort, ByteSize, Config, Span};
+
+fn change(config: &mut Config) {
+    config.cache.largest_response = ByteSize::from_kib(64);
+    config.fetch.half_closed = Span::ZERO;
+}
+
+/// Content in chunks.
+fn chunks(content: &[u8]) -> Vec<u8> {
+    content.chunks(40_000).flat_map(chunk).collect()
+}
+
+/// One whose readers have read `length` bytes, all there are, of content that goes on.
+fn begun(way: &Way, followers: usize, content: &[u8]) -> (Vec<RawClient>, OriginConnection) {
+    let (leader, mut hop) = way.lead(&way.get("/"));
+    let mut readers = way.follow(followers, &way.get("/"));
+    readers.push(leader);
+    hop.send(format!(
+        "{FRESH}Connection: close\r\nTransfer-Encoding: chunked\r\n\r\n"
+    ));
+    hop.send(chunks(content));
+    for reader in &mut readers {
+        assert_eq!(reader.read_head().status(), 200);
+        assert!(reader.read_chunks_of(content.len()) == content);
+    }
+    (readers, hop)
+}
+
+#[test]
+fn response_that_outgrows_the_store_is_cut_or_kept() {
+    Way::each_with(change, |way| {
+        let body = pattern(2_000_000);
+        // as much as may be kept, then one byte more
+        let (mut readers, mut hop) = begun(way, 1, &body[..65_536]);
+        let joined = way.proxy.asking(1, &way.get("/")).remove(0).read_head();
+        assert_eq!(joined.cache_status(), "hit;ttl=60;detail=delayed");
+        assert_eq!(way.proxy.count(Metric::PassedThrough), 0);
+        hop.send(chunk(&body[65_536..65_537]));
+        for reader in &mut readers {
+            assert!(reader.read_chunks_of(1) == body[65_536..65_537]);
+        }
+        assert_eq!(way.proxy.count(Metric::PassedThrough), 1);
+        // nobody else is let on
+        let (_newcomer, mut other) = way.lead(&way.get("/"));
+        let mut rest = chunks(&body[65_537..]);
+        rest.extend(b"0\r\n\r\n");
+        let sending = hop.sending(rest);
+        let reading: Vec<_> = readers
+            .into_iter()
+            .map(|mut reader| std::thread::spawn(move || reader.read_chunks().0))
+            .collect();
+        for reader in reading {
+            assert!(reader.join().expect("no panic") == body[65_537..]);
+        }
+        sending.join().expect("sent").expect_end();
+        assert_eq!(way.proxy.count(Metric::StoreEntries), 0);
+        assert_eq!(way.proxy.count(Metric::Stored), 0);
+        other.send(format!(
+            "{FRESH}Connection: close\r\nContent-Length: 0\r\n\r\n"
+        ));
+        way.proxy.wait_for(Metric::StoreEntries, 1);
+        way.proxy
+            .wait_for(Metric::ResponsesNotStored(NotStored::TooLarge), 1);
+    });
+}
+
+#[test]
+fn reader_far_behind_holds_memory_or_the_others() {
+    let way = Way::gateway_with(change);
+    let body = pattern(16_000_000);
+    let mut stopped = RawClient::connect_small(way.proxy.address());
+    let (mut readers, hop) = begun(&way, 0, &body[..10]);
+    stopped.send(way.get("/"));
+    assert_eq!(
+        stopped.read_head().cache_status(),
+        "hit;ttl=60;detail=delayed"
+    );
+    // another one keeps up with the fastest
+    let mut close = way.proxy.asking(1, &way.get("/")).remove(0);
+    close.read_head();
+    let mut rest = chunks(&body[10..]);
+    rest.extend(b"0\r\n\r\n");
+    let sending = hop.sending(rest);
+    let mut fast = readers.remove(0);
+    let fast = std::thread::spawn(move || fast.read_chunks().0);
+    assert!(close.read_chunks().0 == body);
+    assert!(fast.join().expect("no panic") == body[10..]);
+    sending.join().expect("sent").expect_end();
+    // what its kernel had taken, then what it was about to be given, then an honest end
+    let (rest, _) = stopped.read_to_end();
+    assert!(rest.len() < body.len());
+    assert!(!rest.ends_with(b"0\r\n\r\n"));
+    assert_eq!(way.proxy.count(Metric::PassedThrough), 1);
+    assert_eq!(way.proxy.count(Metric::StoreEntries), 0);
+}
+
+#[test]
+fn passing_response_is_fetched_to_the_end_for_nobody() {
+    // it is kept for nobody, whatever is configured
+    for abort in [Abort::Finish, Abort::Squid, Abort::Value] {
+        let way = Way::gateway_with(|config| {
+            change(config);
+            config.fetch.abort = abort;
+            config.fetch.squid_min = ByteSize::from_gib(1);
+        });
+        let (readers, mut hop) = begun(&way, 1, &pattern(100_000));
+        assert_eq!(way.proxy.count(Metric::PassedThrough), 1);
+        drop(readers);
+        hop.expect_end();
+        way.proxy.wait_for(Metric::FetchesUnderWay, 0);
+        let stopped = Metric::FetchesAbandoned(Aborted::StopNotKept);
+        assert_eq!(way.proxy.count(stopped), 1);
+    }
+}
+
+#[test]
+fn passing_response_fills_memory_once_nobody_reads_it() {
+    // it is judged before it outgrows the store, and goes on
+    let way = Way::gateway_with(|config| {
+        change(config);
+        config.fetch.abort = Abort::Finish;
+        config.fetch.background_rate = ByteSize::from_gib(1);
+    });
+    let (readers, mut hop) = begun(&way, 1, &pattern(1000));
+    drop(readers);
+    let on = Metric::FetchesAbandoned(Aborted::GoOnAlways);
+    way.proxy.wait_for(on, 1);
+    hop.send(chunks(&pattern(100_000)));
+    hop.expect_end();
+    way.proxy.wait_for(Metric::FetchesUnderWay, 0);
+    assert_eq!(way.proxy.count(Metric::StoreEntries), 0);
+}
