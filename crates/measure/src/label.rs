@@ -167,6 +167,8 @@ labels! {
         StopNotWorthIt = "stop-not-worth-it",
         /// It stops: the background budget has not so much left.
         StopNoBudget = "stop-no-budget",
+        /// It stops: it will not be stored, and nobody reads it.
+        StopNotKept = "stop-not-kept",
     }
 
     /// Who made the response: the label of the response-time histogram.

@@ -369,6 +369,7 @@ impl Arriving {
         Orphan {
             received: inner.fill.present().total(),
             complete_length: inner.fill.complete_length(),
+            is_kept: !inner.is_closed(),
             // somebody is on the way to it
             again: if inner.fill.is_awaited(fetch) {
                 Chance::CERTAIN
@@ -381,6 +382,11 @@ impl Arriving {
         }
     }
 
+    /// Whether what comes is stored, as things are.
+    pub(crate) fn is_kept(&self) -> bool {
+        !self.lock().is_closed()
+    }
+
     /// Whether somebody has waited for it who does not read it yet: then it is not to be judged as one that nobody reads.
     pub(crate) fn is_boarding(&self) -> bool {
         let flight = self.lock().flight.clone();
@@ -390,13 +396,6 @@ impl Arriving {
     /// All who waited for it read it now, or do not want to.
     pub(crate) fn boarded(&self) {
         self.lock().wake_fetches();
-    }
-
-    /// Whether what is fetched will be stored, as things are.
-    pub(crate) fn can_be_stored(&self) -> bool {
-        let inner = self.lock();
-        let building = inner.building.as_ref();
-        inner.passing.is_none() && building.is_some_and(|building| !building.is_outdated())
     }
 
     /// It was decided that `fetch` goes on without readers.
@@ -494,7 +493,7 @@ impl Inner {
         self.lead_max.max(self.fill.lead_max())
     }
 
-    /// Whether it is not for newcomers: it is over, will not be kept, or was asked for before a purge.
+    /// Whether it is for those alone who are on it: it is over, will not be kept, or was asked for before a purge.
     fn is_closed(&self) -> bool {
         let is_outdated = self.building.as_ref().is_none_or(Building::is_outdated);
         is_outdated || self.passing.is_some()

@@ -126,12 +126,15 @@ impl Fetch {
                     self.finish(FetchEnd::Stopped, false);
                     continue;
                 }
-                Take::Background => {
+                Take::Background if self.arriving.is_kept() => {
                     ready!(self.poll_background(cx));
                     self.background_bytes
                 }
-                Take::Orphaned if self.arriving.is_boarding() => return Poll::Pending,
-                Take::Orphaned => {
+                Take::Orphaned | Take::Background if self.arriving.is_boarding() => {
+                    return Poll::Pending;
+                }
+                // one that goes on is judged anew when it turns out to be for nobody
+                Take::Orphaned | Take::Background => {
                     self.judge();
                     continue;
                 }
@@ -241,8 +244,6 @@ impl Fetch {
         let again = shared.popularity.again(self.arriving.key());
         let orphan = self.arriving.orphan(self.id, again, free);
         let verdict = match judge(&self.settings.abort, &orphan) {
-            // what comes now is for nobody, ever
-            Abort::GoOn(_) if !self.arriving.can_be_stored() => Abort::Stop(Stop::NotWorthIt),
             // it would wait for ever
             Abort::GoOn(_) if shared.background.is_nothing() => Abort::Stop(Stop::NoBudget),
             verdict => verdict,

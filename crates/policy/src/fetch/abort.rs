@@ -25,7 +25,7 @@ use super::popularity::Chance;
 pub enum AbortPolicy {
     /// Never.
     Stop,
-    /// Always, whatever it costs.
+    /// Always, whatever it costs, if it is for the store.
     Finish,
     /// Squid's `quick_abort_min`, `quick_abort_max`, `quick_abort_pct`, looked at in this order: finish if less than
     /// `min_bytes` are still to come; else stop if more than `max_bytes` are; else finish if more than `pct` percent
@@ -85,6 +85,8 @@ pub struct Orphan {
     pub received: u64,
     /// Length of the content, if it is known.
     pub complete_length: Option<u64>,
+    /// What comes is kept: there is room for it, and its target was not purged meanwhile.
+    pub is_kept: bool,
     /// The chance that it is asked for again.
     pub again: Chance,
     /// If the fetch stops, what is here stays, is served, and can be completed later.
@@ -133,6 +135,8 @@ pub enum Stop {
     NotWorthIt,
     /// It would be worth it, but the background budget has not so much left.
     NoBudget,
+    /// It will not be stored, and nobody reads it.
+    NotKept,
 }
 
 impl Abort {
@@ -169,13 +173,14 @@ impl GoOn {
 
 impl Stop {
     /// All reasons, for tables of counters.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Always,
         Self::LengthUnknown,
         Self::MuchLeft,
         Self::LittleReceived,
         Self::NotWorthIt,
         Self::NoBudget,
+        Self::NotKept,
     ];
 
     /// The reason as a word for logs and counters.
@@ -188,13 +193,17 @@ impl Stop {
             Self::LittleReceived => "stop-little-received",
             Self::NotWorthIt => "stop-not-worth-it",
             Self::NoBudget => "stop-no-budget",
+            Self::NotKept => "stop-not-kept",
         }
     }
 }
 
-/// Whether `orphan` goes on under `policy`.
+/// Whether `orphan` goes on under `policy`. What is for nobody, now or later, goes on under none.
 #[must_use]
 pub fn judge(policy: &AbortPolicy, orphan: &Orphan) -> Abort {
+    if !orphan.is_kept {
+        return Abort::Stop(Stop::NotKept);
+    }
     match *policy {
         AbortPolicy::Stop => Abort::Stop(Stop::Always),
         AbortPolicy::Finish => Abort::GoOn(GoOn::Always),

@@ -5,6 +5,7 @@ const MIB: u64 = 1024 * KIB;
 
 /// 20 MB of which 0.26 MB are here; it may go on, and its part is kept.
 const ORPHAN: Orphan = Orphan {
+    is_kept: true,
     received: 256 * KIB,
     complete_length: Some(20 * MIB),
     again: Chance::NEVER,
@@ -215,5 +216,26 @@ fn two_reasons_have_one_word() {
     let go_on = GoOn::ALL.map(|why| Abort::GoOn(why).as_str());
     let stop = Stop::ALL.map(|why| Abort::Stop(why).as_str());
     let words: std::collections::BTreeSet<_> = go_on.into_iter().chain(stop).collect();
-    assert_eq!(words.len(), 10);
+    assert_eq!(words.len(), 11);
+}
+
+#[test]
+fn fetch_goes_on_for_what_is_neither_read_nor_kept() {
+    for policy in [
+        AbortPolicy::Stop,
+        AbortPolicy::Finish,
+        AbortPolicy::Squid {
+            min_bytes: u64::MAX,
+            max_bytes: u64::MAX,
+            pct: 0,
+        },
+        AbortPolicy::VALUE,
+    ] {
+        let orphan = Orphan {
+            is_kept: false,
+            again: Chance::CERTAIN,
+            ..lacking(1)
+        };
+        check(policy, orphan, "stop-not-kept");
+    }
 }
