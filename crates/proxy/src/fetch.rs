@@ -271,7 +271,6 @@ impl Fetch {
                 Ok(granted) => self.background_bytes = granted,
                 Err(wait) => self.background_wait = Some(Box::pin(tokio::time::sleep(wait))),
             }
-            self.background_wait = None;
         }
         Poll::Ready(())
     }
