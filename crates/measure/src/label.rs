@@ -123,6 +123,8 @@ labels! {
         VaryStar = "vary-star",
         /// Neither a lifetime nor a validator: storing it could never serve anybody.
         NoLifetime = "no-lifetime",
+        /// It answers a condition or a range of one request (412, 416, 417), and would be everybody's.
+        Conditional = "conditional",
         /// It sets a cookie without permission to share: neither a lifetime nor `public`.
         SetCookie = "set-cookie",
         /// The profile in force keeps such responses out (for example `Set-Cookie` under `http-1998`).

@@ -99,6 +99,9 @@ pub enum NotStored {
     SetCookie,
     /// It could never be reused: it has no lifetime (errors: none given explicitly) and no validator.
     Useless,
+    /// It answers If-Match or its like, Range, or Expect (412, 416, 417): fields that are in no cache key, so that one
+    /// request's answer would be everybody's, whatever lifetime the origin gives it.
+    Conditional,
     /// The catalog refused it.
     Catalog(Refusal),
     /// The request itself goes around the cache.
@@ -180,6 +183,7 @@ impl NotStored {
             Self::Profile(cause) => cause.as_str(),
             Self::SetCookie => "set-cookie",
             Self::Useless => "no-lifetime",
+            Self::Conditional => "conditional",
             Self::Catalog(refusal) => refusal.as_str(),
             Self::Bypass => "bypass",
             Self::Incomplete => "incomplete",

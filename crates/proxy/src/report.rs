@@ -157,6 +157,7 @@ fn label(why: NotStored) -> Label {
         },
         NotStored::SetCookie => Label::SetCookie,
         NotStored::Useless => Label::NoLifetime,
+        NotStored::Conditional => Label::Conditional,
         NotStored::Profile(_) => Label::Profile,
         NotStored::Catalog(Refusal::TooLarge { .. }) => Label::TooLarge,
         NotStored::Catalog(_) => Label::Refused,

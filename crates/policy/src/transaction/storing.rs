@@ -35,6 +35,9 @@ impl Transaction {
         if facts.is_useless() {
             return Err(NotStored::Useless);
         }
+        if matches!(response.status, 412 | 416 | 417) {
+            return Err(NotStored::Conditional);
+        }
         Ok(facts)
     }
 

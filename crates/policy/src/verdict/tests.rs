@@ -75,6 +75,7 @@ fn two_reasons_not_to_store_share_a_word() {
         .chain([
             NotStored::SetCookie,
             NotStored::Useless,
+            NotStored::Conditional,
             NotStored::Bypass,
             NotStored::Incomplete,
         ]);

@@ -99,6 +99,14 @@ fn error_that_a_client_can_provoke_is_stored_by_heuristics() {
 }
 
 #[test]
+fn answer_to_one_requests_condition_is_everybodys() {
+    for status in [412, 416, 417] {
+        let answer = format!("{status} | Cache-Control: public, max-age=60");
+        check_left("GET / | Range: bytes=9-", &answer, "conditional");
+    }
+}
+
+#[test]
 fn cookie_is_shared_unasked() {
     let cookie = "Set-Cookie: a=b";
     let modified = "Last-Modified: Sun, 06 Nov 1994 08:47:57 GMT";
