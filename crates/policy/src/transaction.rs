@@ -16,7 +16,7 @@
 //!          │             │       ├─ Forward{complete} ─┬─ Part ─┬─ Relay + Combine           (206 that fits)
 //!          │             │       │                     │        └─ [Drop +] AskAgain ── Response ─ ...
 //!          │             │       │                     └─ Response ─┬─ Drop + AskAgain        (206, 416)
-//!          │             │       │                                  └─ Relay [+ Store|Drop]
+//!          │             │       │                                  └─ Relay [+ Drop [+ Store]]
 //!          │             │       ├─ Forward ── Response ── Relay [+ Store|Drop]
 //!          │             │       └─ Answer(OnlyIfCached)
 //!          │             └─ Missing ─┬─ Forward ── Response ── Relay [+ Store]
@@ -258,6 +258,12 @@ impl Transaction {
         match storing {
             Ok(facts) => {
                 self.keeps_part = facts.can_be_part();
+                // a whole one stays until the new one is there; a part of it is of no use any more
+                let relay = if self.asked == Asked::Rest && self.replaces(response) {
+                    relay.with(Command::Drop)
+                } else {
+                    relay
+                };
                 relay.with(Command::Store(facts))
             }
             Err(_) if self.replaces(response) => relay.with(Command::Drop),

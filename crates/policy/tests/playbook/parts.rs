@@ -326,7 +326,7 @@ fn changed_representation_leaves_the_old_part() {
         "GET /
          0 request => look-up
          0 found-part lacking {STORED} => forward complete
-         0 response 200 | Cache-Control: max-age=70 | ETag: \"b\" => relay, store lifetime=70 age=0
+         0 response 200 | Cache-Control: max-age=70 | ETag: \"b\" => relay, drop, store lifetime=70 age=0
          = partial fwd-status=200 stored",
     ));
     for status in [200, 404, 410] {

@@ -159,7 +159,12 @@ fn check_end(world: &World, record: &Record, tx: &Transaction) {
     let drops = has(|command| *command == Command::Drop);
     assert!(!drops || world.stored.is_some(), "nothing is dropped");
     let asks_again = has(|command| *command == Command::AskAgain);
-    assert!(!(drops && stores) || asks_again, "dropped and stored");
+    let completes =
+        has(|command| matches!(command, Command::Forward(forwarding) if forwarding.complete));
+    assert!(
+        !(drops && stores) || asks_again || completes,
+        "dropped and stored"
+    );
 }
 
 /// What was joined, and what was asked for again.
