@@ -110,7 +110,7 @@ pub(crate) fn begin(
     exchange: &mut Exchange,
     response: &Response<'_>,
     storing: Storing,
-    stored: Option<&StoredResponse>,
+    stored: Option<&Arc<StoredResponse>>,
 ) -> Option<Arrived> {
     let span = span_of(response)?;
     if let Some((arriving, id)) = exchange.gap.as_mut().and_then(|gap| gap.into.take()) {
@@ -154,6 +154,7 @@ fn new(
         building,
         rules: rules(exchange, response, &facts, complete_length),
         complete_length,
+        part: None,
         span,
         response: kept.with_body(Growing::new(complete_length, None).finish()),
     };
@@ -181,7 +182,7 @@ fn complete(
     exchange: &mut Exchange,
     response: &Response<'_>,
     facts: StoredFacts,
-    stored: &StoredResponse,
+    stored: &Arc<StoredResponse>,
     span: ByteSpan,
 ) -> Option<Arrived> {
     let known = stored.complete_length();
@@ -209,6 +210,7 @@ fn complete(
         building,
         rules: rules(exchange, response, &facts, complete_length),
         complete_length,
+        part: Some(Arc::clone(stored)),
         span,
         response: fresh,
     };

@@ -14,7 +14,7 @@ use std::task::Waker;
 use weir_measure::{Counters, Metric};
 use weir_policy::catalog::Refusal;
 use weir_policy::fetch::{
-    ByteSpan, Chance, Delivered, FetchEnd, FetchId, Fill, FillRules, Lead, NotHere, Orphan,
+    ByteSpan, Chance, Cut, Delivered, FetchEnd, FetchId, Fill, FillRules, Lead, NotHere, Orphan,
     ReaderId, Step, Take,
 };
 use weir_policy::{Digest, NotStored, Now};
@@ -38,6 +38,8 @@ pub(crate) struct Arriving {
     vary: Option<(VaryRule, Digest)>,
     /// The head says the length already.
     has_length: bool,
+    /// The stored part that it completes.
+    part: Option<Arc<StoredResponse>>,
     /// For the account at its end.
     counters: Arc<Counters>,
     inner: Mutex<Inner>,
@@ -81,7 +83,8 @@ pub(crate) enum Outcome {
     Part,
     /// The catalog let it go.
     Refused(Refusal),
-    /// It is not whole, and without a strong validator a part is of no use (RFC 9111 §3.4).
+    /// It is not whole, and a part is of no use: without a strong validator (RFC 9111 §3.4), or as the next hop has another
+    /// representation now.
     Dropped,
 }
 
@@ -116,6 +119,8 @@ pub(crate) struct Beginnings {
     pub(crate) building: Building,
     pub(crate) rules: FillRules,
     pub(crate) complete_length: Option<u64>,
+    /// The stored part that it completes.
+    pub(crate) part: Option<Arc<StoredResponse>>,
     /// What the first fetch brings.
     pub(crate) span: ByteSpan,
 }
@@ -140,6 +145,7 @@ impl Arriving {
             response: Arc::new(beginnings.response),
             vary: beginnings.vary,
             has_length: beginnings.complete_length.is_some(),
+            part: beginnings.part,
             counters: Arc::clone(worker.shared.common_counters()),
             inner: Mutex::new(Inner {
                 fill,
@@ -453,6 +459,13 @@ impl Arriving {
 
     fn store(&self, inner: &mut Inner, building: Building, worker: &Worker) -> Outcome {
         let is_whole = inner.fill.is_whole();
+        if !is_whole && inner.fill.closed() == Some(Cut::Changed) {
+            // the next hop has another one now: what is here can neither be completed nor is it right
+            if let Some(part) = &self.part {
+                worker.shared.store.drop_one(self.key, part);
+            }
+            return Outcome::Dropped;
+        }
         if !is_whole && !self.response.facts.can_be_part() {
             return Outcome::Dropped;
         }

@@ -15,7 +15,7 @@ use crate::relay::{Relay, RelayEnd, Terms};
 use crate::sink::Sink;
 use crate::upload::Sending;
 use crate::worker::Worker;
-use crate::{invalidate, report};
+use crate::{gap, invalidate, report};
 use std::cell::Cell;
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -341,7 +341,7 @@ impl Download<'_> {
         }
         if exchange.fills_gap() && !matches!(storing, Some(Storing::Part(_))) {
             arrival::let_go(exchange, response);
-            return Err(Downloaded::AskAgain);
+            return Err(gap::refused(response.head.status));
         }
         Ok(storing)
     }
@@ -366,7 +366,7 @@ impl Download<'_> {
                     keeper = Keeper::begin(worker, exchange, response.head, response.body, facts);
                 }
             } else if let Some(arrived) =
-                arrival::begin(worker, exchange, response, storing, stored.map(Arc::as_ref))
+                arrival::begin(worker, exchange, response, storing, *stored)
             {
                 exchange.account.next_hop_overhead_bytes -= response.rest.len() as u64;
                 return Step::Final(Downloaded::Begun(Box::new(arrived)));

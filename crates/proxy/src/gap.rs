@@ -4,12 +4,13 @@
 //! §13.1.5): it brings the part, or shows that the response has changed. Then nothing is mixed: who needs more than
 //! is there is cut.
 
+use crate::answer::Trouble;
 use crate::arriving::Arriving;
 use crate::client::Client;
 use crate::config::Mode;
 use crate::deadline::Deadline;
 use crate::destination::Destination;
-use crate::download::{self, Downloaded};
+use crate::download::{self, Downloaded, HopTrouble};
 use crate::exchange::{Exchange, Plan};
 use crate::fetch;
 use crate::next_hop::Connection;
@@ -29,7 +30,7 @@ use weir_policy::fetch::{AbortPolicy, ByteSpan, FetchEnd, FetchId, Take};
 use weir_policy::transaction::Covers;
 use weir_policy::{Command, Event, Forwarding, Transaction};
 use weir_semantics::{
-    AskedPart, ByteRange, ContentRange, FieldLine, Fits, ResponseFacts, combines,
+    AskedPart, ByteRange, ContentRange, FieldLine, Fits, ProxyError, ResponseFacts, combines,
 };
 use weir_store::StoredResponse;
 use weir_wire::BodyLength;
@@ -78,6 +79,18 @@ pub(crate) fn is_as_long_as_it_says(facts: &ResponseFacts, body: BodyLength) -> 
         }
         _ => true,
     }
+}
+
+/// What came where a part was asked for and is none: another representation, or an error that says nothing of it.
+pub(crate) fn refused(status: u16) -> Downloaded {
+    if status < 400 || matches!(status, 404 | 410) {
+        return Downloaded::AskAgain;
+    }
+    let trouble = Trouble::new(
+        ProxyError::HttpProtocolError,
+        format!("the next hop answers {status} where a part was asked for"),
+    );
+    Downloaded::Failed(HopTrouble::Broken(trouble))
 }
 
 /// Starts fetching `span` of `arriving`, which counts as begun.
@@ -156,9 +169,7 @@ async fn run(mut pending: Pending, mode: Mode, mut exchange: Exchange, forwardin
             )
             .spawn();
         }
-        Ok(Some((_, Downloaded::AskAgain | Downloaded::Relayed { .. }))) => {
-            pending.end(FetchEnd::Changed);
-        }
+        Ok(Some((_, Downloaded::AskAgain))) => pending.end(FetchEnd::Changed),
         Ok(_) => pending.end(FetchEnd::Cut),
         Err(end) => pending.end(end),
     }
