@@ -11,6 +11,8 @@ mod abort;
 mod accounts;
 #[path = "parts/background.rs"]
 mod background;
+#[path = "parts/changed.rs"]
+mod changed;
 #[path = "parts/early.rs"]
 mod early;
 #[path = "parts/kept.rs"]

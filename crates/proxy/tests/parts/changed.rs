@@ -1,0 +1,323 @@
+//! The representation changes while a part of it is stored: not a byte of the two is mixed.
+
+use super::shelf::Shelf;
+use crate::support::{End, OriginConnection, RawClient, Representation, Response};
+use weir_measure::Metric;
+
+const LENGTH: u64 = 600_000;
+
+/// A part is stored, a client asks `request`, and the next hop is asked for the rest.
+fn begin(shelf: &Shelf, what: &Representation, request: &str) -> (RawClient, OriginConnection) {
+    shelf.keep(what, 0, 200_000);
+    let mut client = shelf.proxy.client();
+    client.send(request);
+    let mut hop = shelf.origin.accept();
+    let asked = hop.read_head();
+    assert!(asked.has("range"), "{asked:?}");
+    assert_eq!(asked.field("if-range"), what.tag.as_deref());
+    (client, hop)
+}
+
+/// The request comes again, as the client sent it, and is answered by `message`.
+fn asked_again(
+    shelf: &Shelf,
+    client: &mut RawClient,
+    range: Option<&str>,
+    message: &[u8],
+) -> Response {
+    let mut hop = shelf.origin.accept();
+    let asked = hop.read_head();
+    assert_eq!(asked.field("range"), range);
+    assert!(!asked.has("if-range"), "{asked:?}");
+    let response = hop.send_while(message, || client.read_response());
+    shelf.rest();
+    response
+}
+
+#[test]
+fn old_part_is_mixed_with_the_new_whole() {
+    let shelf = Shelf::new();
+    for length in [LENGTH, 100_000, 1_000_000, 10] {
+        let what = Representation::new(&format!("/{length}"), LENGTH);
+        let next = what.next(length);
+        let (mut client, mut hop) = begin(&shelf, &what, &what.get(""));
+        let response = hop.send_while(&next.whole(), || client.read_response());
+        assert_eq!(response.verdict(), "fwd=partial;fwd-status=200;stored");
+        next.check_whole(&response);
+        shelf.rest();
+        shelf.hit_whole(&next);
+    }
+}
+
+#[test]
+fn old_part_survives_a_new_response_that_is_not_stored() {
+    let shelf = Shelf::new();
+    let what = Representation::new("/", LENGTH);
+    let next = what
+        .next(LENGTH)
+        .with_fields("Cache-Control: no-store\r\nConnection: close\r\n");
+    let (mut client, mut hop) = begin(&shelf, &what, &what.get(""));
+    let response = hop.send_while(&next.whole(), || client.read_response());
+    next.check_whole(&response);
+    shelf.proxy.wait_for(Metric::StoreEntries, 0);
+}
+
+#[test]
+fn old_part_survives_a_new_response_that_is_cut() {
+    let shelf = Shelf::new();
+    for (path, tag) in [("/kept", Some("\"new\"")), ("/lost", None)] {
+        let what = Representation::new(path, LENGTH);
+        let next = what.next(LENGTH).tagged(tag);
+        let (mut client, mut hop) = begin(&shelf, &what, &what.get(""));
+        hop.send(next.head());
+        hop.send(next.bytes(0, 100_000));
+        client.read_head();
+        next.check(0, &client.read_exactly(100_000));
+        drop(hop);
+        client.expect_end();
+        shelf.rest();
+        let mut client = shelf.proxy.client();
+        client.send(next.get_range("0-9"));
+        if tag.is_some() {
+            next.check_part(&client.read_response(), 0, 10);
+        } else {
+            // nothing is known of it
+            let (_hop, asked) = shelf.origin.answer(next.part(0, 10));
+            assert!(!asked.has("if-range"), "{asked:?}");
+            assert_eq!(client.read_response().status(), 206);
+        }
+    }
+}
+
+#[test]
+fn part_of_another_version_is_taken() {
+    let shelf = Shelf::new();
+    // what is wrong with the 206
+    type Wrong = fn(&Representation) -> Vec<u8>;
+    let cases: [(&str, Wrong); 9] = [
+        ("another tag", |what| {
+            what.next(LENGTH).part(200_000, LENGTH)
+        }),
+        ("no tag", |what| {
+            what.clone().tagged(None).part(200_000, LENGTH)
+        }),
+        ("weak tag", |what| {
+            let tag = what.tag.clone().expect("tagged");
+            what.clone()
+                .tagged(Some(&format!("W/{tag}")))
+                .part(200_000, LENGTH)
+        }),
+        ("another length", |what| {
+            let mut longer = what.clone();
+            longer.length += 1;
+            longer.part(200_000, LENGTH)
+        }),
+        ("another place", |what| what.part(200_001, LENGTH)),
+        ("place before", |what| what.part(199_999, LENGTH)),
+        ("content shorter than its range", |what| {
+            let fields = "Content-Range: bytes 200000-599999/600000\r\nContent-Length: 10\r\n";
+            (what.head_with("206 Partial Content", fields) + "0123456789").into_bytes()
+        }),
+        ("no range", |what| {
+            let fields = "Content-Length: 10\r\n";
+            (what.head_with("206 Partial Content", fields) + "0123456789").into_bytes()
+        }),
+        ("several parts", |what| {
+            let body =
+                "--x\r\nContent-Range: bytes 200000-200009/600000\r\n\r\n0123456789\r\n--x--\r\n";
+            let fields = format!(
+                "Content-Type: multipart/byteranges; boundary=x\r\nContent-Length: {}\r\n",
+                body.len()
+            );
+            (what.head_with("206 Partial Content", &fields) + body).into_bytes()
+        }),
+    ];
+    for (name, wrong) in cases {
+        let what = Representation::new(&format!("/{}", name.replace(' ', "-")), LENGTH);
+        let (mut client, mut hop) = begin(&shelf, &what, &what.get(""));
+        // it may be closed before it is all sent
+        hop.try_send(wrong(&what));
+        let next = what.next(LENGTH + 5);
+        let response = asked_again(&shelf, &mut client, None, &next.whole());
+        next.check_whole(&response);
+        assert_eq!(
+            response.verdict(),
+            "fwd=partial;fwd-status=200;stored",
+            "{name}"
+        );
+        shelf.hit_whole(&next);
+    }
+}
+
+#[test]
+fn range_that_was_asked_for_is_forgotten() {
+    let shelf = Shelf::new();
+    let what = Representation::new("/", LENGTH);
+    let request = what.get_range("100000-299999");
+    let (mut client, mut hop) = begin(&shelf, &what, &request);
+    let next = what.next(LENGTH);
+    hop.try_send(next.part(200_000, 300_000));
+    let range = Some("bytes=100000-299999");
+    let part = next.part(100_000, 300_000);
+    let response = asked_again(&shelf, &mut client, range, &part);
+    next.check_part(&response, 100_000, 300_000);
+    // it is the new one's part that is stored now
+    shelf.hit_part(&next, "100000-299999", 100_000, 300_000);
+    let mut client = shelf.proxy.client();
+    client.send(what.get_range("0-9"));
+    let (_hop, asked) = shelf.origin.answer(next.part(0, 10));
+    assert_eq!(asked.field("if-range"), next.tag.as_deref());
+    next.check_part(&client.read_response(), 0, 10);
+}
+
+#[test]
+fn end_that_is_gone_is_the_answer() {
+    let shelf = Shelf::new();
+    let what = Representation::new("/", LENGTH);
+    let (mut client, mut hop) = begin(&shelf, &what, &what.get(""));
+    let next = what.next(150_000);
+    hop.send(next.unsatisfied_head());
+    let response = asked_again(&shelf, &mut client, None, &next.whole());
+    next.check_whole(&response);
+    shelf.hit_whole(&next);
+    // of a range it is
+    let what = Representation::new("/range", LENGTH);
+    let request = what.get_range("400000-499999");
+    let (mut client, mut hop) = begin(&shelf, &what, &request);
+    let next = what.next(150_000);
+    hop.send(next.unsatisfied_head());
+    let range = Some("bytes=400000-499999");
+    let none = next.unsatisfied_head();
+    let response = asked_again(&shelf, &mut client, range, none.as_bytes());
+    assert_eq!(response.status(), 416);
+    assert_eq!(response.head.field("content-range"), Some("bytes */150000"));
+    let mut client = shelf.proxy.client();
+    client.send(what.get_range("0-9"));
+    let (_hop, asked) = shelf.origin.answer(next.part(0, 10));
+    assert!(!asked.has("if-range"), "{asked:?}");
+    next.check_part(&client.read_response(), 0, 10);
+}
+
+#[test]
+fn error_drops_the_part_or_is_hidden() {
+    let shelf = Shelf::new();
+    for status in ["500 Oops", "404 Not Found", "403 Forbidden"] {
+        let what = Representation::new(&format!("/{}", &status[..3]), LENGTH);
+        let (mut client, mut hop) = begin(&shelf, &what, &what.get(""));
+        let error =
+            format!("HTTP/1.1 {status}\r\nConnection: close\r\nContent-Length: 3\r\n\r\nno\n");
+        hop.send(&error);
+        let response = client.read_response();
+        assert_eq!(response.status().to_string(), status[..3]);
+        drop(hop);
+        if status.starts_with("404") {
+            let mut client = shelf.proxy.client();
+            client.send(what.get_range("0-9"));
+            let (_hop, asked) = shelf.origin.answer(what.part(0, 10));
+            assert!(!asked.has("if-range"), "{asked:?}");
+        } else {
+            shelf.hit_part(&what, "0-199999", 0, 200_000);
+        }
+    }
+}
+
+#[test]
+fn next_hop_that_fails_spoils_the_part() {
+    let shelf = Shelf::new();
+    let what = Representation::new("/", LENGTH);
+    let (mut client, hop) = begin(&shelf, &what, &what.get(""));
+    drop(hop);
+    assert_eq!(client.read_response().status(), 502);
+    shelf.hit_part(&what, "0-199999", 0, 200_000);
+    // in the middle of the rest
+    let (mut client, mut hop) = begin_again(&shelf, &what);
+    let message = what.part(200_000, LENGTH);
+    let head = what.part_head(200_000, LENGTH).len();
+    hop.send_while(&message[..head + 100_000], || {
+        client.read_head();
+        what.check(0, &client.read_exactly(300_000));
+    });
+    drop(hop);
+    assert_eq!(client.expect_end(), End::Closed);
+    shelf.rest();
+    shelf.hit_part(&what, "0-299999", 0, 300_000);
+    let response = shelf.complete(&what, &what.get(""), &[(300_000, LENGTH)]);
+    what.check_whole(&response);
+}
+
+fn begin_again(shelf: &Shelf, what: &Representation) -> (RawClient, OriginConnection) {
+    let mut client = shelf.proxy.client();
+    client.send(what.get(""));
+    let mut hop = shelf.origin.accept();
+    assert_eq!(hop.read_head().field("range"), Some("bytes=200000-599999"));
+    (client, hop)
+}
+
+/// What the second gap is answered, and what there may be of it afterwards.
+fn check_second_gap(answer: fn(&Representation) -> Vec<u8>) {
+    let shelf = Shelf::new();
+    let what = Representation::new("/", LENGTH);
+    shelf.keep(&what, 200_000, 300_000);
+    let mut client = shelf.proxy.client();
+    client.send(what.get(""));
+    let mut hop = shelf.origin.accept();
+    assert_eq!(hop.read_head().field("range"), Some("bytes=0-199999"));
+    let mut bytes = hop.send_while(&what.part(0, 200_000), || {
+        assert_eq!(client.read_head().length(), Some(600_000));
+        client.read_exactly(300_000)
+    });
+    let mut hop = shelf.origin.accept();
+    let asked = hop.read_head();
+    assert_eq!(asked.field("range"), Some("bytes=300000-599999"));
+    assert_eq!(asked.field("if-range"), what.tag.as_deref());
+    let next = what.next(LENGTH);
+    hop.try_send(answer(&next));
+    // the client was promised more, and can tell that it has not come
+    bytes.extend(client.read_to_end().0);
+    assert_eq!(bytes.len(), 300_000);
+    what.check(0, &bytes);
+    shelf.rest();
+    shelf.proxy.wait_for(Metric::StoreEntries, 0);
+    let mut client = shelf.proxy.client();
+    client.send(what.get(""));
+    let mut hop = shelf.origin.accept();
+    assert!(!hop.read_head().has("range"));
+    let response = hop.send_while(&next.whole(), || client.read_response());
+    next.check_whole(&response);
+}
+
+#[test]
+fn version_changes_between_two_gaps_to_a_whole() {
+    check_second_gap(Representation::whole);
+}
+
+#[test]
+fn version_changes_between_two_gaps_to_a_part() {
+    check_second_gap(|next| next.part(300_000, LENGTH));
+}
+
+#[test]
+fn version_changes_between_two_gaps_to_a_shorter_one() {
+    check_second_gap(|next| next.unsatisfied_head().into_bytes());
+}
+
+#[test]
+fn error_between_two_gaps_drops_the_part() {
+    let shelf = Shelf::new();
+    let what = Representation::new("/", LENGTH);
+    shelf.keep(&what, 200_000, 300_000);
+    let mut client = shelf.proxy.client();
+    client.send(what.get(""));
+    let mut hop = shelf.origin.accept();
+    hop.read_head();
+    hop.send_while(&what.part(0, 200_000), || {
+        client.read_head();
+        what.check(0, &client.read_exactly(300_000));
+    });
+    let mut hop = shelf.origin.accept();
+    hop.read_head();
+    hop.send("HTTP/1.1 503 Busy\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
+    client.expect_end();
+    shelf.rest();
+    shelf.hit_part(&what, "0-299999", 0, 300_000);
+}
