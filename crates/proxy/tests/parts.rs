@@ -19,5 +19,7 @@ mod early;
 mod kept;
 #[path = "parts/mixture.rs"]
 mod mixture;
+#[path = "parts/ranges.rs"]
+mod ranges;
 #[path = "parts/shelf.rs"]
 mod shelf;
