@@ -21,5 +21,7 @@ mod kept;
 mod mixture;
 #[path = "parts/ranges.rs"]
 mod ranges;
+#[path = "parts/room.rs"]
+mod room;
 #[path = "parts/shelf.rs"]
 mod shelf;

@@ -2,7 +2,7 @@
 
 use crate::support::{Representation, Response, Running, ScriptedOrigin, span};
 use weir_measure::Metric;
-use weir_proxy::config::Abort;
+use weir_proxy::config::{Abort, Config};
 
 /// A proxy before an origin.
 pub(super) struct Shelf {
@@ -12,10 +12,16 @@ pub(super) struct Shelf {
 
 impl Shelf {
     pub(super) fn new() -> Self {
+        Self::with(|_| {})
+    }
+
+    /// One with changes to its configuration.
+    pub(super) fn with(change: impl FnOnce(&mut Config)) -> Self {
         let origin = ScriptedOrigin::new();
         let proxy = Running::gateway_with(origin.address(), |config| {
             config.fetch.abort = Abort::Stop;
             config.fetch.half_closed = span("1ms");
+            change(config);
         });
         Self { origin, proxy }
     }

@@ -1,0 +1,105 @@
+//! Parts of responses that find no room as a whole: what is asked for is answered all the same.
+
+use super::shelf::Shelf;
+use crate::support::{Representation, Response};
+use weir_measure::Metric;
+use weir_proxy::config::ByteSize;
+
+const LENGTH: u64 = 3_000_000;
+
+fn fetch(shelf: &Shelf, request: &str, message: &[u8]) -> Response {
+    let mut client = shelf.proxy.client();
+    client.send(request);
+    let mut hop = shelf.origin.accept();
+    hop.read_head();
+    let response = hop.send_while(message, || client.read_response());
+    shelf.rest();
+    response
+}
+
+#[test]
+fn rest_of_a_part_that_is_too_large_as_a_whole_is_the_answer() {
+    let shelf = Shelf::with(|config| config.cache.largest_response = ByteSize::from_mib(1));
+    let what = Representation::new("/", LENGTH);
+    shelf.keep(&what, 100_000, 200_000);
+    // the gaps on both sides
+    let range = what.get_range("50000-299999");
+    let response = shelf.complete(&what, &range, &[(50_000, 100_000), (200_000, 300_000)]);
+    what.check_part(&response, 50_000, 300_000);
+    shelf.hit_part(&what, "50000-299999", 50_000, 300_000);
+    // and all of it, which passes by
+    for _ in 0..2 {
+        let response = shelf.complete(&what, &what.get(""), &[(0, 50_000), (300_000, LENGTH)]);
+        what.check_whole(&response);
+        shelf.hit_part(&what, "50000-299999", 50_000, 300_000);
+    }
+    assert_eq!(shelf.proxy.count(Metric::PassedThrough), 2);
+}
+
+#[test]
+fn rest_of_a_part_that_finds_no_room_is_the_answer() {
+    let shelf = Shelf::with(|config| {
+        config.cache.memory = ByteSize::from_mib(8);
+        config.cache.largest_response = ByteSize::from_mib(8);
+    });
+    let what = Representation::new("/", LENGTH);
+    shelf.keep(&what, 0, 100_000);
+    // half of the memory is for what is arriving, and taken
+    let other = Representation::new("/other", LENGTH);
+    let mut slow = shelf.proxy.client();
+    slow.send(other.get(""));
+    let (mut hop, _) = shelf.origin.answer(other.head());
+    slow.read_head();
+    for request in [
+        what.get(""),
+        what.get_range("0-"),
+        what.get_range("50000-2999999"),
+    ] {
+        let mut client = shelf.proxy.client();
+        client.send(&request);
+        let mut rest = shelf.origin.accept();
+        assert_eq!(
+            rest.read_head().field("range"),
+            Some("bytes=100000-2999999")
+        );
+        let message = what.part(100_000, LENGTH);
+        let response = rest.send_while(&message, || client.read_response());
+        let verdict = "fwd=partial;fwd-status=206;detail=no-room-arriving";
+        assert_eq!(response.verdict(), verdict);
+        if request.contains("Range") {
+            let from = LENGTH - response.body.len() as u64;
+            what.check_part(&response, from, LENGTH);
+        } else {
+            what.check_whole(&response);
+        }
+        shelf.proxy.wait_for(Metric::FetchesUnderWay, 1);
+    }
+    // what was there still is
+    let response = shelf.proxy.client().ask(what.get_range("0-99999"));
+    assert_eq!(response.verdict(), "hit");
+    let response = hop.send_while(&other.bytes(0, LENGTH), || slow.read_exactly(3_000_000));
+    other.check(0, &response);
+    // and now there is room
+    shelf.rest();
+    let response = shelf.complete(&what, &what.get(""), &[(100_000, LENGTH)]);
+    what.check_whole(&response);
+    shelf.hit_whole(&what);
+}
+
+#[test]
+fn part_that_takes_no_room_needs_room_for_the_whole() {
+    let shelf = Shelf::with(|config| {
+        config.cache.memory = ByteSize::from_mib(8);
+        config.cache.largest_response = ByteSize::from_mib(8);
+    });
+    // a film of which a little is seen
+    let what = Representation::new("/", 5_000_000_000);
+    for from in [0, 4_999_000_000, 1000, 2_000_000_000] {
+        let range = what.get_range(&format!("{from}-{}", from + 999));
+        let response = fetch(&shelf, &range, &what.part(from, from + 1000));
+        what.check_part(&response, from, from + 1000);
+    }
+    for from in [0, 4_999_000_000, 1000, 2_000_000_000] {
+        shelf.hit_part(&what, &format!("{from}-{}", from + 999), from, from + 1000);
+    }
+}
