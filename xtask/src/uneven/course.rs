@@ -64,7 +64,7 @@ pub(crate) fn run(
                 eprintln!("  {failure}");
                 record
                     .left_out
-                    .insert("long path".to_owned(), failure.to_string());
+                    .insert(format!("{WEIR} (long path)"), failure.to_string());
             }
         }
     }

@@ -7,6 +7,7 @@ use super::measured::Measured;
 use super::path::{Download, LongPath, SIDES, Side, Way};
 use super::record::Record;
 use super::targets;
+use crate::bed::contender::WEIR;
 use crate::bed::spread::spread;
 use std::fmt::Write;
 
@@ -314,14 +315,12 @@ pub(crate) fn troubles(record: &Record) -> Vec<String> {
     each(&record.herds, "concurrent misses", &mut add);
     each(&record.memories, "memory", &mut add);
     for download in record.path.iter().flat_map(|path| &path.downloads) {
-        let what = format!(
-            "{}, {:?} {}",
-            download.side.name(),
-            download.way,
-            download.pair
-        );
-        add(&what, "long path", &download.trouble);
+        let side = download.side.name();
+        let what = format!("long path to {side}, {:?}", download.way);
+        add(&what, WEIR, &download.trouble);
     }
+    // one that did not start has the same trouble in every pair
+    entries.dedup();
     for herd in &record.herds {
         for (why, count) in herd.figures.iter().flat_map(|herd| &herd.failed) {
             let clients = herd.figures.as_ref().map_or(0, |herd| herd.clients);
