@@ -3,7 +3,7 @@
 use super::contender::NGINX;
 use super::measured::{Measured, Subject};
 use super::options::{Experiment, Options};
-use super::origin::{Origin, READY};
+use super::origin::{self, Origin, READY};
 use super::record::Record;
 use super::{abort, herd, join, lead, memory, path};
 use crate::bed::contender::{Contender, WEIR};
@@ -88,19 +88,17 @@ impl Field {
     ) -> Result<Self, Failure> {
         let directory = workplace.path().join(name);
         let host = Ipv4Addr::LOCALHOST;
-        let mut origin = Origin::launch(
-            &directory.join("origin"),
-            host,
-            &[],
-            Some(SEND_BUFFER_BYTES),
-            LIFE,
-        )?;
+        // one address for whoever measures, one for each proxy
+        let own = (1..=u8::MAX).map(|number| Ipv4Addr::new(127, 0, 1, number));
+        let hosts: Vec<Ipv4Addr> = [host].into_iter().chain(own.take(present.len())).collect();
+        let place = origin::Place {
+            hosts: &hosts,
+            within: &[],
+            send_buffer_bytes: Some(SEND_BUFFER_BYTES),
+            life: LIFE,
+        };
+        let mut origin = Origin::launch(&directory.join("origin"), &place)?;
         origin.wait_until_it_answers()?;
-        let mut words = words.clone();
-        words.set("ORIGIN", origin.address());
-        words.set("ORIGIN_HOST", origin.address().ip());
-        words.set("ORIGIN_PORT", origin.address().port());
-        words.set("FETCH", "");
         let place = Place {
             host,
             core: None,
@@ -108,8 +106,13 @@ impl Field {
             life: LIFE,
         };
         let mut servers = Vec::new();
-        for contender in present {
+        for (contender, address) in present.iter().zip(origin.addresses().iter().skip(1)) {
             let directory = directory.join(contender.name);
+            let mut words = words.clone();
+            words.set("ORIGIN", address);
+            words.set("ORIGIN_HOST", address.ip());
+            words.set("ORIGIN_PORT", address.port());
+            words.set("FETCH", "");
             let started =
                 Server::launch(contender, &directory, &words, &place).and_then(|mut server| {
                     server.wait_until_it_answers(READY)?;

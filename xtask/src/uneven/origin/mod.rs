@@ -34,28 +34,45 @@ pub(crate) const ROLE: &str = "origin";
 #[derive(Debug)]
 pub(crate) struct Origin {
     server: Server,
+    addresses: Vec<SocketAddr>,
+}
+
+/// Where an origin runs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place<'a> {
+    /// What it listens on, all with the same port. Between two addresses and a port there are some 28 000 connections, those that
+    /// have just ended included: whoever opens many wants an address of its own.
+    pub(crate) hosts: &'a [Ipv4Addr],
+    /// See [`server::Place`].
+    pub(crate) within: &'a [String],
+    /// See [`serve()`].
+    pub(crate) send_buffer_bytes: Option<usize>,
+    pub(crate) life: Duration,
 }
 
 impl Origin {
-    /// Starts this program again as an origin. `within` and `send_buffer_bytes`: see [`server::Place`] and [`serve`].
-    pub(crate) fn launch(
-        directory: &Path,
-        host: Ipv4Addr,
-        within: &[String],
-        send_buffer_bytes: Option<usize>,
-        life: Duration,
-    ) -> Result<Self, Failure> {
+    /// Starts this program again as an origin.
+    pub(crate) fn launch(directory: &Path, place: &Place<'_>) -> Result<Self, Failure> {
         std::fs::create_dir_all(directory).during("make the origin's directory")?;
         let program = std::env::current_exe().during("find this program")?;
-        let address = SocketAddr::from((host, server::free_port()?));
-        let mut arguments = within.to_vec();
+        let port = server::free_port()?;
+        let addresses: Vec<SocketAddr> = place
+            .hosts
+            .iter()
+            .map(|&host| SocketAddr::from((host, port)))
+            .collect();
+        let first = addresses.first().copied();
+        let first =
+            first.ok_or_else(|| Failure::Usage("an origin without an address".to_owned()))?;
+        let listed: Vec<String> = addresses.iter().map(SocketAddr::to_string).collect();
+        let mut arguments = place.within.to_vec();
         arguments.push(program.display().to_string());
         arguments.extend(["uneven", ROLE].map(str::to_owned));
-        arguments.push(address.to_string());
-        arguments.extend(send_buffer_bytes.map(|bytes| bytes.to_string()));
-        let mut command = guarded::command(&arguments, life);
-        let server = Server::spawn("origin", &mut command, directory, address, None)?;
-        Ok(Self { server })
+        arguments.push(listed.join(","));
+        arguments.extend(place.send_buffer_bytes.map(|bytes| bytes.to_string()));
+        let mut command = guarded::command(&arguments, place.life);
+        let server = Server::spawn("origin", &mut command, directory, first, None)?;
+        Ok(Self { server, addresses })
     }
 
     pub(crate) fn wait_until_it_answers(&mut self) -> Result<(), Failure> {
@@ -66,6 +83,11 @@ impl Origin {
         self.server.address()
     }
 
+    /// All of its addresses, in the order of its hosts.
+    pub(crate) fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
+    }
+
     /// What was fetched below a prefix of paths until now.
     pub(crate) fn tally(&self, prefix: &str) -> Result<Tally, Failure> {
         let answer = client::get_once(self.address(), &format!("{TALLY}{prefix}"))
@@ -74,14 +96,14 @@ impl Origin {
     }
 }
 
-/// The arguments behind [`ROLE`]: an address, and the size of send buffers.
+/// The arguments behind [`ROLE`]: addresses with commas between them, and the size of send buffers or none.
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
-    let usage =
-        || Failure::Usage("`uneven origin` wants an address, and a size or none".to_owned());
-    let (address, send_buffer) = match arguments {
-        [address] => (address, None),
-        [address, bytes] => (address, Some(bytes.parse().map_err(|_| usage())?)),
+    let usage = || Failure::Usage("`uneven origin` wants addresses, and a size or none".to_owned());
+    let (addresses, send_buffer) = match arguments {
+        [addresses] => (addresses, None),
+        [addresses, bytes] => (addresses, Some(bytes.parse().map_err(|_| usage())?)),
         _ => return Err(usage()),
     };
-    serve(address.parse().map_err(|_| usage())?, send_buffer)
+    let addresses: Result<Vec<SocketAddr>, _> = addresses.split(',').map(str::parse).collect();
+    serve(&addresses.map_err(|_| usage())?, send_buffer)
 }

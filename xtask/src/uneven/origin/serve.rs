@@ -13,9 +13,6 @@ use std::net::{SocketAddr, TcpListener};
 use std::os::fd::OwnedFd;
 use std::time::Instant;
 
-/// The key of the listener among the events; connections count from 1.
-const LISTENER: u64 = 0;
-
 const EVENTS_MAX: usize = 1024;
 
 const BACKLOG: i32 = 4096;
@@ -27,7 +24,8 @@ const GONE: epoll::EventFlags = epoll::EventFlags::RDHUP
 #[derive(Debug)]
 struct Origin {
     epoll: OwnedFd,
-    listener: TcpListener,
+    /// Their keys among the events are their places here; connections count on from there.
+    listeners: Vec<TcpListener>,
     connections: BTreeMap<u64, Connection>,
     next_key: u64,
     /// When which connection may go on; one that is gone or was served meanwhile does no harm.
@@ -39,11 +37,17 @@ struct Origin {
 /// needs. `None` leaves it to the kernel.
 ///
 /// # Errors
-/// The address cannot be listened on, or epoll fails.
-pub(crate) fn serve(address: SocketAddr, send_buffer_bytes: Option<usize>) -> Result<(), Failure> {
-    let listener = listener(address, send_buffer_bytes)
-        .during(format_args!("serve as origin on {address}"))?;
-    let mut origin = Origin::new(listener).during("set up the origin")?;
+/// An address cannot be listened on, or epoll fails.
+pub(crate) fn serve(
+    addresses: &[SocketAddr],
+    send_buffer_bytes: Option<usize>,
+) -> Result<(), Failure> {
+    let mut listeners = Vec::new();
+    for &address in addresses {
+        let listener = listener(address, send_buffer_bytes);
+        listeners.push(listener.during(format_args!("serve as origin on {address}"))?);
+    }
+    let mut origin = Origin::new(listeners).during("set up the origin")?;
     let mut events = Vec::with_capacity(EVENTS_MAX);
     loop {
         origin.turn(&mut events).during("go on as origin")?;
@@ -65,15 +69,19 @@ fn listener(address: SocketAddr, send_buffer_bytes: Option<usize>) -> io::Result
 }
 
 impl Origin {
-    fn new(listener: TcpListener) -> io::Result<Self> {
+    fn new(listeners: Vec<TcpListener>) -> io::Result<Self> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        let data = epoll::EventData::new_u64(LISTENER);
-        epoll::add(&epoll, &listener, data, epoll::EventFlags::IN)?;
+        let mut next_key = 0;
+        for listener in &listeners {
+            let data = epoll::EventData::new_u64(next_key);
+            epoll::add(&epoll, listener, data, epoll::EventFlags::IN)?;
+            next_key += 1;
+        }
         Ok(Self {
             epoll,
-            listener,
+            listeners,
             connections: BTreeMap::new(),
-            next_key: LISTENER + 1,
+            next_key,
             due: BinaryHeap::new(),
             ledger: Ledger::default(),
         })
@@ -90,11 +98,15 @@ impl Origin {
             Err(error) => return Err(error.into()),
         }
         for event in events.iter() {
-            match event.data.u64() {
-                LISTENER => self.accept()?,
+            let key = event.data.u64();
+            let listener = usize::try_from(key).ok();
+            if let Some(listener) = listener.filter(|&place| place < self.listeners.len()) {
+                self.accept(listener)?;
+            } else if { event.flags }.intersects(GONE) {
                 // whoever has closed its side wants no more
-                key if { event.flags }.intersects(GONE) => self.close(key),
-                key => self.advance(key, Instant::now())?,
+                self.close(key);
+            } else {
+                self.advance(key, Instant::now())?;
             }
         }
         let now = Instant::now();
@@ -107,8 +119,8 @@ impl Origin {
         Ok(())
     }
 
-    fn accept(&mut self) -> io::Result<()> {
-        while let Ok((stream, _)) = self.listener.accept() {
+    fn accept(&mut self, listener: usize) -> io::Result<()> {
+        while let Some(Ok((stream, _))) = self.listeners.get(listener).map(TcpListener::accept) {
             stream.set_nonblocking(true)?;
             stream.set_nodelay(true)?;
             let data = epoll::EventData::new_u64(self.next_key);
@@ -182,7 +194,7 @@ fn flags(wants: &Wants) -> epoll::EventFlags {
 pub(crate) fn in_thread() -> SocketAddr {
     let listener = listener((std::net::Ipv4Addr::LOCALHOST, 0).into(), None).expect("a port");
     let address = listener.local_addr().expect("its address");
-    let mut origin = Origin::new(listener).expect("an origin");
+    let mut origin = Origin::new(vec![listener]).expect("an origin");
     std::thread::spawn(move || {
         let mut events = Vec::with_capacity(EVENTS_MAX);
         while origin.turn(&mut events).is_ok() {}

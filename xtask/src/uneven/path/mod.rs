@@ -9,7 +9,7 @@ mod namespace;
 
 pub(crate) use link::{Rules, Traffic};
 
-use super::origin::{Origin, target};
+use super::origin::{self, Origin, READY, target};
 use super::reader::Reader;
 use crate::bed::contender::Contender;
 use crate::bed::server::{Place, Server};
@@ -216,7 +216,13 @@ impl Bench {
         };
         // the kernel's own send buffer: a small one would be the bottleneck of a long path
         let command = space.command();
-        let mut origin = Origin::launch(&directory.join("origin"), host, &command, None, life)?;
+        let place = origin::Place {
+            hosts: &[host],
+            within: &command,
+            send_buffer_bytes: None,
+            life,
+        };
+        let mut origin = Origin::launch(&directory.join("origin"), &place)?;
         space.inside(|| origin.wait_until_it_answers())??;
         let within = net.near.command();
         let place = Place {
@@ -230,8 +236,7 @@ impl Bench {
             words.set("ORIGIN", origin.address());
             words.set("FETCH", fetch);
             let mut server = Server::launch(weir, &directory.join(name), &words, &place)?;
-            net.near
-                .inside(|| server.wait_until_it_answers(super::origin::READY))??;
+            net.near.inside(|| server.wait_until_it_answers(READY))??;
             Ok::<_, Failure>(server)
         };
         let bounded = start("default", "")?;
