@@ -146,7 +146,7 @@ fn new(
         complete_length,
         facts,
     );
-    let building = kept.begin(worker, exchange, expected(response.body))?;
+    let building = Ok(kept.begin(worker, exchange, expected(response.body))?);
     let vary = kept.vary.clone();
     let beginnings = Beginnings {
         key: exchange.key,
@@ -176,7 +176,8 @@ fn new(
     })
 }
 
-/// The part that was missing: the one who asked gets what is stored and what arrives, in one.
+/// The part that was missing: the one who asked gets what is stored and what arrives, in one. If there is no room for it
+/// that passes by: the part alone is no answer.
 fn complete(
     worker: &Worker,
     exchange: &mut Exchange,
@@ -201,8 +202,8 @@ fn complete(
         exchange,
         beside_content,
         vary.as_ref(),
-        complete_length,
-    )?;
+        Some(span.len()),
+    );
     let form = exchange.form_of(&fresh, now.wall);
     let beginnings = Beginnings {
         key: exchange.key,

@@ -116,7 +116,8 @@ pub(crate) struct Beginnings {
     pub(crate) key: Digest,
     pub(crate) response: StoredResponse,
     pub(crate) vary: Option<(VaryRule, Digest)>,
-    pub(crate) building: Building,
+    /// Room in the store; without, it passes by.
+    pub(crate) building: Result<Building, Refusal>,
     pub(crate) rules: FillRules,
     pub(crate) complete_length: Option<u64>,
     /// The stored part that it completes.
@@ -138,6 +139,14 @@ impl Arriving {
             body.present(),
         );
         let fetch = fill.begin(now, beginnings.span);
+        let passing = beginnings.building.as_ref().err();
+        let passing = passing.map(|why| Passing {
+            why: *why,
+            floor: 0,
+        });
+        if passing.is_some() {
+            worker.counters().inc(Metric::PassedThrough);
+        }
         let place = growing.open(beginnings.span);
         let arriving = Self {
             key: beginnings.key,
@@ -151,11 +160,11 @@ impl Arriving {
                 fill,
                 growing,
                 places: vec![(fetch, place)],
-                building: Some(beginnings.building),
+                building: beginnings.building.ok(),
                 flight: None,
                 waiting: Waiting::default(),
                 trailers: Box::default(),
-                passing: None,
+                passing,
                 outcome: None,
                 client_us: 0,
                 next_hop_us: 0,
@@ -436,13 +445,17 @@ impl Arriving {
         if inner.outcome.is_some() || !inner.fill.is_over() {
             return;
         }
-        let Some(building) = inner.building.take() else {
-            return;
+        let building = inner.building.take();
+        let outcome = match (inner.passing, building) {
+            (Some(passing), _) => Outcome::Refused(passing.why),
+            (None, Some(building)) => self.store(inner, building, worker),
+            (None, None) => return,
         };
-        let outcome = match inner.passing {
-            Some(passing) => Outcome::Refused(passing.why),
-            None => self.store(inner, building, worker),
-        };
+        if inner.fill.closed() == Some(Cut::Changed)
+            && let Some(part) = &self.part
+        {
+            worker.shared.store.drop_one(self.key, part);
+        }
         inner.outcome = Some(outcome);
         if let Some(flight) = inner.flight.take() {
             worker.shared.flights.remove(&flight);
@@ -459,14 +472,9 @@ impl Arriving {
 
     fn store(&self, inner: &mut Inner, building: Building, worker: &Worker) -> Outcome {
         let is_whole = inner.fill.is_whole();
-        if !is_whole && inner.fill.closed() == Some(Cut::Changed) {
-            // the next hop has another one now: what is here can neither be completed nor is it right
-            if let Some(part) = &self.part {
-                worker.shared.store.drop_one(self.key, part);
-            }
-            return Outcome::Dropped;
-        }
-        if !is_whole && !self.response.facts.can_be_part() {
+        // if the next hop has another one now, what is here can neither be completed nor is it right
+        let has_changed = inner.fill.closed() == Some(Cut::Changed);
+        if !is_whole && (has_changed || !self.response.facts.can_be_part()) {
             return Outcome::Dropped;
         }
         let body = inner.growing.finish();

@@ -4,6 +4,7 @@ use crate::exchange::Exchange;
 use crate::inbound;
 use crate::vary::{rule_of, selecting_digest};
 use crate::worker::Worker;
+use weir_policy::catalog::Refusal;
 use weir_policy::{Digest, Event, StoredFacts};
 use weir_semantics::{FieldLine, Timestamp, line_named, parse_http_date};
 use weir_store::{Body, Building, StoredResponse, VaryRule};
@@ -80,7 +81,7 @@ impl Kept {
         let tag = self.entity_tag.as_ref().map_or(0, |tag| tag.len());
         let beside_content = self.head.capacity() + tag;
         let vary = self.vary.as_ref();
-        room(worker, exchange, beside_content, vary, content_bytes)
+        room(worker, exchange, beside_content, vary, content_bytes).ok()
     }
 
     /// The stored response with `body`.
@@ -96,23 +97,22 @@ impl Kept {
     }
 }
 
-/// Takes room for a response with `beside_content` bytes of head and entity tag.
+/// Takes room for a response with `beside_content` bytes of head and entity tag. If the catalog refuses, the transaction is
+/// told.
 pub(crate) fn room(
     worker: &Worker,
     exchange: &mut Exchange,
     beside_content: usize,
     vary: Option<&(VaryRule, Digest)>,
     content_bytes: Option<u64>,
-) -> Option<Building> {
+) -> Result<Building, Refusal> {
     let rule_bytes = vary.map_or(0, |(rule, _)| rule.charged_bytes());
     let store = &worker.shared.store;
     let expected = exchange.expected.take();
     let expected = expected.unwrap_or_else(|| store.expect(exchange.key));
-    match expected.begin(worker.now(), beside_content + rule_bytes, content_bytes) {
-        Ok(building) => Some(building),
-        Err(refusal) => {
-            exchange.tell(worker, Event::NotAdmitted(refusal));
-            None
-        }
+    let building = expected.begin(worker.now(), beside_content + rule_bytes, content_bytes);
+    if let Err(refusal) = &building {
+        exchange.tell(worker, Event::NotAdmitted(*refusal));
     }
+    building
 }
