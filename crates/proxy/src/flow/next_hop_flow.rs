@@ -41,6 +41,8 @@ pub(crate) struct NextHopFlow {
 /// # Errors
 /// The kernel is older than Linux 5.14, or the socket is not a new one: the window is then as the kernel likes.
 pub(crate) fn before_connect(socket: &impl AsFd, window: u32) -> io::Result<()> {
+    // a kernel that cannot unlock it would keep it small for ever
+    number(socket.as_fd(), SocketOption::SO_BUF_LOCK)?;
     let options = SockRef::from(socket);
     options.set_recv_buffer_size(window as usize / 2)?;
     set_number(socket.as_fd(), SocketOption::SO_BUF_LOCK, 0)?;
