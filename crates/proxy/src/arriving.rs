@@ -367,7 +367,7 @@ impl Arriving {
                 .fill
                 .set_round_trips(fetch, inner.client_us, next_hop_us);
         }
-        (inner.fill.window(fetch), inner.fill.to_come(fetch))
+        (inner.fill.open_window(fetch), inner.fill.to_come(fetch))
     }
 
     /// What is known of `fetch` when nobody reads it.

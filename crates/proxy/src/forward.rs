@@ -55,7 +55,7 @@ pub(crate) async fn run(
             .as_deref()
             .and_then(|stored| missing(exchange, stored, worker.now()));
     }
-    let mut destination = match Destination::of(exchange, client.door.mode, &worker) {
+    let destination = match Destination::of(exchange, client.door.mode, &worker) {
         Ok(destination) => destination,
         Err(answer) => {
             // nobody was asked: each finds that out for itself
@@ -68,6 +68,18 @@ pub(crate) async fn run(
     if let Err(error) = upload::check_begin(upload::Content::of(exchange), &client.unread) {
         return exchange::respond(client, exchange, Answer::bad_request(&error)).await;
     }
+    ask(client, exchange, destination, forwarding, stored).await
+}
+
+/// Asks `destination`, again where that is safe or the first question was the wrong one.
+async fn ask(
+    client: &mut Client,
+    exchange: &mut Exchange,
+    mut destination: Destination,
+    mut forwarding: Forwarding,
+    mut stored: Option<Arc<StoredResponse>>,
+) -> bool {
+    let worker = Rc::clone(&client.worker);
     let mut repeated = false;
     loop {
         let obtained = connect(exchange, &worker, &mut destination, repeated).await;
@@ -80,31 +92,6 @@ pub(crate) async fn run(
         let request = outbound::request_head(exchange, forwarding, stored.as_deref());
         let talked = talk(client, exchange, &mut connection, &request, stored.as_ref()).await;
         match talked.downloaded {
-            Downloaded::Relayed {
-                whole,
-                client_alive,
-                reusable,
-            } => {
-                if reusable && talked.upload_whole {
-                    pool::check_in(&worker, connection);
-                }
-                let goes_on = client_alive && talked.upload_whole;
-                // what the client still sends must not bring about a reset that overtakes the answer
-                client.closing = whole && !goes_on;
-                return goes_on;
-            }
-            Downloaded::Freshen { received, reusable } => {
-                if reusable {
-                    pool::check_in(&worker, connection);
-                }
-                return freshened(client, exchange, stored, &received).await;
-            }
-            Downloaded::Begun(arrived) => {
-                return match begun(client, exchange, connection, *arrived).await {
-                    Ok(alive) => alive,
-                    Err(trouble) => fail(client, exchange, stored, trouble).await,
-                };
-            }
             Downloaded::AskAgain => {
                 drop(connection);
                 if let Some(stored) = stored.take() {
@@ -116,58 +103,99 @@ pub(crate) async fn run(
                     complete: false,
                 };
             }
-            Downloaded::ServeStale(serving) => {
-                drop(connection);
-                if let Some(leading) = exchange.leading.take() {
-                    leading.failed(Trouble::new(
-                        ProxyError::DestinationUnavailable,
-                        "the next hop answers with an error",
-                    ));
-                }
-                return match stored {
-                    Some(stored) => exchange::serve(client, exchange, &stored, serving).await,
-                    None => false,
-                };
-            }
-            Downloaded::Switched { head, surplus } => {
-                return switch::run(client, exchange, connection, &head, &surplus).await;
-            }
-            Downloaded::ClientLeft => {
-                if let Some(leading) = exchange.leading.take() {
-                    leading.left();
-                }
-                exchange.account.error = Some("client-left");
-                worker.counters().inc(Metric::ClientAborts);
-                return false;
-            }
-            Downloaded::BadContent(error) => {
-                drop(connection);
-                return exchange::respond(client, exchange, Answer::bad_request(&error)).await;
-            }
             Downloaded::Failed(HopTrouble::Unanswered(trouble)) => {
-                let closed = Closed {
-                    method: exchange.method,
-                    body: if exchange.has_content() {
-                        BodySent::Consumed
-                    } else {
-                        BodySent::None
-                    },
-                    connection_was_reused: connection.reused,
-                    response_begun: false,
-                    is_repetition: repeated,
-                };
+                let closed = closed(exchange, &connection, repeated);
                 drop(connection);
-                if may_repeat(&closed).is_ok() {
-                    worker.counters().inc(Metric::Retries);
-                    repeated = true;
-                    continue;
+                if may_repeat(&closed).is_err() {
+                    return fail(client, exchange, stored, trouble).await;
                 }
-                return fail(client, exchange, stored, trouble).await;
+                worker.counters().inc(Metric::Retries);
+                repeated = true;
             }
-            Downloaded::Failed(HopTrouble::Broken(trouble)) => {
-                drop(connection);
-                return fail(client, exchange, stored, trouble).await;
+            _ => return answer(client, exchange, connection, talked, stored).await,
+        }
+    }
+}
+
+/// What is to be known of a connection that closed before an answer, to repeat the request or not.
+fn closed(exchange: &Exchange, connection: &Connection, is_repetition: bool) -> Closed {
+    Closed {
+        method: exchange.method,
+        body: if exchange.has_content() {
+            BodySent::Consumed
+        } else {
+            BodySent::None
+        },
+        connection_was_reused: connection.reused,
+        response_begun: false,
+        is_repetition,
+    }
+}
+
+/// Gives the client what came of asking.
+async fn answer(
+    client: &mut Client,
+    exchange: &mut Exchange,
+    connection: Connection,
+    talked: Talked,
+    stored: Option<Arc<StoredResponse>>,
+) -> bool {
+    let worker = Rc::clone(&client.worker);
+    match talked.downloaded {
+        Downloaded::Relayed {
+            whole,
+            client_alive,
+            reusable,
+        } => {
+            if reusable && talked.upload_whole {
+                pool::check_in(&worker, connection);
             }
+            let goes_on = client_alive && talked.upload_whole;
+            // what the client still sends must not bring about a reset that overtakes the answer
+            client.closing = whole && !goes_on;
+            goes_on
+        }
+        Downloaded::Freshen { received, reusable } => {
+            if reusable {
+                pool::check_in(&worker, connection);
+            }
+            freshened(client, exchange, stored, &received).await
+        }
+        Downloaded::Begun(arrived) => match begun(client, exchange, connection, *arrived).await {
+            Ok(alive) => alive,
+            Err(trouble) => fail(client, exchange, stored, trouble).await,
+        },
+        Downloaded::ServeStale(serving) => {
+            drop(connection);
+            if let Some(leading) = exchange.leading.take() {
+                leading.failed(Trouble::new(
+                    ProxyError::DestinationUnavailable,
+                    "the next hop answers with an error",
+                ));
+            }
+            match stored {
+                Some(stored) => exchange::serve(client, exchange, &stored, serving).await,
+                None => false,
+            }
+        }
+        Downloaded::Switched { head, surplus } => {
+            switch::run(client, exchange, connection, &head, &surplus).await
+        }
+        Downloaded::ClientLeft | Downloaded::AskAgain => {
+            if let Some(leading) = exchange.leading.take() {
+                leading.left();
+            }
+            exchange.account.error = Some("client-left");
+            worker.counters().inc(Metric::ClientAborts);
+            false
+        }
+        Downloaded::BadContent(error) => {
+            drop(connection);
+            exchange::respond(client, exchange, Answer::bad_request(&error)).await
+        }
+        Downloaded::Failed(HopTrouble::Unanswered(trouble) | HopTrouble::Broken(trouble)) => {
+            drop(connection);
+            fail(client, exchange, stored, trouble).await
         }
     }
 }

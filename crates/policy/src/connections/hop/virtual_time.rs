@@ -188,9 +188,6 @@ fn default_rule_costs_more_than_opening_or_gains_nothing() {
     for set_up_ms in [10, 40, 150] {
         let [open, sooner, race] = [WhenBusy::Open, WhenBusy::WaitIfSooner, WhenBusy::Race]
             .map(|rule| sum(set_up_ms, rule));
-        println!(
-            "set-up of {set_up_ms} ms\n  open  {open:?}\n  wait  {sooner:?}\n  race  {race:?}"
-        );
         assert_eq!(open.requests, race.requests);
         // within a hundredth as many connections, and a seventh less time
         assert!(race.opened * 100 <= open.opened * 101, "{open:?} {race:?}");

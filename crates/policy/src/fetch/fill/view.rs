@@ -124,6 +124,12 @@ impl Fill {
         self.accounts.lead_max
     }
 
+    /// The same for a driver that closes the window towards the end by itself.
+    #[must_use]
+    pub fn open_window(&self, fetch: FetchId) -> Option<u32> {
+        self.fetches.get(fetch)?.pace.window(None)
+    }
+
     /// Bytes a second at which the fastest reader of a fetch takes them; 0 if that is not known.
     #[must_use]
     pub fn rate_bytes_s(&self, fetch: FetchId) -> u64 {
