@@ -37,6 +37,14 @@ pub(crate) enum Storing {
     Part(StoredFacts),
 }
 
+impl Storing {
+    pub(crate) const fn facts(&self) -> &StoredFacts {
+        match self {
+            Self::New(facts) | Self::Part(facts) => facts,
+        }
+    }
+}
+
 /// What the request that asked is sent.
 pub(crate) enum Answered {
     /// What the next hop sent: this head, and the content of the fetch.

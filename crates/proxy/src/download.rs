@@ -359,6 +359,10 @@ impl Download<'_> {
             stored,
             ..
         } = &mut self.parties;
+        let now = worker.now();
+        if storing.is_some_and(|storing| !storing.facts().answers_others(now)) {
+            exchange.go_alone(worker);
+        }
         let mut keeper = None;
         if let Some(storing) = storing {
             if arrival::is_quick(exchange, response, &storing) {
@@ -373,6 +377,7 @@ impl Download<'_> {
             }
         }
         if keeper.is_none() {
+            exchange.expected = None;
             exchange.go_alone(worker);
         }
         Step::Relay(Box::new(relay_plan(

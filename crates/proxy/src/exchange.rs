@@ -23,7 +23,7 @@ use std::task::{Context, Poll};
 use std::time::Instant;
 use weir_measure::Metric;
 use weir_policy::fetch::Lead;
-use weir_policy::{Digest, Event, Forwarding, Serving, Transaction};
+use weir_policy::{Digest, Event, Forwarding, Serving, StoredFacts, Transaction};
 use weir_semantics::{FieldLine, Form, HostName, Method, Timestamp};
 use weir_store::{Expected, StoredResponse};
 use weir_wire::{BodyLength, LineBuffer, Progress, RequestHead, Version, parse_request};
@@ -186,7 +186,6 @@ impl Exchange {
 
     /// The answer is not for others: those who wait for it ask for themselves, and so do those who come, for a while.
     pub(crate) fn go_alone(&mut self, worker: &Worker) {
-        self.expected = None;
         if let Some(leading) = self.leading.take() {
             leading.alone();
             let now = worker.now();
@@ -196,9 +195,11 @@ impl Exchange {
         }
     }
 
-    /// The answer is stored: those who wait for it look again.
-    pub(crate) fn landed_whole(&mut self) {
-        if let Some(leading) = self.leading.take() {
+    /// What is stored was freshened to `stored`, or is gone: those who wait look again, if it may be for them.
+    pub(crate) fn freshened(&mut self, worker: &Worker, stored: Option<&StoredFacts>) {
+        if stored.is_some_and(|facts| !facts.answers_others(worker.now())) {
+            self.go_alone(worker);
+        } else if let Some(leading) = self.leading.take() {
             leading.stored();
         }
     }

@@ -379,6 +379,7 @@ async fn begun(
     }
     let flight = match exchange.leading.take() {
         Some(leading) => Some(leading.arriving(&arriving)),
+        None if !arriving.response.facts.answers_others(worker.now()) => None,
         None => worker.shared.flights.publish(exchange.key, &arriving),
     };
     arriving.set_flight(&worker, flight);
@@ -434,7 +435,7 @@ async fn freshened(
     let worker = Rc::clone(&client.worker);
     let now = worker.now();
     let fresh = freshen::apply(&worker, exchange, &stored, received);
-    exchange.landed_whole();
+    exchange.freshened(&worker, fresh.as_deref().map(|fresh| &fresh.facts));
     let commands = match &fresh {
         Some(fresh) => exchange.tx.freshened(now, &fresh.facts),
         None => exchange.tx.not_freshened(now, &stored.facts),

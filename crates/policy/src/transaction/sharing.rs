@@ -9,7 +9,7 @@ use crate::judge::{Judgement, judge};
 use crate::now::Now;
 use crate::stored::StoredFacts;
 use crate::verdict::{Handling, Hit};
-use weir_semantics::{Fwd, Method, RangeKind};
+use weir_semantics::{Fwd, Method, RangeKind, RequestDirectives};
 
 /// When a request came to share the response of another's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +18,16 @@ pub enum Joined {
     Waited,
     /// The head was there, and the content arriving: a hit, though delayed.
     Arriving,
+}
+
+impl StoredFacts {
+    /// Whether this response answers requests that did not ask for it. If not, nobody is to wait for it: each validates
+    /// for itself, all at the same time.
+    #[must_use]
+    pub fn answers_others(&self, now: Now) -> bool {
+        let plain = RequestDirectives::default();
+        matches!(judge(now, &plain, self), Judgement::Use(_))
+    }
 }
 
 impl Transaction {
