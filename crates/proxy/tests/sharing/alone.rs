@@ -132,3 +132,77 @@ fn memory_of_targets_that_are_not_shared_cannot_be_switched_off() {
         },
     );
 }
+
+/// Fields of responses that are stored, and answer nobody before they are validated.
+const VALIDATED: &[&str] = &[
+    "Cache-Control: no-cache\r\n",
+    "Cache-Control: max-age=0, must-revalidate\r\n",
+    "Cache-Control: max-age=60\r\nAge: 60\r\n",
+];
+
+#[test]
+fn requests_wait_for_an_answer_that_each_must_validate() {
+    Way::each(|way| {
+        for (at, fields) in VALIDATED.iter().enumerate() {
+            for length in [10, 100_000] {
+                let path = format!("/{at}/{length}");
+                let head = format!(
+                    "HTTP/1.1 200 OK\r\nConnection: close\r\nETag: \"a\"\r\n{fields}Content-Length: {length}\r\n\r\n"
+                );
+                let body = "x".repeat(length);
+                let (leader, mut hop) = way.lead(&way.get(&path));
+                let mut clients = way.follow(2, &way.get(&path));
+                // they are let go at the head
+                hop.send(&head);
+                let mut hops = vec![hop];
+                for _ in &clients {
+                    let mut hop = way.origin.accept();
+                    hop.answer(&head);
+                    hops.push(hop);
+                }
+                for hop in &mut hops {
+                    hop.send(&body);
+                }
+                clients.push(leader);
+                for client in &mut clients {
+                    assert_eq!(client.read_response().text(), body, "{fields}");
+                }
+                drop(hops);
+                // from now on each validates for itself, before any of them is answered
+                let mut clients = way.proxy.asking(3, &way.get(&path));
+                let mut hops: Vec<_> = clients.iter().map(|_| way.origin.accept()).collect();
+                for hop in &mut hops {
+                    assert_eq!(hop.read_head().field("if-none-match"), Some("\"a\""));
+                }
+                for hop in &mut hops {
+                    hop.send(format!("HTTP/1.1 304 Not Modified\r\nConnection: close\r\nETag: \"a\"\r\n{fields}\r\n"));
+                }
+                for client in &mut clients {
+                    assert_eq!(client.read_response().text(), body);
+                }
+            }
+        }
+        way.origin.expect_untouched();
+    });
+}
+
+#[test]
+fn request_that_was_let_go_by_a_validation_asks_for_all_of_it() {
+    Way::each(|way| {
+        // it was shared until now
+        drop(way.fetch("/", "HTTP/1.1 200 OK\r\nConnection: close\r\nETag: \"a\"\r\nCache-Control: max-age=1\r\nContent-Length: 3\r\n\r\nold"));
+        way.proxy.clock.advance_ms(2000);
+        let not_modified = "HTTP/1.1 304 Not Modified\r\nConnection: close\r\nETag: \"a\"\r\nCache-Control: no-cache\r\n\r\n";
+        let (mut leader, mut hop) = way.lead(&way.get("/"));
+        let mut followers = way.follow(2, &way.get("/"));
+        hop.send(not_modified);
+        assert_eq!(leader.read_response().text(), "old");
+        for _ in &followers {
+            let (_, head) = way.origin.answer(not_modified);
+            assert_eq!(head.field("if-none-match"), Some("\"a\""));
+        }
+        for follower in &mut followers {
+            assert_eq!(follower.read_response().text(), "old");
+        }
+    });
+}
