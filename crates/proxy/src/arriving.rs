@@ -54,6 +54,8 @@ struct Inner {
     building: Option<Building>,
     /// Where those who wait for it come from, and newcomers find it; gone once it is settled.
     flight: Option<Arc<Flight>>,
+    /// It is known who waits for it.
+    has_taken_off: bool,
     waiting: Waiting,
     trailers: Box<[u8]>,
     /// There is no room to keep it: content stays only as long as somebody is about to read it.
@@ -162,6 +164,7 @@ impl Arriving {
                 places: vec![(fetch, place)],
                 building: beginnings.building.ok(),
                 flight: None,
+                has_taken_off: false,
                 waiting: Waiting::default(),
                 trailers: Box::default(),
                 passing,
@@ -174,7 +177,7 @@ impl Arriving {
         (Arc::new(arriving), fetch)
     }
 
-    /// The flight under which newcomers find it.
+    /// The flight from which those come who wait for it, and under which newcomers find it.
     pub(crate) fn set_flight(&self, worker: &Worker, flight: Option<Arc<Flight>>) {
         let mut inner = self.lock();
         if let Some(flight) = &flight
@@ -182,8 +185,10 @@ impl Arriving {
         {
             worker.shared.flights.remove(flight);
         }
+        inner.flight = flight;
+        inner.has_taken_off = true;
         // it may be over by now
-        inner.flight = flight.filter(|_| inner.outcome.is_none());
+        self.settle(&mut inner, worker);
     }
 
     /// Whether it answers a request whose nominated fields digest so.
@@ -203,12 +208,25 @@ impl Arriving {
 
     // --- readers -------------------------------------------------------------------------------------------------
 
-    /// Lets a reader on that wants `span`.
+    /// Lets the one on that asked for it, and wants `span`.
     pub(crate) fn attach(&self, now: Now, span: ByteSpan) -> Result<ReaderId, NotHere> {
         let mut inner = self.lock();
         let attached = inner.fill.attach(now, span);
         inner.wake_stirred();
         attached
+    }
+
+    /// Lets another one on, if no more than `followers_max` others are.
+    pub(crate) fn follow(
+        &self,
+        now: Now,
+        span: ByteSpan,
+        followers_max: usize,
+    ) -> Result<ReaderId, NotHere> {
+        if self.lock().fill.readers() > followers_max {
+            return Err(NotHere::TooManyReaders);
+        }
+        self.attach(now, span)
     }
 
     /// What `reader` can do, its next byte being `at`; up to [`COPY_BYTES_MAX`] bytes of a block under way are copied to `out`.
@@ -404,13 +422,16 @@ impl Arriving {
 
     /// Whether somebody has waited for it who does not read it yet: then it is not to be judged as one that nobody reads.
     pub(crate) fn is_boarding(&self) -> bool {
-        let flight = self.lock().flight.clone();
-        flight.is_some_and(|flight| flight.is_awaited())
+        self.lock().is_boarding()
     }
 
-    /// All who waited for it read it now, or do not want to.
-    pub(crate) fn boarded(&self) {
-        self.lock().wake_fetches();
+    /// One who waited for it reads it now, or does not want to.
+    pub(crate) fn boarded(&self, worker: &Worker) {
+        let mut inner = self.lock();
+        if !inner.is_boarding() {
+            inner.wake_fetches();
+            self.settle(&mut inner, worker);
+        }
     }
 
     /// It was decided that `fetch` goes on without readers.
@@ -440,9 +461,9 @@ impl Arriving {
 
     // --- the end -------------------------------------------------------------------------------------------------
 
-    /// Stores what there is once nothing more will come.
+    /// Stores what there is once nothing more will come: also not for those who are about to read, and may want more.
     fn settle(&self, inner: &mut Inner, worker: &Worker) {
-        if inner.outcome.is_some() || !inner.fill.is_over() {
+        if inner.outcome.is_some() || !inner.fill.is_over() || inner.is_boarding() {
             return;
         }
         let building = inner.building.take();
@@ -512,6 +533,11 @@ impl Inner {
     /// looked at, of what the client had acknowledged.
     fn lead_max(&self) -> u64 {
         self.lead_max.max(self.fill.lead_max())
+    }
+
+    fn is_boarding(&self) -> bool {
+        let is_awaited = |flight: &Arc<Flight>| flight.is_awaited();
+        !self.has_taken_off || self.flight.as_ref().is_some_and(is_awaited)
     }
 
     /// Whether it is for those alone who are on it: it is over, will not be kept, or was asked for before a purge.

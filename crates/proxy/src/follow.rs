@@ -15,7 +15,7 @@ use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::Poll;
+use std::task::{Context, Poll};
 use weir_measure::Metric;
 use weir_policy::transaction::Joined;
 use weir_policy::{Command, Forwarding, Serving};
@@ -91,10 +91,10 @@ async fn wait(client: &mut Client, exchange: &mut Exchange, following: Following
     let worker = Rc::clone(&client.worker);
     let half_closed = exchange.settings.config.fetch.half_closed.as_duration();
     let mut departure = Departure::new(half_closed);
-    let mut following = following;
+    let mut boarding = Boarding::new(&worker, following);
     let landed = {
         let _waiting = Waiting::new(&worker);
-        poll_fn(|cx| match Pin::new(&mut following).poll(cx) {
+        poll_fn(|cx| match boarding.poll(cx) {
             Poll::Ready(landed) => Poll::Ready(Some(landed)),
             Poll::Pending => departure.poll(&client.stream, cx).map(|()| None),
         })
@@ -110,7 +110,7 @@ async fn wait(client: &mut Client, exchange: &mut Exchange, following: Following
         Landed::Alone => Waited::Gate(Gate::Ask(None)),
         Landed::Failed(trouble) => Waited::Gate(Gate::Failed(trouble)),
         Landed::Stored => {
-            drop(following);
+            drop(boarding);
             let gate = look_again(client, exchange).await;
             gate.map_or(Waited::Again, Waited::Gate)
         }
@@ -118,7 +118,41 @@ async fn wait(client: &mut Client, exchange: &mut Exchange, following: Following
             if !arriving.is_for(&|rule| digest_of(client, exchange, rule)) {
                 return Waited::Again;
             }
-            Waited::Gate(join(client, exchange, &arriving, Some(following)).await)
+            Waited::Gate(join(client, exchange, &arriving, Some(boarding)).await)
+        }
+    }
+}
+
+/// A request on a flight: until it has left, or reads what arrives. Then those are told who went on for its sake.
+struct Boarding {
+    worker: Rc<Worker>,
+    flight: Arc<Flight>,
+    following: Option<Following>,
+}
+
+impl Boarding {
+    fn new(worker: &Rc<Worker>, following: Following) -> Self {
+        Self {
+            worker: Rc::clone(worker),
+            flight: Arc::clone(following.flight()),
+            following: Some(following),
+        }
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Landed> {
+        match &mut self.following {
+            Some(following) => Pin::new(following).poll(cx),
+            None => Poll::Pending,
+        }
+    }
+}
+
+impl Drop for Boarding {
+    fn drop(&mut self) {
+        self.following = None;
+        // not before: it may have landed just now
+        if let Some(arriving) = self.flight.landed() {
+            arriving.boarded(&self.worker);
         }
     }
 }
@@ -165,16 +199,16 @@ async fn look_again(client: &mut Client, exchange: &mut Exchange) -> Option<Gate
     }
 }
 
-/// Answers a request from what is arriving, if it is entitled to it and can have it from there. One that was `following` is
+/// Answers a request from what is arriving, if it is entitled to it and can have it from there. One that waited for it is
 /// on the flight until it reads, so that the fetch is never without both.
 async fn join(
     client: &mut Client,
     exchange: &mut Exchange,
     arriving: &Arc<Arriving>,
-    following: Option<Following>,
+    boarding: Option<Boarding>,
 ) -> Gate {
     let before = exchange.tx;
-    let joined = match following {
+    let joined = match boarding {
         Some(_) => Joined::Waited,
         None => Joined::Arriving,
     };
@@ -187,15 +221,16 @@ async fn join(
     };
     let form = form_of(exchange, arriving, now.wall);
     let Some(span) = form.span(&arriving.response) else {
-        drop(following);
+        drop(boarding);
         let response = Arc::clone(&arriving.response);
         return Gate::Answered(exchange::serve(client, exchange, &response, serving).await);
     };
-    let Ok(reader) = arriving.attach(now, span) else {
+    let followers_max = exchange.settings.config.fetch.followers_max as usize;
+    let Ok(reader) = arriving.follow(now, span, followers_max) else {
         exchange.tx = before;
         return Gate::Ask(None);
     };
-    drop(following);
+    drop(boarding);
     let start = Start {
         arriving: Arc::clone(arriving),
         reader,

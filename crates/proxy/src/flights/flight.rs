@@ -128,6 +128,14 @@ impl Flight {
         }
     }
 
+    /// The response, once it arrives.
+    pub(crate) fn landed(&self) -> Option<Arc<Arriving>> {
+        match &self.lock().stage {
+            Stage::Arriving(arriving) => Some(Arc::clone(arriving)),
+            Stage::Asking | Stage::Vacant | Stage::Over(_) => None,
+        }
+    }
+
     /// Whether somebody is on it who does not read yet.
     pub(crate) fn is_awaited(&self) -> bool {
         self.lock().is_awaited()
@@ -297,7 +305,7 @@ impl Future for Following {
 }
 
 impl Drop for Following {
-    /// Gives its place back. The last one of a vacant flight ends it; else it tells those who go on for its sake.
+    /// Gives its place back. The last one tells the one who goes on for its sake, and ends a vacant flight.
     fn drop(&mut self) {
         let mut state = self.flight.lock();
         state.waiting[self.place] = None;
@@ -308,19 +316,11 @@ impl Drop for Following {
         if let Some(leader) = state.deserted.take() {
             leader.wake();
         }
-        let stage = match &state.stage {
-            Stage::Vacant => Stage::Over(Over::Failed(unspoken())),
-            Stage::Arriving(arriving) => {
-                let arriving = Arc::clone(arriving);
-                drop(state);
-                arriving.boarded();
-                return;
-            }
-            Stage::Asking | Stage::Over(_) => return,
-        };
-        state.stage = stage;
-        drop(state);
-        self.flights.remove(&self.flight);
+        if matches!(state.stage, Stage::Vacant) {
+            state.stage = Stage::Over(Over::Failed(unspoken()));
+            drop(state);
+            self.flights.remove(&self.flight);
+        }
     }
 }
 
