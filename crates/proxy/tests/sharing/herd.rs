@@ -92,3 +92,109 @@ fn follower_is_told_another_length_or_no_end() {
         }
     });
 }
+
+#[test]
+fn answer_without_content_or_with_another_status_is_not_shared() {
+    Way::each(|way| {
+        let answers = [
+            ("200 OK", "Content-Length: 0\r\n", ""),
+            ("204 No Content", "", ""),
+            (
+                "301 Moved Permanently",
+                "Location: /there\r\nContent-Length: 5\r\n",
+                "there",
+            ),
+            ("404 Not Found", "Content-Length: 4\r\n", "none"),
+            (
+                "410 Gone",
+                "Transfer-Encoding: chunked\r\n",
+                "4\r\ngone\r\n0\r\n\r\n",
+            ),
+            ("503 Service Unavailable", "Content-Length: 4\r\n", "busy"),
+        ];
+        for (at, (status, fields, content)) in answers.iter().enumerate() {
+            let path = format!("/{at}");
+            let (leader, mut hop) = way.lead(&way.get(&path));
+            let mut all = way.follow(3, &way.get(&path));
+            all.push(leader);
+            hop.send(format!("HTTP/1.1 {status}\r\nConnection: close\r\nCache-Control: max-age=60\r\n{fields}\r\n{content}"));
+            for client in &mut all {
+                let response = client.read_response();
+                assert_eq!(response.head.start_line(), format!("HTTP/1.1 {status}"));
+                assert!(content.contains(&response.text()), "{response:?}");
+            }
+            way.origin.expect_untouched();
+        }
+    });
+}
+
+#[test]
+fn client_that_sends_ahead_gets_the_answers_in_another_order() {
+    Way::each(|way| {
+        let (mut leader, mut hop) = way.lead(&way.get("/a"));
+        let mut ahead = way
+            .follow(1, &(way.get("/a") + &way.get("/b") + &way.get("/a")))
+            .remove(0);
+        hop.send(with_length("Connection: close\r\n", "a"));
+        let mut hop = way.origin.accept();
+        let head = hop.read_head();
+        assert!(head.start_line().contains("/b "), "{head:?}");
+        let mut other = way.follow(1, &way.get("/b")).remove(0);
+        hop.send(with_length("Connection: close\r\n", "b"));
+        for expected in ["a", "b", "a"] {
+            assert_eq!(ahead.read_response().text(), expected);
+        }
+        assert_eq!(leader.read_response().text(), "a");
+        assert_eq!(other.read_response().text(), "b");
+        way.origin.expect_untouched();
+    });
+}
+
+#[test]
+fn more_share_one_fetch_than_may() {
+    Way::each_with(
+        |config| config.fetch.followers_max = 1,
+        |way| {
+            let (mut leader, mut hop) = way.lead(&way.get("/"));
+            let mut follower = way.follow(1, &way.get("/")).remove(0);
+            // one too many: it asks, and may have a follower of its own
+            let (mut second, mut second_hop) = way.lead(&way.get("/"));
+            let body = pattern(100_000);
+            hop.send(format!(
+                "{FRESH}Connection: close\r\nContent-Length: 100000\r\n\r\n"
+            ));
+            hop.send(&body[..50_000]);
+            for client in [&mut leader, &mut follower] {
+                client.read_head();
+                client.read_exactly(50_000);
+            }
+            // as many read it as may: who comes now asks, and so does the one beyond
+            let (mut third, mut third_hop) = way.lead(&way.get("/"));
+            for (client, hop) in [(&mut second, &mut second_hop), (&mut third, &mut third_hop)] {
+                hop.send(with_length("Connection: close\r\n", "own"));
+                assert_eq!(client.read_response().text(), "own");
+            }
+            hop.send(&body[50_000..]);
+            for client in [&mut leader, &mut follower] {
+                assert!(client.read_exactly(50_000) == body[50_000..]);
+            }
+            way.origin.expect_untouched();
+        },
+    );
+}
+
+#[test]
+fn fetch_is_shared_though_none_may_be() {
+    Way::each_with(
+        |config| config.fetch.followers_max = 0,
+        |way| {
+            let (mut first, mut hop) = way.lead(&way.get("/"));
+            let (_second, _second_hop) = way.lead(&way.get("/"));
+            hop.send(format!("{FRESH}Content-Length: 100000\r\n\r\n"));
+            hop.send([b'x'; 50_000]);
+            first.read_head();
+            first.read_exactly(50_000);
+            let (_third, _third_hop) = way.lead(&way.get("/"));
+        },
+    );
+}

@@ -304,3 +304,53 @@ fn stale_response_is_shared() {
         own.expect_end();
     });
 }
+
+#[test]
+fn one_who_wants_all_waits_for_a_part_in_vain() {
+    Way::each(|way| {
+        let part =
+            "HTTP/1.1 206 Partial Content\r\nCache-Control: max-age=60\r\nConnection: close\r\n";
+        let ask = |fields: &str| way.head("GET", "/", "1.1", fields);
+        let (mut leader, mut hop) = way.lead(&ask("Range: bytes=2-4\r\n"));
+        let mut same = way.follow(1, &ask("Range: bytes=2-4\r\n")).remove(0);
+        let mut inside = way.follow(1, &ask("Range: bytes=3-3\r\n")).remove(0);
+        let mut whole = way.follow(1, &way.get("/")).remove(0);
+        hop.send(format!(
+            "{part}{TAG}Content-Range: bytes 2-4/10\r\nContent-Length: 3\r\n\r\n234"
+        ));
+        for (client, content) in [(&mut leader, "234"), (&mut same, "234"), (&mut inside, "3")] {
+            expect_form(&client.read_response(), 206, content, "a part");
+        }
+        // what is missing is asked for, before and behind, and nothing twice
+        for (range, content) in [("0-1", "01"), ("5-9", "56789")] {
+            let length = content.len();
+            let (mut hop, head) = way.origin.answer(format!(
+                "{part}{TAG}Content-Range: bytes {range}/10\r\nContent-Length: {length}\r\n\r\n{content}"
+            ));
+            assert_eq!(head.field("range"), Some(format!("bytes={range}").as_str()));
+            assert_eq!(head.field("if-range"), Some("\"a\""));
+            hop.expect_end();
+        }
+        assert_eq!(whole.read_response().text(), CONTENT);
+        way.origin.expect_untouched();
+        assert_eq!(
+            way.proxy.client().ask(way.get("/")).head.cache_status(),
+            "hit;ttl=60"
+        );
+    });
+}
+
+#[test]
+fn part_that_cannot_be_kept_is_waited_for() {
+    Way::each(|way| {
+        let (mut leader, mut hop) = way.lead(&way.head("GET", "/", "1.1", "Range: bytes=2-4\r\n"));
+        let follower = way.follow(1, &way.get("/")).remove(0);
+        // without a strong entity tag
+        hop.send("HTTP/1.1 206 Partial Content\r\nCache-Control: max-age=60\r\nConnection: close\r\nContent-Range: bytes 2-4/10\r\nContent-Length: 3\r\n\r\n");
+        let mut own = way.origin.accept();
+        hop.send("234");
+        assert_eq!(leader.read_response().text(), "234");
+        assert!(!own.read_head().has("range"));
+        end(follower, own);
+    });
+}
