@@ -9,6 +9,8 @@ mod support;
 mod alone;
 #[path = "sharing/arriving.rs"]
 mod arriving;
+#[path = "sharing/crowd.rs"]
+mod crowd;
 #[path = "sharing/cut.rs"]
 mod cut;
 #[path = "sharing/failure.rs"]

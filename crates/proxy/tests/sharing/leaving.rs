@@ -167,3 +167,26 @@ fn fetch_goes_on_when_the_last_one_has_left() {
         }
     });
 }
+
+#[test]
+fn client_that_has_closed_its_own_side_is_not_answered() {
+    Way::each(|way| {
+        for length in [10, 300_000] {
+            let path = format!("/{length}");
+            let (mut leader, hop) = way.lead(&way.get(&path));
+            let mut follower = way.follow(1, &way.get(&path)).remove(0);
+            for client in [&mut leader, &mut follower] {
+                client.finish();
+            }
+            way.proxy.turn();
+            let body = pattern(length);
+            let sending = hop.sending(with_length("Connection: close\r\n", &body));
+            for client in [&mut leader, &mut follower] {
+                assert!(client.read_response().body == body);
+                client.expect_end();
+            }
+            sending.join().expect("sent");
+        }
+        way.origin.expect_untouched();
+    });
+}
