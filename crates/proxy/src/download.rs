@@ -8,7 +8,10 @@ use crate::answer::Trouble;
 use crate::arrival::{self, Response, Storing};
 use crate::deadline::Deadline;
 use crate::departure::Departure;
+use crate::downloaded::silent;
+pub(crate) use crate::downloaded::{Arrived, Downloaded, HopTrouble, broken};
 use crate::exchange::Exchange;
+use crate::flights::Leading;
 use crate::inbound::{self, Framing};
 use crate::keeper::Keeper;
 use crate::relay::{Relay, RelayEnd, Terms};
@@ -31,9 +34,6 @@ use weir_policy::{Command, Commands, Event};
 use weir_semantics::{ProxyError, ResponseFacts};
 use weir_store::StoredResponse;
 use weir_wire::{Arrival, BodyLength, LineBuffer, Progress, ResponseHead, parse_response};
-
-use crate::downloaded::silent;
-pub(crate) use crate::downloaded::{Arrived, Downloaded, HopTrouble, broken};
 
 /// Interim responses passed on for one request. RFC 9110 §15.2 sets no limit; an endless row of them is an attack.
 const INTERIM_MAX: u32 = 32;
@@ -72,7 +72,8 @@ pub(crate) async fn run(parties: Parties<'_>) -> Downloaded {
         };
         match step {
             Step::Interim { head, consumed } => {
-                if !download.pass_interim(&head, consumed).await {
+                let passed = download.pass_interim(&head, consumed).await;
+                if passed == Passed::Stuck || passed == Passed::Gone && !download.is_awaited() {
                     return Downloaded::ClientLeft;
                 }
             }
@@ -106,6 +107,16 @@ struct RelayPlan {
     framing: Framing,
     keeper: Option<Keeper>,
     hop_keeps_alive: bool,
+}
+
+/// What came of passing an interim response on.
+#[derive(PartialEq, Eq)]
+enum Passed {
+    On,
+    /// The client has closed its connection.
+    Gone,
+    /// The client took only some of it, in all the time it had.
+    Stuck,
 }
 
 /// What reading once came to.
@@ -361,7 +372,7 @@ impl Download<'_> {
         } = &mut self.parties;
         let now = worker.now();
         if storing.is_some_and(|storing| !storing.facts().answers_others(now)) {
-            exchange.go_alone(worker);
+            exchange.go_alone(worker, true);
         }
         let mut keeper = None;
         if let Some(storing) = storing {
@@ -378,33 +389,45 @@ impl Download<'_> {
         }
         if keeper.is_none() {
             exchange.expected = None;
-            exchange.go_alone(worker);
+            exchange.go_alone(worker, says_about_target(response.head.status));
         }
         Step::Relay(Box::new(relay_plan(
             worker, exchange, response, consumed, keeper,
         )))
     }
 
-    /// Passes an interim response on; `false` if the client has gone.
-    async fn pass_interim(&mut self, head: &[u8], consumed: usize) -> bool {
+    /// Whether others wait for the answer.
+    fn is_awaited(&self) -> bool {
+        let leading = self.parties.exchange.leading.as_ref();
+        leading.is_some_and(Leading::is_awaited)
+    }
+
+    /// Passes an interim response on.
+    async fn pass_interim(&mut self, head: &[u8], consumed: usize) -> Passed {
         self.received.drain(..consumed);
         self.arrival = Arrival::new();
         if head.is_empty() || self.parties.to_client.client().is_none() {
-            return true;
+            return Passed::On;
         }
         let silence = {
             let config = &self.parties.exchange.settings.config;
             config.limits.client_silence.as_duration()
         };
         let sent = tokio::time::timeout(silence, self.parties.to_client.write_all(head)).await;
-        let passed = matches!(sent, Ok(Ok(())));
-        if passed {
-            let bytes = head.len() as u64;
-            self.parties.exchange.account.response_bytes += bytes;
-            let counters = self.parties.worker.counters();
-            counters.add(Metric::BytesToClients, bytes);
+        match sent {
+            Ok(Ok(())) => {}
+            Ok(Err(_)) => {
+                // nothing more goes there
+                self.parties.to_client = Sink::Nobody;
+                return Passed::Gone;
+            }
+            Err(_) => return Passed::Stuck,
         }
-        passed
+        let bytes = head.len() as u64;
+        self.parties.exchange.account.response_bytes += bytes;
+        let counters = self.parties.worker.counters();
+        counters.add(Metric::BytesToClients, bytes);
+        Passed::On
     }
 
     async fn relay(self, plan: RelayPlan) -> Downloaded {
@@ -441,6 +464,12 @@ impl Download<'_> {
             reusable: ended.end == RelayEnd::Whole && ended.hop_clean && plan.hop_keeps_alive,
         }
     }
+}
+
+/// Whether a response that is not shared says that others to this target will not be either: not an error, which will
+/// pass, and not a part, whose whole may be.
+const fn says_about_target(status: u16) -> bool {
+    status < 500 && !matches!(status, 206 | 416)
 }
 
 fn relay_plan(

@@ -184,13 +184,17 @@ impl Exchange {
         self.expected = self.tx.may_store().then(|| store.expect(self.key));
     }
 
-    /// The answer is not for others: those who wait for it ask for themselves, and so do those who come, for a while.
-    pub(crate) fn go_alone(&mut self, worker: &Worker) {
-        if let Some(leading) = self.leading.take() {
-            leading.alone();
+    /// The answer is not for others: those who wait for it ask for themselves. So do those who come for a while, if that
+    /// is to be `remembered`.
+    pub(crate) fn go_alone(&mut self, worker: &Worker, remembered: bool) {
+        let Some(leading) = self.leading.take() else {
+            return;
+        };
+        leading.alone();
+        if remembered {
             let now = worker.now();
-            let remembered = self.settings.config.fetch.uncollapsible_for.as_millis();
-            let until = now.tick.plus_ms(remembered);
+            let ms = self.settings.config.fetch.uncollapsible_for.as_millis();
+            let until = now.tick.plus_ms(ms);
             worker.shared.flights.mark_alone(now, self.key, until);
         }
     }
@@ -198,7 +202,7 @@ impl Exchange {
     /// What is stored was freshened to `stored`, or is gone: those who wait look again, if it may be for them.
     pub(crate) fn freshened(&mut self, worker: &Worker, stored: Option<&StoredFacts>) {
         if stored.is_some_and(|facts| !facts.answers_others(worker.now())) {
-            self.go_alone(worker);
+            self.go_alone(worker, true);
         } else if let Some(leading) = self.leading.take() {
             leading.stored();
         }

@@ -1,6 +1,6 @@
 //! Who waits for a response under construction to move.
 //!
-//! Wakers are taken out under its lock and woken when that is given back: waking somebody on another worker is a call to
+//! Wakers are taken out under a lock and woken when that is given back: waking somebody on another worker is a call to
 //! the kernel, and ten thousand may wait.
 
 use std::collections::BTreeMap;
@@ -65,6 +65,12 @@ impl Waiting {
 /// Wakers that were taken out, woken when this is dropped.
 #[derive(Debug, Default)]
 pub(crate) struct Woken(Vec<Waker>);
+
+impl FromIterator<Waker> for Woken {
+    fn from_iter<T: IntoIterator<Item = Waker>>(wakers: T) -> Self {
+        Self(wakers.into_iter().collect())
+    }
+}
 
 impl Drop for Woken {
     fn drop(&mut self) {

@@ -3,6 +3,8 @@
 
 mod support;
 
+#[path = "construction/gate.rs"]
+mod gate;
 #[path = "construction/leaving.rs"]
 mod leaving;
 

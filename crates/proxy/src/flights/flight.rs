@@ -3,6 +3,7 @@
 use super::{Boarded, Flights, Terms};
 use crate::answer::Trouble;
 use crate::arriving::Arriving;
+use crate::waiting::Woken;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -141,11 +142,13 @@ impl Flight {
         self.lock().is_awaited()
     }
 
-    /// Moves on and wakes everybody.
+    /// Moves on and wakes everybody, without the lock.
     fn land(&self, stage: Stage) {
         let mut state = self.lock();
         state.stage = stage;
-        state.wake_all();
+        let woken = state.take_wakers();
+        drop(state);
+        drop(woken);
     }
 }
 
@@ -161,10 +164,9 @@ impl State {
         self.waiting.len() > self.free.len()
     }
 
-    fn wake_all(&mut self) {
-        for waker in self.waiting.iter_mut().filter_map(Option::take) {
-            waker.wake();
-        }
+    fn take_wakers(&mut self) -> Woken {
+        let wakers = self.waiting.iter_mut().filter_map(Option::take);
+        wakers.collect()
     }
 }
 
@@ -185,6 +187,11 @@ impl Leading {
             done: false,
             trouble: None,
         }
+    }
+
+    /// Whether others wait for the answer.
+    pub(crate) fn is_awaited(&self) -> bool {
+        self.flight.is_awaited()
     }
 
     /// Ready once nobody else waits for the answer.
@@ -247,8 +254,9 @@ impl Drop for Leading {
         } else {
             Stage::Vacant
         };
-        state.wake_all();
+        let woken = state.take_wakers();
         drop(state);
+        drop(woken);
         if ends {
             self.flights.remove(&self.flight);
         }
