@@ -113,6 +113,15 @@ pub(crate) enum Reading {
     Cut,
 }
 
+/// Who follows.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Joining {
+    /// Followers that may read at once.
+    pub(crate) followers_max: usize,
+    /// What is fetched at its request may be joined with what is here.
+    pub(crate) completes: bool,
+}
+
 /// What a response under construction begins with.
 pub(crate) struct Beginnings {
     pub(crate) key: Digest,
@@ -216,17 +225,14 @@ impl Arriving {
         attached
     }
 
-    /// Lets another one on, if no more than `followers_max` others are.
-    pub(crate) fn follow(
-        &self,
-        now: Now,
-        span: ByteSpan,
-        followers_max: usize,
-    ) -> Result<ReaderId, NotHere> {
-        if self.lock().fill.readers() > followers_max {
-            return Err(NotHere::TooManyReaders);
-        }
-        self.attach(now, span)
+    /// Lets a follower on that wants `span`; `None` if it has to look elsewhere.
+    pub(crate) fn follow(&self, now: Now, span: ByteSpan, joining: Joining) -> Option<ReaderId> {
+        let mut inner = self.lock();
+        let attached = inner
+            .lets_on(span, joining)
+            .then(|| inner.fill.attach(now, span).ok());
+        inner.wake_stirred();
+        attached.flatten()
     }
 
     /// What `reader` can do, its next byte being `at`; up to [`COPY_BYTES_MAX`] bytes of a block under way are copied to `out`.
@@ -538,6 +544,17 @@ impl Inner {
     fn is_boarding(&self) -> bool {
         let is_awaited = |flight: &Arc<Flight>| flight.is_awaited();
         !self.has_taken_off || self.flight.as_ref().is_some_and(is_awaited)
+    }
+
+    fn lets_on(&self, span: ByteSpan, joining: Joining) -> bool {
+        let has_place = joining.followers_max > 0 && self.fill.readers() <= joining.followers_max;
+        // nothing is added to what is settled
+        let can_fetch = joining.completes && self.outcome.is_none();
+        // of what is passing some may be gone
+        let is_there = self
+            .passing
+            .is_none_or(|passing| passing.floor <= span.from);
+        has_place && is_there && (can_fetch || self.fill.is_coming(span))
     }
 
     /// Whether it is for those alone who are on it: it is over, will not be kept, or was asked for before a purge.

@@ -1,7 +1,7 @@
 //! Asking once for many: a request that must be forwarded leads, follows, or goes alone.
 
 use crate::answer::Trouble;
-use crate::arriving::Arriving;
+use crate::arriving::{Arriving, Joining};
 use crate::client::Client;
 use crate::departure::Departure;
 use crate::exchange::{self, Exchange};
@@ -18,8 +18,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use weir_measure::Metric;
 use weir_policy::transaction::Joined;
-use weir_policy::{Command, Forwarding, Serving};
-use weir_store::{Lookup, VaryRule};
+use weir_policy::{Command, Event, Forwarding, Serving};
+use weir_store::{Lookup, StoredResponse, VaryRule};
 
 /// Flights one request is on, one after the other: each that turns out to be for others costs it a wait.
 const PASSES_MAX: usize = 3;
@@ -28,8 +28,8 @@ const PASSES_MAX: usize = 3;
 pub(crate) enum Gate {
     /// Ask the next hop; for others too if it leads.
     Ask(Option<Leading>),
-    /// Ask the next hop alone, so: what there is for others is not for this request.
-    Alone(Forwarding),
+    /// Ask the next hop alone, so: what there is for others is not for this request, unless it is validated for it.
+    Alone(Forwarding, Option<Arc<StoredResponse>>),
     /// It was answered; whether the client's connection may go on.
     Answered(bool),
     /// Those who asked for it failed.
@@ -46,25 +46,22 @@ pub(crate) async fn run(client: &mut Client, exchange: &mut Exchange) -> Gate {
         match board(client, exchange, &passed) {
             Boarded::Alone => break,
             Boarded::Lead(leading) => return Gate::Ask(Some(leading)),
-            Boarded::Read(arriving) => {
-                return join(client, exchange, &arriving, None).await;
+            Boarded::Read(flight, arriving) => {
+                match join(client, exchange, &arriving, None).await {
+                    Some(gate) => return gate,
+                    None => passed.push(flight),
+                }
             }
             Boarded::Follow(following) => {
                 let flight = Arc::clone(following.flight());
                 match wait(client, exchange, following).await {
-                    Waited::Gate(gate) => return gate,
-                    Waited::Again => passed.push(flight),
+                    Some(gate) => return gate,
+                    None => passed.push(flight),
                 }
             }
         }
     }
     Gate::Ask(None)
-}
-
-enum Waited {
-    Gate(Gate),
-    /// It was another one's response.
-    Again,
 }
 
 fn board(client: &Client, exchange: &Exchange, passed: &[Arc<Flight>]) -> Boarded {
@@ -87,7 +84,8 @@ fn digest_of(client: &Client, exchange: &Exchange, rule: &VaryRule) -> weir_poli
         .unwrap_or_default()
 }
 
-async fn wait(client: &mut Client, exchange: &mut Exchange, following: Following) -> Waited {
+/// Waits for the response that another one asks for; `None` if that was not one for this request.
+async fn wait(client: &mut Client, exchange: &mut Exchange, following: Following) -> Option<Gate> {
     let worker = Rc::clone(&client.worker);
     let half_closed = exchange.settings.config.fetch.half_closed.as_duration();
     let mut departure = Departure::new(half_closed);
@@ -103,23 +101,20 @@ async fn wait(client: &mut Client, exchange: &mut Exchange, following: Following
     let Some(landed) = landed else {
         worker.counters().inc(Metric::ClientAborts);
         exchange.account.error = Some("client-left");
-        return Waited::Gate(Gate::Answered(false));
+        return Some(Gate::Answered(false));
     };
     match landed {
-        Landed::Lead(leading) => Waited::Gate(Gate::Ask(Some(leading))),
-        Landed::Alone => Waited::Gate(Gate::Ask(None)),
-        Landed::Failed(trouble) => Waited::Gate(Gate::Failed(trouble)),
+        Landed::Lead(leading) => Some(Gate::Ask(Some(leading))),
+        Landed::Alone => Some(Gate::Ask(None)),
+        Landed::Failed(trouble) => Some(Gate::Failed(trouble)),
         Landed::Stored => {
             drop(boarding);
-            let gate = look_again(client, exchange).await;
-            gate.map_or(Waited::Again, Waited::Gate)
+            look_again(client, exchange).await
         }
-        Landed::Read(arriving) => {
-            if !arriving.is_for(&|rule| digest_of(client, exchange, rule)) {
-                return Waited::Again;
-            }
-            Waited::Gate(join(client, exchange, &arriving, Some(boarding)).await)
+        Landed::Read(arriving) if arriving.is_for(&|rule| digest_of(client, exchange, rule)) => {
+            join(client, exchange, &arriving, Some(boarding)).await
         }
+        Landed::Read(_) => None,
     }
 }
 
@@ -188,25 +183,30 @@ async fn look_again(client: &mut Client, exchange: &mut Exchange) -> Option<Gate
     if !response.body.is_whole() {
         return None;
     }
+    let before = exchange.tx;
     let commands = exchange.tx.joined(now, &response.facts, Joined::Waited);
+    if let Some(Command::Serve(serving)) = commands.first() {
+        let alive = exchange::serve(client, exchange, &response, serving).await;
+        return Some(Gate::Answered(alive));
+    }
+    // what must be validated before each use is validated for this one too, and not fetched again
+    exchange.tx = before;
+    let event = Event::Found(&response.facts);
+    let commands = exchange.tx.handle(now, &exchange.settings.rules, event);
     match commands.first() {
-        Some(Command::Serve(serving)) => {
-            let alive = exchange::serve(client, exchange, &response, serving).await;
-            Some(Gate::Answered(alive))
-        }
-        Some(Command::Forward(forwarding)) => Some(Gate::Alone(forwarding)),
+        Some(Command::Forward(forwarding)) => Some(Gate::Alone(forwarding, Some(response))),
         _ => None,
     }
 }
 
-/// Answers a request from what is arriving, if it is entitled to it and can have it from there. One that waited for it is
-/// on the flight until it reads, so that the fetch is never without both.
+/// Answers a request from what is arriving, if it is entitled to it; `None` if it cannot have it from there. One that
+/// waited for it is on the flight until it reads, so that the fetch is never without both.
 async fn join(
     client: &mut Client,
     exchange: &mut Exchange,
     arriving: &Arc<Arriving>,
     boarding: Option<Boarding>,
-) -> Gate {
+) -> Option<Gate> {
     let before = exchange.tx;
     let joined = match boarding {
         Some(_) => Joined::Waited,
@@ -216,19 +216,23 @@ async fn join(
     let commands = exchange.tx.joined(now, &arriving.response.facts, joined);
     let serving = match commands.first() {
         Some(Command::Serve(serving)) => serving,
-        Some(Command::Forward(forwarding)) => return Gate::Alone(forwarding),
-        _ => return Gate::Ask(None),
+        Some(Command::Forward(forwarding)) => return Some(Gate::Alone(forwarding, None)),
+        _ => return Some(Gate::Ask(None)),
     };
     let form = form_of(exchange, arriving, now.wall);
     let Some(span) = form.span(&arriving.response) else {
         drop(boarding);
         let response = Arc::clone(&arriving.response);
-        return Gate::Answered(exchange::serve(client, exchange, &response, serving).await);
+        let alive = exchange::serve(client, exchange, &response, serving).await;
+        return Some(Gate::Answered(alive));
     };
-    let followers_max = exchange.settings.config.fetch.followers_max as usize;
-    let Ok(reader) = arriving.follow(now, span, followers_max) else {
+    let joining = Joining {
+        followers_max: exchange.settings.config.fetch.followers_max as usize,
+        completes: before.completes(),
+    };
+    let Some(reader) = arriving.follow(now, span, joining) else {
         exchange.tx = before;
-        return Gate::Ask(None);
+        return None;
     };
     drop(boarding);
     let start = Start {
@@ -238,7 +242,7 @@ async fn join(
         head: head_for(client, exchange, arriving, form, serving),
         framing: form.framing(exchange.persistence.http11),
     };
-    Gate::Answered(read(client, exchange, start).await)
+    Some(Gate::Answered(read(client, exchange, start).await))
 }
 
 /// In what form what is arriving answers the request. Without a known length there are no parts of it.

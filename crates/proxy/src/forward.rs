@@ -43,9 +43,9 @@ pub(crate) async fn run(
     worker.shared.popularity.note(exchange.key);
     match follow::run(client, exchange).await {
         Gate::Ask(leading) => exchange.leading = leading,
-        Gate::Alone(as_sent) => {
-            forwarding = as_sent;
-            stored = None;
+        Gate::Alone(alone, validated) => {
+            forwarding = alone;
+            stored = validated;
         }
         Gate::Answered(alive) => return alive,
         Gate::Failed(trouble) => return fail(client, exchange, stored, trouble).await,
@@ -104,12 +104,11 @@ async fn ask(
                 };
             }
             Downloaded::Failed(HopTrouble::Unanswered(trouble)) => {
-                let closed = closed(exchange, &connection, repeated);
+                let repeats = repeats(&worker, exchange, &connection, repeated);
                 drop(connection);
-                if may_repeat(&closed).is_err() {
+                if !repeats {
                     return fail(client, exchange, stored, trouble).await;
                 }
-                worker.counters().inc(Metric::Retries);
                 repeated = true;
             }
             _ => return answer(client, exchange, connection, talked, stored).await,
@@ -117,9 +116,14 @@ async fn ask(
     }
 }
 
-/// What is to be known of a connection that closed before an answer, to repeat the request or not.
-fn closed(exchange: &Exchange, connection: &Connection, is_repetition: bool) -> Closed {
-    Closed {
+/// Whether the request is sent once more, after its connection was closed without a byte of an answer.
+pub(crate) fn repeats(
+    worker: &Worker,
+    exchange: &Exchange,
+    connection: &Connection,
+    is_repetition: bool,
+) -> bool {
+    let closed = Closed {
         method: exchange.method,
         body: if exchange.has_content() {
             BodySent::Consumed
@@ -129,7 +133,12 @@ fn closed(exchange: &Exchange, connection: &Connection, is_repetition: bool) -> 
         connection_was_reused: connection.reused,
         response_begun: false,
         is_repetition,
+    };
+    let repeats = may_repeat(&closed).is_ok();
+    if repeats {
+        worker.counters().inc(Metric::Retries);
     }
+    repeats
 }
 
 /// Gives the client what came of asking.

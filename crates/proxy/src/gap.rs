@@ -17,7 +17,7 @@ use crate::next_hop::Connection;
 use crate::sink::Sink;
 use crate::upload::Sending;
 use crate::worker::Worker;
-use crate::{next_hop, outbound, report, upload};
+use crate::{forward, next_hop, outbound, report, upload};
 use std::cell::Cell;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -185,26 +185,44 @@ async fn ask(
     let worker = &pending.worker;
     let settings = Arc::clone(&exchange.settings);
     let destination = Destination::of(exchange, mode, worker).ok()?;
-    let obtained = next_hop::obtain(worker, &settings, &destination, false).await;
-    let mut connection = obtained.ok()?;
     let response = Arc::clone(&pending.arriving.response);
     let request = outbound::request_head(exchange, forwarding, Some(&response));
+    let mut repeated = false;
+    loop {
+        let obtained = next_hop::obtain(worker, &settings, &destination, repeated).await;
+        let mut connection = obtained.ok()?;
+        let downloaded = talk(worker, exchange, &mut connection, &request, &response).await;
+        let is_unanswered = matches!(downloaded, Downloaded::Failed(HopTrouble::Unanswered(_)));
+        if !is_unanswered || !forward::repeats(worker, exchange, &connection, repeated) {
+            return Some((connection, downloaded));
+        }
+        repeated = true;
+    }
+}
+
+async fn talk(
+    worker: &Rc<Worker>,
+    exchange: &mut Exchange,
+    connection: &mut Connection,
+    request: &[u8],
+    stored: &Arc<StoredResponse>,
+) -> Downloaded {
     let (from_hop, mut to_hop) = connection.stream.split();
-    let sent = upload::send_head(&mut to_hop, &request, exchange, worker).await;
-    sent.ok()?;
-    let silence = settings.config.limits.next_hop_silence.as_duration();
-    let mut deadline = Deadline::new(silence);
-    let downloaded = download::run(download::Parties {
+    if let Err(trouble) = upload::send_head(&mut to_hop, request, exchange, worker).await {
+        return Downloaded::Failed(trouble);
+    }
+    let silence = exchange.settings.config.limits.next_hop_silence;
+    let mut deadline = Deadline::new(silence.as_duration());
+    download::run(download::Parties {
         sending: &Cell::new(Sending::Done),
         from_hop,
         to_client: Sink::Nobody,
         exchange,
         worker,
         deadline: &mut deadline,
-        stored: Some(&response),
+        stored: Some(stored),
     })
-    .await;
-    Some((connection, downloaded))
+    .await
 }
 
 /// A fetch that counts as begun, and has not.

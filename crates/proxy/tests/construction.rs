@@ -7,7 +7,10 @@ mod support;
 mod gate;
 #[path = "construction/leaving.rs"]
 mod leaving;
+#[path = "construction/sharing.rs"]
+mod sharing;
 
+use std::ops::Range;
 use support::{OriginConnection, RawClient, Running, ScriptedOrigin};
 use weir_proxy::config::Config;
 
@@ -43,6 +46,24 @@ const CHUNKED: &str = "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nETag: \"a
 
 fn chunk(bytes: &[u8]) -> Vec<u8> {
     [format!("{:x}\r\n", bytes.len()).as_bytes(), bytes, b"\r\n"].concat()
+}
+
+/// A part of `content`.
+fn part(content: &[u8], range: Range<usize>) -> Vec<u8> {
+    let head = format!(
+        "HTTP/1.1 206 Partial Content\r\nCache-Control: max-age=60\r\nETag: \"a\"\r\n\
+         Content-Range: bytes {}-{}/{}\r\nContent-Length: {}\r\n\r\n",
+        range.start,
+        range.end - 1,
+        content.len(),
+        range.len()
+    );
+    [head.as_bytes(), &content[range]].concat()
+}
+
+/// The `Range` field for it.
+fn range(range: Range<usize>) -> String {
+    format!("Range: bytes={}-{}\r\n", range.start, range.end - 1)
 }
 
 /// A client that reads the whole response, of which `begin` has come, and the next hop that sends it.

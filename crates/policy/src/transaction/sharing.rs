@@ -63,10 +63,14 @@ impl Transaction {
                     }
             }
         };
-        self.is_shared_get()
-            && own_question
-            && !request.directives.no_store
-            && !request.has_authorization
+        self.is_shared_get() && own_question && self.completes()
+    }
+
+    /// Whether what this request fetches may be joined with a shared response: for one that says `no-store`, or has
+    /// credentials, a part may not be stored.
+    #[must_use]
+    pub const fn completes(&self) -> bool {
+        !self.request.directives.no_store && !self.request.has_authorization
     }
 
     /// Whether the response to this request may be one to store, as far as the request tells.

@@ -123,7 +123,7 @@ impl Flight {
                 drop(state);
                 arriving
                     .is_for(terms.selecting)
-                    .then_some(Boarded::Read(arriving))
+                    .then(|| Boarded::Read(Arc::clone(self), arriving))
             }
             Stage::Over(_) => None,
         }

@@ -45,7 +45,7 @@ pub(crate) enum Boarded {
     /// Wait for the one who asks.
     Follow(Following),
     /// Read what is arriving.
-    Read(Arc<Arriving>),
+    Read(Arc<Flight>, Arc<Arriving>),
     /// Ask the next hop, for itself alone.
     Alone,
 }
@@ -92,7 +92,7 @@ impl Flights {
             return Boarded::Alone;
         }
         let flight = Arc::new(Flight::asking(key));
-        shard.add(&flight);
+        shard.of(key).push(Arc::clone(&flight));
         Boarded::Lead(Leading::new(Arc::clone(self), flight))
     }
 
@@ -104,7 +104,8 @@ impl Flights {
             return None;
         }
         let flight = Arc::new(Flight::arriving(key, arriving));
-        shard.add(&flight);
+        // the newest is offered first
+        shard.of(key).insert(0, Arc::clone(&flight));
         Some(flight)
     }
 
@@ -152,11 +153,8 @@ impl Flights {
 }
 
 impl Shard {
-    fn add(&mut self, flight: &Arc<Flight>) {
-        self.flights
-            .entry(flight.key())
-            .or_default()
-            .push(Arc::clone(flight));
+    fn of(&mut self, key: Digest) -> &mut Vec<Arc<Flight>> {
+        self.flights.entry(key).or_default()
     }
 
     fn is_alone(&mut self, now: Now, key: Digest) -> bool {

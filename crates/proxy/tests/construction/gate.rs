@@ -4,26 +4,7 @@ use crate::support::{RawClient, pattern, span};
 use crate::{ask, gateway, get, whole};
 use weir_measure::Metric;
 
-const NOT_MODIFIED: &str =
-    "HTTP/1.1 304 Not Modified\r\nCache-Control: no-cache\r\nETag: \"a\"\r\n\r\n";
 const DOWN: &str = "HTTP/1.1 503 Down\r\nContent-Length: 0\r\n\r\n";
-
-#[test]
-fn followers_fetch_again_what_the_leader_validated() {
-    let (proxy, origin) = gateway(|_| {});
-    let (mut first, head) = (ask(&proxy, ""), whole(2).replace("max-age=60", "no-cache"));
-    let (mut hop, _) = origin.answer(head + "ok");
-    assert_eq!(first.read_response().text(), "ok");
-    let mut leader = ask(&proxy, "");
-    assert!(hop.read_head().has("if-none-match"));
-    let mut follower = ask(&proxy, "");
-    proxy.wait_for(Metric::RequestsInFlight, 2);
-    hop.send(NOT_MODIFIED);
-    assert_eq!(leader.read_response().text(), "ok");
-    let asked = hop.answer(NOT_MODIFIED);
-    assert_eq!(asked.field("if-none-match"), Some("\"a\""));
-    assert_eq!(follower.read_response().text(), "ok");
-}
 
 #[test]
 fn leader_that_takes_its_time_with_a_stale_response_keeps_followers_waiting() {

@@ -168,10 +168,10 @@ fn more_share_one_fetch_than_may() {
                 client.read_head();
                 client.read_exactly(50_000);
             }
-            // as many read it as may: who comes now asks, and so does the one beyond
-            let (mut third, mut third_hop) = way.lead(&way.get("/"));
-            for (client, hop) in [(&mut second, &mut second_hop), (&mut third, &mut third_hop)] {
-                hop.send(with_length("Connection: close\r\n", "own"));
+            // as many read it as may: who comes now follows the one beyond
+            let mut third = way.follow(1, &way.get("/")).remove(0);
+            second_hop.send(with_length("Connection: close\r\n", "own"));
+            for client in [&mut second, &mut third] {
                 assert_eq!(client.read_response().text(), "own");
             }
             hop.send(&body[50_000..]);

@@ -22,12 +22,24 @@ impl Fill {
                 Ok(())
             };
         }
-        let limit = near.map_or(missing, |fetch| self.limit(fetch));
-        let beyond = ByteSpan::new(limit, wants.to.min(self.length()));
-        match beyond.and_then(|beyond| self.present.first_gap(beyond)) {
-            Some(_) => Err(NotHere::CannotRange),
-            None => Ok(()),
+        if self.is_coming(wants) {
+            Ok(())
+        } else {
+            Err(NotHere::CannotRange)
         }
+    }
+
+    /// Whether a reader of `wants` would get all of it from what is here and the fetches that run, if nothing happens to
+    /// them.
+    #[must_use]
+    pub fn is_coming(&self, wants: ByteSpan) -> bool {
+        let to = wants.to.min(self.length());
+        let missing = self.present.run_end(wants.from);
+        let limit = self
+            .near(missing)
+            .map_or(missing, |fetch| self.limit(fetch));
+        let beyond = ByteSpan::new(limit, to);
+        beyond.is_none_or(|beyond| self.present.first_gap(beyond).is_none())
     }
 
     /// The fetch that will soon bring the byte `missing`.
