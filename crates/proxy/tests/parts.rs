@@ -19,8 +19,12 @@ mod early;
 mod kept;
 #[path = "parts/mixture.rs"]
 mod mixture;
+#[path = "parts/paced.rs"]
+mod paced;
 #[path = "parts/ranges.rs"]
 mod ranges;
+#[path = "parts/readers.rs"]
+mod readers;
 #[path = "parts/room.rs"]
 mod room;
 #[path = "parts/shelf.rs"]

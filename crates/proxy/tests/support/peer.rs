@@ -47,10 +47,9 @@ impl Peer {
         })
     }
 
-    /// Sends bytes that the peer may refuse by closing.
-    pub(crate) fn try_send(&mut self, bytes: impl AsRef<[u8]>) {
-        // that it may be refused is the point
-        let _ = self.stream.write_all(bytes.as_ref());
+    /// Sends bytes that the peer may refuse by closing; whether it took them.
+    pub(crate) fn try_send(&mut self, bytes: impl AsRef<[u8]>) -> bool {
+        self.stream.write_all(bytes.as_ref()).is_ok()
     }
 
     /// Says that nothing more will come.
