@@ -118,7 +118,6 @@ impl Others {
 }
 
 fn run(seed: u64, lead: &str, workers: u16) {
-    eprintln!("seed {seed}, lead {lead}");
     let mut dice = Dice(seed);
     let what = Representation::new("/", LENGTH);
     let origin = PacedOrigin::new(&what);
@@ -162,16 +161,16 @@ fn run(seed: u64, lead: &str, workers: u16) {
     let asked = origin.asked();
     let fetched = proxy.count(Metric::BodyBytesFromNextHops);
     let requests = asked.len() as u64;
-    for head in &asked {
-        eprintln!("asked for {:?}", head.field("range"));
-    }
-    for wish in wishes {
-        eprintln!("wished {wish:?}");
-    }
-    assert!(requests <= READERS, "{requests} requests");
+    assert!(
+        requests <= READERS,
+        "seed {seed}: {requests} requests: {asked:?}"
+    );
     // what comes in one read with a head may be there by then
     let in_heads = requests * 64 * 1024;
-    assert!(fetched <= LENGTH + in_heads, "{fetched} bytes fetched");
+    assert!(
+        fetched <= LENGTH + in_heads,
+        "seed {seed}: {fetched} bytes fetched by {asked:?}"
+    );
 }
 
 #[test]
