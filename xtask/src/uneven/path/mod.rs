@@ -19,6 +19,7 @@ use namespace::Namespace;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -47,16 +48,20 @@ const FAR: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 2);
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Side {
     Client,
+    /// And each download is the first of its connection.
     NextHop,
+    /// And the connection has carried a download before.
+    NextHopAgain,
 }
 
-pub(crate) const SIDES: [Side; 2] = [Side::Client, Side::NextHop];
+pub(crate) const SIDES: [Side; 3] = [Side::Client, Side::NextHop, Side::NextHopAgain];
 
 impl Side {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Client => "the client",
             Self::NextHop => "the next hop",
+            Self::NextHopAgain => "the next hop, connection used before",
         }
     }
 }
@@ -182,11 +187,20 @@ pub(crate) fn measure(
         .unwrap_or_default()
         .trim()
         .clone_into(&mut long.congestion_control);
-    for side in SIDES {
-        let bench = Bench::start(&net, side, weir, directory, words, life)?;
-        long.round_trip_us = long.round_trip_us.max(bench.round_trip_us(&net)?);
-        bench.go_round(&net, pairs, &mut long.downloads)?;
+    let start = |side| Bench::start(&net, side, weir, directory, words, life);
+    let bench = start(Side::Client)?;
+    long.round_trip_us = bench.round_trip_us(&net)?;
+    bench.go_round(&net, 0..=pairs, &mut long.downloads)?;
+    drop(bench);
+    for pair in 0..=pairs {
+        // processes that have no connection yet
+        start(Side::NextHop)?.go_round(&net, pair..=pair, &mut long.downloads)?;
     }
+    let mut bench = start(Side::NextHop)?;
+    long.round_trip_us = long.round_trip_us.max(bench.round_trip_us(&net)?);
+    bench.go_round(&net, 1..=1, &mut Vec::new())?;
+    bench.side = Side::NextHopAgain;
+    bench.go_round(&net, 2..=1 + pairs, &mut long.downloads)?;
     long.traffic = net.end();
     Ok(long)
 }
@@ -212,7 +226,7 @@ impl Bench {
         let directory = directory.join(format!("path-{side:?}"));
         let (space, host) = match side {
             Side::Client => (&net.near, NEAR),
-            Side::NextHop => (&net.far, FAR),
+            Side::NextHop | Side::NextHopAgain => (&net.far, FAR),
         };
         // the kernel's own send buffer: a small one would be the bottleneck of a long path
         let command = space.command();
@@ -253,7 +267,7 @@ impl Bench {
     fn client_space<'a>(&self, net: &'a Net) -> &'a Namespace {
         match self.side {
             Side::Client => &net.far,
-            Side::NextHop => &net.near,
+            Side::NextHop | Side::NextHopAgain => &net.near,
         }
     }
 
@@ -268,21 +282,21 @@ impl Bench {
         Ok(u64::try_from(connected.as_micros()).unwrap_or(u64::MAX))
     }
 
-    /// A direct download, then pairs of which now one, now the other goes first.
+    /// Pairs of which now one, now the other goes first; pair 0 is a direct download.
     fn go_round(
         &self,
         net: &Net,
-        pairs: u32,
+        pairs: RangeInclusive<u32>,
         downloads: &mut Vec<Download>,
     ) -> Result<(), Failure> {
-        let mut plan = vec![(0, Way::Direct)];
-        for pair in 1..=pairs {
-            let (first, second) = if pair % 2 == 1 {
-                (Way::Default, Way::Unbounded)
-            } else {
-                (Way::Unbounded, Way::Default)
+        let mut plan = Vec::new();
+        for pair in pairs {
+            let ways: &[Way] = match (pair, pair % 2) {
+                (0, _) => &[Way::Direct],
+                (_, 1) => &[Way::Default, Way::Unbounded],
+                _ => &[Way::Unbounded, Way::Default],
             };
-            plan.extend([(pair, first), (pair, second)]);
+            plan.extend(ways.iter().map(|way| (pair, *way)));
         }
         for (pair, way) in plan {
             let to = match way {
