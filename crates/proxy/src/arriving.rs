@@ -279,14 +279,17 @@ impl Arriving {
     }
 
     /// What the kernel says of `reader`'s client: the round trip, microseconds, and the bytes that were sent and are not
-    /// acknowledged.
-    pub(crate) fn look_at_client(&self, reader: ReaderId, client_us: u32, unacknowledged: u32) {
+    /// acknowledged. The furthest its fetch was ahead, bytes, if it is the fastest there.
+    pub(crate) fn look_at_client(
+        &self,
+        reader: ReaderId,
+        client_us: u32,
+        unacknowledged: u32,
+    ) -> Option<u64> {
         let inner = &mut *self.lock();
-        let Some(fetch) = inner.fill.fetch_of(reader) else {
-            return;
-        };
+        let fetch = inner.fill.fetch_of(reader)?;
         if inner.fill.fastest_of(fetch) != Some(reader) {
-            return;
+            return None;
         }
         inner.client_us = client_us;
         inner
@@ -296,6 +299,7 @@ impl Arriving {
             let held = inner.fill.front(fetch).saturating_sub(at);
             inner.lead_max = inner.lead_max.max(held + u64::from(unacknowledged));
         }
+        Some(inner.lead_max())
     }
 
     /// `reader` has all it wanted, or has gone.

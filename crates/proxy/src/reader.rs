@@ -253,8 +253,12 @@ impl Reader<'_> {
             let client = &self.client.stream;
             if let Some((info, unacknowledged)) = tcp_info(client).zip(unacknowledged_bytes(client))
             {
-                self.arriving
+                let looked = self
+                    .arriving
                     .look_at_client(self.id, info.rtt_us, unacknowledged);
+                if let Some(lead_bytes) = looked {
+                    self.client.worker.shared.note_lead(lead_bytes);
+                }
             }
         }
     }

@@ -153,13 +153,18 @@ impl Fill {
             .min(self.present.run_end(before.at))
             .min(before.to)
             .max(before.at);
+        let missing = self.present.run_end(at);
+        // who comes by another one is not as fast as the way it has made
+        let fastest = self
+            .bringing(missing)
+            .and_then(|fetch| self.fastest(fetch))
+            .map_or(before.at, |(_, fastest)| fastest.at.max(before.at));
         self.readers.moved(reader, at);
         for fetch in self.fetches.iter_mut() {
             if at > fetch.asked.from && at <= fetch.front {
                 fetch.consumed = fetch.consumed.max(at);
             }
         }
-        let missing = self.present.run_end(at);
         if missing >= before.to {
             return;
         }
@@ -170,7 +175,8 @@ impl Fill {
         let is_fastest = self.fastest(fetch).is_some_and(|(id, _)| id == reader);
         self.claim(at);
         if let Some(fetch) = self.fetches.get_mut(id).filter(|_| is_fastest) {
-            fetch.pace.handed_over(now, at - before.at, missing == at);
+            let beyond = at.saturating_sub(fastest);
+            fetch.pace.handed_over(now, beyond, missing == at);
             self.stirred = true;
         }
     }

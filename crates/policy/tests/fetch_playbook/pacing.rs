@@ -132,6 +132,31 @@ fn fast_reader_is_slowed_by_the_window_or_a_slow_one_widens_it() {
 }
 
 #[test]
+fn many_slow_readers_that_overtake_each_other_are_taken_for_a_fast_one() {
+    // they go on by a kilobyte in a round trip of 100 ms, together
+    check(
+        "length=100000k
+         0 begin 0..        => f0
+         0 attach 0..       => r0
+         0 attach 0..       => r1
+         0 attach 0..       => r2
+         0 round-trips f0 1 100
+         0 received f0 100k
+         0 read r0 10k      => read 0..10k, live 10k
+         0 read r1 10240    => read 0..10k, again 10k
+         100 read r2 11k    => read 0..11k, live 1k, again 10k
+         100 window f0      => 27k
+         150 read r1 1k     => read 10k..11k, again 1k
+         200 read r0 2k     => read 10k..12k, live 1k, again 1k
+         250 read r2 1k     => read 11k..12k, again 1k
+         300 read r1 2k     => read 11k..13k, live 1k, again 1k
+         400 read r2 2k     => read 12k..14k, live 1k, again 1k
+         1000 read r0 3k    => read 12k..15k, live 1k, again 2k
+         1000 window f0     => 16554",
+    );
+}
+
+#[test]
 fn window_stays_open_when_little_is_to_come() {
     check(
         "length=600k
