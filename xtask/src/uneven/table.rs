@@ -184,17 +184,20 @@ fn memory(out: &mut String, record: &Record) {
         let (Some(first), Some(last)) = (memory.samples.first(), memory.samples.last()) else {
             continue;
         };
+        let (least, most) = memory.extent_kib().unwrap_or_default();
         let mib = |kib: u64| format!("{:.1}", ratio(kib, 1024));
         line(
             &mut rows,
             &format!(
-                "| {} | {} | {} + {} | {} + {} | {:.2} | {} | {} |",
+                "| {} | {} | {} + {} | {} + {} | {:.0}-{:.0} | {:.2} | {} | {} |",
                 memory.kind.name(),
                 measured.contender,
                 mib(first.pss_kib),
                 mib(first.sockets_kib),
                 mib(last.pss_kib),
                 mib(last.sockets_kib),
+                ratio(least, 1024),
+                ratio(most, 1024),
                 memory.growth().unwrap_or_default(),
                 bytes(last.taken_bytes),
                 bytes(last.read_bytes),
@@ -215,9 +218,9 @@ fn memory(out: &mut String, record: &Record) {
         );
         line(
             out,
-            "| responses | | when all had begun | a minute later | most / least | fetched by then | read by then |",
+            "| responses | | when all had begun | a minute later | least-most | last third / first | fetched by then | read by then |",
         );
-        line(out, "| --- | --- | --: | --: | --: | --: | --: |");
+        line(out, "| --- | --- | --: | --: | --: | --: | --: | --: |");
         out.push_str(&rows);
     }
 }
@@ -399,7 +402,7 @@ mod tests {
              {"contender":"nginx","figures":{"clients":50,"asking_ms":1,"duration_ms":2,"whole":48,
              "failed":{"status 500":2},"fetches":48,"fetched_bytes":20000},"trouble":null}],
         "memories":[{"contender":"weir","figures":{"kind":"each-passed","clients":2000,"before":SAMPLE,
-             "samples":[SAMPLE,SAMPLE],"reading":2000},"trouble":null}],
+             "samples":[SAMPLE,SAMPLE,SAMPLE],"reading":2000},"trouble":null}],
         "path":{"rules":{"delay_ms":50,"rate_bytes_s":25000000,"queue_bytes":1},"round_trip_us":100400,
              "congestion_control":"cubic","downloads":[DOWNLOADS],"traffic":[]}}"#;
 
@@ -441,7 +444,7 @@ mod tests {
             &text,
             "50 concurrent misses | 1 | 48 (could not: 2 clients failed) |",
         );
-        check(&text, "| weir | 2.0 + 1.0 | 2.0 + 1.0 | 1.00 |");
+        check(&text, "| weir | 2.0 + 1.0 | 2.0 + 1.0 | 3-3 | 1.00 |");
         check(&text, "| the client |  | 20.0 MB/s | 25.0 MB/s | 0.800 |");
     }
 

@@ -121,7 +121,7 @@ fn memory_and_path(record: &Record, say: &mut impl FnMut(String, bool)) {
         if let Some(growth) = memory.growth() {
             say(
                 format!(
-                    "memory with {} slow clients, {}: most / least {growth:.2}, at most {MEMORY_GROWTH_MAX:.2}",
+                    "memory with {} slow clients, {}: last third / first {growth:.2}, at most {MEMORY_GROWTH_MAX:.2}",
                     memory.clients,
                     memory.kind.name()
                 ),
