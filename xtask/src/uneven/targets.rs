@@ -1,7 +1,7 @@
 //! What was agreed that weir reaches, and whether it does.
 
 use super::memory::Kind;
-use super::path::SIDES;
+use super::path::Side;
 use super::record::Record;
 use super::table::{bytes, join_ratio, path_ratio};
 use crate::bed::contender::WEIR;
@@ -129,7 +129,8 @@ fn memory_and_path(record: &Record, say: &mut impl FnMut(String, bool)) {
             );
         }
     }
-    for side in SIDES {
+    // of a connection that was used before no speed is promised: docs/uneven.md says why
+    for side in [Side::Client, Side::NextHop] {
         let ratio = record.path.as_ref().and_then(|path| path_ratio(path, side));
         if let Some(ratio) = ratio {
             say(
