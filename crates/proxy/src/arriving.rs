@@ -452,6 +452,28 @@ impl Arriving {
     /// `fetch` is over; `trailers` are those of the message, if it was whole.
     pub(crate) fn end(&self, worker: &Worker, fetch: FetchId, end: FetchEnd, trailers: &[u8]) {
         let mut inner = self.lock();
+        self.end_locked(&mut inner, worker, fetch, end, trailers);
+    }
+
+    /// Stops `fetch`, if it is still for nobody; `false` if somebody reads, or is about to.
+    pub(crate) fn end_orphan(&self, worker: &Worker, fetch: FetchId) -> bool {
+        let mut inner = self.lock();
+        let take = inner.fill.take(worker.now(), fetch);
+        let is_orphan = matches!(take, Take::Orphaned | Take::Background) && !inner.is_boarding();
+        if is_orphan {
+            self.end_locked(&mut inner, worker, fetch, FetchEnd::Stopped, &[]);
+        }
+        is_orphan
+    }
+
+    fn end_locked(
+        &self,
+        inner: &mut Locked<'_>,
+        worker: &Worker,
+        fetch: FetchId,
+        end: FetchEnd,
+        trailers: &[u8],
+    ) {
         inner.fill.end(worker.now(), fetch, end);
         if let Some(length) = inner.fill.complete_length() {
             inner.growing.set_complete_length(length);
@@ -464,7 +486,7 @@ impl Arriving {
             let (_, place) = inner.places.swap_remove(at);
             inner.growing.close(place);
         }
-        self.settle(&mut inner, worker);
+        self.settle(inner, worker);
         inner.wake_readers();
         inner.wake_fetches();
     }

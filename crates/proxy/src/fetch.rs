@@ -248,6 +248,10 @@ impl Fetch {
             Abort::GoOn(_) if shared.background.is_nothing() => Abort::Stop(Stop::NoBudget),
             verdict => verdict,
         };
+        if matches!(verdict, Abort::Stop(_)) && !self.arriving.end_orphan(&self.worker, self.id) {
+            // somebody came while it was judged
+            return;
+        }
         if let Some(fate) = Aborted::from_word(verdict.as_str()) {
             self.worker.counters().inc(Metric::FetchesAbandoned(fate));
         }
