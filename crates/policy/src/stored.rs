@@ -78,6 +78,39 @@ impl StoredFacts {
         }
     }
 
+    /// When it was received, by the wall clock as it is now: for who writes it down, as ticks mean nothing to another
+    /// process. In doubt a second earlier.
+    #[must_use]
+    pub fn received(&self, now: Now) -> Timestamp {
+        let resident_s = now.tick.ms_since(self.response_tick).div_ceil(1000);
+        let resident_s = i64::try_from(resident_s).unwrap_or(i64::MAX);
+        Timestamp(now.wall.0.saturating_sub(resident_s))
+    }
+
+    /// The same facts in another process, of a response received at `received`. If the wall clock stands before that, it
+    /// was set back, and nobody knows how old the response is: it is older than any is fresh.
+    #[must_use]
+    pub fn recalled(self, received: Timestamp, now: Now) -> Self {
+        if now.wall < received {
+            return Self {
+                corrected_initial_age: DeltaSeconds::MAX,
+                response_tick: now.tick,
+                ..self
+            };
+        }
+        let resident_s = now.wall.since(received);
+        // as far back as ticks go, so that of two responses the more recent one can be told; the rest is age
+        let ticks_s = (now.tick.0 / 1000).min(u64::from(resident_s.0));
+        let rest = u64::from(resident_s.0) - ticks_s;
+        Self {
+            corrected_initial_age: self
+                .corrected_initial_age
+                .saturating_add(DeltaSeconds::from_secs(rest)),
+            response_tick: Tick(now.tick.0 - ticks_s * 1000),
+            ..self
+        }
+    }
+
     /// Whether it could never serve anybody: not fresh, not to be validated, not allowed stale.
     #[must_use]
     pub fn is_useless(&self) -> bool {

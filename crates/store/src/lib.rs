@@ -20,6 +20,7 @@ mod filling;
 mod growing;
 mod join;
 mod memory;
+pub mod record;
 mod resource;
 mod shard;
 mod stored;
