@@ -1,0 +1,217 @@
+//! The one seam to the file system: everything the store does to files goes through [`Files`] and [`File`].
+//!
+//! Two worlds implement it: [`SystemFiles`] over the kernel, and [`simulated::SimulatedFiles`] in memory, which fails, tears, reorders
+//! and crashes on command. Transfers may be short and may be interrupted; [`read_full`] and [`write_full`] cope.
+
+#[cfg(any(test, feature = "simulated"))]
+pub mod simulated;
+mod system;
+
+pub use system::SystemFiles;
+
+use std::fmt::Debug;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+/// How a file is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// It must exist.
+    Read,
+    /// It must exist.
+    Write,
+    /// It must not exist.
+    Create,
+}
+
+/// Room on a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Space {
+    /// Bytes that may still be used.
+    pub free: u64,
+    /// Bytes in all.
+    pub total: u64,
+}
+
+/// What an exclusive lock of a directory came to.
+#[derive(Debug)]
+pub enum Lock {
+    /// Ours until the value is dropped.
+    Held(Box<dyn Debug + Send + Sync>),
+    /// Another process's, with its id if that could be read.
+    Taken(Option<u32>),
+}
+
+/// A file system.
+pub trait Files: Send + Sync + Debug {
+    /// Creates a directory and those above it; it may exist. Only its owner may look into a new one.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn create_directory(&self, path: &Path) -> io::Result<()>;
+
+    /// Names of the files in a directory, in no order; names that are not UTF-8 are left out.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn list(&self, directory: &Path) -> io::Result<Vec<String>>;
+
+    /// Opens a file; a created one is readable by its owner only.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn open(&self, path: &Path, access: Access) -> io::Result<Arc<dyn File>>;
+
+    /// Renames a file, replacing what has the new name. Durable after [`Self::sync_directory`].
+    ///
+    /// # Errors
+    /// What the system says.
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+
+    /// Removes a file's name.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn unlink(&self, path: &Path) -> io::Result<()>;
+
+    /// Makes created, renamed and removed names durable.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn sync_directory(&self, path: &Path) -> io::Result<()>;
+
+    /// Room on the device of `path`.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn space(&self, path: &Path) -> io::Result<Space>;
+
+    /// Locks the file `path` for this process (`flock`), creating it if need be, and writes the process id into it.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn lock(&self, path: &Path) -> io::Result<Lock>;
+
+    /// Fills `bytes` from the system's source of randomness.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn random(&self, bytes: &mut [u8]) -> io::Result<()>;
+
+    /// Wall clock, in seconds since 1970: written into headers for people, decides nothing.
+    fn wall_s(&self) -> u64;
+}
+
+/// An open file. All offsets are in bytes; there is no position.
+pub trait File: Send + Sync + Debug {
+    /// Reads at `offset`; 0 is the end of the file. May read less.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize>;
+
+    /// Reads at `offset` what the page cache has; [`io::ErrorKind::WouldBlock`] if that is nothing.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn read_at_now(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize>;
+
+    /// Writes the pieces one after the other. May write less.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn write_at(&self, pieces: &[&[u8]], offset: u64) -> io::Result<usize>;
+
+    /// Returns when content and length are on the device (`fdatasync`).
+    ///
+    /// # Errors
+    /// What the system says. What was written before may then be lost, whatever a later call says.
+    fn sync(&self) -> io::Result<()>;
+
+    /// Reserves room for the first `len` bytes without changing the length.
+    ///
+    /// # Errors
+    /// What the system says; a file system that cannot reserve is no error.
+    fn allocate(&self, len: u64) -> io::Result<()>;
+
+    /// Length in bytes.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn len(&self) -> io::Result<u64>;
+
+    /// Cuts the file to `len` bytes.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn truncate(&self, len: u64) -> io::Result<()>;
+
+    /// The kernel's file, if there is one: what `sendfile` needs.
+    fn system(&self) -> Option<&Arc<std::fs::File>> {
+        None
+    }
+}
+
+/// Calls of `read_at` for one full read: a file system that gives less than a 16th each time is broken.
+const TRANSFERS_MAX: usize = 4096;
+
+/// Reads until `bytes` is full or the file ends; returns how many bytes there were.
+///
+/// # Errors
+/// What the system says.
+pub fn read_full(file: &dyn File, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
+    let mut done = 0;
+    for _ in 0..TRANSFERS_MAX {
+        if done == bytes.len() {
+            return Ok(done);
+        }
+        match file.read_at(&mut bytes[done..], offset + done as u64) {
+            Ok(0) => return Ok(done),
+            Ok(count) => done += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Err(io::ErrorKind::TimedOut.into())
+}
+
+/// Writes all pieces.
+///
+/// # Errors
+/// What the system says; how much was written is not known then.
+pub fn write_full(file: &dyn File, pieces: &[&[u8]], offset: u64) -> io::Result<()> {
+    let total: usize = pieces.iter().map(|piece| piece.len()).sum();
+    let mut done = 0;
+    let mut rest: Vec<&[u8]>;
+    let mut left = pieces;
+    for _ in 0..TRANSFERS_MAX {
+        if done == total {
+            return Ok(());
+        }
+        match file.write_at(left, offset + done as u64) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(count) => done += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        }
+        if done < total {
+            rest = behind(pieces, done);
+            left = &rest;
+        }
+    }
+    Err(io::ErrorKind::TimedOut.into())
+}
+
+/// What is left of `pieces` behind the first `skip` bytes.
+fn behind<'a>(pieces: &[&'a [u8]], mut skip: usize) -> Vec<&'a [u8]> {
+    let mut rest = Vec::with_capacity(pieces.len());
+    for piece in pieces {
+        let cut = skip.min(piece.len());
+        skip -= cut;
+        if cut < piece.len() {
+            rest.push(&piece[cut..]);
+        }
+    }
+    rest
+}

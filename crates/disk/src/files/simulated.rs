@@ -1,0 +1,1 @@
+//! Files in memory that misbehave on command.

@@ -1,0 +1,159 @@
+//! Files of the kernel.
+
+use super::{Access, File, Files, Lock, Space};
+use rustix::fs::{Advice, FallocateFlags, Mode, OFlags};
+use rustix::io::{Errno, ReadWriteFlags};
+use std::io::{self, IoSlice, IoSliceMut, Read, Seek, Write};
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Pieces in one call; the kernel takes 1024.
+const PIECES_MAX: usize = 1024;
+
+/// The file system of this machine.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SystemFiles;
+
+impl Files for SystemFiles {
+    fn create_directory(&self, path: &Path) -> io::Result<()> {
+        std::fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(path)
+    }
+
+    fn list(&self, directory: &Path) -> io::Result<Vec<String>> {
+        let mut names = Vec::new();
+        for entry in std::fs::read_dir(directory)? {
+            names.extend(entry?.file_name().into_string());
+        }
+        Ok(names)
+    }
+
+    fn open(&self, path: &Path, access: Access) -> io::Result<Arc<dyn File>> {
+        let mut options = std::fs::OpenOptions::new();
+        options
+            .read(true)
+            .write(access != Access::Read)
+            .create_new(access == Access::Create)
+            .mode(0o600);
+        let file = options.open(path)?;
+        // only what is asked for comes from the device: bytes that nobody verified would otherwise lie in the page cache
+        match rustix::fs::fadvise(&file, 0, None, Advice::Random) {
+            Ok(()) | Err(_) => {}
+        }
+        Ok(Arc::new(SystemFile(Arc::new(file))))
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        std::fs::rename(from, to)
+    }
+
+    fn unlink(&self, path: &Path) -> io::Result<()> {
+        std::fs::remove_file(path)
+    }
+
+    fn sync_directory(&self, path: &Path) -> io::Result<()> {
+        let directory = rustix::fs::open(path, OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty())?;
+        Ok(rustix::fs::fsync(directory)?)
+    }
+
+    fn space(&self, path: &Path) -> io::Result<Space> {
+        let all = rustix::fs::statvfs(path)?;
+        Ok(Space {
+            free: all.f_bavail.saturating_mul(all.f_frsize),
+            total: all.f_blocks.saturating_mul(all.f_frsize),
+        })
+    }
+
+    fn lock(&self, path: &Path) -> io::Result<Lock> {
+        let mut options = std::fs::OpenOptions::new();
+        options
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600);
+        let mut file = options.open(path)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(std::fs::TryLockError::WouldBlock) => {
+                let mut text = String::new();
+                let read = file.take(20).read_to_string(&mut text);
+                return Ok(Lock::Taken(
+                    read.ok().and_then(|_| text.trim().parse().ok()),
+                ));
+            }
+            Err(std::fs::TryLockError::Error(error)) => return Err(error),
+        }
+        file.set_len(0)?;
+        file.rewind()?;
+        writeln!(file, "{}", std::process::id())?;
+        Ok(Lock::Held(Box::new(file)))
+    }
+
+    fn random(&self, bytes: &mut [u8]) -> io::Result<()> {
+        std::fs::File::open("/dev/urandom")?.read_exact(bytes)
+    }
+
+    fn wall_s(&self) -> u64 {
+        SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .map_or(0, |since| since.as_secs())
+    }
+}
+
+#[derive(Debug)]
+struct SystemFile(Arc<std::fs::File>);
+
+impl File for SystemFile {
+    fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.0.read_at(bytes, offset)
+    }
+
+    fn read_at_now(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
+        let mut slices = [IoSliceMut::new(bytes)];
+        match rustix::io::preadv2(&*self.0, &mut slices, offset, ReadWriteFlags::NOWAIT) {
+            // a file system that does not know the flag is one that always waits
+            Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => {
+                Err(io::ErrorKind::WouldBlock.into())
+            }
+            other => Ok(other?),
+        }
+    }
+
+    fn write_at(&self, pieces: &[&[u8]], offset: u64) -> io::Result<usize> {
+        let slices: Vec<IoSlice<'_>> = pieces
+            .iter()
+            .filter(|piece| !piece.is_empty())
+            .take(PIECES_MAX)
+            .map(|piece| IoSlice::new(piece))
+            .collect();
+        Ok(rustix::io::pwritev(&*self.0, &slices, offset)?)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.0.sync_data()
+    }
+
+    fn allocate(&self, len: u64) -> io::Result<()> {
+        match rustix::fs::fallocate(&*self.0, FallocateFlags::KEEP_SIZE, 0, len) {
+            Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.0.metadata()?.len())
+    }
+
+    fn truncate(&self, len: u64) -> io::Result<()> {
+        self.0.set_len(len)
+    }
+
+    fn system(&self) -> Option<&Arc<std::fs::File>> {
+        Some(&self.0)
+    }
+}

@@ -1,0 +1,30 @@
+#![forbid(unsafe_code)]
+//! Where the bytes of stored responses live when they do not live in memory.
+//!
+//! A log: segment files are written in sequence and never changed, an index in memory says where the record of a key lies, a
+//! journal says what was purged. The store may forget anything at any time; it never returns a byte that was not
+//! stored under the key that is asked for, and never what was purged. Every byte is covered by a checksum that knows
+//! where it belongs, and is verified when it comes from the device.
+//!
+//! Deliberately absent: HTTP (what a record means is its owner's `meta`), sockets, a runtime, the decision what to
+//! store (`weir_policy::admission` and the caller). No call here blocks on the device but [`Disk::open`] (a few small
+//! reads a directory) and [`Disk::close`]; reads and writes are done by threads of this crate.
+
+mod config;
+mod disk;
+mod extent;
+mod failure;
+pub mod files;
+mod notice;
+mod record;
+mod spill;
+mod usage;
+
+pub use config::{DirectoryConfig, DiskConfig, SEGMENT_BYTES_DEFAULT, SEGMENTS_MIN, Verify};
+pub use disk::{Disk, Listener};
+pub use extent::{Extent, SendPiece};
+pub use failure::{CheckError, OpenError, PurgeError, ReadError, Refused};
+pub use notice::{NOTICE_INTERVAL_MS, Notice};
+pub use record::{BodyBlock, Candidate, Loaded, NewRecord, RecordId, Ticket};
+pub use spill::Spill;
+pub use usage::{COMPLAINTS_MAX, CheckReport, DiskUse};

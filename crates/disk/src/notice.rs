@@ -1,0 +1,119 @@
+//! What an operator should hear about; whoever opened the store writes it to the log.
+
+use std::fmt;
+use std::path::PathBuf;
+
+/// One event. Those that can come in floods are told at most once in [`NOTICE_INTERVAL_MS`] a directory, with a count.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Notice {
+    /// A segment could not be read at all and was renamed.
+    SetAside {
+        /// Its new name.
+        path: PathBuf,
+        /// What was wrong.
+        why: String,
+    },
+    /// The purge journal had lost entries or could not be read: everything older is dropped.
+    JournalDamaged {
+        /// The journal.
+        path: PathBuf,
+        /// What was wrong.
+        why: String,
+    },
+    /// A directory failed too often; it rests and is tried again.
+    Fenced {
+        /// The directory.
+        path: PathBuf,
+        /// The last error.
+        why: String,
+        /// Until it is tried again, in milliseconds.
+        rest_ms: u64,
+    },
+    /// A directory works again.
+    Unfenced {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// Bytes did not verify.
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// Where in it.
+        offset: u64,
+        /// How many more there were since the last notice.
+        more: u64,
+    },
+    /// The device said no.
+    Failed {
+        /// The directory.
+        path: PathBuf,
+        /// Doing what.
+        doing: &'static str,
+        /// What the system said.
+        why: String,
+        /// How many more there were since the last notice.
+        more: u64,
+    },
+    /// The index is complete.
+    Ready {
+        /// The directory.
+        path: PathBuf,
+        /// Stored responses in it.
+        entries: u64,
+        /// Since the store was opened, in milliseconds.
+        took_ms: u64,
+    },
+}
+
+/// Shortest time between two notices of one kind about one directory.
+pub const NOTICE_INTERVAL_MS: u64 = 10_000;
+
+impl fmt::Display for Notice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::SetAside { path, why } => {
+                write!(
+                    f,
+                    "a segment was set aside as `{}`: {why}",
+                    path.display()
+                )
+            }
+            Self::JournalDamaged { path, why } => write!(
+                f,
+                "the purge journal `{}` is damaged ({why}): what was stored before is dropped",
+                path.display()
+            ),
+            Self::Fenced { path, why, rest_ms } => write!(
+                f,
+                "the store `{}` rests for {rest_ms} ms after repeated errors: {why}",
+                path.display()
+            ),
+            Self::Unfenced { path } => write!(f, "the store `{}` works again", path.display()),
+            Self::Damaged { path, offset, more } => write!(
+                f,
+                "damaged bytes in `{}` at {offset}: treated as a miss ({more} more)",
+                path.display()
+            ),
+            Self::Failed {
+                path,
+                doing,
+                why,
+                more,
+            } => write!(
+                f,
+                "failed to {doing} in `{}`: {why} ({more} more)",
+                path.display()
+            ),
+            Self::Ready {
+                path,
+                entries,
+                took_ms,
+            } => write!(
+                f,
+                "the index of `{}` is complete: {entries} stored responses after {took_ms} ms",
+                path.display()
+            ),
+        }
+    }
+}
