@@ -73,11 +73,7 @@ impl fmt::Display for Notice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::SetAside { path, why } => {
-                write!(
-                    f,
-                    "a segment was set aside as `{}`: {why}",
-                    path.display()
-                )
+                write!(f, "a segment was set aside as `{}`: {why}", path.display())
             }
             Self::JournalDamaged { path, why } => write!(
                 f,

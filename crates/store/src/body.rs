@@ -1,11 +1,12 @@
 //! The content of a stored response: immutable pieces by offset, whole or with gaps.
 //!
-//! A piece is a block that readers share without a copy. Content that is whole and fits one block is that block and
+//! A piece is a block that readers share without a copy, or a stretch on disk that they read there. Content that is whole and fits one block is that block and
 //! nothing else; only what has several pieces has a list of them, searched by halves. Blocks of one size do not
 //! fragment the heap however sizes mix.
 
 use crate::charge::{COUNTS_BYTES, allocated_bytes, block_bytes};
 use std::sync::Arc;
+use weir_disk::Extent;
 use weir_policy::fetch::{ByteSpan, ByteSpans};
 
 /// Bytes of content that several hold together.
@@ -14,17 +15,55 @@ pub type Block = Arc<[u8]>;
 /// Bytes a block holds at most: with its reference counts it fills 64 KiB, and no size class above.
 pub const BLOCK_BYTES: usize = 64 * 1024 - COUNTS_BYTES;
 
-/// A block and the offset of its first byte.
+/// Where the bytes of a piece are.
+#[derive(Clone, Debug)]
+pub(crate) enum Content {
+    Memory(Block),
+    Disk(Arc<Extent>),
+}
+
+/// Bytes that follow each other, and the offset of the first.
 #[derive(Clone, Debug)]
 pub(crate) struct Piece {
     pub(crate) from: u64,
-    pub(crate) block: Block,
+    pub(crate) content: Content,
+}
+
+/// What there is at an offset of a body, to the end of its piece.
+#[derive(Clone, Copy, Debug)]
+pub enum Stretch<'a> {
+    /// These bytes.
+    Memory(&'a [u8]),
+    /// What the disk has there.
+    Disk(&'a Arc<Extent>),
 }
 
 impl Piece {
+    pub(crate) fn in_memory(from: u64, block: Block) -> Self {
+        Self {
+            from,
+            content: Content::Memory(block),
+        }
+    }
+
+    pub(crate) fn on_disk(extent: Extent) -> Self {
+        Self {
+            from: extent.from,
+            content: Content::Disk(Arc::new(extent)),
+        }
+    }
+
+    /// How many bytes it has.
+    pub(crate) fn len(&self) -> u64 {
+        match &self.content {
+            Content::Memory(block) => block.len() as u64,
+            Content::Disk(extent) => u64::from(extent.len),
+        }
+    }
+
     /// One past its last byte.
     pub(crate) fn to(&self) -> u64 {
-        self.from + self.block.len() as u64
+        self.from + self.len()
     }
 
     pub(crate) fn span(&self) -> ByteSpan {
@@ -34,12 +73,42 @@ impl Piece {
         }
     }
 
-    /// Where in the block `offset` is; `None` if it is elsewhere.
+    /// Its block, if it is in memory.
+    pub(crate) fn block(&self) -> Option<&Block> {
+        match &self.content {
+            Content::Memory(block) => Some(block),
+            Content::Disk(_) => None,
+        }
+    }
+
+    /// Its stretch on disk, if it is there.
+    pub(crate) fn extent(&self) -> Option<&Arc<Extent>> {
+        match &self.content {
+            Content::Memory(_) => None,
+            Content::Disk(extent) => Some(extent),
+        }
+    }
+
+    /// Bytes of memory it holds.
+    pub(crate) fn held_bytes(&self) -> usize {
+        match &self.content {
+            Content::Memory(block) => block_bytes(block.len()),
+            Content::Disk(_) => EXTENT_BYTES,
+        }
+    }
+
+    /// Where in it `offset` is; `None` if it is elsewhere.
     pub(crate) fn place_of(&self, offset: u64) -> Option<usize> {
-        let place = usize::try_from(offset.checked_sub(self.from)?).ok()?;
-        (place < self.block.len()).then_some(place)
+        let place = offset.checked_sub(self.from)?;
+        (place < self.len()).then(|| usize::try_from(place).ok())?
     }
 }
+
+// a list of them is as long as one of blocks would be
+const _: () = assert!(size_of::<Piece>() == 3 * size_of::<usize>());
+
+/// Bytes of memory by which a stretch on disk is known.
+const EXTENT_BYTES: usize = allocated_bytes(COUNTS_BYTES + size_of::<Extent>());
 
 /// Immutable content, all of it or parts; cloning shares it.
 #[derive(Clone, Debug)]
@@ -50,6 +119,7 @@ pub struct Body {
     undelivered_bytes: u64,
     is_length_known: bool,
     is_whole: bool,
+    is_in_memory: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -70,18 +140,26 @@ impl From<&[u8]> for Body {
     /// Whole content that is there at once.
     fn from(bytes: &[u8]) -> Self {
         let chunks = bytes.chunks(BLOCK_BYTES).zip((0..).step_by(BLOCK_BYTES));
-        let pieces = chunks.map(|(chunk, from)| Piece {
-            from,
-            block: chunk.into(),
-        });
+        let pieces = chunks.map(|(chunk, from)| Piece::in_memory(from, chunk.into()));
         Self::new(pieces.collect(), Some(bytes.len() as u64))
     }
 }
 
 impl Body {
+    /// Whole content that is there at once, shared and not copied if one block can hold it.
+    #[must_use]
+    pub fn whole(bytes: &Block) -> Self {
+        if bytes.is_empty() || bytes.len() > BLOCK_BYTES {
+            return Self::from(&bytes[..]);
+        }
+        let piece = Piece::in_memory(0, Arc::clone(bytes));
+        Self::new(vec![piece], Some(bytes.len() as u64))
+    }
+
     /// Content of `pieces`, which are in order and do not overlap.
     pub(crate) fn new(mut pieces: Vec<Piece>, complete_length: Option<u64>) -> Self {
-        let present: u64 = pieces.iter().map(|piece| piece.block.len() as u64).sum();
+        let present: u64 = pieces.iter().map(Piece::len).sum();
+        let is_in_memory = pieces.iter().all(|piece| piece.block().is_some());
         let mut run_end = 0;
         for piece in &pieces {
             if piece.from == run_end {
@@ -102,7 +180,26 @@ impl Body {
             undelivered_bytes: 0,
             is_length_known: complete_length.is_some(),
             is_whole: complete_length == Some(present),
+            is_in_memory,
         }
+    }
+
+    /// Content on disk; `None` if `extents` are not in order, overlap, or go beyond the complete length: then they are
+    /// not what they seem.
+    #[must_use]
+    pub fn on_disk(extents: Vec<Extent>, complete_length: Option<u64>) -> Option<Self> {
+        let mut end = 0;
+        for extent in &extents {
+            if extent.len == 0 || extent.from < end {
+                return None;
+            }
+            end = extent.from.checked_add(u64::from(extent.len))?;
+        }
+        if complete_length.is_some_and(|length| end > length) {
+            return None;
+        }
+        let pieces = extents.into_iter().map(Piece::on_disk).collect();
+        Some(Self::new(pieces, complete_length))
     }
 
     /// The same, with a note of how many of its bytes no client has received so far.
@@ -139,13 +236,46 @@ impl Body {
         self.is_whole
     }
 
-    /// The bytes from `offset` to the end of the piece that holds it; empty where nothing is present, and at the end.
+    /// Whether all that is present is in memory.
+    #[must_use]
+    pub fn is_in_memory(&self) -> bool {
+        self.is_in_memory
+    }
+
+    /// Whether some of it has left the disk: who asks from now on must not count on it.
+    #[must_use]
+    pub fn is_retired(&self) -> bool {
+        !self.is_in_memory && self.extents().any(|extent| extent.is_retired())
+    }
+
+    /// What of it is on disk, in order.
+    pub fn extents(&self) -> impl Iterator<Item = &Arc<Extent>> {
+        self.pieces().iter().filter_map(Piece::extent)
+    }
+
+    /// What of it is in memory, in order, each block with its offset.
+    pub fn blocks(&self) -> impl Iterator<Item = (u64, &Block)> {
+        let pieces = self.pieces().iter();
+        pieces.filter_map(|piece| Some((piece.from, piece.block()?)))
+    }
+
+    /// The bytes from `offset` to the end of the piece that holds it; empty where nothing is in memory, and at the end.
     #[must_use]
     pub fn at(&self, offset: u64) -> &[u8] {
-        match self.piece_at(offset) {
-            Some((piece, place)) => &piece.block[place..],
-            None => &[],
+        match self.stretch_at(offset) {
+            Some(Stretch::Memory(bytes)) => bytes,
+            Some(Stretch::Disk(_)) | None => &[],
         }
+    }
+
+    /// What there is from `offset` to the end of the piece that holds it.
+    #[must_use]
+    pub fn stretch_at(&self, offset: u64) -> Option<Stretch<'_>> {
+        let (piece, place) = self.piece_at(offset)?;
+        Some(match &piece.content {
+            Content::Memory(block) => Stretch::Memory(&block[place..]),
+            Content::Disk(extent) => Stretch::Disk(extent),
+        })
     }
 
     /// The piece that holds `offset`, and where in it.
@@ -181,8 +311,7 @@ impl Body {
     /// How many bytes are present.
     #[must_use]
     pub fn present_bytes(&self) -> u64 {
-        let pieces = self.pieces().iter();
-        pieces.map(|piece| piece.block.len() as u64).sum()
+        self.pieces().iter().map(Piece::len).sum()
     }
 
     /// Whether all bytes of `span` are present.
@@ -210,9 +339,8 @@ impl Body {
     /// Bytes of memory this content holds.
     #[must_use]
     pub fn charged_bytes(&self) -> usize {
-        let blocks = self.pieces().iter();
-        let blocks: usize = blocks.map(|piece| block_bytes(piece.block.len())).sum();
-        blocks + self.list_bytes()
+        let pieces = self.pieces().iter().map(Piece::held_bytes);
+        pieces.sum::<usize>() + self.list_bytes()
     }
 
     /// Bytes of memory the list of pieces holds.

@@ -49,9 +49,19 @@ impl BodyBuilder {
 
     /// The finished content: whole, whatever was expected.
     #[must_use]
-    pub fn finish(mut self) -> Body {
+    pub fn finish(self) -> Body {
+        self.into_whole().finish()
+    }
+
+    /// Where it goes.
+    pub(crate) fn parts(&mut self) -> (&mut Growing, Place) {
+        (&mut self.growing, self.place)
+    }
+
+    /// What has come, as all there is.
+    pub(crate) fn into_whole(mut self) -> Growing {
         self.growing.set_complete_length(self.len());
-        self.growing.finish()
+        self.growing
     }
 }
 

@@ -1,82 +1,21 @@
-//! The room of a response that is arriving, from the moment it is asked for.
+//! The room of a response that is arriving.
 
-use crate::body::BLOCK_BYTES;
+use crate::body::{BLOCK_BYTES, Body};
+use crate::builder::BodyBuilder;
+use crate::expected::Expected;
 use crate::growing::{Growing, Place, charged_for};
-use crate::memory::MemoryStore;
 use crate::resource::VaryRule;
-use crate::shard::{ARRIVING_BYTES, ArrivingId, Shard};
+use crate::shard::{ArrivingId, Shard};
+use crate::spilling::Spilling;
 use crate::stored::StoredResponse;
 use std::sync::{Arc, MutexGuard};
 use weir_policy::catalog::Refusal;
 use weir_policy::{Digest, Now};
 
-/// A response that is asked for, and may come: what is purged or invalidated from now on is so for it too.
-///
-/// To be taken before the request is sent. Nothing is stored without it: a response may not undo a purge that it was asked
-/// for before.
-#[derive(Debug)]
-pub struct Expected {
-    store: Arc<MemoryStore>,
-    primary: Digest,
-    /// What it is known by, or why there is no room even to know it.
-    id: Result<ArrivingId, Refusal>,
-    done: bool,
-}
-
-impl Expected {
-    pub(crate) fn new(store: Arc<MemoryStore>, primary: Digest) -> Self {
-        let id = store.shard(primary).expect(primary);
-        Self {
-            store,
-            primary,
-            id,
-            done: false,
-        }
-    }
-
-    /// Takes room for a response of `head_bytes` and, if known, `content_bytes` that are expected to arrive: of a part,
-    /// those that are missing. The head's are all that is held beside content while it arrives: with
-    /// [`VaryRule::charged_bytes`] and an entity tag of more than 64 bytes.
-    ///
-    /// # Errors
-    ///
-    /// [`Refusal::TooLarge`] for more than the largest response, or than may arrive at all; [`Refusal::NoRoomArriving`]
-    /// if others that arrive leave too little.
-    pub fn begin(
-        self,
-        now: Now,
-        head_bytes: usize,
-        content_bytes: Option<u64>,
-    ) -> Result<Building, Refusal> {
-        let _ = now;
-        let id = self.id?;
-        let expected = content_bytes.unwrap_or(0);
-        self.store.check_size(expected)?;
-        let head_charge = StoredResponse::charged_head(head_bytes, 64) + ARRIVING_BYTES;
-        let reserved = charged_for(expected);
-        let charge = (head_charge + reserved) as u64;
-        self.store.shard(self.primary).extend(id, charge)?;
-        Ok(Building {
-            id,
-            head_charge,
-            expected,
-            reserved,
-            place: self,
-        })
-    }
-}
-
-impl Drop for Expected {
-    fn drop(&mut self) {
-        if let (Ok(id), false) = (self.id, self.done) {
-            self.store.shard(self.primary).abandon(id);
-        }
-    }
-}
-
 /// Room taken for a response that is arriving; given back when dropped before `commit`.
 ///
-/// It is pinned: once granted it is not taken away for others. A refusal of more leaves what was granted.
+/// It is pinned: once granted it is not taken away for others. A refusal of more leaves what was granted. A response that
+/// goes to disk as it arrives is charged what it holds in memory beside that: what waits to be written is the disk's.
 #[derive(Debug)]
 pub struct Building {
     place: Expected,
@@ -87,9 +26,38 @@ pub struct Building {
     expected: u64,
     /// Bytes of memory granted for content.
     reserved: usize,
+    disk: ToDisk,
+}
+
+/// Whether it goes to disk as it arrives.
+#[derive(Debug)]
+enum ToDisk {
+    /// Not so far.
+    Not,
+    /// It does.
+    Spilling(Spilling),
+    /// It cannot: there is no disk, or it has refused.
+    Never,
 }
 
 impl Building {
+    pub(crate) fn new(
+        place: Expected,
+        id: ArrivingId,
+        head_charge: usize,
+        expected: u64,
+        reserved: usize,
+    ) -> Self {
+        Self {
+            place,
+            id,
+            head_charge,
+            expected,
+            reserved,
+            disk: ToDisk::Not,
+        }
+    }
+
     /// Makes sure that there is room for `content_bytes` in all, from the first one on, before a
     /// [`BodyBuilder`](crate::BodyBuilder) takes them.
     ///
@@ -104,21 +72,94 @@ impl Building {
         self.reserve_held(charged_for(self.expected) + charged_for(beyond))
     }
 
-    /// Makes sure that there is room for `bytes` more at `place`, before they are pushed.
+    pub(crate) fn spilling(self, spilling: Option<Spilling>) -> Self {
+        let disk = spilling.map_or(ToDisk::Never, ToDisk::Spilling);
+        Self { disk, ..self }
+    }
+
+    /// Makes sure that there is room for `bytes` more at `place`, before they are pushed. What is too large for memory, or
+    /// for one write, goes to disk from now on, if there is one that takes it.
     ///
     /// # Errors
     ///
     /// As for [`Self::reserve_held`].
     pub fn reserve_push(
         &mut self,
-        growing: &Growing,
+        growing: &mut Growing,
         place: Place,
         bytes: usize,
     ) -> Result<(), Refusal> {
+        self.go_on(growing);
         let content = growing.present_bytes().saturating_add(bytes as u64);
-        let complete = growing.complete_length().unwrap_or(u64::MAX);
-        self.place.store.check_size(content.min(complete))?;
-        self.reserve_held(growing.held_after(place, bytes))
+        let content = content.min(growing.complete_length().unwrap_or(u64::MAX));
+        let held = growing.held_after(place, bytes);
+        if let ToDisk::Spilling(spilling) = &self.disk {
+            return self.reserve_held(held.saturating_sub(spilling.waiting_bytes()));
+        }
+        let room = self.place.store.check_size(content);
+        let room = room.and_then(|()| self.reserve_held(held));
+        let is_for_disk = room.is_err() || self.place.is_for_disk(content);
+        if !is_for_disk || !matches!(self.disk, ToDisk::Not) {
+            return room;
+        }
+        match self.place.spill(growing.complete_length()) {
+            Some(spilling) => {
+                self.disk = ToDisk::Spilling(spilling);
+                self.reserve_push(growing, place, bytes)
+            }
+            None => {
+                self.disk = ToDisk::Never;
+                room
+            }
+        }
+    }
+
+    /// The same for a builder.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn reserve_next(&mut self, builder: &mut BodyBuilder, bytes: usize) -> Result<(), Refusal> {
+        let (growing, place) = builder.parts();
+        self.reserve_push(growing, place, bytes)
+    }
+
+    /// Hands to the disk what can be handed to it, and gives back the memory of what was written.
+    fn go_on(&mut self, growing: &mut Growing) {
+        let ToDisk::Spilling(spilling) = &mut self.disk else {
+            return;
+        };
+        if spilling.go_on(growing).is_err() {
+            // from now on it has to find room in memory
+            self.disk = ToDisk::Never;
+            growing.stop_behind();
+            return;
+        }
+        let held = growing.held_bytes();
+        let held = held.saturating_sub(spilling.waiting_bytes());
+        if held < self.reserved {
+            self.reserved = held;
+            let charge = (self.head_charge + held) as u64;
+            self.shard().give_back(self.id, charge);
+        }
+    }
+
+    /// All that has come, as a body; what of it is not on disk yet is handed over.
+    pub fn finish(&mut self, growing: &mut Growing) -> Body {
+        growing.seal_all();
+        if let ToDisk::Spilling(spilling) = &mut self.disk
+            && spilling.end(growing).is_err()
+        {
+            self.disk = ToDisk::Never;
+        }
+        growing.stop_behind();
+        growing.finish()
+    }
+
+    /// The same for a builder: whole, whatever was expected.
+    pub fn finish_whole(&mut self, builder: BodyBuilder) -> Body {
+        let mut growing = builder.into_whole();
+        self.finish(&mut growing)
     }
 
     /// Makes sure that there is room for content that holds `held_bytes` of memory ([`Growing::held_bytes`]). Cheap
@@ -156,9 +197,12 @@ impl Building {
         vary: Option<(VaryRule, Digest)>,
         response: impl Into<Arc<StoredResponse>>,
     ) -> Result<(), Refusal> {
-        self.place.done = true;
         let response = response.into();
-        self.shard().commit(now, self.id, vary, response)
+        let spilling = match self.disk {
+            ToDisk::Spilling(spilling) => Some(spilling),
+            ToDisk::Not | ToDisk::Never => None,
+        };
+        self.place.commit(now, self.id, vary, &response, spilling)
     }
 
     fn shard(&self) -> MutexGuard<'_, Shard> {

@@ -159,10 +159,7 @@ impl Filling {
         } else {
             Arc::from(&under.block[..under.filled])
         };
-        Some(Piece {
-            from: under.from,
-            block,
-        })
+        Some(Piece::in_memory(under.from, block))
     }
 }
 

@@ -3,12 +3,18 @@
 //! A block is set aside once, at its final size where that is known, and filled in place; only when nothing can be
 //! added to it is it *sealed*, which makes it shareable without a copy. Until then it is lent to readers under the
 //! driver's lock. Bytes that are there already are not taken a second time: the first to bring them wins.
+//!
+//! What is sealed may be written to disk behind ([`Growing::write_behind`]): once a block is there, its stretch on disk
+//! takes its place, and its memory is given back.
 
-use crate::body::{BLOCK_BYTES, Block, Body, Piece, shared_list_bytes};
+use crate::body::{BLOCK_BYTES, Block, Body, Content, Piece, shared_list_bytes};
 use crate::charge::{allocated_bytes, block_bytes};
 use crate::filling::{Cursor, Filling, Step, Under, zeroed};
 use crate::join::{join, longest_runs};
+use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::Arc;
+use weir_disk::Extent;
 use weir_policy::fetch::{ByteSpan, ByteSpans};
 
 /// Names a place at which a [`Growing`] is filled; never used again in the same one.
@@ -25,16 +31,22 @@ pub enum Slice<'a> {
         /// Where in the block they begin; they go to its end.
         from: usize,
     },
+    /// A stretch on disk, from before the offset to behind it.
+    Disk {
+        /// Where on disk.
+        extent: &'a Arc<Extent>,
+    },
     /// What has come so far of the block under way.
     Open(&'a [u8]),
 }
 
 impl Slice<'_> {
-    /// The bytes; never none.
+    /// The bytes in memory: none of what is on disk, and never none else.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         match self {
             Self::Sealed { block, from } => &block[*from..],
+            Self::Disk { .. } => &[],
             Self::Open(bytes) => bytes,
         }
     }
@@ -55,6 +67,8 @@ pub struct Growing {
     next_place: u32,
     present_bytes: u64,
     complete_length: Option<u64>,
+    /// What was sealed and is not yet handed to who writes it to disk; `None` if nobody does.
+    behind: Option<VecDeque<(u64, Block)>>,
 }
 
 impl Growing {
@@ -169,9 +183,12 @@ impl Growing {
     pub fn read(&self, at: u64) -> Option<Slice<'_>> {
         let in_base = self.base.piece_at(at);
         if let Some((piece, from)) = in_base.or_else(|| self.sealed_at(at)) {
-            return Some(Slice::Sealed {
-                block: Arc::clone(&piece.block),
-                from,
+            return Some(match &piece.content {
+                Content::Memory(block) => Slice::Sealed {
+                    block: Arc::clone(block),
+                    from,
+                },
+                Content::Disk(extent) => Slice::Disk { extent },
             });
         }
         let mut unders = self.places.iter().filter_map(|place| place.under.as_ref());
@@ -233,9 +250,7 @@ impl Growing {
     /// than [`STORED_SPANS_MAX`](crate::STORED_SPANS_MAX) runs the longest are in the body, and all stay here. What is
     /// still open goes on, with a new block.
     pub fn finish(&mut self) -> Body {
-        for index in 0..self.places.len() {
-            self.seal(index);
-        }
+        self.seal_all();
         let sealed = std::mem::take(&mut self.sealed);
         self.sealed_bytes = 0;
         let mut pieces: Vec<Piece> = self.base.pieces().iter().cloned().chain(sealed).collect();
@@ -250,6 +265,22 @@ impl Growing {
         }
     }
 
+    /// Ends the blocks under way.
+    pub(crate) fn seal_all(&mut self) {
+        for index in 0..self.places.len() {
+            self.seal(index);
+        }
+    }
+
+    /// What of it is on disk.
+    pub(crate) fn extents(&self) -> Vec<Extent> {
+        let pieces = self.base.pieces().iter().chain(&self.sealed);
+        let extents = pieces.filter_map(Piece::extent);
+        let mut extents: Vec<Extent> = extents.map(|extent| Extent::clone(extent)).collect();
+        extents.sort_unstable_by_key(|extent| extent.from);
+        extents
+    }
+
     /// Lets go the blocks that end before `at`: nobody will read them, and it will not be finished. They still count as
     /// present.
     pub fn release_before(&mut self, at: u64) {
@@ -262,6 +293,51 @@ impl Growing {
         {
             let kept = self.base.pieces().iter().filter(|piece| piece.to() > at);
             self.base = Body::new(kept.cloned().collect(), self.complete_length);
+        }
+    }
+
+    /// From now on what is in memory is written to disk, what is there already first.
+    pub fn write_behind(&mut self) {
+        if self.behind.is_none() {
+            let pieces = self.base.pieces().iter().chain(&self.sealed);
+            let blocks = pieces.filter_map(|piece| Some((piece.from, Arc::clone(piece.block()?))));
+            self.behind = Some(blocks.collect());
+        }
+    }
+
+    /// The next block to be written, if there is one: until [`Self::pop_behind`] it is the next.
+    #[must_use]
+    pub fn next_behind(&self) -> Option<(u64, &Block)> {
+        let (from, block) = self.behind.as_ref()?.front()?;
+        Some((*from, block))
+    }
+
+    /// The next block was handed to who writes it.
+    pub fn pop_behind(&mut self) {
+        if let Some(behind) = &mut self.behind {
+            behind.pop_front();
+        }
+    }
+
+    /// Nothing more is written to disk.
+    pub fn stop_behind(&mut self) {
+        self.behind = None;
+    }
+
+    /// `extent` has on disk what stands in memory in whole blocks: it takes their place. One that has something else is let
+    /// go.
+    pub fn put_on_disk(&mut self, extent: Extent) {
+        let piece = Piece::on_disk(extent);
+        if let Some(range) = tiles(&self.sealed, &piece) {
+            let memory = self.sealed[range.clone()].iter().map(Piece::held_bytes);
+            self.sealed_bytes -= memory.sum::<usize>();
+            self.sealed_bytes += piece.held_bytes();
+            self.sealed.splice(range, [piece]);
+        } else if let Some(range) = tiles(self.base.pieces(), &piece) {
+            let mut pieces = self.base.pieces().to_vec();
+            pieces.splice(range, [piece]);
+            self.base = Body::new(pieces, self.complete_length);
+            self.base_bytes = self.base.charged_bytes();
         }
     }
 
@@ -330,7 +406,10 @@ impl Growing {
         };
         let capacity = capacity_for(self.sealed.len() + 1, self.sealed.capacity());
         self.sealed.reserve_exact(capacity - self.sealed.len());
-        self.sealed_bytes += block_bytes(piece.block.len());
+        self.sealed_bytes += piece.held_bytes();
+        if let (Some(behind), Some(block)) = (&mut self.behind, piece.block()) {
+            behind.push_back((piece.from, Arc::clone(block)));
+        }
         let at = self.sealed.partition_point(|known| known.from < piece.from);
         self.sealed.insert(at, piece);
     }
@@ -345,6 +424,19 @@ impl Growing {
         };
         joined + allocated_bytes(capacity * size_of::<Piece>())
     }
+}
+
+/// Which of `pieces` are exactly what `stretch` has, and in memory; `None` if none are.
+fn tiles(pieces: &[Piece], stretch: &Piece) -> Option<Range<usize>> {
+    let first = pieces.partition_point(|piece| piece.from < stretch.from);
+    let mut end = stretch.from;
+    let is_part = |piece: &&Piece| {
+        let is_next = piece.from == end && piece.to() <= stretch.to() && piece.block().is_some();
+        end = if is_next { piece.to() } else { end };
+        is_next
+    };
+    let count = pieces[first..].iter().take_while(is_part).count();
+    (end == stretch.to()).then_some(first..first + count)
 }
 
 /// What comes of bytes that are not pushed yet.

@@ -7,19 +7,25 @@ use std::sync::Arc;
 /// bytes can make of a response; players and readers of documents that jump about leave a dozen.
 pub const STORED_SPANS_MAX: usize = 64;
 
-/// Copies neighbours together as long as they fit one block: of two that are left the second would not have.
+/// Copies neighbours in memory together as long as they fit one block: of two that are left the second would not have.
 /// `pieces` are in order and do not overlap.
 pub(crate) fn join(pieces: Vec<Piece>) -> Vec<Piece> {
     let mut joined: Vec<Piece> = Vec::with_capacity(pieces.len());
     let mut group: Vec<Piece> = Vec::new();
     let mut group_bytes = 0;
     for piece in pieces {
+        let Some(block) = piece.block() else {
+            joined.extend(copied_together(&mut group));
+            group_bytes = 0;
+            joined.push(piece);
+            continue;
+        };
         let follows = group.last().is_none_or(|last| last.to() == piece.from);
-        if !follows || group_bytes + piece.block.len() > BLOCK_BYTES {
+        if !follows || group_bytes + block.len() > BLOCK_BYTES {
             joined.extend(copied_together(&mut group));
             group_bytes = 0;
         }
-        group_bytes += piece.block.len();
+        group_bytes += block.len();
         group.push(piece);
     }
     joined.extend(copied_together(&mut group));
@@ -31,10 +37,11 @@ fn copied_together(group: &mut Vec<Piece>) -> Option<Piece> {
         return group.pop();
     }
     let from = group.first()?.from;
-    let blocks: Vec<&[u8]> = group.iter().map(|piece| &*piece.block).collect();
+    let blocks = group.iter().filter_map(Piece::block);
+    let blocks: Vec<&[u8]> = blocks.map(|block| &**block).collect();
     let block = Arc::from(blocks.concat());
     group.clear();
-    Some(Piece { from, block })
+    Some(Piece::in_memory(from, block))
 }
 
 /// The pieces of the longest [`STORED_SPANS_MAX`] runs, in order; `None` if there are no more runs.
@@ -45,7 +52,7 @@ pub(crate) fn longest_runs(pieces: &[Piece]) -> Option<Vec<Piece>> {
     if runs.len() <= STORED_SPANS_MAX {
         return None;
     }
-    let length = |run: &&[Piece]| run.iter().map(|piece| piece.block.len()).sum::<usize>();
+    let length = |run: &&[Piece]| run.iter().map(Piece::len).sum::<u64>();
     runs.sort_by_key(|run| std::cmp::Reverse(length(run)));
     runs.truncate(STORED_SPANS_MAX);
     let mut kept: Vec<Piece> = runs.concat();

@@ -1,9 +1,12 @@
 //! Where the bytes of stored responses live.
 //!
-//! Today this is the memory tier: responses with a head ready to send and content in blocks of one size, whole or in
-//! part, under a byte budget that counts heads, index and allocator rounding. A disk tier will stand behind it. What
-//! is kept and what leaves is decided by `weir_policy::catalog`; this crate only does it. Deliberately absent: HTTP
-//! rules, time, sockets.
+//! The memory tier: responses with a head ready to send and content in blocks of one size, whole or in part, under a
+//! byte budget that counts heads, index and allocator rounding. What is kept and what leaves is decided by
+//! `weir_policy::catalog`; this crate only does it. Deliberately absent: HTTP rules, time, sockets.
+//!
+//! Behind it may stand a disk tier (`weir_disk`). What is stored is written there too, what is not in memory is looked for
+//! there ([`Recall`]). Small content that was found there is in memory from then on; of large content the memory tier
+//! keeps the head, and where it is on disk.
 //!
 //! A response that is arriving is a [`Growing`]: filled at several places at once, read by others meanwhile. Its room
 //! is a [`Building`]: pinned, so never taken for others, and therefore limited in all ([`ARRIVING_PERCENT_MAX`]).
@@ -16,22 +19,27 @@ mod body;
 mod builder;
 mod building;
 mod charge;
+mod expected;
 mod filling;
 mod growing;
 mod join;
 mod memory;
+mod recall;
 pub mod record;
 mod resource;
 mod shard;
+mod spilling;
 mod stored;
 
-pub use body::{BLOCK_BYTES, Block, Body};
+pub use body::{BLOCK_BYTES, Block, Body, Stretch};
 pub use builder::BodyBuilder;
-pub use building::{Building, Expected};
+pub use building::Building;
 pub use charge::allocated_bytes;
+pub use expected::Expected;
 pub use growing::{Growing, Place, Slice};
 pub use join::STORED_SPANS_MAX;
-pub use memory::{MemoryStore, MemoryUse};
+pub use memory::{MemoryStore, MemoryUse, Purge};
+pub use recall::{Known, Recall, Recalled, Unusable};
 pub use resource::{RULES_MAX, VARIANTS_MAX, VaryRule};
 pub use shard::{ARRIVING_PERCENT_MAX, Found, Lookup};
 pub use stored::StoredResponse;

@@ -1,10 +1,15 @@
-//! The memory tier: shards by digest, one budget.
+//! The memory tier: shards by digest, one budget; and the disk tier behind it, if there is one.
 
-use crate::building::{Building, Expected};
+use crate::building::Building;
+use crate::expected::Expected;
+use crate::record::variant_key;
 use crate::resource::VaryRule;
 use crate::shard::{Lookup, Shard, shard_bytes_for};
 use crate::stored::StoredResponse;
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use weir_disk::{Disk, PurgeError};
 use weir_policy::catalog::{Catalog, Refusal};
 use weir_policy::eviction::EvictionKind;
 use weir_policy::{Digest, Now, Secret};
@@ -28,6 +33,7 @@ pub struct MemoryStore {
     shards: Box<[Mutex<Shard>]>,
     secret: Secret,
     largest_response: u64,
+    disk: Option<Arc<Disk>>,
 }
 
 /// What the memory tier holds.
@@ -71,7 +77,24 @@ impl MemoryStore {
             shards,
             secret,
             largest_response,
+            disk: None,
         }
+    }
+
+    /// The same in front of `disk`, whose secret it takes.
+    #[must_use]
+    pub fn with_disk(self, disk: Arc<Disk>) -> Self {
+        Self {
+            secret: disk.secret(),
+            disk: Some(disk),
+            ..self
+        }
+    }
+
+    /// The disk tier behind it.
+    #[must_use]
+    pub fn disk(&self) -> Option<&Arc<Disk>> {
+        self.disk.as_ref()
     }
 
     /// The secret digests are keyed with.
@@ -134,17 +157,62 @@ impl MemoryStore {
         self.shard(primary).replace(now, primary, old, new)
     }
 
-    /// Forgets one response.
+    /// Forgets one response, here and on disk. On disk it is whatever is found under the key: it may forget.
     pub fn drop_one(&self, primary: Digest, response: &Arc<StoredResponse>) -> bool {
-        self.shard(primary).drop_one(primary, response)
+        let dropped = self.shard(primary).drop_one(primary, response);
+        if let Some(disk) = &self.disk {
+            let key = match dropped {
+                Some(Some((line, selecting))) => {
+                    variant_key(&self.secret, primary, line, selecting)
+                }
+                Some(None) | None => primary,
+            };
+            if let Some(candidate) = disk.find(key) {
+                disk.forget(key, candidate.record());
+            }
+        }
+        dropped.is_some()
     }
 
-    /// Forgets all that is stored for a target; returns how many responses left.
+    /// Forgets all that is stored for a target in memory; returns how many responses left.
     pub fn remove(&self, primary: Digest) -> usize {
         self.shard(primary).remove(primary)
     }
 
-    /// Forgets everything.
+    /// Forgets all that is stored for a target, here and on disk. What the disk cannot have needs nothing to be written
+    /// there: most requests by unsafe methods are for such targets.
+    pub fn purge(&self, primary: Digest) -> Purge {
+        let (removed, is_under_way) = {
+            let mut shard = self.shard(primary);
+            (shard.remove(primary), shard.is_under_way(primary))
+        };
+        let disk = self.disk.as_ref();
+        let Some(disk) = disk.filter(|disk| is_under_way || disk.may_hold(primary)) else {
+            return Purge {
+                removed,
+                durable: None,
+            };
+        };
+        let is_on_disk = disk.find(primary).is_some();
+        Purge {
+            // what is in both tiers is one response
+            removed: removed.max(usize::from(is_on_disk)),
+            durable: Some(Box::pin(disk.purge(primary))),
+        }
+    }
+
+    /// Forgets everything, here and on disk.
+    pub fn purge_all(&self) -> Purge {
+        let removed = usize::try_from(self.memory_use().entries).unwrap_or(usize::MAX);
+        self.clear();
+        let durable = self.disk.as_ref().map(|disk| {
+            let durable: Durable = Box::pin(disk.purge_all());
+            durable
+        });
+        Purge { removed, durable }
+    }
+
+    /// Forgets everything in memory.
     pub fn clear(&self) {
         for shard in &self.shards {
             lock(shard).clear();
@@ -189,6 +257,31 @@ impl MemoryStore {
         // the second half: the first one places within the shard's table
         let at = usize::try_from(primary.1).unwrap_or(0) & (self.shards.len() - 1);
         lock(&self.shards[at])
+    }
+}
+
+/// Ready when it survives a crash.
+type Durable = Pin<Box<dyn Future<Output = Result<(), PurgeError>> + Send>>;
+
+/// A purge that is in force. It is to be acknowledged once it is durable.
+#[must_use]
+pub struct Purge {
+    /// How many responses left, as far as that is known: of variants that only the disk has, it is not.
+    pub removed: usize,
+    durable: Option<Durable>,
+}
+
+impl Purge {
+    /// Waits until it survives a crash.
+    ///
+    /// # Errors
+    ///
+    /// It might not survive one.
+    pub async fn durable(self) -> Result<(), PurgeError> {
+        match self.durable {
+            Some(durable) => durable.await,
+            None => Ok(()),
+        }
     }
 }
 

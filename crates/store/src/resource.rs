@@ -1,6 +1,7 @@
 //! What is stored for one target: a response, or several by the fields they vary on (RFC 9111 §4.1).
 
 use crate::charge::allocated_bytes;
+use crate::record::Line;
 use std::sync::Arc;
 use weir_policy::Digest;
 use weir_policy::catalog::Slot;
@@ -66,6 +67,8 @@ pub(crate) struct Varying {
     pub rules: Vec<VaryRule>,
     /// Oldest first, at most `VARIANTS_MAX`.
     pub variants: Vec<Variant>,
+    /// The line of those on disk, where there is one.
+    pub line: Option<Line>,
 }
 
 impl Varying {
@@ -141,15 +144,19 @@ impl Resource {
         }
     }
 
-    /// The rule the response in `slot` was stored under.
-    pub(crate) fn rule_of(&self, slot: Slot) -> Option<&VaryRule> {
+    /// The variant in `slot`.
+    pub(crate) fn variant(&self, slot: Slot) -> Option<&Variant> {
         match self {
             Self::Single(_) => None,
-            Self::Varying(varying) => varying
-                .variants
-                .iter()
-                .find(|variant| variant.slot == slot)
-                .map(|variant| &variant.rule),
+            Self::Varying(varying) => varying.variants.iter().find(|variant| variant.slot == slot),
+        }
+    }
+
+    /// The line of its variants on disk, where there is one.
+    pub(crate) fn line(&self) -> Option<Line> {
+        match self {
+            Self::Single(_) => None,
+            Self::Varying(varying) => varying.line,
         }
     }
 

@@ -1,5 +1,6 @@
 //! One shard: index, entries and catalog behind one lock. Plain data structure work; nothing here waits.
 
+use crate::record::Line;
 use crate::resource::{Resource, VaryRule, variant_charge};
 use crate::stored::StoredResponse;
 use std::collections::{BTreeMap, HashMap};
@@ -76,6 +77,8 @@ struct Arriving {
     held: u64,
     /// Its target was forgotten meanwhile.
     is_outdated: bool,
+    /// The line of its variants on disk, if it turned out to vary.
+    line: Option<Line>,
 }
 
 /// Digests are keyed hashes already: their first half is the hash.
@@ -108,6 +111,8 @@ pub(crate) struct Shard {
     /// and cannot be evicted.
     arriving: BTreeMap<ArrivingId, Arriving>,
     next_arriving: u64,
+    /// Targets of responses that were committed, and are being handed to the disk.
+    writing: Vec<Digest>,
     evictions: u64,
 }
 
@@ -120,6 +125,7 @@ impl Shard {
             victims: Vec::new(),
             arriving: BTreeMap::new(),
             next_arriving: 0,
+            writing: Vec::new(),
             evictions: 0,
         }
     }
@@ -165,6 +171,7 @@ impl Shard {
         let arriving = Arriving {
             held,
             is_outdated: false,
+            line: None,
         };
         self.arriving.insert(id, arriving);
         self.hold(held);
@@ -214,6 +221,17 @@ impl Shard {
         }
     }
 
+    /// One that is arriving holds only `held` bytes any more.
+    pub(crate) fn give_back(&mut self, id: ArrivingId, held: u64) {
+        if let Some(arriving) = self.arriving.get_mut(&id)
+            && held < arriving.held
+        {
+            let less = arriving.held - held;
+            arriving.held = held;
+            self.catalog.release(less);
+        }
+    }
+
     /// Takes more room for one that is arriving, `held` bytes in all. Also for one whose target was forgotten: it is
     /// still read.
     pub(crate) fn extend(&mut self, id: ArrivingId, held: u64) -> Result<(), Refusal> {
@@ -232,15 +250,100 @@ impl Shard {
         arriving.is_none_or(|arriving| arriving.is_outdated)
     }
 
-    /// Makes a response that has arrived findable. Whatever comes of it, it is no longer arriving.
+    /// The line on which the variant `id` is found on disk: that of the others of its target, of those that are stored and
+    /// of those that arrive; else the one that is `known` from disk; else another one.
+    pub(crate) fn line(&mut self, id: ArrivingId, known: Option<Line>) -> Line {
+        let primary = id.primary;
+        let of = |number| ArrivingId { primary, number };
+        let stored = self.index.get(&primary).and_then(Resource::line);
+        let others = self.arriving.range(of(0)..=of(u64::MAX));
+        let mut others = others.map(|(_, arriving)| arriving);
+        let line = stored
+            .or_else(|| others.find_map(|other| other.line.filter(|_| !other.is_outdated)))
+            .or(known)
+            .unwrap_or_else(Line::begin);
+        if let Some(arriving) = self.arriving.get_mut(&id) {
+            arriving.line = Some(line);
+        }
+        line
+    }
+
+    /// The rules by which the variants of `primary` are found, newest first.
+    pub(crate) fn rules(&self, primary: Digest) -> Vec<VaryRule> {
+        match self.index.get(&primary) {
+            Some(Resource::Varying(varying)) => varying.rules.clone(),
+            Some(Resource::Single(_)) | None => Vec::new(),
+        }
+    }
+
+    /// Puts in what was found on disk, unless there is one already: then that is the answer. `None` if its target was
+    /// forgotten since it was looked for, or what there is shows that it is outdated. Whatever comes of it, it is no
+    /// longer looked for.
+    pub(crate) fn recall(
+        &mut self,
+        now: Now,
+        id: ArrivingId,
+        vary: Option<(VaryRule, Digest, Line)>,
+        response: Arc<StoredResponse>,
+    ) -> Option<Arc<StoredResponse>> {
+        let is_outdated = self.is_outdated(id);
+        self.abandon(id);
+        if is_outdated {
+            return None;
+        }
+        let there = match (self.index.get(&id.primary), &vary) {
+            (None, _) => None,
+            // it varies by now, or no longer
+            (Some(Resource::Varying(_)), None) | (Some(Resource::Single(_)), Some(_)) => {
+                return None;
+            }
+            (Some(Resource::Single(slot)), None) => Some(*slot),
+            (Some(Resource::Varying(varying)), Some((_, selecting, line))) => {
+                if varying.line.is_some_and(|known| known != *line) {
+                    return None;
+                }
+                varying.find(*selecting)
+            }
+        };
+        if let Some(there) = there.and_then(|slot| self.response(slot)) {
+            return Some(there);
+        }
+        let line = vary.as_ref().map(|(_, _, line)| *line);
+        let vary = vary.map(|(rule, selecting, _)| (rule, selecting));
+        // without room it is served this once
+        let _ = self.admit(now, id.primary, vary, line, Arc::clone(&response));
+        Some(response)
+    }
+
+    /// A response for `primary` is about to be handed to the disk: until [`Self::wrote`].
+    pub(crate) fn writes(&mut self, primary: Digest) {
+        self.writing.push(primary);
+    }
+
+    pub(crate) fn wrote(&mut self, primary: Digest) {
+        if let Some(at) = self.writing.iter().position(|known| *known == primary) {
+            self.writing.swap_remove(at);
+        }
+    }
+
+    /// Whether a response for `primary` may come to the disk that was asked for before now.
+    pub(crate) fn is_under_way(&self, primary: Digest) -> bool {
+        let id = |number| ArrivingId { primary, number };
+        let mut arriving = self.arriving.range(id(0)..=id(u64::MAX));
+        arriving.next().is_some() || self.writing.contains(&primary)
+    }
+
+    /// Makes a response that has arrived findable; whether the rules by which its target's variants are found are others
+    /// now. Whatever comes of it, it is no longer arriving.
     pub(crate) fn commit(
         &mut self,
         now: Now,
         id: ArrivingId,
         vary: Option<(VaryRule, Digest)>,
         response: Arc<StoredResponse>,
-    ) -> Result<(), Refusal> {
+    ) -> Result<bool, Refusal> {
         let is_outdated = self.is_outdated(id);
+        let line = self.arriving.get(&id).and_then(|arriving| arriving.line);
         let primary = id.primary;
         self.abandon(id);
         if is_outdated {
@@ -249,6 +352,17 @@ impl Shard {
         if self.is_outdone(primary, vary.as_ref(), &response) {
             return Err(Refusal::NotResident);
         }
+        self.admit(now, primary, vary, line, response)
+    }
+
+    fn admit(
+        &mut self,
+        now: Now,
+        primary: Digest,
+        vary: Option<(VaryRule, Digest)>,
+        line: Option<Line>,
+        response: Arc<StoredResponse>,
+    ) -> Result<bool, Refusal> {
         let rule = vary.as_ref().map(|(rule, _)| rule);
         let charge = (response.charged_bytes() + variant_charge(rule)) as u64;
         let slot = self
@@ -258,11 +372,13 @@ impl Shard {
         // the slot may have been a victim's: that one first
         self.let_go();
         self.entries[slot.index()] = Some(Entry { primary, response });
-        match vary {
-            None => self.put_single(primary, slot),
-            Some((rule, selecting)) => self.put_variant(primary, slot, &rule, selecting),
-        }
-        Ok(())
+        Ok(match vary {
+            None => {
+                self.put_single(primary, slot);
+                false
+            }
+            Some((rule, selecting)) => self.put_variant(primary, slot, &rule, selecting, line),
+        })
     }
 
     /// Whether what `response` would take the place of was received after it: of two the most recent one is used (RFC
@@ -305,8 +421,16 @@ impl Shard {
         }
     }
 
-    /// A response that varies joins the variants, and replaces the one for the same request.
-    fn put_variant(&mut self, primary: Digest, slot: Slot, rule: &VaryRule, selecting: Digest) {
+    /// A response that varies joins the variants, and replaces the one for the same request. Whether the rules are others
+    /// now.
+    fn put_variant(
+        &mut self,
+        primary: Digest,
+        slot: Slot,
+        rule: &VaryRule,
+        selecting: Digest,
+        line: Option<Line>,
+    ) -> bool {
         let mut varying = match self.index.remove(&primary) {
             Some(Resource::Varying(varying)) => varying,
             Some(Resource::Single(old)) => {
@@ -315,9 +439,12 @@ impl Shard {
             }
             None => Box::default(),
         };
+        let changes = varying.rules.first() != Some(rule);
+        varying.line = varying.line.or(line);
         let leaving = varying.put(rule, selecting, slot);
         self.index.insert(primary, Resource::Varying(varying));
         leaving.into_iter().for_each(|old| self.free(old));
+        changes
     }
 
     /// Puts `new` where `old` is stored, if it still is.
@@ -332,7 +459,8 @@ impl Shard {
             return false;
         };
         let resource = self.index.get(&primary);
-        let beside = variant_charge(resource.and_then(|resource| resource.rule_of(slot)));
+        let variant = resource.and_then(|resource| resource.variant(slot));
+        let beside = variant_charge(variant.map(|variant| &variant.rule));
         let charge = (new.charged_bytes() + beside) as u64;
         let resized = self.catalog.resize(now, slot, charge, &mut self.victims);
         self.let_go();
@@ -349,13 +477,18 @@ impl Shard {
         }
     }
 
-    /// Forgets one response of a target, if it is still stored.
-    pub(crate) fn drop_one(&mut self, primary: Digest, response: &Arc<StoredResponse>) -> bool {
-        let Some(slot) = self.slot_of(primary, response) else {
-            return false;
-        };
+    /// Forgets one response of a target, if it is still stored; where it is on disk, if it varies.
+    pub(crate) fn drop_one(
+        &mut self,
+        primary: Digest,
+        response: &Arc<StoredResponse>,
+    ) -> Option<Option<(Line, Digest)>> {
+        let slot = self.slot_of(primary, response)?;
+        let resource = self.index.get(&primary)?;
+        let selecting = resource.variant(slot).map(|variant| variant.selecting);
+        let on_disk = resource.line().zip(selecting);
         self.forget(primary, slot);
-        true
+        Some(on_disk)
     }
 
     /// Forgets all that is stored for a target; how many responses that were. What is arriving for it, or asked for, was

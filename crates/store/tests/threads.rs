@@ -147,6 +147,7 @@ fn read(shared: &Shared, mut at: u64) -> u64 {
                 without_lock += end - at;
                 at = end;
             }
+            Some(Slice::Disk { .. }) => panic!("nothing is on disk"),
             None => panic!("it was there"),
         }
     }

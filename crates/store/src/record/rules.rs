@@ -4,12 +4,21 @@ use super::error::RecordError;
 use super::reader::{Reader, put_string};
 use super::{Kind, VERSION};
 use crate::resource::{RULES_MAX, VaryRule};
+use std::hash::{BuildHasher, RandomState};
 use weir_policy::{Digest, KeyHasher, Secret};
 
-/// Names the variants of a target that are found by the same rules. Another one after each purge: it is a number that was
-/// never given before.
+/// Names the variants of a target that are found by the same rules. Another one after each purge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Line(pub u64);
+
+impl Line {
+    /// One that was never given before: at random, from the system's randomness by way of the standard library's hashers.
+    /// That one of a target's comes again has a chance of 2^-64 for each purge of it.
+    #[must_use]
+    pub fn begin() -> Self {
+        Self(RandomState::new().hash_one(0_u8))
+    }
+}
 
 /// What the responses of a target vary on.
 #[derive(Clone, Debug, PartialEq, Eq)]

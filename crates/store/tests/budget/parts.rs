@@ -187,7 +187,7 @@ impl Arrival {
         let left = usize::try_from(span.to - span.from).unwrap_or(usize::MAX);
         let bytes = &CONTENT[..left.min(1 + random.length(PUSH_BYTES))];
         self.building
-            .reserve_push(&self.growing, *place, bytes.len())?;
+            .reserve_push(&mut self.growing, *place, bytes.len())?;
         self.growing.push(*place, bytes);
         span.from += bytes.len() as u64;
         Ok(bytes.len() as u64)

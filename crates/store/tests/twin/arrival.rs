@@ -118,7 +118,7 @@ impl Arrival {
         let end = (span.from + 1 + random.below(60_000)).min(span.to);
         let bytes = content(self.seed, span.from..end);
         self.building
-            .reserve_push(&self.growing, *place, bytes.len())?;
+            .reserve_push(&mut self.growing, *place, bytes.len())?;
         let foreseen = self.growing.held_after(*place, bytes.len());
         let taken = self.growing.push(*place, bytes);
         assert_eq!(

@@ -59,7 +59,7 @@ impl Arrival {
         let end = (self.at + CONTENT_MAX).min(LENGTH);
         let bytes = content(self.key, self.at..end);
         self.building
-            .reserve_push(&self.growing, self.place, bytes.len())?;
+            .reserve_push(&mut self.growing, self.place, bytes.len())?;
         self.growing.push(self.place, bytes);
         self.at = end;
         Ok(())
@@ -182,7 +182,7 @@ fn refusal_takes_what_was_granted_before() {
     let mut at = 0;
     let refusal = loop {
         let bytes = content(1, at..at + 10_000);
-        match building.reserve_push(&growing, place, bytes.len()) {
+        match building.reserve_push(&mut growing, place, bytes.len()) {
             Ok(()) => at += growing.push(place, bytes),
             Err(refusal) => break refusal,
         }
@@ -286,7 +286,7 @@ fn part_is_lost_or_taken_for_the_whole() {
     while at < LENGTH {
         let bytes = content(1, at..(at + 16_384).min(LENGTH));
         building
-            .reserve_push(&growing, place, bytes.len())
+            .reserve_push(&mut growing, place, bytes.len())
             .expect("room enough");
         at += growing.push(place, bytes);
     }

@@ -1,0 +1,305 @@
+//! A response that is asked for, and may come.
+
+use crate::building::Building;
+use crate::growing::{Growing, charged_for};
+use crate::memory::MemoryStore;
+use crate::record::{Line, RulesRecord, encode, variant_key};
+use crate::resource::{RULES_MAX, VaryRule};
+use crate::shard::{ARRIVING_BYTES, ArrivingId};
+use crate::spilling::Spilling;
+use crate::stored::StoredResponse;
+use std::sync::Arc;
+use weir_disk::{BodyBlock, Disk, NewRecord, Refused, Ticket};
+use weir_policy::catalog::Refusal;
+use weir_policy::{Digest, Now};
+
+/// A response that is asked for, and may come: what is purged or invalidated from now on is so for it too.
+///
+/// To be taken before the request is sent. Nothing is stored without it: a response may not undo a purge that it was asked
+/// for before.
+#[derive(Debug)]
+pub struct Expected {
+    pub(crate) store: Arc<MemoryStore>,
+    pub(crate) primary: Digest,
+    /// What it is known by, or why there is no room even to know it.
+    pub(crate) id: Result<ArrivingId, Refusal>,
+    pub(crate) done: bool,
+    on_disk: Option<OnDisk>,
+    /// What it varies on, once that is known.
+    vary: Option<(VaryRule, Digest)>,
+}
+
+/// What the disk tier has to know of it.
+#[derive(Debug)]
+struct OnDisk {
+    disk: Arc<Disk>,
+    ticket: Ticket,
+    /// What the disk knew of its target's variants.
+    known: Option<RulesRecord>,
+}
+
+impl Expected {
+    pub(crate) fn new(store: Arc<MemoryStore>, primary: Digest) -> Self {
+        let id = store.shard(primary).expect(primary);
+        let on_disk = store.disk().map(|disk| OnDisk {
+            disk: Arc::clone(disk),
+            ticket: disk.ticket(),
+            known: None,
+        });
+        Self {
+            store,
+            primary,
+            id,
+            done: false,
+            on_disk,
+            vary: None,
+        }
+    }
+
+    /// With what the disk knows of its target's variants, found by `earlier`. If the target was forgotten since then, that
+    /// is not said any more.
+    #[must_use]
+    pub fn knowing(mut self, earlier: &Self, rules: &RulesRecord) -> Self {
+        if let Some(on_disk) = &mut self.on_disk
+            && earlier.primary == self.primary
+            && !earlier.is_outdated()
+        {
+            on_disk.known = Some(rules.clone());
+        }
+        self
+    }
+
+    /// With what it turned out to vary on, and the digest of these fields in its request.
+    #[must_use]
+    pub fn varying(mut self, vary: Option<&(VaryRule, Digest)>) -> Self {
+        self.vary = vary.cloned();
+        self
+    }
+
+    /// Whether its target was purged or invalidated since it was asked for.
+    #[must_use]
+    pub fn is_outdated(&self) -> bool {
+        let is_outdated = |id| self.store.shard(self.primary).is_outdated(id);
+        self.id.is_ok_and(is_outdated)
+    }
+
+    /// Takes room for a response of `head_bytes` and, if known, `content_bytes` that are expected to arrive: of a part,
+    /// those that are missing. The head's are all that is held beside content while it arrives: with
+    /// [`VaryRule::charged_bytes`] and an entity tag of more than 64 bytes.
+    ///
+    /// What is too large for memory, or for one write, goes to disk as it arrives, if there is one that takes it.
+    ///
+    /// # Errors
+    ///
+    /// [`Refusal::TooLarge`] for more than the largest response, or than may arrive at all; [`Refusal::NoRoomArriving`]
+    /// if others that arrive leave too little.
+    pub fn begin(
+        self,
+        now: Now,
+        head_bytes: usize,
+        content_bytes: Option<u64>,
+    ) -> Result<Building, Refusal> {
+        let _ = now;
+        let id = self.id?;
+        let expected = content_bytes.unwrap_or(0);
+        let head_charge = StoredResponse::charged_head(head_bytes, 64) + ARRIVING_BYTES;
+        let is_for_disk = self.is_for_disk(expected);
+        let mut spilling = is_for_disk.then(|| self.spill(content_bytes)).flatten();
+        if spilling.is_none() {
+            let reserved = charged_for(expected);
+            let room = self.store.check_size(expected);
+            let room = room.and_then(|()| self.extend(id, head_charge + reserved));
+            let Err(refusal) = room else {
+                return Ok(Building::new(self, id, head_charge, expected, reserved));
+            };
+            if !is_for_disk {
+                spilling = self.spill(content_bytes);
+            }
+            if spilling.is_none() {
+                return Err(refusal);
+            }
+        }
+        // its head; what waits to be written is the disk's
+        self.extend(id, head_charge)?;
+        let building = Building::new(self, id, head_charge, 0, 0);
+        Ok(building.spilling(spilling))
+    }
+
+    fn extend(&self, id: ArrivingId, charge: usize) -> Result<(), Refusal> {
+        self.store.shard(self.primary).extend(id, charge as u64)
+    }
+
+    /// Whether content of so many bytes is written while it arrives: it is too large for one write.
+    pub(crate) fn is_for_disk(&self, content_bytes: u64) -> bool {
+        let disk = self.on_disk.as_ref().map(|on_disk| &on_disk.disk);
+        disk.is_some_and(|disk| content_bytes > disk.append_bytes_max())
+    }
+
+    /// Begins to write it to disk; `None` if there is none that takes it.
+    pub(crate) fn spill(&self, expected: Option<u64>) -> Option<Spilling> {
+        let on_disk = self.on_disk.as_ref()?;
+        let key = self.key(self.vary.as_ref());
+        Spilling::begin(&on_disk.disk, key, on_disk.ticket, expected).ok()
+    }
+
+    /// Under which key it is on disk.
+    fn key(&self, vary: Option<&(VaryRule, Digest)>) -> Digest {
+        match vary {
+            None => self.primary,
+            Some((_, selecting)) => {
+                let secret = self.store.secret();
+                variant_key(secret, self.primary, self.line(), *selecting)
+            }
+        }
+    }
+
+    /// The line of its target's variants.
+    fn line(&self) -> Line {
+        let known = self
+            .on_disk
+            .as_ref()
+            .and_then(|on_disk| on_disk.known.as_ref());
+        let known = known.map(|rules| rules.line);
+        match self.id {
+            Ok(id) => self.store.shard(self.primary).line(id, known),
+            Err(_) => known.unwrap_or_else(Line::begin),
+        }
+    }
+
+    /// Makes `response` findable, here and on disk.
+    pub(crate) fn commit(
+        &mut self,
+        now: Now,
+        id: ArrivingId,
+        vary: Option<(VaryRule, Digest)>,
+        response: &Arc<StoredResponse>,
+        spilling: Option<Spilling>,
+    ) -> Result<(), Refusal> {
+        // while it is known as one that is arriving
+        let key = self.on_disk.is_some().then(|| self.key(vary.as_ref()));
+        let line = vary.as_ref().filter(|_| key.is_some()).map(|_| self.line());
+        self.done = true;
+        let here = {
+            let mut shard = self.store.shard(self.primary);
+            shard.writes(self.primary);
+            shard.commit(now, id, vary.clone(), Arc::clone(response))
+        };
+        let _writing = Writing(self);
+        // forgotten since it was asked for, or older than what there is
+        if here == Err(Refusal::NotResident) {
+            return Err(Refusal::NotResident);
+        }
+        let Some(key) = key else {
+            return here.map(|_| ());
+        };
+        let written = self.write(now, key, vary.as_ref(), response, spilling);
+        if let (Ok(()), Some((rule, _)), Some(line)) = (written, &vary, line) {
+            self.write_rules(line, rule, here.unwrap_or(true));
+        }
+        here.map(|_| ())
+            .or_else(|refusal| written.map_err(|_| refusal))
+    }
+
+    /// The next hop has said that `old` is still the right one: `new` takes its place, here and on disk. `false` if `old`
+    /// has left.
+    pub fn freshen(
+        self,
+        now: Now,
+        old: &Arc<StoredResponse>,
+        new: &Arc<StoredResponse>,
+        vary: Option<&(VaryRule, Digest)>,
+    ) -> bool {
+        let replaced = self.store.replace(now, self.primary, old, Arc::clone(new));
+        if self.on_disk.is_some() && self.id.is_ok() && !self.is_outdated() {
+            let key = self.key(vary);
+            let written = self.write(now, key, vary, new, None);
+            if let (Ok(()), Some((rule, _))) = (written, vary) {
+                self.write_rules(self.line(), rule, false);
+            }
+        }
+        replaced
+    }
+
+    /// Hands a response to the disk: in one piece, or the end of what went there as it arrived.
+    fn write(
+        &self,
+        now: Now,
+        key: Digest,
+        vary: Option<&(VaryRule, Digest)>,
+        response: &StoredResponse,
+        spilling: Option<Spilling>,
+    ) -> Result<(), Refused> {
+        let Some(OnDisk { disk, ticket, .. }) = &self.on_disk else {
+            return Err(Refused::Closed);
+        };
+        let body = &response.body;
+        let meta = encode(response, vary, now);
+        let present = body.present_bytes();
+        if spilling.is_none() && body.is_in_memory() && present <= disk.append_bytes_max() {
+            let block = |(from, block)| BodyBlock {
+                from,
+                bytes: Arc::clone(block),
+            };
+            return disk.append(NewRecord {
+                key,
+                ticket: *ticket,
+                meta,
+                body: body.blocks().map(block).collect(),
+            });
+        }
+        let spilling = match spilling {
+            Some(spilling) => spilling,
+            None => {
+                let mut growing = Growing::new(body.complete_length(), Some(body));
+                let mut spilling = Spilling::begin(disk, key, *ticket, Some(present))?;
+                spilling.end(&mut growing)?;
+                spilling
+            }
+        };
+        spilling.commit(meta)
+    }
+
+    /// Writes by which rules the variants of the target are found, if that is not what the disk has.
+    fn write_rules(&self, line: Line, rule: &VaryRule, changed: bool) {
+        let Some(on_disk) = &self.on_disk else {
+            return;
+        };
+        let known = on_disk.known.as_ref().filter(|known| known.line == line);
+        let mut rules = self.store.shard(self.primary).rules(self.primary);
+        let beside = known.map_or(&[][..], |known| &known.rules);
+        for rule in std::iter::once(rule).chain(beside) {
+            if !rules.contains(rule) {
+                rules.push(rule.clone());
+            }
+        }
+        rules.truncate(RULES_MAX);
+        let is_known = known.is_some_and(|known| known.rules == rules);
+        if (is_known || !changed) && on_disk.disk.may_hold(self.primary) {
+            return;
+        }
+        // refused: the variants are not found, and fetched again
+        let _ = on_disk.disk.append(NewRecord {
+            key: self.primary,
+            ticket: on_disk.ticket,
+            meta: RulesRecord { line, rules }.encode(),
+            body: Vec::new(),
+        });
+    }
+}
+
+/// One that a purge has to reckon with.
+struct Writing<'a>(&'a Expected);
+
+impl Drop for Writing<'_> {
+    fn drop(&mut self) {
+        self.0.store.shard(self.0.primary).wrote(self.0.primary);
+    }
+}
+
+impl Drop for Expected {
+    fn drop(&mut self) {
+        if let (Ok(id), false) = (self.id, self.done) {
+            self.store.shard(self.primary).abandon(id);
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! Looking on disk for what is not in memory.
+
+use crate::body::Body;
+use crate::expected::Expected;
+use crate::record::{Line, Record, ResponseRecord, RulesRecord, variant_key};
+use crate::resource::VaryRule;
+use crate::stored::StoredResponse;
+use std::sync::Arc;
+use weir_disk::{Disk, Loaded, ReadError};
+use weir_policy::{Digest, Missing, Now};
+
+/// A look-up on disk: what is purged from now on is not found by it.
+#[derive(Debug)]
+pub struct Recall {
+    expected: Expected,
+    disk: Arc<Disk>,
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub enum Recalled {
+    /// The response. It is in memory too from now on, if there is room.
+    Found(Arc<StoredResponse>),
+    /// There is none for this request.
+    Missing(Missing, Option<Known>),
+    /// There is one, and it cannot be used: to the request it is a miss.
+    Unusable(Unusable),
+}
+
+/// What the disk knows of a target's variants: for the response that will be stored.
+#[derive(Debug)]
+pub struct Known {
+    expected: Expected,
+    rules: RulesRecord,
+}
+
+/// Why what was found on disk is of no use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unusable {
+    /// It could not be read.
+    Read(ReadError),
+    /// It is not what can have been written: a record of another program, or another one's.
+    Strange,
+    /// Purged, or replaced by a more recent one, while it was read.
+    Outdated,
+}
+
+impl Known {
+    /// Tells `expected` of it.
+    #[must_use]
+    pub fn tell(&self, expected: Expected) -> Expected {
+        expected.knowing(&self.expected, &self.rules)
+    }
+}
+
+impl Recall {
+    /// Of the target that `expected` is for; `None` if nothing of it can be on disk.
+    #[must_use]
+    pub fn of(expected: Expected) -> Option<Self> {
+        let disk = Arc::clone(expected.store.disk()?);
+        Some(Self { expected, disk })
+    }
+
+    /// Looks for the response to a request; `selecting` digests its nominated fields under a rule.
+    pub async fn run(self, now: Now, selecting: &dyn Fn(&VaryRule) -> Digest) -> Recalled {
+        let primary = self.expected.primary;
+        let record = match self.load(primary, now).await {
+            Ok(None) => return Recalled::Missing(Missing::Target, None),
+            Ok(Some(found)) => found,
+            Err(why) => return Recalled::Unusable(why),
+        };
+        match record {
+            (Record::Response(record), loaded) => self.found(now, record, &loaded, None),
+            (Record::Rules(rules), _) => self.choose(now, rules, selecting).await,
+        }
+    }
+
+    /// Looks for the variant by each of the rules.
+    async fn choose(
+        self,
+        now: Now,
+        rules: RulesRecord,
+        selecting: &dyn Fn(&VaryRule) -> Digest,
+    ) -> Recalled {
+        let secret = self.disk.secret();
+        for rule in &rules.rules {
+            let selecting = selecting(rule);
+            let key = variant_key(&secret, self.expected.primary, rules.line, selecting);
+            match self.load(key, now).await {
+                Ok(Some((Record::Response(record), loaded))) => {
+                    let vary = (rule.clone(), selecting, rules.line);
+                    return self.found(now, record, &loaded, Some(vary));
+                }
+                Ok(Some((Record::Rules(_), _))) => {
+                    return Recalled::Unusable(Unusable::Strange);
+                }
+                Ok(None) => {}
+                Err(why) => return Recalled::Unusable(why),
+            }
+        }
+        let known = Known {
+            expected: self.expected,
+            rules,
+        };
+        Recalled::Missing(Missing::Variant, Some(known))
+    }
+
+    /// The record under `key`, if there is one.
+    async fn load(&self, key: Digest, now: Now) -> Result<Option<(Record, Loaded)>, Unusable> {
+        let Some(candidate) = self.disk.find(key) else {
+            return Ok(None);
+        };
+        let loaded = match self.disk.load_now(&candidate) {
+            Some(loaded) => loaded,
+            None => self.disk.load(candidate).await,
+        };
+        let loaded = match loaded {
+            // another key's, or it has left
+            Err(ReadError::Gone) => return Ok(None),
+            loaded => loaded.map_err(Unusable::Read)?,
+        };
+        match Record::decode(&loaded.meta, now) {
+            Ok(record) if loaded.key == key => Ok(Some((record, loaded))),
+            _ => {
+                self.disk.forget(key, loaded.record);
+                Err(Unusable::Strange)
+            }
+        }
+    }
+
+    fn found(
+        mut self,
+        now: Now,
+        record: ResponseRecord,
+        loaded: &Loaded,
+        vary: Option<(VaryRule, Digest, Line)>,
+    ) -> Recalled {
+        let wanted = vary.as_ref().map(|(rule, selecting, _)| (rule, *selecting));
+        let written = record.vary.as_ref();
+        let written = written.map(|(rule, selecting)| (rule, *selecting));
+        let body = if wanted == written {
+            body_of(&record, loaded)
+        } else {
+            None
+        };
+        let Some(body) = body else {
+            self.disk.forget(loaded.key, loaded.record);
+            return Recalled::Unusable(Unusable::Strange);
+        };
+        if !body.is_whole() && !record.facts.can_be_part() {
+            // some of it has left the disk
+            self.disk.forget(loaded.key, loaded.record);
+            return Recalled::Missing(Missing::Target, None);
+        }
+        let response = Arc::new(record.with_body(body));
+        match self.expected.recall(now, vary, response) {
+            Some(response) => Recalled::Found(response),
+            None => Recalled::Unusable(Unusable::Outdated),
+        }
+    }
+}
+
+/// The content, as far as it is there; `None` if it is not that of `record`.
+fn body_of(record: &ResponseRecord, loaded: &Loaded) -> Option<Body> {
+    match &loaded.inline {
+        Some(bytes) if record.complete_length == Some(bytes.len() as u64) => {
+            Some(Body::whole(bytes))
+        }
+        _ => Body::on_disk(loaded.runs.clone(), record.complete_length),
+    }
+}
+
+impl Expected {
+    /// Puts in what was found on disk; see [`Shard::recall`](crate::shard::Shard::recall).
+    fn recall(
+        &mut self,
+        now: Now,
+        vary: Option<(VaryRule, Digest, Line)>,
+        response: Arc<StoredResponse>,
+    ) -> Option<Arc<StoredResponse>> {
+        let id = self.id.ok()?;
+        self.done = true;
+        self.store
+            .shard(self.primary)
+            .recall(now, id, vary, response)
+    }
+}

@@ -1,0 +1,88 @@
+//! Content on its way to disk while it arrives, and the memory it gives back.
+
+use crate::growing::Growing;
+use std::sync::Arc;
+use weir_disk::{Disk, Extent, Refused, Spill, Ticket};
+use weir_policy::Digest;
+
+/// Bytes of one response that may wait to be written. They are the disk's, which bounds them over all; one response that
+/// comes faster than the device writes must not fill its queue alone.
+const WAITING_BYTES_MAX: usize = 8 << 20;
+
+/// A response that goes to disk as it arrives.
+#[derive(Debug)]
+pub(crate) struct Spilling {
+    spill: Spill,
+    /// What it has of an older record, once its content is known.
+    inherited: Option<Vec<Extent>>,
+}
+
+impl Spilling {
+    pub(crate) fn begin(
+        disk: &Arc<Disk>,
+        key: Digest,
+        ticket: Ticket,
+        expected: Option<u64>,
+    ) -> Result<Self, Refused> {
+        Ok(Self {
+            spill: disk.begin(key, ticket, expected)?,
+            inherited: None,
+        })
+    }
+
+    /// Takes back the memory of what was written, and hands over what was sealed.
+    ///
+    /// # Errors
+    ///
+    /// Why it cannot go on: nothing of it will be found on disk.
+    pub(crate) fn go_on(&mut self, growing: &mut Growing) -> Result<(), Refused> {
+        self.hand_over(growing, WAITING_BYTES_MAX)
+    }
+
+    /// The same at the end, with all there is.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Self::go_on`].
+    pub(crate) fn end(&mut self, growing: &mut Growing) -> Result<(), Refused> {
+        self.hand_over(growing, usize::MAX)?;
+        self.spill.flush()
+    }
+
+    fn hand_over(&mut self, growing: &mut Growing, waiting_max: usize) -> Result<(), Refused> {
+        if let Some(why) = self.spill.failed() {
+            return Err(why);
+        }
+        if self.inherited.is_none() {
+            // what it has in memory already is written first
+            growing.write_behind();
+            self.inherited = Some(growing.extents());
+        }
+        for extent in self.spill.written() {
+            growing.put_on_disk(extent);
+        }
+        while let Some((from, block)) = growing.next_behind() {
+            if self.waiting_bytes().saturating_add(block.len()) > waiting_max {
+                break;
+            }
+            self.spill.push(from, Arc::clone(block))?;
+            growing.pop_behind();
+        }
+        Ok(())
+    }
+
+    /// Bytes that were handed over and are not written: they are in the disk's account.
+    pub(crate) fn waiting_bytes(&self) -> usize {
+        self.spill.waiting_bytes()
+    }
+
+    /// Makes it a record with `meta`.
+    ///
+    /// # Errors
+    ///
+    /// Why nothing is stored.
+    pub(crate) fn commit(self, meta: Vec<u8>) -> Result<(), Refused> {
+        let inherited = self.inherited.unwrap_or_default();
+        self.spill.commit(meta, &inherited)
+    }
+}
