@@ -1,10 +1,11 @@
 //! The effective config: defaults, then the file, then the flags; checked as a whole.
 
+use crate::disk_size::DiskSize;
 use crate::file::Document;
 use crate::flags::ServeFlags;
 use crate::messages::{Exit, Failure};
 use std::net::SocketAddr;
-use weir_proxy::config::{Config, Invalid, Listener, Mode, PathPrefix, Route};
+use weir_proxy::config::{Config, Directory, Disk, Invalid, Listener, Mode, PathPrefix, Route};
 
 /// Reads the file the flags name, if any, and applies the flags. A reload is the same call again.
 ///
@@ -43,6 +44,7 @@ fn apply(config: &mut Config, flags: &ServeFlags) -> Result<(), Failure> {
     if let Some(size) = flags.memory {
         config.cache.memory = size;
     }
+    apply_disk(&mut config.disk, flags)?;
     if let Some(count) = flags.workers {
         config.workers = count;
     }
@@ -56,6 +58,32 @@ fn apply(config: &mut Config, flags: &ServeFlags) -> Result<(), Failure> {
         .access
         .allow_destinations
         .extend(&flags.allow_destination);
+    Ok(())
+}
+
+/// One directory instead of those in the file, if the flags mean any; or none at all.
+fn apply_disk(disk: &mut Disk, flags: &ServeFlags) -> Result<(), Failure> {
+    let size = match flags.disk {
+        Some(DiskSize::Off) => {
+            disk.enabled = false;
+            return Ok(());
+        }
+        Some(DiskSize::Bytes(size)) => Some(size),
+        None => None,
+    };
+    let path = match &flags.disk_dir {
+        Some(path) => std::path::absolute(path).ok(),
+        None if size.is_some() => weir_proxy::default_disk_path(),
+        None => return Ok(()),
+    };
+    let path = path.ok_or_else(|| Failure {
+        exit: Exit::BadUsage,
+        what: "cannot use `--disk` with a size".to_owned(),
+        cause: "neither XDG_CACHE_HOME nor HOME says where the user's cache is".to_owned(),
+        hint: Some("say where with `--disk-dir PATH`".to_owned()),
+    })?;
+    disk.enabled = true;
+    disk.directories = vec![Directory { path, size }];
     Ok(())
 }
 
@@ -137,6 +165,8 @@ fn flag_of(key_path: &str, flags: &ServeFlags) -> Option<&'static str> {
         ("route", "--origin", !flags.origin.is_empty()),
         ("admin.address", "--admin", flags.admin.is_some()),
         ("cache.memory", "--memory", flags.memory.is_some()),
+        ("disk.directories", "--disk-dir", flags.disk_dir.is_some()),
+        ("disk.directories", "--disk", flags.disk.is_some()),
         ("workers", "--workers", flags.workers.is_some()),
     ];
     given

@@ -1,5 +1,6 @@
 //! The command line. What is documented here is what `--help` prints.
 
+use crate::disk_size::DiskSize;
 use crate::messages::{Exit, Failure};
 use crate::suggest;
 use clap::error::{ContextKind, ErrorKind};
@@ -68,6 +69,16 @@ pub(crate) struct ServeFlags {
     /// Memory for the cache, such as 256MiB
     #[arg(long, value_name = "SIZE")]
     pub(crate) memory: Option<ByteSize>,
+
+    /// Disk for the cache, such as 10GiB, instead of the file's; or off
+    ///
+    /// It is under the user's cache directory, or where --disk-dir says.
+    #[arg(long, value_name = "SIZE|off")]
+    pub(crate) disk: Option<DiskSize>,
+
+    /// Directory for the cache on disk, instead of those in the file
+    #[arg(long, value_name = "PATH")]
+    pub(crate) disk_dir: Option<PathBuf>,
 
     /// Threads that serve requests; 0 for one a core
     #[arg(long, value_name = "N")]

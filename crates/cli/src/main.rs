@@ -5,6 +5,7 @@
 //! stranger can act on.
 
 mod check;
+mod disk_size;
 mod effective;
 mod file;
 mod flags;

@@ -5,9 +5,11 @@ use crate::effective;
 use crate::flags::ServeFlags;
 use crate::messages::{Failure, give, tell};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
+use weir_disk::files::SystemFiles;
 use weir_proxy::clock::Clock;
-use weir_proxy::config::{Config, Listener, Mode};
-use weir_proxy::{Options, Proxy, Stopped};
+use weir_proxy::config::{ByteSize, Config, Listener, Mode};
+use weir_proxy::{DiskTier, Options, Proxy, Stopped};
 
 /// Starts the proxy and returns when it has drained; or prints the effective config.
 ///
@@ -33,6 +35,8 @@ pub(crate) struct Started {
     pub(crate) listeners: Vec<Listener>,
     /// Unless it is off.
     pub(crate) admin: Option<SocketAddr>,
+    /// Where stored responses are on disk.
+    pub(crate) disk: DiskTier,
 }
 
 type Reload = Box<dyn Fn() -> Result<Config, String> + Send + Sync>;
@@ -48,6 +52,8 @@ fn run_until_signalled(
         reload,
         describe: Box::new(config_text),
         clock: Clock::system(),
+        files: Arc::new(SystemFiles),
+        say: Arc::new(|line| tell(&format!("note: {line}"))),
     };
     let proxy = Proxy::start(config, options)
         .map_err(|error| Failure::outside(format!("cannot {}", error.what), &error.cause))?;
@@ -55,6 +61,7 @@ fn run_until_signalled(
         announce(&Started {
             listeners: proxy.listeners(),
             admin: proxy.admin_address(),
+            disk: proxy.disk().clone(),
         });
         if let Some(problem) = proxy.resolver_problem() {
             tell(&format!(
@@ -92,8 +99,17 @@ fn announcement(config: &Config, started: &Started) -> String {
         lines.push_str(&format!("  admin    http://{address}\n"));
     }
     lines.push_str(&format!("  cache    {}\n", describe_cache(config)));
+    for directory in &started.disk.directories {
+        let (size, path) = (ByteSize::from_bytes(directory.bytes), &directory.path);
+        lines.push_str(&format!("  disk     {size} in {}\n", path.display()));
+    }
     if let Some(listener) = started.listeners.first() {
         lines.push_str(&format!("  try      {}\n", curl_line(config, listener)));
+    }
+    if let Some(problem) = &started.disk.problem {
+        lines.push_str(&format!(
+            "note: nothing is kept on disk: {problem}; `--disk-dir PATH` says where it can be\n"
+        ));
     }
     if let Some(address) = started.admin.filter(|address| !address.ip().is_loopback()) {
         lines.push_str(&format!(
@@ -136,12 +152,20 @@ fn reachable(address: SocketAddr) -> SocketAddr {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use weir_disk::DirectoryConfig;
 
     fn check(toml_text: &str, expected: &str) {
         let config: Config = toml::from_str(toml_text).unwrap();
         let started = Started {
             listeners: config.listeners.clone(),
             admin: config.admin.address.socket(),
+            disk: DiskTier {
+                directories: vec![DirectoryConfig {
+                    path: "/home/a/.cache/weir".into(),
+                    bytes: 10 << 30,
+                }],
+                problem: None,
+            },
         };
         let found = announcement(&config, &started);
         let rest = found.split_once('\n').unwrap().1;
@@ -155,6 +179,7 @@ mod tests {
             "  forward  http://127.0.0.1:3128
   admin    http://127.0.0.1:3129
   cache    256MiB in memory, s3-fifo, rfc9111, responses up to 64MiB
+  disk     10GiB in /home/a/.cache/weir
   try      curl -sD- -o /dev/null -x http://127.0.0.1:3128 http://example.com/
 ",
         );
@@ -177,6 +202,7 @@ mod tests {
             "  gateway  http://0.0.0.0:8080
   admin    http://0.0.0.0:3129
   cache    64MiB in memory, s3-fifo, rfc9111, responses up to 64MiB
+  disk     10GiB in /home/a/.cache/weir
   try      curl -sD- -o /dev/null -H 'Host: www.example.com' http://127.0.0.1:8080/static
 note: the admin interface on 0.0.0.0:3129 can be reached from other machines and asks for no password
 ",

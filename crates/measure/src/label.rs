@@ -191,6 +191,28 @@ labels! {
         Miss = "miss",
     }
 
+    /// Why a response was not written to disk.
+    DiskRefusal {
+        /// Too much waits to be written: the device does not keep up.
+        Busy = "busy",
+        /// It is too large, the directory rests after errors, or the response was outdated.
+        Other = "other",
+        /// It was taken, and could not be written after all.
+        Lost = "lost",
+    }
+
+    /// What came of looking on disk for a stored response.
+    RecallEnd {
+        /// There was one for the request.
+        Found = "found",
+        /// There was none, or it was purged or replaced meanwhile.
+        Missing = "missing",
+        /// There was one, and it could not be read.
+        Unusable = "unusable",
+        /// It took too long.
+        TooSlow = "too-slow",
+    }
+
     /// How a request to a next hop came to its connection.
     Supply {
         /// One was opened for it.
@@ -346,6 +368,8 @@ mod tests {
         check::<StatusClass>();
         check::<NotStored>();
         check::<Joined>();
+        check::<RecallEnd>();
+        check::<DiskRefusal>();
         check::<Aborted>();
         check::<Source>();
         check::<Reuse>();

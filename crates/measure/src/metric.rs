@@ -4,8 +4,8 @@
 //! the help paragraph, which is also the variant's documentation. Adding a counter is adding a row.
 
 use crate::label::{
-    Aborted, DnsOutcome, HopOutcome, Joined, Label, NotStored, OpenReason, ReloadOutcome, Reuse,
-    StatusClass, Supply, Verdict, WaitEnd, WaitReason,
+    Aborted, DiskRefusal, DnsOutcome, HopOutcome, Joined, Label, NotStored, OpenReason, RecallEnd,
+    ReloadOutcome, Reuse, StatusClass, Supply, Verdict, WaitEnd, WaitReason,
 };
 
 /// Whether a number only grows.
@@ -188,6 +188,50 @@ table! {
     StoreBudgetBytes, Gauge, "weir_store_budget_bytes", "bytes";
     /// Stored responses.
     StoreEntries, Gauge, "weir_store_entries", "responses";
+
+    // --- the disk tier -------------------------------------------------------------------------------------------
+    /// Requests answered from the store where the response, or its content, came from disk. They are among those with the
+    /// verdict hit.
+    DiskHits, Counter, "weir_disk_hits_total", "requests";
+    /// Look-ups on disk for what memory had not, by what came of them.
+    Recalls(outcome: RecallEnd), Counter, "weir_disk_lookups_total", "look-ups";
+    /// Responses cut because the rest of what was promised could not be read from disk.
+    StoreCuts, Counter, "weir_disk_cut_responses_total", "responses";
+    /// Purges and invalidations that might not survive a crash, because the disk failed.
+    PurgesNotDurable, Counter, "weir_disk_purges_not_durable_total", "purges";
+
+    /// Stored responses on disk.
+    DiskEntries, Gauge, "weir_disk_entries", "responses";
+    /// Bytes of the store's files on disk.
+    DiskUsedBytes, Gauge, "weir_disk_used_bytes", "bytes";
+    /// Bytes that the store's files may take.
+    DiskBudgetBytes, Gauge, "weir_disk_budget_bytes", "bytes";
+    /// Bytes of memory that the index of the disk tier takes, its slack counted.
+    DiskIndexBytes, Gauge, "weir_disk_index_bytes", "bytes";
+    /// Segments: files of stored responses.
+    DiskSegments, Gauge, "weir_disk_segments", "segments";
+    /// Bytes that wait to be written to disk.
+    DiskQueuedBytes, Gauge, "weir_disk_queued_bytes", "bytes";
+    /// Directories whose index is still being read: until then some of what is stored is not found.
+    DiskLoading, Gauge, "weir_disk_loading", "directories";
+    /// Directories that rest after repeated errors.
+    DiskFenced, Gauge, "weir_disk_fenced", "directories";
+    /// Responses written to disk.
+    DiskStored, Counter, "weir_disk_stored_total", "responses";
+    /// Responses not written to disk, by reason.
+    DiskRefused(reason: DiskRefusal), Counter, "weir_disk_refused_total", "responses";
+    /// Stored responses that left the disk with their segment.
+    DiskEvicted, Counter, "weir_disk_evicted_total", "responses";
+    /// Bytes written to disk: content, heads, tables, and what was carried forward.
+    DiskWrittenBytes, Counter, "weir_disk_written_bytes_total", "bytes";
+    /// Bytes among them that were carried forward from segments that left.
+    DiskCarriedBytes, Counter, "weir_disk_carried_bytes_total", "bytes";
+    /// Bytes read from disk, or from what the system remembers of it.
+    DiskReadBytes, Counter, "weir_disk_read_bytes_total", "bytes";
+    /// Stretches on disk that were not as they had been written. They were not sent.
+    DiskDamaged, Counter, "weir_disk_damaged_total", "stretches";
+    /// Errors of the device, reading and writing.
+    DiskErrors, Counter, "weir_disk_errors_total", "errors";
 
     // --- next hops -----------------------------------------------------------------------------------------------
     /// Requests for an idle next-hop connection, by whether the connection cache had one.

@@ -111,6 +111,7 @@ impl Transaction {
                 storing: None,
                 ttl: None,
                 collapsed: false,
+                from_disk: false,
             },
         }
     }
@@ -132,6 +133,20 @@ impl Transaction {
     pub fn tunnel(&mut self) {
         self.verdict.handling = Handling::Tunnel;
         self.verdict.storing = None;
+    }
+
+    /// What was found came from disk.
+    pub fn found_on_disk(&mut self) {
+        self.verdict.from_disk = true;
+    }
+
+    /// What was found on disk could not be read after all: as if nothing had been found.
+    pub fn lost(&mut self, now: Now) -> Commands {
+        self.verdict.from_disk = false;
+        self.verdict.ttl = None;
+        self.stored = None;
+        self.lacking = false;
+        self.miss(now, Missing::Target)
     }
 
     /// What was decided so far; complete after the last event.

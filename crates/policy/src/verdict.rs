@@ -19,6 +19,8 @@ pub struct Verdict {
     pub ttl: Option<i64>,
     /// Whether the request waited for another one's response head and was answered by it (RFC 9211 §2.6).
     pub collapsed: bool,
+    /// Whether the stored response, or its content, came from disk and not from memory.
+    pub from_disk: bool,
 }
 
 /// How a request was answered.
@@ -128,6 +130,19 @@ pub enum Uncachable1998 {
     ClientCacheControl,
     /// The response has Cache-Control or Expires.
     ServerCacheControl,
+}
+
+impl Verdict {
+    /// The finer reason: of the handling, else that a hit came from disk, else why the response was not stored.
+    #[must_use]
+    pub const fn detail(&self) -> Option<&'static str> {
+        match (self.handling.detail(), self.handling, self.storing) {
+            (Some(detail), ..) => Some(detail),
+            (None, Handling::Hit(_), _) if self.from_disk => Some("disk"),
+            (None, _, Some(Storing::NotStored(why))) => Some(why.as_str()),
+            (None, ..) => None,
+        }
+    }
 }
 
 impl Handling {

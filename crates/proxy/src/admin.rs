@@ -13,6 +13,7 @@ mod purge;
 #[cfg(test)]
 mod tests;
 
+use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -43,6 +44,7 @@ GET  /metrics          numbers, in the OpenMetrics text format
 GET  /connections      how connections are used: a table, or JSON with ?format=json or Accept: application/json
 GET  /config           the effective configuration, TOML
 POST /purge?url=URL    forget the stored responses of a URL; the URL may also be the body
+POST /purge-all        forget all stored responses
 POST /reload           read the configuration file again
 ";
 
@@ -55,12 +57,20 @@ pub trait Control: Send + Sync {
     /// The effective configuration as TOML.
     fn config_text(&self) -> String;
 
-    /// Purges what is stored under `url`; how many stored responses that were.
+    /// Purges what is stored under `url`; how many stored responses that were. It survives a crash when this returns.
     ///
     /// # Errors
     ///
-    /// Why `url` cannot be purged, for the operator: answered with 400.
-    fn purge(&self, url: &str) -> Result<u64, String>;
+    /// Why `url` cannot be purged, for the operator: answered with 400, or with 500 if the disk failed.
+    fn purge(&self, url: &str) -> Result<u64, PurgeFailure>;
+
+    /// Purges everything; how many stored responses that were, as far as memory knows. It survives a crash when this
+    /// returns.
+    ///
+    /// # Errors
+    ///
+    /// What the disk said: answered with 500.
+    fn purge_all(&self) -> Result<u64, PurgeFailure>;
 
     /// Reads the configuration again and puts it in force whole; what was done, in words.
     ///
@@ -72,6 +82,26 @@ pub trait Control: Send + Sync {
     /// The process takes no new work and is about to end.
     fn is_draining(&self) -> bool;
 }
+
+/// Why something was not purged, or perhaps not for good.
+#[derive(Debug)]
+pub enum PurgeFailure {
+    /// The URL cannot be one of a stored response: nothing was purged.
+    Url(String),
+    /// It is in force, and might not survive a crash.
+    Disk(weir_disk::PurgeError),
+}
+
+impl fmt::Display for PurgeFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Url(why) => write!(f, "cannot purge: {why}"),
+            Self::Disk(error) => write!(f, "purged, but cannot {error}"),
+        }
+    }
+}
+
+impl std::error::Error for PurgeFailure {}
 
 /// A running admin; it stops when dropped, which must not be in a method of [`Control`].
 #[derive(Debug)]
@@ -147,6 +177,7 @@ fn router(control: Arc<dyn Control>) -> Router {
         .route("/connections", get(connections_report))
         .route("/config", get(config))
         .route("/purge", post(purge_url))
+        .route("/purge-all", post(purge_all))
         .route("/reload", post(reload))
         .fallback(async || {
             text(
@@ -237,14 +268,30 @@ async fn purge_url(
         Ok(url) => url,
         Err(why) => return text(StatusCode::BAD_REQUEST, format!("{why}\n")),
     };
-    match aside(move || control.purge(&url)).await {
-        Ok(purged) => text(StatusCode::OK, format!("purged {purged}\n")),
-        Err(why) => text(StatusCode::BAD_REQUEST, format!("cannot purge: {why}\n")),
-    }
+    purged(aside(move || control.purge(&url)).await)
+}
+
+async fn purge_all(State(control): Proxy) -> Response {
+    purged(aside(move || control.purge_all()).await)
+}
+
+fn purged(result: Result<Result<u64, PurgeFailure>, String>) -> Response {
+    let (status, body) = match result {
+        Ok(Ok(purged)) => (StatusCode::OK, format!("purged {purged}")),
+        Ok(Err(why @ PurgeFailure::Url(_))) => (StatusCode::BAD_REQUEST, why.to_string()),
+        Ok(Err(why @ PurgeFailure::Disk(_))) => {
+            (StatusCode::INTERNAL_SERVER_ERROR, why.to_string())
+        }
+        Err(why) => (
+            StatusCode::INTERNAL_SERVER_ERROR,
+            format!("cannot purge: {why}"),
+        ),
+    };
+    text(status, format!("{body}\n"))
 }
 
 async fn reload(State(control): Proxy) -> Response {
-    match aside(move || control.reload()).await {
+    match aside(move || control.reload()).await.flatten() {
         Ok(what) => text(StatusCode::OK, format!("{}\n", what.trim_end())),
         Err(why) => text(
             StatusCode::UNPROCESSABLE_ENTITY,
@@ -254,12 +301,10 @@ async fn reload(State(control): Proxy) -> Response {
 }
 
 /// Runs what may take long on a thread of its own: `/healthz` must not wait for it.
-async fn aside<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, String> + Send + 'static,
-) -> Result<T, String> {
+async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, String> {
     tokio::task::spawn_blocking(work)
         .await
-        .unwrap_or_else(|error| Err(error.to_string()))
+        .map_err(|error| error.to_string())
 }
 
 fn text(status: StatusCode, body: String) -> Response {

@@ -117,6 +117,7 @@ impl Answer {
             storing: None,
             ttl: None,
             collapsed: false,
+            from_disk: false,
         }
     }
 

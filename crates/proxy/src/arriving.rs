@@ -11,6 +11,7 @@ use crate::worker::Worker;
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
+use weir_disk::Extent;
 use weir_measure::{Counters, Metric};
 use weir_policy::catalog::Refusal;
 use weir_policy::fetch::{
@@ -100,6 +101,13 @@ pub(crate) enum Reading {
         from: usize,
         /// One past the last.
         to: usize,
+    },
+    /// Read this from disk, and send it.
+    Disk {
+        /// Where it is on disk.
+        extent: Arc<Extent>,
+        /// One past the last byte of the content that may be sent.
+        to: u64,
     },
     /// Send what was copied.
     Copied,
@@ -361,7 +369,7 @@ impl Arriving {
         };
         if inner.passing.is_none()
             && let Some(building) = &mut inner.building
-            && let Err(why) = building.reserve_push(&inner.growing, *place, bytes.len())
+            && let Err(why) = building.reserve_push(&mut inner.growing, *place, bytes.len())
         {
             inner.passing = Some(Passing { why, floor: 0 });
             worker.counters().inc(Metric::PassedThrough);
@@ -523,14 +531,14 @@ impl Arriving {
         worker.shared.note_lead(inner.lead_max());
     }
 
-    fn store(&self, inner: &mut Inner, building: Building, worker: &Worker) -> Outcome {
+    fn store(&self, inner: &mut Inner, mut building: Building, worker: &Worker) -> Outcome {
         let is_whole = inner.fill.is_whole();
         // if the next hop has another one now, what is here can neither be completed nor is it right
         let has_changed = inner.fill.closed() == Some(Cut::Changed);
         if !is_whole && (has_changed || !self.response.facts.can_be_part()) {
             return Outcome::Dropped;
         }
-        let body = inner.growing.finish();
+        let body = building.finish(&mut inner.growing);
         if !is_whole && body.present_bytes() == 0 {
             return Outcome::Dropped;
         }
@@ -596,6 +604,10 @@ impl Inner {
                 let to = block.len().min(from.saturating_add(most));
                 Reading::Block { block, from, to }
             }
+            Some(Slice::Disk { extent }) => Reading::Disk {
+                extent: Arc::clone(extent),
+                to: span.to.min(extent.from + u64::from(extent.len)),
+            },
             Some(Slice::Open(bytes)) => {
                 let count = bytes.len().min(most).min(COPY_BYTES_MAX);
                 out.extend_from_slice(&bytes[..count]);

@@ -1,8 +1,9 @@
 //! What an operator does to a running proxy: reload, purge, look, stop.
 
-use crate::admin;
+use crate::admin::{self, PurgeFailure};
 use crate::config::{self, Config, Mode};
 use crate::crew::{Crew, Order};
+use crate::disk_tier;
 use crate::listener;
 use crate::request::key_of;
 use crate::run::{Describe, Reload, StartError, clients_max};
@@ -14,7 +15,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 use tokio::time::Instant;
 use weir_measure::{Metric, ReloadOutcome, Snapshot};
-use weir_semantics::{Authority, Form, Method, Scheme, canonical_target};
+use weir_semantics::{Authority, Form, Method, Scheme, Target, canonical_target};
+use weir_store::Purge;
 
 /// Handle on a running proxy, for the admin interface and for signals.
 pub struct Control {
@@ -200,33 +202,49 @@ impl Control {
         }
     }
 
-    /// Forgets what is stored for a URL; how many responses that were.
+    /// Forgets what is stored for a URL; how many responses that were, as far as that is known. It survives a crash when
+    /// this returns.
     ///
     /// # Errors
     ///
-    /// What is wrong with the URL.
-    pub fn purge(&self, url: &str) -> Result<u64, String> {
-        let nowhere = Authority::parse("localhost").map_err(|error| error.to_string())?;
-        let (target, form) = canonical_target(Method::Get, url, &[], false, &nowhere, Scheme::Http)
-            .map_err(|error| error.to_string())?;
-        if form != Form::Absolute {
-            return Err("a whole URL is needed, such as http://www.example.com/page".into());
+    /// What is wrong with the URL, or with the disk.
+    pub fn purge(&self, url: &str) -> Result<u64, PurgeFailure> {
+        let target = purge_target(url).map_err(PurgeFailure::Url)?;
+        let shared = &self.shared;
+        let purges = [Mode::Forward, Mode::Gateway].map(|mode| {
+            let key = key_of(mode, &target, shared.store.secret());
+            // the store first: who boards between the two finds neither
+            let purge = shared.store.purge(key);
+            shared.flights.forget(key);
+            purge
+        });
+        self.settle(purges)
+    }
+
+    /// Forgets everything that is stored; how many responses that were in memory. It survives a crash when this returns.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the disk.
+    pub fn purge_all(&self) -> Result<u64, PurgeFailure> {
+        let purge = self.shared.store.purge_all();
+        self.shared.flights.forget_all();
+        self.settle([purge])
+    }
+
+    /// Waits until `purges` survive a crash; how many responses left.
+    fn settle<const N: usize>(&self, purges: [Purge; N]) -> Result<u64, PurgeFailure> {
+        let purged = purges.iter().map(|purge| purge.removed as u64).sum();
+        let counters = self.shared.common_counters();
+        counters.add_shared(Metric::Purged, purged);
+        let mut failed = None;
+        for purge in purges {
+            if let Err(error) = self.runtime.block_on(purge.durable()) {
+                counters.add_shared(Metric::PurgesNotDurable, 1);
+                failed = Some(PurgeFailure::Disk(error));
+            }
         }
-        let store = &self.shared.store;
-        let purged: u64 = [Mode::Forward, Mode::Gateway]
-            .map(|mode| {
-                let key = key_of(mode, &target, store.secret());
-                // the store first: who boards between the two finds neither
-                let purged = store.remove(key) as u64;
-                self.shared.flights.forget(key);
-                purged
-            })
-            .iter()
-            .sum();
-        self.shared
-            .common_counters()
-            .add_shared(Metric::Purged, purged);
-        Ok(purged)
+        failed.map_or(Ok(purged), Err)
     }
 
     /// The sum of all counters.
@@ -256,6 +274,9 @@ impl Control {
             (Metric::Workers, self.crew.len() as u64),
         ] {
             snapshot.set(metric, value);
+        }
+        if let Some(disk) = self.shared.store.disk() {
+            disk_tier::count(&disk.usage(), &mut snapshot);
         }
         snapshot
     }
@@ -292,9 +313,28 @@ impl Control {
         });
         self.shared.advance(Stage::Cut);
         self.crew.join();
+        self.close_disk();
         self.shared.access_log.flush(LOG_FLUSH);
         finished
     }
+
+    /// Writes what waits to be written, once nobody is served any more.
+    pub(crate) fn close_disk(&self) {
+        if let Some(disk) = self.shared.store.disk() {
+            disk.close();
+        }
+    }
+}
+
+/// The target that a URL names.
+fn purge_target(url: &str) -> Result<Target<'_>, String> {
+    let nowhere = Authority::parse("localhost").map_err(|error| error.to_string())?;
+    let (target, form) = canonical_target(Method::Get, url, &[], false, &nowhere, Scheme::Http)
+        .map_err(|error| error.to_string())?;
+    if form != Form::Absolute {
+        return Err("a whole URL is needed, such as http://www.example.com/page".into());
+    }
+    Ok(target)
 }
 
 /// How long the last lines of the access log may take to leave.
@@ -313,6 +353,7 @@ fn unchanged_until_restart(before: &Config, after: &Config) -> String {
             "cache.largest_response",
             before.cache.largest_response != after.cache.largest_response,
         ),
+        ("[disk]", before.disk != after.disk),
         ("[dns]", before.dns != after.dns),
         ("[log]", before.log != after.log),
         (
@@ -340,8 +381,12 @@ impl admin::Control for Control {
         (self.describe)(&self.state().config)
     }
 
-    fn purge(&self, url: &str) -> Result<u64, String> {
+    fn purge(&self, url: &str) -> Result<u64, PurgeFailure> {
         self.purge(url)
+    }
+
+    fn purge_all(&self) -> Result<u64, PurgeFailure> {
+        self.purge_all()
     }
 
     fn reload(&self) -> Result<String, String> {

@@ -32,7 +32,7 @@ use weir_measure::Metric;
 use weir_policy::fetch::AbortPolicy;
 use weir_policy::{Command, Commands, Event};
 use weir_semantics::{ProxyError, ResponseFacts};
-use weir_store::StoredResponse;
+use weir_store::{Purge, StoredResponse};
 use weir_wire::{Arrival, BodyLength, LineBuffer, Progress, ResponseHead, parse_response};
 
 /// Interim responses passed on for one request. RFC 9110 §15.2 sets no limit; an endless row of them is an attack.
@@ -63,6 +63,7 @@ pub(crate) async fn run(parties: Parties<'_>) -> Downloaded {
         interim: 0,
         silence: limits.next_hop_silence.as_duration(),
         departure: Departure::new(half_closed),
+        purges: Vec::new(),
         parties,
     };
     loop {
@@ -70,6 +71,10 @@ pub(crate) async fn run(parties: Parties<'_>) -> Downloaded {
             Ok(step) => step,
             Err(trouble) => return Downloaded::Failed(trouble),
         };
+        if !download.purges.is_empty() {
+            let purges = std::mem::take(&mut download.purges);
+            invalidate::durable(download.parties.worker, purges).await;
+        }
         match step {
             Step::Interim { head, consumed } => {
                 let passed = download.pass_interim(&head, consumed).await;
@@ -92,6 +97,8 @@ struct Download<'a> {
     /// How long the next hop may say nothing.
     silence: Duration,
     departure: Departure,
+    /// What the response invalidates: it is passed on once that is durable.
+    purges: Vec<Purge>,
 }
 
 enum Step {
@@ -337,7 +344,9 @@ impl Download<'_> {
                 }
                 Command::Store(facts) => storing = Some(Storing::New(facts)),
                 Command::Combine(facts) => storing = Some(Storing::Part(facts)),
-                Command::Invalidate => invalidate::run(worker, exchange, response.head),
+                Command::Invalidate => {
+                    self.purges = invalidate::run(worker, exchange, response.head);
+                }
                 Command::Drop => {
                     if let Some(stored) = stored {
                         worker.shared.store.drop_one(exchange.key, stored);

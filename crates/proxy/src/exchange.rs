@@ -4,18 +4,19 @@
 //! tenth of a microsecond, and keeps every borrow inside one synchronous function.
 
 use crate::account::Account;
-use crate::answer::Answer;
+use crate::answer::{Answer, Trouble};
 use crate::client::Client;
 use crate::config::Mode;
+use crate::disk_read::ReadTrouble;
 use crate::flights::Leading;
 use crate::gap::Gap;
 use crate::hit::{self, Persistence, ServedForm};
-use crate::outgoing::Outgoing;
+use crate::outgoing::{Outgoing, StoredPiece};
 use crate::request::Request;
 use crate::settings::Settings;
 use crate::upload::UploadEnd;
 use crate::worker::Worker;
-use crate::{connect, forward, refresh, report, upload};
+use crate::{connect, forward, recall, refresh, report, upload};
 use std::future::poll_fn;
 use std::ops::Range;
 use std::sync::Arc;
@@ -23,9 +24,9 @@ use std::task::{Context, Poll};
 use std::time::Instant;
 use weir_measure::Metric;
 use weir_policy::fetch::Lead;
-use weir_policy::{Digest, Event, Forwarding, Serving, StoredFacts, Transaction};
-use weir_semantics::{FieldLine, Form, HostName, Method, Timestamp};
-use weir_store::{Expected, StoredResponse};
+use weir_policy::{Digest, Event, Forwarding, Missing, Serving, StoredFacts, Transaction};
+use weir_semantics::{FieldLine, Form, HostName, Method, ProxyError, Timestamp};
+use weir_store::{Expected, Known, StoredResponse};
 use weir_wire::{BodyLength, LineBuffer, Progress, RequestHead, Version, parse_request};
 
 /// What is to be done for a request.
@@ -47,6 +48,8 @@ pub(crate) enum Plan {
         /// The stale response that is validated, or served if the next hop fails.
         stored: Option<Arc<StoredResponse>>,
     },
+    /// Look on disk: memory has none, for this reason.
+    Recall(Missing),
     /// Open a tunnel (RFC 9110 §9.3.6).
     Connect,
     /// Answer by ourselves.
@@ -101,6 +104,8 @@ pub(crate) struct Exchange {
     pub(crate) leading: Option<Leading>,
     /// The response, before it comes: a purge from here on is one of it too.
     pub(crate) expected: Option<Expected>,
+    /// What the disk has of other variants.
+    pub(crate) known: Option<Known>,
 }
 
 impl Exchange {
@@ -137,6 +142,7 @@ impl Exchange {
             gap: None,
             leading: None,
             expected: None,
+            known: None,
         }
     }
 
@@ -156,6 +162,7 @@ impl Exchange {
             gap: None,
             leading: None,
             expected: None,
+            known: None,
             ..*self
         }
     }
@@ -181,7 +188,13 @@ impl Exchange {
     /// The next hop is about to be asked.
     pub(crate) fn expect(&mut self, worker: &Worker) {
         let store = &worker.shared.store;
-        self.expected = self.tx.may_store().then(|| store.expect(self.key));
+        self.expected = self.tx.may_store().then(|| {
+            let expected = store.expect(self.key);
+            match &self.known {
+                Some(known) => known.tell(expected),
+                None => expected,
+            }
+        });
     }
 
     /// The answer is not for others: those who wait for it ask for themselves. So do those who come for a while, if that
@@ -251,25 +264,24 @@ pub(crate) async fn run(client: &mut Client, mut exchange: Box<Exchange>) -> boo
     let worker = std::rc::Rc::clone(&client.worker);
     worker.counters().inc(Metric::RequestsInFlight);
     let _in_flight = InFlight(&worker);
-    let plan = std::mem::replace(&mut exchange.plan, Plan::Connect);
-    let alive = match plan {
-        Plan::Serve {
-            response,
-            serving,
-            refresh,
-        } => {
-            // what is hit is asked for again too
-            worker.shared.popularity.note(exchange.key);
-            if refresh {
-                refresh::spawn(&worker, client.door.mode, &exchange, &response);
+    let mut plan = std::mem::replace(&mut exchange.plan, Plan::Connect);
+    let alive = loop {
+        match plan {
+            Plan::Recall(missing) => plan = recall::run(client, &mut exchange, missing).await,
+            Plan::Serve {
+                response,
+                serving,
+                refresh,
+            } => match serve_stored(client, &mut exchange, &response, serving, refresh).await {
+                Ok(alive) => break alive,
+                Err(_) => plan = recall::unreadable(client, &mut exchange, &response),
+            },
+            Plan::Forward { forwarding, stored } => {
+                break forward::run(client, &mut exchange, forwarding, stored).await;
             }
-            serve(client, &mut exchange, &response, serving).await
+            Plan::Connect => break connect::run(client, &mut exchange).await,
+            Plan::Answer(answer) => break respond(client, &mut exchange, answer).await,
         }
-        Plan::Forward { forwarding, stored } => {
-            forward::run(client, &mut exchange, forwarding, stored).await
-        }
-        Plan::Connect => connect::run(client, &mut exchange).await,
-        Plan::Answer(answer) => respond(client, &mut exchange, answer).await,
     };
     report(client, &exchange);
     alive && !worker.shared.is_draining()
@@ -301,16 +313,79 @@ impl Drop for InFlight<'_> {
     }
 }
 
-/// Sends a stored response, whatever its size; `true` if the connection may go on.
+/// Sends a stored response that was found, and validates it in the background if `refresh`.
+async fn serve_stored(
+    client: &mut Client,
+    exchange: &mut Exchange,
+    response: &Arc<StoredResponse>,
+    serving: Serving,
+    refresh: bool,
+) -> Result<bool, ReadTrouble> {
+    let worker = std::rc::Rc::clone(&client.worker);
+    let mut ready = Ready::of(exchange, response, worker.now().wall);
+    ready.prepare().await?;
+    // what is hit is asked for again too
+    worker.shared.popularity.note(exchange.key);
+    if refresh {
+        refresh::spawn(&worker, client.door.mode, exchange, response);
+    }
+    Ok(send_stored(client, exchange, response, serving, ready).await)
+}
+
+/// Sends a stored response, whatever its size; `true` if the connection may go on. There is nothing else to send: if it
+/// cannot be read, that is said.
 pub(crate) async fn serve(
     client: &mut Client,
     exchange: &mut Exchange,
     response: &Arc<StoredResponse>,
     serving: Serving,
 ) -> bool {
+    let mut ready = Ready::of(exchange, response, client.worker.now().wall);
+    match ready.prepare().await {
+        Ok(()) => send_stored(client, exchange, response, serving, ready).await,
+        Err(trouble) => {
+            let store = &client.worker.shared.store;
+            store.drop_one(exchange.key, response);
+            let what = format!("what is stored cannot be read: {}", trouble.as_str());
+            let trouble = Trouble::new(ProxyError::ProxyInternalError, what);
+            respond(client, exchange, Answer::open(500, trouble)).await
+        }
+    }
+}
+
+/// A stored response about to be sent.
+struct Ready {
+    form: ServedForm,
+    /// Its content, if some is on disk: the first bytes of it are read before anything is promised.
+    piece: Option<StoredPiece>,
+}
+
+impl Ready {
+    fn of(exchange: &Exchange, response: &Arc<StoredResponse>, now: Timestamp) -> Self {
+        let form = exchange.form_of(response, now);
+        let is_on_disk = !response.body.is_in_memory();
+        let (at, end) = form.content(response);
+        let piece = is_on_disk.then(|| StoredPiece::new(response, at, end));
+        Self { form, piece }
+    }
+
+    async fn prepare(&mut self) -> Result<(), ReadTrouble> {
+        match &mut self.piece {
+            Some(piece) => piece.prepare().await,
+            None => Ok(()),
+        }
+    }
+}
+
+async fn send_stored(
+    client: &mut Client,
+    exchange: &mut Exchange,
+    response: &Arc<StoredResponse>,
+    serving: Serving,
+    ready: Ready,
+) -> bool {
     let keep = settle_content(client, exchange).await;
-    let now = client.worker.now();
-    let form = exchange.form_of(response, now.wall);
+    let Ready { form, piece } = ready;
     let mut out = Vec::with_capacity(response.head.len() + 256);
     let persistence = keep.and(exchange.persistence, client);
     let settings = Arc::clone(&exchange.settings);
@@ -329,12 +404,12 @@ pub(crate) async fn serve(
     let (at, end) = form.content(response);
     let head_bytes = out.len() as u64;
     let mut outgoing = Outgoing::default();
-    let piece = hit::write_content(response, form, &mut out);
+    let piece = piece.or_else(|| hit::write_content(response, form, &mut out));
     outgoing.push(&out);
     if let Some(piece) = piece {
         outgoing.push_stored(piece);
     }
-    let (sent, whole) = send_all(client, &mut outgoing, &settings).await;
+    let (sent, end_of_it) = send_all(client, &mut outgoing, &settings).await;
     let account = &mut exchange.account;
     account.response_bytes += sent;
     let content = sent.saturating_sub(head_bytes).min(end - at);
@@ -343,12 +418,22 @@ pub(crate) async fn serve(
     if response.is_part() {
         account.recovered_bytes += content;
     }
-    if !whole {
-        account.error = Some("client-left");
-        return false;
+    match end_of_it {
+        SendEnd::Whole => {
+            client.closing = !persistence.keep_alive;
+            persistence.keep_alive
+        }
+        SendEnd::ClientLeft => {
+            account.error = Some("client-left");
+            false
+        }
+        SendEnd::Unreadable => {
+            account.error = Some("store-cut");
+            client.worker.counters().inc(Metric::StoreCuts);
+            client.worker.shared.store.drop_one(exchange.key, response);
+            false
+        }
     }
-    client.closing = !persistence.keep_alive;
-    persistence.keep_alive
 }
 
 /// Sends an answer of our own; `true` if the connection may go on.
@@ -376,14 +461,14 @@ pub(crate) async fn respond(client: &mut Client, exchange: &mut Exchange, answer
     exchange.account.error = Some(answer.trouble.error.as_str());
     let mut outgoing = Outgoing::default();
     outgoing.push(&out);
-    let (sent, whole) = send_all(client, &mut outgoing, &settings).await;
+    let (sent, end) = send_all(client, &mut outgoing, &settings).await;
     exchange.account.response_bytes += sent;
     // head first: what was sent beyond it is content
     let content = sent.saturating_sub(out.len() as u64 - content);
     exchange.account.body_bytes += content;
     exchange.account.own_bytes += content;
     client.closing = answer.close;
-    whole && !answer.close
+    end == SendEnd::Whole && !answer.close
 }
 
 /// What is left of the request's content.
@@ -429,12 +514,23 @@ async fn settle_content(client: &mut Client, exchange: &Exchange) -> Content {
     }
 }
 
-/// Sends everything in `outgoing` within the silence limit; bytes sent and whether that was all.
+/// How sending ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SendEnd {
+    /// The client's kernel has everything.
+    Whole,
+    /// The client went away, or stopped reading.
+    ClientLeft,
+    /// The rest of what was promised cannot be read from disk: the client is cut, and sees that by the length it was told.
+    Unreadable,
+}
+
+/// Sends everything in `outgoing` within the silence limit; bytes sent and how that ended.
 pub(crate) async fn send_all(
     client: &mut Client,
     outgoing: &mut Outgoing,
     settings: &Settings,
-) -> (u64, bool) {
+) -> (u64, SendEnd) {
     let silence = settings.config.limits.client_silence.as_duration();
     client.deadline.set(silence);
     let mut sent = 0;
@@ -453,8 +549,12 @@ pub(crate) async fn send_all(
     })
     .await;
     client.worker.counters().add(Metric::BytesToClients, sent);
-    if !whole {
-        client.worker.counters().inc(Metric::ClientAborts);
+    if whole {
+        return (sent, SendEnd::Whole);
     }
-    (sent, whole)
+    if outgoing.trouble().is_some() {
+        return (sent, SendEnd::Unreadable);
+    }
+    client.worker.counters().inc(Metric::ClientAborts);
+    (sent, SendEnd::ClientLeft)
 }

@@ -16,7 +16,7 @@ use crate::vary::selecting_digest;
 use std::sync::Arc;
 use std::time::Instant;
 use weir_policy::transaction::Covers;
-use weir_policy::{Command, Digest, Event, Now, Serving, Transaction};
+use weir_policy::{Command, Commands, Digest, Event, Missing, Now, Serving, Transaction};
 use weir_semantics::{FieldLine, Form, Method, RequestFacts};
 use weir_store::{Lookup, StoredResponse};
 use weir_wire::{LineBuffer, Progress, RequestHead, Version, parse_request};
@@ -109,9 +109,10 @@ pub(crate) fn take(
     }
 }
 
-/// A response that is copied behind its head, for a request whose content need not be read away first.
+/// A response in memory that is copied behind its head, for a request whose content need not be read away first.
 fn is_quick(request: &Request<'_>, response: &StoredResponse) -> bool {
-    request.is_shareable() && response.body.len() <= hit::INLINE_BYTES_MAX
+    let body = &response.body;
+    request.is_shareable() && body.len() <= hit::INLINE_BYTES_MAX && body.is_in_memory()
 }
 
 /// Steps the transaction to its first decision.
@@ -133,28 +134,57 @@ fn choose(
     let store = &worker.shared.store;
     let key = request.key(store.secret());
     let unshared = !request.is_shareable();
-    let mut commands = tx.handle(now, &settings.rules, Event::Request { unshared });
-    let mut found: Option<Arc<StoredResponse>> = None;
-    if commands.first() == Some(Command::LookUp) {
-        let selecting = |rule: &_| selecting_digest(store.secret(), key, rule, head.fields);
-        commands = match store.find(now, key, &selecting) {
-            Lookup::Found(hit) => {
-                let response = found.insert(hit.response);
-                let event = if response.body.is_whole() {
-                    Event::Found(&response.facts)
-                } else {
-                    let covers = covers(&request.facts, head.fields, response, now);
-                    Event::FoundPart(&response.facts, covers)
-                };
-                tx.handle(now, &settings.rules, event)
-            }
-            Lookup::Missing(missing) => tx.handle(now, &settings.rules, Event::Missing(missing)),
-        };
+    let commands = tx.handle(now, &settings.rules, Event::Request { unshared });
+    if commands.first() != Some(Command::LookUp) {
+        return (tx, plan_of(&commands, None), key);
     }
+    let selecting = |rule: &_| selecting_digest(store.secret(), key, rule, head.fields);
+    let plan = match store.find(now, key, &selecting) {
+        Lookup::Found(hit) => found(&mut tx, settings, now, head.fields, hit.response),
+        Lookup::Missing(why) if store.may_recall(key) => Plan::Recall(why),
+        Lookup::Missing(why) => missing(&mut tx, settings, now, why),
+    };
+    (tx, plan, key)
+}
+
+/// Steps the transaction with what was found.
+pub(crate) fn found(
+    tx: &mut Transaction,
+    settings: &Settings,
+    now: Now,
+    fields: &[FieldLine<'_>],
+    response: Arc<StoredResponse>,
+) -> Plan {
+    if !response.body.is_in_memory() {
+        tx.found_on_disk();
+    }
+    let event = if response.body.is_whole() {
+        Event::Found(&response.facts)
+    } else {
+        let covers = covers(tx.request(), fields, &response, now);
+        Event::FoundPart(&response.facts, covers)
+    };
+    let commands = tx.handle(now, &settings.rules, event);
+    plan_of(&commands, Some(response))
+}
+
+/// Steps the transaction with that nothing was found.
+pub(crate) fn missing(
+    tx: &mut Transaction,
+    settings: &Settings,
+    now: Now,
+    missing: Missing,
+) -> Plan {
+    let commands = tx.handle(now, &settings.rules, Event::Missing(missing));
+    plan_of(&commands, None)
+}
+
+/// What is to be done, with what was found.
+pub(crate) fn plan_of(commands: &Commands, found: Option<Arc<StoredResponse>>) -> Plan {
     let refresh = commands
         .iter()
         .any(|command| command == Command::RefreshInBackground);
-    let plan = match (commands.first(), found) {
+    match (commands.first(), found) {
         (Some(Command::Serve(serving)), Some(response)) => Plan::Serve {
             response,
             serving,
@@ -162,8 +192,7 @@ fn choose(
         },
         (Some(Command::Forward(forwarding)), stored) => Plan::Forward { forwarding, stored },
         _ => Plan::Answer(Answer::only_if_cached()),
-    };
-    (tx, plan, key)
+    }
 }
 
 /// Whether a stored part holds all that is asked for (RFC 9111 §3.3).

@@ -307,6 +307,11 @@ pub(crate) async fn read(client: &mut Client, exchange: &mut Exchange, start: St
             account.error = Some("next-hop-cut");
             false
         }
+        reader::ReadEnd::Unreadable => {
+            account.error = Some("store-cut");
+            counters.inc(Metric::StoreCuts);
+            false
+        }
         reader::ReadEnd::ClientLeft => {
             account.error = Some("client-left");
             counters.inc(Metric::ClientAborts);

@@ -20,10 +20,11 @@ use weir_wire::{LineBuffer, Progress, parse_response};
 /// then `stored` is forgotten.
 pub(crate) fn apply(
     worker: &Worker,
-    exchange: &Exchange,
+    exchange: &mut Exchange,
     stored: &Arc<StoredResponse>,
     received: &[u8],
 ) -> Option<Arc<StoredResponse>> {
+    let expected = exchange.expected.take();
     let mut lines = LineBuffer::new();
     let Ok(Progress::Complete { head, .. }) =
         parse_response(received, &exchange.settings.heads, &mut lines)
@@ -41,7 +42,13 @@ pub(crate) fn apply(
     let merged = merge(before, &dated(head.fields, &date));
     let fresh = Arc::new(rebuild(worker, exchange, stored, &merged));
     worker.counters().inc(Metric::Freshened);
-    store.replace(worker.now(), exchange.key, stored, Arc::clone(&fresh));
+    let now = worker.now();
+    if let Some(expected) = expected {
+        let vary = Kept::vary_of(worker, exchange, &merged);
+        expected.freshen(now, stored, &fresh, vary.as_ref());
+    } else {
+        store.replace(now, exchange.key, stored, Arc::clone(&fresh));
+    }
     Some(fresh)
 }
 

@@ -13,7 +13,7 @@ use weir_semantics::{
     ByteRange, CacheStatus, FieldLine, Fwd, Known, Method, Precondition, RangeOutcome,
     RequestFacts, Timestamp, evaluate, identify, if_range_holds, line_named, select,
 };
-use weir_store::StoredResponse;
+use weir_store::{StoredResponse, Stretch};
 use weir_wire::{LineBuffer, Version, parse_fields, write};
 
 /// Content up to this size is copied behind its head and leaves in one write; beyond it the copy costs more than a
@@ -211,36 +211,34 @@ pub(crate) fn write_cache_status(name: &str, verdict: &Verdict, out: &mut Vec<u8
         stored: matches!(verdict.storing, Some(Storing::Stored)).then_some(true),
         collapsed: verdict.collapsed.then_some(true),
         ttl: verdict.ttl,
-        detail: verdict.handling.detail().or(match verdict.storing {
-            Some(Storing::NotStored(why)) => Some(why.as_str()),
-            _ => None,
-        }),
+        detail: verdict.detail(),
     };
     out.extend_from_slice(b"Cache-Status: ");
     status.write(out);
     out.extend_from_slice(b"\r\n");
 }
 
-/// Appends the content of `form` if it is small enough to copy; otherwise says which piece is to be sent.
+/// Appends the content of `form` if it is in memory and small enough to copy; otherwise says which piece is to be sent.
 pub(crate) fn write_content(
     stored: &Arc<StoredResponse>,
     form: ServedForm,
     out: &mut Vec<u8>,
 ) -> Option<StoredPiece> {
     let (at, end) = form.content(stored);
-    let piece = StoredPiece {
-        response: Arc::clone(stored),
-        at,
-        end,
-    };
-    if end - at > INLINE_BYTES_MAX {
-        return Some(piece);
+    let is_copied = end - at <= INLINE_BYTES_MAX && (at == end || stored.body.is_in_memory());
+    if !is_copied {
+        return Some(StoredPiece::new(stored, at, end));
     }
     let mut at = at;
     while at < end {
-        let slice = piece.slice(at);
-        out.extend_from_slice(slice);
-        at += slice.len() as u64;
+        let Some(Stretch::Memory(bytes)) = stored.body.stretch_at(at) else {
+            debug_assert!(false, "a form that is not stored");
+            return Some(StoredPiece::new(stored, at, end));
+        };
+        let left = usize::try_from(end - at).unwrap_or(usize::MAX);
+        let bytes = &bytes[..bytes.len().min(left)];
+        out.extend_from_slice(bytes);
+        at += bytes.len() as u64;
     }
     None
 }

@@ -3,32 +3,56 @@
 use crate::exchange::Exchange;
 use crate::request::key_of;
 use crate::worker::Worker;
+use std::time::Duration;
+use tokio::time::timeout;
 use weir_measure::Metric;
+use weir_policy::Digest;
 use weir_semantics::{Authority, Method, Scheme, Target, canonical_target, lines_named};
+use weir_store::Purge;
 use weir_wire::ResponseHead;
 
 /// Forgets the target, and what Location and Content-Location name if they have the same origin: a response could
-/// otherwise empty other sites' caches.
-pub(crate) fn run(worker: &Worker, exchange: &Exchange, response: &ResponseHead<'_, '_>) {
-    let store = &worker.shared.store;
-    let mut removed = store.remove(exchange.key);
-    worker.shared.flights.forget(exchange.key);
+/// otherwise empty other sites' caches. The client may hear of the change once that is [`durable`].
+pub(crate) fn run(
+    worker: &Worker,
+    exchange: &Exchange,
+    response: &ResponseHead<'_, '_>,
+) -> Vec<Purge> {
+    let mut purges = vec![forget(worker, exchange.key)];
     for name in ["location", "content-location"] {
         for value in lines_named(response.fields, name) {
             if let Some(key) = key_of_reference(exchange, value, worker) {
-                removed += store.remove(key);
-                worker.shared.flights.forget(key);
+                purges.push(forget(worker, key));
             }
         }
     }
+    let removed: usize = purges.iter().map(|purge| purge.removed).sum();
     worker.counters().add(Metric::Invalidated, removed as u64);
+    purges
 }
 
-fn key_of_reference(
-    exchange: &Exchange,
-    value: &[u8],
-    worker: &Worker,
-) -> Option<weir_policy::Digest> {
+/// The store first: who boards between the two finds neither.
+fn forget(worker: &Worker, key: Digest) -> Purge {
+    let purge = worker.shared.store.purge(key);
+    worker.shared.flights.forget(key);
+    purge
+}
+
+/// Waits until `purges` survive a crash. If they might not, they are in force nevertheless, and the store on disk is
+/// emptied before it is used again: the request was carried out, and its answer is the client's.
+pub(crate) async fn durable(worker: &Worker, purges: Vec<Purge>) {
+    for purge in purges {
+        let durable = timeout(DURABLE_WAIT, purge.durable()).await;
+        if !matches!(durable, Ok(Ok(()))) {
+            worker.counters().inc(Metric::PurgesNotDurable);
+        }
+    }
+}
+
+/// How long an answer waits for the disk to write down what it invalidates: a rotating disk under load takes a second.
+const DURABLE_WAIT: Duration = Duration::from_secs(5);
+
+fn key_of_reference(exchange: &Exchange, value: &[u8], worker: &Worker) -> Option<Digest> {
     let reference = std::str::from_utf8(value).ok()?;
     let reference = reference.split('#').next()?;
     let default = Authority {

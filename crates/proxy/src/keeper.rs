@@ -46,9 +46,8 @@ impl Keeper {
     /// # Errors
     ///
     /// The catalog's reason for not keeping it after all; the keeper is of no use then.
-    pub(crate) fn push(&mut self, now: Now, bytes: &[u8]) -> Result<(), Refusal> {
-        let content = self.content.len() + bytes.len() as u64;
-        let room = self.building.reserve(now, content);
+    pub(crate) fn push(&mut self, bytes: &[u8]) -> Result<(), Refusal> {
+        let room = self.building.reserve_next(&mut self.content, bytes.len());
         match room {
             Ok(()) => self.content.push(bytes),
             Err(_) => self.leading.take().map_or((), Leading::alone),
@@ -62,7 +61,7 @@ impl Keeper {
     ///
     /// As for `push`.
     pub(crate) fn finish(mut self, now: Now) -> Result<(), Refusal> {
-        let body = self.content.finish();
+        let body = self.building.finish_whole(self.content);
         if self.kept.facts.status != 204 && !self.has_length {
             write::number_field(&mut self.kept.head, "Content-Length", body.len());
         }

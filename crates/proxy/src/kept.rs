@@ -110,6 +110,7 @@ pub(crate) fn room(
     let store = &worker.shared.store;
     let expected = exchange.expected.take();
     let expected = expected.unwrap_or_else(|| store.expect(exchange.key));
+    let expected = expected.varying(vary);
     let building = expected.begin(worker.now(), beside_content + rule_bytes, content_bytes);
     if let Err(refusal) = &building {
         exchange.tell(worker, Event::NotAdmitted(*refusal));

@@ -2,16 +2,14 @@
 //!
 //! Empty most of the time: what the kernel takes at once never gets here.
 
-use std::io::{self, IoSlice};
+pub(crate) use crate::stored_piece::StoredPiece;
+
+use crate::disk_read::ReadTrouble;
+use std::io;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use tokio::io::AsyncWrite;
 use tokio::net::TcpStream;
-use weir_store::StoredResponse;
-
-/// Pieces handed to the kernel in one call.
-const PIECES_MAX: usize = 16;
 
 /// Bytes waiting for the client.
 #[derive(Debug, Default)]
@@ -19,17 +17,6 @@ pub(crate) struct Outgoing {
     bytes: Vec<u8>,
     sent: usize,
     stored: Option<Box<StoredPiece>>,
-}
-
-/// A piece of a stored response's content.
-#[derive(Debug)]
-pub(crate) struct StoredPiece {
-    /// The response, held while it is sent, whatever the store does with it.
-    pub response: Arc<StoredResponse>,
-    /// Next byte to send.
-    pub at: u64,
-    /// One past the last byte to send.
-    pub end: u64,
 }
 
 impl Outgoing {
@@ -45,7 +32,7 @@ impl Outgoing {
 
     /// Adds a piece of a stored response as the last thing.
     pub(crate) fn push_stored(&mut self, piece: StoredPiece) {
-        if piece.at < piece.end {
+        if !piece.is_sent() {
             self.stored = Some(Box::new(piece));
         }
     }
@@ -75,7 +62,6 @@ impl Outgoing {
         if written == 0 {
             return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
         }
-        self.advance(written);
         if self.is_empty() {
             *self = Self::default();
         }
@@ -83,50 +69,24 @@ impl Outgoing {
     }
 
     fn poll_write_some(
-        &self,
+        &mut self,
         stream: &mut TcpStream,
         cx: &mut Context<'_>,
     ) -> Poll<io::Result<usize>> {
-        let mut pieces = [IoSlice::new(&[]); PIECES_MAX];
-        let mut count = 0;
-        if self.sent < self.bytes.len() {
-            pieces[0] = IoSlice::new(&self.bytes[self.sent..]);
-            count = 1;
+        let front = &self.bytes[self.sent..];
+        let written = match &mut self.stored {
+            None => ready!(Pin::new(stream).poll_write(cx, front))?,
+            Some(piece) => ready!(piece.poll_write(stream, front, cx))?,
+        };
+        self.sent += written.min(front.len());
+        if self.stored.as_ref().is_some_and(|piece| piece.is_sent()) {
+            self.stored = None;
         }
-        if let Some(piece) = &self.stored {
-            let mut at = piece.at;
-            while at < piece.end && count < PIECES_MAX {
-                let block = piece.slice(at);
-                debug_assert!(!block.is_empty(), "a piece that is not stored");
-                if block.is_empty() {
-                    // the write says so, and the client is cut rather than told a lie
-                    break;
-                }
-                at += block.len() as u64;
-                pieces[count] = IoSlice::new(block);
-                count += 1;
-            }
-        }
-        Pin::new(stream).poll_write_vectored(cx, &pieces[..count])
+        Poll::Ready(Ok(written))
     }
 
-    fn advance(&mut self, written: usize) {
-        let of_bytes = written.min(self.bytes.len() - self.sent);
-        self.sent += of_bytes;
-        if let Some(piece) = &mut self.stored {
-            piece.at += (written - of_bytes) as u64;
-            if piece.at >= piece.end {
-                self.stored = None;
-            }
-        }
-    }
-}
-
-impl StoredPiece {
-    /// The content from `at` up to the end of its block or of the piece.
-    pub(crate) fn slice(&self, at: u64) -> &[u8] {
-        let block = self.response.body.at(at);
-        let left = usize::try_from(self.end - at).unwrap_or(usize::MAX);
-        &block[..block.len().min(left)]
+    /// Why the piece could not be read, if so.
+    pub(crate) fn trouble(&self) -> Option<ReadTrouble> {
+        self.stored.as_ref().and_then(|piece| piece.trouble())
     }
 }

@@ -7,6 +7,7 @@ use crate::arriving::{Arriving, COPY_BYTES_MAX, Reading};
 use crate::client::Client;
 use crate::deadline::Party;
 use crate::departure::Departure;
+use crate::disk_read::DiskRead;
 use crate::exchange::Exchange;
 use crate::flow::{ClientFlow, LOOK_MS, tcp_info, unacknowledged_bytes};
 use crate::gap;
@@ -32,6 +33,8 @@ pub(crate) enum ReadEnd {
     Whole,
     /// The fetch was cut: the client has less than it was promised.
     Cut,
+    /// What was there could not be read from disk: the same.
+    Unreadable,
     /// The client went away, or stopped reading.
     ClientLeft,
 }
@@ -72,6 +75,8 @@ struct Reader<'a> {
     /// Next byte the client is to get.
     at: u64,
     outbox: Outbox,
+    /// A read from disk, and one past the last byte of the content that may be sent of it.
+    reading: Option<(DiskRead, u64)>,
     /// The content is over, and what ends it is in the outbox.
     finished: bool,
     departure: Departure,
@@ -97,6 +102,7 @@ pub(crate) async fn run(client: &mut Client, exchange: &Exchange, start: Start) 
         framing: start.framing,
         at: start.span.from,
         outbox: Outbox::new(start.head),
+        reading: None,
         finished: false,
         departure: Departure::new(config.fetch.half_closed.as_duration()),
         silence: config.limits.client_silence.as_duration(),
@@ -110,7 +116,8 @@ pub(crate) async fn run(client: &mut Client, exchange: &Exchange, start: Start) 
     };
     reader.sent.end = poll_fn(|cx| reader.poll(cx)).await;
     reader.flow.release(&reader.client.stream);
-    if reader.sent.end == ReadEnd::Cut && reader.framing == Framing::Close {
+    let is_cut = matches!(reader.sent.end, ReadEnd::Cut | ReadEnd::Unreadable);
+    if is_cut && reader.framing == Framing::Close {
         sink::end_by_reset(&reader.client.stream);
     }
     let sent = reader.sent;
@@ -149,6 +156,7 @@ impl Reader<'_> {
                 }
                 Next::Wait => return self.poll_waiting(cx),
                 Next::Cut => return Poll::Ready(ReadEnd::Cut),
+                Next::Unreadable => return Poll::Ready(ReadEnd::Unreadable),
             }
         }
     }
@@ -168,6 +176,9 @@ impl Reader<'_> {
 
     /// Puts the next content into the outbox, if there is any.
     fn next(&mut self, cx: &mut Context<'_>) -> Next {
+        if self.reading.is_some() {
+            return self.next_from_disk(cx);
+        }
         let now = self.client.worker.now();
         let mut copied = Vec::new();
         let reading = self
@@ -177,6 +188,10 @@ impl Reader<'_> {
             Reading::Wait => return Next::Wait,
             Reading::Fetch(fetch, span) => return Next::Fetch(fetch, span),
             Reading::Cut => return Next::Cut,
+            Reading::Disk { extent, to } => {
+                self.reading = Some((DiskRead::new(&extent, self.at), to));
+                return self.next_from_disk(cx);
+            }
             Reading::Done => self.finish(),
             Reading::Copied => {
                 self.put_chunk_header(copied.len());
@@ -187,6 +202,25 @@ impl Reader<'_> {
                 self.outbox.put_shared(block, from, to);
             }
         }
+        Next::Ready
+    }
+
+    /// The same where a read from disk is under way.
+    fn next_from_disk(&mut self, cx: &mut Context<'_>) -> Next {
+        let Some((reading, to)) = &mut self.reading else {
+            return Next::Ready;
+        };
+        let Poll::Ready(read) = reading.poll(cx) else {
+            return Next::Wait;
+        };
+        let most = usize::try_from(*to - self.at).unwrap_or(usize::MAX);
+        self.reading = None;
+        let Ok(block) = read else {
+            return Next::Unreadable;
+        };
+        let count = block.len().min(most);
+        self.put_chunk_header(count);
+        self.outbox.put_shared(block, 0, count);
         Next::Ready
     }
 
@@ -270,4 +304,5 @@ enum Next {
     Fetch(FetchId, ByteSpan),
     Wait,
     Cut,
+    Unreadable,
 }

@@ -88,7 +88,7 @@ async fn run(
     report::background(worker, &exchange);
     let reusable = match downloaded {
         Downloaded::Freshen { received, reusable } => {
-            freshen::apply(worker, &exchange, stored, &received);
+            freshen::apply(worker, &mut exchange, stored, &received);
             reusable
         }
         Downloaded::Relayed { reusable, .. } => reusable,

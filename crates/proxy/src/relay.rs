@@ -383,7 +383,7 @@ impl<'a> Relay<'a> {
 
     fn keep(&mut self, data: &[u8]) {
         if let Some(keeper) = &mut self.keeper
-            && let Err(refusal) = keeper.push(self.worker.now(), data)
+            && let Err(refusal) = keeper.push(data)
         {
             self.ended.refused = Some(refusal);
             self.keeper = None;

@@ -54,6 +54,9 @@ fn count(counters: &Counters, verdict: &Verdict, account: &Account, total_us: u6
     counters.inc(Metric::Responses(StatusClass::of(account.status)));
     let source = match verdict.handling {
         Handling::Hit(hit) => {
+            if verdict.from_disk {
+                counters.inc(Metric::DiskHits);
+            }
             if matches!(hit, Hit::MaxStale | Hit::WhileRevalidate) {
                 counters.inc(Metric::ServedStale);
             }
@@ -228,14 +231,10 @@ impl Described<'_> {
 /// The finer reason: of the handling, else that it shared another's response, else why the response was not stored.
 fn detail(verdict: &Verdict) -> &'static str {
     let collapsed = verdict.collapsed.then_some(Joined::Collapsed.word());
-    verdict
-        .handling
-        .detail()
+    let handling = verdict.handling.detail();
+    handling
         .or(collapsed)
-        .or(match verdict.storing {
-            Some(Storing::NotStored(why)) => Some(why.as_str()),
-            _ => None,
-        })
+        .or(verdict.detail())
         .unwrap_or_default()
 }
 

@@ -7,6 +7,7 @@ use crate::config::{self, Config, LogFormat, LogTarget};
 use crate::control::Control;
 use crate::crew::Crew;
 use crate::demand::{Background, Popularity};
+use crate::disk_tier::{self, DiskTier};
 use crate::open_connections::OpenConnections;
 use crate::pool::Pool;
 use crate::resolver::{Resolver, ResolverConfig};
@@ -22,6 +23,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::{Notify, watch};
+use weir_disk::Disk;
+use weir_disk::files::Files;
 use weir_measure::Counters;
 use weir_policy::Secret;
 use weir_store::MemoryStore;
@@ -47,6 +50,10 @@ pub struct Options {
     pub describe: Describe,
     /// The time.
     pub clock: Clock,
+    /// The file system of the disk tier.
+    pub files: Arc<dyn Files>,
+    /// Hears what the operator should know of the disk tier, a line each.
+    pub say: Arc<dyn Fn(&str) + Send + Sync>,
 }
 
 /// Why a proxy did not start.
@@ -75,6 +82,7 @@ pub struct Proxy {
     control: Arc<Control>,
     admin: Option<AdminHandle>,
     admin_address: Option<SocketAddr>,
+    disk: DiskTier,
 }
 
 impl Proxy {
@@ -82,9 +90,12 @@ impl Proxy {
     ///
     /// # Errors
     ///
-    /// An address that cannot be had, a log that cannot be opened, a thread that cannot be started.
+    /// An address that cannot be had, a log or a store that cannot be opened, a thread that cannot be started.
     pub fn start(config: Config, options: Options) -> Result<Self, StartError> {
-        let shared = Arc::new(share(&config, options.clock)?);
+        let say = options.say;
+        let listener = Arc::new(move |notice: weir_disk::Notice| say(&notice.to_string()));
+        let (disk, tier) = disk_tier::open(&config, &options.files, listener)?;
+        let shared = Arc::new(share(&config, options.clock, disk)?);
         let crew = Crew::start(&shared).map_err(|cause| StartError {
             what: "start a worker thread".into(),
             cause,
@@ -106,6 +117,7 @@ impl Proxy {
             control,
             admin: None,
             admin_address: None,
+            disk: tier,
         };
         if let Some(address) = config.admin.address.socket() {
             proxy.start_admin(address)?;
@@ -137,6 +149,12 @@ impl Proxy {
         self.admin_address
     }
 
+    /// The disk tier.
+    #[must_use]
+    pub fn disk(&self) -> &DiskTier {
+        &self.disk
+    }
+
     /// Why names cannot be resolved, if they cannot.
     #[must_use]
     pub fn resolver_problem(&self) -> Option<String> {
@@ -163,12 +181,13 @@ impl Drop for Proxy {
     fn drop(&mut self) {
         self.control.shared().advance(Stage::Cut);
         self.control.join();
+        self.control.close_disk();
         // before `control`, so that the last handle on it is not dropped on the admin's thread, inside a runtime
         self.admin = None;
     }
 }
 
-fn share(config: &Config, clock: Clock) -> Result<Shared, StartError> {
+fn share(config: &Config, clock: Clock, disk: Option<Arc<Disk>>) -> Result<Shared, StartError> {
     let workers = worker_count(config);
     let settings = Settings::new(config.clone(), &instance());
     let counters: Box<[Arc<Counters>]> = (0..=workers).map(|_| Arc::default()).collect();
@@ -184,6 +203,10 @@ fn share(config: &Config, clock: Clock) -> Result<Shared, StartError> {
         config.cache.largest_response.bytes(),
         secret(),
     );
+    let store = match disk {
+        Some(disk) => store.with_disk(disk),
+        None => store,
+    };
     Ok(Shared {
         pools: (0..workers)
             .map(|_| Pool::new(&settings, workers))

@@ -114,6 +114,13 @@ impl MemoryStore {
         self.shard(primary).find(now, primary, selecting)
     }
 
+    /// Whether the disk may have what memory has not.
+    #[must_use]
+    pub fn may_recall(&self, primary: Digest) -> bool {
+        let disk = self.disk.as_ref();
+        disk.is_some_and(|disk| disk.may_hold(primary))
+    }
+
     /// A response for `primary` is asked for, and may have to be stored.
     #[must_use]
     pub fn expect(self: &Arc<Self>, primary: Digest) -> Expected {

@@ -148,6 +148,11 @@ impl Shard {
             return Lookup::Missing(Missing::Variant);
         };
         match self.response(slot) {
+            // its content has left the disk
+            Some(response) if response.body.is_retired() => {
+                self.forget(primary, slot);
+                Lookup::Missing(Missing::Target)
+            }
             Some(response) => {
                 self.catalog.touch(now, slot);
                 Lookup::Found(Found { response })

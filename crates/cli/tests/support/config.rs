@@ -22,6 +22,7 @@ impl Config {
             .set("workers", "2")
             .set("admin.address", "\"127.0.0.1:0\"")
             .set("log.access", "\"off\"")
+            .set("disk.enabled", "false")
     }
 
     /// A forward proxy with the default rules: it may reach nothing on this machine.

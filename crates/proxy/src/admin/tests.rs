@@ -31,12 +31,21 @@ impl Control for Fake {
         "[cache]\nbudget = \"64MiB\"\n".into()
     }
 
-    fn purge(&self, url: &str) -> Result<u64, String> {
+    fn purge(&self, url: &str) -> Result<u64, PurgeFailure> {
         if url.contains("bad") {
-            return Err("no such host".into());
+            return Err(PurgeFailure::Url("no such host".into()));
+        }
+        if url.contains("full") {
+            let path = "/store".into();
+            return Err(PurgeFailure::Disk(weir_disk::PurgeError { path }));
         }
         self.purged.lock().expect("no panic").push(url.to_owned());
         Ok(3)
+    }
+
+    fn purge_all(&self) -> Result<u64, PurgeFailure> {
+        self.purged.lock().expect("no panic").push("all".into());
+        Ok(7)
     }
 
     fn reload(&self) -> Result<String, String> {
@@ -188,6 +197,13 @@ fn purge_takes_another_url_or_says_nothing() {
         400,
         "cannot purge: no such host",
     );
+    check(
+        "POST /purge?url=http://full/ HTTP/1.1",
+        500,
+        "purged, but cannot make the purge durable",
+    );
+    check("POST /purge-all HTTP/1.1", 200, "purged 7\n");
+    check("GET /purge-all HTTP/1.1", 405, "not by this method");
     let long = format!(
         "POST /purge HTTP/1.1\n\nhttp://a/{}",
         "x".repeat(BODY_BYTES_MAX)
@@ -195,7 +211,7 @@ fn purge_takes_another_url_or_says_nothing() {
     check(&long, 413, "");
     assert_eq!(
         *fake.purged.lock().expect("no panic"),
-        ["http://a/1&", "http://a/2", "http://a/3"]
+        ["http://a/1&", "http://a/2", "http://a/3", "all"]
     );
 }
 

@@ -19,7 +19,8 @@ table! {
         /// Which rules of storing apply. `http-1998` refuses more than RFC 9111: whatever has a cookie, is
         /// dynamic or speaks of caching itself. It is for comparison with the measurements of its time.
         profile: Profile = Profile::Rfc9111;
-        /// The largest response kept in memory, head and content; larger ones are forwarded and not stored.
+        /// The largest response kept in memory, head and content; larger ones are kept on disk, or forwarded and not
+        /// stored if there is none.
         /// A quarter of the default budget, so that one download cannot empty it; at most `memory`.
         /// Where it is left out and `memory` is smaller, it is `memory`.
         largest_response: ByteSize = ByteSize::from_mib(64), from ByteSize::from_kib(1), to ByteSize::from_gib(4096);

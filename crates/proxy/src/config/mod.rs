@@ -10,6 +10,7 @@ mod admin;
 mod byte_size;
 mod cache;
 mod cidr;
+mod disk;
 mod dns;
 mod fetch;
 mod host;
@@ -32,6 +33,7 @@ pub use admin::Admin;
 pub use byte_size::ByteSize;
 pub use cache::{Cache, Eviction, Profile, Pseudonym};
 pub use cidr::Cidr;
+pub use disk::{Admission, Directory, Disk, Scrub, Verify};
 pub use dns::Dns;
 pub use fetch::{Abort, Fetch};
 pub use host::Host;
@@ -65,6 +67,8 @@ pub struct Config {
     pub admin: Admin,
     /// What is kept.
     pub cache: Cache,
+    /// What is kept on disk.
+    pub disk: Disk,
     /// How responses are fetched.
     pub fetch: Fetch,
     /// How long and how many.
@@ -87,6 +91,7 @@ impl Config {
         knob::check_range("workers", &self.workers, &0, &WORKERS_MAX)?;
         self.admin.check_ranges()?;
         self.cache.check_ranges()?;
+        self.disk.check_ranges()?;
         self.fetch.check_ranges()?;
         self.limits.check_ranges()?;
         self.access.check_ranges()?;
@@ -96,6 +101,7 @@ impl Config {
         self.check_modes()?;
         route::check(&self.routes, &self.listeners)?;
         cache::check(&self.cache)?;
+        disk::check(&self.disk)?;
         fetch::check(&self.fetch)?;
         limits::check(&self.limits)?;
         access::check(&self.access, &self.listeners)?;
@@ -133,6 +139,7 @@ impl Default for Config {
             routes: Vec::new(),
             admin: Admin::default(),
             cache: Cache::default(),
+            disk: Disk::default(),
             fetch: Fetch::default(),
             limits: Limits::default(),
             access: Access::default(),
@@ -156,6 +163,7 @@ pub fn knobs() -> Vec<Knob> {
     knobs.extend(Admin::knobs());
     knobs.extend(Route::knobs());
     knobs.extend(Cache::knobs());
+    knobs.extend(Disk::knobs());
     knobs.extend(Fetch::knobs());
     knobs.extend(Limits::knobs());
     knobs.extend(Access::knobs());

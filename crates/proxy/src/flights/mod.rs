@@ -146,6 +146,14 @@ impl Flights {
         drop(arriving);
     }
 
+    /// Everything was purged.
+    pub(crate) fn forget_all(&self) {
+        for shard in &self.shards {
+            let flights = std::mem::take(&mut lock(shard).flights);
+            drop(flights);
+        }
+    }
+
     fn shard(&self, key: Digest) -> MutexGuard<'_, Shard> {
         let at = usize::try_from(key.1).unwrap_or(0) & (SHARDS - 1);
         lock(&self.shards[at])

@@ -6,6 +6,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Instant;
+use weir_disk::files::SystemFiles;
 use weir_measure::{Metric, Reuse, Snapshot};
 use weir_proxy::clock::{Clock, ManualClock};
 use weir_proxy::config::{
@@ -67,6 +68,7 @@ impl Running {
         };
         config.admin.address = AdminAddress::Off;
         config.log.access = LogTarget::Off;
+        config.disk.enabled = false;
         change(&mut config);
         config.validate().expect("a valid configuration");
         let clock = Arc::new(ManualClock::new(START));
@@ -76,6 +78,8 @@ impl Running {
             reload: Box::new(move || Ok(reloaded.lock().expect("no panic").clone())),
             describe: Box::new(|_| String::new()),
             clock: Clock::Manual(Arc::clone(&clock)),
+            files: Arc::new(SystemFiles),
+            say: Arc::new(|_| {}),
         };
         let proxy = Proxy::start(config, options).expect("a proxy");
         Self {

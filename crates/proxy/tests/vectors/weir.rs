@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use weir_disk::files::SystemFiles;
 use weir_proxy::clock::{Clock, ManualClock};
 use weir_proxy::config::{self, AdminAddress, Config, Listener, LogTarget, Mode, Route};
 use weir_proxy::{Options, Proxy};
@@ -51,6 +52,8 @@ impl Weir {
             reload: Box::new(|| Err("nothing to reload".into())),
             describe: Box::new(|_| String::new()),
             clock: Clock::Manual(Arc::clone(&clock.manual)),
+            files: Arc::new(SystemFiles),
+            say: Arc::new(|_| {}),
         };
         let config = configure(runner, profile, origin);
         config.validate().expect("the configuration is valid");
@@ -90,6 +93,7 @@ fn configure(runner: Runner, profile: Profile, origin: SocketAddr) -> Config {
     };
     config.admin.address = AdminAddress::Off;
     config.log.access = LogTarget::Off;
+    config.disk.enabled = false;
     config.cache.profile = match profile {
         Profile::Rfc9111 => config::Profile::Rfc9111,
         Profile::Http1998 => config::Profile::Http1998,

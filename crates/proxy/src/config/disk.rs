@@ -1,0 +1,202 @@
+//! Where stored responses live that memory has no room for, and how they are looked after.
+
+use super::byte_size::ByteSize;
+use super::invalid::Invalid;
+use super::knob::table;
+use super::value::{BadValue, Form, choice, text_value};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::path::PathBuf;
+
+table! {
+    /// The `[disk]` table.
+    pub struct Disk in "disk" {
+        /// Whether stored responses are kept on disk too: a cache far larger than memory, which is still there after
+        /// a restart. On, since that is what a cache is for.
+        enabled: bool = true;
+        /// Which responses are written: all of them, those asked for a second time, or small ones. All, as a response
+        /// that was not written is gone with the next restart; the others spare a device that wears out.
+        admission: Admission = Admission::Always;
+        /// The largest response that `admission = "small"` writes, content.
+        admission_largest: ByteSize = ByteSize::from_mib(1), from ByteSize::from_kib(1), to ByteSize::from_gib(4096);
+        /// The largest response on disk, content. No limit but the store's size: a response goes to disk while it
+        /// arrives, and costs no more memory than a small one.
+        largest_response: ByteSize = ByteSize::from_gib(4096), from ByteSize::from_kib(1), to ByteSize::from_gib(4096);
+        /// When bytes are verified by their checksums: when they come from the device, or whenever they are used.
+        /// What was verified and stayed in memory is as good as any other memory; `always` also guards against that.
+        verify: Verify = Verify::Device;
+        /// Bytes a second, a directory, that are read and verified in the background, or `off`. Off, since whatever is
+        /// sent is verified anyway, and a device that sleeps is left alone.
+        scrub: Scrub = Scrub::Off;
+        /// Where, and how much: normally one directory a device. None stands for one under the user's cache directory,
+        /// `$XDG_CACHE_HOME/weir` or `~/.cache/weir`, with 10GiB or a tenth of the free space, whichever is less.
+        directories: Vec<Directory> = Vec::new();
+    }
+}
+
+/// A directory for stored responses.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Directory {
+    /// Where it is; created if it is not there.
+    pub path: PathBuf,
+    /// Bytes that its files may take; left out: 10GiB or a tenth of the free space, whichever is less.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size: Option<ByteSize>,
+}
+
+impl Form for bool {
+    const FORM: &'static str = "true or false";
+}
+
+impl Form for Vec<Directory> {
+    const FORM: &'static str =
+        "a list of directories, such as [{ path = \"/var/cache/weir\", size = \"10GiB\" }]";
+}
+
+choice! {
+    /// Which responses are written to disk.
+    pub enum Admission {
+        /// All that are stored.
+        Always = "always",
+        /// Those that are stored a second time within what is remembered.
+        SecondRequest = "second-request",
+        /// Those of at most `admission_largest`.
+        Small = "small",
+    }
+}
+
+choice! {
+    /// When bytes on disk are verified.
+    pub enum Verify {
+        /// When they come from the device.
+        Device = "device",
+        /// Whenever they are used.
+        Always = "always",
+    }
+}
+
+/// How fast stored bytes are verified in the background.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scrub {
+    /// Not at all.
+    Off,
+    /// So many bytes a second.
+    Rate(ByteSize),
+}
+
+impl Scrub {
+    /// Bytes a second; 0 for none.
+    #[must_use]
+    pub const fn bytes_per_s(self) -> u64 {
+        match self {
+            Self::Off => 0,
+            Self::Rate(rate) => rate.bytes(),
+        }
+    }
+}
+
+impl fmt::Display for Scrub {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Off => f.write_str("off"),
+            Self::Rate(rate) => rate.fmt(f),
+        }
+    }
+}
+
+impl std::str::FromStr for Scrub {
+    type Err = BadValue;
+
+    fn from_str(text: &str) -> Result<Self, BadValue> {
+        match text {
+            "off" | "0" => Ok(Self::Off),
+            _ => text.parse().map(Self::Rate),
+        }
+    }
+}
+
+impl Form for Scrub {
+    const FORM: &'static str = "bytes a second, such as \"10MiB\", or \"off\"";
+}
+
+text_value!(Scrub);
+
+/// The least a directory can be: eight segments of half a mebibyte.
+const DIRECTORY_BYTES_MIN: ByteSize = ByteSize::from_mib(4);
+
+/// Refuses directories that cannot be, and two of one place.
+pub(super) fn check(disk: &Disk) -> Result<(), Invalid> {
+    for (index, directory) in disk.directories.iter().enumerate() {
+        let key = |name: &str| format!("disk.directories[{index}].{name}");
+        let shown = directory.path.display();
+        if !directory.path.is_absolute() {
+            return Err(Invalid::new(
+                key("path"),
+                format!("`{shown}` is not an absolute path"),
+                "begin it with `/`: the store must be the same wherever weir is started",
+            ));
+        }
+        if let Some(size) = directory.size.filter(|size| *size < DIRECTORY_BYTES_MIN) {
+            return Err(Invalid::new(
+                key("size"),
+                format!("{size} is less than the minimum, {DIRECTORY_BYTES_MIN}"),
+                format!("use at least \"{DIRECTORY_BYTES_MIN}\", or `enabled = false`"),
+            ));
+        }
+        let before = &disk.directories[..index];
+        if before.iter().any(|other| other.path == directory.path) {
+            return Err(Invalid::new(
+                key("path"),
+                format!("`{shown}` is in the list twice"),
+                "name each directory once, with all of its size",
+            ));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn directory(path: &str, size: &str) -> Directory {
+        Directory {
+            path: path.into(),
+            size: Some(size.parse().unwrap()),
+        }
+    }
+
+    #[test]
+    fn directory_that_cannot_be_is_accepted() {
+        let verdict = |directories: Vec<Directory>| {
+            let disk = Disk {
+                directories,
+                ..Disk::default()
+            };
+            check(&disk).err().map(|invalid| invalid.key_path)
+        };
+        assert_eq!(verdict(Vec::new()), None);
+        assert_eq!(verdict(vec![directory("/a", "4MiB")]), None);
+        assert_eq!(
+            verdict(vec![directory("/a", "4MiB"), directory("b", "4MiB")]).as_deref(),
+            Some("disk.directories[1].path")
+        );
+        assert_eq!(
+            verdict(vec![directory("/a", "4095KiB")]).as_deref(),
+            Some("disk.directories[0].size")
+        );
+        assert_eq!(
+            verdict(vec![directory("/a", "1GiB"), directory("/a", "1GiB")]).as_deref(),
+            Some("disk.directories[1].path")
+        );
+    }
+
+    #[test]
+    fn rate_of_the_scrub_is_written_back_differently() {
+        let rate = |text: &str| text.parse::<Scrub>().map(|scrub| scrub.to_string());
+        assert_eq!(rate("off"), Ok("off".to_owned()));
+        assert_eq!(rate("10MiB"), Ok("10MiB".to_owned()));
+        assert!(rate("fast").is_err());
+    }
+}

@@ -1,0 +1,71 @@
+//! A read of stored content from disk, for as long as a client can be made to wait.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::time::timeout;
+use weir_disk::{Extent, ReadError};
+use weir_store::Block;
+
+/// How long a read of content may take. Beyond it the device is as good as gone: a rotating one that is busy answers within
+/// a second or two.
+pub(crate) const READ_WAIT: Duration = Duration::from_secs(10);
+
+/// Why content could not be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ReadTrouble {
+    /// The disk tier says why.
+    Disk(ReadError),
+    /// It took longer than [`READ_WAIT`].
+    TooSlow,
+    /// It is not stored: our mistake.
+    NotThere,
+}
+
+impl ReadTrouble {
+    /// The reason as a word.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Disk(error) => error.as_str(),
+            Self::TooSlow => "slow",
+            Self::NotThere => "not-there",
+        }
+    }
+}
+
+type Reading = Pin<Box<dyn Future<Output = Result<Block, ReadTrouble>> + Send>>;
+
+/// A read under way.
+pub(crate) struct DiskRead(Reading);
+
+impl fmt::Debug for DiskRead {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("DiskRead")
+    }
+}
+
+impl DiskRead {
+    /// Of the verified bytes from offset `at` on, to the end of their chunk.
+    pub(crate) fn new(extent: &Arc<Extent>, at: u64) -> Self {
+        let extent = Arc::clone(extent);
+        Self(Box::pin(async move {
+            let read = match extent.read_now(at, usize::MAX) {
+                Some(read) => read,
+                None => timeout(READ_WAIT, extent.read(at))
+                    .await
+                    .map_err(|_| ReadTrouble::TooSlow)?,
+            };
+            match read {
+                Ok(bytes) if bytes.is_empty() => Err(ReadTrouble::NotThere),
+                read => read.map_err(ReadTrouble::Disk),
+            }
+        }))
+    }
+
+    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<Block, ReadTrouble>> {
+        self.0.as_mut().poll(cx)
+    }
+}

@@ -1,0 +1,87 @@
+//! Looking on disk for what is not in memory, before the next hop is asked.
+//!
+//! What the page cache has is found at once; else a thread of the disk reads it, and the request waits, for a while. A
+//! large response is taken as it is: its content is read when it is sent.
+
+use crate::client::Client;
+use crate::exchange::{Exchange, Plan};
+use crate::fast;
+use crate::vary::selecting_digest;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::timeout;
+use weir_measure::{Metric, RecallEnd};
+use weir_policy::{Missing, Transaction};
+use weir_store::{Recall, Recalled, StoredResponse, Unusable, VaryRule};
+
+/// How long a look-up on disk may take: a busy rotating disk answers within it, and a next hop that is slower than that is
+/// rare. Beyond it the request is a miss.
+const LOOK_UP_WAIT: Duration = Duration::from_millis(500);
+
+/// Looks for the response to a request that memory has none for; what is to be done then.
+pub(crate) async fn run(client: &Client, exchange: &mut Exchange, missing: Missing) -> Plan {
+    let worker = Rc::clone(&client.worker);
+    let recalled = look_up(client, exchange).await;
+    let now = worker.now();
+    let settings = Arc::clone(&exchange.settings);
+    let (end, why) = match recalled {
+        Some(Recalled::Found(response)) => {
+            worker.counters().inc(Metric::Recalls(RecallEnd::Found));
+            let mut tx = exchange.tx;
+            tx.found_on_disk();
+            let plan = exchange
+                .with_fields(|fields| fast::found(&mut tx, &settings, now, fields, response));
+            exchange.tx = tx;
+            return plan.unwrap_or_else(|| lost(&mut exchange.tx, now));
+        }
+        Some(Recalled::Missing(why, known)) => {
+            exchange.known = known;
+            (RecallEnd::Missing, why)
+        }
+        Some(Recalled::Unusable(Unusable::Outdated)) => (RecallEnd::Missing, missing),
+        Some(Recalled::Unusable(Unusable::Read(_) | Unusable::Strange)) => {
+            (RecallEnd::Unusable, missing)
+        }
+        None => (RecallEnd::TooSlow, missing),
+    };
+    worker.counters().inc(Metric::Recalls(end));
+    let why = if missing == Missing::Variant {
+        missing
+    } else {
+        why
+    };
+    fast::missing(&mut exchange.tx, &settings, now, why)
+}
+
+/// `None` if that took too long.
+async fn look_up(client: &Client, exchange: &Exchange) -> Option<Recalled> {
+    let worker = &client.worker;
+    let store = &worker.shared.store;
+    let Some(recall) = Recall::of(store.expect(exchange.key)) else {
+        return Some(Recalled::Missing(Missing::Target, None));
+    };
+    let selecting = |rule: &VaryRule| {
+        exchange
+            .with_fields(|fields| selecting_digest(store.secret(), exchange.key, rule, fields))
+            .unwrap_or_default()
+    };
+    let recalling = recall.run(worker.now(), &selecting);
+    timeout(LOOK_UP_WAIT, recalling).await.ok()
+}
+
+/// What was found cannot be read after all, and nothing of it was sent: it is forgotten, and asked for again.
+pub(crate) fn unreadable(
+    client: &Client,
+    exchange: &mut Exchange,
+    response: &Arc<StoredResponse>,
+) -> Plan {
+    let worker = &client.worker;
+    worker.counters().inc(Metric::Recalls(RecallEnd::Unusable));
+    worker.shared.store.drop_one(exchange.key, response);
+    lost(&mut exchange.tx, worker.now())
+}
+
+fn lost(tx: &mut Transaction, now: weir_policy::Now) -> Plan {
+    fast::plan_of(&tx.lost(now), None)
+}
