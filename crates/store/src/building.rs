@@ -93,7 +93,9 @@ impl Building {
         let content = growing.present_bytes().saturating_add(bytes as u64);
         let content = content.min(growing.complete_length().unwrap_or(u64::MAX));
         let held = growing.held_after(place, bytes);
-        if let ToDisk::Spilling(spilling) = &self.disk {
+        if let ToDisk::Spilling(spilling) = &self.disk
+            && self.place.store.is_for_disk(content)
+        {
             return self.reserve_held(held.saturating_sub(spilling.waiting_bytes()));
         }
         let room = self.place.store.check_size(content);

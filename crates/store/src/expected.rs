@@ -138,6 +138,9 @@ impl Expected {
     /// Begins to write it to disk; `None` if there is none that takes it.
     pub(crate) fn spill(&self, expected: Option<u64>) -> Option<Spilling> {
         let on_disk = self.on_disk.as_ref()?;
+        if !self.store.is_for_disk(expected.unwrap_or(0)) {
+            return None;
+        }
         let key = self.key(self.vary.as_ref());
         Spilling::begin(&on_disk.disk, key, on_disk.ticket, expected).ok()
     }
@@ -235,6 +238,9 @@ impl Expected {
         let body = &response.body;
         let meta = encode(response, vary, now);
         let present = body.present_bytes();
+        if !self.store.is_for_disk(present) {
+            return Err(Refused::TooLarge);
+        }
         if spilling.is_none() && body.is_in_memory() && present <= disk.append_bytes_max() {
             let block = |(from, block)| BodyBlock {
                 from,

@@ -34,6 +34,7 @@ pub struct MemoryStore {
     secret: Secret,
     largest_response: u64,
     disk: Option<Arc<Disk>>,
+    largest_on_disk: u64,
 }
 
 /// What the memory tier holds.
@@ -78,15 +79,17 @@ impl MemoryStore {
             secret,
             largest_response,
             disk: None,
+            largest_on_disk: 0,
         }
     }
 
-    /// The same in front of `disk`, whose secret it takes.
+    /// The same in front of `disk`, whose secret it takes. Content of more than `largest_response` bytes is not written.
     #[must_use]
-    pub fn with_disk(self, disk: Arc<Disk>) -> Self {
+    pub fn with_disk(self, disk: Arc<Disk>, largest_response: u64) -> Self {
         Self {
             secret: disk.secret(),
             disk: Some(disk),
+            largest_on_disk: largest_response,
             ..self
         }
     }
@@ -140,6 +143,11 @@ impl MemoryStore {
         content_bytes: Option<u64>,
     ) -> Result<Building, Refusal> {
         self.expect(primary).begin(now, head_bytes, content_bytes)
+    }
+
+    /// Whether content of so many bytes may be written to disk.
+    pub(crate) fn is_for_disk(&self, content: u64) -> bool {
+        content <= self.largest_on_disk
     }
 
     /// Refuses content larger than the largest response.

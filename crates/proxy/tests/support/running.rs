@@ -6,13 +6,13 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Instant;
-use weir_disk::files::SystemFiles;
+use weir_disk::files::{Files, SystemFiles};
 use weir_measure::{Metric, Reuse, Snapshot};
 use weir_proxy::clock::{Clock, ManualClock};
 use weir_proxy::config::{
     AdminAddress, Cidr, Config, Listener, LogTarget, Mode, PathPrefix, Route, Span,
 };
-use weir_proxy::{Control, Options, Proxy};
+use weir_proxy::{Control, Options, Proxy, StartError};
 use weir_semantics::Timestamp;
 
 /// When the clock of every proxy starts: 2026-01-01T00:00:00Z.
@@ -36,13 +36,21 @@ impl Running {
     /// A gateway before an address, with changes to the configuration.
     pub(crate) fn gateway_with(origin: SocketAddr, change: impl FnOnce(&mut Config)) -> Self {
         Self::start(|config| {
-            config.listeners[0].mode = Mode::Gateway;
-            config.routes = vec![Route {
-                host: None,
-                path: PathPrefix::default(),
-                next_hops: vec![format!("http://{origin}").parse().expect("a URL")],
-                lead: None,
-            }];
+            route_to(origin, config);
+            change(config);
+        })
+    }
+
+    /// A gateway before an address on a machine with these files, whose wall clock stands so many seconds after that of
+    /// the others; if it starts.
+    pub(crate) fn gateway_on(
+        origin: SocketAddr,
+        files: &Arc<dyn Files>,
+        later_s: i64,
+        change: impl FnOnce(&mut Config),
+    ) -> Result<Self, StartError> {
+        Self::try_start(Arc::clone(files), later_s, |config| {
+            route_to(origin, config);
             change(config);
         })
     }
@@ -58,6 +66,14 @@ impl Running {
     }
 
     fn start(change: impl FnOnce(&mut Config)) -> Self {
+        Self::try_start(Arc::new(SystemFiles), 0, change).expect("a proxy")
+    }
+
+    fn try_start(
+        files: Arc<dyn Files>,
+        later_s: i64,
+        change: impl FnOnce(&mut Config),
+    ) -> Result<Self, StartError> {
         let mut config = Config {
             workers: 1,
             listeners: vec![Listener {
@@ -71,23 +87,23 @@ impl Running {
         config.disk.enabled = false;
         change(&mut config);
         config.validate().expect("a valid configuration");
-        let clock = Arc::new(ManualClock::new(START));
+        let clock = Arc::new(ManualClock::new(Timestamp(START.0 + later_s)));
         let current = Arc::new(Mutex::new(config.clone()));
         let reloaded = Arc::clone(&current);
         let options = Options {
             reload: Box::new(move || Ok(reloaded.lock().expect("no panic").clone())),
             describe: Box::new(|_| String::new()),
             clock: Clock::Manual(Arc::clone(&clock)),
-            files: Arc::new(SystemFiles),
+            files,
             say: Arc::new(|_| {}),
         };
-        let proxy = Proxy::start(config, options).expect("a proxy");
-        Self {
+        let proxy = Proxy::start(config, options)?;
+        Ok(Self {
             control: Arc::clone(proxy.control()),
             proxy: Some(proxy),
             config: current,
             clock,
-        }
+        })
     }
 
     /// The address of the first listener.
@@ -158,6 +174,29 @@ impl Running {
         self.control.purge(url).expect("a URL")
     }
 
+    /// The same, where it may fail.
+    pub(crate) fn try_purge(&self, url: &str) -> Result<u64, String> {
+        self.control.purge(url).map_err(|error| error.to_string())
+    }
+
+    /// Forgets everything.
+    pub(crate) fn purge_all(&self) {
+        self.control.purge_all().expect("a disk");
+    }
+
+    /// Waits until a number is reached, or exceeded.
+    pub(crate) fn wait_for_at_least(&self, metric: Metric, expected: u64) {
+        let until = Instant::now() + PATIENCE;
+        while self.count(metric) < expected {
+            let count = self.count(metric);
+            assert!(
+                Instant::now() < until,
+                "{metric:?} is {count} and not {expected}"
+            );
+            self.turn();
+        }
+    }
+
     /// All numbers.
     pub(crate) fn snapshot(&self) -> Snapshot {
         self.control.snapshot()
@@ -210,6 +249,16 @@ impl Drop for Running {
             assert_eq!(self.count(Metric::Panics), 0, "something panicked");
         }
     }
+}
+
+fn route_to(origin: SocketAddr, config: &mut Config) {
+    config.listeners[0].mode = Mode::Gateway;
+    config.routes = vec![Route {
+        host: None,
+        path: PathPrefix::default(),
+        next_hops: vec![format!("http://{origin}").parse().expect("a URL")],
+        lead: None,
+    }];
 }
 
 /// The network of this machine itself.

@@ -1,0 +1,114 @@
+//! Damage on disk under a running proxy: no wrong byte leaves (R01-R04).
+
+use super::depot::Depot;
+use crate::support::Representation;
+use weir_measure::Metric;
+
+#[test]
+fn damaged_small_response_is_served() {
+    let mut depot = Depot::simulated(|_| {});
+    let what = Representation::new("/a", 1000);
+    depot.store_whole(&what);
+    depot.restart();
+    let (path, at) = depot.find(&what.bytes(500, 600));
+    depot.flip(&path, at);
+    depot.store_whole(&what);
+    assert!(depot.proxy().count(Metric::DiskDamaged) > 0);
+    depot.restart();
+    depot.hit_on_disk(&what);
+}
+
+#[test]
+fn damaged_head_is_served() {
+    let mut depot = Depot::simulated(|_| {});
+    let what = Representation::new("/a", 1000);
+    depot.store_whole(&what);
+    depot.restart();
+    let (path, at) = depot.find(b"Cache-Control: max-age=3600");
+    depot.flip(&path, at + 26);
+    depot.store_whole(&what);
+    depot.restart();
+    depot.hit_on_disk(&what);
+}
+
+#[test]
+fn damage_before_anything_was_sent_is_more_than_a_miss() {
+    let mut depot = Depot::simulated(|_| {});
+    let what = Representation::new("/a", 3_000_000);
+    depot.store_whole(&what);
+    depot.restart();
+    let (path, at) = depot.find(&what.bytes(10, 100));
+    depot.flip(&path, at);
+    depot.store_whole(&what);
+    depot.hit_on_disk(&what);
+    assert_eq!(depot.proxy().count(Metric::StoreCuts), 0);
+}
+
+#[test]
+fn damage_behind_what_was_sent_is_hidden_from_the_client() {
+    let mut depot = Depot::simulated(|_| {});
+    let what = Representation::new("/a", 3_000_000);
+    depot.store_whole(&what);
+    depot.restart();
+    let (path, at) = depot.find(&what.bytes(2_000_000, 2_000_100));
+    depot.flip(&path, at);
+    let mut client = depot.proxy().client();
+    client.send(what.get(""));
+    let head = client.read_head();
+    assert_eq!(head.status(), 200);
+    let came = client.read_cut(&head);
+    what.check(0, &came);
+    assert!(came.len() <= 2_000_000);
+    depot.proxy().wait_for(Metric::StoreCuts, 1);
+    // what came before it is as good as ever; now it is asked for again
+    depot.store_whole(&what);
+    depot.hit_on_disk(&what);
+}
+
+#[test]
+fn segment_that_was_cut_or_zeroed_is_served() {
+    for change in [
+        (|content: &mut Vec<u8>| content.truncate(content.len() / 2)) as fn(&mut Vec<u8>),
+        |content| content.fill(0),
+        |content| content.clear(),
+    ] {
+        let mut depot = Depot::simulated(|_| {});
+        let (small, large) = (
+            Representation::new("/small", 60_000),
+            Representation::new("/large", 3_000_000),
+        );
+        depot.store_whole(&small);
+        depot.store_whole(&large);
+        depot.restart();
+        for path in depot.segments() {
+            depot.files().damage(&path, change).expect("a file");
+        }
+        for what in [&small, &large] {
+            let mut client = depot.proxy().client();
+            client.send(what.get(""));
+            let response = std::thread::scope(|scope| {
+                let reading = scope.spawn(|| {
+                    let head = client.read_head();
+                    let wanted = usize::try_from(what.length).expect("small");
+                    let is_hit = head.cache_status().starts_with("hit");
+                    if is_hit {
+                        what.check(0, &client.read_cut(&head));
+                    } else {
+                        what.check(0, &client.read_exactly(wanted));
+                    }
+                    is_hit
+                });
+                while !reading.is_finished() {
+                    if depot.origin.is_touched() {
+                        depot.origin.answer(what.whole());
+                    }
+                    std::thread::yield_now();
+                }
+                reading.join().expect("no panic")
+            });
+            let _ = response;
+            depot.rest();
+        }
+        depot.kill();
+    }
+}

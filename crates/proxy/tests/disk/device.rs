@@ -1,0 +1,116 @@
+//! A device that is full, that fails, or that is not there: clients get what they ask for (R06-R08).
+
+use super::depot::Depot;
+use crate::support::Representation;
+use weir_disk::files::simulated::{Fault, Plan};
+use weir_measure::Metric;
+
+fn broken(fault: Fault) -> Plan {
+    Plan {
+        nth: Some((0, fault)),
+        lasting: true,
+        ..Plan::default()
+    }
+}
+
+#[test]
+fn response_is_cut_or_delayed_by_a_device_that_fails() {
+    for fault in [Fault::Device, Fault::NoSpace, Fault::Torn] {
+        let mut depot = Depot::simulated(|_| {});
+        let (small, large) = (
+            Representation::new("/small", 1000),
+            Representation::new("/large", 4_000_000),
+        );
+        depot.store_whole(&Representation::new("/before", 1000));
+        depot.files().plan(broken(fault));
+        depot.fetch_whole(&small);
+        depot.fetch_whole(&large);
+        // from memory, or by asking again: whole in any case
+        small.check_whole(&depot.hit(&small, ""));
+        depot.files().plan(Plan::default());
+        depot.kill();
+        depot.store_whole(&Representation::new("/after", 1000));
+        depot.restart();
+        depot.hit_on_disk(&Representation::new("/after", 1000));
+    }
+}
+
+#[test]
+fn read_that_fails_is_more_than_a_miss() {
+    let mut depot = Depot::simulated(|_| {});
+    let (small, large) = (
+        Representation::new("/small", 1000),
+        Representation::new("/large", 3_000_000),
+    );
+    depot.store_whole(&small);
+    depot.store_whole(&large);
+    depot.restart();
+    depot.files().plan(broken(Fault::Device));
+    depot.fetch_whole(&small);
+    depot.fetch_whole(&large);
+    assert!(depot.proxy().count(Metric::DiskErrors) > 0);
+}
+
+#[test]
+fn nothing_in_the_page_cache_makes_a_miss() {
+    let mut depot = Depot::simulated(|_| {});
+    let (small, large) = (
+        Representation::new("/small", 1000),
+        Representation::new("/large", 3_000_000),
+    );
+    depot.store_whole(&small);
+    depot.store_whole(&large);
+    depot.restart();
+    depot.files().plan(Plan {
+        uncached: true,
+        ..Plan::default()
+    });
+    depot.hit_on_disk(&small);
+    depot.hit_on_disk(&large);
+}
+
+#[test]
+fn each_operation_that_fails_in_turn_harms_a_client() {
+    for fault in [Fault::Device, Fault::Short, Fault::Interrupted] {
+        for nth in 0..24 {
+            let mut depot = Depot::simulated(|_| {});
+            depot.files().plan(Plan {
+                nth: Some((nth, fault)),
+                ..Plan::default()
+            });
+            let (small, large) = (
+                Representation::new("/small", 1000),
+                Representation::new("/large", 1_500_000),
+            );
+            depot.fetch_whole(&small);
+            depot.fetch_whole(&large);
+            depot.kill_then(|files| files.plan(Plan::default()));
+            for what in [&small, &large] {
+                let mut client = depot.proxy().client();
+                client.send(what.get(""));
+                std::thread::scope(|scope| {
+                    let reading = scope.spawn(|| what.check_whole(&client.read_response()));
+                    while !reading.is_finished() {
+                        if depot.origin.is_touched() {
+                            depot.origin.answer(what.whole());
+                        }
+                        std::thread::yield_now();
+                    }
+                });
+            }
+        }
+    }
+}
+
+#[test]
+fn purge_that_may_not_survive_is_acknowledged() {
+    let depot = Depot::simulated(|_| {});
+    let what = Representation::new("/a", 1000);
+    depot.store_whole(&what);
+    depot.files().plan(broken(Fault::Device));
+    let error = depot.proxy().try_purge("http://a.example/a");
+    assert!(error.is_err_and(|why| why.contains("durable")));
+    assert_eq!(depot.proxy().count(Metric::PurgesNotDurable), 1);
+    // it is in force all the same
+    depot.fetch_whole(&what.next(500));
+}

@@ -1,0 +1,71 @@
+//! A store much larger than memory.
+
+use super::depot::Depot;
+use crate::support::Representation;
+use weir_measure::Metric;
+use weir_proxy::config::ByteSize;
+
+fn small_memory() -> Depot {
+    Depot::real(|config| {
+        config.cache.memory = ByteSize::from_mib(1);
+        config.cache.largest_response = ByteSize::from_kib(64);
+    })
+}
+
+#[test]
+fn what_does_not_fit_memory_is_not_stored() {
+    let depot = small_memory();
+    // as a whole it would not fit; of unknown length it shows on the way
+    let large = Representation::new("/large", 8_000_000);
+    depot.store_whole(&large);
+    depot.hit_on_disk(&large);
+    let chunked = Representation::new("/chunked", 3_000_000);
+    let mut client = depot.proxy().client();
+    client.send(chunked.get(""));
+    let (mut hop, _) = depot.origin.answer(chunked.chunked_head());
+    let content = chunked.chunk(0, chunked.length);
+    let response = hop.send_while(&content, || {
+        let head = client.read_head();
+        assert!(head.is_chunked());
+        client.read_chunks_of(3_000_000)
+    });
+    chunked.check(0, &response);
+    hop.send("0\r\n\r\n");
+    assert_eq!(client.read_chunks().0, b"");
+    depot.rest();
+    depot.written(2);
+    depot.hit_on_disk(&chunked);
+    assert_eq!(depot.proxy().count(Metric::PassedThrough), 0);
+}
+
+#[test]
+fn memory_exceeds_its_budget_or_loses_what_the_disk_has() {
+    let depot = small_memory();
+    let what = |at: u64| Representation::new(&format!("/{at}"), 20_000 + 7919 * (at % 40));
+    for at in 0..120 {
+        depot.store_whole(&what(at));
+        let used = depot.proxy().count(Metric::StoreUsedBytes);
+        assert!(used <= 1 << 20, "{used}");
+    }
+    for at in 0..120 {
+        let response = depot.hit(&what(at), "");
+        what(at).check_whole(&response);
+        let used = depot.proxy().count(Metric::StoreUsedBytes);
+        assert!(used <= 1 << 20, "{used}");
+    }
+    assert!(depot.proxy().count(Metric::DiskHits) > 60);
+}
+
+#[test]
+fn content_on_disk_is_charged_to_memory() {
+    let mut depot = Depot::real(|_| {});
+    for at in 0..5 {
+        depot.store_whole(&Representation::new(&format!("/{at}"), 2_000_000));
+    }
+    depot.restart();
+    for at in 0..5 {
+        depot.hit_on_disk(&Representation::new(&format!("/{at}"), 2_000_000));
+    }
+    assert_eq!(depot.proxy().count(Metric::StoreEntries), 5);
+    assert!(depot.proxy().count(Metric::StoreUsedBytes) < 100_000);
+}

@@ -1,0 +1,80 @@
+//! What was purged or invalidated stays so, also if the process is killed at once (R14).
+
+use super::depot::Depot;
+use crate::support::Representation;
+
+/// How targets are forgotten.
+type Forget = fn(&Depot);
+
+const FORGET: [Forget; 3] = [
+    |depot| {
+        assert_eq!(depot.proxy().purge("http://a.example/a"), 1);
+    },
+    |depot| {
+        let mut client = depot.proxy().client();
+        client.send("DELETE /a HTTP/1.1\r\nHost: a.example\r\n\r\n");
+        depot
+            .origin
+            .answer("HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n");
+        assert_eq!(client.read_response().status(), 204);
+    },
+    |depot| depot.proxy().purge_all(),
+];
+
+#[test]
+fn what_was_purged_is_served_after_a_kill() {
+    for forget in FORGET {
+        for (length, is_in_memory) in [(1000, true), (1000, false), (2_500_000, true)] {
+            let mut depot = Depot::simulated(|_| {});
+            let what = Representation::new("/a", length);
+            depot.store_whole(&what);
+            if !is_in_memory {
+                depot.restart();
+            }
+            forget(&depot);
+            depot.kill();
+            depot.store_whole(&what.next(500));
+            depot.kill();
+            depot.hit_on_disk(&what.next(500));
+        }
+    }
+}
+
+#[test]
+fn what_was_purged_is_served_after_the_power_failed() {
+    for forget in FORGET {
+        let mut depot = Depot::simulated(|_| {});
+        let what = Representation::new("/a", 1000);
+        depot.store_whole(&what);
+        forget(&depot);
+        depot.files().crash();
+        depot.kill();
+        depot.fetch_whole(&what.next(500));
+    }
+}
+
+#[test]
+fn unsafe_method_on_what_is_not_stored_writes_to_the_journal() {
+    let depot = Depot::simulated(|_| {});
+    let post = || {
+        let mut client = depot.proxy().client();
+        client.send("POST /b HTTP/1.1\r\nHost: a.example\r\nContent-Length: 0\r\n\r\n");
+        depot
+            .origin
+            .answer("HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n");
+        assert_eq!(client.read_response().status(), 204);
+    };
+    let journal = depot.store().join("purges.journal");
+    let length = || {
+        depot
+            .files()
+            .content(&journal)
+            .map_or(0, |bytes| bytes.len())
+    };
+    let before = length();
+    post();
+    assert_eq!(length(), before);
+    depot.store_whole(&Representation::new("/b", 100));
+    post();
+    assert!(length() > before);
+}

@@ -1,0 +1,142 @@
+//! What is stored is there after a restart, in every form it can be asked for.
+
+use super::depot::{Depot, is_from_disk};
+use crate::support::Representation;
+use weir_measure::Metric;
+
+/// Of all sizes that are kept differently: in a record, in a record with several blocks, in runs.
+const LENGTHS: [u64; 6] = [0, 1, 1000, 65_520, 200_000, 3_000_001];
+
+#[test]
+fn response_is_lost_or_another_after_a_restart() {
+    Depot::each(|mut depot| {
+        for (at, length) in LENGTHS.into_iter().enumerate() {
+            let what = Representation::new(&format!("/{at}"), length);
+            depot.store_whole(&what);
+        }
+        depot.restart();
+        for (at, length) in LENGTHS.into_iter().enumerate() {
+            let what = Representation::new(&format!("/{at}"), length);
+            depot.hit_on_disk(&what);
+        }
+        assert_eq!(depot.proxy().count(Metric::DiskHits), LENGTHS.len() as u64);
+        // what is small is in memory from now on
+        let small = Representation::new("/2", 1000);
+        let again = depot.hit(&small, "");
+        small.check_whole(&again);
+        assert!(!is_from_disk(&again));
+    });
+}
+
+#[test]
+fn response_is_lost_or_another_after_a_kill() {
+    let mut depot = Depot::simulated(|_| {});
+    let (small, large) = (
+        Representation::new("/small", 1000),
+        Representation::new("/large", 2_500_000),
+    );
+    depot.store_whole(&small);
+    depot.store_whole(&large);
+    for _ in 0..3 {
+        depot.kill();
+        depot.hit_on_disk(&small);
+        depot.hit_on_disk(&large);
+    }
+}
+
+#[test]
+fn head_range_or_condition_is_answered_otherwise_from_disk() {
+    Depot::each(|mut depot| {
+        let what = Representation::new("/a", 3_000_000);
+        depot.store_whole(&what);
+        depot.restart();
+        let mut client = depot.proxy().client();
+        client.send(what.ask("HEAD", ""));
+        let head = client.read_head();
+        assert_eq!(head.status(), 200);
+        assert_eq!(head.field("content-length"), Some("3000000"));
+        for (range, from, to) in [
+            ("0-0", 0, 1),
+            ("65535-65536", 65_535, 65_537),
+            ("1048570-2097200", 1_048_570, 2_097_201),
+            ("-5", 2_999_995, 3_000_000),
+            ("100-", 100, 3_000_000),
+        ] {
+            let part = depot.hit(&what, &format!("Range: bytes={range}\r\n"));
+            what.check_part(&part, from, to);
+        }
+        let tag = what.tag.clone().expect("a tag");
+        let unchanged = depot.hit(&what, &format!("If-None-Match: {tag}\r\n"));
+        assert_eq!(unchanged.status(), 304);
+        let beyond = depot.hit(&what, "Range: bytes=3000000-\r\n");
+        assert_eq!(beyond.status(), 416);
+        let old = format!("GET {} HTTP/1.0\r\nHost: a.example\r\n\r\n", what.path);
+        what.check_whole(&depot.proxy().client().ask(old));
+        depot.origin.expect_untouched();
+    });
+}
+
+#[test]
+fn slow_client_or_one_that_leaves_gets_wrong_bytes_or_holds_up_others() {
+    Depot::each(|mut depot| {
+        let what = Representation::new("/a", 3_000_000);
+        depot.store_whole(&what);
+        depot.restart();
+        let mut slow = depot.proxy().client();
+        slow.send(what.get(""));
+        assert_eq!(slow.read_head().status(), 200);
+        let mut leaving = depot.proxy().client();
+        leaving.send(what.get(""));
+        leaving.read_head();
+        leaving.into_peer().reset();
+        depot.hit_on_disk(&what);
+        what.check(0, &slow.read_exactly(3_000_000));
+        depot.proxy().wait_for(Metric::ClientAborts, 1);
+    });
+}
+
+#[test]
+fn freshness_is_reckoned_from_the_restart() {
+    let mut depot = Depot::simulated(|_| {});
+    let what = Representation::new("/a", 1000);
+    depot.store_whole(&what);
+    for (later_s, age) in [(0, "0"), (3599, "3599"), (60, "60")] {
+        depot.restart_later(later_s);
+        let response = depot.hit(&what, "");
+        assert_eq!(response.head.field("age"), Some(age));
+    }
+    // stale by then; and with a clock that was set back nobody knows how old it is
+    for later_s in [3600, -1] {
+        depot.restart_later(later_s);
+        let mut client = depot.proxy().client();
+        client.send(what.get(""));
+        let (hop, asked) = depot
+            .origin
+            .answer("HTTP/1.1 304 Not Modified\r\nConnection: close\r\n\r\n");
+        assert_eq!(asked.field("if-none-match"), what.tag.as_deref());
+        drop(hop);
+        what.check_whole(&client.read_response());
+    }
+}
+
+#[test]
+fn response_that_was_freshened_is_stale_after_a_restart() {
+    Depot::each(|mut depot| {
+        for length in [1000, 2_500_000] {
+            let what = Representation::new(&format!("/{length}"), length);
+            depot.store_whole(&what);
+            depot.restart_later(4000);
+            let before = depot.proxy().count(Metric::DiskStored);
+            let mut client = depot.proxy().client();
+            client.send(what.get(""));
+            depot.origin.answer(
+                "HTTP/1.1 304 Not Modified\r\nCache-Control: max-age=3600\r\nConnection: close\r\n\r\n",
+            );
+            what.check_whole(&client.read_response());
+            depot.written(before + 1);
+            depot.restart_later(7000);
+            depot.hit_on_disk(&what);
+            depot.restart();
+        }
+    });
+}

@@ -1,0 +1,102 @@
+//! What varies, on disk (RFC 9111 §4.1).
+
+use super::depot::Depot;
+use crate::support::Representation;
+
+/// The variant for a language.
+fn variant(language: &str, length: u64) -> Representation {
+    let mut what = Representation::new("/a", length).with_fields(
+        "Cache-Control: max-age=3600\r\nVary: Accept-Language\r\nConnection: close\r\n",
+    );
+    what.version = language.bytes().map(u64::from).sum();
+    what.tag = Some(format!("\"{language}\""));
+    what
+}
+
+fn accept(language: &str) -> String {
+    format!("Accept-Language: {language}\r\n")
+}
+
+fn store(depot: &Depot, language: &str, length: u64) {
+    let what = variant(language, length);
+    let before = depot.proxy().count(weir_measure::Metric::DiskStored);
+    let mut client = depot.proxy().client();
+    client.send(what.get(&accept(language)));
+    let (mut hop, _) = depot.origin.answer(what.head());
+    let head = client.read_head();
+    assert!(head.cache_status().contains("fwd="), "{head:?}");
+    let length = usize::try_from(what.length).expect("small");
+    let content = hop.send_while(&what.bytes(0, what.length), || client.read_exactly(length));
+    what.check(0, &content);
+    depot.rest();
+    depot.written(before + 1);
+}
+
+fn hit(depot: &Depot, language: &str, length: u64) {
+    let response = depot.hit(&variant(language, length), &accept(language));
+    variant(language, length).check_whole(&response);
+}
+
+#[test]
+fn variant_is_lost_or_another_ones_after_a_restart() {
+    let mut depot = Depot::simulated(|_| {});
+    store(&depot, "de", 1000);
+    store(&depot, "fr", 2_000_000);
+    depot.written(3);
+    depot.restart();
+    hit(&depot, "fr", 2_000_000);
+    // another one joins those on disk, without all of them being in memory
+    store(&depot, "it", 500);
+    depot.kill();
+    for (language, length) in [("de", 1000), ("it", 500), ("fr", 2_000_000)] {
+        hit(&depot, language, length);
+    }
+    let mut client = depot.proxy().client();
+    client.send(variant("es", 10).get(&accept("es")));
+    let (_hop, _) = depot.origin.answer(variant("es", 10).whole());
+    let response = client.read_response();
+    assert_eq!(response.verdict(), "vary-miss");
+}
+
+#[test]
+fn purge_of_a_target_leaves_variants_that_only_the_disk_knows() {
+    let mut depot = Depot::simulated(|_| {});
+    store(&depot, "de", 1000);
+    store(&depot, "fr", 1000);
+    depot.written(3);
+    depot.restart();
+    depot.proxy().purge("http://a.example/a");
+    // the rules come back with another variant; the old ones do not
+    store(&depot, "it", 500);
+    depot.written(2);
+    for _ in 0..2 {
+        hit(&depot, "it", 500);
+        for language in ["de", "fr"] {
+            let mut client = depot.proxy().client();
+            client.send(variant(language, 10).get(&accept(language)));
+            let (_hop, _) = depot.origin.answer(
+                "HTTP/1.1 200 OK\r\nCache-Control: no-store\r\nConnection: close\r\nContent-Length: 0\r\n\r\n",
+            );
+            assert_eq!(client.read_response().verdict(), "vary-miss");
+        }
+        depot.kill();
+    }
+}
+
+#[test]
+fn response_that_varies_no_longer_leaves_its_variants() {
+    let mut depot = Depot::simulated(|_| {});
+    store(&depot, "de", 1000);
+    depot.written(2);
+    depot.restart();
+    let plain = Representation::new("/a", 700);
+    let mut client = depot.proxy().client();
+    client.send(plain.get(&accept("fr")));
+    let (_hop, _) = depot.origin.answer(plain.whole());
+    plain.check_whole(&client.read_response());
+    depot.rest();
+    depot.written(1);
+    depot.kill();
+    let response = depot.hit(&plain, &accept("de"));
+    plain.check_whole(&response);
+}
