@@ -1,0 +1,167 @@
+use super::super::testing::{SEGMENT, VOLUME, any_damage_is_an_error, seal};
+use super::super::{RUN_BYTES_MAX, Step, step, verify_record};
+use super::*;
+use proptest::prelude::*;
+
+const AT: u64 = 8192;
+
+const NEW: NewRecord<'_> = NewRecord {
+    key: Digest(1, 2),
+    generation: 9,
+    purged: 4,
+    meta: b"HTTP/1.1 200 OK\r\n\r\n",
+};
+
+fn reference(from: u64, len: u32) -> RunRef {
+    RunRef {
+        from,
+        len,
+        at: 4096,
+        segment: 3,
+        body: BodyId(7),
+    }
+}
+
+#[test]
+fn damaged_record_is_read() {
+    let runs = [
+        NewRun {
+            from: 0,
+            content: &[b"con", b"tent"],
+        },
+        NewRun {
+            from: 10,
+            content: &[b"more"],
+        },
+    ];
+    let whole = encode_embedded(seal(), AT, &NEW, BodyId(7), &runs).unwrap();
+    assert_eq!(whole.len() as u64, embedded_bytes(19, &[7, 4]));
+    any_damage_is_an_error(&whole, |bytes| verify_record(bytes, seal(), AT).map(drop));
+    let listed = [reference(0, 7), reference(10, 4)];
+    let whole = encode_listed(seal(), AT, &NEW, &listed).unwrap();
+    assert_eq!(whole.len() as u64, listed_bytes(19, 2));
+    any_damage_is_an_error(&whole, |bytes| verify_record(bytes, seal(), AT).map(drop));
+}
+
+#[test]
+fn record_of_another_place_segment_or_store_is_read() {
+    let whole = encode_listed(seal(), AT, &NEW, &[]).unwrap();
+    assert!(verify_record(&whole, seal(), AT).is_ok());
+    for (seal, at) in [
+        (seal(), AT + 16),
+        (VOLUME.segment(SEGMENT + 1), AT),
+        (VOLUME.journal(), AT),
+    ] {
+        let error = verify_record(&whole, seal, at).unwrap_err();
+        assert_eq!(error.wrong, Wrong::Checksum);
+    }
+}
+
+#[test]
+fn header_alone_does_not_tell_where_the_next_item_is() {
+    let whole = encode_listed(seal(), AT, &NEW, &[reference(0, 7)]).unwrap();
+    let found = step(&whole[..RECORD_HEADER_BYTES], seal(), AT).unwrap();
+    assert_eq!(found.bytes(), whole.len() as u64);
+    assert!(matches!(found, Step::Record(header) if header.kind == Kind::Listed));
+    let claimed = RecordHeader::claimed_bytes(&whole[..52]);
+    assert_eq!(claimed.map(u64::from), Some(whole.len() as u64));
+    assert_eq!(RecordHeader::claimed_bytes(&whole[..51]), None);
+    let error = step(&whole[16..], seal(), AT + 16).unwrap_err();
+    assert_eq!(error.wrong, Wrong::Absent);
+}
+
+#[test]
+fn record_whose_list_is_at_odds_with_itself_is_made() {
+    let made = |runs: &[RunRef]| encode_listed(seal(), AT, &NEW, runs);
+    assert!(made(&[reference(0, 7), reference(7, 1)]).is_ok());
+    assert!(made(&[reference(0, 7), reference(6, 1)]).is_err());
+    assert!(made(&[reference(7, 1), reference(0, 7)]).is_err());
+    assert!(made(&[reference(u64::MAX, 1)]).is_err());
+    let meta = vec![0; META_BYTES_MAX as usize + 1];
+    let new = NewRecord { meta: &meta, ..NEW };
+    let error = encode_listed(seal(), AT, &new, &[]).unwrap_err();
+    let text = error.to_string();
+    assert!(
+        text.contains("meta length is 1048577, more than 1048576"),
+        "{text}"
+    );
+}
+
+#[test]
+fn run_too_long_for_a_run_is_embedded() {
+    let content = vec![0; RUN_BYTES_MAX as usize + 1];
+    let runs = [NewRun {
+        from: 0,
+        content: &[&content],
+    }];
+    assert!(encode_embedded(seal(), AT, &NEW, BodyId(7), &runs).is_err());
+}
+
+proptest! {
+    #[test]
+    fn record_changes_on_its_way(
+        key in any::<(u64, u64)>(),
+        generation: u64,
+        purged: u64,
+        meta in prop::collection::vec(any::<u8>(), 0..500),
+        lengths in prop::collection::vec((0..1000_u64, 1..3000_usize), 0..5),
+        at in 256..1000_u64,
+    ) {
+        let at = at * 16;
+        let new = NewRecord { key: Digest(key.0, key.1), generation, purged, meta: &meta };
+        let content = vec![0x33; 3000];
+        let mut from = 0;
+        let mut runs = Vec::new();
+        for (gap, len) in lengths {
+            runs.push((from + gap, [&content[..len]]));
+            from += gap + len as u64;
+        }
+        let runs: Vec<NewRun<'_>> = runs.iter().map(|(from, content)| NewRun { from: *from, content }).collect();
+        let whole = encode_embedded(seal(), at, &new, BodyId(5), &runs).unwrap();
+        let (header, list) = verify_record(&whole, seal(), at).unwrap();
+        prop_assert_eq!(u64::from(header.bytes), whole.len() as u64);
+        prop_assert_eq!((header.key, header.generation, header.purged), (new.key, generation, purged));
+        prop_assert_eq!(header.tail(&whole, seal(), at).unwrap().1, &meta[..]);
+        prop_assert_eq!(list.len(), runs.len());
+        for (found, meant) in list.iter().zip(&runs) {
+            prop_assert_eq!((found.from, found.len as usize), (meant.from, meant.content[0].len()));
+        }
+        let listed = encode_listed(seal(), at, &new, &list).unwrap();
+        let (header, again) = verify_record(&listed, seal(), at).unwrap();
+        prop_assert_eq!(header.kind, Kind::Listed);
+        prop_assert_eq!(again, list);
+    }
+
+    #[test]
+    fn arbitrary_bytes_panic_a_record_reader(mut bytes in prop::collection::vec(any::<u8>(), 0..400), magic: bool) {
+        if magic && bytes.len() >= 8 {
+            bytes[..8].copy_from_slice(&MAGIC);
+        }
+        prop_assert!(verify_record(&bytes, seal(), AT).is_err());
+        prop_assert!(step(&bytes, seal(), AT).is_err());
+        let _ = RecordHeader::claimed_bytes(&bytes);
+    }
+
+    #[test]
+    fn arbitrary_fields_under_a_good_checksum_panic_a_reader(
+        mut bytes in prop::collection::vec(any::<u8>(), RECORD_HEADER_BYTES..400),
+        small: bool,
+        (runs, meta) in (0..4_u32, 0..64_u32),
+    ) {
+        bytes[..8].copy_from_slice(&MAGIC);
+        bytes[60..64].copy_from_slice(&1_u32.to_le_bytes());
+        if small {
+            bytes[48..52].copy_from_slice(&160_u32.to_le_bytes());
+            bytes[52..56].copy_from_slice(&meta.to_le_bytes());
+            bytes[56..60].copy_from_slice(&runs.to_le_bytes());
+            let end = (RECORD_HEADER_BYTES + runs as usize * RUN_REF_BYTES + meta as usize).next_multiple_of(16);
+            if end <= bytes.len() {
+                let sum = seal().sum(AT + 80, &bytes[80..end]);
+                bytes[64..72].copy_from_slice(&sum.to_le_bytes());
+            }
+        }
+        let sum = seal().sum(AT, &bytes[..72]);
+        bytes[72..80].copy_from_slice(&sum.to_le_bytes());
+        let _ = verify_record(&bytes, seal(), AT);
+    }
+}

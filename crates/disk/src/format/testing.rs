@@ -1,0 +1,31 @@
+//! What the tests of this folder have in common.
+
+use super::{FormatError, Seal, StoreId, Volume};
+
+pub(super) const VOLUME: Volume = Volume {
+    store: StoreId(*b"sixteen bytes id"),
+    directory: 2,
+};
+
+pub(super) const SEGMENT: u64 = 0x1f;
+
+pub(super) fn seal() -> Seal {
+    VOLUME.segment(SEGMENT)
+}
+
+/// Every bit flipped, every length cut: none may be taken for good.
+pub(super) fn any_damage_is_an_error(
+    bytes: &[u8],
+    decode: impl Fn(&[u8]) -> Result<(), FormatError>,
+) {
+    decode(bytes).unwrap();
+    let mut damaged = bytes.to_vec();
+    for bit in 0..bytes.len() * 8 {
+        damaged[bit / 8] ^= 1 << (bit % 8);
+        assert!(decode(&damaged).is_err(), "bit {bit} flipped");
+        damaged[bit / 8] ^= 1 << (bit % 8);
+    }
+    for length in 0..bytes.len() {
+        assert!(decode(&bytes[..length]).is_err(), "cut to {length} bytes");
+    }
+}
