@@ -9,6 +9,9 @@ pub const SEGMENT_BYTES_DEFAULT: u64 = 64 << 20;
 /// Fewest segments a directory is cut into: with fewer, evicting one would forget too much at once.
 pub const SEGMENTS_MIN: u64 = 8;
 
+/// Smallest segment, in bytes: a store of 256 KiB is for tests, but it works.
+pub(crate) const SEGMENT_BYTES_MIN: u64 = 32 * 1024;
+
 /// One directory, normally one device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DirectoryConfig {

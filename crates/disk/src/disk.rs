@@ -1,27 +1,75 @@
 //! The store: all directories together.
 
+mod opening;
+
+use crate::directory::check;
+use crate::directory::queue::{JOB_BYTES, Job, PurgeJob, RecordJob};
+use crate::directory::reader::{self, Patience};
+use crate::directory::Directory;
 use crate::files::Files;
+use crate::format::{META_BYTES_MAX, PAGE_BYTES, Purged, TRAILER_BYTES, embedded_bytes, table_bytes};
+use crate::record::BodyBlock;
 use crate::{
     Candidate, CheckError, CheckReport, DiskConfig, DiskUse, Loaded, NewRecord, Notice, OpenError,
     PurgeError, ReadError, RecordId, Refused, Spill, Ticket,
 };
+use std::fmt::Debug;
 use std::future::Future;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use tokio::sync::oneshot;
 use weir_policy::{Digest, Secret};
 
 /// Who hears about events; called from any thread, must not block for long.
 pub type Listener = Arc<dyn Fn(Notice) + Send + Sync>;
 
-/// The disk tier.
-pub struct Disk {
-    secret: Secret,
-    tickets: AtomicU64,
+/// The order of all requests and purges of a store.
+#[derive(Debug)]
+pub(crate) struct Tickets {
+    /// The last that was given out.
+    last: AtomicU64,
+    secret: Mutex<Secret>,
 }
 
-impl std::fmt::Debug for Disk {
+impl Tickets {
+    pub(crate) fn next(&self) -> u64 {
+        self.last.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// The last that was given out.
+    pub(crate) fn peek(&self) -> u64 {
+        self.last.load(Ordering::Relaxed)
+    }
+
+    /// None up to `generation` is given out from now on.
+    pub(crate) fn raise(&self, generation: u64) {
+        self.last.fetch_max(generation, Ordering::Relaxed);
+    }
+
+    pub(crate) fn secret(&self) -> Secret {
+        *self.secret.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The disk tier.
+pub struct Disk {
+    tickets: Arc<Tickets>,
+    /// In the order of their numbers, so that a key is looked for in the same place however they are configured.
+    directories: Vec<Arc<Directory>>,
+    /// Held while a purge takes its generation and its places in the queues: so that journals ascend.
+    purging: Mutex<()>,
+    is_closing: Arc<AtomicBool>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+    locks: Mutex<Vec<Box<dyn Debug + Send + Sync>>>,
+}
+
+impl Debug for Disk {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Disk").finish_non_exhaustive()
+        f.debug_struct("Disk")
+            .field("directories", &self.directories)
+            .finish_non_exhaustive()
     }
 }
 
@@ -35,53 +83,91 @@ impl Disk {
         files: Arc<dyn Files>,
         log: Listener,
     ) -> Result<Arc<Self>, OpenError> {
-        let _ = (config, files, log);
-        Ok(Arc::new(Self {
-            secret: Secret([0; 16]),
-            tickets: AtomicU64::new(1),
-        }))
+        opening::open(&config, &files, &log)
     }
 
     /// The secret that keys of this store are made with.
     #[must_use]
     pub fn secret(&self) -> Secret {
-        self.secret
+        self.tickets.secret()
     }
 
     /// To be taken before a request goes to the next hop.
     #[must_use]
     pub fn ticket(&self) -> Ticket {
-        Ticket(self.tickets.fetch_add(1, Ordering::Relaxed))
+        Ticket(self.tickets.next())
+    }
+
+    /// The directory that `key` lives in: a share of the keys as large as its share of the bytes.
+    fn home(&self, key: Digest) -> &Arc<Directory> {
+        let total: u64 = self.directories.iter().map(|it| it.limits.bytes).sum();
+        let scaled = (u128::from(key.1.rotate_left(32)) * u128::from(total)) >> 64;
+        let mut begin = 0;
+        for directory in &self.directories {
+            begin += u128::from(directory.limits.bytes);
+            if scaled < begin {
+                return directory;
+            }
+        }
+        // a store has at least one directory, and the shares sum up to the total
+        &self.directories[self.directories.len() - 1]
+    }
+
+    fn of_record(&self, record: RecordId) -> Option<&Arc<Directory>> {
+        let mut all = self.directories.iter();
+        all.find(|directory| directory.position == record.directory)
     }
 
     /// Where the record of `key` may lie. Touches memory only, and notes that it was asked for.
     #[must_use]
     pub fn find(&self, key: Digest) -> Option<Candidate> {
-        let _ = key;
-        None
+        let directory = self.home(key);
+        let (segment, place) = directory.find(key)?;
+        Some(Candidate {
+            key,
+            directory: directory.position,
+            segment,
+            place,
+        })
     }
 
-    /// Whether `key` may be stored: also true while the index is being read.
+    /// Whether anything of `key` may be stored, now or after a restart: what waits to be written, what was forgotten and is still on
+    /// the device, and everything while an index is being read, count. `false`: a purge of `key` would have no effect.
     #[must_use]
     pub fn may_hold(&self, key: Digest) -> bool {
-        let _ = key;
-        false
+        self.home(key).may_hold(key)
     }
 
     /// Reads a record if that does not wait for the device; `None`: use [`Self::load`].
     #[must_use]
     pub fn load_now(&self, candidate: &Candidate) -> Option<Result<Loaded, ReadError>> {
-        let _ = candidate;
-        Some(Err(ReadError::Gone))
+        match self.of_record(candidate.record()) {
+            Some(directory) => reader::load(directory, candidate, Patience::None),
+            None => Some(Err(ReadError::Gone)),
+        }
     }
 
     /// Reads a record. How long to wait is the caller's decision: dropping the future is fine.
     ///
     /// # Errors
     /// Why it is a miss.
-    pub async fn load(&self, candidate: Candidate) -> Result<Loaded, ReadError> {
-        let _ = candidate;
-        Err(ReadError::Gone)
+    pub fn load(
+        &self,
+        candidate: Candidate,
+    ) -> impl Future<Output = Result<Loaded, ReadError>> + Send + use<> {
+        let directory = self.of_record(candidate.record()).cloned();
+        let submitted = directory.map(|directory| {
+            Arc::clone(&directory).pool.submit(move || {
+                reader::load(&directory, &candidate, Patience::Waits)
+                    .unwrap_or(Err(ReadError::Device))
+            })
+        });
+        async move {
+            match submitted {
+                Some(read) => read.await,
+                None => Err(ReadError::Gone),
+            }
+        }
     }
 
     /// Stores a small response: written later by a thread, found from then on. `Ok` is not a promise.
@@ -89,14 +175,20 @@ impl Disk {
     /// # Errors
     /// Why it is not stored.
     pub fn append(&self, new: NewRecord) -> Result<(), Refused> {
-        let _ = new;
-        Err(Refused::Closed)
+        let directory = self.home(new.key);
+        let appended = append(directory, new);
+        if let Err(why) = appended {
+            directory.counters.refused(why);
+        }
+        appended
     }
 
     /// The longest content that [`Self::append`] takes, in bytes; use [`Self::begin`] beyond.
     #[must_use]
     pub fn append_bytes_max(&self) -> u64 {
-        1 << 20
+        let all = self.directories.iter();
+        let least = all.map(|directory| directory.limits.run_bytes).min();
+        u64::from(least.unwrap_or_default())
     }
 
     /// Begins a response that goes to disk while it arrives. `expected_len`: bytes that will come, if known.
@@ -109,44 +201,183 @@ impl Disk {
         ticket: Ticket,
         expected_len: Option<u64>,
     ) -> Result<Spill, Refused> {
-        let _ = (key, ticket, expected_len);
-        Err(Refused::Closed)
+        let directory = self.home(key);
+        let limits = directory.limits;
+        // what is older must not have to go for its own beginning: two segments are being written and freed
+        let most = limits.bytes - 2 * u64::from(limits.segment_bytes);
+        let why = if !directory.is_usable() {
+            Refused::Fenced
+        } else if expected_len.is_some_and(|len| len > most) {
+            Refused::TooLarge
+        } else if directory.purges.refuse(key, ticket.0) {
+            Refused::Outdated
+        } else {
+            return Ok(Spill::new(Arc::clone(directory), key, ticket));
+        };
+        directory.counters.refused(why);
+        Err(why)
     }
 
     /// Nothing that was asked for until now is found under `key` from the moment this is called; when the future
-    /// resolves, that survives a crash.
-    pub fn purge(
-        &self,
-        key: Digest,
-    ) -> impl Future<Output = Result<(), PurgeError>> + Send + use<> {
-        let _ = key;
-        std::future::ready(Ok(()))
+    /// resolves, that survives a crash. Dropping the future does not undo it.
+    pub fn purge(&self, key: Digest) -> impl Future<Output = Result<(), PurgeError>> + Send + use<> {
+        self.purge_what(Purged::Key(key))
     }
 
     /// [`Self::purge`] for every key.
     pub fn purge_all(&self) -> impl Future<Output = Result<(), PurgeError>> + Send + use<> {
-        std::future::ready(Ok(()))
+        self.purge_what(Purged::All)
+    }
+
+    /// Every directory's journal gets it: which one a key lives in changes when directories come and go.
+    fn purge_what(
+        &self,
+        what: Purged,
+    ) -> impl Future<Output = Result<(), PurgeError>> + Send + use<> {
+        let mut waiting: Vec<(PathBuf, Option<oneshot::Receiver<bool>>)> = Vec::new();
+        let order = self.purging.lock().unwrap_or_else(PoisonError::into_inner);
+        let generation = self.tickets.next();
+        for directory in &self.directories {
+            directory.put_in_force(what, generation);
+            let (done, receiver) = oneshot::channel();
+            let is_queued = directory.queue.push_purge(PurgeJob {
+                what,
+                generation,
+                done,
+            });
+            if !is_queued {
+                directory.must_empty.store(true, Ordering::Release);
+            }
+            waiting.push((directory.path.clone(), is_queued.then_some(receiver)));
+        }
+        drop(order);
+        async move {
+            let mut failed = None;
+            for (path, receiver) in waiting {
+                let is_durable = match receiver {
+                    Some(receiver) => receiver.await.unwrap_or(false),
+                    None => false,
+                };
+                if !is_durable {
+                    failed.get_or_insert(PurgeError { path });
+                }
+            }
+            failed.map_or(Ok(()), Err)
+        }
     }
 
     /// Drops one record from the index, if it is still there. Not durable: after a restart it may be found again.
     pub fn forget(&self, key: Digest, record: RecordId) {
-        let _ = (key, record);
+        if let Some(directory) = self.of_record(record) {
+            directory.forget(key, record);
+        }
+    }
+
+    /// Drops the record of `key` from the index, whichever it is. Not durable: after a restart it may be found again.
+    pub fn forget_key(&self, key: Digest) {
+        self.home(key).forget_key(key);
     }
 
     /// Counters and gauges.
     #[must_use]
     pub fn usage(&self) -> DiskUse {
-        DiskUse::default()
+        let mut sum = DiskUse::default();
+        for directory in &self.directories {
+            directory.add_usage(&mut sum);
+        }
+        sum
     }
 
-    /// Reads everything and compares index and files. Slow; for tests and operators.
+    /// Reads everything and compares index and files. Slow; for tests and operators, while nothing is being stored.
     ///
     /// # Errors
     /// What is wrong.
     pub fn check(&self) -> Result<CheckReport, CheckError> {
-        Ok(CheckReport::default())
+        let mut report = CheckReport::default();
+        let mut complaints = Vec::new();
+        for directory in &self.directories {
+            check::check(directory, &mut report, &mut complaints);
+        }
+        if complaints.is_empty() {
+            Ok(report)
+        } else {
+            Err(CheckError { complaints })
+        }
     }
 
-    /// Writes what waits, seals, and ends the threads.
-    pub fn close(&self) {}
+    /// Writes what waits, seals, and ends the threads. Reads fail from then on, but for content that is in the page cache.
+    pub fn close(&self) {
+        self.is_closing.store(true, Ordering::Release);
+        for directory in &self.directories {
+            directory.queue.close();
+            directory.pool.close();
+        }
+        let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+        for thread in threads.drain(..) {
+            thread.thread().unpark();
+            // a thread that panicked has said so
+            drop(thread.join());
+        }
+        let mut locks = self.locks.lock().unwrap_or_else(PoisonError::into_inner);
+        locks.clear();
+    }
 }
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+fn append(directory: &Directory, new: NewRecord) -> Result<(), Refused> {
+    if !directory.is_usable() {
+        return Err(Refused::Fenced);
+    }
+    let content = content_bytes(&new.body).ok_or(Refused::Incomplete)?;
+    let capacity = u64::from(directory.limits.segment_bytes);
+    // each block might be a run of its own
+    let lens: Vec<u32> = new
+        .body
+        .iter()
+        .map(|block| u32::try_from(block.bytes.len()).unwrap_or(u32::MAX))
+        .collect();
+    let meta_bytes = u32::try_from(new.meta.len()).unwrap_or(u32::MAX);
+    let closing = (PAGE_BYTES + table_bytes(1) + TRAILER_BYTES) as u64;
+    if content > u64::from(directory.limits.run_bytes)
+        || meta_bytes > META_BYTES_MAX
+        || embedded_bytes(meta_bytes, &lens) + closing > capacity
+    {
+        return Err(Refused::TooLarge);
+    }
+    if directory.purges.refuse(new.key, new.ticket.0) {
+        return Err(Refused::Outdated);
+    }
+    let blocks = new.body.len() * size_of::<BodyBlock>();
+    let content = usize::try_from(content).unwrap_or(usize::MAX);
+    let charge = new.meta.len() + content + blocks + JOB_BYTES;
+    directory.queue.reserve(charge)?;
+    directory.queue.push(Job::Record(RecordJob {
+        key: new.key,
+        ticket: new.ticket,
+        meta: new.meta,
+        body: new.body,
+        charge,
+    }))
+}
+
+/// Bytes of a content whose blocks ascend without overlap; `None` if they do not.
+fn content_bytes(body: &[BodyBlock]) -> Option<u64> {
+    let (mut end, mut sum) = (0, 0);
+    for block in body {
+        if block.from < end {
+            return None;
+        }
+        let len = block.bytes.len() as u64;
+        end = block.from.checked_add(len)?;
+        sum += len;
+    }
+    Some(sum)
+}
+
+#[cfg(test)]
+pub(crate) use opening::open_by_hand;

@@ -1,8 +1,14 @@
 //! A stretch of content on disk, and how it leaves.
 
-use crate::ReadError;
-use std::os::fd::BorrowedFd;
-use std::sync::Arc;
+use crate::directory::Directory;
+use crate::directory::reader::{Patience, Unread, read};
+use crate::directory::segment::Segment;
+use crate::format::{CHUNK_BYTES, PAGE_BYTES, RUN_HEADER_BYTES_MAX, RunHeader, RunRef};
+use crate::{ReadError, RecordId, Verify};
+use std::future::Future;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::{Arc, OnceLock};
+use weir_policy::Digest;
 
 /// A stretch of a stored content. Cloning is cheap; it keeps its segment readable, also when that was evicted.
 #[derive(Clone, Debug)]
@@ -11,21 +17,48 @@ pub struct Extent {
     pub from: u64,
     /// Bytes.
     pub len: u32,
+    pub(crate) run: Arc<Run>,
+}
+
+/// A run of content in a segment.
+#[derive(Debug)]
+pub(crate) struct Run {
+    pub(crate) directory: Arc<Directory>,
+    pub(crate) segment: Arc<Segment>,
+    pub(crate) key: Digest,
+    pub(crate) reference: RunRef,
+    /// The record it was found by; `None` if it was written by this process and belongs to none yet.
+    pub(crate) record: Option<RecordId>,
+    /// Checksums of its chunks, once they were read.
+    pub(crate) header: OnceLock<RunHeader>,
 }
 
 impl Extent {
+    pub(crate) fn new(run: Run) -> Self {
+        Self {
+            from: run.reference.from,
+            len: run.reference.len,
+            run: Arc::new(run),
+        }
+    }
+
+    /// Offset in the content behind its last byte.
+    #[must_use]
+    pub fn to(&self) -> u64 {
+        self.from + u64::from(self.len)
+    }
+
     /// Its segment was evicted: it stays readable for who holds it and is found by nobody else. Can change at any time.
     #[must_use]
     pub fn is_retired(&self) -> bool {
-        true
+        self.run.segment.is_retired()
     }
 
     /// From offset `at` of the content to the end of the verified chunk that holds it, if that can be had without
     /// waiting for the device; at most `max` bytes.
     #[must_use]
     pub fn read_now(&self, at: u64, max: usize) -> Option<Result<Arc<[u8]>, ReadError>> {
-        let _ = (at, max);
-        None
+        self.run.chunk(at, max, Patience::None)
     }
 
     /// From offset `at` of the content to the end of the verified chunk that holds it (at most 64 KiB). How long to
@@ -33,17 +66,187 @@ impl Extent {
     ///
     /// # Errors
     /// Why it could not be read; [`ReadError::Damaged`] has been counted and the record's entry forgotten.
-    pub async fn read(&self, at: u64) -> Result<Arc<[u8]>, ReadError> {
-        let _ = at;
-        Err(ReadError::Gone)
+    pub fn read(
+        &self,
+        at: u64,
+    ) -> impl Future<Output = Result<Arc<[u8]>, ReadError>> + Send + use<> {
+        let run = Arc::clone(&self.run);
+        self.run.directory.pool.submit(move || {
+            let read = run.chunk(at, CHUNK_BYTES, Patience::Waits);
+            read.unwrap_or(Err(ReadError::Device))
+        })
     }
 
     /// What `sendfile` may send from offset `at` on, at most `max` bytes: it is in the page cache and was verified since it
     /// came there. `None`: read it.
+    ///
+    /// Pages leave and come back without notice, so a chunk counts as verified only until a look finds one of its pages
+    /// gone. Nothing reads ahead in a segment, and what is read is verified; what remains is the page at the border of two
+    /// chunks, if it leaves alone and comes back damaged.
     #[must_use]
     pub fn sendable(&self, at: u64, max: u64) -> Option<SendPiece> {
-        let _ = (at, max);
-        None
+        self.run.sendable(at, max)
+    }
+}
+
+/// A chunk of a run.
+struct Chunk {
+    index: usize,
+    /// Offset of its first byte in the run.
+    begin: u32,
+    len: u32,
+    /// Offset in the file.
+    offset: u64,
+}
+
+impl Run {
+    fn at(&self) -> u64 {
+        u64::from(self.reference.at)
+    }
+
+    /// The chunk that holds offset `at` of the content.
+    fn chunk_at(&self, header: &RunHeader, at: u64) -> Option<Chunk> {
+        let inside = at.checked_sub(self.reference.from)?;
+        let index = usize::try_from(inside).ok()? / CHUNK_BYTES;
+        let (begin, len) = header.chunk(index)?;
+        if inside >= u64::from(begin) + u64::from(len) {
+            return None;
+        }
+        Some(Chunk {
+            index,
+            begin,
+            len,
+            offset: self.at() + header.header_bytes() + u64::from(begin),
+        })
+    }
+
+    fn damaged(&self, offset: u64) -> ReadError {
+        if self.segment.is_retired() {
+            return ReadError::Gone;
+        }
+        self.directory
+            .damaged(&self.segment, offset, self.key, self.record);
+        ReadError::Damaged
+    }
+
+    fn bytes_at(
+        &self,
+        bytes: &mut [u8],
+        offset: u64,
+        patience: Patience,
+    ) -> Option<Result<(), ReadError>> {
+        match read(
+            &self.directory,
+            &*self.segment.file,
+            bytes,
+            offset,
+            patience,
+        ) {
+            Ok(count) if count == bytes.len() => Some(Ok(())),
+            Ok(_) => Some(Err(self.damaged(offset))),
+            Err(Unread::WouldWait) => None,
+            Err(Unread::Device) => Some(Err(ReadError::Device)),
+        }
+    }
+
+    fn header(&self, patience: Patience) -> Option<Result<&RunHeader, ReadError>> {
+        if let Some(header) = self.header.get() {
+            return Some(Ok(header));
+        }
+        let room = self.segment.end().saturating_sub(self.at());
+        let room = usize::try_from(room).unwrap_or(usize::MAX);
+        let mut bytes = [0; RUN_HEADER_BYTES_MAX];
+        let bytes = &mut bytes[..room.min(RUN_HEADER_BYTES_MAX)];
+        if let Err(error) = self.bytes_at(bytes, self.at(), patience)? {
+            return Some(Err(error));
+        }
+        let decoded = RunHeader::decode(bytes, self.segment.seal, self.at())
+            .and_then(|header| {
+                header.check_reference(self.key, &self.reference)?;
+                Ok(header)
+            });
+        Some(match decoded {
+            Ok(header) => Ok(self.header.get_or_init(|| header)),
+            Err(_) => Err(self.damaged(self.at())),
+        })
+    }
+
+    /// From `at` to the end of its chunk, verified.
+    fn chunk(
+        &self,
+        at: u64,
+        max: usize,
+        patience: Patience,
+    ) -> Option<Result<Arc<[u8]>, ReadError>> {
+        let header = match self.header(patience)? {
+            Ok(header) => header,
+            Err(error) => return Some(Err(error)),
+        };
+        let Some(chunk) = self.chunk_at(header, at) else {
+            return Some(Err(ReadError::Gone));
+        };
+        let place = u32::try_from(chunk.offset).unwrap_or(u32::MAX);
+        let mut bytes = vec![0; chunk.len as usize];
+        let read = self.bytes_at(&mut bytes, chunk.offset, patience);
+        if read.is_none() {
+            self.segment.left_memory(place);
+        }
+        if let Err(error) = read? {
+            return Some(Err(error));
+        }
+        let checked = header.check_chunk(self.segment.seal, self.at(), chunk.index, &bytes);
+        if checked.is_err() {
+            return Some(Err(self.damaged(chunk.offset)));
+        }
+        self.segment.verified(place, chunk.len);
+        let skip = usize::try_from(at - self.reference.from - u64::from(chunk.begin));
+        let rest = &bytes[skip.unwrap_or(bytes.len())..];
+        Some(Ok(rest[..rest.len().min(max)].into()))
+    }
+
+    fn sendable(&self, at: u64, max: u64) -> Option<SendPiece> {
+        if self.directory.limits.verify == Verify::Always {
+            return None;
+        }
+        let file = self.segment.file.system()?;
+        let header = self.header.get()?;
+        let (mut next, mut len) = (at, 0);
+        while len < max
+            && let Some(chunk) = self.chunk_at(header, next)
+            && self.is_resident(&chunk)
+        {
+            let skipped = next - self.reference.from - u64::from(chunk.begin);
+            let rest = u64::from(chunk.len) - skipped;
+            len += rest;
+            next += rest;
+        }
+        let first = self.at() + header.header_bytes() + (at.checked_sub(self.reference.from)?);
+        (len > 0).then(|| SendPiece {
+            offset: first,
+            len: len.min(max),
+            file: Arc::clone(file),
+        })
+    }
+
+    /// Whether all pages of a chunk are in the page cache and were verified there. A byte of each page is read without
+    /// waiting: a quarter of the cost of copying them all.
+    fn is_resident(&self, chunk: &Chunk) -> bool {
+        let place = u32::try_from(chunk.offset).unwrap_or(u32::MAX);
+        if !self.segment.is_verified(place) {
+            return false;
+        }
+        let page = PAGE_BYTES as u64;
+        let end = chunk.offset + u64::from(chunk.len);
+        let mut at = chunk.offset;
+        while at < end {
+            let mut byte = [0];
+            if !matches!(self.segment.file.read_at_now(&mut byte, at), Ok(1)) {
+                self.segment.left_memory(place);
+                return false;
+            }
+            at = (at / page + 1) * page;
+        }
+        true
     }
 }
 
@@ -61,7 +264,6 @@ impl SendPiece {
     /// The file; open as long as this piece lives.
     #[must_use]
     pub fn fd(&self) -> BorrowedFd<'_> {
-        use std::os::fd::AsFd;
         self.file.as_fd()
     }
 }

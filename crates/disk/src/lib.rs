@@ -11,10 +11,13 @@
 //! reads a directory) and [`Disk::close`]; reads and writes are done by threads of this crate.
 
 mod config;
+mod directory;
 mod disk;
 mod extent;
 mod failure;
 pub mod files;
+pub mod format;
+mod index;
 mod notice;
 mod record;
 mod spill;
@@ -26,5 +29,5 @@ pub use extent::{Extent, SendPiece};
 pub use failure::{CheckError, OpenError, PurgeError, ReadError, Refused};
 pub use notice::{NOTICE_INTERVAL_MS, Notice};
 pub use record::{BodyBlock, Candidate, Loaded, NewRecord, RecordId, Ticket};
-pub use spill::Spill;
+pub use spill::{Committed, Spill};
 pub use usage::{COMPLAINTS_MAX, CheckReport, DiskUse};

@@ -1,6 +1,8 @@
 //! What goes in and what comes out.
 
 use crate::Extent;
+use crate::directory::segment::Segment;
+use crate::index::Place;
 use std::sync::Arc;
 use weir_policy::Digest;
 
@@ -8,6 +10,14 @@ use weir_policy::Digest;
 /// the next hop; a purge takes one too, so a response that was asked for before a purge is never stored after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ticket(pub(crate) u64);
+
+impl Ticket {
+    /// Its place in that order.
+    #[must_use]
+    pub const fn number(self) -> u64 {
+        self.0
+    }
+}
 
 /// Content bytes and their place in the content.
 #[derive(Clone, Debug)]
@@ -40,17 +50,30 @@ pub struct RecordId {
 }
 
 /// Where the index says that a record may lie. It may turn out to be another key's (the index keeps 64 bits of a key).
+/// Keeps the segment readable.
 #[derive(Clone, Debug)]
 pub struct Candidate {
     pub(crate) key: Digest,
-    pub(crate) record: RecordId,
+    pub(crate) directory: u16,
+    pub(crate) segment: Arc<Segment>,
+    pub(crate) place: Place,
 }
 
 impl Candidate {
     /// The record it points to.
     #[must_use]
-    pub const fn record(&self) -> RecordId {
-        self.record
+    pub fn record(&self) -> RecordId {
+        RecordId {
+            directory: self.directory,
+            segment: self.segment.number,
+            offset: self.place.offset(),
+        }
+    }
+
+    /// About how many bytes the record has, by at most an eighth too many; content that lies elsewhere not counted.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.place.class.bytes()
     }
 }
 

@@ -1,23 +1,181 @@
 //! A large response on its way to disk.
 
+use crate::directory::Directory;
+use crate::directory::queue::{CommitJob, JOB_BYTES, Job, RunJob};
+use crate::format::{BodyId, META_BYTES_MAX};
+use crate::record::Ticket;
 use crate::{Extent, Refused};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
+use weir_policy::Digest;
+
+/// Who may wait for one spill: fetch and readers of one response; beyond, the oldest is woken early.
+const WAKERS_MAX: usize = 64;
 
 /// Content that goes to disk while it arrives. Dropping it abandons what was written: it is found by nobody.
 #[derive(Debug)]
 pub struct Spill {
-    never: std::convert::Infallible,
+    directory: Arc<Directory>,
+    key: Digest,
+    ticket: Ticket,
+    body: BodyId,
+    progress: Arc<Progress>,
+    /// Blocks of the run under way; one follows the other.
+    blocks: Vec<Arc<[u8]>>,
+    from: u64,
+    bytes: u32,
+    is_committed: bool,
+}
+
+/// A record that was handed over to be written.
+#[derive(Clone, Debug)]
+pub struct Committed {
+    progress: Arc<Progress>,
+}
+
+/// What the writer tells of a spill.
+#[derive(Debug, Default)]
+pub(crate) struct Progress(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    written: Vec<Extent>,
+    /// How many of them were asked for.
+    told: usize,
+    waiting_bytes: usize,
+    failed: Option<Refused>,
+    is_abandoned: bool,
+    /// What the record that was written lists.
+    committed: Option<Vec<Extent>>,
+    wakers: Vec<Waker>,
+}
+
+impl Progress {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wake(mut state: MutexGuard<'_, State>) {
+        let wakers = std::mem::take(&mut state.wakers);
+        drop(state);
+        for waker in wakers {
+            waker.wake();
+        }
+    }
+
+    /// A run was written.
+    pub(crate) fn wrote(&self, extent: Extent, charge: usize) {
+        let mut state = self.lock();
+        state.waiting_bytes = state.waiting_bytes.saturating_sub(charge);
+        state.written.push(extent);
+        Self::wake(state);
+    }
+
+    /// Nothing more will be written.
+    pub(crate) fn fail(&self, why: Refused) {
+        let mut state = self.lock();
+        state.failed.get_or_insert(why);
+        state.waiting_bytes = 0;
+        Self::wake(state);
+    }
+
+    /// Whether there is any sense in writing more of it.
+    pub(crate) fn is_dead(&self) -> bool {
+        let state = self.lock();
+        state.is_abandoned || state.failed.is_some()
+    }
+
+    /// All that was written.
+    pub(crate) fn all(&self) -> Vec<Extent> {
+        self.lock().written.clone()
+    }
+
+    /// The record was written.
+    pub(crate) fn committed(&self, extents: Vec<Extent>) {
+        let mut state = self.lock();
+        state.waiting_bytes = 0;
+        state.committed = Some(extents);
+        Self::wake(state);
+    }
+
+    fn wake_later(&self, waker: &Waker, is_ready: impl FnOnce(&State) -> bool) {
+        let mut state = self.lock();
+        if is_ready(&state) {
+            drop(state);
+            waker.wake_by_ref();
+            return;
+        }
+        if state.wakers.iter().any(|known| known.will_wake(waker)) {
+            return;
+        }
+        let early = (state.wakers.len() >= WAKERS_MAX).then(|| state.wakers.remove(0));
+        state.wakers.push(waker.clone());
+        drop(state);
+        if let Some(early) = early {
+            early.wake();
+        }
+    }
 }
 
 impl Spill {
-    /// Takes a block at offset `from` of the content. Blocks that follow each other become runs of up to 1 MiB.
+    pub(crate) fn new(directory: Arc<Directory>, key: Digest, ticket: Ticket) -> Self {
+        let body = BodyId(directory.tickets.next());
+        Self {
+            directory,
+            key,
+            ticket,
+            body,
+            progress: Arc::default(),
+            blocks: Vec::new(),
+            from: 0,
+            bytes: 0,
+            is_committed: false,
+        }
+    }
+
+    fn fail<T>(&self, why: Refused) -> Result<T, Refused> {
+        self.directory.counters.refused(why);
+        self.progress.fail(why);
+        Err(why)
+    }
+
+    /// Takes a block at offset `from` of the content, at most 64 KiB. Blocks that follow each other become runs of up to
+    /// 1 MiB; a block lies in one run.
     ///
     /// # Errors
     /// The block was not taken; the spill is not usable any more.
     pub fn push(&mut self, from: u64, block: Arc<[u8]>) -> Result<(), Refused> {
-        let _ = (from, block);
-        match self.never {}
+        if let Some(why) = self.failed() {
+            return Err(why);
+        }
+        if !self.directory.is_usable() {
+            return self.fail(Refused::Fenced);
+        }
+        if block.is_empty() {
+            return Ok(());
+        }
+        let most = self.directory.limits.run_bytes;
+        let Some(len) = u32::try_from(block.len()).ok().filter(|len| *len <= most) else {
+            return self.fail(Refused::TooLarge);
+        };
+        let follows = self.from + u64::from(self.bytes) == from;
+        if self.bytes > 0 && (!follows || self.bytes + len > most) {
+            self.flush()?;
+        }
+        let charge = block.len() + JOB_BYTES;
+        if let Err(why) = self.directory.queue.reserve(charge) {
+            return self.fail(why);
+        }
+        self.progress.lock().waiting_bytes += charge;
+        if self.bytes == 0 {
+            self.from = from;
+        }
+        self.bytes += len;
+        self.blocks.push(block);
+        if self.bytes == most {
+            self.flush()?;
+        }
+        Ok(())
     }
 
     /// Closes the run under way, so that everything pushed will be written without waiting for more.
@@ -25,40 +183,121 @@ impl Spill {
     /// # Errors
     /// The run was not taken; the spill is not usable any more.
     pub fn flush(&mut self) -> Result<(), Refused> {
-        match self.never {}
+        if self.bytes == 0 {
+            return Ok(());
+        }
+        let job = RunJob {
+            progress: Arc::clone(&self.progress),
+            key: self.key,
+            body: self.body,
+            from: self.from,
+            charge: self.charge(),
+            blocks: std::mem::take(&mut self.blocks),
+        };
+        self.bytes = 0;
+        match self.directory.queue.push(Job::Run(job)) {
+            Ok(()) => Ok(()),
+            Err(why) => self.fail(why),
+        }
+    }
+
+    /// What the run under way holds of the queue's room.
+    fn charge(&self) -> usize {
+        self.bytes as usize + self.blocks.len() * JOB_BYTES
     }
 
     /// What was written since this was last asked; readable from now on.
     #[must_use]
     pub fn written(&self) -> Vec<Extent> {
-        match self.never {}
+        let mut state = self.progress.lock();
+        let new = state.written[state.told..].to_vec();
+        state.told = state.written.len();
+        new
     }
 
     /// Wakes `waker` once when there is more in [`Self::written`] or the spill has failed.
     pub fn wake_on_written(&self, waker: &Waker) {
-        let _ = waker;
-        match self.never {}
+        self.progress.wake_later(waker, |state| {
+            state.told < state.written.len() || state.failed.is_some()
+        });
     }
 
     /// Bytes pushed and not yet written: what this response holds of the queue.
     #[must_use]
     pub fn waiting_bytes(&self) -> usize {
-        match self.never {}
+        self.progress.lock().waiting_bytes
     }
 
     /// Why nothing more is written, if so.
     #[must_use]
     pub fn failed(&self) -> Option<Refused> {
-        match self.never {}
+        self.progress.lock().failed
     }
 
-    /// Writes the record that lists what was pushed and `inherited` (runs of an older record of the same key that are still
-    /// wanted; where they overlap with what was pushed, they are cut). Found from the moment it is written.
+    /// Writes the record that lists what was pushed and `inherited`: runs of an older record of the same key that are still
+    /// wanted. One that overlaps with what was pushed is left out as a whole. Found from the moment it is written.
     ///
     /// # Errors
     /// Why nothing is stored.
-    pub fn commit(self, meta: Vec<u8>, inherited: &[Extent]) -> Result<(), Refused> {
-        let _ = (meta, inherited);
-        match self.never {}
+    pub fn commit(
+        mut self,
+        meta: Vec<u8>,
+        inherited: &[Extent],
+    ) -> Result<Committed, Refused> {
+        self.flush()?;
+        if let Some(why) = self.failed() {
+            return Err(why);
+        }
+        if meta.len() > META_BYTES_MAX as usize {
+            return self.fail(Refused::TooLarge);
+        }
+        let charge = meta.len() + size_of_val(inherited) + JOB_BYTES;
+        if let Err(why) = self.directory.queue.reserve(charge) {
+            return self.fail(why);
+        }
+        self.is_committed = true;
+        let job = CommitJob {
+            progress: Arc::clone(&self.progress),
+            key: self.key,
+            ticket: self.ticket,
+            meta,
+            inherited: inherited.to_vec(),
+            charge,
+        };
+        if let Err(why) = self.directory.queue.push(Job::Commit(job)) {
+            return self.fail(why);
+        }
+        Ok(Committed {
+            progress: Arc::clone(&self.progress),
+        })
+    }
+}
+
+impl Drop for Spill {
+    fn drop(&mut self) {
+        self.directory.queue.release(self.charge());
+        if !self.is_committed {
+            self.progress.lock().is_abandoned = true;
+        }
+    }
+}
+
+impl Committed {
+    /// What the record lists, as soon as it is written; or why it was not.
+    #[must_use]
+    pub fn extents(&self) -> Option<Result<Vec<Extent>, Refused>> {
+        let state = self.progress.lock();
+        match (&state.committed, state.failed) {
+            (Some(extents), _) => Some(Ok(extents.clone())),
+            (None, Some(why)) => Some(Err(why)),
+            (None, None) => None,
+        }
+    }
+
+    /// Wakes `waker` once when [`Self::extents`] has an answer.
+    pub fn wake_on_written(&self, waker: &Waker) {
+        self.progress.wake_later(waker, |state| {
+            state.committed.is_some() || state.failed.is_some()
+        });
     }
 }

@@ -1,0 +1,253 @@
+//! One directory: its segments, its index, its journal, its threads. What they share stands here; nothing in it waits for the
+//! device while a lock is held.
+
+pub(crate) mod active;
+pub(crate) mod check;
+pub(crate) mod counters;
+pub(crate) mod eviction;
+pub(crate) mod fence;
+pub(crate) mod forgotten;
+pub(crate) mod journal;
+pub(crate) mod loader;
+pub(crate) mod open;
+pub(crate) mod pool;
+pub(crate) mod purges;
+pub(crate) mod queue;
+pub(crate) mod reader;
+pub(crate) mod scan;
+pub(crate) mod scrub;
+pub(crate) mod segment;
+pub(crate) mod writer;
+
+use crate::disk::{Listener, Tickets};
+use crate::files::Files;
+use crate::format::{Purged, Volume};
+use crate::index::{Index, Place};
+use crate::record::RecordId;
+use crate::{DiskUse, Notice, Verify};
+use counters::Counters;
+use fence::Fence;
+use forgotten::Forgotten;
+use pool::Pool;
+use purges::Purges;
+use queue::Queue;
+use segment::{Segment, Segments};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+use weir_policy::Digest;
+
+/// What the threads of a directory and its callers share.
+pub(crate) struct Directory {
+    /// Its place in the configuration.
+    pub(crate) position: u16,
+    pub(crate) path: PathBuf,
+    pub(crate) volume: Volume,
+    pub(crate) limits: Limits,
+    pub(crate) files: Arc<dyn Files>,
+    pub(crate) tickets: Arc<Tickets>,
+    pub(crate) index: Index,
+    pub(crate) segments: Segments,
+    pub(crate) purges: Purges,
+    pub(crate) forgotten: Forgotten,
+    pub(crate) queue: Queue,
+    pub(crate) pool: Pool,
+    pub(crate) fence: Fence,
+    pub(crate) counters: Counters,
+    /// Held while one segment's records go into the index, and while one leaves: so that no entry outlives its segment.
+    gate: Mutex<()>,
+    /// Generations from here on were given out by this process.
+    pub(crate) first_generation: u64,
+    pub(crate) is_loading: AtomicBool,
+    /// Some of what is on the device is not in the index: it may be there after a restart.
+    pub(crate) is_incomplete: AtomicBool,
+    /// Everything must be dropped, durably, before anything is found or stored again.
+    pub(crate) must_empty: AtomicBool,
+    pub(crate) clock: Clock,
+    log: Listener,
+}
+
+/// Sizes of a directory, in bytes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    pub(crate) bytes: u64,
+    pub(crate) segment_bytes: u32,
+    /// Content of a record that is written in one piece, and of a run.
+    pub(crate) run_bytes: u32,
+    pub(crate) sync_interval_ms: u64,
+    pub(crate) verify: Verify,
+}
+
+/// Milliseconds since the store was opened.
+#[derive(Debug)]
+pub(crate) enum Clock {
+    Running(Instant),
+    /// Set by hand, in tests.
+    #[cfg_attr(not(test), expect(dead_code, reason = "tests step the store by hand"))]
+    Manual(AtomicU64),
+}
+
+impl Clock {
+    pub(crate) fn now_ms(&self) -> u64 {
+        match self {
+            Self::Running(since) => {
+                u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX)
+            }
+            Self::Manual(ms) => ms.load(Ordering::Relaxed),
+        }
+    }
+}
+
+impl std::fmt::Debug for Directory {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Directory")
+            .field("path", &self.path)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Directory {
+    pub(crate) fn gate(&self) -> MutexGuard<'_, ()> {
+        self.gate.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn tell(&self, notice: Notice) {
+        (self.log)(notice);
+    }
+
+    /// Whether anything may be read or stored.
+    pub(crate) fn is_usable(&self) -> bool {
+        !self.fence.is_up() && !self.must_empty.load(Ordering::Acquire)
+    }
+
+    /// Whether `key` may be on the device, now or after a restart.
+    pub(crate) fn may_hold(&self, key: Digest) -> bool {
+        self.is_loading.load(Ordering::Acquire)
+            || self.is_incomplete.load(Ordering::Acquire)
+            || !self.is_usable()
+            || self.queue.is_pending(key)
+            || self.index.peek(key).is_some()
+            || self.forgotten.may_hold(key)
+    }
+
+    /// Where the record of `key` may lie.
+    pub(crate) fn find(&self, key: Digest) -> Option<(Arc<Segment>, Place)> {
+        if !self.is_usable() {
+            return None;
+        }
+        let place = self.index.ask(key)?;
+        Some((self.segments.in_slot(place.slot)?, place))
+    }
+
+    /// Takes a key out of the index, in this process only.
+    pub(crate) fn forget_key(&self, key: Digest) {
+        // remembered first: the loader asks for it before it puts an older record of the key there
+        self.forgotten.remember(key);
+        self.index.remove(key);
+    }
+
+    /// Takes one record out of the index, in this process only.
+    pub(crate) fn forget(&self, key: Digest, record: RecordId) {
+        let Some(segment) = self.segments.numbered(record.segment) else {
+            return;
+        };
+        let place = Place::new(segment.slot, record.offset, 0);
+        if self
+            .index
+            .peek(key)
+            .is_some_and(|(found, _)| found.is_at(place))
+        {
+            self.forgotten.remember(key);
+            self.index.remove_at(key, place);
+        }
+    }
+
+    /// Bytes of `segment` at `offset` did not verify; what they belong to is not found any more.
+    pub(crate) fn damaged(
+        &self,
+        segment: &Segment,
+        offset: u64,
+        key: Digest,
+        record: Option<RecordId>,
+    ) {
+        match record {
+            Some(record) => self.forget(key, record),
+            None => self.forget_key(key),
+        }
+        self.found_damage(segment, offset);
+    }
+
+    pub(crate) fn found_damage(&self, segment: &Segment, offset: u64) {
+        self.counters.damaged.add(1);
+        if let Some(more) = self.counters.damage_told.again(self.clock.now_ms()) {
+            self.tell(Notice::Damaged {
+                path: segment.path.clone(),
+                offset,
+                more,
+            });
+        }
+    }
+
+    /// The device failed to do something.
+    pub(crate) fn failed(&self, doing: &'static str, error: &std::io::Error, is_read: bool) {
+        let counters = &self.counters;
+        let now_ms = self.clock.now_ms();
+        if is_read {
+            counters.read_errors.add(1);
+        } else {
+            counters.write_errors.add(1);
+        }
+        if let Some(more) = counters.failure_told.again(now_ms) {
+            self.tell(Notice::Failed {
+                path: self.path.clone(),
+                doing,
+                why: error.to_string(),
+                more,
+            });
+        }
+        if let Some(rest_ms) = self.fence.failed(is_read, now_ms) {
+            self.tell(Notice::Fenced {
+                path: self.path.clone(),
+                why: error.to_string(),
+                rest_ms,
+            });
+            self.queue.wake();
+        }
+    }
+
+    /// From now on nothing of before is found; the journal does not know it yet.
+    pub(crate) fn put_in_force(&self, what: Purged, generation: u64) {
+        self.purges.note(what, generation, None);
+        match what {
+            Purged::Key(key) => {
+                self.index.remove(key);
+            }
+            Purged::All => {
+                self.index.clear();
+                let newest = self.segments.all();
+                if newest.iter().any(|it| it.generation() > generation) {
+                    // records that are younger than the purge left the index with the others
+                    self.is_incomplete.store(true, Ordering::Release);
+                }
+            }
+            Purged::Floor => {}
+        }
+    }
+
+    /// Adds this directory's part.
+    pub(crate) fn add_usage(&self, sum: &mut DiskUse) {
+        let (segments, bytes) = self.segments.usage();
+        sum.bytes += bytes;
+        sum.bytes_max += self.limits.bytes;
+        sum.entries += self.index.len();
+        sum.index_bytes += self.index.bytes();
+        sum.segments += segments;
+        sum.purges += self.purges.len();
+        sum.queue_bytes += self.queue.bytes() as u64;
+        sum.reads_waiting += self.pool.waiting() as u64;
+        sum.loading += u64::from(self.is_loading.load(Ordering::Acquire));
+        sum.fenced += u64::from(!self.is_usable());
+        self.counters.add_to(sum);
+    }
+}

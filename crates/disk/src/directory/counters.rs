@@ -1,0 +1,106 @@
+//! What happened since the store was opened.
+
+use crate::{DiskUse, NOTICE_INTERVAL_MS, Refused};
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+#[derive(Debug, Default)]
+pub(crate) struct Counter(AtomicU64);
+
+impl Counter {
+    pub(crate) fn add(&self, count: u64) {
+        self.0.fetch_add(count, Ordering::Relaxed);
+    }
+
+    fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Lets one notice through in [`NOTICE_INTERVAL_MS`].
+#[derive(Debug, Default)]
+pub(crate) struct Told(Mutex<Option<(u64, u64)>>);
+
+impl Told {
+    /// Whether to tell it, with the number of those that were not told.
+    pub(crate) fn again(&self, now_ms: u64) -> Option<u64> {
+        let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match &mut *told {
+            Some((at_ms, more)) if now_ms < *at_ms + NOTICE_INTERVAL_MS => {
+                *more += 1;
+                None
+            }
+            other => {
+                let more = other.map_or(0, |(_, more)| more);
+                *other = Some((now_ms, 0));
+                Some(more)
+            }
+        }
+    }
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    pub(crate) stored: Counter,
+    pub(crate) stored_bytes: Counter,
+    pub(crate) written_bytes: Counter,
+    pub(crate) carried_bytes: Counter,
+    pub(crate) read_bytes: Counter,
+    pub(crate) waited_reads: Counter,
+    pub(crate) refused_busy: Counter,
+    pub(crate) refused_other: Counter,
+    pub(crate) lost: Counter,
+    pub(crate) evicted: Counter,
+    pub(crate) purged: Counter,
+    pub(crate) damaged: Counter,
+    pub(crate) read_errors: Counter,
+    pub(crate) write_errors: Counter,
+    pub(crate) set_aside: Counter,
+    pub(crate) scrubbed_bytes: Counter,
+    pub(crate) damage_told: Told,
+    pub(crate) failure_told: Told,
+}
+
+impl Counters {
+    pub(crate) fn refused(&self, why: Refused) {
+        match why {
+            Refused::Busy => self.refused_busy.add(1),
+            _ => self.refused_other.add(1),
+        }
+    }
+
+    pub(crate) fn add_to(&self, sum: &mut DiskUse) {
+        sum.stored += self.stored.get();
+        sum.stored_bytes += self.stored_bytes.get();
+        sum.written_bytes += self.written_bytes.get();
+        sum.carried_bytes += self.carried_bytes.get();
+        sum.read_bytes += self.read_bytes.get();
+        sum.waited_reads += self.waited_reads.get();
+        sum.refused_busy += self.refused_busy.get();
+        sum.refused_other += self.refused_other.get();
+        sum.lost += self.lost.get();
+        sum.evicted += self.evicted.get();
+        sum.purged += self.purged.get();
+        sum.damaged += self.damaged.get();
+        sum.read_errors += self.read_errors.get();
+        sum.write_errors += self.write_errors.get();
+        sum.set_aside += self.set_aside.get();
+        sum.scrubbed_bytes += self.scrubbed_bytes.get();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flood_of_notices_gets_through() {
+        let told = Told::default();
+        assert_eq!(told.again(5), Some(0));
+        assert_eq!(told.again(5), None);
+        assert_eq!(told.again(4 + NOTICE_INTERVAL_MS), None);
+        assert_eq!(told.again(5 + NOTICE_INTERVAL_MS), Some(2));
+        assert_eq!(told.again(6 + NOTICE_INTERVAL_MS), None);
+    }
+}

@@ -1,0 +1,236 @@
+//! Room: the oldest segment goes, and what was asked for since it was written is carried forward.
+//!
+//! First in, first out with a second chance: one bit an entry, nothing moves on a hit, and the device is written in sequence
+//! only. A record keeps its generation where it moves to, so that its place in the log means nothing.
+
+use super::reader::{self, Patience, Record};
+use super::segment::{SEGMENTS_MAX, Segment};
+use super::writer::Writer;
+use super::writer::batch::{Effect, Piece};
+use super::writer::plan::{entry, run_pieces};
+use crate::files::read_full;
+use crate::format::{
+    Kind, NewRun, RunHeader, RunRef, TableEntry, encode_embedded, encode_listed,
+    encode_run_header, listed_bytes, run_bytes, verify_record, verify_run,
+};
+use crate::index::Place;
+use std::collections::HashSet;
+use std::sync::Arc;
+
+/// What may be carried forward into a new segment, in percent of it: so that writing always frees more than it copies.
+pub(crate) const CARRIED_PERCENT_MAX: u64 = 50;
+
+impl Writer {
+    /// Lets the oldest segments go until there is room for one more.
+    pub(super) fn shrink(&mut self) {
+        let limits = self.directory.limits;
+        let segment_bytes = u64::from(limits.segment_bytes);
+        let most = limits.bytes.saturating_sub(segment_bytes);
+        let mut left = segment_bytes * CARRIED_PERCENT_MAX / 100;
+        loop {
+            let (count, bytes) = self.directory.segments.usage();
+            let is_full = bytes > most || count >= SEGMENTS_MAX as u64;
+            let Some(victim) = self.oldest().filter(|_| is_full) else {
+                return;
+            };
+            self.carry_from(&victim, &mut left);
+            self.retire(&victim);
+        }
+    }
+
+    /// Lets the oldest segment go with all that is in it; `false`: there is none but the one that is being written.
+    pub(super) fn give_up_oldest(&mut self) -> bool {
+        match self.oldest() {
+            Some(victim) => {
+                self.retire(&victim);
+                true
+            }
+            None => false,
+        }
+    }
+
+    fn oldest(&self) -> Option<Arc<Segment>> {
+        let active = self.active.as_ref().map(|active| active.segment.number);
+        let oldest = self.directory.segments.oldest();
+        oldest.filter(|segment| Some(segment.number) != active)
+    }
+
+    /// Copies what was asked for, at most `left` bytes of it.
+    fn carry_from(&mut self, victim: &Arc<Segment>, left: &mut u64) {
+        let directory = Arc::clone(&self.directory);
+        for resident in directory.index.residents(victim.slot) {
+            if resident.was_asked_for {
+                self.carry(victim, resident.place, victim, left);
+            }
+        }
+        // large responses whose record lies in a newer segment
+        let mut seen = HashSet::new();
+        for run in victim.outer_runs() {
+            if !seen.insert(run.key) {
+                continue;
+            }
+            let Some((place, true)) = directory.index.peek(run.key) else {
+                continue;
+            };
+            match directory.segments.in_slot(place.slot) {
+                Some(home) if home.number != victim.number => {
+                    self.carry(&home, place, victim, left);
+                }
+                _ => {}
+            }
+        }
+        self.flush();
+    }
+
+    /// Copies the record at `place` of `home`, and its runs that lie in `victim`.
+    fn carry(&mut self, home: &Segment, place: Place, victim: &Arc<Segment>, left: &mut u64) {
+        let directory = Arc::clone(&self.directory);
+        let guess = place.class.bytes();
+        let Ok(mut found) =
+            reader::record(&directory, home, place.offset(), guess, Patience::Waits)
+        else {
+            return;
+        };
+        let header = found.header;
+        if directory.purges.cover(header.key, header.generation) {
+            return;
+        }
+        match header.kind {
+            Kind::Embedded => self.carry_embedded(home, place, &mut found, left),
+            Kind::Listed => self.carry_listed(&found, place, victim, left),
+        };
+    }
+
+    fn carry_embedded(
+        &mut self,
+        home: &Segment,
+        place: Place,
+        found: &mut Record,
+        left: &mut u64,
+    ) -> Option<()> {
+        let at = u64::from(place.offset());
+        let bytes = u64::from(found.header.bytes);
+        if bytes > *left || !self.has_room(bytes, found.header.generation) {
+            return None;
+        }
+        found.bytes.resize(usize::try_from(bytes).ok()?, 0);
+        let there = read_full(&*home.file, &mut found.bytes, at).ok()?;
+        let (header, references) = verify_record(&found.bytes[..there], home.seal, at).ok()?;
+        let content = contents(&found.bytes, &references, home, at)?;
+        let content: Vec<[&[u8]; 1]> = content.into_iter().map(|content| [content]).collect();
+        let runs: Vec<NewRun<'_>> = content
+            .iter()
+            .zip(&references)
+            .map(|(content, reference)| NewRun {
+                from: reference.from,
+                content,
+            })
+            .collect();
+        let new = self.new_record(header.key, header.generation, &found.meta);
+        let body = references.first().map_or(crate::format::BodyId(0), |it| it.body);
+        let (seal, to) = self.place()?;
+        let made = encode_embedded(seal, to, &new, body, &runs).ok()?;
+        let entry = entry(&new, to, made.len(), header.content_bytes, Kind::Embedded);
+        *left -= bytes;
+        self.batch
+            .add(vec![Piece::Made(made)], entry, Effect::Carried { from: place });
+        Some(())
+    }
+
+    fn carry_listed(
+        &mut self,
+        found: &Record,
+        place: Place,
+        victim: &Arc<Segment>,
+        left: &mut u64,
+    ) -> Option<()> {
+        let directory = Arc::clone(&self.directory);
+        let count = found.header.runs;
+        let record_bytes = listed_bytes(found.header.meta_bytes, count);
+        let generation = found.header.generation;
+        if record_bytes > *left || !self.has_room(record_bytes, generation) {
+            return None;
+        }
+        *left -= record_bytes;
+        let mut references = Vec::with_capacity(found.runs.len());
+        for reference in &found.runs {
+            if reference.segment == victim.number {
+                references.extend(self.carry_run(found, reference, victim, left, record_bytes));
+            } else if directory.segments.numbered(reference.segment).is_some() {
+                references.push(*reference);
+            }
+        }
+        if references.is_empty() && count > 0 {
+            return None;
+        }
+        let new = self.new_record(found.header.key, generation, &found.meta);
+        let (seal, to) = self.place()?;
+        let made = encode_listed(seal, to, &new, &references).ok()?;
+        let entry = entry(&new, to, made.len(), 0, Kind::Listed);
+        self.batch
+            .add(vec![Piece::Made(made)], entry, Effect::Carried { from: place });
+        Some(())
+    }
+
+    /// Copies a run, if there is room for it and `reserved` bytes behind it.
+    fn carry_run(
+        &mut self,
+        found: &Record,
+        reference: &RunRef,
+        victim: &Arc<Segment>,
+        left: &mut u64,
+        reserved: u64,
+    ) -> Option<RunRef> {
+        let bytes = run_bytes(reference.len);
+        if bytes > *left || !self.has_room(bytes + reserved, found.header.generation) {
+            return None;
+        }
+        let mut whole = vec![0; usize::try_from(bytes).ok()?];
+        let from = u64::from(reference.at);
+        let there = read_full(&*victim.file, &mut whole, from).ok()?;
+        let header = verify_run(&whole[..there], victim.seal, from).ok()?;
+        header.check_reference(found.header.key, reference).ok()?;
+        let content = content_of(&whole, &header)?;
+        let (seal, to) = self.place()?;
+        let owner = (found.header.key, reference.body);
+        let made = encode_run_header(seal, to, owner, reference.from, &[content]).ok()?;
+        let at = u32::try_from(to).ok()?;
+        let entry = TableEntry {
+            key: found.header.key,
+            generation: reference.body.0,
+            at,
+            bytes: u32::try_from(bytes).ok()?,
+            content_bytes: reference.len,
+            kind: None,
+        };
+        *left -= bytes;
+        let pieces = run_pieces(made, vec![content.into()]);
+        self.batch.add(pieces, entry, Effect::CarriedRun);
+        Some(RunRef {
+            at,
+            segment: seal.number(),
+            ..*reference
+        })
+    }
+}
+
+/// The content of each embedded run of a record that was verified.
+fn contents<'a>(
+    record: &'a [u8],
+    references: &[RunRef],
+    home: &Segment,
+    at: u64,
+) -> Option<Vec<&'a [u8]>> {
+    let each = references.iter().map(|reference| {
+        let begin = usize::try_from(u64::from(reference.at).checked_sub(at)?).ok()?;
+        let run = record.get(begin..)?;
+        let header = RunHeader::decode(run, home.seal, u64::from(reference.at)).ok()?;
+        content_of(run, &header)
+    });
+    each.collect()
+}
+
+fn content_of<'a>(run: &'a [u8], header: &RunHeader) -> Option<&'a [u8]> {
+    let begin = usize::try_from(header.header_bytes()).ok()?;
+    run.get(begin..begin.checked_add(header.len as usize)?)
+}

@@ -1,0 +1,69 @@
+//! Keys whose records were taken out of the index and are still on the device: after a restart they may be found again.
+//! Whoever wants them gone for good must purge; so they count as held.
+
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+use weir_policy::Digest;
+
+/// Keys remembered; beyond, every key counts as held.
+pub(crate) const FORGOTTEN_MAX: usize = 65_536;
+
+#[derive(Debug, Default)]
+pub(crate) struct Forgotten {
+    keys: Mutex<HashSet<Digest>>,
+    overflowed: AtomicBool,
+}
+
+impl Forgotten {
+    pub(crate) fn remember(&self, key: Digest) {
+        let mut keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
+        if keys.len() >= FORGOTTEN_MAX && !keys.contains(&key) {
+            self.overflowed.store(true, Ordering::Release);
+        } else {
+            keys.insert(key);
+        }
+    }
+
+    pub(crate) fn may_hold(&self, key: Digest) -> bool {
+        let keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
+        self.has_overflowed() || keys.contains(&key)
+    }
+
+    pub(crate) fn has_overflowed(&self) -> bool {
+        self.overflowed.load(Ordering::Acquire)
+    }
+
+    /// Nothing of before can come back.
+    pub(crate) fn clear(&self) {
+        let mut keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
+        keys.clear();
+        self.overflowed.store(false, Ordering::Release);
+    }
+
+    /// A key was purged, durably.
+    pub(crate) fn purged(&self, key: Digest) {
+        let mut keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
+        keys.remove(&key);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn key_beyond_the_limit_counts_as_gone() {
+        let forgotten = Forgotten::default();
+        for number in 0..FORGOTTEN_MAX as u64 {
+            forgotten.remember(Digest(number, 0));
+        }
+        assert!(forgotten.may_hold(Digest(3, 0)) && !forgotten.may_hold(Digest(3, 1)));
+        forgotten.remember(Digest(3, 0));
+        assert!(!forgotten.has_overflowed());
+        forgotten.remember(Digest(3, 1));
+        assert!(forgotten.may_hold(Digest(3, 1)) && forgotten.may_hold(Digest(3, 2)));
+        forgotten.clear();
+        assert!(!forgotten.may_hold(Digest(3, 0)));
+    }
+}

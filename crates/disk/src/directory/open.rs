@@ -1,0 +1,314 @@
+//! Opens or makes a directory: a few small reads, so that the store can be used at once.
+
+use super::journal::{Found, Journal};
+use super::loader::{Loader, header};
+use super::scan::trailer;
+use super::segment::NewSegment;
+use super::writer::Writer;
+use super::{Clock, Counters, Directory, Fence, Forgotten, Limits, Pool, Purges, Queue, Segments};
+use crate::disk::{Listener, Tickets};
+use crate::files::{Access, Files, Lock, read_full, write_full};
+use crate::format::{
+    FORMAT_VERSION, JOURNAL_FILE, PAGE_BYTES, PurgeEntry, Purged, SUPERBLOCK_FILE, StoreId,
+    Superblock, Volume, Wrong, segment_number,
+};
+use crate::index::Index;
+use crate::{Notice, OpenError};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use weir_policy::Secret;
+
+/// The file that is locked.
+pub(crate) const LOCK_FILE: &str = "lock";
+
+/// A directory that is ours, and what its first file says.
+pub(crate) struct Claimed {
+    pub(crate) path: PathBuf,
+    pub(crate) lock: Box<dyn std::fmt::Debug + Send + Sync>,
+    /// `None`: there is no store in it yet.
+    pub(crate) superblock: Option<Superblock>,
+}
+
+fn failed(path: &Path) -> impl Fn(io::Error) -> OpenError + use<'_> {
+    move |error| OpenError::Io {
+        path: path.to_path_buf(),
+        error,
+    }
+}
+
+/// Makes a directory ours alone.
+pub(crate) fn claim(files: &dyn Files, path: &Path) -> Result<Claimed, OpenError> {
+    files.create_directory(path).map_err(failed(path))?;
+    let lock = match files.lock(&path.join(LOCK_FILE)).map_err(failed(path))? {
+        Lock::Held(lock) => lock,
+        Lock::Taken(pid) => {
+            return Err(OpenError::InUse {
+                path: path.to_path_buf(),
+                pid,
+            });
+        }
+    };
+    Ok(Claimed {
+        path: path.to_path_buf(),
+        lock,
+        superblock: read_superblock(files, path)?,
+    })
+}
+
+/// The superblock is written twice, a page each: one may be damaged.
+fn read_superblock(files: &dyn Files, path: &Path) -> Result<Option<Superblock>, OpenError> {
+    let name = path.join(SUPERBLOCK_FILE);
+    let file = match files.open(&name, Access::Read) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(failed(&name)(error)),
+    };
+    let mut first_error = None;
+    for copy in 0..2 {
+        let mut page = vec![0; PAGE_BYTES];
+        let there = read_full(&*file, &mut page, copy * PAGE_BYTES as u64);
+        match Superblock::decode(&page[..there.map_err(failed(&name))?]) {
+            Ok(found) => return Ok(Some(found)),
+            Err(error) => {
+                if let Wrong::Newer { version } = error.wrong {
+                    return Err(OpenError::Newer {
+                        path: name,
+                        found: version,
+                        known: FORMAT_VERSION,
+                    });
+                }
+                first_error.get_or_insert(error);
+            }
+        }
+    }
+    Err(OpenError::Unreadable {
+        path: name,
+        what: first_error.map_or_else(String::new, |error| error.to_string()),
+    })
+}
+
+/// A new store, or one more directory of an old one.
+pub(crate) fn new_superblock(
+    files: &dyn Files,
+    others: &[Superblock],
+    segment_bytes: u32,
+) -> io::Result<Superblock> {
+    let (mut store, mut secret) = ([0; 16], [0; 16]);
+    match others.first() {
+        Some(other) => (store, secret) = (other.volume.store.0, other.secret.0),
+        None => {
+            files.random(&mut store)?;
+            files.random(&mut secret)?;
+        }
+    }
+    let used = others.iter().map(|other| other.volume.directory);
+    Ok(Superblock {
+        volume: Volume {
+            store: StoreId(store),
+            directory: used.max().map_or(0, |most| most + 1),
+        },
+        secret: Secret(secret),
+        made_s: files.wall_s(),
+        segment_bytes,
+    })
+}
+
+/// Writes it under another name first, so that there is never half of one.
+pub(crate) fn write_superblock(
+    files: &dyn Files,
+    path: &Path,
+    superblock: &Superblock,
+) -> io::Result<()> {
+    let new = path.join("store.weir.new");
+    match files.unlink(&new) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let file = files.open(&new, Access::Create)?;
+    let page = superblock.encode();
+    write_full(&*file, &[&page, &page], 0)?;
+    file.sync()?;
+    files.rename(&new, &path.join(SUPERBLOCK_FILE))?;
+    files.sync_directory(path)
+}
+
+/// What is needed to put a directory to use.
+pub(crate) struct Opening {
+    pub(crate) position: u16,
+    pub(crate) path: PathBuf,
+    pub(crate) superblock: Superblock,
+    pub(crate) limits: Limits,
+    pub(crate) queue_bytes_max: usize,
+    pub(crate) reads_waiting_max: usize,
+    pub(crate) files: Arc<dyn Files>,
+    pub(crate) tickets: Arc<Tickets>,
+    pub(crate) clock: Clock,
+    pub(crate) is_by_hand: bool,
+    pub(crate) log: Listener,
+}
+
+/// A directory whose files are open and whose journal was read; nothing was changed yet.
+pub(crate) struct Opened {
+    pub(crate) directory: Directory,
+    pub(crate) journal: Journal,
+    pub(crate) found: Found,
+    pub(crate) next_number: u64,
+}
+
+/// Opens all files, and learns which generations were given out before.
+pub(crate) fn open(opening: Opening) -> Result<Opened, OpenError> {
+    let path = opening.path.clone();
+    let volume = opening.superblock.volume;
+    let directory = Directory {
+        position: opening.position,
+        path: opening.path,
+        volume,
+        limits: opening.limits,
+        files: opening.files,
+        tickets: opening.tickets,
+        index: Index::new(),
+        segments: Segments::default(),
+        purges: Purges::default(),
+        forgotten: Forgotten::default(),
+        queue: Queue::new(opening.queue_bytes_max),
+        pool: Pool::new(opening.reads_waiting_max, opening.is_by_hand),
+        fence: Fence::default(),
+        counters: Counters::default(),
+        gate: Mutex::new(()),
+        first_generation: 0,
+        is_loading: AtomicBool::new(true),
+        is_incomplete: AtomicBool::new(false),
+        must_empty: AtomicBool::new(false),
+        clock: opening.clock,
+        log: opening.log,
+    };
+    let next_number = open_segments(&directory)?;
+    let mut journal = Journal::new(&path, volume.journal());
+    let found = journal.read(&*directory.files);
+    let found = found.map_err(failed(&path.join(JOURNAL_FILE)))?;
+    directory.tickets.raise(journal.last);
+    directory.tickets.raise(reserved(&directory));
+    Ok(Opened {
+        directory,
+        journal,
+        found,
+        next_number,
+    })
+}
+
+/// The number of the next segment: higher than any that a file has or had.
+fn open_segments(directory: &Directory) -> Result<u64, OpenError> {
+    let path = &directory.path;
+    let names = directory.files.list(path).map_err(failed(path))?;
+    let numbers = |suffix: &'static str| {
+        let stems = names.iter().filter_map(move |name| name.strip_suffix(suffix));
+        stems.filter_map(segment_number)
+    };
+    let most = numbers("").chain(numbers(".aside")).max();
+    for number in numbers("") {
+        let name = path.join(crate::format::segment_file_name(number));
+        let file = directory.files.open(&name, Access::Read);
+        let (file, len) = match file.and_then(|file| Ok((Arc::clone(&file), file.len()?))) {
+            Ok(opened) => opened,
+            Err(error) => {
+                directory.is_incomplete.store(true, Ordering::Release);
+                directory.failed("open a segment", &error, true);
+                continue;
+            }
+        };
+        directory.segments.add(NewSegment {
+            number,
+            seal: directory.volume.segment(number),
+            path: name,
+            file,
+            bytes: len,
+            end: len,
+        });
+    }
+    Ok(most.map_or(1, |most| most + 1))
+}
+
+/// Generations up to here may have been given out, as far as segments tell.
+fn reserved(directory: &Directory) -> u64 {
+    for segment in directory.segments.all().iter().rev() {
+        let Ok(Ok(header)) = header(directory, segment) else {
+            continue;
+        };
+        let sealed = trailer(&*segment.file, segment.seal, segment.end());
+        return match sealed {
+            Ok(Some(trailer)) => trailer.generation,
+            Ok(None) | Err(_) => header.generation,
+        };
+    }
+    0
+}
+
+/// Puts the journal's purges in force, and mends the journal. All directories were opened before: the count of
+/// generations is right.
+pub(crate) fn start(mut opened: Opened) -> (Arc<Directory>, Writer, Loader) {
+    opened.directory.first_generation = opened.directory.tickets.peek() + 1;
+    let directory = Arc::new(opened.directory);
+    let mut journal = opened.journal;
+    let files = &*directory.files;
+    let is_new = directory.segments.all().is_empty();
+    let why = match opened.found {
+        Found::Entries(entries) => {
+            for entry in entries {
+                directory
+                    .purges
+                    .note(entry.what, entry.generation, Some(entry.segment));
+            }
+            None
+        }
+        Found::Absent if is_new => {
+            let floor = PurgeEntry {
+                generation: 0,
+                what: Purged::Floor,
+                segment: 0,
+            };
+            if let Err(error) = journal.rewrite(files, &[floor]) {
+                directory.failed("begin the purge journal", &error, false);
+            }
+            None
+        }
+        Found::Absent => Some("it is missing".to_owned()),
+        Found::Damaged(why) => Some(why),
+    };
+    if let Some(why) = why {
+        directory.tell(Notice::JournalDamaged {
+            path: journal.path(),
+            why,
+        });
+        directory.must_empty.store(true, Ordering::Release);
+    }
+    let loader = Loader::new(Arc::clone(&directory), journal.last);
+    if is_new {
+        directory.is_loading.store(false, Ordering::Release);
+    }
+    let writer = Writer::new(Arc::clone(&directory), journal, opened.next_number);
+    (directory, writer, loader)
+}
+
+/// Makes what is needed again if somebody has removed it while we were running.
+pub(crate) fn restore(directory: &Directory) -> io::Result<()> {
+    let files = &*directory.files;
+    match files.open(&directory.path.join(SUPERBLOCK_FILE), Access::Read) {
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            // the journal went with it: nothing that we have may be trusted
+            directory.must_empty.store(true, Ordering::Release);
+            files.create_directory(&directory.path)?;
+            let superblock = Superblock {
+                volume: directory.volume,
+                secret: directory.tickets.secret(),
+                made_s: files.wall_s(),
+                segment_bytes: directory.limits.segment_bytes,
+            };
+            write_superblock(files, &directory.path, &superblock)
+        }
+        Err(error) => Err(error),
+    }
+}

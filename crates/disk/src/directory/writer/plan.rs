@@ -1,0 +1,311 @@
+//! What a job becomes in the segment, if it may be stored at all.
+
+use super::Writer;
+use super::batch::{Effect, Piece};
+use crate::Refused;
+use crate::directory::queue::{CommitJob, Job, RecordJob, RunJob};
+use crate::directory::reader::{self, Patience};
+use crate::extent::Extent;
+use crate::format::{
+    ALIGN_BYTES, BodyId, Kind, NewRecord, NewRun, RUN_BYTES_MAX, RunHeader, RunRef, TableEntry,
+    embedded_bytes, encode_embedded, encode_listed, encode_run_header, listed_bytes, run_bytes,
+};
+use crate::record::BodyBlock;
+use std::sync::Arc;
+use weir_policy::Digest;
+
+/// The key of a record that nobody asks for: it tells how far the purge journal goes, as every record does.
+pub(crate) const MARK: Digest = Digest(0, 0);
+
+impl Writer {
+    pub(super) fn plan(&mut self, job: Job) {
+        match job {
+            Job::Record(job) => self.plan_record(job),
+            Job::Run(job) => self.plan_run(job),
+            Job::Commit(job) => self.plan_commit(job),
+        }
+    }
+
+    fn plan_record(&mut self, job: RecordJob) {
+        let generation = job.ticket.0;
+        if self.is_outdated(job.key, generation) {
+            return self.lose(Job::Record(job), Refused::Outdated);
+        }
+        let stretches = stretches(&job.body);
+        let lens: Vec<u32> = stretches.iter().map(|stretch| stretch.len).collect();
+        let meta_bytes = u32::try_from(job.meta.len()).unwrap_or(u32::MAX);
+        let bytes = embedded_bytes(meta_bytes, &lens);
+        if !self.make_room(bytes, generation) {
+            return self.lose(Job::Record(job), Refused::Incomplete);
+        }
+        let runs: Vec<NewRun<'_>> = stretches
+            .iter()
+            .map(|stretch| NewRun {
+                from: stretch.from,
+                content: &stretch.blocks,
+            })
+            .collect();
+        let new = self.new_record(job.key, generation, &job.meta);
+        let body = BodyId(self.directory.tickets.next());
+        let made = self
+            .place()
+            .and_then(|(seal, at)| Some((at, encode_embedded(seal, at, &new, body, &runs).ok()?)));
+        let Some((at, made)) = made else {
+            return self.lose(Job::Record(job), Refused::TooLarge);
+        };
+        let content: u64 = lens.iter().map(|len| u64::from(*len)).sum();
+        let entry = entry(&new, at, made.len(), content, Kind::Embedded);
+        let charge = job.charge;
+        let effect = Effect::Stored {
+            charge,
+            large: None,
+        };
+        self.batch.add(vec![Piece::Made(made)], entry, effect);
+    }
+
+    fn plan_run(&mut self, job: RunJob) {
+        let len: usize = job.blocks.iter().map(|block| block.len()).sum();
+        let len = u32::try_from(len).unwrap_or(u32::MAX);
+        if job.progress.is_dead() || len > RUN_BYTES_MAX {
+            return self.lose(Job::Run(job), Refused::Incomplete);
+        }
+        if !self.make_room(run_bytes(len), 0) {
+            return self.lose(Job::Run(job), Refused::Incomplete);
+        }
+        let RunJob {
+            progress,
+            key,
+            body,
+            from,
+            charge,
+            ..
+        } = job;
+        let blocks: Vec<&[u8]> = job.blocks.iter().map(|block| &**block).collect();
+        let made = self.place().and_then(|(seal, at)| {
+            let header = encode_run_header(seal, at, (key, body), from, &blocks).ok()?;
+            let known = RunHeader::decode(&header, seal, at).ok();
+            Some((seal.number(), at, header, known))
+        });
+        let Some((segment, at, header, known)) = made else {
+            self.directory.queue.finished(charge, None);
+            return progress.fail(Refused::TooLarge);
+        };
+        let at = u32::try_from(at).unwrap_or(u32::MAX);
+        let entry = TableEntry {
+            key,
+            generation: body.0,
+            at,
+            bytes: u32::try_from(run_bytes(len)).unwrap_or(u32::MAX),
+            content_bytes: len,
+            kind: None,
+        };
+        let reference = RunRef {
+            from,
+            len,
+            at,
+            segment,
+            body,
+        };
+        let effect = Effect::Run {
+            charge,
+            progress,
+            reference,
+            header: known,
+        };
+        self.batch.add(run_pieces(header, job.blocks), entry, effect);
+    }
+
+    fn plan_commit(&mut self, job: CommitJob) {
+        // its runs are on their way, or failed
+        self.flush();
+        let generation = job.ticket.0;
+        if job.progress.is_dead() || self.is_outdated(job.key, generation) {
+            return self.lose(Job::Commit(job), Refused::Outdated);
+        }
+        let listed = self.listed(&job);
+        let meta_bytes = u32::try_from(job.meta.len()).unwrap_or(u32::MAX);
+        let count = u32::try_from(listed.len()).unwrap_or(u32::MAX);
+        if !self.make_room(listed_bytes(meta_bytes, count), generation) {
+            return self.lose(Job::Commit(job), Refused::TooLarge);
+        }
+        // making room may have made older segments leave
+        let had_content = !listed.is_empty();
+        let listed = self.listed(&job);
+        if had_content && listed.is_empty() {
+            return self.lose(Job::Commit(job), Refused::Incomplete);
+        }
+        let references: Vec<RunRef> = listed.iter().map(|extent| extent.run.reference).collect();
+        let new = self.new_record(job.key, generation, &job.meta);
+        let made = self.place().and_then(|(seal, at)| {
+            Some((at, encode_listed(seal, at, &new, &references).ok()?))
+        });
+        let Some((at, made)) = made else {
+            return self.lose(Job::Commit(job), Refused::TooLarge);
+        };
+        let entry = entry(&new, at, made.len(), 0, Kind::Listed);
+        let effect = Effect::Stored {
+            charge: job.charge,
+            large: Some((job.progress, listed)),
+        };
+        self.batch.add(vec![Piece::Made(made)], entry, effect);
+    }
+
+    /// What a large record lists: what was pushed, and what it inherits where nothing was pushed.
+    fn listed(&self, job: &CommitJob) -> Vec<Extent> {
+        let is_here = |extent: &Extent| {
+            Arc::ptr_eq(&extent.run.directory, &self.directory)
+                && extent.run.key == job.key
+                && !extent.is_retired()
+        };
+        let mut listed: Vec<Extent> = job.progress.all();
+        listed.retain(is_here);
+        listed.sort_by_key(|extent| extent.from);
+        remove_overlaps(&mut listed);
+        for extent in job.inherited.iter().filter(|extent| is_here(extent)) {
+            let behind = listed.partition_point(|other| other.from < extent.from);
+            let is_free = (behind == 0 || listed[behind - 1].to() <= extent.from)
+                && (listed.get(behind)).is_none_or(|other| extent.to() <= other.from);
+            if is_free {
+                listed.insert(behind, extent.clone());
+            }
+        }
+        listed
+    }
+
+    /// Tells in the segment how far the journal goes, if nothing else does.
+    pub(super) fn mark(&mut self) {
+        let is_told = self
+            .active
+            .as_ref()
+            .is_none_or(|active| active.purged >= self.journal.last);
+        if is_told || !self.has_room(listed_bytes(0, 0), 0) {
+            return;
+        }
+        let new = self.new_record(MARK, 0, &[]);
+        let made = self
+            .place()
+            .and_then(|(seal, at)| Some((at, encode_listed(seal, at, &new, &[]).ok()?)));
+        if let Some((at, made)) = made {
+            let entry = entry(&new, at, made.len(), 0, Kind::Listed);
+            self.batch
+                .add(vec![Piece::Made(made)], entry, Effect::Mark);
+            self.flush();
+        }
+    }
+
+    pub(in crate::directory) fn new_record<'a>(
+        &self,
+        key: Digest,
+        generation: u64,
+        meta: &'a [u8],
+    ) -> NewRecord<'a> {
+        NewRecord {
+            key,
+            generation,
+            purged: self.journal.last,
+            meta,
+        }
+    }
+
+    /// Where the next item goes.
+    pub(in crate::directory) fn place(&self) -> Option<(crate::format::Seal, u64)> {
+        let active = self.active.as_ref()?;
+        Some((active.segment.seal, active.end + self.batch.bytes()))
+    }
+
+    /// Whether a record may not be stored: purged meanwhile, or there is a newer one.
+    fn is_outdated(&self, key: Digest, generation: u64) -> bool {
+        self.directory.purges.refuse(key, generation)
+            || self
+                .batch
+                .generation(key)
+                .is_some_and(|there| there > generation)
+            || self.is_superseded(key, generation)
+    }
+
+    /// Whether the record that the index knows is newer. It is read only if its segment holds anything newer at all.
+    fn is_superseded(&self, key: Digest, generation: u64) -> bool {
+        let directory = &self.directory;
+        let Some((place, _)) = directory.index.peek(key) else {
+            return false;
+        };
+        let segment = directory.segments.in_slot(place.slot);
+        let Some(segment) = segment.filter(|segment| segment.generation() > generation) else {
+            return false;
+        };
+        let (offset, guess) = (place.offset(), place.class.bytes());
+        match reader::record(directory, &segment, offset, guess, Patience::Waits) {
+            Ok(found) => found.header.key == key && found.header.generation > generation,
+            Err(_) => false,
+        }
+    }
+}
+
+/// Blocks that follow each other.
+struct Stretch<'a> {
+    from: u64,
+    len: u32,
+    blocks: Vec<&'a [u8]>,
+}
+
+fn stretches(body: &[BodyBlock]) -> Vec<Stretch<'_>> {
+    let mut stretches: Vec<Stretch<'_>> = Vec::new();
+    for block in body.iter().filter(|block| !block.bytes.is_empty()) {
+        let len = u32::try_from(block.bytes.len()).unwrap_or(u32::MAX);
+        match stretches.last_mut() {
+            Some(last)
+                if last.from + u64::from(last.len) == block.from
+                    && last.len.saturating_add(len) <= RUN_BYTES_MAX =>
+            {
+                last.len += len;
+                last.blocks.push(&block.bytes);
+            }
+            _ => stretches.push(Stretch {
+                from: block.from,
+                len,
+                blocks: vec![&block.bytes],
+            }),
+        }
+    }
+    stretches
+}
+
+/// A response may have been pushed twice in places; the first that was written stays.
+fn remove_overlaps(listed: &mut Vec<Extent>) {
+    let mut end = 0;
+    listed.retain(|extent| {
+        let is_free = extent.from >= end;
+        if is_free {
+            end = extent.to();
+        }
+        is_free
+    });
+}
+
+/// Header, content and padding of a run.
+pub(in crate::directory) fn run_pieces(header: Vec<u8>, blocks: Vec<Arc<[u8]>>) -> Vec<Piece> {
+    let content: usize = blocks.iter().map(|block| block.len()).sum();
+    let padding = content.next_multiple_of(ALIGN_BYTES) - content;
+    let mut pieces = vec![Piece::Made(header)];
+    pieces.extend(blocks.into_iter().map(Piece::Content));
+    pieces.push(Piece::Padding(padding));
+    pieces
+}
+
+/// The table's entry of a record.
+pub(in crate::directory) fn entry(
+    new: &NewRecord<'_>,
+    at: u64,
+    bytes: usize,
+    content_bytes: u64,
+    kind: Kind,
+) -> TableEntry {
+    TableEntry {
+        key: new.key,
+        generation: new.generation,
+        at: u32::try_from(at).unwrap_or(u32::MAX),
+        bytes: u32::try_from(bytes).unwrap_or(u32::MAX),
+        content_bytes: u32::try_from(content_bytes).unwrap_or(u32::MAX),
+        kind: Some(kind),
+    }
+}

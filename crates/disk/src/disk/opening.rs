@@ -1,0 +1,266 @@
+//! From a configuration to a store at work.
+
+use super::{Disk, Listener, Tickets};
+use crate::config::{SEGMENT_BYTES_MIN, SEGMENTS_MIN};
+use crate::directory::journal::Found;
+use crate::directory::loader::Loader;
+use crate::directory::open::{
+    Claimed, Opened, Opening, claim, new_superblock, open as open_directory, start,
+    write_superblock,
+};
+use crate::directory::segment::SEGMENTS_MAX;
+use crate::directory::writer::Writer;
+use crate::directory::{Clock, Directory, Limits, scrub};
+use crate::files::Files;
+use crate::format::{ALIGN_BYTES, PurgeEntry, Purged, RUN_BYTES_MAX, SEGMENT_BYTES_MAX, Superblock};
+use crate::{DirectoryConfig, DiskConfig, OpenError};
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::Instant;
+
+type Stepped = (Arc<Directory>, Writer, Loader);
+
+/// With threads.
+pub(super) fn open(
+    config: &DiskConfig,
+    files: &Arc<dyn Files>,
+    log: &Listener,
+) -> Result<Arc<Disk>, OpenError> {
+    let since = Instant::now();
+    let (disk, stepped) = assemble(config, files, log, &|| Clock::Running(since), false)?;
+    for (directory, writer, loader) in stepped {
+        let path = directory.path.clone();
+        let spawned = spawn(&disk, config, &directory, writer, loader);
+        spawned.map_err(|error| OpenError::Io { path, error })?;
+    }
+    Ok(disk)
+}
+
+/// Without: whoever holds the writers and loaders steps them.
+#[cfg(test)]
+pub(crate) fn open_by_hand(
+    config: &DiskConfig,
+    files: &Arc<dyn Files>,
+    log: &Listener,
+) -> Result<(Arc<Disk>, Vec<Stepped>), OpenError> {
+    assemble(config, files, log, &|| Clock::Manual(AtomicU64::new(0)), true)
+}
+
+fn assemble(
+    config: &DiskConfig,
+    files: &Arc<dyn Files>,
+    log: &Listener,
+    clock: &dyn Fn() -> Clock,
+    is_by_hand: bool,
+) -> Result<(Arc<Disk>, Vec<Stepped>), OpenError> {
+    if config.directories.is_empty() {
+        return Err(OpenError::NoDirectory);
+    }
+    let limits: Vec<Limits> = config
+        .directories
+        .iter()
+        .map(|directory| limits(config, directory))
+        .collect::<Result<_, _>>()?;
+    let claimed: Vec<Claimed> = config
+        .directories
+        .iter()
+        .map(|directory| claim(&**files, &directory.path))
+        .collect::<Result<_, _>>()?;
+    let superblocks = superblocks(&**files, &claimed, &limits)?;
+    let tickets = Arc::new(Tickets {
+        last: AtomicU64::new(0),
+        secret: Mutex::new(superblocks[0].secret),
+    });
+    let (mut locks, mut opened) = (Vec::new(), Vec::new());
+    for ((claimed, superblock), (limits, position)) in claimed
+        .into_iter()
+        .zip(superblocks)
+        .zip(limits.into_iter().zip(0..))
+    {
+        locks.push(claimed.lock);
+        opened.push(open_directory(Opening {
+            position,
+            path: claimed.path,
+            superblock,
+            limits,
+            queue_bytes_max: config.queue_bytes_max,
+            reads_waiting_max: config.reads_waiting_max,
+            files: Arc::clone(files),
+            tickets: Arc::clone(&tickets),
+            clock: clock(),
+            is_by_hand,
+            log: Arc::clone(log),
+        })?);
+    }
+    catch_up(&mut opened);
+    opened.sort_by_key(|opened| opened.directory.volume.directory);
+    let stepped: Vec<Stepped> = opened.into_iter().map(start).collect();
+    let disk = Disk {
+        tickets,
+        directories: stepped.iter().map(|(it, ..)| Arc::clone(it)).collect(),
+        purging: Mutex::new(()),
+        is_closing: Arc::new(AtomicBool::new(false)),
+        threads: Mutex::default(),
+        locks: Mutex::new(locks),
+    };
+    Ok((Arc::new(disk), stepped))
+}
+
+/// Segments large enough that there are not too many files, and small enough that there are enough to evict.
+fn limits(config: &DiskConfig, directory: &DirectoryConfig) -> Result<Limits, OpenError> {
+    let largest = (directory.bytes / SEGMENTS_MIN).min(u64::from(SEGMENT_BYTES_MAX));
+    if largest < SEGMENT_BYTES_MIN {
+        return Err(OpenError::TooSmall {
+            path: directory.path.clone(),
+            bytes_min: SEGMENT_BYTES_MIN * SEGMENTS_MIN,
+        });
+    }
+    // half of the files that there may be, as a start leaves one behind that is not full
+    let smallest = directory.bytes / (SEGMENTS_MAX as u64 / 2);
+    let wanted = config.segment_bytes.max(smallest).max(SEGMENT_BYTES_MIN);
+    let align = ALIGN_BYTES as u64;
+    let segment_bytes = wanted.min(largest) / align * align;
+    let run_bytes = u64::from(RUN_BYTES_MAX).min(segment_bytes / 4) / align * align;
+    Ok(Limits {
+        bytes: directory.bytes,
+        segment_bytes: u32::try_from(segment_bytes).unwrap_or(SEGMENT_BYTES_MAX),
+        run_bytes: u32::try_from(run_bytes).unwrap_or(RUN_BYTES_MAX),
+        sync_interval_ms: config.sync_interval_ms,
+        verify: config.verify,
+    })
+}
+
+/// What each directory says of itself; those that say nothing yet are made part of the store.
+fn superblocks(
+    files: &dyn Files,
+    claimed: &[Claimed],
+    limits: &[Limits],
+) -> Result<Vec<Superblock>, OpenError> {
+    let mut known: Vec<Superblock> = Vec::new();
+    for directory in claimed {
+        let Some(superblock) = directory.superblock else {
+            continue;
+        };
+        let fits = known.iter().all(|other| {
+            other.volume.store == superblock.volume.store
+                && other.volume.directory != superblock.volume.directory
+                && other.secret.0 == superblock.secret.0
+        });
+        if !fits {
+            return Err(OpenError::Mixed {
+                path: directory.path.clone(),
+            });
+        }
+        known.push(superblock);
+    }
+    let mut all = Vec::new();
+    for (directory, limits) in claimed.iter().zip(limits) {
+        if let Some(superblock) = directory.superblock {
+            all.push(superblock);
+            continue;
+        }
+        let made = new_superblock(files, &known, limits.segment_bytes)
+            .and_then(|made| {
+                write_superblock(files, &directory.path, &made)?;
+                Ok(made)
+            })
+            .map_err(|error| OpenError::Io {
+                path: directory.path.clone(),
+                error,
+            })?;
+        known.push(made);
+        all.push(made);
+    }
+    Ok(all)
+}
+
+/// A directory that was away for a while, or whose journal is an entry behind after a crash, gets the purges it has
+/// missed from the others; if they have dropped some of them, it is emptied.
+fn catch_up(opened: &mut [Opened]) {
+    let all: Vec<PurgeEntry> = opened
+        .iter()
+        .filter_map(|opened| match &opened.found {
+            Found::Entries(entries) => Some(entries),
+            Found::Absent | Found::Damaged(_) => None,
+        })
+        .flatten()
+        .copied()
+        .filter(|entry| !is_local(entry))
+        .collect();
+    for one in opened {
+        let last = one.journal.last;
+        let Found::Entries(entries) = &mut one.found else {
+            continue;
+        };
+        let mut missed: Vec<PurgeEntry> = all
+            .iter()
+            .filter(|entry| entry.generation > last)
+            .map(|entry| PurgeEntry {
+                segment: one.next_number.saturating_sub(1),
+                ..*entry
+            })
+            .collect();
+        missed.sort_unstable_by_key(|entry| entry.generation);
+        missed.dedup_by_key(|entry| entry.generation);
+        if missed.is_empty() {
+            continue;
+        }
+        let has_gap = missed.iter().any(|entry| entry.what == Purged::Floor);
+        if has_gap || one.journal.append(&missed).is_err() {
+            one.directory.must_empty.store(true, Ordering::Release);
+        }
+        missed.retain(|entry| entry.what != Purged::Floor);
+        entries.extend(missed);
+    }
+}
+
+/// Whether an entry concerns its own directory only: that was emptied after a fault of its own.
+fn is_local(entry: &PurgeEntry) -> bool {
+    entry.what == Purged::All && entry.segment == u64::MAX
+}
+
+fn spawn(
+    disk: &Arc<Disk>,
+    config: &DiskConfig,
+    directory: &Arc<Directory>,
+    writer: Writer,
+    loader: Loader,
+) -> io::Result<()> {
+    let closing = || {
+        let is_closing = Arc::clone(&disk.is_closing);
+        move || is_closing.load(Ordering::Acquire)
+    };
+    run(disk, "disk-writer", move || writer.run())?;
+    let is_closing = closing();
+    run(disk, "disk-loader", move || loader.run(is_closing))?;
+    for _ in 0..config.readers.max(1) {
+        let directory = Arc::clone(directory);
+        run(disk, "disk-reader", move || directory.pool.run())?;
+    }
+    if config.scrub_bytes_per_s > 0 {
+        let (directory, is_closing) = (Arc::clone(directory), closing());
+        let rate = config.scrub_bytes_per_s;
+        run(disk, "disk-scrub", move || {
+            scrub::run(&directory, rate, is_closing);
+        })?;
+    }
+    Ok(())
+}
+
+fn run(
+    disk: &Disk,
+    name: &str,
+    what: impl FnOnce() + Send + 'static,
+) -> io::Result<()> {
+    let thread: JoinHandle<()> = std::thread::Builder::new()
+        .name(name.to_owned())
+        .spawn(what)?;
+    let mut threads = disk
+        .threads
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner);
+    threads.push(thread);
+    Ok(())
+}
