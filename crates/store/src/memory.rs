@@ -182,9 +182,7 @@ impl MemoryStore {
                 }
                 Some(None) | None => primary,
             };
-            if let Some(candidate) = disk.find(key) {
-                disk.forget(key, candidate.record());
-            }
+            disk.forget_key(key);
         }
         dropped.is_some()
     }

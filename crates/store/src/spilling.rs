@@ -83,6 +83,6 @@ impl Spilling {
     /// Why nothing is stored.
     pub(crate) fn commit(self, meta: Vec<u8>) -> Result<(), Refused> {
         let inherited = self.inherited.unwrap_or_default();
-        self.spill.commit(meta, &inherited)
+        self.spill.commit(meta, &inherited).map(|_| ())
     }
 }
