@@ -8,6 +8,7 @@
 
 extern crate alloc;
 
+pub mod admission;
 pub mod catalog;
 pub mod connections;
 pub mod destination;
