@@ -25,12 +25,15 @@ fuzz_target!(|input: &[u8]| {
             assert!(record.head.ends_with(b"\r\n") && !record.head.ends_with(b"\r\n\r\n"));
             let vary = record.vary.clone();
             let response = record.clone().with_body(Body::default());
-            let again = Record::decode(&encode(&response, vary.as_ref(), now), now);
+            let target = record.target.as_deref();
+            let meta = encode(&response, vary.as_ref(), target, now);
+            let again = Record::decode(&meta, now);
             let Ok(Record::Response(again)) = again else {
                 panic!("{again:?}");
             };
             assert_eq!(again.head, record.head);
             assert_eq!(again.vary, record.vary);
+            assert_eq!(again.target, record.target);
             assert_eq!(again.facts.current_age(now), record.facts.current_age(now));
         }
     }

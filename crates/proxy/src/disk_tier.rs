@@ -9,6 +9,8 @@ use std::sync::Arc;
 use weir_disk::files::{Access, Files};
 use weir_disk::{DirectoryConfig, Disk, DiskConfig, DiskUse, Listener, OpenError, Verify};
 use weir_measure::{DiskRefusal, Metric, Snapshot};
+use weir_policy::admission::Admitting;
+use weir_store::MemoryStore;
 
 /// What the store takes of a device if nobody says how much: enough for days of one person's browsing, and not so much
 /// that it is noticed.
@@ -180,6 +182,16 @@ fn own_bytes(files: &dyn Files, path: &Path) -> u64 {
         file.len().ok()
     };
     segments.filter_map(length).sum()
+}
+
+/// `store` in front of `disk`.
+pub(crate) fn behind(store: MemoryStore, disk: Arc<Disk>, config: &config::Disk) -> MemoryStore {
+    let admitting = match config.admission {
+        config::Admission::Always => Admitting::Always,
+        config::Admission::SecondRequest => Admitting::SecondRequest,
+        config::Admission::Small => Admitting::Small(config.admission_largest.bytes()),
+    };
+    store.with_disk(disk, admitting, config.largest_response.bytes())
 }
 
 /// Enters what the disk tier counts.

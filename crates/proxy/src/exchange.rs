@@ -189,7 +189,7 @@ impl Exchange {
     pub(crate) fn expect(&mut self, worker: &Worker) {
         let store = &worker.shared.store;
         self.expected = self.tx.may_store().then(|| {
-            let expected = store.expect(self.key);
+            let expected = store.expect(self.key).named(|| self.target_uri());
             match &self.known {
                 Some(known) => known.tell(expected),
                 None => expected,
@@ -250,6 +250,15 @@ impl Exchange {
                 .and_then(|bytes| std::str::from_utf8(bytes).ok())
                 .unwrap_or("/"),
             PathAt::Fixed(path) => path,
+        }
+    }
+
+    /// The canonical target as a URI.
+    fn target_uri(&self) -> String {
+        let (host, path) = (self.host.as_str(), self.path_and_query());
+        match self.port {
+            80 => format!("http://{host}{path}"),
+            port => format!("http://{host}:{port}{path}"),
         }
     }
 

@@ -204,7 +204,7 @@ fn share(config: &Config, clock: Clock, disk: Option<Arc<Disk>>) -> Result<Share
         secret(),
     );
     let store = match disk {
-        Some(disk) => store.with_disk(disk, config.disk.largest_response.bytes()),
+        Some(disk) => disk_tier::behind(store, disk, &config.disk),
         None => store,
     };
     Ok(Shared {

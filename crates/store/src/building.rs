@@ -104,7 +104,7 @@ impl Building {
         if !is_for_disk || !matches!(self.disk, ToDisk::Not) {
             return room;
         }
-        match self.place.spill(growing.complete_length()) {
+        match self.place.spill(growing.complete_length(), content) {
             Some(spilling) => {
                 self.disk = ToDisk::Spilling(spilling);
                 self.reserve_push(growing, place, bytes)

@@ -27,6 +27,8 @@ pub struct Expected {
     on_disk: Option<OnDisk>,
     /// What it varies on, once that is known.
     vary: Option<(VaryRule, Digest)>,
+    /// Its URL, for who looks into the store on disk.
+    target: Option<Box<str>>,
 }
 
 /// What the disk tier has to know of it.
@@ -53,6 +55,7 @@ impl Expected {
             done: false,
             on_disk,
             vary: None,
+            target: None,
         }
     }
 
@@ -73,6 +76,15 @@ impl Expected {
     #[must_use]
     pub fn varying(mut self, vary: Option<&(VaryRule, Digest)>) -> Self {
         self.vary = vary.cloned();
+        self
+    }
+
+    /// With its URL, if that is to be written down: nothing is found by it.
+    #[must_use]
+    pub fn named(mut self, target: impl FnOnce() -> String) -> Self {
+        if self.on_disk.is_some() {
+            self.target = Some(target().into_boxed_str());
+        }
         self
     }
 
@@ -104,7 +116,7 @@ impl Expected {
         let expected = content_bytes.unwrap_or(0);
         let head_charge = StoredResponse::charged_head(head_bytes, 64) + ARRIVING_BYTES;
         let is_for_disk = self.is_for_disk(expected);
-        let mut spilling = is_for_disk.then(|| self.spill(content_bytes)).flatten();
+        let mut spilling = is_for_disk.then(|| self.spill(content_bytes, 0)).flatten();
         if spilling.is_none() {
             let reserved = charged_for(expected);
             let room = self.store.check_size(expected);
@@ -113,7 +125,7 @@ impl Expected {
                 return Ok(Building::new(self, id, head_charge, expected, reserved));
             };
             if !is_for_disk {
-                spilling = self.spill(content_bytes);
+                spilling = self.spill(content_bytes, 0);
             }
             if spilling.is_none() {
                 return Err(refusal);
@@ -135,13 +147,14 @@ impl Expected {
         disk.is_some_and(|disk| content_bytes > disk.append_bytes_max())
     }
 
-    /// Begins to write it to disk; `None` if there is none that takes it.
-    pub(crate) fn spill(&self, expected: Option<u64>) -> Option<Spilling> {
+    /// Begins to write it to disk, of which `came` bytes are there; `None` if there is none that takes it.
+    pub(crate) fn spill(&self, expected: Option<u64>, came: u64) -> Option<Spilling> {
         let on_disk = self.on_disk.as_ref()?;
-        if !self.store.is_for_disk(expected.unwrap_or(0)) {
+        let key = self.key(self.vary.as_ref());
+        let content = expected.unwrap_or(came);
+        if !self.store.admits(&on_disk.disk, key, content) {
             return None;
         }
-        let key = self.key(self.vary.as_ref());
         Spilling::begin(&on_disk.disk, key, on_disk.ticket, expected).ok()
     }
 
@@ -184,10 +197,8 @@ impl Expected {
         self.done = true;
         let here = {
             let mut shard = self.store.shard(self.primary);
-            shard.writes(self.primary);
             shard.commit(now, id, vary.clone(), Arc::clone(response))
         };
-        let _writing = Writing(self);
         // forgotten since it was asked for, or older than what there is
         if here == Err(Refusal::NotResident) {
             return Err(Refusal::NotResident);
@@ -229,16 +240,22 @@ impl Expected {
         now: Now,
         key: Digest,
         vary: Option<&(VaryRule, Digest)>,
-        response: &StoredResponse,
+        response: &Arc<StoredResponse>,
         spilling: Option<Spilling>,
     ) -> Result<(), Refused> {
         let Some(OnDisk { disk, ticket, .. }) = &self.on_disk else {
             return Err(Refused::Closed);
         };
+        self.store.behind.settle(&self.store, now);
         let body = &response.body;
-        let meta = encode(response, vary, now);
+        let meta = encode(response, vary, self.target.as_deref(), now);
         let present = body.present_bytes();
-        if !self.store.is_for_disk(present) {
+        // one that went there as it came was admitted then
+        let is_admitted = match &spilling {
+            Some(_) => self.store.is_for_disk(present),
+            None => self.store.admits(disk, key, present),
+        };
+        if !is_admitted {
             return Err(Refused::TooLarge);
         }
         if spilling.is_none() && body.is_in_memory() && present <= disk.append_bytes_max() {
@@ -262,7 +279,12 @@ impl Expected {
                 spilling
             }
         };
-        spilling.commit(meta)
+        let committed = spilling.commit(meta)?;
+        if body.blocks().next().is_some() {
+            let behind = &self.store.behind;
+            behind.push(self.primary, response, committed);
+        }
+        Ok(())
     }
 
     /// Writes by which rules the variants of the target are found, if that is not what the disk has.
@@ -290,15 +312,6 @@ impl Expected {
             meta: RulesRecord { line, rules }.encode(),
             body: Vec::new(),
         });
-    }
-}
-
-/// One that a purge has to reckon with.
-struct Writing<'a>(&'a Expected);
-
-impl Drop for Writing<'_> {
-    fn drop(&mut self) {
-        self.0.store.shard(self.0.primary).wrote(self.0.primary);
     }
 }
 

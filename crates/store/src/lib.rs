@@ -15,6 +15,7 @@
 //! operation (tens of nanoseconds) and never across an await. A mutex and not a reader-writer lock, because a hit
 //! tells the eviction policy about itself, and because both cost the same one contended cache line.
 
+mod behind;
 mod body;
 mod builder;
 mod building;

@@ -1,5 +1,6 @@
 //! The memory tier: shards by digest, one budget; and the disk tier behind it, if there is one.
 
+use crate::behind::Behind;
 use crate::building::Building;
 use crate::expected::Expected;
 use crate::record::variant_key;
@@ -10,6 +11,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use weir_disk::{Disk, PurgeError};
+use weir_policy::admission::{Admission, Admitting};
 use weir_policy::catalog::{Catalog, Refusal};
 use weir_policy::eviction::EvictionKind;
 use weir_policy::{Digest, Now, Secret};
@@ -35,6 +37,8 @@ pub struct MemoryStore {
     largest_response: u64,
     disk: Option<Arc<Disk>>,
     largest_on_disk: u64,
+    admission: Mutex<Admission>,
+    pub(crate) behind: Behind,
 }
 
 /// What the memory tier holds.
@@ -80,16 +84,20 @@ impl MemoryStore {
             largest_response,
             disk: None,
             largest_on_disk: 0,
+            admission: Mutex::new(Admission::new(Admitting::Always)),
+            behind: Behind::default(),
         }
     }
 
-    /// The same in front of `disk`, whose secret it takes. Content of more than `largest_response` bytes is not written.
+    /// The same in front of `disk`, whose secret it takes. What is written there is what `admitting` says, and content of
+    /// more than `largest_response` bytes is not.
     #[must_use]
-    pub fn with_disk(self, disk: Arc<Disk>, largest_response: u64) -> Self {
+    pub fn with_disk(self, disk: Arc<Disk>, admitting: Admitting, largest_response: u64) -> Self {
         Self {
             secret: disk.secret(),
             disk: Some(disk),
             largest_on_disk: largest_response,
+            admission: Mutex::new(Admission::new(admitting)),
             ..self
         }
     }
@@ -150,6 +158,17 @@ impl MemoryStore {
         content <= self.largest_on_disk
     }
 
+    /// Whether a response under `key` with so many bytes of content, as far as that is known, is written to disk. What is
+    /// there already is replaced in any case.
+    pub(crate) fn admits(&self, disk: &Disk, key: Digest, content: u64) -> bool {
+        let admission = || {
+            self.admission
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+        };
+        self.is_for_disk(content) && (disk.may_hold(key) || admission().admits(key, content))
+    }
+
     /// Refuses content larger than the largest response.
     pub(crate) fn check_size(&self, content: u64) -> Result<(), Refusal> {
         if content > self.largest_response {
@@ -192,15 +211,10 @@ impl MemoryStore {
         self.shard(primary).remove(primary)
     }
 
-    /// Forgets all that is stored for a target, here and on disk. What the disk cannot have needs nothing to be written
-    /// there: most requests by unsafe methods are for such targets.
+    /// Forgets all that is stored for a target, here and on disk, and what is on its way to either.
     pub fn purge(&self, primary: Digest) -> Purge {
-        let (removed, is_under_way) = {
-            let mut shard = self.shard(primary);
-            (shard.remove(primary), shard.is_under_way(primary))
-        };
-        let disk = self.disk.as_ref();
-        let Some(disk) = disk.filter(|disk| is_under_way || disk.may_hold(primary)) else {
+        let removed = self.remove(primary);
+        let Some(disk) = &self.disk else {
             return Purge {
                 removed,
                 durable: None,

@@ -111,8 +111,6 @@ pub(crate) struct Shard {
     /// and cannot be evicted.
     arriving: BTreeMap<ArrivingId, Arriving>,
     next_arriving: u64,
-    /// Targets of responses that were committed, and are being handed to the disk.
-    writing: Vec<Digest>,
     evictions: u64,
 }
 
@@ -125,7 +123,6 @@ impl Shard {
             victims: Vec::new(),
             arriving: BTreeMap::new(),
             next_arriving: 0,
-            writing: Vec::new(),
             evictions: 0,
         }
     }
@@ -318,24 +315,6 @@ impl Shard {
         // without room it is served this once
         let _ = self.admit(now, id.primary, vary, line, Arc::clone(&response));
         Some(response)
-    }
-
-    /// A response for `primary` is about to be handed to the disk: until [`Self::wrote`].
-    pub(crate) fn writes(&mut self, primary: Digest) {
-        self.writing.push(primary);
-    }
-
-    pub(crate) fn wrote(&mut self, primary: Digest) {
-        if let Some(at) = self.writing.iter().position(|known| *known == primary) {
-            self.writing.swap_remove(at);
-        }
-    }
-
-    /// Whether a response for `primary` may come to the disk that was asked for before now.
-    pub(crate) fn is_under_way(&self, primary: Digest) -> bool {
-        let id = |number| ArrivingId { primary, number };
-        let mut arriving = self.arriving.range(id(0)..=id(u64::MAX));
-        arriving.next().is_some() || self.writing.contains(&primary)
     }
 
     /// Makes a response that has arrived findable; whether the rules by which its target's variants are found are others

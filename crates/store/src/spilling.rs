@@ -2,7 +2,7 @@
 
 use crate::growing::Growing;
 use std::sync::Arc;
-use weir_disk::{Disk, Extent, Refused, Spill, Ticket};
+use weir_disk::{Committed, Disk, Extent, Refused, Spill, Ticket};
 use weir_policy::Digest;
 
 /// Bytes of one response that may wait to be written. They are the disk's, which bounds them over all; one response that
@@ -81,8 +81,8 @@ impl Spilling {
     /// # Errors
     ///
     /// Why nothing is stored.
-    pub(crate) fn commit(self, meta: Vec<u8>) -> Result<(), Refused> {
+    pub(crate) fn commit(self, meta: Vec<u8>) -> Result<Committed, Refused> {
         let inherited = self.inherited.unwrap_or_default();
-        self.spill.commit(meta, &inherited).map(|_| ())
+        self.spill.commit(meta, &inherited)
     }
 }

@@ -73,11 +73,16 @@ impl Record {
 }
 
 /// What is written of `response` beside its content; `vary` is what it varies on, and the digest of these fields in the
-/// request it answers.
+/// request it answers; `target` is its URL, for people who look into the store.
 #[must_use]
-pub fn encode(response: &StoredResponse, vary: Option<&(VaryRule, Digest)>, now: Now) -> Vec<u8> {
+pub fn encode(
+    response: &StoredResponse,
+    vary: Option<&(VaryRule, Digest)>,
+    target: Option<&str>,
+    now: Now,
+) -> Vec<u8> {
     let mut meta = vec![VERSION, Kind::Response as u8];
-    response::write(response, vary, now, &mut meta);
+    response::write(response, vary, target, now, &mut meta);
     meta
 }
 

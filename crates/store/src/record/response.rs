@@ -28,6 +28,8 @@ pub struct ResponseRecord {
     pub undelivered_bytes: u64,
     /// What it varies on, and the digest of these fields in the request it answers.
     pub vary: Option<(VaryRule, Digest)>,
+    /// Its target, for people: nothing is found by it.
+    pub target: Option<Box<str>>,
 }
 
 /// What a bit of the first number says.
@@ -42,7 +44,8 @@ mod bit {
     pub(super) const COMPLETE_LENGTH: u16 = 1 << 7;
     pub(super) const ENTITY_TAG: u16 = 1 << 8;
     pub(super) const VARIES: u16 = 1 << 9;
-    pub(super) const ALL: u16 = (1 << 10) - 1;
+    pub(super) const TARGET: u16 = 1 << 10;
+    pub(super) const ALL: u16 = (1 << 11) - 1;
 }
 
 impl ResponseRecord {
@@ -88,6 +91,7 @@ impl ResponseRecord {
         let vary = has(bit::VARIES)
             .then(|| Ok((read_rule(reader)?, reader.digest("nominated fields")?)))
             .transpose()?;
+        let target = has(bit::TARGET).then(|| target(reader)).transpose()?;
         let head = reader.string("head")?;
         if !is_head(head) {
             return Err(reader.wrong("head"));
@@ -101,6 +105,7 @@ impl ResponseRecord {
             complete_length,
             undelivered_bytes,
             vary,
+            target,
         })
     }
 
@@ -121,6 +126,7 @@ impl ResponseRecord {
 pub(super) fn write(
     response: &StoredResponse,
     vary: Option<&(VaryRule, Digest)>,
+    target: Option<&str>,
     now: Now,
     out: &mut Vec<u8>,
 ) {
@@ -140,6 +146,7 @@ pub(super) fn write(
         (body.complete_length().is_some(), bit::COMPLETE_LENGTH),
         (response.entity_tag.is_some(), bit::ENTITY_TAG),
         (vary.is_some(), bit::VARIES),
+        (target.is_some(), bit::TARGET),
     ];
     let bits = bits.iter().filter(|(has, _)| *has);
     let bits = bits.fold(0, |bits, (_, bit)| bits | bit);
@@ -170,7 +177,16 @@ pub(super) fn write(
         put_rule(rule, out);
         put_digest(*selecting, out);
     }
+    if let Some(target) = target {
+        put_string(target.as_bytes(), out);
+    }
     put_string(&response.head, out);
+}
+
+fn target(reader: &mut Reader<'_>) -> Result<Box<str>, RecordError> {
+    let text = reader.string("target")?;
+    let text = std::str::from_utf8(text).map_err(|_| reader.wrong("target"))?;
+    Ok(text.into())
 }
 
 fn seconds(reader: &mut Reader<'_>, what: &'static str) -> Result<DeltaSeconds, RecordError> {

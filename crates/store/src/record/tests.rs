@@ -82,17 +82,19 @@ proptest! {
     fn response_comes_back_as_another(
         response in response(),
         vary in option::of((rule(), any::<(u64, u64)>())),
+        target in option::of("http://[a-z.]{1,20}/[a-z?&=]{0,30}"),
         resident_ms in 0_u64..1 << 40,
     ) {
         let vary = vary.map(|(rule, digest)| (rule, Digest(digest.0, digest.1)));
         let then = now(1_000_000_000_000, response.facts.response_tick.0 + resident_ms);
-        let meta = encode(&response, vary.as_ref(), then);
+        let meta = encode(&response, vary.as_ref(), target.as_deref(), then);
         // in the same second, by a process that has just begun
         let decoded = Record::decode(&meta, now(1_000_000_000_000, 0));
         let Ok(Record::Response(record)) = decoded else {
             panic!("{decoded:?}");
         };
         prop_assert_eq!(&record.vary, &vary);
+        prop_assert_eq!(record.target.as_deref(), target.as_deref());
         prop_assert_eq!(record.complete_length, response.body.complete_length());
         let again = record.with_body(response.body.clone());
         prop_assert_eq!(&again.head, &response.head);
@@ -120,7 +122,7 @@ proptest! {
 
     #[test]
     fn record_that_was_cut_is_read(response in response(), at in any::<proptest::sample::Index>()) {
-        let meta = encode(&response, None, now(0, 0));
+        let meta = encode(&response, None, None, now(0, 0));
         let cut = at.index(meta.len());
         prop_assert!(Record::decode(&meta[..cut], now(0, 0)).is_err());
         let mut longer = meta;
@@ -162,7 +164,7 @@ fn small() -> StoredResponse {
 /// Ages by the reader's clock, of what was 25 s old when it was written at second 1000.
 #[test]
 fn clock_that_went_back_makes_it_fresh() {
-    let meta = encode(&small(), None, now(1000, 30_000));
+    let meta = encode(&small(), None, None, now(1000, 30_000));
     let age_at = |wall, tick| {
         let Ok(Record::Response(record)) = Record::decode(&meta, now(wall, tick)) else {
             panic!("not a response");
@@ -186,7 +188,10 @@ fn head_with_an_empty_line_or_of_another_version_is_sent() {
             head: head.into(),
             ..small()
         };
-        let decoded = Record::decode(&encode(&response, None, now(0, 10_000)), now(0, 10_000));
+        let decoded = Record::decode(
+            &encode(&response, None, None, now(0, 10_000)),
+            now(0, 10_000),
+        );
         assert_eq!(decoded.is_ok(), expected, "{}", head.escape_ascii());
     };
     check(b"HTTP/1.1 200 OK\r\n", true);
@@ -203,7 +208,7 @@ fn head_with_an_empty_line_or_of_another_version_is_sent() {
 
 #[test]
 fn record_of_another_version_or_kind_is_read() {
-    let meta = encode(&small(), None, now(0, 10_000));
+    let meta = encode(&small(), None, None, now(0, 10_000));
     let changed = |at: usize, byte: u8| {
         let mut meta = meta.clone();
         meta[at] = byte;

@@ -1,0 +1,69 @@
+//! Responses that were stored before all of them was written: once it is, their blocks in memory are given back.
+//!
+//! Nobody waits for it. Whoever stores or looks on disk next looks after those before; while nobody does, nobody wants the
+//! room either.
+
+use crate::body::Body;
+use crate::memory::MemoryStore;
+use crate::stored::StoredResponse;
+use std::sync::{Arc, Mutex, PoisonError};
+use weir_disk::{Committed, Extent};
+use weir_policy::{Digest, Now};
+
+/// Those that are being written.
+#[derive(Debug, Default)]
+pub(crate) struct Behind(Mutex<Vec<Entry>>);
+
+#[derive(Debug)]
+struct Entry {
+    primary: Digest,
+    response: Arc<StoredResponse>,
+    committed: Committed,
+}
+
+impl Behind {
+    /// The rest of `response` is on its way.
+    pub(crate) fn push(
+        &self,
+        primary: Digest,
+        response: &Arc<StoredResponse>,
+        committed: Committed,
+    ) {
+        let entry = Entry {
+            primary,
+            response: Arc::clone(response),
+            committed,
+        };
+        let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        entries.push(entry);
+    }
+
+    /// Gives back the memory of those that are written.
+    pub(crate) fn settle(&self, store: &MemoryStore, now: Now) {
+        let written: Vec<(Entry, Vec<Extent>)> = {
+            let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let written = entries.extract_if(.., |entry| entry.committed.extents().is_some());
+            let with_extents = |entry: Entry| {
+                let extents = entry.committed.extents()?.ok()?;
+                Some((entry, extents))
+            };
+            written.filter_map(with_extents).collect()
+        };
+        for (entry, extents) in written {
+            entry.settle(extents, store, now);
+        }
+    }
+}
+
+impl Entry {
+    fn settle(self, extents: Vec<Extent>, store: &MemoryStore, now: Now) {
+        let before = &self.response.body;
+        let body = Body::on_disk(extents, before.complete_length());
+        let body = body.filter(|body| body.present_bytes() == before.present_bytes());
+        if let Some(body) = body {
+            let body = body.with_undelivered(before.undelivered_bytes());
+            let response = Arc::new(self.response.with_body(body));
+            store.replace(now, self.primary, &self.response, response);
+        }
+    }
+}
