@@ -74,7 +74,7 @@ fn purge_is_undone_by_the_end_of_what_goes_to_disk() {
     });
     depot.rest();
     // the next one is asked for
-    depot.fetch_whole(&what.next(1000));
+    depot.store_whole(&what.next(1000));
     depot.kill();
     let response = depot.hit(&what.next(1000), "");
     what.next(1000).check_whole(&response);

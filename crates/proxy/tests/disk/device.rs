@@ -45,7 +45,10 @@ fn read_that_fails_is_more_than_a_miss() {
     depot.store_whole(&small);
     depot.store_whole(&large);
     depot.restart();
-    depot.files().plan(broken(Fault::Device));
+    depot.files().plan(Plan {
+        uncached: true,
+        ..broken(Fault::Device)
+    });
     depot.fetch_whole(&small);
     depot.fetch_whole(&large);
     assert!(depot.proxy().count(Metric::DiskErrors) > 0);

@@ -55,7 +55,7 @@ fn variant_is_lost_or_another_ones_after_a_restart() {
     client.send(variant("es", 10).get(&accept("es")));
     let (_hop, _) = depot.origin.answer(variant("es", 10).whole());
     let response = client.read_response();
-    assert_eq!(response.verdict(), "vary-miss");
+    assert!(response.verdict().starts_with("fwd=vary-miss"));
 }
 
 #[test]
@@ -77,7 +77,8 @@ fn purge_of_a_target_leaves_variants_that_only_the_disk_knows() {
             let (_hop, _) = depot.origin.answer(
                 "HTTP/1.1 200 OK\r\nCache-Control: no-store\r\nConnection: close\r\nContent-Length: 0\r\n\r\n",
             );
-            assert_eq!(client.read_response().verdict(), "vary-miss");
+            let verdict = client.read_response().verdict();
+            assert!(verdict.starts_with("fwd=vary-miss"), "{verdict}");
         }
         depot.kill();
     }
