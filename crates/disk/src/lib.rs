@@ -18,6 +18,8 @@ mod failure;
 pub mod files;
 pub mod format;
 mod index;
+#[cfg(test)]
+mod model;
 mod notice;
 mod record;
 mod spill;

@@ -1,0 +1,74 @@
+//! The store against a naive map: it may forget, it never lies.
+//!
+//! A [`world::World`] does what chance says to a small store on simulated files, stepping writer and loader by hand, and
+//! remembers what was stored and purged. Whatever the store then gives must be a response that was stored under
+//! that key, to the byte; not purged, not forgotten, not older than one that was seen since the store was opened.
+
+mod damage;
+mod faults;
+mod truth;
+mod world;
+
+use world::{Nature, World};
+
+/// Seeds a test, all tests together at least 10 000; `WEIR_DISK_SEEDS` multiplies, `WEIR_DISK_SEED` runs a single one.
+const SEEDS: u64 = 2_600;
+
+/// Operations a seed.
+const OPERATIONS: u32 = 70;
+
+fn number(variable: &str) -> Option<u64> {
+    std::env::var(variable).ok()?.parse().ok()
+}
+
+/// Runs all seeds of a nature; hits and misses.
+fn run(nature: Nature) -> (u64, u64) {
+    let seeds = match number("WEIR_DISK_SEED") {
+        Some(seed) => seed..seed + 1,
+        None => 0..SEEDS * number("WEIR_DISK_SEEDS").unwrap_or(1),
+    };
+    let (mut hits, mut misses) = (0, 0);
+    for seed in seeds {
+        let mut world = World::new(seed, nature);
+        for _ in 0..OPERATIONS {
+            world.act();
+        }
+        world.settle();
+        hits += world.hits;
+        misses += world.misses;
+    }
+    (hits, misses)
+}
+
+#[test]
+fn store_that_is_closed_or_killed_lies_or_forgets_too_much() {
+    let (hits, misses) = run(Nature::default());
+    // a store that forgets everything would pass all else
+    assert!(hits > misses / 2, "{hits} hits, {misses} misses");
+}
+
+#[test]
+fn store_whose_power_fails_lies() {
+    let (hits, _) = run(Nature {
+        crashes: true,
+        ..Nature::default()
+    });
+    assert!(hits > 10 * SEEDS.min(number("WEIR_DISK_SEED").map_or(SEEDS, |_| 0)), "{hits} hits");
+}
+
+#[test]
+fn store_on_a_failing_device_lies() {
+    run(Nature {
+        faults: true,
+        ..Nature::default()
+    });
+}
+
+#[test]
+fn store_of_two_failing_devices_whose_power_fails_lies() {
+    run(Nature {
+        crashes: true,
+        faults: true,
+        directories: 2,
+    });
+}

@@ -1,0 +1,218 @@
+//! Bytes change behind the store's back.
+
+use super::world::{KEYS, Nature, World};
+use crate::files::simulated::SECTOR_BYTES;
+use crate::format::{JOURNAL_FILE, SUPERBLOCK_FILE};
+use std::path::PathBuf;
+
+/// A store of a few segments, closed or killed.
+fn store(seed: u64, is_sealed: bool) -> World {
+    let mut world = World::new(seed, Nature::default());
+    for round in 0..3 {
+        for key in 0..KEYS {
+            world.append(key);
+            world.act();
+        }
+        world.step();
+        world.purge(round);
+    }
+    world.step();
+    if is_sealed {
+        world.close();
+    } else {
+        world.end(false);
+    }
+    world.is_unlucky = true;
+    world
+}
+
+fn segments(world: &World) -> Vec<PathBuf> {
+    let paths = world.files.paths().into_iter();
+    let segments = paths.filter(|path| path.extension().is_some_and(|it| it == "seg"));
+    segments.collect()
+}
+
+/// Opens the store, reads everything twice, stores more, and ends it again.
+fn use_it(world: &mut World) {
+    world.open();
+    while world.load_one() {}
+    world.get_all();
+    world.append(5);
+    world.step();
+    world.get_all();
+    world.end(false);
+}
+
+fn with_damage(seed: u64, is_sealed: bool, damage: impl Fn(&mut World)) -> World {
+    let mut world = store(seed, is_sealed);
+    damage(&mut world);
+    use_it(&mut world);
+    world
+}
+
+#[test]
+fn flipped_bit_in_a_segment_leaves_as_good() {
+    for is_sealed in [true, false] {
+        let example = store(1, is_sealed);
+        for path in segments(&example) {
+            let len = example.files.content(&path).unwrap().len();
+            // an odd step meets headers, lists, metas, contents, paddings, table and trailer alike
+            for at in (0..len).step_by(97) {
+                with_damage(1, is_sealed, |world| {
+                    let flip = |bytes: &mut Vec<u8>| bytes[at] ^= 1 << (at % 8);
+                    world.files.damage(&path, flip).unwrap();
+                });
+            }
+        }
+    }
+}
+
+#[test]
+fn damaged_responses_are_not_counted_or_not_good_again_when_stored_anew() {
+    let mut world = store(2, true);
+    for path in segments(&world) {
+        let flip = |bytes: &mut Vec<u8>| {
+            let content = bytes.len() - 3000;
+            for byte in &mut bytes[4096..content] {
+                *byte ^= 0x10;
+            }
+        };
+        world.files.damage(&path, flip).unwrap();
+    }
+    world.open();
+    while world.load_one() {}
+    world.get_all();
+    let damaged = world.disk().usage().damaged;
+    assert!(damaged > 0);
+    assert!(!world.notices.lock().unwrap().is_empty());
+    for key in 0..KEYS {
+        world.append(key);
+    }
+    world.step();
+    let hits = world.hits;
+    world.get_all();
+    assert_eq!(world.hits, hits + KEYS);
+    world.get_all();
+}
+
+#[test]
+fn segment_cut_at_a_sector_leaves_as_good() {
+    for is_sealed in [true, false] {
+        let example = store(3, is_sealed);
+        for path in segments(&example) {
+            let len = example.files.content(&path).unwrap().len();
+            for len in (0..len).step_by(SECTOR_BYTES) {
+                with_damage(3, is_sealed, |world| {
+                    world.files.damage(&path, |bytes| bytes.truncate(len)).unwrap();
+                });
+            }
+        }
+    }
+}
+
+#[test]
+fn zeroed_page_leaves_as_good() {
+    for is_sealed in [true, false] {
+        let example = store(4, is_sealed);
+        for path in segments(&example) {
+            let len = example.files.content(&path).unwrap().len();
+            for at in (0..len).step_by(4096) {
+                for until in [at + 4096, len] {
+                    with_damage(4, is_sealed, |world| {
+                        let zero = |bytes: &mut Vec<u8>| {
+                            let until = until.min(bytes.len());
+                            bytes[at..until].fill(0);
+                        };
+                        world.files.damage(&path, zero).unwrap();
+                    });
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn swapped_pages_or_files_leave_as_good() {
+    for is_sealed in [true, false] {
+        let example = store(5, is_sealed);
+        let paths = segments(&example);
+        let first = example.files.content(&paths[0]).unwrap();
+        let pages = first.len() / 4096;
+        for (one, other) in (0..pages).flat_map(|one| (0..one).map(move |other| (one, other))) {
+            with_damage(5, is_sealed, |world| {
+                let swap = |bytes: &mut Vec<u8>| {
+                    for at in 0..4096 {
+                        bytes.swap(one * 4096 + at, other * 4096 + at);
+                    }
+                };
+                world.files.damage(&paths[0], swap).unwrap();
+            });
+        }
+        with_damage(5, is_sealed, |world| {
+            for (path, other) in paths.iter().zip(paths.iter().rev()) {
+                let content = example.files.content(other).unwrap();
+                world.files.damage(path, |bytes| *bytes = content).unwrap();
+            }
+        });
+    }
+}
+
+#[test]
+fn older_copy_of_a_segment_brings_back_what_was_purged() {
+    for seed in 0..40 {
+        let mut world = store(seed, false);
+        let old: Vec<(PathBuf, Vec<u8>)> = segments(&world)
+            .into_iter()
+            .map(|path| (path.clone(), world.files.content(&path).unwrap()))
+            .collect();
+        world.open();
+        while world.load_one() {}
+        for key in 0..KEYS {
+            world.append(key);
+            world.step();
+            if key % 2 == 0 {
+                world.purge(key);
+            }
+        }
+        world.end(false);
+        for (path, content) in old {
+            // a lost write: as if the device had never got it; segments that left do not come back by themselves
+            drop(world.files.damage(&path, |bytes| *bytes = content));
+        }
+        use_it(&mut world);
+    }
+}
+
+#[test]
+fn journal_that_lost_its_end_brings_back_what_was_purged() {
+    for seed in 0..20 {
+        let journal = World::directory_path(0).join(JOURNAL_FILE);
+        let len = store(seed, true).files.content(&journal).unwrap().len();
+        for len in (0..len).step_by(32) {
+            let world = with_damage(seed, true, |world| {
+                world.files.damage(&journal, |bytes| bytes.truncate(len)).unwrap();
+            });
+            let notices = world.notices.lock().unwrap();
+            assert!(
+                notices.iter().any(|it| it.to_string().contains("journal")),
+                "{len}: {notices:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn damaged_journal_or_superblock_is_taken_as_good() {
+    let (journal, superblock) = (
+        World::directory_path(0).join(JOURNAL_FILE),
+        World::directory_path(0).join(SUPERBLOCK_FILE),
+    );
+    for path in [&journal, &superblock] {
+        let len = store(6, true).files.content(path).unwrap().len();
+        for at in (0..len).step_by(if *path == journal { 1 } else { 61 }) {
+            with_damage(6, true, |world| {
+                world.files.damage(path, |bytes| bytes[at] ^= 4).unwrap();
+            });
+        }
+    }
+}

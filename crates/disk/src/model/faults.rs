@@ -1,0 +1,114 @@
+//! One operation fails, for every operation and every way to fail; the machine stops, at every operation.
+
+use super::truth::digest;
+use super::world::{KEYS, Nature, World};
+use crate::files::simulated::{Fault, Plan};
+
+const SEED: u64 = 7;
+
+/// The same course of things each time: large and small responses, purges, evictions, a clean end and a new begin.
+fn course(world: &mut World) {
+    for round in 0..6 {
+        for key in 0..KEYS {
+            world.append(key);
+        }
+        for _ in 0..4 {
+            world.act();
+        }
+        world.step();
+        world.get(round);
+        world.purge(round);
+    }
+    world.close();
+    world.open();
+    while world.load_one() {}
+    world.get_all();
+    world.append(3);
+    world.step();
+    world.purge(3);
+}
+
+fn operations(nature: Nature) -> u64 {
+    let mut world = World::new(SEED, nature);
+    world.plan(Plan::default());
+    course(&mut world);
+    world.files.operations()
+}
+
+fn fail_each(fault: Fault, lasting: bool) {
+    let nature = Nature::default();
+    let all = operations(nature);
+    assert!(all > 50, "{all}");
+    for nth in 0..all {
+        let mut world = World::new(SEED, nature);
+        world.plan(Plan {
+            nth: Some((nth, fault)),
+            lasting,
+            ..Plan::default()
+        });
+        course(&mut world);
+        world.settle();
+        // and it goes on as if nothing had been
+        let before = world.disk().usage().stored;
+        world.append(1);
+        world.step();
+        assert_eq!(world.disk().usage().stored, before + 1, "{fault:?} at {nth}");
+        assert!(world.disk().find(digest(1)).is_some(), "{fault:?} at {nth}");
+    }
+}
+
+#[test]
+fn single_error_of_the_device_makes_the_store_lie_or_stop() {
+    fail_each(Fault::Device, false);
+}
+
+#[test]
+fn full_device_makes_the_store_lie_or_stop() {
+    fail_each(Fault::NoSpace, false);
+}
+
+#[test]
+fn device_that_is_full_for_good_makes_the_store_lie_or_stop() {
+    fail_each(Fault::NoSpace, true);
+}
+
+#[test]
+fn device_that_fails_for_good_makes_the_store_lie_or_stop() {
+    fail_each(Fault::Device, true);
+}
+
+#[test]
+fn short_transfer_makes_the_store_lie_or_stop() {
+    fail_each(Fault::Short, false);
+}
+
+#[test]
+fn torn_write_makes_the_store_lie_or_stop() {
+    fail_each(Fault::Torn, false);
+}
+
+#[test]
+fn interrupted_call_makes_the_store_lie_or_stop() {
+    fail_each(Fault::Interrupted, false);
+}
+
+#[test]
+fn machine_that_stops_at_any_operation_leaves_a_store_that_lies() {
+    let nature = Nature {
+        crashes: true,
+        ..Nature::default()
+    };
+    for nth in 0..operations(nature) {
+        let mut world = World::new(SEED, nature);
+        world.plan(Plan {
+            nth: Some((nth, Fault::Stop)),
+            ..Plan::default()
+        });
+        course(&mut world);
+        world.end(true);
+        world.open();
+        while world.load_one() {}
+        world.get_all();
+        world.settle();
+    }
+}

@@ -1,0 +1,592 @@
+//! A store, what was done to it, and what it may therefore say.
+
+use super::truth::{Meta, block, content, digest};
+use crate::directory::loader::Loader;
+use crate::directory::writer::Writer;
+use crate::directory::{Clock, Directory};
+use crate::disk::open_by_hand;
+use crate::files::Files;
+use crate::files::simulated::{Fault, Plan, Random, SimulatedFiles};
+use crate::{
+    Committed, DirectoryConfig, Disk, DiskConfig, Extent, Loaded, NewRecord, Notice, ReadError,
+    Spill, Ticket,
+};
+use std::collections::HashMap;
+use std::future::Future;
+use std::path::PathBuf;
+use std::pin::pin;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Waker};
+
+pub(super) const KEYS: u64 = 12;
+
+/// Bytes of a directory: eight segments.
+const BYTES: u64 = 8 * 32 * 1024;
+
+/// What may go wrong.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Nature {
+    pub(super) crashes: bool,
+    pub(super) faults: bool,
+    pub(super) directories: u64,
+}
+
+impl Default for Nature {
+    fn default() -> Self {
+        Self {
+            crashes: false,
+            faults: false,
+            directories: 1,
+        }
+    }
+}
+
+/// What is known of a key.
+#[derive(Debug, Default)]
+struct Known {
+    /// Stored at any time: generation and representation.
+    stored: HashMap<u64, u64>,
+    /// Nothing up to here may be found, ever again.
+    purged: u64,
+    /// Nothing up to here may be found until the store is opened again.
+    least: u64,
+}
+
+struct Arriving {
+    key: u64,
+    representation: u64,
+    ticket: Ticket,
+    at: u64,
+    spill: Spill,
+}
+
+pub(super) struct World {
+    pub(super) files: SimulatedFiles,
+    nature: Nature,
+    random: Random,
+    pub(super) disk: Option<Arc<Disk>>,
+    stepped: Vec<(Arc<Directory>, Writer, Loader)>,
+    known: Vec<Known>,
+    arriving: Vec<Arriving>,
+    committed: Vec<(u64, u64, Committed)>,
+    /// Extents that somebody still sends from.
+    held: Vec<(u64, u64, Extent)>,
+    late: Option<Ticket>,
+    now_ms: u64,
+    /// Something went wrong since the store was made.
+    pub(super) is_unlucky: bool,
+    pub(super) hits: u64,
+    pub(super) misses: u64,
+    pub(super) notices: Arc<Mutex<Vec<Notice>>>,
+    context: String,
+}
+
+/// Polls a future that is ready, or never will be.
+fn poll<T>(future: impl Future<Output = T>) -> Option<T> {
+    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(value) => Some(value),
+        Poll::Pending => None,
+    }
+}
+
+impl World {
+    pub(super) fn new(seed: u64, nature: Nature) -> Self {
+        let mut world = Self {
+            files: SimulatedFiles::new(seed),
+            nature,
+            random: Random(seed ^ 0x5eed),
+            disk: None,
+            stepped: Vec::new(),
+            known: (0..KEYS).map(|_| Known::default()).collect(),
+            arriving: Vec::new(),
+            committed: Vec::new(),
+            held: Vec::new(),
+            late: None,
+            now_ms: 0,
+            is_unlucky: false,
+            hits: 0,
+            misses: 0,
+            notices: Arc::default(),
+            context: format!("seed {seed} of {nature:?}"),
+        };
+        world.open();
+        world
+    }
+
+    pub(super) fn disk(&self) -> Arc<Disk> {
+        Arc::clone(self.disk.as_ref().unwrap())
+    }
+
+    pub(super) fn directory_path(number: u64) -> PathBuf {
+        PathBuf::from(format!("/store{number}"))
+    }
+
+    fn config(&self) -> DiskConfig {
+        let directories = (0..self.nature.directories).map(|number| DirectoryConfig {
+            path: Self::directory_path(number),
+            bytes: BYTES,
+        });
+        DiskConfig {
+            segment_bytes: 32 * 1024,
+            queue_bytes_max: 64 * 1024,
+            ..DiskConfig::new(directories.collect())
+        }
+    }
+
+    /// Opens the store; if that does not work because of a fault that was planned, the fault is over.
+    pub(super) fn open(&mut self) {
+        let files: Arc<dyn Files> = Arc::new(self.files.clone());
+        let notices = Arc::clone(&self.notices);
+        let log: crate::Listener = Arc::new(move |notice| {
+            assert!(!notice.to_string().is_empty());
+            notices.lock().unwrap().push(notice);
+        });
+        let opened = open_by_hand(&self.config(), &files, &log).or_else(|error| {
+            assert!(self.is_unlucky, "{}: {error}", self.context);
+            self.files.plan(Plan::default());
+            open_by_hand(&self.config(), &files, &log)
+        });
+        let (disk, stepped) =
+            opened.unwrap_or_else(|error| panic!("{}: {error}", self.context));
+        self.disk = Some(disk);
+        self.stepped = stepped;
+        self.set_clock();
+        for known in &mut self.known {
+            known.least = known.purged;
+        }
+    }
+
+    fn set_clock(&self) {
+        for (directory, ..) in &self.stepped {
+            match &directory.clock {
+                Clock::Manual(ms) => ms.store(self.now_ms, Ordering::Relaxed),
+                Clock::Running(_) => unreachable!(),
+            }
+        }
+    }
+
+    pub(super) fn below(&mut self, end: u64) -> u64 {
+        self.random.below(end)
+    }
+
+    fn length(&mut self, end: u64) -> usize {
+        usize::try_from(self.random.below(end)).unwrap()
+    }
+
+    /// Does something.
+    pub(super) fn act(&mut self) {
+        let key = self.below(KEYS);
+        match self.below(32) {
+            0..=7 => self.append(key),
+            8 => self.begin(key),
+            9..=11 => self.go_on(),
+            12..=17 => self.get(key),
+            18 => self.purge(key),
+            19 if self.below(4) == 0 => self.purge_all(),
+            20 => self.forget(key),
+            21..=26 => self.step(),
+            27..=28 => {
+                self.load_one();
+            }
+            29 if self.below(3) == 0 => self.reopen(),
+            30 => self.read_held(),
+            31 if self.nature.faults => self.plan_faults(),
+            _ => self.step(),
+        }
+    }
+
+    /// Everything is written, loaded, checked and asked for.
+    pub(super) fn settle(&mut self) {
+        self.files.plan(Plan::default());
+        self.arriving.clear();
+        for _ in 0..3 {
+            self.now_ms += 100_000;
+            self.step();
+        }
+        while self.load_one() {}
+        self.check();
+        self.get_all();
+        self.reopen();
+        while self.load_one() {}
+        self.files.plan(Plan::default());
+        self.get_all();
+        self.check();
+    }
+
+    pub(super) fn get_all(&mut self) {
+        for key in 0..KEYS {
+            self.get(key);
+        }
+    }
+
+    fn check(&self) {
+        if let Err(error) = self.disk().check() {
+            // the device may have swallowed what it said it wrote
+            assert!(self.is_unlucky, "{}: {error}", self.context);
+        }
+        let used = self.disk().usage();
+        assert!(used.bytes <= used.bytes_max, "{}: {used:?}", self.context);
+        assert_eq!(used.queue_bytes, 0, "{}", self.context);
+        assert!(self.is_unlucky || used.damaged == 0, "{}: {used:?}", self.context);
+    }
+
+    fn ticket(&mut self) -> Ticket {
+        let ticket = self.disk().ticket();
+        match self.below(8) {
+            0 => self.late.replace(ticket).unwrap_or(ticket),
+            _ => ticket,
+        }
+    }
+
+    pub(super) fn append(&mut self, key: u64) {
+        let ticket = self.ticket();
+        let generation = ticket.number();
+        let representation = generation;
+        let mut body = Vec::new();
+        let mut from = self.below(2) * self.below(1000);
+        for _ in 0..self.below(4) {
+            let len = self.length(2000);
+            body.push(block(key, representation, from, len));
+            from += len as u64 + self.below(3) / 2 * self.below(500);
+        }
+        let meta = Meta {
+            key,
+            representation,
+            generation,
+        };
+        let new = NewRecord {
+            key: digest(key),
+            ticket,
+            meta: meta.encode(),
+            body,
+        };
+        if self.disk().append(new).is_ok() {
+            assert!(self.disk().may_hold(digest(key)), "{}", self.context);
+            self.stored(key, generation, representation);
+        }
+    }
+
+    fn stored(&mut self, key: u64, generation: u64, representation: u64) {
+        let key = usize::try_from(key).unwrap();
+        self.known[key].stored.insert(generation, representation);
+    }
+
+    fn begin(&mut self, key: u64) {
+        let ticket = self.ticket();
+        if self.arriving.len() < 3
+            && let Ok(spill) = self.disk().begin(digest(key), ticket, None)
+        {
+            self.arriving.push(Arriving {
+                key,
+                representation: ticket.number(),
+                ticket,
+                at: 0,
+                spill,
+            });
+        }
+    }
+
+    /// More of a large response, or its end.
+    fn go_on(&mut self) {
+        let Some(mut one) = self.arriving.pop() else {
+            return;
+        };
+        for _ in 0..self.below(4) {
+            let len = self.length(5000);
+            let next = block(one.key, one.representation, one.at, len);
+            if one.spill.push(one.at, next.bytes).is_err() {
+                return;
+            }
+            one.at += len as u64 + self.below(4) / 3 * 100;
+        }
+        for extent in one.spill.written() {
+            self.read_extent(one.key, one.representation, &extent);
+        }
+        match self.below(6) {
+            0 => drop(one),
+            1..=2 => self.commit(one),
+            3 => {
+                if one.spill.flush().is_ok() {
+                    self.arriving.insert(0, one);
+                }
+            }
+            _ => self.arriving.insert(0, one),
+        }
+    }
+
+    fn commit(&mut self, one: Arriving) {
+        let (key, generation) = (one.key, one.ticket.number());
+        let mut representation = one.representation;
+        let mut inherited = Vec::new();
+        if one.at == 0
+            && let Some(there) = self.peek(key)
+        {
+            // the validators were refreshed: another head, the same content
+            representation = Meta::decode(&there.meta).unwrap().representation;
+            inherited = there.runs;
+        }
+        let meta = Meta {
+            key,
+            representation,
+            generation,
+        };
+        if let Ok(committed) = one.spill.commit(meta.encode(), &inherited) {
+            self.stored(key, generation, representation);
+            self.committed.push((key, representation, committed));
+        }
+    }
+
+    /// What is stored under a key; whatever it is, it is checked.
+    fn peek(&mut self, key: u64) -> Option<Loaded> {
+        let candidate = self.disk().find(digest(key))?;
+        let loaded = match self.disk().load_now(&candidate) {
+            Some(loaded) => loaded,
+            None => poll(self.disk().load(candidate)).unwrap(),
+        };
+        match loaded {
+            Ok(loaded) => {
+                self.judge(key, &loaded);
+                Some(loaded)
+            }
+            Err(error) => {
+                let excused = self.is_unlucky || error == ReadError::Gone;
+                assert!(excused, "{}: {error:?}", self.context);
+                None
+            }
+        }
+    }
+
+    pub(super) fn get(&mut self, key: u64) {
+        let Some(loaded) = self.peek(key) else {
+            self.misses += 1;
+            return;
+        };
+        self.hits += 1;
+        let representation = Meta::decode(&loaded.meta).unwrap().representation;
+        for extent in &loaded.runs {
+            self.read_extent(key, representation, extent);
+        }
+        if self.held.len() < 4 {
+            let held = loaded.runs.into_iter().map(|it| (key, representation, it));
+            self.held.extend(held.take(1));
+        }
+    }
+
+    fn judge(&mut self, key: u64, loaded: &Loaded) {
+        let context = &self.context;
+        assert_eq!(loaded.key, digest(key), "{context}");
+        let meta = Meta::decode(&loaded.meta);
+        let meta = meta.unwrap_or_else(|| panic!("{context}: meta of key {key} is damaged"));
+        assert_eq!((meta.key, meta.generation), (key, loaded.ticket.number()), "{context}");
+        let known = &mut self.known[usize::try_from(key).unwrap()];
+        let generation = meta.generation;
+        assert_eq!(
+            known.stored.get(&generation),
+            Some(&meta.representation),
+            "{context}: key {key} was never stored at {generation}"
+        );
+        let purged = known.purged;
+        assert!(generation > purged, "{context}: key {key} of {generation} was purged at {purged}");
+        let least = known.least;
+        assert!(generation >= least, "{context}: key {key} of {generation} came back after {least}");
+        known.least = generation;
+        if let Some(inline) = &loaded.inline {
+            let meant = content(key, meta.representation, 0, inline.len());
+            assert!(**inline == *meant, "{context}: key {key}, inline");
+        }
+        let ascends = loaded.runs.is_sorted_by(|a, b| a.to() <= b.from);
+        assert!(ascends, "{context}: {:?}", loaded.runs);
+    }
+
+    fn read_extent(&mut self, key: u64, representation: u64, extent: &Extent) {
+        let mut at = extent.from;
+        while at < extent.to() {
+            let bytes = match extent.read_now(at, 3000) {
+                Some(read) => read,
+                None => poll(extent.read(at)).unwrap(),
+            };
+            let Ok(bytes) = bytes else {
+                assert!(self.is_unlucky || extent.is_retired(), "{}", self.context);
+                return;
+            };
+            let meant = content(key, representation, at, bytes.len());
+            assert!(*bytes == *meant, "{}: key {key} at {at}", self.context);
+            at += bytes.len() as u64;
+        }
+    }
+
+    fn read_held(&mut self) {
+        for (key, representation, extent) in std::mem::take(&mut self.held) {
+            self.read_extent(key, representation, &extent);
+        }
+        for (key, representation, committed) in std::mem::take(&mut self.committed) {
+            match committed.extents() {
+                Some(Ok(extents)) => {
+                    for extent in extents {
+                        self.read_extent(key, representation, &extent);
+                    }
+                }
+                Some(Err(_)) => {}
+                None => self.committed.push((key, representation, committed)),
+            }
+        }
+    }
+
+    pub(super) fn purge(&mut self, key: u64) {
+        let disk = self.disk();
+        let may_hold = disk.may_hold(digest(key));
+        let before = disk.ticket().number();
+        let known = &mut self.known[usize::try_from(key).unwrap()];
+        if !may_hold {
+            // nothing to purge, it says: then nothing of now may come back
+            known.purged = before;
+            known.least = before;
+            return;
+        }
+        let purging = disk.purge(digest(key));
+        known.least = before;
+        let mut purging = pin!(purging);
+        if self.below(3) == 0 {
+            self.get(key);
+        }
+        self.step();
+        let result = purging.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        match result {
+            Poll::Ready(Ok(())) => {
+                self.known[usize::try_from(key).unwrap()].purged = before;
+            }
+            Poll::Ready(Err(error)) => assert!(self.is_unlucky, "{}: {error}", self.context),
+            Poll::Pending => panic!("{}: a purge was not answered", self.context),
+        }
+    }
+
+    fn purge_all(&mut self) {
+        let disk = self.disk();
+        let before = disk.ticket().number();
+        let purging = disk.purge_all();
+        for known in &mut self.known {
+            known.least = before;
+        }
+        self.step();
+        if poll(purging).unwrap().is_ok() {
+            for known in &mut self.known {
+                known.purged = before;
+            }
+        } else {
+            assert!(self.is_unlucky, "{}", self.context);
+        }
+    }
+
+    fn forget(&mut self, key: u64) {
+        let disk = self.disk();
+        if self.below(2) == 0 {
+            self.step();
+            disk.forget_key(digest(key));
+            self.known[usize::try_from(key).unwrap()].least = disk.ticket().number();
+        } else if let Some(there) = self.peek(key) {
+            disk.forget(digest(key), there.record);
+        }
+    }
+
+    /// Writers write all that waits.
+    pub(super) fn step(&mut self) {
+        self.now_ms += self.below(1200);
+        self.set_clock();
+        for (_, writer, _) in &mut self.stepped {
+            writer.step();
+        }
+    }
+
+    pub(super) fn load_one(&mut self) -> bool {
+        let mut is_loading = false;
+        for (_, _, loader) in &mut self.stepped {
+            is_loading |= loader.step();
+        }
+        is_loading
+    }
+
+    fn plan_faults(&mut self) {
+        let kinds = [
+            Fault::Device,
+            Fault::NoSpace,
+            Fault::Interrupted,
+            Fault::Short,
+            Fault::Torn,
+        ];
+        let seed = self.random.next();
+        let plan = match self.below(4) {
+            0 => Plan::default(),
+            1 => Plan {
+                one_in: 1 + self.below(30),
+                seed,
+                ..Plan::default()
+            },
+            2 => Plan {
+                nth: Some((self.below(20), kinds[self.length(5)])),
+                lasting: self.below(4) == 0,
+                ..Plan::default()
+            },
+            _ => Plan {
+                uncached: true,
+                ..Plan::default()
+            },
+        };
+        self.plan(plan);
+    }
+
+    pub(super) fn plan(&mut self, plan: Plan) {
+        self.is_unlucky |= plan.nth.is_some() || plan.one_in > 0;
+        self.files.plan(plan);
+    }
+
+    /// The process ends, one way or another, and a new one begins.
+    pub(super) fn reopen(&mut self) {
+        let ways = if self.nature.crashes { 4 } else { 2 };
+        match self.below(ways) {
+            0 => self.close(),
+            1 => self.end(false),
+            2 => self.end(true),
+            _ => {
+                let nth = Some((self.below(6), Fault::Stop));
+                self.plan(Plan {
+                    nth,
+                    ..Plan::default()
+                });
+                self.step();
+                self.end(true);
+            }
+        }
+        self.open();
+    }
+
+    /// As `SIGTERM` does.
+    pub(super) fn close(&mut self) {
+        self.arriving.clear();
+        for (directory, mut writer, _) in std::mem::take(&mut self.stepped) {
+            directory.queue.close();
+            while directory.queue.wait(std::time::Duration::ZERO) {
+                writer.step();
+            }
+            writer.finish();
+        }
+        self.end(false);
+    }
+
+    /// As `SIGKILL` or a power failure does.
+    pub(super) fn end(&mut self, is_power_failure: bool) {
+        self.arriving.clear();
+        self.held.clear();
+        self.committed.clear();
+        self.late = None;
+        self.stepped.clear();
+        if is_power_failure {
+            self.is_unlucky = true;
+            self.files.plan(Plan::default());
+            self.files.crash();
+        } else {
+            self.files.kill();
+        }
+        self.disk = None;
+    }
+}
