@@ -216,12 +216,16 @@ impl Directory {
         }
     }
 
-    /// From now on nothing of before is found; the journal does not know it yet.
-    pub(crate) fn put_in_force(&self, what: Purged, generation: u64) {
+    /// From now on nothing of before is found, and nothing that was asked for before will be stored. Whether there may be
+    /// anything on the device that the journal must tell of.
+    pub(crate) fn put_in_force(&self, what: Purged, generation: u64) -> bool {
         self.purges.note(what, generation, None);
         match what {
             Purged::Key(key) => {
+                // who writes one meanwhile either still counts as pending, or sees the purge and remembers the key
+                let may_hold = self.may_hold(key);
                 self.index.remove(key);
+                return may_hold;
             }
             Purged::All => {
                 self.index.clear();
@@ -233,6 +237,13 @@ impl Directory {
             }
             Purged::Floor => {}
         }
+        true
+    }
+
+    /// Nothing of a purge is on the device: it is in force for late writes only, as long as the segments of today are there.
+    pub(crate) fn settle_purge(&self, what: Purged, generation: u64) {
+        let newest = self.segments.all().last().map_or(0, |it| it.number);
+        self.purges.settle(what, generation, newest);
     }
 
     /// Adds this directory's part.

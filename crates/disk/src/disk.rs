@@ -132,10 +132,12 @@ impl Disk {
     }
 
     /// Whether anything of `key` may be stored, now or after a restart: what waits to be written, what was forgotten and is still on
-    /// the device, and everything while an index is being read, count. `false`: a purge of `key` would have no effect.
+    /// the device, and everything while an index is being read, count. What is still asked for or arriving does not: whoever
+    /// wants to be rid of a key purges it, which costs nothing on the device if this says `false`.
     #[must_use]
     pub fn may_hold(&self, key: Digest) -> bool {
-        self.home(key).may_hold(key)
+        let mut all = self.directories.iter();
+        all.any(|directory| directory.may_hold(key))
     }
 
     /// Reads a record if that does not wait for the device; `None`: use [`Self::load`].
@@ -237,8 +239,16 @@ impl Disk {
         let mut waiting: Vec<(PathBuf, Option<oneshot::Receiver<bool>>)> = Vec::new();
         let order = self.purging.lock().unwrap_or_else(PoisonError::into_inner);
         let generation = self.tickets.next();
+        let mut is_held = false;
         for directory in &self.directories {
-            directory.put_in_force(what, generation);
+            is_held |= directory.put_in_force(what, generation);
+        }
+        if !is_held {
+            for directory in &self.directories {
+                directory.settle_purge(what, generation);
+            }
+        }
+        for directory in self.directories.iter().filter(|_| is_held) {
             let (done, receiver) = oneshot::channel();
             let is_queued = directory.queue.push_purge(PurgeJob {
                 what,

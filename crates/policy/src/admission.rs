@@ -1,119 +1,139 @@
-//! Whether a response that is stored in memory is written to disk too.
+//! Whether a response goes to disk at all.
 //!
-//! Most responses are asked for once. Writing all of them keeps what is asked for a second time after memory has let it go;
-//! writing on the second request spares a device that wears out, and costs one more fetch of each (Maggs and Sitaraman,
-//! "Algorithmic nuggets in content delivery", 2015: three quarters of the targets at a content delivery network were
-//! asked for once).
+//! A disk is written in sequence and wears out; most of what is asked for once is never asked for again. Asking for a
+//! second request before writing halves the writes of a usual mix and costs one hit each. nginx knows it as
+//! `proxy_cache_min_uses`; TinyLFU calls such a table a doorkeeper.
+//!
+//! What was seen is kept in two generations of a Bloom-like table of fingerprints, so that it takes a fixed amount of
+//! memory and forgets what was seen long ago.
 
-use crate::digest::Digest;
+
+use crate::Digest;
 use alloc::boxed::Box;
 use alloc::vec;
 
-/// Which responses are written.
+/// What an operator chose.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Admitting {
-    /// All.
+pub enum Rule {
+    /// Everything that may be stored.
     #[default]
     Always,
-    /// Those that come a second time within what is remembered.
+    /// What is asked for a second time.
     SecondRequest,
-    /// Those with at most so many bytes of content.
-    Small(u64),
+    /// What has at most so many bytes of content; of unknown length counts as larger.
+    Small {
+        /// Bytes of content.
+        largest: u64,
+    },
 }
 
-/// Bits of each of the two filters: 128 KiB.
-const BITS: usize = 1 << 20;
-
-/// Responses one filter remembers: at eight bits and two places each, one in twenty of those that never came is taken for
-/// one that did, which costs a write.
-const REMEMBERED_MAX: usize = BITS / 8;
-
-/// The rule, and what it remembers: the last one to two times [`REMEMBERED_MAX`] responses.
-#[derive(Clone, Debug)]
-pub struct Admission {
-    rule: Admitting,
-    /// Those since the filters were changed, and those before; empty if nothing is to be remembered.
-    recent: Filter,
-    former: Filter,
-}
-
-#[derive(Clone, Debug, Default)]
-struct Filter {
-    words: Box<[u64]>,
-    held: usize,
+/// What becomes of a response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Admission {
+    /// It is written.
+    Admitted,
+    /// It was asked for the first time.
+    FirstRequest,
+    /// It is too large.
+    TooLarge,
+    /// Its length is not known.
+    LengthUnknown,
 }
 
 impl Admission {
-    /// A policy that follows `rule`.
+    /// The verdict as a word for logs and counters.
     #[must_use]
-    pub fn new(rule: Admitting) -> Self {
-        let filter = || match rule {
-            Admitting::SecondRequest => Filter::new(),
-            Admitting::Always | Admitting::Small(_) => Filter::default(),
-        };
-        Self {
-            rule,
-            recent: filter(),
-            former: filter(),
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Admitted => "admitted",
+            Self::FirstRequest => "first-request",
+            Self::TooLarge => "too-large",
+            Self::LengthUnknown => "length-unknown",
         }
-    }
-
-    /// Whether a response of `content_bytes` (as far as that is known) that came for `key` is written.
-    pub fn admits(&mut self, key: Digest, content_bytes: u64) -> bool {
-        match self.rule {
-            Admitting::Always => true,
-            Admitting::Small(most) => content_bytes <= most,
-            Admitting::SecondRequest => {
-                let is_known = self.recent.holds(key) || self.former.holds(key);
-                self.remember(key);
-                is_known
-            }
-        }
-    }
-
-    fn remember(&mut self, key: Digest) {
-        if self.recent.held >= REMEMBERED_MAX {
-            core::mem::swap(&mut self.recent, &mut self.former);
-            self.recent.clear();
-        }
-        self.recent.put(key);
     }
 }
 
-impl Filter {
-    fn new() -> Self {
+/// Keys that are remembered as asked for once, at most; between half of that and all of it at any time. Two bytes each.
+pub const SEEN_MAX: usize = 1 << 18;
+
+/// Places that a key may stand at.
+const WAYS: usize = 4;
+
+/// Decides, and remembers what it needs for that.
+#[derive(Clone, Debug)]
+pub struct Admissions {
+    rule: Rule,
+    /// Fingerprints of keys seen in this generation and in the last one; 0 is an empty place.
+    young: Box<[u16]>,
+    old: Box<[u16]>,
+    young_count: usize,
+}
+
+impl Admissions {
+    /// Nothing was seen yet. Only [`Rule::SecondRequest`] takes memory.
+    #[must_use]
+    pub fn new(rule: Rule) -> Self {
+        let places = match rule {
+            Rule::SecondRequest => SEEN_MAX / 2,
+            Rule::Always | Rule::Small { .. } => 0,
+        };
         Self {
-            words: vec![0; BITS / 64].into_boxed_slice(),
-            held: 0,
+            rule,
+            young: vec![0; places].into(),
+            old: vec![0; places].into(),
+            young_count: 0,
         }
     }
 
-    /// The word and the bit of each of a key's two places: a digest is as good as two hashes.
-    fn places(key: Digest) -> [(usize, u64); 2] {
-        [key.0, key.1].map(|hash| {
-            let bit = usize::try_from(hash % BITS as u64).unwrap_or(0);
-            (bit / 64, 1 << (bit % 64))
-        })
-    }
-
-    fn holds(&self, key: Digest) -> bool {
-        let is_set = |(word, bit): (usize, u64)| self.words.get(word).is_some_and(|w| w & bit != 0);
-        Self::places(key).into_iter().all(is_set)
-    }
-
-    fn put(&mut self, key: Digest) {
-        for (word, bit) in Self::places(key) {
-            if let Some(word) = self.words.get_mut(word) {
-                *word |= bit;
-            }
+    /// Judges a response of `content_bytes`, if that is known.
+    pub fn judge(&mut self, key: Digest, content_bytes: Option<u64>) -> Admission {
+        match self.rule {
+            Rule::Always => Admission::Admitted,
+            Rule::SecondRequest if self.saw(key) => Admission::Admitted,
+            Rule::SecondRequest => Admission::FirstRequest,
+            Rule::Small { largest } => match content_bytes {
+                Some(bytes) if bytes <= largest => Admission::Admitted,
+                Some(_) => Admission::TooLarge,
+                None => Admission::LengthUnknown,
+            },
         }
-        self.held += 1;
     }
 
-    fn clear(&mut self) {
-        self.words.fill(0);
-        self.held = 0;
+    /// Whether a key was seen before; it is from now on.
+    fn saw(&mut self, key: Digest) -> bool {
+        let print = fingerprint(key);
+        let group = group(key, self.young.len());
+        let is_in = |table: &[u16]| table.get(group.clone()).is_some_and(|it| it.contains(&print));
+        if is_in(&self.young) {
+            return true;
+        }
+        let was_seen = is_in(&self.old);
+        if self.young_count >= self.young.len() / 2 {
+            core::mem::swap(&mut self.young, &mut self.old);
+            self.young.fill(0);
+            self.young_count = 0;
+        }
+        if let Some(places) = self.young.get_mut(group) {
+            let free = places.iter().position(|place| *place == 0);
+            self.young_count += usize::from(free.is_some());
+            // a full group forgets the key that its fingerprint picks
+            places[free.unwrap_or(usize::from(print) % WAYS)] = print;
+        }
+        was_seen
     }
+}
+
+fn fingerprint(key: Digest) -> u16 {
+    #[expect(clippy::cast_possible_truncation, reason = "16 bits of a digest")]
+    let print = (key.1 >> 48) as u16;
+    print.max(1)
+}
+
+fn group(key: Digest, places: usize) -> core::ops::Range<usize> {
+    let groups = (places / WAYS) as u64;
+    #[expect(clippy::cast_possible_truncation, reason = "below a length in memory")]
+    let group = (key.0 % groups.max(1)) as usize;
+    group * WAYS..(group + 1) * WAYS
 }
 
 #[cfg(test)]
@@ -121,38 +141,49 @@ mod tests {
     use super::*;
 
     fn key(number: u64) -> Digest {
-        // as a hash would: odd multipliers spread the numbers over all bits
-        let spread = |factor: u64| {
-            let mixed = number.wrapping_add(1).wrapping_mul(factor);
-            mixed ^ (mixed >> 29)
-        };
-        Digest(spread(0x9e37_79b9_7f4a_7c15), spread(0xc2b2_ae3d_27d4_eb4f))
+        let mixed = (number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let other = (mixed ^ (mixed >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        Digest(other ^ (other >> 32), other.wrapping_mul(mixed | 1))
     }
 
     #[test]
     fn first_request_is_admitted_or_the_second_is_not() {
-        let mut admission = Admission::new(Admitting::SecondRequest);
-        let count = REMEMBERED_MAX as u64;
-        let early = (0..count)
-            .filter(|at| admission.admits(key(*at), 0))
-            .count();
-        assert!(early < REMEMBERED_MAX / 20, "{early} at once");
-        assert!((0..count).all(|at| admission.admits(key(at), u64::MAX)));
-        // long ago is forgotten
-        for at in count..4 * count {
-            admission.admits(key(at), 0);
+        let mut admissions = Admissions::new(Rule::SecondRequest);
+        for number in 0..1000 {
+            let first = admissions.judge(key(number), Some(1));
+            assert_eq!(first, Admission::FirstRequest, "{number}");
         }
-        let late = (0..count)
-            .filter(|at| admission.admits(key(*at), 0))
-            .count();
-        assert!(late < REMEMBERED_MAX / 8, "{late} remembered");
+        for number in 0..1000 {
+            let second = admissions.judge(key(number), None);
+            assert_eq!(second, Admission::Admitted, "{number}");
+        }
     }
 
     #[test]
-    fn size_is_judged_off_by_one_or_not_at_all() {
-        let mut small = Admission::new(Admitting::Small(1000));
-        assert!(small.admits(key(1), 1000));
-        assert!(!small.admits(key(1), 1001));
-        assert!(Admission::new(Admitting::Always).admits(key(1), u64::MAX));
+    fn key_is_remembered_for_ever_or_forgotten_at_once() {
+        let mut admissions = Admissions::new(Rule::SecondRequest);
+        let saw = |admissions: &mut Admissions, number| {
+            admissions.judge(key(number), None) == Admission::Admitted
+        };
+        assert!(!saw(&mut admissions, 0));
+        let others = SEEN_MAX as u64 / 8;
+        let false_ones = (1..others).filter(|it| saw(&mut admissions, *it)).count();
+        assert!(false_ones < 40, "{false_ones}");
+        assert!(saw(&mut admissions, 0), "an eighth of the limit later");
+        for number in others..others + 2 * SEEN_MAX as u64 {
+            saw(&mut admissions, number);
+        }
+        assert!(!saw(&mut admissions, 0), "long ago");
+    }
+
+    #[test]
+    fn response_at_the_limit_is_refused_or_beyond_it_admitted() {
+        let mut admissions = Admissions::new(Rule::Small { largest: 100 });
+        let judge = |admissions: &mut Admissions, bytes| admissions.judge(key(1), bytes);
+        assert_eq!(judge(&mut admissions, Some(100)), Admission::Admitted);
+        assert_eq!(judge(&mut admissions, Some(101)), Admission::TooLarge);
+        assert_eq!(judge(&mut admissions, None), Admission::LengthUnknown);
+        let mut always = Admissions::new(Rule::Always);
+        assert_eq!(judge(&mut always, None), Admission::Admitted);
     }
 }

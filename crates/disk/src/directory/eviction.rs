@@ -110,7 +110,7 @@ impl Writer {
     ) -> Option<()> {
         let at = u64::from(place.offset());
         let bytes = u64::from(found.header.bytes);
-        if bytes > *left || !self.has_room(bytes, found.header.generation) {
+        if bytes > *left || !self.has_room(bytes) {
             return None;
         }
         found.bytes.resize(usize::try_from(bytes).ok()?, 0);
@@ -148,7 +148,7 @@ impl Writer {
         let count = found.header.runs;
         let record_bytes = listed_bytes(found.header.meta_bytes, count);
         let generation = found.header.generation;
-        if record_bytes > *left || !self.has_room(record_bytes, generation) {
+        if record_bytes > *left || !self.has_room(record_bytes) {
             return None;
         }
         *left -= record_bytes;
@@ -182,7 +182,7 @@ impl Writer {
         reserved: u64,
     ) -> Option<RunRef> {
         let bytes = run_bytes(reference.len);
-        if bytes > *left || !self.has_room(bytes + reserved, found.header.generation) {
+        if bytes > *left || !self.has_room(bytes + reserved) {
             return None;
         }
         let mut whole = vec![0; usize::try_from(bytes).ok()?];

@@ -123,6 +123,7 @@ impl Loader {
             let place = Place::new(segment.slot, entry.at, entry.bytes);
             directory.index.insert_new(key, place);
             if directory.purges.cover(key, generation) {
+                directory.forgotten.remember(key);
                 directory.index.remove_at(key, place);
             }
         }

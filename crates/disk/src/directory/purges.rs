@@ -9,14 +9,48 @@ use std::collections::HashMap;
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use weir_policy::Digest;
 
-/// Purges of keys that are remembered, 48 bytes each or so; beyond, the oldest segments leave early.
+/// Purges of keys that are remembered, 64 bytes each or so; beyond, the oldest segments leave early.
 pub(crate) const PURGES_MAX: usize = 1 << 20;
 
+/// In the journal, as the segment of a purge of everything: it concerns this directory only.
+pub(crate) const LOCAL: u64 = u64::MAX;
+
+/// The last purge of something, and the last that the journal tells of: what is in force at once takes a moment to be
+/// journaled, and where nothing is on the device it never is.
 #[derive(Clone, Copy, Debug, Default)]
 struct Mark {
     generation: u64,
     /// The highest segment that may hold what it concerns.
     segment: u64,
+    journaled: u64,
+    journaled_segment: u64,
+}
+
+impl Mark {
+    fn note(&mut self, generation: u64, journaled_in: Option<u64>) {
+        if generation >= self.generation {
+            self.generation = generation;
+            self.segment = journaled_in.unwrap_or(u64::MAX);
+        }
+        if let Some(segment) = journaled_in
+            && generation >= self.journaled
+        {
+            self.journaled = generation;
+            self.journaled_segment = segment;
+        }
+    }
+
+    const fn is_needed(&self, oldest: u64) -> bool {
+        self.segment >= oldest || (self.journaled > 0 && self.journaled_segment >= oldest)
+    }
+
+    fn entry(&self, what: Purged) -> Option<PurgeEntry> {
+        (self.journaled > 0).then_some(PurgeEntry {
+            generation: self.journaled,
+            what,
+            segment: self.journaled_segment,
+        })
+    }
 }
 
 #[derive(Debug, Default)]
@@ -25,6 +59,8 @@ struct Known {
     keys: HashMap<Digest, Mark>,
     /// Purges up to this generation may have been dropped from here.
     floor: u64,
+    /// The same of those that were journaled.
+    journaled_floor: u64,
 }
 
 #[derive(Debug, Default)]
@@ -55,27 +91,36 @@ impl Purges {
         self.cover(key, generation) || generation <= self.read().floor
     }
 
-    /// Puts a purge in force. `segment` is `None` as long as it is not journaled.
-    pub(crate) fn note(&self, what: Purged, generation: u64, segment: Option<u64>) {
-        let mark = Mark {
-            generation,
-            segment: segment.unwrap_or(u64::MAX),
-        };
+    /// Puts a purge in force. `journaled_in`: the highest segment that there was when it was journaled, if it was.
+    pub(crate) fn note(&self, what: Purged, generation: u64, journaled_in: Option<u64>) {
         let mut known = self.write();
         match what {
             Purged::Key(key) => {
-                let there = known.keys.entry(key).or_default();
-                if generation >= there.generation {
-                    *there = mark;
-                }
+                let mark = known.keys.entry(key).or_default();
+                mark.note(generation, journaled_in);
             }
             Purged::All => {
-                if generation >= known.all.generation {
-                    known.all = mark;
+                known.all.note(generation, journaled_in);
+                if journaled_in.is_some() {
+                    // what is journaled about keys must stay until this is
                     known.keys.retain(|_, mark| mark.generation > generation);
                 }
             }
-            Purged::Floor => known.floor = known.floor.max(generation),
+            Purged::Floor => {
+                known.floor = known.floor.max(generation);
+                known.journaled_floor = known.journaled_floor.max(generation);
+            }
+        }
+    }
+
+    /// Nothing of a purge is on the device: it keeps late writes out for as long as `segment` is there, and is not journaled.
+    pub(crate) fn settle(&self, what: Purged, generation: u64, segment: u64) {
+        let mut known = self.write();
+        if let Purged::Key(key) = what
+            && let Some(mark) = known.keys.get_mut(&key)
+            && mark.generation == generation
+        {
+            mark.segment = segment;
         }
     }
 
@@ -83,50 +128,45 @@ impl Purges {
     /// dropped: another directory must not think that it can learn them here.
     pub(crate) fn empty(&self, generation: u64) {
         let mut known = self.write();
-        let dropped = known.keys.values().map(|mark| mark.generation).max();
-        let dropped = dropped.unwrap_or(0).max(known.all.generation);
+        let journaled = known.keys.values().map(|mark| mark.journaled).max();
+        let dropped = journaled.unwrap_or(0).max(known.all.journaled);
         known.floor = known.floor.max(dropped);
+        known.journaled_floor = known.journaled_floor.max(dropped);
         drop(known);
-        self.note(Purged::All, generation, None);
+        self.note(Purged::All, generation, Some(LOCAL));
     }
 
     /// Drops purges that no segment from `oldest` on can need; whether there were any.
     pub(crate) fn drop_before(&self, oldest: u64) -> bool {
         let mut known = self.write();
         let before = known.keys.len();
-        let mut floor = known.floor;
+        let (mut floor, mut journaled_floor) = (known.floor, known.journaled_floor);
         known.keys.retain(|_, mark| {
-            let needed = mark.segment >= oldest;
-            if !needed {
+            let is_needed = mark.is_needed(oldest);
+            if !is_needed {
                 floor = floor.max(mark.generation);
+                journaled_floor = journaled_floor.max(mark.journaled);
             }
-            needed
+            is_needed
         });
         known.floor = floor;
+        known.journaled_floor = journaled_floor;
         known.keys.len() < before
     }
 
-    /// What a journal must say, in ascending order of generations; those that were not journaled yet are left out.
+    /// What a journal must say, in ascending order of generations.
     pub(crate) fn entries(&self) -> Vec<PurgeEntry> {
         let known = self.read();
-        let keys = known
-            .keys
-            .iter()
-            .filter(|(_, mark)| mark.segment != u64::MAX)
-            .map(|(key, mark)| (Purged::Key(*key), *mark));
-        let floor = Mark {
-            generation: known.floor,
+        let floor = PurgeEntry {
+            generation: known.journaled_floor,
+            what: Purged::Floor,
             segment: 0,
         };
-        let all = (known.all.generation > 0).then_some((Purged::All, known.all));
+        let keys = known.keys.iter();
         let mut entries: Vec<PurgeEntry> = keys
-            .chain([(Purged::Floor, floor)])
-            .chain(all)
-            .map(|(what, mark)| PurgeEntry {
-                generation: mark.generation,
-                what,
-                segment: mark.segment,
-            })
+            .filter_map(|(key, mark)| mark.entry(Purged::Key(*key)))
+            .chain([floor])
+            .chain(known.all.entry(Purged::All))
             .collect();
         entries.sort_unstable_by_key(|entry| entry.generation);
         entries
@@ -174,6 +214,26 @@ mod tests {
         assert!(purges.refuse(KEY, 9) && purges.refuse(OTHER, 10));
         assert!(!purges.refuse(KEY, 11));
         assert_eq!(purges.entries().len(), 1, "the floor");
+    }
+
+    #[test]
+    fn purge_on_its_way_hides_the_one_that_was_journaled() {
+        let purges = Purges::default();
+        purges.note(Purged::Key(KEY), 10, Some(1));
+        purges.note(Purged::Key(KEY), 20, None);
+        purges.note(Purged::All, 30, None);
+        let generations = |purges: &Purges| -> Vec<u64> {
+            purges.entries().iter().map(|it| it.generation).collect()
+        };
+        assert_eq!(generations(&purges), [0, 10]);
+        assert!(purges.cover(KEY, 30));
+        purges.settle(Purged::Key(KEY), 20, 1);
+        assert!(purges.drop_before(2));
+        assert_eq!(generations(&purges), [10], "the floor of what was journaled");
+        assert!(purges.refuse(OTHER, 20));
+        purges.empty(40);
+        assert_eq!(generations(&purges), [10, 40]);
+        assert_eq!(purges.entries()[1].segment, LOCAL);
     }
 
     #[test]

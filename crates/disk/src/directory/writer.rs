@@ -319,10 +319,10 @@ impl Writer {
         }
     }
 
-    /// Makes sure that `bytes` of one item of `generation` go into the segment that is being written.
-    pub(super) fn make_room(&mut self, bytes: u64, generation: u64) -> bool {
+    /// Makes sure that `bytes` of one item go into the segment that is being written.
+    pub(super) fn make_room(&mut self, bytes: u64) -> bool {
         for _ in 0..2 {
-            if self.has_room(bytes, generation) {
+            if self.has_room(bytes) {
                 return true;
             }
             if !self.roll_or_fail() {
@@ -333,12 +333,13 @@ impl Writer {
     }
 
     /// Whether an item goes into the segment that is being written, as it is.
-    pub(super) fn has_room(&self, bytes: u64, generation: u64) -> bool {
+    pub(super) fn has_room(&self, bytes: u64) -> bool {
         let capacity = self.directory.limits.segment_bytes;
         self.active.as_ref().is_some_and(|active| {
             let items = self.batch.items() + 1;
             let end = active.end + self.batch.bytes();
-            generation < active.ceiling && active.has_room(capacity, end, bytes, items)
+            // every generation that can be in it was given out already
+            self.directory.tickets.peek() < active.ceiling && active.has_room(capacity, end, bytes, items)
         })
     }
 

@@ -8,6 +8,7 @@ use crate::directory::open::{
     Claimed, Opened, Opening, claim, new_superblock, open as open_directory, start,
     write_superblock,
 };
+use crate::directory::purges::LOCAL;
 use crate::directory::segment::SEGMENTS_MAX;
 use crate::directory::writer::Writer;
 use crate::directory::{Clock, Directory, Limits, scrub};
@@ -218,7 +219,7 @@ fn catch_up(opened: &mut [Opened]) {
 
 /// Whether an entry concerns its own directory only: that was emptied after a fault of its own.
 fn is_local(entry: &PurgeEntry) -> bool {
-    entry.what == Purged::All && entry.segment == u64::MAX
+    entry.what == Purged::All && entry.segment == LOCAL
 }
 
 fn spawn(

@@ -435,15 +435,8 @@ impl World {
 
     pub(super) fn purge(&mut self, key: u64) {
         let disk = self.disk();
-        let may_hold = disk.may_hold(digest(key));
         let before = disk.ticket().number();
         let known = &mut self.known[usize::try_from(key).unwrap()];
-        if !may_hold {
-            // nothing to purge, it says: then nothing of now may come back
-            known.purged = before;
-            known.least = before;
-            return;
-        }
         let purging = disk.purge(digest(key));
         known.least = before;
         let mut purging = pin!(purging);

@@ -173,7 +173,8 @@ impl crate::directory::active::Active {
             Effect::Stored { charge, large } => {
                 directory.index.insert(entry.key, place);
                 if directory.purges.cover(entry.key, entry.generation) {
-                    // purged meanwhile, and the purge found nothing to take out
+                    // purged meanwhile: it is on the device, and a purge that looks for it now must not think that nothing is
+                    directory.forgotten.remember(entry.key);
                     directory.index.remove_at(entry.key, place);
                 }
                 directory.counters.stored.add(1);

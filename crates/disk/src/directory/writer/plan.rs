@@ -35,7 +35,7 @@ impl Writer {
         let lens: Vec<u32> = stretches.iter().map(|stretch| stretch.len).collect();
         let meta_bytes = u32::try_from(job.meta.len()).unwrap_or(u32::MAX);
         let bytes = embedded_bytes(meta_bytes, &lens);
-        if !self.make_room(bytes, generation) {
+        if !self.make_room(bytes) {
             return self.lose(Job::Record(job), Refused::Incomplete);
         }
         let runs: Vec<NewRun<'_>> = stretches
@@ -69,7 +69,7 @@ impl Writer {
         if job.progress.is_dead() || len > RUN_BYTES_MAX {
             return self.lose(Job::Run(job), Refused::Incomplete);
         }
-        if !self.make_room(run_bytes(len), 0) {
+        if !self.make_room(run_bytes(len)) {
             return self.lose(Job::Run(job), Refused::Incomplete);
         }
         let RunJob {
@@ -125,7 +125,7 @@ impl Writer {
         let listed = self.listed(&job);
         let meta_bytes = u32::try_from(job.meta.len()).unwrap_or(u32::MAX);
         let count = u32::try_from(listed.len()).unwrap_or(u32::MAX);
-        if !self.make_room(listed_bytes(meta_bytes, count), generation) {
+        if !self.make_room(listed_bytes(meta_bytes, count)) {
             return self.lose(Job::Commit(job), Refused::TooLarge);
         }
         // making room may have made older segments leave
@@ -178,7 +178,7 @@ impl Writer {
             .active
             .as_ref()
             .is_none_or(|active| active.purged >= self.journal.last);
-        if is_told || !self.has_room(listed_bytes(0, 0), 0) {
+        if is_told || !self.has_room(listed_bytes(0, 0)) {
             return;
         }
         let new = self.new_record(MARK, 0, &[]);

@@ -1,0 +1,251 @@
+//! The store on real files, with its threads.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use weir_disk::files::SystemFiles;
+use weir_disk::format::SUPERBLOCK_FILE;
+use weir_disk::{
+    BodyBlock, DirectoryConfig, Disk, DiskConfig, Listener, Loaded, NewRecord, Notice, OpenError,
+};
+use weir_policy::Digest;
+
+fn config(path: &Path) -> DiskConfig {
+    let directory = DirectoryConfig {
+        path: path.to_path_buf(),
+        bytes: 64 << 20,
+    };
+    DiskConfig {
+        segment_bytes: 4 << 20,
+        sync_interval_ms: 50,
+        ..DiskConfig::new(vec![directory])
+    }
+}
+
+fn silent() -> Listener {
+    Arc::new(|_| {})
+}
+
+fn open(path: &Path) -> Arc<Disk> {
+    Disk::open(config(path), Arc::new(SystemFiles), silent()).unwrap()
+}
+
+/// Waits for what a thread of the store will do.
+fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let begun = std::time::Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed().as_secs() < 30, "{what} did not come");
+        std::thread::yield_now();
+    }
+}
+
+fn digest(key: u64) -> Digest {
+    Digest(
+        key.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15),
+        key.wrapping_add(7).wrapping_mul(0x94d0_49bb_1331_11eb),
+    )
+}
+
+fn content(key: u64, len: usize) -> Arc<[u8]> {
+    (0..len as u64)
+        .map(|at| (key + at * 31 + (at >> 8)).to_le_bytes()[0])
+        .collect()
+}
+
+fn append(disk: &Disk, key: u64, len: usize) {
+    let new = NewRecord {
+        key: digest(key),
+        ticket: disk.ticket(),
+        meta: key.to_le_bytes().to_vec(),
+        body: vec![BodyBlock {
+            from: 0,
+            bytes: content(key, len),
+        }],
+    };
+    disk.append(new).unwrap();
+}
+
+fn block_on<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread()
+        .build()
+        .unwrap()
+        .block_on(future)
+}
+
+fn load(disk: &Disk, key: u64) -> Option<Loaded> {
+    let candidate = disk.find(digest(key))?;
+    Some(block_on(disk.load(candidate)).unwrap())
+}
+
+fn read(loaded: &Loaded) -> Vec<u8> {
+    let mut all = Vec::new();
+    for extent in &loaded.runs {
+        let mut at = extent.from;
+        while at < extent.to() {
+            let bytes = block_on(extent.read(at)).unwrap();
+            at += bytes.len() as u64;
+            all.extend_from_slice(&bytes);
+        }
+    }
+    all
+}
+
+fn wait_for_index(disk: &Disk) {
+    until("the index", || disk.usage().loading == 0);
+}
+
+#[test]
+fn stored_responses_are_gone_after_a_clean_end() {
+    let directory = tempfile::tempdir().unwrap();
+    let disk = open(directory.path());
+    let secret = disk.secret().0;
+    for key in 0..200 {
+        append(&disk, key, 10_000);
+    }
+    until("the writer", || disk.usage().stored == 200);
+    block_on(disk.purge(digest(5))).unwrap();
+    disk.check().unwrap();
+    disk.close();
+    drop(disk);
+    let disk = open(directory.path());
+    assert_eq!(disk.secret().0, secret);
+    wait_for_index(&disk);
+    assert_eq!(disk.check().unwrap().entries, 199);
+    for key in 0..200 {
+        match load(&disk, key) {
+            None => assert_eq!(key, 5),
+            Some(loaded) => {
+                assert_eq!(*loaded.meta, key.to_le_bytes());
+                assert_eq!(loaded.inline.as_deref(), Some(&*content(key, 10_000)));
+            }
+        }
+    }
+}
+
+#[test]
+fn large_response_cannot_be_read_while_it_arrives_or_sent_from_the_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let disk = open(directory.path());
+    let whole = content(9, 3_500_000);
+    let mut spill = disk
+        .begin(digest(9), disk.ticket(), Some(whole.len() as u64))
+        .unwrap();
+    let mut at = 0;
+    for block in whole.chunks(64 * 1024) {
+        spill.push(at, block.into()).unwrap();
+        at += block.len() as u64;
+    }
+    let mut early = Vec::new();
+    until("the first run", || {
+        early.extend(spill.written());
+        !early.is_empty()
+    });
+    let first = block_on(early[0].read(70_000)).unwrap();
+    assert_eq!(*first, whole[70_000..70_000 + first.len()]);
+    let committed = spill.commit(b"head".to_vec(), &[]).unwrap();
+    until("the record", || committed.extents().is_some());
+    let loaded = load(&disk, 9).unwrap();
+    assert_eq!(read(&loaded), *whole);
+    let extent = &loaded.runs[0];
+    if let Some(piece) = extent.sendable(100, 200_000) {
+        use std::os::unix::fs::FileExt;
+        let file = std::fs::File::from(piece.fd().try_clone_to_owned().unwrap());
+        let mut bytes = vec![0; usize::try_from(piece.len).unwrap()];
+        file.read_exact_at(&mut bytes, piece.offset).unwrap();
+        assert_eq!(bytes, whole[100..100 + bytes.len()]);
+    }
+    assert_eq!(disk.check().unwrap().bytes, whole.len() as u64);
+}
+
+#[test]
+fn second_process_is_let_in() {
+    let directory = tempfile::tempdir().unwrap();
+    let disk = open(directory.path());
+    let refused = Disk::open(config(directory.path()), Arc::new(SystemFiles), silent());
+    let error = refused.unwrap_err();
+    let text = error.to_string();
+    assert!(matches!(error, OpenError::InUse { .. }), "{text}");
+    assert!(text.contains(&std::process::id().to_string()), "{text}");
+    disk.close();
+    drop(open(directory.path()));
+}
+
+#[test]
+fn store_of_a_newer_version_is_read() {
+    let directory = tempfile::tempdir().unwrap();
+    drop(open(directory.path()));
+    let path = directory.path().join(SUPERBLOCK_FILE);
+    let old = std::fs::read(&path).unwrap();
+    // what a newer version would write: another number, and a checksum that fits
+    let mut page = old[..4096].to_vec();
+    page[8] = 2;
+    let sum = twox_hash::XxHash3_64::oneshot_with_seed(0, &page[..4088]);
+    page[4088..].copy_from_slice(&sum.to_le_bytes());
+    std::fs::write(&path, [&page[..], &page[..]].concat()).unwrap();
+    let refused = Disk::open(config(directory.path()), Arc::new(SystemFiles), silent());
+    let text = refused.unwrap_err().to_string();
+    assert!(text.contains("format version 2"), "{text}");
+    assert_eq!(std::fs::read(&path).unwrap()[8], 2, "it was changed");
+}
+
+#[test]
+fn directory_that_cannot_be_used_is_no_error_or_a_panic() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("file");
+    std::fs::write(&file, "in the way").unwrap();
+    for path in [file.join("store"), file, "/proc/weir-store".into()] {
+        let refused = Disk::open(config(&path), Arc::new(SystemFiles), silent());
+        assert!(matches!(refused, Err(OpenError::Io { .. })), "{refused:?}");
+    }
+}
+
+#[test]
+fn directory_that_is_removed_while_it_is_used_ends_the_store() {
+    let parent = tempfile::tempdir().unwrap();
+    let path = parent.path().join("store");
+    let notices: Arc<Mutex<Vec<Notice>>> = Arc::default();
+    let told = Arc::clone(&notices);
+    let log: Listener = Arc::new(move |notice| told.lock().unwrap().push(notice));
+    let disk = Disk::open(config(&path), Arc::new(SystemFiles), log).unwrap();
+    append(&disk, 1, 1000);
+    until("the writer", || disk.usage().stored == 1);
+    std::fs::remove_dir_all(&path).unwrap();
+    let mut key = 2;
+    // the open segment takes what it has room for; the next one cannot be made, until the directory was made again
+    until("a new segment", || {
+        let new = NewRecord {
+            key: digest(key),
+            ticket: disk.ticket(),
+            meta: Vec::new(),
+            body: vec![BodyBlock {
+                from: 0,
+                bytes: content(key, 900_000),
+            }],
+        };
+        key += u64::from(disk.append(new).is_ok());
+        path.join(SUPERBLOCK_FILE).exists()
+    });
+    assert!(!notices.lock().unwrap().is_empty());
+    until("the fence", || disk.usage().fenced == 0);
+    append(&disk, 1, 1000);
+    until("the record", || disk.find(digest(1)).is_some());
+    assert_eq!(load(&disk, 1).unwrap().inline.as_deref(), Some(&*content(1, 1000)));
+}
+
+#[test]
+fn unreadable_segment_is_deleted_or_stops_the_store() {
+    let directory = tempfile::tempdir().unwrap();
+    let disk = open(directory.path());
+    append(&disk, 1, 1000);
+    until("the writer", || disk.usage().stored == 1);
+    disk.close();
+    drop(disk);
+    let segment = directory.path().join("0000000000000001.seg");
+    let mut bytes = std::fs::read(&segment).unwrap();
+    bytes[9] ^= 1;
+    std::fs::write(&segment, bytes).unwrap();
+    let disk = open(directory.path());
+    wait_for_index(&disk);
+    assert!(load(&disk, 1).is_none());
+    assert_eq!(disk.usage().set_aside, 1);
+    assert!(directory.path().join("0000000000000001.seg.aside").exists());
+}
