@@ -91,9 +91,7 @@ pub(crate) enum Clock {
 impl Clock {
     pub(crate) fn now_ms(&self) -> u64 {
         match self {
-            Self::Running(since) => {
-                u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX)
-            }
+            Self::Running(since) => u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX),
             Self::Manual(ms) => ms.load(Ordering::Relaxed),
         }
     }

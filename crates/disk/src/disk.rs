@@ -2,12 +2,14 @@
 
 mod opening;
 
+use crate::directory::Directory;
 use crate::directory::check;
 use crate::directory::queue::{JOB_BYTES, Job, PurgeJob, RecordJob};
 use crate::directory::reader::{self, Patience};
-use crate::directory::Directory;
 use crate::files::Files;
-use crate::format::{META_BYTES_MAX, PAGE_BYTES, Purged, TRAILER_BYTES, embedded_bytes, table_bytes};
+use crate::format::{
+    META_BYTES_MAX, PAGE_BYTES, Purged, TRAILER_BYTES, embedded_bytes, table_bytes,
+};
 use crate::record::BodyBlock;
 use crate::{
     Candidate, CheckError, CheckReport, DiskConfig, DiskUse, Loaded, NewRecord, Notice, OpenError,
@@ -19,8 +21,12 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 use weir_policy::{Digest, Secret};
+
+/// How long the end of a store waits for the device.
+const CLOSE_TIME_MAX: Duration = Duration::from_secs(5);
 
 /// Who hears about events; called from any thread, must not block for long.
 pub type Listener = Arc<dyn Fn(Notice) + Send + Sync>;
@@ -222,7 +228,10 @@ impl Disk {
 
     /// Nothing that was asked for until now is found under `key` from the moment this is called; when the future
     /// resolves, that survives a crash. Dropping the future does not undo it.
-    pub fn purge(&self, key: Digest) -> impl Future<Output = Result<(), PurgeError>> + Send + use<> {
+    pub fn purge(
+        &self,
+        key: Digest,
+    ) -> impl Future<Output = Result<(), PurgeError>> + Send + use<> {
         self.purge_what(Purged::Key(key))
     }
 
@@ -315,7 +324,8 @@ impl Disk {
         }
     }
 
-    /// Writes what waits, seals, and ends the threads. Reads fail from then on, but for content that is in the page cache.
+    /// Writes what waits, seals, and ends the threads, within 5 s. Reads fail from then on, but for content that is in the
+    /// page cache.
     pub fn close(&self) {
         self.is_closing.store(true, Ordering::Release);
         for directory in &self.directories {
@@ -323,11 +333,18 @@ impl Disk {
             directory.pool.close();
         }
         let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
-        for thread in threads.drain(..) {
-            thread.thread().unpark();
-            // a thread that panicked has said so
-            drop(thread.join());
+        let begun = Instant::now();
+        while threads.iter().any(|thread| !thread.is_finished()) {
+            if begun.elapsed() >= CLOSE_TIME_MAX {
+                // the device hangs: the directory stays ours until the process ends, and what waits is lost
+                return;
+            }
+            for thread in &*threads {
+                thread.thread().unpark();
+            }
+            std::thread::park_timeout(Duration::from_millis(1));
         }
+        threads.clear();
         let mut locks = self.locks.lock().unwrap_or_else(PoisonError::into_inner);
         locks.clear();
     }

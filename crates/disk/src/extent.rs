@@ -160,11 +160,10 @@ impl Run {
         if let Err(error) = self.bytes_at(bytes, self.at(), patience)? {
             return Some(Err(error));
         }
-        let decoded = RunHeader::decode(bytes, self.segment.seal, self.at())
-            .and_then(|header| {
-                header.check_reference(self.key, &self.reference)?;
-                Ok(header)
-            });
+        let decoded = RunHeader::decode(bytes, self.segment.seal, self.at()).and_then(|header| {
+            header.check_reference(self.key, &self.reference)?;
+            Ok(header)
+        });
         Some(match decoded {
             Ok(header) => Ok(self.header.get_or_init(|| header)),
             Err(_) => Err(self.damaged(self.at())),

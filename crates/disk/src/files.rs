@@ -1,6 +1,6 @@
 //! The one seam to the file system: everything the store does to files goes through [`Files`] and [`File`].
 //!
-//! Two worlds implement it: [`SystemFiles`] over the kernel, and [`simulated::SimulatedFiles`] in memory, which fails, tears, reorders
+//! Two worlds implement it: [`SystemFiles`] over the kernel, and `SimulatedFiles` in memory (feature `simulated`), which fails, tears, reorders
 //! and crashes on command. Transfers may be short and may be interrupted; [`read_full`] and [`write_full`] cope.
 
 #[cfg(any(test, feature = "simulated"))]

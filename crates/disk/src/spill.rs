@@ -239,11 +239,7 @@ impl Spill {
     ///
     /// # Errors
     /// Why nothing is stored.
-    pub fn commit(
-        mut self,
-        meta: Vec<u8>,
-        inherited: &[Extent],
-    ) -> Result<Committed, Refused> {
+    pub fn commit(mut self, meta: Vec<u8>, inherited: &[Extent]) -> Result<Committed, Refused> {
         self.flush()?;
         if let Some(why) = self.failed() {
             return Err(why);

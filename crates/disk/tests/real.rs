@@ -228,7 +228,10 @@ fn directory_that_is_removed_while_it_is_used_ends_the_store() {
     until("the fence", || disk.usage().fenced == 0);
     append(&disk, 1, 1000);
     until("the record", || disk.find(digest(1)).is_some());
-    assert_eq!(load(&disk, 1).unwrap().inline.as_deref(), Some(&*content(1, 1000)));
+    assert_eq!(
+        load(&disk, 1).unwrap().inline.as_deref(),
+        Some(&*content(1, 1000))
+    );
 }
 
 #[test]

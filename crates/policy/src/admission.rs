@@ -7,7 +7,6 @@
 //! What was seen is kept in two generations of a Bloom-like table of fingerprints, so that it takes a fixed amount of
 //! memory and forgets what was seen long ago.
 
-
 use crate::Digest;
 use alloc::boxed::Box;
 use alloc::vec;
@@ -103,7 +102,11 @@ impl Admissions {
     fn saw(&mut self, key: Digest) -> bool {
         let print = fingerprint(key);
         let group = group(key, self.young.len());
-        let is_in = |table: &[u16]| table.get(group.clone()).is_some_and(|it| it.contains(&print));
+        let is_in = |table: &[u16]| {
+            table
+                .get(group.clone())
+                .is_some_and(|it| it.contains(&print))
+        };
         if is_in(&self.young) {
             return true;
         }

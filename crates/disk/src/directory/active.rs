@@ -4,8 +4,8 @@ use super::Directory;
 use super::segment::{NewSegment, Segment};
 use crate::files::{Access, write_full};
 use crate::format::{
-    PAGE_BYTES, SegmentHeader, TRAILER_BYTES, TableEntry, Trailer, encode_table,
-    segment_file_name, table_bytes,
+    PAGE_BYTES, SegmentHeader, TRAILER_BYTES, TableEntry, Trailer, encode_table, segment_file_name,
+    table_bytes,
 };
 use std::io;
 use std::sync::Arc;

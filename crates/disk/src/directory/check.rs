@@ -91,11 +91,7 @@ fn read(segment: &Segment, offset: u32, bytes: u64) -> io::Result<Vec<u8>> {
 }
 
 /// Everything in the index is on the device, and everything alive on the device is in the index.
-pub(crate) fn check(
-    directory: &Directory,
-    report: &mut CheckReport,
-    complaints: &mut Vec<String>,
-) {
+pub(crate) fn check(directory: &Directory, report: &mut CheckReport, complaints: &mut Vec<String>) {
     let mut complain = |text: String| {
         if complaints.len() < COMPLAINTS_MAX {
             complaints.push(format!("{}: {text}", directory.path.display()));
@@ -104,7 +100,11 @@ pub(crate) fn check(
     let residents = directory.index.all();
     report.entries += residents.len() as u64;
     if residents.len() as u64 != directory.index.len() {
-        complain(format!("{} entries are counted as {}", residents.len(), directory.index.len()));
+        complain(format!(
+            "{} entries are counted as {}",
+            residents.len(),
+            directory.index.len()
+        ));
     }
     let mut indexed: HashMap<Digest, u64> = HashMap::new();
     for resident in residents {
@@ -156,7 +156,10 @@ fn lacking(directory: &Directory, indexed: &HashMap<Digest, u64>) -> Vec<String>
             }
             match indexed.get(&entry.key) {
                 Some(generation) if *generation >= entry.generation => {}
-                Some(_) => lacking.push(format!("{segment:?} at {} is newer than what is found", entry.at)),
+                Some(_) => lacking.push(format!(
+                    "{segment:?} at {} is newer than what is found",
+                    entry.at
+                )),
                 None => lacking.push(format!("{segment:?} at {} is not found", entry.at)),
             }
         }

@@ -10,8 +10,8 @@ use super::writer::batch::{Effect, Piece};
 use super::writer::plan::{entry, run_pieces};
 use crate::files::read_full;
 use crate::format::{
-    Kind, NewRun, RunHeader, RunRef, TableEntry, encode_embedded, encode_listed,
-    encode_run_header, listed_bytes, run_bytes, verify_record, verify_run,
+    Kind, NewRun, RunHeader, RunRef, TableEntry, encode_embedded, encode_listed, encode_run_header,
+    listed_bytes, run_bytes, verify_record, verify_run,
 };
 use crate::index::Place;
 use std::collections::HashSet;
@@ -127,13 +127,18 @@ impl Writer {
             })
             .collect();
         let new = self.new_record(header.key, header.generation, &found.meta);
-        let body = references.first().map_or(crate::format::BodyId(0), |it| it.body);
+        let body = references
+            .first()
+            .map_or(crate::format::BodyId(0), |it| it.body);
         let (seal, to) = self.place()?;
         let made = encode_embedded(seal, to, &new, body, &runs).ok()?;
         let entry = entry(&new, to, made.len(), header.content_bytes, Kind::Embedded);
         *left -= bytes;
-        self.batch
-            .add(vec![Piece::Made(made)], entry, Effect::Carried { from: place });
+        self.batch.add(
+            vec![Piece::Made(made)],
+            entry,
+            Effect::Carried { from: place },
+        );
         Some(())
     }
 
@@ -167,8 +172,11 @@ impl Writer {
         let (seal, to) = self.place()?;
         let made = encode_listed(seal, to, &new, &references).ok()?;
         let entry = entry(&new, to, made.len(), 0, Kind::Listed);
-        self.batch
-            .add(vec![Piece::Made(made)], entry, Effect::Carried { from: place });
+        self.batch.add(
+            vec![Piece::Made(made)],
+            entry,
+            Effect::Carried { from: place },
+        );
         Some(())
     }
 

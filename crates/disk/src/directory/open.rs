@@ -204,7 +204,9 @@ fn open_segments(directory: &Directory) -> Result<u64, OpenError> {
     let path = &directory.path;
     let names = directory.files.list(path).map_err(failed(path))?;
     let numbers = |suffix: &'static str| {
-        let stems = names.iter().filter_map(move |name| name.strip_suffix(suffix));
+        let stems = names
+            .iter()
+            .filter_map(move |name| name.strip_suffix(suffix));
         stems.filter_map(segment_number)
     };
     let most = numbers("").chain(numbers(".aside")).max();

@@ -229,7 +229,11 @@ mod tests {
         assert!(purges.cover(KEY, 30));
         purges.settle(Purged::Key(KEY), 20, 1);
         assert!(purges.drop_before(2));
-        assert_eq!(generations(&purges), [10], "the floor of what was journaled");
+        assert_eq!(
+            generations(&purges),
+            [10],
+            "the floor of what was journaled"
+        );
         assert!(purges.refuse(OTHER, 20));
         purges.empty(40);
         assert_eq!(generations(&purges), [10, 40]);

@@ -2,6 +2,7 @@
 
 use super::Directory;
 use super::segment::Segment;
+use crate::ReadError;
 use crate::extent::{Extent, Run};
 use crate::files::File;
 use crate::format::{
@@ -9,7 +10,6 @@ use crate::format::{
     Wrong,
 };
 use crate::record::{Candidate, Loaded, RecordId, Ticket};
-use crate::ReadError;
 use std::io;
 use std::sync::Arc;
 
@@ -115,8 +115,7 @@ pub(crate) fn record(
     // the second round knows the length; a third one could only be a header that changes while it is read
     for _ in 0..2 {
         fill(directory, segment, &mut bytes, at, wanted, patience)?;
-        let header =
-            RecordHeader::decode(&bytes, segment.seal, at).map_err(NoRecord::Damaged)?;
+        let header = RecordHeader::decode(&bytes, segment.seal, at).map_err(NoRecord::Damaged)?;
         match header.tail(&bytes, segment.seal, at) {
             Ok((runs, meta)) => {
                 let meta = meta.into();

@@ -26,7 +26,9 @@ pub(crate) fn run(directory: &Arc<Directory>, bytes_per_s: u64, is_closing: impl
     };
     loop {
         for segment in directory.segments.all() {
-            let scrubbed = scrub(directory, &segment, |bytes| rest(bytes * 1000 / bytes_per_s));
+            let scrubbed = scrub(directory, &segment, |bytes| {
+                rest(bytes * 1000 / bytes_per_s)
+            });
             if !scrubbed {
                 return;
             }

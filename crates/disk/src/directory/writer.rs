@@ -6,11 +6,11 @@
 pub(super) mod batch;
 pub(super) mod plan;
 
+use super::Directory;
 use super::active::Active;
 use super::journal::Journal;
 use super::queue::{Job, PurgeJob};
 use super::segment::Segment;
-use super::Directory;
 use crate::format::{PurgeEntry, Purged};
 use crate::{Notice, Refused};
 use batch::Batch;
@@ -108,7 +108,13 @@ impl Writer {
             self.synced_ms = now_ms;
         }
         self.compact();
-        while self.directory.purges.is_full() && self.give_up_oldest() {
+        while self.directory.purges.is_full() {
+            if !self.give_up_oldest() {
+                if self.active.is_none() {
+                    break;
+                }
+                self.seal();
+            }
             self.compact();
         }
     }
@@ -303,8 +309,7 @@ impl Writer {
         match self.roll() {
             Ok(()) => true,
             Err(error) => {
-                self.directory
-                    .failed("begin a segment", &error, false);
+                self.directory.failed("begin a segment", &error, false);
                 false
             }
         }
@@ -339,7 +344,8 @@ impl Writer {
             let items = self.batch.items() + 1;
             let end = active.end + self.batch.bytes();
             // every generation that can be in it was given out already
-            self.directory.tickets.peek() < active.ceiling && active.has_room(capacity, end, bytes, items)
+            self.directory.tickets.peek() < active.ceiling
+                && active.has_room(capacity, end, bytes, items)
         })
     }
 
@@ -367,14 +373,15 @@ impl Writer {
     fn remove_leftovers(&mut self) {
         let directory = Arc::clone(&self.directory);
         let mut first_error = None;
-        self.leftovers.retain(|path| match directory.files.unlink(path) {
-            Ok(()) => false,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => false,
-            Err(error) => {
-                first_error = Some(error);
-                true
-            }
-        });
+        self.leftovers
+            .retain(|path| match directory.files.unlink(path) {
+                Ok(()) => false,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => false,
+                Err(error) => {
+                    first_error = Some(error);
+                    true
+                }
+            });
         self.has_unsynced_names = true;
         match directory.files.sync_directory(&directory.path) {
             Ok(()) => self.has_unsynced_names = false,

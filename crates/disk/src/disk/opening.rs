@@ -13,7 +13,9 @@ use crate::directory::segment::SEGMENTS_MAX;
 use crate::directory::writer::Writer;
 use crate::directory::{Clock, Directory, Limits, scrub};
 use crate::files::Files;
-use crate::format::{ALIGN_BYTES, PurgeEntry, Purged, RUN_BYTES_MAX, SEGMENT_BYTES_MAX, Superblock};
+use crate::format::{
+    ALIGN_BYTES, PurgeEntry, Purged, RUN_BYTES_MAX, SEGMENT_BYTES_MAX, Superblock,
+};
 use crate::{DirectoryConfig, DiskConfig, OpenError};
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -46,7 +48,13 @@ pub(crate) fn open_by_hand(
     files: &Arc<dyn Files>,
     log: &Listener,
 ) -> Result<(Arc<Disk>, Vec<Stepped>), OpenError> {
-    assemble(config, files, log, &|| Clock::Manual(AtomicU64::new(0)), true)
+    assemble(
+        config,
+        files,
+        log,
+        &|| Clock::Manual(AtomicU64::new(0)),
+        true,
+    )
 }
 
 fn assemble(
@@ -250,11 +258,7 @@ fn spawn(
     Ok(())
 }
 
-fn run(
-    disk: &Disk,
-    name: &str,
-    what: impl FnOnce() + Send + 'static,
-) -> io::Result<()> {
+fn run(disk: &Disk, name: &str, what: impl FnOnce() + Send + 'static) -> io::Result<()> {
     let thread: JoinHandle<()> = std::thread::Builder::new()
         .name(name.to_owned())
         .spawn(what)?;

@@ -121,8 +121,11 @@ mod tests {
 
     #[test]
     fn place_changes_in_an_entry() {
-        for (slot, offset, bytes) in [(0, 0, 0), (7, 4096, 81), (u16::MAX, (1 << 30) - 16, 1 << 30)]
-        {
+        for (slot, offset, bytes) in [
+            (0, 0, 0),
+            (7, 4096, 81),
+            (u16::MAX, (1 << 30) - 16, 1 << 30),
+        ] {
             let place = Place::new(slot, offset, bytes);
             let entry = Entry::new(u64::MAX, place).asked_for(true);
             assert_eq!((entry.place(), entry.tag()), (place, u64::MAX));

@@ -17,7 +17,9 @@ fn index_and_a_naive_map_differ() {
     for seed in 0..200 {
         let mut random = Random(seed);
         let (index, mut map) = (Index::new(), HashMap::new());
-        let keys: Vec<Digest> = (0..1 + random.below(300)).map(|_| key(&mut random)).collect();
+        let keys: Vec<Digest> = (0..1 + random.below(300))
+            .map(|_| key(&mut random))
+            .collect();
         for _ in 0..1000 {
             let number = usize::try_from(random.below(keys.len() as u64)).unwrap();
             let key = keys[number];
@@ -37,7 +39,10 @@ fn index_and_a_naive_map_differ() {
         }
         assert_eq!(index.len(), map.len() as u64);
         for key in keys {
-            assert_eq!(index.peek(key).map(|(place, _)| place), map.get(&key).copied());
+            assert_eq!(
+                index.peek(key).map(|(place, _)| place),
+                map.get(&key).copied()
+            );
         }
     }
 }

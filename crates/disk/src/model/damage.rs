@@ -2,6 +2,7 @@
 
 use super::world::{KEYS, Nature, World};
 use crate::files::simulated::SECTOR_BYTES;
+use crate::files::{Access, Files};
 use crate::format::{JOURNAL_FILE, SUPERBLOCK_FILE};
 use std::path::PathBuf;
 
@@ -103,7 +104,10 @@ fn segment_cut_at_a_sector_leaves_as_good() {
             let len = example.files.content(&path).unwrap().len();
             for len in (0..len).step_by(SECTOR_BYTES) {
                 with_damage(3, is_sealed, |world| {
-                    world.files.damage(&path, |bytes| bytes.truncate(len)).unwrap();
+                    world
+                        .files
+                        .damage(&path, |bytes| bytes.truncate(len))
+                        .unwrap();
                 });
             }
         }
@@ -184,13 +188,80 @@ fn older_copy_of_a_segment_brings_back_what_was_purged() {
 }
 
 #[test]
+fn directory_that_was_away_brings_back_what_was_purged_meanwhile() {
+    for seed in 0..40 {
+        let mut world = World::new(
+            seed,
+            Nature {
+                directories: 2,
+                ..Nature::default()
+            },
+        );
+        for key in 0..KEYS {
+            world.append(key);
+            world.act();
+        }
+        world.step();
+        world.close();
+        let away = World::directory_path(1);
+        let old: Vec<(PathBuf, Vec<u8>)> = world
+            .files
+            .paths()
+            .into_iter()
+            .filter(|path| path.starts_with(&away))
+            .map(|path| (path.clone(), world.files.content(&path).unwrap()))
+            .collect();
+        world.open();
+        while world.load_one() {}
+        for round in 0..30 {
+            world.purge(round % KEYS);
+            world.act();
+        }
+        world.end(false);
+        world.is_unlucky = true;
+        for path in world.files.paths() {
+            if path.starts_with(&away) {
+                world.files.unlink(&path).unwrap();
+            }
+        }
+        for (path, content) in old {
+            world.files.open(&path, Access::Create).unwrap();
+            world.files.damage(&path, |bytes| *bytes = content).unwrap();
+        }
+        use_it(&mut world);
+    }
+}
+
+#[test]
+fn scrub_misses_damage_or_forgets_what_is_good() {
+    let mut world = store(8, true);
+    let path = segments(&world).pop().unwrap();
+    world.open();
+    while world.load_one() {}
+    let entries = world.disk().usage().entries;
+    assert!(world.scrub() && world.disk().usage().entries == entries);
+    assert!(world.disk().usage().scrubbed_bytes > 0);
+    let zero = |bytes: &mut Vec<u8>| bytes[4096..].fill(0);
+    world.files.damage(&path, zero).unwrap();
+    assert!(world.scrub());
+    let used = world.disk().usage();
+    assert!(used.entries < entries && used.damaged > 0, "{used:?}");
+    world.disk().check().unwrap();
+    world.get_all();
+    assert_eq!(world.disk().usage().damaged, used.damaged);
+}
+
+#[test]
 fn journal_that_lost_its_end_brings_back_what_was_purged() {
     for seed in 0..20 {
         let journal = World::directory_path(0).join(JOURNAL_FILE);
         let len = store(seed, true).files.content(&journal).unwrap().len();
         for len in (0..len).step_by(32) {
             let world = with_damage(seed, true, |world| {
-                world.files.damage(&journal, |bytes| bytes.truncate(len)).unwrap();
+                world
+                    .files
+                    .damage(&journal, |bytes| bytes.truncate(len))
+                    .unwrap();
             });
             let notices = world.notices.lock().unwrap();
             assert!(

@@ -52,7 +52,11 @@ fn fail_each(fault: Fault, lasting: bool) {
         let before = world.disk().usage().stored;
         world.append(1);
         world.step();
-        assert_eq!(world.disk().usage().stored, before + 1, "{fault:?} at {nth}");
+        assert_eq!(
+            world.disk().usage().stored,
+            before + 1,
+            "{fault:?} at {nth}"
+        );
         assert!(world.disk().find(digest(1)).is_some(), "{fault:?} at {nth}");
     }
 }

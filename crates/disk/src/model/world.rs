@@ -2,6 +2,7 @@
 
 use super::truth::{Meta, block, content, digest};
 use crate::directory::loader::Loader;
+use crate::directory::scrub::scrub;
 use crate::directory::writer::Writer;
 use crate::directory::{Clock, Directory};
 use crate::disk::open_by_hand;
@@ -147,8 +148,7 @@ impl World {
             self.files.plan(Plan::default());
             open_by_hand(&self.config(), &files, &log)
         });
-        let (disk, stepped) =
-            opened.unwrap_or_else(|error| panic!("{}: {error}", self.context));
+        let (disk, stepped) = opened.unwrap_or_else(|error| panic!("{}: {error}", self.context));
         self.disk = Some(disk);
         self.stepped = stepped;
         self.set_clock();
@@ -228,7 +228,11 @@ impl World {
         let used = self.disk().usage();
         assert!(used.bytes <= used.bytes_max, "{}: {used:?}", self.context);
         assert_eq!(used.queue_bytes, 0, "{}", self.context);
-        assert!(self.is_unlucky || used.damaged == 0, "{}: {used:?}", self.context);
+        assert!(
+            self.is_unlucky || used.damaged == 0,
+            "{}: {used:?}",
+            self.context
+        );
     }
 
     fn ticket(&mut self) -> Ticket {
@@ -378,7 +382,11 @@ impl World {
         assert_eq!(loaded.key, digest(key), "{context}");
         let meta = Meta::decode(&loaded.meta);
         let meta = meta.unwrap_or_else(|| panic!("{context}: meta of key {key} is damaged"));
-        assert_eq!((meta.key, meta.generation), (key, loaded.ticket.number()), "{context}");
+        assert_eq!(
+            (meta.key, meta.generation),
+            (key, loaded.ticket.number()),
+            "{context}"
+        );
         let known = &mut self.known[usize::try_from(key).unwrap()];
         let generation = meta.generation;
         assert_eq!(
@@ -387,9 +395,15 @@ impl World {
             "{context}: key {key} was never stored at {generation}"
         );
         let purged = known.purged;
-        assert!(generation > purged, "{context}: key {key} of {generation} was purged at {purged}");
+        assert!(
+            generation > purged,
+            "{context}: key {key} of {generation} was purged at {purged}"
+        );
         let least = known.least;
-        assert!(generation >= least, "{context}: key {key} of {generation} came back after {least}");
+        assert!(
+            generation >= least,
+            "{context}: key {key} of {generation} came back after {least}"
+        );
         known.least = generation;
         if let Some(inline) = &loaded.inline {
             let meant = content(key, meta.representation, 0, inline.len());
@@ -444,7 +458,9 @@ impl World {
             self.get(key);
         }
         self.step();
-        let result = purging.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        let result = purging
+            .as_mut()
+            .poll(&mut Context::from_waker(Waker::noop()));
         match result {
             Poll::Ready(Ok(())) => {
                 self.known[usize::try_from(key).unwrap()].purged = before;
@@ -497,6 +513,14 @@ impl World {
             is_loading |= loader.step();
         }
         is_loading
+    }
+
+    /// Verifies everything as the background scrub does.
+    pub(super) fn scrub(&self) -> bool {
+        let directories = self.stepped.iter().map(|(directory, ..)| directory);
+        let mut segments =
+            directories.flat_map(|it| it.segments.all().into_iter().map(move |s| (it, s)));
+        segments.all(|(directory, segment)| scrub(directory, &segment, |_| true))
     }
 
     fn plan_faults(&mut self) {

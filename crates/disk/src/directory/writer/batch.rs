@@ -178,7 +178,10 @@ impl crate::directory::active::Active {
                     directory.index.remove_at(entry.key, place);
                 }
                 directory.counters.stored.add(1);
-                directory.counters.stored_bytes.add(u64::from(entry.content_bytes));
+                directory
+                    .counters
+                    .stored_bytes
+                    .add(u64::from(entry.content_bytes));
                 directory.queue.finished(charge, Some(entry.key));
                 if let Some((progress, extents)) = large {
                     progress.committed(extents);
@@ -190,7 +193,10 @@ impl crate::directory::active::Active {
                 reference,
                 header,
             } => {
-                directory.counters.stored_bytes.add(u64::from(entry.content_bytes));
+                directory
+                    .counters
+                    .stored_bytes
+                    .add(u64::from(entry.content_bytes));
                 directory.queue.finished(charge, None);
                 let extent = self.extent(directory, entry, reference, header);
                 progress.wrote(extent, charge);
@@ -224,7 +230,8 @@ impl crate::directory::active::Active {
                 if let Some((begin, len)) = header.chunk(index) {
                     debug_assert!(len as usize <= CHUNK_BYTES);
                     let at = content_at + u64::from(begin);
-                    self.segment.verified(u32::try_from(at).unwrap_or(u32::MAX), len);
+                    self.segment
+                        .verified(u32::try_from(at).unwrap_or(u32::MAX), len);
                 }
             }
             known.get_or_init(|| header);

@@ -112,7 +112,8 @@ impl Writer {
             reference,
             header: known,
         };
-        self.batch.add(run_pieces(header, job.blocks), entry, effect);
+        self.batch
+            .add(run_pieces(header, job.blocks), entry, effect);
     }
 
     fn plan_commit(&mut self, job: CommitJob) {
@@ -136,9 +137,9 @@ impl Writer {
         }
         let references: Vec<RunRef> = listed.iter().map(|extent| extent.run.reference).collect();
         let new = self.new_record(job.key, generation, &job.meta);
-        let made = self.place().and_then(|(seal, at)| {
-            Some((at, encode_listed(seal, at, &new, &references).ok()?))
-        });
+        let made = self
+            .place()
+            .and_then(|(seal, at)| Some((at, encode_listed(seal, at, &new, &references).ok()?)));
         let Some((at, made)) = made else {
             return self.lose(Job::Commit(job), Refused::TooLarge);
         };
@@ -187,8 +188,7 @@ impl Writer {
             .and_then(|(seal, at)| Some((at, encode_listed(seal, at, &new, &[]).ok()?)));
         if let Some((at, made)) = made {
             let entry = entry(&new, at, made.len(), 0, Kind::Listed);
-            self.batch
-                .add(vec![Piece::Made(made)], entry, Effect::Mark);
+            self.batch.add(vec![Piece::Made(made)], entry, Effect::Mark);
             self.flush();
         }
     }

@@ -79,7 +79,8 @@ impl Content {
                 Change::Write { offset, bytes } if matches!(loss, Loss::Sectors) => {
                     let mut at = offset;
                     while at < offset + bytes.len() {
-                        let end = ((at / SECTOR_BYTES + 1) * SECTOR_BYTES).min(offset + bytes.len());
+                        let end =
+                            ((at / SECTOR_BYTES + 1) * SECTOR_BYTES).min(offset + bytes.len());
                         if stays() {
                             apply(&mut self.durable, at, &bytes[at - offset..end - offset]);
                         }
