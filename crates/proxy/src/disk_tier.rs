@@ -9,7 +9,7 @@ use std::sync::Arc;
 use weir_disk::files::{Access, Files};
 use weir_disk::{DirectoryConfig, Disk, DiskConfig, DiskUse, Listener, OpenError, Verify};
 use weir_measure::{DiskRefusal, Metric, Snapshot};
-use weir_policy::admission::Admitting;
+use weir_policy::admission::Rule;
 use weir_store::MemoryStore;
 
 /// What the store takes of a device if nobody says how much: enough for days of one person's browsing, and not so much
@@ -186,12 +186,14 @@ fn own_bytes(files: &dyn Files, path: &Path) -> u64 {
 
 /// `store` in front of `disk`.
 pub(crate) fn behind(store: MemoryStore, disk: Arc<Disk>, config: &config::Disk) -> MemoryStore {
-    let admitting = match config.admission {
-        config::Admission::Always => Admitting::Always,
-        config::Admission::SecondRequest => Admitting::SecondRequest,
-        config::Admission::Small => Admitting::Small(config.admission_largest.bytes()),
+    let rule = match config.admission {
+        config::Admission::Always => Rule::Always,
+        config::Admission::SecondRequest => Rule::SecondRequest,
+        config::Admission::Small => Rule::Small {
+            largest: config.admission_largest.bytes(),
+        },
     };
-    store.with_disk(disk, admitting, config.largest_response.bytes())
+    store.with_disk(disk, rule, config.largest_response.bytes())
 }
 
 /// Enters what the disk tier counts.

@@ -151,8 +151,7 @@ impl Expected {
     pub(crate) fn spill(&self, expected: Option<u64>, came: u64) -> Option<Spilling> {
         let on_disk = self.on_disk.as_ref()?;
         let key = self.key(self.vary.as_ref());
-        let content = expected.unwrap_or(came);
-        if !self.store.admits(&on_disk.disk, key, content) {
+        if !self.store.admits(&on_disk.disk, key, expected, came) {
             return None;
         }
         Spilling::begin(&on_disk.disk, key, on_disk.ticket, expected).ok()
@@ -253,7 +252,7 @@ impl Expected {
         // one that went there as it came was admitted then
         let is_admitted = match &spilling {
             Some(_) => self.store.is_for_disk(present),
-            None => self.store.admits(disk, key, present),
+            None => self.store.admits(disk, key, Some(present), present),
         };
         if !is_admitted {
             return Err(Refused::TooLarge);

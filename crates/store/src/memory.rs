@@ -11,7 +11,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use weir_disk::{Disk, PurgeError};
-use weir_policy::admission::{Admission, Admitting};
+use weir_policy::admission::{Admission, Admissions, Rule};
 use weir_policy::catalog::{Catalog, Refusal};
 use weir_policy::eviction::EvictionKind;
 use weir_policy::{Digest, Now, Secret};
@@ -37,7 +37,7 @@ pub struct MemoryStore {
     largest_response: u64,
     disk: Option<Arc<Disk>>,
     largest_on_disk: u64,
-    admission: Mutex<Admission>,
+    admissions: Mutex<Admissions>,
     pub(crate) behind: Behind,
 }
 
@@ -84,20 +84,20 @@ impl MemoryStore {
             largest_response,
             disk: None,
             largest_on_disk: 0,
-            admission: Mutex::new(Admission::new(Admitting::Always)),
+            admissions: Mutex::new(Admissions::new(Rule::Always)),
             behind: Behind::default(),
         }
     }
 
-    /// The same in front of `disk`, whose secret it takes. What is written there is what `admitting` says, and content of
+    /// The same in front of `disk`, whose secret it takes. What is written there is what `rule` says, and content of
     /// more than `largest_response` bytes is not.
     #[must_use]
-    pub fn with_disk(self, disk: Arc<Disk>, admitting: Admitting, largest_response: u64) -> Self {
+    pub fn with_disk(self, disk: Arc<Disk>, rule: Rule, largest_response: u64) -> Self {
         Self {
             secret: disk.secret(),
             disk: Some(disk),
             largest_on_disk: largest_response,
-            admission: Mutex::new(Admission::new(admitting)),
+            admissions: Mutex::new(Admissions::new(rule)),
             ..self
         }
     }
@@ -158,15 +158,18 @@ impl MemoryStore {
         content <= self.largest_on_disk
     }
 
-    /// Whether a response under `key` with so many bytes of content, as far as that is known, is written to disk. What is
+    /// Whether a response under `key` with so many bytes of content, of which `came` are there, is written to disk. What is
     /// there already is replaced in any case.
-    pub(crate) fn admits(&self, disk: &Disk, key: Digest, content: u64) -> bool {
-        let admission = || {
-            self.admission
+    pub(crate) fn admits(&self, disk: &Disk, key: Digest, content: Option<u64>, came: u64) -> bool {
+        let judge = || {
+            let mut admissions = self
+                .admissions
                 .lock()
-                .unwrap_or_else(PoisonError::into_inner)
+                .unwrap_or_else(PoisonError::into_inner);
+            admissions.judge(key, content)
         };
-        self.is_for_disk(content) && (disk.may_hold(key) || admission().admits(key, content))
+        self.is_for_disk(content.unwrap_or(came))
+            && (disk.may_hold(key) || judge() == Admission::Admitted)
     }
 
     /// Refuses content larger than the largest response.

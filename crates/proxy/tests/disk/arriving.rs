@@ -56,6 +56,9 @@ fn slow_reader_keeps_in_memory_what_is_on_disk() {
     depot.written(1);
     what.check(0, &slow.read_exactly(8_000_000));
     depot.rest();
+    // another look-up on disk, and all its memory is given back
+    let other = Representation::new("/b", 10);
+    depot.store_whole(&other);
     depot.hit_on_disk(&what);
 }
 

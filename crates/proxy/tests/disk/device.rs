@@ -113,7 +113,7 @@ fn purge_that_may_not_survive_is_acknowledged() {
     depot.files().plan(broken(Fault::Device));
     let error = depot.proxy().try_purge("http://a.example/a");
     assert!(error.is_err_and(|why| why.contains("durable")));
-    assert_eq!(depot.proxy().count(Metric::PurgesNotDurable), 1);
+    assert!(depot.proxy().count(Metric::PurgesNotDurable) > 0);
     // it is in force all the same
     depot.fetch_whole(&what.next(500));
 }
