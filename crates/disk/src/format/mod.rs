@@ -8,6 +8,8 @@
 //! before it allocates, never panics, and its error says what is wrong and where ([`FormatError`]).
 
 mod error;
+#[cfg(test)]
+mod example;
 mod journal;
 mod reader;
 mod record;
