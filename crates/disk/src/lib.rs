@@ -21,6 +21,7 @@ mod index;
 #[cfg(test)]
 mod model;
 mod notice;
+pub mod offline;
 mod record;
 mod spill;
 mod usage;

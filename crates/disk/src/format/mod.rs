@@ -33,7 +33,7 @@ pub use record::{
 pub use run::{BodyId, RUN_HEADER_BYTES_MAX, RunHeader, encode_run_header, run_bytes};
 pub use seal::{Seal, StoreId, Volume};
 pub use segment::{SegmentHeader, segment_file_name, segment_number};
-pub use superblock::{SUPERBLOCK_FILE, Superblock};
+pub use superblock::{LOCK_FILE, SUPERBLOCK_FILE, Superblock};
 pub use table::{
     TABLE_ENTRY_BYTES, TABLE_RECORDS_MAX, TableEntry, decode_table, encode_table, table_bytes,
 };

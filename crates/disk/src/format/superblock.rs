@@ -10,6 +10,9 @@ use weir_policy::Secret;
 /// Its name in the directory.
 pub const SUPERBLOCK_FILE: &str = "store.weir";
 
+/// The file that a process holds locked (`flock`) while it uses the directory; the process id is in it.
+pub const LOCK_FILE: &str = "lock";
+
 const MAGIC: [u8; 8] = *b"WEIRSTOR";
 
 /// What a directory says of itself. Readable by its owner only: who knows the secret can choose keys that collide.

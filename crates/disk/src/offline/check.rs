@@ -1,0 +1,138 @@
+//! Verifies every byte of a directory.
+
+use super::content::read_record;
+use super::directory::Directory;
+use super::error::{OfflineError, Problem};
+use super::segment::{Found, Segment};
+use super::survey::{Life, Survey};
+use crate::format::{
+    FormatError, Kind, RUN_HEADER_BYTES_MAX, RunHeader, RunRef, segment_file_name, verify_record,
+    verify_run,
+};
+use weir_policy::Digest;
+
+/// What was verified.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Checked {
+    /// Segments.
+    pub segments: u64,
+    /// Records, live or not.
+    pub records: u64,
+    /// Of these, the live ones.
+    pub live: u64,
+    /// Runs outside of records.
+    pub runs: u64,
+    /// Bytes of records and runs.
+    pub bytes: u64,
+}
+
+impl Directory {
+    /// Reads everything `survey` found and checks every byte; problems are told as they are found, those of the survey first.
+    ///
+    /// # Errors
+    ///
+    /// The file system says no.
+    pub fn check(
+        &self,
+        survey: &Survey,
+        tell: &mut dyn FnMut(&Problem),
+    ) -> Result<Checked, OfflineError> {
+        survey.problems.iter().for_each(&mut *tell);
+        let mut checked = Checked {
+            segments: survey.segments.len() as u64,
+            ..Checked::default()
+        };
+        let mut open: Option<Segment> = None;
+        for found in &survey.found {
+            let segment = match open.take() {
+                Some(segment) if segment.seal.number() == found.segment => segment,
+                _ => Segment::open(self, found.segment)?,
+            };
+            let is_live = found.is_response() && survey.life(self, found) == Life::Live;
+            checked.bytes += u64::from(found.bytes);
+            checked.live += u64::from(is_live);
+            match found.kind {
+                Some(_) => checked.records += 1,
+                None => checked.runs += 1,
+            }
+            if let Err(error) = check_one(&segment, found)? {
+                tell(&Problem::of(&segment.name(), &error));
+            } else if is_live && found.kind == Some(Kind::Listed) {
+                self.check_listed(&segment, found, tell)?;
+            }
+            open = Some(segment);
+        }
+        Ok(checked)
+    }
+
+    /// Whether the runs a record names are there; their content is checked where they lie.
+    fn check_listed(
+        &self,
+        segment: &Segment,
+        found: &Found,
+        tell: &mut dyn FnMut(&Problem),
+    ) -> Result<(), OfflineError> {
+        let stored = read_record(segment, found)?;
+        for run in &stored.runs {
+            match self.check_reference(stored.header.key, run) {
+                Ok(()) => {}
+                Err(OfflineError::Format { error, .. }) => {
+                    let what = format_args!(
+                        "content from {} on is named to be in {}: {error}",
+                        run.from,
+                        segment_file_name(run.segment)
+                    )
+                    .to_string();
+                    tell(&Problem::new(&segment.name(), u64::from(found.at), what));
+                }
+                Err(OfflineError::Io { error, .. })
+                    if error.kind() == std::io::ErrorKind::NotFound =>
+                {
+                    let what = format_args!(
+                        "content from {} on is named to be in {}, which is not there",
+                        run.from,
+                        segment_file_name(run.segment)
+                    )
+                    .to_string();
+                    tell(&Problem::new(&segment.name(), u64::from(found.at), what));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    fn check_reference(&self, key: Digest, run: &RunRef) -> Result<(), OfflineError> {
+        let segment = Segment::open(self, run.segment)?;
+        let bytes = segment.read(u64::from(run.at), RUN_HEADER_BYTES_MAX)?;
+        RunHeader::decode(&bytes, segment.seal, u64::from(run.at))
+            .and_then(|header| header.check_reference(key, run))
+            .map_err(|error| OfflineError::format(&segment.path, error))
+    }
+}
+
+/// Every byte of a record or run, and whether it is the one the table means.
+fn check_one(segment: &Segment, found: &Found) -> Result<Result<(), FormatError>, OfflineError> {
+    let at = u64::from(found.at);
+    let bytes = segment.read(at, found.bytes as usize)?;
+    let same = |key: Digest, generation: u64| {
+        if (key, generation) == (found.key, found.generation) {
+            return Ok(());
+        }
+        Err(FormatError {
+            item: crate::format::Item::Table,
+            at,
+            wrong: crate::format::Wrong::Contradicts {
+                field: "key or generation",
+                value: generation,
+            },
+        })
+    };
+    Ok(match found.kind {
+        Some(_) => verify_record(&bytes, segment.seal, at)
+            .and_then(|(header, _)| same(header.key, header.generation)),
+        None => {
+            verify_run(&bytes, segment.seal, at).and_then(|header| same(header.key, header.body.0))
+        }
+    })
+}

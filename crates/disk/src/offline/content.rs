@@ -1,0 +1,100 @@
+//! One record, and the bytes of its body.
+
+use super::directory::Directory;
+use super::error::OfflineError;
+use super::segment::{Found, Segment};
+use crate::format::{RECORD_HEADER_BYTES, RUN_HEADER_BYTES_MAX, RecordHeader, RunHeader, RunRef};
+use std::io::{self, Write};
+
+/// A record whose header, list and meta are intact.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stored {
+    /// What it says of itself.
+    pub header: RecordHeader,
+    /// What the tier above keeps with it.
+    pub meta: Vec<u8>,
+    /// Where its content lies.
+    pub runs: Vec<RunRef>,
+}
+
+impl Directory {
+    /// Reads a record that was found; its content is not looked at.
+    ///
+    /// # Errors
+    ///
+    /// Something of it is damaged, or it is not what its table says.
+    pub fn read(&self, found: &Found) -> Result<Stored, OfflineError> {
+        let segment = Segment::open(self, found.segment)?;
+        read_record(&segment, found)
+    }
+
+    /// Writes the body of a record to `output`, chunk by chunk, each verified before it is written.
+    ///
+    /// # Errors
+    ///
+    /// The first chunk that is damaged; what was written before it is good. [`OfflineError::Output`] if `output`
+    /// takes no more.
+    pub fn write_content(
+        &self,
+        stored: &Stored,
+        output: &mut dyn Write,
+    ) -> Result<u64, OfflineError> {
+        let mut written = 0;
+        let mut open: Option<Segment> = None;
+        for run in &stored.runs {
+            let segment = match open.take() {
+                Some(segment) if segment.seal.number() == run.segment => segment,
+                _ => Segment::open(self, run.segment)?,
+            };
+            each_chunk(&segment, stored, run, &mut |chunk| {
+                written += chunk.len() as u64;
+                output.write_all(chunk)
+            })?;
+            open = Some(segment);
+        }
+        Ok(written)
+    }
+}
+
+pub(super) fn read_record(segment: &Segment, found: &Found) -> Result<Stored, OfflineError> {
+    let at = u64::from(found.at);
+    let wrong = |error| OfflineError::format(&segment.path, error);
+    let head = segment.read(at, RECORD_HEADER_BYTES)?;
+    let header = RecordHeader::decode(&head, segment.seal, at).map_err(wrong)?;
+    let size = usize::try_from(header.head_bytes()).unwrap_or(usize::MAX);
+    let bytes = segment.read(at, size)?;
+    let (runs, meta) = header.tail(&bytes, segment.seal, at).map_err(wrong)?;
+    Ok(Stored {
+        header,
+        meta: meta.to_vec(),
+        runs,
+    })
+}
+
+/// Hands out the chunks of a run, verified.
+fn each_chunk(
+    segment: &Segment,
+    stored: &Stored,
+    run: &RunRef,
+    take: &mut dyn FnMut(&[u8]) -> io::Result<()>,
+) -> Result<(), OfflineError> {
+    let at = u64::from(run.at);
+    let wrong = |error| OfflineError::format(&segment.path, error);
+    let head = segment.read(at, RUN_HEADER_BYTES_MAX)?;
+    let header = RunHeader::decode(&head, segment.seal, at).map_err(wrong)?;
+    header
+        .check_reference(stored.header.key, run)
+        .map_err(wrong)?;
+    for index in 0..header.chunks() {
+        let Some((begin, len)) = header.chunk(index) else {
+            break;
+        };
+        let begin = at + header.header_bytes() + u64::from(begin);
+        let chunk = segment.read(begin, len as usize)?;
+        header
+            .check_chunk(segment.seal, at, index, &chunk)
+            .map_err(wrong)?;
+        take(&chunk).map_err(OfflineError::Output)?;
+    }
+    Ok(())
+}

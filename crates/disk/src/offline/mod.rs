@@ -1,0 +1,22 @@
+//! Reads a store that no process uses, or a copy of one. Never writes.
+//!
+//! It is written after `docs/store-format.md` alone, shares nothing with the store that serves but `format`, and trusts
+//! nothing: so it is also the second opinion on what that one wrote.
+
+mod check;
+mod content;
+mod directory;
+mod error;
+mod purges;
+mod segment;
+mod survey;
+#[cfg(test)]
+mod tests;
+
+pub use check::Checked;
+pub use content::Stored;
+pub use directory::Directory;
+pub use error::{OfflineError, Problem};
+pub use purges::Purges;
+pub use segment::{Found, State};
+pub use survey::{Life, SegmentSeen, Survey};

@@ -1,0 +1,247 @@
+//! A segment: by its table if it is sealed, step by step otherwise.
+
+use super::directory::Directory;
+use super::error::{OfflineError, Problem};
+use crate::format::{
+    ALIGN_BYTES, FormatError, Item, Kind, PAGE_BYTES, RUN_HEADER_BYTES_MAX, SEGMENT_BYTES_MAX,
+    Seal, SegmentHeader, Step, TRAILER_BYTES, TableEntry, Trailer, Wrong, decode_table,
+    segment_file_name, step, table_bytes,
+};
+use std::fs::File;
+use std::io::ErrorKind;
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+use weir_policy::Digest;
+
+/// How much is read at once when a segment is looked through.
+const WINDOW_BYTES: usize = 1024 * 1024;
+
+/// Key of records that only say which purges there were.
+const MARK: Digest = Digest(0, 0);
+
+/// A record or a run, and where it lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// Its key.
+    pub key: Digest,
+    /// A record's generation; the number of a run's body.
+    pub generation: u64,
+    /// Number of the segment.
+    pub segment: u64,
+    /// Offset in the segment.
+    pub at: u32,
+    /// Bytes it takes there.
+    pub bytes: u32,
+    /// The kind of record; `None` for a run outside of a record.
+    pub kind: Option<Kind>,
+}
+
+impl Found {
+    /// Whether it is a stored response: no run, and no mark.
+    #[must_use]
+    pub fn is_response(&self) -> bool {
+        self.kind.is_some() && self.key != MARK
+    }
+}
+
+/// How a segment ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// With a table.
+    Sealed,
+    /// Its writer was stopped, or has not come to its end.
+    Open,
+}
+
+/// An open segment.
+#[derive(Debug)]
+pub(super) struct Segment {
+    pub(super) path: PathBuf,
+    pub(super) seal: Seal,
+    pub(super) header: SegmentHeader,
+    /// Bytes of the file.
+    pub(super) len: u64,
+    file: File,
+}
+
+/// What lies in a segment.
+#[derive(Debug)]
+pub(super) struct Contents {
+    pub(super) state: State,
+    pub(super) found: Vec<Found>,
+    /// Newest purge that the segment knows of.
+    pub(super) purged: u64,
+    pub(super) problems: Vec<Problem>,
+}
+
+impl Segment {
+    pub(super) fn open(directory: &Directory, number: u64) -> Result<Self, OfflineError> {
+        let path = directory.segment_path(number);
+        let wrong = |error| OfflineError::io(&path, error);
+        let file = File::open(&path).map_err(wrong)?;
+        let len = file.metadata().map_err(wrong)?.len();
+        let page = read(&file, 0, PAGE_BYTES).map_err(wrong)?;
+        let header = SegmentHeader::decode(&page, directory.volume(), number)
+            .map_err(|error| OfflineError::format(&path, error))?;
+        Ok(Self {
+            seal: directory.volume().segment(number),
+            len: len.min(u64::from(SEGMENT_BYTES_MAX)),
+            path,
+            header,
+            file,
+        })
+    }
+
+    pub(super) fn name(&self) -> String {
+        segment_file_name(self.seal.number())
+    }
+
+    /// At most `len` bytes from `at` on: fewer at the end of the file.
+    pub(super) fn read(&self, at: u64, len: usize) -> Result<Vec<u8>, OfflineError> {
+        read(&self.file, at, len).map_err(|error| OfflineError::io(&self.path, error))
+    }
+
+    /// By the table; by looking through the segment if there is none, or it is damaged.
+    pub(super) fn contents(&self) -> Result<Contents, OfflineError> {
+        match self.by_table()? {
+            Ok((trailer, entries)) => Ok(Contents {
+                state: State::Sealed,
+                found: entries.iter().map(|entry| self.entry(entry)).collect(),
+                purged: trailer.purged.max(self.header.purged),
+                problems: Vec::new(),
+            }),
+            // no trailer: the usual end of a segment whose writer was stopped
+            Err(error) if error.item == Item::Trailer && error.wrong == Wrong::Absent => {
+                self.by_steps()
+            }
+            Err(error) => {
+                let mut contents = self.by_steps()?;
+                contents.problems.push(Problem::of(&self.name(), &error));
+                Ok(contents)
+            }
+        }
+    }
+
+    fn by_table(&self) -> Result<Result<(Trailer, Vec<TableEntry>), FormatError>, OfflineError> {
+        let at = self.len.saturating_sub(TRAILER_BYTES as u64);
+        let trailer = match Trailer::decode(&self.read(at, TRAILER_BYTES)?, self.seal, at) {
+            Ok(trailer) => trailer,
+            Err(error) => return Ok(Err(error)),
+        };
+        let bytes = self.read(u64::from(trailer.table_at), trailer.table_bytes as usize)?;
+        let entries = decode_table(&bytes, self.seal, u64::from(trailer.table_at));
+        Ok(entries.map(|entries| (trailer, entries)))
+    }
+
+    fn entry(&self, entry: &TableEntry) -> Found {
+        Found {
+            key: entry.key,
+            generation: entry.generation,
+            segment: self.seal.number(),
+            at: entry.at,
+            bytes: entry.bytes,
+            kind: entry.kind,
+        }
+    }
+
+    fn by_steps(&self) -> Result<Contents, OfflineError> {
+        let mut contents = Contents {
+            state: State::Open,
+            found: Vec::new(),
+            purged: self.header.purged,
+            problems: Vec::new(),
+        };
+        let mut window = Window {
+            segment: self,
+            at: 0,
+            bytes: Vec::new(),
+        };
+        let mut at = PAGE_BYTES as u64;
+        let mut is_gap_told = false;
+        while at < self.len {
+            let bytes = window.from(at)?;
+            if let Ok(bytes) = self.table_at(bytes, at) {
+                at += bytes;
+                continue;
+            }
+            match step(bytes, self.seal, at) {
+                Ok(item) => {
+                    if let Step::Record(record) = item {
+                        contents.purged = contents.purged.max(record.purged);
+                    }
+                    contents.found.push(self.item(&item, at));
+                    is_gap_told = false;
+                    at += item.bytes();
+                }
+                Err(error) => {
+                    let is_free = bytes.iter().take(ALIGN_BYTES).all(|byte| *byte == 0);
+                    if !is_gap_told && !is_free {
+                        is_gap_told = true;
+                        contents.problems.push(Problem::of(&self.name(), &error));
+                    }
+                    at += ALIGN_BYTES as u64;
+                }
+            }
+        }
+        Ok(contents)
+    }
+
+    /// Bytes of the table or trailer that begins here: they are no gap.
+    fn table_at(&self, bytes: &[u8], at: u64) -> Result<u64, FormatError> {
+        if Trailer::decode(bytes, self.seal, at).is_ok() {
+            return Ok(TRAILER_BYTES as u64);
+        }
+        decode_table(bytes, self.seal, at).map(|entries| table_bytes(entries.len()) as u64)
+    }
+
+    fn item(&self, item: &Step, at: u64) -> Found {
+        let (key, generation, kind) = match item {
+            Step::Record(record) => (record.key, record.generation, Some(record.kind)),
+            Step::Run(run) => (run.key, run.body.0, None),
+        };
+        Found {
+            key,
+            generation,
+            segment: self.seal.number(),
+            at: u32::try_from(at).unwrap_or(u32::MAX),
+            bytes: u32::try_from(item.bytes()).unwrap_or(u32::MAX),
+            kind,
+        }
+    }
+}
+
+/// A stretch of a segment that moves along.
+struct Window<'a> {
+    segment: &'a Segment,
+    at: u64,
+    bytes: Vec<u8>,
+}
+
+impl Window<'_> {
+    /// What begins at `at`: at least a header, unless the file ends.
+    fn from(&mut self, at: u64) -> Result<&[u8], OfflineError> {
+        let end = self.at + self.bytes.len() as u64;
+        let is_enough = at + RUN_HEADER_BYTES_MAX as u64 <= end || end == self.segment.len;
+        if at < self.at || at >= end || !is_enough {
+            self.bytes = self.segment.read(at, WINDOW_BYTES)?;
+            self.at = at;
+        }
+        let skip = usize::try_from(at - self.at).unwrap_or(usize::MAX);
+        Ok(self.bytes.get(skip..).unwrap_or_default())
+    }
+}
+
+fn read(file: &File, at: u64, len: usize) -> std::io::Result<Vec<u8>> {
+    let mut bytes = vec![0; len];
+    let mut done = 0;
+    while done < len {
+        match file.read_at(&mut bytes[done..], at + done as u64) {
+            Ok(0) => break,
+            Ok(count) => done += count,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    bytes.truncate(done);
+    Ok(bytes)
+}
