@@ -2,7 +2,7 @@
 
 use super::directory::Directory;
 use super::error::OfflineError;
-use super::segment::{Found, Segment};
+use super::segment::{Found, Segment, key_text};
 use crate::format::{RECORD_HEADER_BYTES, RUN_HEADER_BYTES_MAX, RecordHeader, RunHeader, RunRef};
 use std::io::{self, Write};
 
@@ -15,6 +15,14 @@ pub struct Stored {
     pub meta: Vec<u8>,
     /// Where its content lies.
     pub runs: Vec<RunRef>,
+}
+
+impl Stored {
+    /// Its key as people write it: 32 hexadecimal digits.
+    #[must_use]
+    pub fn key_text(&self) -> String {
+        key_text(self.header.key)
+    }
 }
 
 impl Directory {

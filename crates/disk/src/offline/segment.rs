@@ -37,11 +37,21 @@ pub struct Found {
 }
 
 impl Found {
+    /// Its key as people write it: 32 hexadecimal digits.
+    #[must_use]
+    pub fn key_text(&self) -> String {
+        key_text(self.key)
+    }
+
     /// Whether it is a stored response: no run, and no mark.
     #[must_use]
     pub fn is_response(&self) -> bool {
         self.kind.is_some() && self.key != MARK
     }
+}
+
+pub(super) fn key_text(key: Digest) -> String {
+    format!("{:016x}{:016x}", key.0, key.1)
 }
 
 /// How a segment ended.

@@ -122,6 +122,12 @@ impl Survey {
         }
     }
 
+    /// Whether a record of `directory` is what the store holds for its key.
+    #[must_use]
+    pub fn is_live(&self, directory: &Directory, record: &Found) -> bool {
+        self.life(directory, record) == Life::Live
+    }
+
     /// What the store holds for `key`.
     #[must_use]
     pub fn live(&self, directory: &Directory, key: Digest) -> Option<&Found> {
