@@ -50,6 +50,7 @@ mod kept;
 mod listener;
 mod max_forwards;
 mod next_hop;
+pub mod on_disk;
 mod open_connections;
 mod outbound;
 mod outbox;
