@@ -2,6 +2,7 @@
 
 use crate::disk_size::DiskSize;
 use crate::messages::{Exit, Failure};
+use crate::store::StoreCommand;
 use crate::suggest;
 use clap::error::{ContextKind, ErrorKind};
 use clap::{Args, Parser, Subcommand};
@@ -37,6 +38,9 @@ pub(crate) enum Command {
     Check(CheckFlags),
     /// Print every knob of a config file: form, default, range and reason (Markdown)
     Knobs,
+    /// Look into a store on disk that no process uses; nothing is ever written to it
+    #[command(subcommand)]
+    Store(StoreCommand),
 }
 
 /// The flags of `weir serve`. Those that have a knob override it.

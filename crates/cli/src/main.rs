@@ -13,6 +13,7 @@ mod key_path;
 mod knobs;
 mod messages;
 mod serve;
+mod store;
 mod suggest;
 
 use flags::{Cli, Command};
@@ -26,6 +27,7 @@ fn main() -> std::process::ExitCode {
         Command::Serve(flags) => serve::serve(flags),
         Command::Check(flags) => check::check(&flags),
         Command::Knobs => knobs::print(),
+        Command::Store(command) => store::run(&command),
     });
     messages::exit_code(done)
 }

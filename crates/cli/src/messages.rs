@@ -12,9 +12,11 @@ use std::fmt;
 use std::io::Write as _;
 use std::process::ExitCode;
 
-/// How the process ends when it is not done. (1 is kept for checks that ran and said no.)
+/// How the process ends when it is not done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
+    /// A check ran and said no: a store is damaged, a response is not stored.
+    CheckSaidNo = 1,
     /// Bad usage or config: nothing was started.
     BadUsage = 2,
     /// The outside failed: an address in use, a log that cannot be written.
