@@ -1,7 +1,7 @@
 //! Chores of this repository, in Rust so that one toolchain is all a newcomer needs.
 //!
 //! `ci` is everything that has to be green, `tidy` keeps the walls of the house, `peers` measures weir beside other
-//! caching proxies, `uneven` where their links are uneven. The command line is read by hand and the dependencies are few: this package is built before
+//! caching proxies, `uneven` where their links are uneven, `store-bench` with their stores on disk. The command line is read by hand and the dependencies are few: this package is built before
 //! anything else, so its build time is everybody's waiting time.
 
 mod bed;
@@ -10,6 +10,7 @@ mod failure;
 mod need;
 mod peers;
 mod root;
+mod store_bench;
 mod tidy;
 mod uneven;
 
@@ -37,6 +38,18 @@ usage: cargo xtask <chore>
       --pairs N            downloads over the long path with each lead (default 4)
       --out FILE           where the numbers go (default records/uneven-DATE.json)
       --show FILE          print the table of a record as Markdown and measure nothing
+  store-bench [options]    disk stores: hits, fill, start after kill -9
+      --install            get missing peers from Debian
+      --peers NAMES        comma separated: weir,nginx,varnish,squid,trafficserver
+      --memory MIB         memory for stored responses (default 64)
+      --times N            working set, times the memory (default 10)
+      --cgroup MIB         limit of process and page cache (default 0: none)
+      --seconds N          length of the run of hits (default 20)
+      --connections N      clients at once (default 32)
+      --responses N        in the store that is killed (default 1000000; 0 leaves it out)
+      --seed N             of sizes and order (default 1)
+      --out FILE           where the numbers go (default records/store-DATE.json)
+      --show FILE          print the table of a record as Markdown and measure nothing
 ";
 
 fn main() -> ExitCode {
@@ -60,6 +73,7 @@ fn dispatch(arguments: &[String]) -> Result<(), Failure> {
         ("need", [_, ..]) => need::programs_named(rest),
         ("peers", _) => peers::run(rest),
         ("uneven", _) => uneven::run(rest),
+        ("store-bench", _) => store_bench::run(rest),
         ("help" | "--help" | "-h", _) => {
             print!("{USAGE}");
             Ok(())

@@ -28,6 +28,13 @@ impl Cores {
     }
 }
 
+/// Confines this thread, and all that it starts from now on, to one core.
+pub(crate) fn stay_on(core: usize) -> Result<(), Failure> {
+    let mut only = CpuSet::new();
+    only.set(core);
+    sched_setaffinity(None, &only).during(format_args!("move to core {core}"))
+}
+
 /// Starts `command` on one core: children inherit the cores of the thread that starts them.
 pub(crate) fn spawn_on(core: usize, command: &mut Command) -> Result<Child, Failure> {
     let before = sched_getaffinity(None).during("read the cores of this process")?;

@@ -67,6 +67,16 @@ impl Guarded {
         }
     }
 
+    /// Kills everything that descends from the child, all at once as a crash would; the child itself, which only watches them,
+    /// ends by itself.
+    pub(crate) fn kill(&mut self) {
+        let tree = usage::tree(self.id());
+        for &id in tree.iter().skip(1) {
+            send(id, Signal::KILL);
+        }
+        self.wait_for(&tree, GRACE);
+    }
+
     fn stop(&mut self) {
         if self.ended().is_some() {
             return;

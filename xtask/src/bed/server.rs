@@ -103,6 +103,16 @@ impl Server {
         self.address
     }
 
+    /// The root of its process tree.
+    pub(crate) fn id(&self) -> u32 {
+        self.guarded.id()
+    }
+
+    /// Ends it as a crash would: it is told nothing, and nothing is written.
+    pub(crate) fn kill(&mut self) {
+        self.guarded.kill();
+    }
+
     pub(crate) fn cpu_time(&self) -> CpuTime {
         usage::cpu_time(self.guarded.id())
     }

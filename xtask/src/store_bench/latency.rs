@@ -1,0 +1,46 @@
+//! Response times of a run.
+
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// Quantiles, microseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Latency {
+    pub(crate) p50_us: u64,
+    pub(crate) p99_us: u64,
+    pub(crate) most_us: u64,
+}
+
+/// A time as it is collected.
+pub(crate) fn micros(time: Duration) -> u32 {
+    u32::try_from(time.as_micros()).unwrap_or(u32::MAX)
+}
+
+/// All of them, in any order.
+pub(crate) fn quantiles(mut times_us: Vec<u32>) -> Latency {
+    times_us.sort_unstable();
+    let at = |percent: usize| {
+        let index = (times_us.len() * percent / 100).min(times_us.len().saturating_sub(1));
+        times_us.get(index).copied().map_or(0, u64::from)
+    };
+    Latency {
+        p50_us: at(50),
+        p99_us: at(99),
+        most_us: at(100),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantile_is_another_one() {
+        let latency = quantiles((1..=1000).rev().collect());
+        assert_eq!(
+            (latency.p50_us, latency.p99_us, latency.most_us),
+            (501, 991, 1000)
+        );
+        assert_eq!(quantiles(Vec::new()), Latency::default());
+    }
+}

@@ -1,0 +1,85 @@
+//! `cargo xtask store-bench`: the disk stores of weir and of other caching proxies: filled with misses, asked for a working set
+//! ten times their memory, killed and started again.
+//!
+//! Every proxy is a caching gateway on one core before the origin of `uneven`, whose content is a function of target and
+//! offset; clients check every byte. `docs/store-bench.md` says what each figure means.
+
+mod contender;
+mod course;
+mod device;
+mod latency;
+mod load;
+mod mix;
+mod options;
+mod record;
+mod restart;
+mod table;
+
+use crate::bed::affinity::Cores;
+use crate::bed::contender::WEIR;
+use crate::bed::{self, files, host, program, template::Words};
+use crate::failure::{During, Failure};
+use crate::root;
+use options::{Options, Task};
+use record::{Record, SCHEMA};
+use std::path::Path;
+
+/// `cargo xtask store-bench [options]`.
+pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
+    match options::parse(arguments)? {
+        Task::Show(file) => {
+            let record = bed::record::read(Path::new(&file), SCHEMA, |it: &Record| it.schema)?;
+            print!("{}", table::render(&record));
+            Ok(())
+        }
+        // who generates load must not be what is measured: it is built as the proxies are
+        Task::Measure(_) if cfg!(debug_assertions) => in_release(arguments),
+        Task::Measure(options) => measure(&options, arguments),
+    }
+}
+
+fn in_release(arguments: &[String]) -> Result<(), Failure> {
+    let program = program::build(&["-p", "xtask", "--bin", "xtask"], "xtask")?;
+    let mut command = std::process::Command::new(program);
+    command.arg("store-bench").args(arguments);
+    let status = command.status().during("start the measurement")?;
+    match status.code() {
+        Some(0) => Ok(()),
+        Some(1) => Err(Failure::Refused(
+            "not everything was as it should be".to_owned(),
+        )),
+        Some(2) => Err(Failure::Usage("see above".to_owned())),
+        _ => Err(Failure::Outside(format!("the measurement ended: {status}"))),
+    }
+}
+
+fn measure(options: &Options, arguments: &[String]) -> Result<(), Failure> {
+    let chosen = bed::contender::named(&contender::CONTENDERS, &options.peers)?;
+    let tools = ["setpriv", "timeout"];
+    let (present, left_out) =
+        bed::contender::prepare(&chosen, &tools, "store-bench", options.install)?;
+    let files_max = files::raise_limit(load::CONNECTIONS_MAX, "`--connections`")?;
+    let mut words = Words::default();
+    if present.iter().any(|contender| contender.name == WEIR) {
+        let weir = program::build(&["-p", "weir-cli", "--bin", "weir"], WEIR)?;
+        words.set("WEIR", weir);
+    }
+    words.set("FILES", files_max);
+    words.set("USER", host::user_name());
+    let cores = Cores::choose()?;
+    let mut record = Record::begin(options, arguments, &words, &present, cores);
+    record.left_out.extend(left_out);
+    course::run(&mut record, options, &words, &present, cores)?;
+    let default = || root::directory().join(format!("records/store-{}.json", host::date()));
+    let file = options.out.as_ref().map_or_else(default, Into::into);
+    bed::record::write(&record, &file)?;
+    print!("{}", table::render(&record));
+    eprintln!("recorded in {}", file.display());
+    // what another proxy cannot do is a figure; what weir cannot, a fault
+    match record.troubles.iter().any(|it| it.starts_with(WEIR)) {
+        true => Err(Failure::Refused(
+            "not everything of weir could be measured; the list at the end says what".to_owned(),
+        )),
+        false => Ok(()),
+    }
+}
