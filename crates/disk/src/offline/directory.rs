@@ -100,10 +100,14 @@ fn read_superblock(directory: &Path) -> Result<Superblock, OfflineError> {
         _ => OfflineError::io(&path, error),
     })?;
     let mut bytes = Vec::new();
-    file.take(PAGE_BYTES as u64)
+    file.take(2 * PAGE_BYTES as u64)
         .read_to_end(&mut bytes)
         .map_err(|error| OfflineError::io(&path, error))?;
-    Superblock::decode(&bytes).map_err(|error| OfflineError::format(&path, error))
+    // the page is there twice: one damaged block is not the end of the store
+    let (first, second) = bytes.split_at(bytes.len().min(PAGE_BYTES));
+    Superblock::decode(first)
+        .or_else(|error| Superblock::decode(second).map_err(|_| error))
+        .map_err(|error| OfflineError::format(&path, error))
 }
 
 /// `None` where there is nothing to lock: a copy may lack the file.

@@ -128,7 +128,8 @@ fn store() -> TempDir {
         made_s: 1,
         segment_bytes: 1 << 20,
     };
-    std::fs::write(directory.path().join(SUPERBLOCK_FILE), superblock.encode()).unwrap();
+    let pages = superblock.encode().repeat(2);
+    std::fs::write(directory.path().join(SUPERBLOCK_FILE), pages).unwrap();
     directory
 }
 
@@ -365,4 +366,18 @@ fn store_in_use_newer_or_missing_is_read() {
         OfflineError::NoStore { .. }
     ));
     assert!(matches!(open(&superblock), OfflineError::Io { .. }));
+}
+
+#[test]
+fn damaged_first_page_of_the_superblock_loses_the_store() {
+    let directory = example();
+    let path = directory.path().join(SUPERBLOCK_FILE);
+    let mut bytes = std::fs::read(&path).unwrap();
+    bytes[17] ^= 1;
+    std::fs::write(&path, &bytes).unwrap();
+    assert!(Directory::open(directory.path()).is_ok());
+    bytes[PAGE_BYTES + 17] ^= 1;
+    std::fs::write(&path, &bytes).unwrap();
+    let said = Directory::open(directory.path()).unwrap_err().to_string();
+    assert!(said.ends_with("the checksum does not fit"), "{said}");
 }
