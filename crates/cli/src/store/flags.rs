@@ -28,6 +28,10 @@ pub(crate) struct Directories {
     /// Directory of the store, instead of the one `weir serve` uses by default; may be repeated
     #[arg(long, value_name = "DIR")]
     pub(crate) dir: Vec<PathBuf>,
+
+    /// Config file (TOML) of `weir serve` that names the directories
+    #[arg(long, value_name = "FILE", conflicts_with = "dir")]
+    pub(crate) config: Option<PathBuf>,
 }
 
 /// The flags of `weir store ls`.

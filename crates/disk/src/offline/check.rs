@@ -77,23 +77,21 @@ impl Directory {
             match self.check_reference(stored.header.key, run) {
                 Ok(()) => {}
                 Err(OfflineError::Format { error, .. }) => {
-                    let what = format_args!(
+                    let what = format!(
                         "content from {} on is named to be in {}: {error}",
                         run.from,
                         segment_file_name(run.segment)
-                    )
-                    .to_string();
+                    );
                     tell(&Problem::new(&segment.name(), u64::from(found.at), what));
                 }
                 Err(OfflineError::Io { error, .. })
                     if error.kind() == std::io::ErrorKind::NotFound =>
                 {
-                    let what = format_args!(
+                    let what = format!(
                         "content from {} on is named to be in {}, which is not there",
                         run.from,
                         segment_file_name(run.segment)
-                    )
-                    .to_string();
+                    );
                     tell(&Problem::new(&segment.name(), u64::from(found.at), what));
                 }
                 Err(error) => return Err(error),

@@ -97,7 +97,7 @@ impl Problem {
     }
 
     pub(super) fn of(file: &str, error: &FormatError) -> Self {
-        let what = format_args!("{}: {}", error.item, error.wrong).to_string();
+        let what = format!("{}: {}", error.item, error.wrong);
         Self::new(file, error.at, what)
     }
 }

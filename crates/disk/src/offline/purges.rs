@@ -46,11 +46,10 @@ impl Purges {
         let at = self.entries * JOURNAL_ENTRY_BYTES as u64;
         match PurgeEntry::decode(bytes, volume.journal(), at) {
             Ok(entry) if entry.generation < self.newest => {
-                let what = format_args!(
+                let what = format!(
                     "generation {} behind generation {}",
                     entry.generation, self.newest
-                )
-                .to_string();
+                );
                 self.problem = Some(Problem::new(JOURNAL_FILE, at, what));
             }
             Ok(entry) => {

@@ -80,11 +80,10 @@ impl Directory {
         }
         if purged > self.purges().newest() {
             survey.is_journal_short = true;
-            let what = format_args!(
+            let what = format!(
                 "ends at generation {}, but a purge of generation {purged} was written: what it was for is lost",
                 self.purges().newest()
-            )
-            .to_string();
+            );
             let file = crate::format::JOURNAL_FILE;
             survey.problems.push(Problem::new(file, 0, what));
         }
