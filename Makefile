@@ -3,8 +3,10 @@
 CARGO ?= cargo
 CARGO_TARGET_DIR ?= target
 FUZZ_SECONDS ?= 60
+ROUNDS ?= 200
+SEED ?= $(shell date +%s)
 
-.PHONY: run test test-browser fuzz peers
+.PHONY: run test test-browser torture fuzz peers
 
 # a proxy on 127.0.0.1:3128; more arguments by `make run ARGS="..."`
 run:
@@ -19,6 +21,11 @@ test:
 test-browser:
 	$(CARGO) xtask need chromium nginx
 	$(CARGO) test --locked -p weir-cli --test browser
+
+# kill -9 again and again, damage and faults: ROUNDS times, from SEED
+torture:
+	@echo "make torture ROUNDS=$(ROUNDS) SEED=$(SEED)"
+	WEIR_TORTURE_ROUNDS=$(ROUNDS) WEIR_TORTURE_SEED=$(SEED) $(CARGO) test --locked --release -p weir-cli --test survival
 
 # every fuzz target for FUZZ_SECONDS; needs a nightly toolchain and cargo-fuzz
 fuzz:

@@ -51,4 +51,13 @@ impl Metrics {
             .map(|name| self.count(name))
             .sum()
     }
+
+    /// Responses that were not put on disk, for whatever reason.
+    pub(crate) fn disk_refusals(&self) -> u64 {
+        let names = self.values.keys();
+        names
+            .filter(|name| name.starts_with("weir_disk_refused_total{"))
+            .map(|name| self.count(name))
+            .sum()
+    }
 }

@@ -1,0 +1,104 @@
+//! What is on disk survives a process that is killed, and nothing else does: the real binary, killed by SIGKILL, with an
+//! origin whose every byte can be checked.
+//!
+//! `make torture` runs the same with more rounds: `WEIR_TORTURE_ROUNDS`, `WEIR_TORTURE_SEED`.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod damage;
+mod full;
+mod killed;
+mod owner;
+mod purged;
+mod truth;
+
+use std::path::Path;
+use support::{Config, RawClient, Reply, Weir};
+use tempfile::TempDir;
+use truth::TruthOrigin;
+
+/// An origin, a place for the store, and what is served from there.
+struct Parts {
+    origin: TruthOrigin,
+    place: TempDir,
+    size: &'static str,
+}
+
+impl Parts {
+    fn new() -> Self {
+        Self::with_size("256MiB")
+    }
+
+    fn with_size(size: &'static str) -> Self {
+        Self {
+            origin: TruthOrigin::start(),
+            place: tempfile::tempdir().expect("a temporary folder"),
+            size,
+        }
+    }
+
+    /// A gateway with little memory, so that most hits come from disk.
+    fn config(&self) -> Config {
+        Config::gateway(&[&self.origin.url()])
+            .set("cache.memory", "\"8MiB\"")
+            .set("cache.largest_response", "\"1MiB\"")
+            .set("disk.enabled", "true")
+            .set("disk.directories", &self.directory())
+    }
+
+    fn directory(&self) -> String {
+        let path = self.place.path().display();
+        format!("[{{ path = \"{path}\", size = \"{}\" }}]", self.size)
+    }
+
+    fn path(&self) -> &Path {
+        self.place.path()
+    }
+
+    fn serve(&self) -> Weir {
+        Weir::serve(&self.config())
+    }
+
+    /// Asks for a target, and checks every byte; the version that came, and the whole reply.
+    #[track_caller]
+    fn get(&self, weir: &Weir, target: &str) -> (u64, Reply) {
+        let reply = RawClient::connect(weir.address()).get_from(weir, target);
+        (truth::check(target, &reply), reply)
+    }
+}
+
+/// Waits until so many responses are on disk, and nothing is on its way there.
+fn wait_for_entries(weir: &Weir, entries: u64) {
+    weir.until("were all on disk", |metrics| {
+        metrics.count("weir_disk_entries") >= entries && metrics.count("weir_disk_queued_bytes") == 0
+    });
+}
+
+/// Waits until the whole index is there.
+fn wait_until_loaded(weir: &Weir) {
+    weir.until("was the index loaded", |metrics| {
+        metrics.count("weir_disk_loading") == 0
+    });
+}
+
+impl RawClient {
+    /// `GET target` in origin-form.
+    fn get_from(&mut self, weir: &Weir, target: &str) -> Reply {
+        self.send(format!(
+            "GET {target} HTTP/1.1\r\nHost: {}\r\n\r\n",
+            weir.address()
+        ));
+        self.reply()
+    }
+}
+
+/// A number from the environment, for `make torture`.
+fn knob(name: &str, default: u64) -> u64 {
+    match std::env::var(name) {
+        Ok(value) => value
+            .parse()
+            .unwrap_or_else(|_| panic!("{name}={value} is no number")),
+        Err(_) => default,
+    }
+}

@@ -1,0 +1,88 @@
+//! Whose store it is (R10, R18): one process, of a version that can read it.
+
+use super::Parts;
+use crate::support::Config;
+use std::process::{Command, Stdio};
+
+/// Starts a process that is expected to end by itself; what it says.
+fn refusal(config: &Config) -> String {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    std::fs::write(folder.path().join("weir.toml"), config.text()).expect("a file");
+    let ended = Command::new(env!("CARGO_BIN_EXE_weir"))
+        .args(["serve", "--config", "weir.toml"])
+        .current_dir(folder.path())
+        .stdin(Stdio::null())
+        .output()
+        .expect("the binary was built with this test");
+    assert!(!ended.status.success());
+    String::from_utf8_lossy(&ended.stderr).into_owned()
+}
+
+#[test]
+fn two_processes_share_a_store() {
+    let parts = Parts::new();
+    let weir = parts.serve();
+    let said = refusal(&parts.config());
+    let path = parts.path().display().to_string();
+    for part in [path.as_str(), &weir.id().to_string()] {
+        assert!(said.contains(part), "`{part}` is not in: {said}");
+    }
+    // the first one is as before
+    parts.get(&weir, "/a?size=100");
+    drop(weir);
+    parts.serve();
+}
+
+#[test]
+fn store_of_a_newer_version_is_read() {
+    let parts = Parts::new();
+    drop(parts.serve());
+    let file = parts.path().join("store.weir");
+    let mut bytes = std::fs::read(&file).expect("the superblock");
+    // the format's version follows the magic: docs/store-format.md
+    bytes[8..12].copy_from_slice(&u32::MAX.to_le_bytes());
+    std::fs::write(&file, &bytes).expect("a file");
+    let said = refusal(&parts.config());
+    assert!(said.contains("version"), "{said}");
+    assert_eq!(std::fs::read(&file).expect("the superblock"), bytes);
+}
+
+#[test]
+fn directory_that_is_gone_stops_the_proxy() {
+    let parts = Parts::new();
+    let weir = parts.serve();
+    parts.get(&weir, "/before?size=5000");
+    std::fs::remove_dir_all(parts.path()).expect("it can be removed");
+    for number in 0..50 {
+        parts.get(&weir, &format!("/after/{number}?size=200000"));
+    }
+    weir.ask("GET", "/metrics").expect(200);
+}
+
+#[test]
+fn directory_that_cannot_be_made_is_a_riddle() {
+    let parts = Parts::new();
+    let path = parts.path().join("file");
+    std::fs::write(&path, b"not a directory").expect("a file");
+    let path = path.display().to_string();
+    let directories = format!("[{{ path = \"{path}\", size = \"64MiB\" }}]");
+    let said = refusal(&parts.config().set("disk.directories", &directories));
+    assert!(said.contains(&path), "{said}");
+}
+
+/// Serving goes on while somebody looks at the store.
+#[test]
+fn store_cannot_be_read_without_stopping_the_proxy() {
+    let parts = Parts::new();
+    let weir = parts.serve();
+    parts.get(&weir, "/a?size=100");
+    super::wait_for_entries(&weir, 1);
+    let listed = Command::new(env!("CARGO_BIN_EXE_weir"))
+        .args(["store", "ls", "--dir"])
+        .arg(parts.path())
+        .output()
+        .expect("the binary was built with this test");
+    let text = String::from_utf8_lossy(&listed.stdout).into_owned();
+    assert!(listed.status.success(), "{text}");
+    parts.get(&weir, "/a?size=100");
+}
