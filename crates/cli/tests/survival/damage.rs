@@ -42,7 +42,11 @@ fn segments(place: &Path) -> Vec<PathBuf> {
         .filter(|path| path.extension().is_some_and(|end| end == "seg"))
         .collect();
     segments.sort();
-    assert!(!segments.is_empty(), "nothing is stored in {}", place.display());
+    assert!(
+        !segments.is_empty(),
+        "nothing is stored in {}",
+        place.display()
+    );
     segments
 }
 
@@ -125,9 +129,8 @@ fn bits_that_flip_under_a_running_proxy_are_served_though_each_use_is_verified()
         overwrite(&segment, at, &[byte[0] ^ 1]);
     }
     // cut honestly if it had begun, and fetched again the next time
-    let asked = format!("GET {large} HTTP/1.1\r\nHost: {}\r\n\r\n", weir.address());
     let mut client = crate::support::RawClient::connect(weir.address());
-    client.send(asked);
+    client.send(super::request("GET", large));
     if let Ok(reply) = client.try_reply() {
         super::truth::check(large, &reply);
     }

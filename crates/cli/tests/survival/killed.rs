@@ -1,6 +1,6 @@
 //! SIGKILL, and what is there when it is started again (R11).
 
-use super::{Parts, knob, truth, wait_for_entries, wait_until_loaded};
+use super::{HOST, Parts, knob, request, truth, wait_for_entries, wait_until_loaded};
 use crate::support::{RawClient, Weir};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -50,7 +50,7 @@ fn read_at_random(load: &Load, weir: std::net::SocketAddr, mut dice: Dice) {
         let Ok(mut client) = RawClient::try_connect(weir) else {
             return;
         };
-        let asked = client.try_send(format!("GET {name} HTTP/1.1\r\nHost: a.example\r\n\r\n"));
+        let asked = client.try_send(request("GET", &name));
         // cut by the kill: told, by a length that is not reached or a reset
         let Ok(reply) = asked.and_then(|()| client.try_reply()) else {
             return;
@@ -79,7 +79,7 @@ impl Dice {
 fn purge(parts: &Parts, weir: &Weir, load: &Load, number: usize) -> bool {
     let name = target(number);
     let version = parts.origin.change(&name);
-    let path = format!("/purge?url=http://a.example{name}");
+    let path = format!("/purge?url=http://{HOST}{name}");
     let purged = crate::support::ask(&mut RawClient::connect(weir.admin), "POST", &path);
     purged.expect(200);
     load.least.lock().expect("no panic")[number] = version;
@@ -112,7 +112,9 @@ fn kill_at_any_instant_leaves_a_wrong_or_purged_byte() {
                 .collect();
             while load.answered.load(Ordering::SeqCst) < until {
                 assert!(
-                    !readers.iter().all(std::thread::ScopedJoinHandle::is_finished),
+                    !readers
+                        .iter()
+                        .all(std::thread::ScopedJoinHandle::is_finished),
                     "seed {seed}, round {round}: all readers have gone"
                 );
                 if dice.below(4) == 0 {
@@ -129,6 +131,9 @@ fn kill_at_any_instant_leaves_a_wrong_or_purged_byte() {
     for number in 0..TARGETS {
         let (version, _) = parts.get(&weir, &target(number));
         let least = load.least.lock().expect("no panic")[number];
-        assert!(version >= least, "seed {seed}: {number}, {version} < {least}");
+        assert!(
+            version >= least,
+            "seed {seed}: {number}, {version} < {least}"
+        );
     }
 }

@@ -63,7 +63,9 @@ impl Parts {
     /// Asks for a target, and checks every byte; the version that came, and the whole reply.
     #[track_caller]
     fn get(&self, weir: &Weir, target: &str) -> (u64, Reply) {
-        let reply = RawClient::connect(weir.address()).get_from(weir, target);
+        let mut client = RawClient::connect(weir.address());
+        client.send(request("GET", target));
+        let reply = client.reply();
         (truth::check(target, &reply), reply)
     }
 }
@@ -71,7 +73,8 @@ impl Parts {
 /// Waits until so many responses are on disk, and nothing is on its way there.
 fn wait_for_entries(weir: &Weir, entries: u64) {
     weir.until("were all on disk", |metrics| {
-        metrics.count("weir_disk_entries") >= entries && metrics.count("weir_disk_queued_bytes") == 0
+        metrics.count("weir_disk_entries") >= entries
+            && metrics.count("weir_disk_queued_bytes") == 0
     });
 }
 
@@ -82,15 +85,17 @@ fn wait_until_loaded(weir: &Weir) {
     });
 }
 
-impl RawClient {
-    /// `GET target` in origin-form.
-    fn get_from(&mut self, weir: &Weir, target: &str) -> Reply {
-        self.send(format!(
-            "GET {target} HTTP/1.1\r\nHost: {}\r\n\r\n",
-            weir.address()
-        ));
-        self.reply()
-    }
+/// The host of all targets: the port a process listens on is another one after each start.
+const HOST: &str = "a.example";
+
+/// A request without content, in origin-form.
+fn request(method: &str, target: &str) -> String {
+    let length = if method == "GET" {
+        ""
+    } else {
+        "Content-Length: 0\r\n"
+    };
+    format!("{method} {target} HTTP/1.1\r\nHost: {HOST}\r\n{length}\r\n")
 }
 
 /// A number from the environment, for `make torture`.

@@ -1,6 +1,6 @@
 //! What was purged stays purged (R14): acknowledged, killed at once, started again.
 
-use super::{Parts, wait_for_entries, wait_until_loaded};
+use super::{HOST, Parts, request, wait_for_entries, wait_until_loaded};
 use crate::support::{RawClient, Weir};
 
 /// Stores a response, lets it go by `forget`, kills, starts again: only the new version may come.
@@ -26,7 +26,7 @@ fn check(forget: impl Fn(&Weir, &str)) {
 #[test]
 fn purged_response_comes_back_after_a_kill() {
     check(|weir, target| {
-        let url = format!("http://{}{target}", weir.address());
+        let url = format!("http://{HOST}{target}");
         weir.ask("POST", &format!("/purge?url={url}")).expect(200);
     });
 }
@@ -34,7 +34,7 @@ fn purged_response_comes_back_after_a_kill() {
 #[test]
 fn all_that_was_purged_comes_back_after_a_kill() {
     check(|weir, _| {
-        weir.ask("POST", "/purge?all").expect(200);
+        weir.ask("POST", "/purge-all").expect(200);
     });
 }
 
@@ -42,10 +42,7 @@ fn all_that_was_purged_comes_back_after_a_kill() {
 fn response_that_an_unsafe_method_invalidated_comes_back_after_a_kill() {
     check(|weir, target| {
         let mut client = RawClient::connect(weir.address());
-        let host = weir.address();
-        client.send(format!(
-            "POST {target} HTTP/1.1\r\nHost: {host}\r\nContent-Length: 0\r\n\r\n"
-        ));
+        client.send(request("POST", target));
         client.reply().expect(204);
     });
 }
