@@ -25,7 +25,7 @@ test-browser:
 # kill -9 again and again, damage and faults: ROUNDS times, from SEED
 torture:
 	@echo "make torture ROUNDS=$(ROUNDS) SEED=$(SEED)"
-	WEIR_TORTURE_ROUNDS=$(ROUNDS) WEIR_TORTURE_SEED=$(SEED) $(CARGO) test --locked --release -p weir-cli --test survival
+	WEIR_TORTURE_LARGE=20000000 WEIR_TORTURE_ROUNDS=$(ROUNDS) WEIR_TORTURE_SEED=$(SEED) $(CARGO) test --locked --release -p weir-cli --test survival
 
 # every fuzz target for FUZZ_SECONDS; needs a nightly toolchain and cargo-fuzz
 fuzz:

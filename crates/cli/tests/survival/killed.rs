@@ -37,7 +37,8 @@ struct Load {
 const TARGETS: usize = 40;
 
 fn target(number: usize) -> String {
-    let size = if number % 8 == 0 { 20_000_000 } else { 1024 };
+    let large = knob("WEIR_TORTURE_LARGE", 3_000_000);
+    let size = if number % 8 == 0 { large } else { 1024 };
     format!("/{number}?size={size}")
 }
 
@@ -88,7 +89,7 @@ fn purge(parts: &Parts, weir: &Weir, load: &Load, number: usize) -> bool {
 
 #[test]
 fn kill_at_any_instant_leaves_a_wrong_or_purged_byte() {
-    let rounds = knob("WEIR_TORTURE_ROUNDS", 6);
+    let rounds = knob("WEIR_TORTURE_ROUNDS", 5);
     let seed = knob("WEIR_TORTURE_SEED", 20_261_121);
     let parts = Parts::new();
     let load = Load {

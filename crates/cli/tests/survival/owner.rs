@@ -4,6 +4,7 @@ use super::Parts;
 use crate::support::Config;
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
+use weir_disk::format::Seal;
 
 /// Starts a process that is expected to end by itself; what it says.
 fn refusal(config: &Config) -> String {
@@ -54,9 +55,11 @@ fn store_of_a_newer_version_is_read() {
     drop(parts.serve());
     let file = parts.path().join("store.weir");
     let mut bytes = std::fs::read(&file).expect("the superblock");
-    // the format's version follows the magic: docs/store-format.md
+    // the format's version follows the magic, and each page ends with its checksum: docs/store-format.md
     for page in bytes.chunks_mut(4096) {
         page[8..12].copy_from_slice(&u32::MAX.to_le_bytes());
+        let sum = Seal::UNKEYED.sum(0, &page[..4088]);
+        page[4088..].copy_from_slice(&sum.to_le_bytes());
     }
     std::fs::write(&file, &bytes).expect("a file");
     let said = refusal(&parts.config());

@@ -56,7 +56,7 @@ pub struct Seal {
 
 impl Seal {
     /// That of a superblock, which tells what all others are made from.
-    pub(super) const UNKEYED: Self = Self { number: 0, seed: 0 };
+    pub const UNKEYED: Self = Self { number: 0, seed: 0 };
 
     /// The segment's number.
     #[must_use]
