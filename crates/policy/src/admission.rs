@@ -88,8 +88,13 @@ impl Admissions {
     pub fn judge(&mut self, key: Digest, content_bytes: Option<u64>) -> Admission {
         match self.rule {
             Rule::Always => Admission::Admitted,
-            Rule::SecondRequest if self.saw(key) => Admission::Admitted,
-            Rule::SecondRequest => Admission::FirstRequest,
+            Rule::SecondRequest => {
+                if self.saw(key) {
+                    Admission::Admitted
+                } else {
+                    Admission::FirstRequest
+                }
+            }
             Rule::Small { largest } => match content_bytes {
                 Some(bytes) if bytes <= largest => Admission::Admitted,
                 Some(_) => Admission::TooLarge,
