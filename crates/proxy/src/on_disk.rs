@@ -25,6 +25,8 @@ pub struct ResponseOnDisk {
     pub status: u16,
     /// The complete length of its content in bytes, if that is known.
     pub complete_length: Option<u64>,
+    /// The URL it answers, if it was written with it.
+    pub target: Option<Box<str>>,
     selecting: Option<Digest>,
 }
 
@@ -48,6 +50,7 @@ impl OnDisk {
             Record::Response(response) => Self::Response(ResponseOnDisk {
                 status: response.facts.status,
                 complete_length: response.complete_length,
+                target: response.target,
                 selecting: response.vary.map(|(_, selecting)| selecting),
                 head: response.head,
             }),

@@ -61,12 +61,15 @@ fn line(directory: &Directory, found: &Found) -> Result<String, Failure> {
     }
 }
 
-/// Status and content type, or what the target varies on.
+/// Status, content type and URL, or what the target varies on.
 fn what(stored: &Stored) -> String {
     match OnDisk::read(&stored.meta) {
         Ok(OnDisk::Response(response)) => {
             let content_type = content_type(&response.head);
-            format!("{}  {content_type}", response.status)
+            match response.target {
+                Some(target) => format!("{}  {content_type:<24}  {target}", response.status),
+                None => format!("{}  {content_type}", response.status),
+            }
         }
         Ok(OnDisk::Rules(rules)) => {
             let sets: Vec<String> = rules.fields.iter().map(|names| names.join(",")).collect();
