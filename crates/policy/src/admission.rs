@@ -86,7 +86,8 @@ impl Admissions {
 
     /// Judges a response of `content_bytes`, if that is known.
     pub fn judge(&mut self, key: Digest, content_bytes: Option<u64>) -> Admission {
-        match self.rule {
+        let rule = self.rule;
+        match rule {
             Rule::Always => Admission::Admitted,
             Rule::SecondRequest => {
                 if self.saw(key) {
@@ -132,7 +133,6 @@ impl Admissions {
 }
 
 fn fingerprint(key: Digest) -> u16 {
-    #[expect(clippy::cast_possible_truncation, reason = "16 bits of a digest")]
     let print = (key.1 >> 48) as u16;
     print.max(1)
 }
