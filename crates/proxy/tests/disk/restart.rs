@@ -19,7 +19,9 @@ fn response_is_lost_or_another_after_a_restart() {
             let what = Representation::new(&format!("/{at}"), length);
             depot.hit_on_disk(&what);
         }
-        assert_eq!(depot.proxy().count(Metric::DiskHits), LENGTHS.len() as u64);
+        depot
+            .proxy()
+            .wait_for(Metric::DiskHits, LENGTHS.len() as u64);
         // what is small is in memory from now on
         let small = Representation::new("/2", 1000);
         let again = depot.hit(&small, "");
