@@ -62,6 +62,8 @@ pub(crate) struct Directory {
     pub(crate) is_loading: AtomicBool,
     /// Some of what is on the device is not in the index: it may be there after a restart.
     pub(crate) is_incomplete: AtomicBool,
+    /// A segment has left, and its file not yet, or not durably.
+    pub(crate) has_leftovers: AtomicBool,
     /// Everything must be dropped, durably, before anything is found or stored again.
     pub(crate) must_empty: AtomicBool,
     pub(crate) clock: Clock,
@@ -123,6 +125,7 @@ impl Directory {
     pub(crate) fn may_hold(&self, key: Digest) -> bool {
         self.is_loading.load(Ordering::Acquire)
             || self.is_incomplete.load(Ordering::Acquire)
+            || self.has_leftovers.load(Ordering::Acquire)
             || !self.is_usable()
             || self.queue.is_pending(key)
             || self.index.peek(key).is_some()

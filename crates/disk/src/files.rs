@@ -104,6 +104,10 @@ pub trait Files: Send + Sync + Debug {
 }
 
 /// An open file. All offsets are in bytes; there is no position.
+#[expect(
+    clippy::len_without_is_empty,
+    reason = "a call to the system, that may fail"
+)]
 pub trait File: Send + Sync + Debug {
     /// Reads at `offset`; 0 is the end of the file. May read less.
     ///

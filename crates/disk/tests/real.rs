@@ -26,7 +26,7 @@ fn silent() -> Listener {
 }
 
 fn open(path: &Path) -> Arc<Disk> {
-    Disk::open(config(path), Arc::new(SystemFiles), silent()).unwrap()
+    Disk::open(config(path), Arc::new(SystemFiles), silent()).expect("a store")
 }
 
 /// Waits for what a thread of the store will do.
@@ -61,19 +61,19 @@ fn append(disk: &Disk, key: u64, len: usize) {
             bytes: content(key, len),
         }],
     };
-    disk.append(new).unwrap();
+    disk.append(new).expect("room");
 }
 
 fn block_on<T>(future: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread()
         .build()
-        .unwrap()
+        .expect("a runtime")
         .block_on(future)
 }
 
 fn load(disk: &Disk, key: u64) -> Option<Loaded> {
     let candidate = disk.find(digest(key))?;
-    Some(block_on(disk.load(candidate)).unwrap())
+    Some(block_on(disk.load(candidate)).expect("a record"))
 }
 
 fn read(loaded: &Loaded) -> Vec<u8> {
@@ -81,7 +81,7 @@ fn read(loaded: &Loaded) -> Vec<u8> {
     for extent in &loaded.runs {
         let mut at = extent.from;
         while at < extent.to() {
-            let bytes = block_on(extent.read(at)).unwrap();
+            let bytes = block_on(extent.read(at)).expect("content");
             at += bytes.len() as u64;
             all.extend_from_slice(&bytes);
         }

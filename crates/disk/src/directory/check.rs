@@ -106,7 +106,7 @@ pub(crate) fn check(directory: &Directory, report: &mut CheckReport, complaints:
             directory.index.len()
         ));
     }
-    let mut indexed: HashMap<Digest, u64> = HashMap::new();
+    let mut indexed: HashMap<Digest, (u64, u32)> = HashMap::new();
     for resident in residents {
         let place = resident.place;
         let Some(segment) = directory.segments.in_slot(place.slot) else {
@@ -124,7 +124,7 @@ pub(crate) fn check(directory: &Directory, report: &mut CheckReport, complaints:
             Ok(found) => {
                 report.records += 1;
                 report.bytes += found.content_bytes;
-                indexed.insert(found.key, found.generation);
+                indexed.insert(found.key, (segment.number, place.offset()));
             }
             Err(Flaw::Damaged(why)) => complain(format!("{here}: {why}")),
             Err(Flaw::Unread) => complain(format!("{here} cannot be read")),
@@ -139,8 +139,8 @@ pub(crate) fn check(directory: &Directory, report: &mut CheckReport, complaints:
     }
 }
 
-/// Records that are alive and not in the index, or an older one in their stead.
-fn lacking(directory: &Directory, indexed: &HashMap<Digest, u64>) -> Vec<String> {
+/// Records that are alive and not in the index, or one that was written before in their stead.
+fn lacking(directory: &Directory, indexed: &HashMap<Digest, (u64, u32)>) -> Vec<String> {
     let mut lacking = Vec::new();
     for segment in directory.segments.all() {
         let Ok(contents) = contents(&segment) else {
@@ -155,9 +155,9 @@ fn lacking(directory: &Directory, indexed: &HashMap<Digest, u64>) -> Vec<String>
                 continue;
             }
             match indexed.get(&entry.key) {
-                Some(generation) if *generation >= entry.generation => {}
+                Some(place) if *place >= (segment.number, entry.at) => {}
                 Some(_) => lacking.push(format!(
-                    "{segment:?} at {} is newer than what is found",
+                    "{segment:?} at {} was written after what is found",
                     entry.at
                 )),
                 None => lacking.push(format!("{segment:?} at {} is not found", entry.at)),

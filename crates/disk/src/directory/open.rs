@@ -181,6 +181,7 @@ pub(crate) fn open(opening: Opening) -> Result<Opened, OpenError> {
         first_generation: 0,
         is_loading: AtomicBool::new(true),
         is_incomplete: AtomicBool::new(false),
+        has_leftovers: AtomicBool::new(false),
         must_empty: AtomicBool::new(false),
         clock: opening.clock,
         log: opening.log,

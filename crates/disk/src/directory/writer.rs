@@ -41,8 +41,6 @@ pub(crate) struct Writer {
     synced_ms: u64,
     /// Files of retired segments that could not be removed.
     leftovers: Vec<PathBuf>,
-    /// Names were removed and that is not durable yet.
-    has_unsynced_names: bool,
     /// Purges that only segments before this one needed are dropped.
     compacted_to: u64,
 }
@@ -57,7 +55,6 @@ impl Writer {
             next_number,
             synced_ms: 0,
             leftovers: Vec::new(),
-            has_unsynced_names: false,
             compacted_to: 0,
         }
     }
@@ -301,6 +298,9 @@ impl Writer {
             }
         };
         self.active = Some(active);
+        if directory.has_leftovers.load(Ordering::Acquire) {
+            self.remove_leftovers();
+        }
         self.shrink();
         Ok(())
     }
@@ -357,6 +357,8 @@ impl Writer {
 
     fn take_out(&mut self, segment: &Segment) {
         let directory = Arc::clone(&self.directory);
+        // its records leave the index now and the device later: until then a purge must be journaled
+        directory.has_leftovers.store(true, Ordering::Release);
         let gate = directory.gate();
         let mut left = 0;
         for resident in directory.index.residents(segment.slot) {
@@ -382,20 +384,19 @@ impl Writer {
                     true
                 }
             });
-        self.has_unsynced_names = true;
-        match directory.files.sync_directory(&directory.path) {
-            Ok(()) => self.has_unsynced_names = false,
-            Err(error) => first_error = Some(error),
-        }
-        if let Some(error) = first_error {
-            directory.failed("remove a segment", &error, false);
+        let synced = directory.files.sync_directory(&directory.path);
+        match (first_error, synced) {
+            (None, Ok(())) => directory.has_leftovers.store(false, Ordering::Release),
+            (Some(error), _) | (None, Err(error)) => {
+                directory.failed("remove a segment", &error, false);
+            }
         }
     }
 
     /// Forgets purges that concern nothing any more, and shortens the journal if that is worth it.
     fn compact(&mut self) {
         let directory = Arc::clone(&self.directory);
-        if self.has_unsynced_names || !self.leftovers.is_empty() {
+        if directory.has_leftovers.load(Ordering::Acquire) {
             return;
         }
         if directory.purges.len() > 0 {

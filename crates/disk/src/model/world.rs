@@ -12,7 +12,7 @@ use crate::{
     Committed, DirectoryConfig, Disk, DiskConfig, Extent, Loaded, NewRecord, Notice, ReadError,
     Spill, Ticket,
 };
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::future::Future;
 use std::path::PathBuf;
 use std::pin::pin;
@@ -46,12 +46,16 @@ impl Default for Nature {
 /// What is known of a key.
 #[derive(Debug, Default)]
 struct Known {
-    /// Stored at any time: generation and representation.
-    stored: HashMap<u64, u64>,
+    /// Stored at any time: generation, representation and when.
+    stored: HashMap<u64, (u64, u32)>,
     /// Nothing up to here may be found, ever again.
     purged: u64,
     /// Nothing up to here may be found until the store is opened again.
     least: u64,
+    /// Nor these, which were forgotten. What was on its way then may still come.
+    forgotten: HashSet<u64>,
+    /// What was found last, and when.
+    seen: (u64, u32),
 }
 
 struct Arriving {
@@ -75,6 +79,8 @@ pub(super) struct World {
     held: Vec<(u64, u64, Extent)>,
     late: Option<Ticket>,
     now_ms: u64,
+    /// Counts what was done.
+    time: u32,
     /// Something went wrong since the store was made.
     pub(super) is_unlucky: bool,
     pub(super) hits: u64,
@@ -105,6 +111,7 @@ impl World {
             held: Vec::new(),
             late: None,
             now_ms: 0,
+            time: 0,
             is_unlucky: false,
             hits: 0,
             misses: 0,
@@ -154,6 +161,8 @@ impl World {
         self.set_clock();
         for known in &mut self.known {
             known.least = known.purged;
+            known.forgotten.clear();
+            known.seen = (0, 0);
         }
     }
 
@@ -176,6 +185,7 @@ impl World {
 
     /// Does something.
     pub(super) fn act(&mut self) {
+        self.time += 1;
         let key = self.below(KEYS);
         match self.below(32) {
             0..=7 => self.append(key),
@@ -238,7 +248,10 @@ impl World {
     fn ticket(&mut self) -> Ticket {
         let ticket = self.disk().ticket();
         match self.below(8) {
-            0 => self.late.replace(ticket).unwrap_or(ticket),
+            0 => {
+                let other = self.disk().ticket();
+                self.late.replace(ticket).unwrap_or(other)
+            }
             _ => ticket,
         }
     }
@@ -273,7 +286,9 @@ impl World {
 
     fn stored(&mut self, key: u64, generation: u64, representation: u64) {
         let key = usize::try_from(key).unwrap();
-        self.known[key].stored.insert(generation, representation);
+        self.known[key]
+            .stored
+            .insert(generation, (representation, self.time));
     }
 
     fn begin(&mut self, key: u64) {
@@ -389,22 +404,18 @@ impl World {
         );
         let known = &mut self.known[usize::try_from(key).unwrap()];
         let generation = meta.generation;
-        assert_eq!(
-            known.stored.get(&generation),
-            Some(&meta.representation),
-            "{context}: key {key} was never stored at {generation}"
-        );
-        let purged = known.purged;
-        assert!(
-            generation > purged,
-            "{context}: key {key} of {generation} was purged at {purged}"
-        );
-        let least = known.least;
-        assert!(
-            generation >= least,
-            "{context}: key {key} of {generation} came back after {least}"
-        );
-        known.least = generation;
+        let Some((representation, stored_at)) = known.stored.get(&generation) else {
+            panic!("{context}: key {key} was never stored at {generation}");
+        };
+        assert_eq!(*representation, meta.representation, "{context}");
+        let here = format!("{context}: key {key} of {generation}");
+        assert!(generation > known.purged, "{here} was purged at {}", known.purged);
+        assert!(generation > known.least, "{here} was purged at {}", known.least);
+        assert!(!known.forgotten.contains(&generation), "{here} was forgotten");
+        // an older one may be stored late, if the newer one has left
+        let (seen, seen_at) = known.seen;
+        assert!(generation >= seen || *stored_at >= seen_at, "{here} came back after {seen}");
+        known.seen = (generation, self.time);
         if let Some(inline) = &loaded.inline {
             let meant = content(key, meta.representation, 0, inline.len());
             assert!(**inline == *meant, "{context}: key {key}, inline");
@@ -488,13 +499,16 @@ impl World {
     }
 
     fn forget(&mut self, key: u64) {
+        self.step();
         let disk = self.disk();
+        let index = usize::try_from(key).unwrap();
         if self.below(2) == 0 {
-            self.step();
             disk.forget_key(digest(key));
-            self.known[usize::try_from(key).unwrap()].least = disk.ticket().number();
+            let known = &mut self.known[index];
+            known.forgotten.extend(known.stored.keys());
         } else if let Some(there) = self.peek(key) {
             disk.forget(digest(key), there.record);
+            self.known[index].forgotten.insert(there.ticket.number());
         }
     }
 
