@@ -96,7 +96,7 @@ impl Building {
         if let ToDisk::Spilling(spilling) = &self.disk
             && self.place.store.is_for_disk(content)
         {
-            return self.reserve_held(held.saturating_sub(spilling.waiting_bytes()));
+            return self.reserve_held(held.saturating_sub(spilling.handed_bytes()));
         }
         let room = self.place.store.check_size(content);
         let room = room.and_then(|()| self.reserve_held(held));
@@ -138,7 +138,7 @@ impl Building {
             return;
         }
         let held = growing.held_bytes();
-        let held = held.saturating_sub(spilling.waiting_bytes());
+        let held = held.saturating_sub(spilling.handed_bytes());
         if held < self.reserved {
             self.reserved = held;
             let charge = (self.head_charge + held) as u64;

@@ -325,20 +325,25 @@ impl Growing {
     }
 
     /// `extent` has on disk what stands in memory in whole blocks: it takes their place. One that has something else is let
-    /// go.
-    pub fn put_on_disk(&mut self, extent: Extent) {
+    /// go. How many bytes of memory the blocks held.
+    pub fn put_on_disk(&mut self, extent: Extent) -> usize {
         let piece = Piece::on_disk(extent);
+        let held = |pieces: &[Piece]| pieces.iter().map(Piece::held_bytes).sum::<usize>();
         if let Some(range) = tiles(&self.sealed, &piece) {
-            let memory = self.sealed[range.clone()].iter().map(Piece::held_bytes);
-            self.sealed_bytes -= memory.sum::<usize>();
-            self.sealed_bytes += piece.held_bytes();
+            let given_back = held(&self.sealed[range.clone()]);
+            self.sealed_bytes = self.sealed_bytes - given_back + piece.held_bytes();
             self.sealed.splice(range, [piece]);
-        } else if let Some(range) = tiles(self.base.pieces(), &piece) {
-            let mut pieces = self.base.pieces().to_vec();
-            pieces.splice(range, [piece]);
-            self.base = Body::new(pieces, self.complete_length);
-            self.base_bytes = self.base.charged_bytes();
+            return given_back;
         }
+        let Some(range) = tiles(self.base.pieces(), &piece) else {
+            return 0;
+        };
+        let mut pieces = self.base.pieces().to_vec();
+        let given_back = held(&pieces[range.clone()]);
+        pieces.splice(range, [piece]);
+        self.base = Body::new(pieces, self.complete_length);
+        self.base_bytes = self.base.charged_bytes();
+        given_back
     }
 
     fn index_of(&self, place: Place) -> Option<usize> {

@@ -1,5 +1,6 @@
 //! Content on its way to disk while it arrives, and the memory it gives back.
 
+use crate::charge::block_bytes;
 use crate::growing::Growing;
 use std::sync::Arc;
 use weir_disk::{Committed, Disk, Extent, Refused, Spill, Ticket};
@@ -15,6 +16,9 @@ pub(crate) struct Spilling {
     spill: Spill,
     /// What it has of an older record, once its content is known.
     inherited: Option<Vec<Extent>>,
+    /// Bytes of memory of the blocks that were handed over and are not known to be written. Reckoned here: the writer goes on
+    /// between two questions, and what it has written counts as memory until its place is taken.
+    handed_bytes: usize,
 }
 
 impl Spilling {
@@ -27,6 +31,7 @@ impl Spilling {
         Ok(Self {
             spill: disk.begin(key, ticket, expected)?,
             inherited: None,
+            handed_bytes: 0,
         })
     }
 
@@ -59,21 +64,24 @@ impl Spilling {
             self.inherited = Some(growing.extents());
         }
         for extent in self.spill.written() {
-            growing.put_on_disk(extent);
+            let given_back = growing.put_on_disk(extent);
+            self.handed_bytes = self.handed_bytes.saturating_sub(given_back);
         }
         while let Some((from, block)) = growing.next_behind() {
-            if self.waiting_bytes().saturating_add(block.len()) > waiting_max {
+            let bytes = block_bytes(block.len());
+            if self.handed_bytes.saturating_add(bytes) > waiting_max {
                 break;
             }
             self.spill.push(from, Arc::clone(block))?;
+            self.handed_bytes += bytes;
             growing.pop_behind();
         }
         Ok(())
     }
 
-    /// Bytes that were handed over and are not written: they are in the disk's account.
-    pub(crate) fn waiting_bytes(&self) -> usize {
-        self.spill.waiting_bytes()
+    /// Bytes of memory of what was handed over and is not known to be written: they are in the disk's account.
+    pub(crate) fn handed_bytes(&self) -> usize {
+        self.handed_bytes
     }
 
     /// Makes it a record with `meta`.
