@@ -9,6 +9,7 @@ use crate::files::read_full;
 use crate::format::{PAGE_BYTES, SegmentHeader};
 use crate::index::Place;
 use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -62,7 +63,15 @@ impl Loader {
                 self.journal_lacks(header.purged);
             }
             Ok(Ok(_)) => {}
-            Ok(Err(why)) => return set_aside(directory, segment, &why),
+            Ok(Err(why)) => {
+                let gate = directory.gate();
+                directory.segments.retire(segment);
+                drop(gate);
+                if let Err(error) = set_aside(directory, &segment.path, &why) {
+                    directory.failed("set a segment aside", &error, false);
+                }
+                return;
+            }
             Err(error) => return self.unreadable(&error),
         }
         match contents(segment) {
@@ -142,21 +151,15 @@ pub(crate) fn header(
 }
 
 /// Renames a segment that cannot be read at all: an operator may want to look at it, we never will.
-fn set_aside(directory: &Directory, segment: &Segment, why: &str) {
-    let gate = directory.gate();
-    directory.segments.retire(segment);
-    drop(gate);
-    let mut name = segment.path.as_os_str().to_owned();
+pub(crate) fn set_aside(directory: &Directory, segment: &Path, why: &str) -> io::Result<()> {
+    let mut name = segment.as_os_str().to_owned();
     name.push(".aside");
-    let path = std::path::PathBuf::from(name);
-    match directory.files.rename(&segment.path, &path) {
-        Ok(()) => {
-            directory.counters.set_aside.add(1);
-            directory.tell(Notice::SetAside {
-                path,
-                why: why.to_owned(),
-            });
-        }
-        Err(error) => directory.failed("set a segment aside", &error, false),
-    }
+    let path = PathBuf::from(name);
+    directory.files.rename(segment, &path)?;
+    directory.counters.set_aside.add(1);
+    directory.tell(Notice::SetAside {
+        path,
+        why: why.to_owned(),
+    });
+    Ok(())
 }

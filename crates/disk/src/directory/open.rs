@@ -1,7 +1,7 @@
 //! Opens or makes a directory: a few small reads, so that the store can be used at once.
 
 use super::journal::{Found, Journal};
-use super::loader::{Loader, header};
+use super::loader::{Loader, header, set_aside};
 use super::scan::trailer;
 use super::segment::NewSegment;
 use super::writer::Writer;
@@ -10,7 +10,7 @@ use crate::disk::{Listener, Tickets};
 use crate::files::{Access, Files, Lock, read_full, write_full};
 use crate::format::{
     FORMAT_VERSION, JOURNAL_FILE, PAGE_BYTES, PurgeEntry, Purged, SUPERBLOCK_FILE, StoreId,
-    Superblock, Volume, Wrong, segment_number,
+    Superblock, Volume, Wrong, segment_file_name, segment_number,
 };
 use crate::index::Index;
 use crate::{Notice, OpenError};
@@ -186,12 +186,12 @@ pub(crate) fn open(opening: Opening) -> Result<Opened, OpenError> {
         clock: opening.clock,
         log: opening.log,
     };
-    let next_number = open_segments(&directory)?;
+    let (next_number, closed) = open_segments(&directory)?;
     let mut journal = Journal::new(&path, volume.journal());
     let found = journal.read(&*directory.files);
     let found = found.map_err(failed(&path.join(JOURNAL_FILE)))?;
     directory.tickets.raise(journal.last);
-    directory.tickets.raise(reserved(&directory));
+    directory.tickets.raise(reserved(&directory, closed)?);
     Ok(Opened {
         directory,
         journal,
@@ -200,8 +200,12 @@ pub(crate) fn open(opening: Opening) -> Result<Opened, OpenError> {
     })
 }
 
-/// The number of the next segment: higher than any that a file has or had.
-fn open_segments(directory: &Directory) -> Result<u64, OpenError> {
+/// A segment that cannot be opened, and why.
+type Closed = (u64, io::Error);
+
+/// The number of the next segment, higher than any that a file has or had, and what cannot be opened.
+fn open_segments(directory: &Directory) -> Result<(u64, Vec<Closed>), OpenError> {
+    let mut closed = Vec::new();
     let path = &directory.path;
     let names = directory.files.list(path).map_err(failed(path))?;
     let numbers = |suffix: &'static str| {
@@ -212,13 +216,14 @@ fn open_segments(directory: &Directory) -> Result<u64, OpenError> {
     };
     let most = numbers("").chain(numbers(".aside")).max();
     for number in numbers("") {
-        let name = path.join(crate::format::segment_file_name(number));
+        let name = path.join(segment_file_name(number));
         let file = directory.files.open(&name, Access::Read);
         let (file, len) = match file.and_then(|file| Ok((Arc::clone(&file), file.len()?))) {
             Ok(opened) => opened,
             Err(error) => {
                 directory.is_incomplete.store(true, Ordering::Release);
                 directory.failed("open a segment", &error, true);
+                closed.push((number, error));
                 continue;
             }
         };
@@ -231,22 +236,49 @@ fn open_segments(directory: &Directory) -> Result<u64, OpenError> {
             end: len,
         });
     }
-    Ok(most.map_or(1, |most| most + 1))
+    Ok((most.map_or(1, |most| most + 1), closed))
 }
 
-/// Generations up to here may have been given out, as far as segments tell.
-fn reserved(directory: &Directory) -> u64 {
+/// Generations up to here may have been given out, as far as segments tell: the newest whose header can be read. What is
+/// newer than that one is set aside for good: it may hold generations that will be given out again, and purges of then would not
+/// concern it.
+fn reserved(directory: &Directory, closed: Vec<Closed>) -> Result<u64, OpenError> {
+    let mut unreadable: Vec<(u64, String)> = closed
+        .into_iter()
+        .map(|(number, error)| (number, error.to_string()))
+        .collect();
+    let (mut base, mut generation) = (0, 0);
     for segment in directory.segments.all().iter().rev() {
-        let Ok(Ok(header)) = header(directory, segment) else {
-            continue;
-        };
-        let sealed = trailer(&*segment.file, segment.seal, segment.end());
-        return match sealed {
-            Ok(Some(trailer)) => trailer.generation,
-            Ok(None) | Err(_) => header.generation,
-        };
+        match header(directory, segment) {
+            Ok(Ok(header)) => {
+                let sealed = trailer(&*segment.file, segment.seal, segment.end());
+                generation = match sealed {
+                    Ok(Some(trailer)) => trailer.generation,
+                    Ok(None) | Err(_) => header.generation,
+                };
+                base = segment.number;
+                break;
+            }
+            Ok(Err(why)) => unreadable.push((segment.number, why)),
+            Err(error) => unreadable.push((segment.number, error.to_string())),
+        }
     }
-    0
+    unreadable.retain(|(number, _)| *number > base);
+    for (number, why) in &unreadable {
+        if let Some(segment) = directory.segments.numbered(*number) {
+            directory.segments.retire(&segment);
+        }
+        let path = directory.path.join(segment_file_name(*number));
+        set_aside(directory, &path, why).map_err(failed(&path))?;
+    }
+    if !unreadable.is_empty() {
+        let path = &directory.path;
+        directory
+            .files
+            .sync_directory(path)
+            .map_err(failed(path))?;
+    }
+    Ok(generation)
 }
 
 /// Puts the journal's purges in force, and mends the journal. All directories were opened before: the count of
