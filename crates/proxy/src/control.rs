@@ -251,6 +251,7 @@ impl Control {
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         let mut snapshot = Snapshot::sum(self.shared.counters.iter().map(AsRef::as_ref));
+        self.shared.store.settle(self.shared.clock.now());
         let memory = self.shared.store.memory_use();
         let settings = self.shared.settings.load();
         let idle: usize = self.shared.pools.iter().map(crate::pool::Pool::len).sum();

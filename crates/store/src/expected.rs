@@ -245,7 +245,7 @@ impl Expected {
         let Some(OnDisk { disk, ticket, .. }) = &self.on_disk else {
             return Err(Refused::Closed);
         };
-        self.store.behind.settle(&self.store, now);
+        self.store.settle(now);
         let body = &response.body;
         let meta = encode(response, vary, self.target.as_deref(), now);
         let present = body.present_bytes();

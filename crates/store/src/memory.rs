@@ -257,6 +257,11 @@ impl MemoryStore {
         }
     }
 
+    /// Gives back the memory of what was written to disk since it was stored. Done by whoever stores, or looks on disk, too.
+    pub fn settle(&self, now: Now) {
+        self.behind.settle(self, now);
+    }
+
     /// What is held now.
     #[must_use]
     pub fn memory_use(&self) -> MemoryUse {

@@ -64,8 +64,7 @@ impl Recall {
     /// Looks for the response to a request; `selecting` digests its nominated fields under a rule.
     pub async fn run(self, now: Now, selecting: &dyn Fn(&VaryRule) -> Digest) -> Recalled {
         let primary = self.expected.primary;
-        let store = &self.expected.store;
-        store.behind.settle(store, now);
+        self.expected.store.settle(now);
         let record = match self.load(primary, now).await {
             Ok(None) => return Recalled::Missing(Missing::Target, None),
             Ok(Some(found)) => found,
