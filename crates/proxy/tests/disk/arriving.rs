@@ -36,6 +36,7 @@ fn reader_that_comes_late_misses_what_is_on_disk_already() {
         drop(hop);
         depot.rest();
         depot.written(1);
+        depot.given_back();
         depot.hit_on_disk(&what);
     });
 }
@@ -56,9 +57,7 @@ fn slow_reader_keeps_in_memory_what_is_on_disk() {
     depot.written(1);
     what.check(0, &slow.read_exactly(8_000_000));
     depot.rest();
-    // another look-up on disk, and all its memory is given back
-    let other = Representation::new("/b", 10);
-    depot.store_whole(&other);
+    depot.given_back();
     depot.hit_on_disk(&what);
 }
 

@@ -12,6 +12,9 @@ use weir_proxy::config::{Abort, ByteSize, Config, Directory};
 /// The store's size where a test does not say: sixteen segments of a mebibyte hold the largest response of the tests.
 pub(super) const STORE_BYTES: u64 = 64 << 20;
 
+/// What is larger goes to disk as it arrives. The smaller ones of a test are fewer bytes than this together.
+const AT_ONCE_BYTES: u64 = 1 << 20;
+
 /// A machine that can be restarted.
 pub(super) struct Depot {
     pub(super) origin: ScriptedOrigin,
@@ -161,6 +164,15 @@ impl Depot {
         let before = self.proxy().count(Metric::DiskStored);
         self.fetch_whole(what);
         self.written(before + 1);
+        if what.length > AT_ONCE_BYTES {
+            self.given_back();
+        }
+    }
+
+    /// Memory has no content of what went to disk as it arrived.
+    pub(super) fn given_back(&self) {
+        self.proxy()
+            .wait_for_at_most(Metric::StoreUsedBytes, AT_ONCE_BYTES);
     }
 
     /// Asks for `what`, which the origin sends whole.

@@ -34,6 +34,7 @@ fn what_does_not_fit_memory_is_not_stored() {
     assert_eq!(client.read_chunks().0, b"");
     depot.rest();
     depot.written(2);
+    depot.given_back();
     depot.hit_on_disk(&chunked);
     assert_eq!(depot.proxy().count(Metric::PassedThrough), 0);
 }

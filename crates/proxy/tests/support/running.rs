@@ -235,6 +235,19 @@ impl Running {
         }
     }
 
+    /// Waits until a number is not above this one.
+    pub(crate) fn wait_for_at_most(&self, metric: Metric, expected: u64) {
+        let until = Instant::now() + PATIENCE;
+        while self.count(metric) > expected {
+            let count = self.count(metric);
+            assert!(
+                Instant::now() < until,
+                "{metric:?} is {count} and not {expected}"
+            );
+            self.turn();
+        }
+    }
+
     /// The proxy answers a request: it has done by then what it could do before.
     pub(crate) fn turn(&self) {
         let refused = self.client().ask("TRACE / HTTP/1.1\r\nHost: a\r\n\r\n");
