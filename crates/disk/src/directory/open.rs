@@ -273,10 +273,7 @@ fn reserved(directory: &Directory, closed: Vec<Closed>) -> Result<u64, OpenError
     }
     if !unreadable.is_empty() {
         let path = &directory.path;
-        directory
-            .files
-            .sync_directory(path)
-            .map_err(failed(path))?;
+        directory.files.sync_directory(path).map_err(failed(path))?;
     }
     Ok(generation)
 }

@@ -43,13 +43,34 @@ impl Default for Nature {
     }
 }
 
+#[derive(Clone, Copy, Debug)]
+struct Stored {
+    representation: u64,
+    at: u32,
+    life: u32,
+}
+
+/// A purge that was answered.
+#[derive(Clone, Copy, Debug, Default)]
+struct Purge {
+    generation: u64,
+    at: u32,
+    life: u32,
+}
+
+impl Purge {
+    fn covers(&self, generation: u64, stored: &Stored) -> bool {
+        stored.at <= self.at || (stored.life == self.life && generation <= self.generation)
+    }
+}
+
 /// What is known of a key.
 #[derive(Debug, Default)]
 struct Known {
-    /// Stored at any time: generation, representation and when.
-    stored: HashMap<u64, (u64, u32)>,
-    /// Nothing up to here may be found, ever again.
-    purged: u64,
+    /// Stored at any time, by generation. One that left no trace on the device before a kill is given out again.
+    stored: HashMap<u64, Stored>,
+    /// Nothing that was stored or asked for before may be found, ever again.
+    purged: Purge,
     /// Nothing up to here may be found until the store is opened again.
     least: u64,
     /// Nor these, which were forgotten. What was on its way then may still come.
@@ -81,6 +102,8 @@ pub(super) struct World {
     now_ms: u64,
     /// Counts what was done.
     time: u32,
+    /// Counts processes.
+    life: u32,
     /// Something went wrong since the store was made.
     pub(super) is_unlucky: bool,
     pub(super) hits: u64,
@@ -112,6 +135,7 @@ impl World {
             late: None,
             now_ms: 0,
             time: 0,
+            life: 0,
             is_unlucky: false,
             hits: 0,
             misses: 0,
@@ -156,11 +180,12 @@ impl World {
             open_by_hand(&self.config(), &files, &log)
         });
         let (disk, stepped) = opened.unwrap_or_else(|error| panic!("{}: {error}", self.context));
+        self.life += 1;
         self.disk = Some(disk);
         self.stepped = stepped;
         self.set_clock();
         for known in &mut self.known {
-            known.least = known.purged;
+            known.least = 0;
             known.forgotten.clear();
             known.seen = (0, 0);
         }
@@ -286,9 +311,15 @@ impl World {
 
     fn stored(&mut self, key: u64, generation: u64, representation: u64) {
         let key = usize::try_from(key).unwrap();
-        self.known[key]
-            .stored
-            .insert(generation, (representation, self.time));
+        // a generation that left no trace on the device before a kill is given out again
+        self.known[key].forgotten.remove(&generation);
+        self.time += 1;
+        let stored = Stored {
+            representation,
+            at: self.time,
+            life: self.life,
+        };
+        self.known[key].stored.insert(generation, stored);
     }
 
     fn begin(&mut self, key: u64) {
@@ -404,17 +435,31 @@ impl World {
         );
         let known = &mut self.known[usize::try_from(key).unwrap()];
         let generation = meta.generation;
-        let Some((representation, stored_at)) = known.stored.get(&generation) else {
+        let Some(stored) = known.stored.get(&generation) else {
             panic!("{context}: key {key} was never stored at {generation}");
         };
-        assert_eq!(*representation, meta.representation, "{context}");
+        assert_eq!(stored.representation, meta.representation, "{context}");
         let here = format!("{context}: key {key} of {generation}");
-        assert!(generation > known.purged, "{here} was purged at {}", known.purged);
-        assert!(generation > known.least, "{here} was purged at {}", known.least);
-        assert!(!known.forgotten.contains(&generation), "{here} was forgotten");
+        let purged = known.purged;
+        assert!(
+            !purged.covers(generation, stored),
+            "{here} was purged: {purged:?}"
+        );
+        assert!(
+            generation > known.least,
+            "{here} was purged at {}",
+            known.least
+        );
+        assert!(
+            !known.forgotten.contains(&generation),
+            "{here} was forgotten"
+        );
         // an older one may be stored late, if the newer one has left
         let (seen, seen_at) = known.seen;
-        assert!(generation >= seen || *stored_at >= seen_at, "{here} came back after {seen}");
+        assert!(
+            generation >= seen || stored.at > seen_at,
+            "{here} came back after {seen}"
+        );
         known.seen = (generation, self.time);
         if let Some(inline) = &loaded.inline {
             let meant = content(key, meta.representation, 0, inline.len());
@@ -474,10 +519,19 @@ impl World {
             .poll(&mut Context::from_waker(Waker::noop()));
         match result {
             Poll::Ready(Ok(())) => {
-                self.known[usize::try_from(key).unwrap()].purged = before;
+                self.known[usize::try_from(key).unwrap()].purged = self.purge_of(before);
             }
             Poll::Ready(Err(error)) => assert!(self.is_unlucky, "{}: {error}", self.context),
             Poll::Pending => panic!("{}: a purge was not answered", self.context),
+        }
+    }
+
+    /// A purge of now; what is stored from here on is behind it.
+    fn purge_of(&self, generation: u64) -> Purge {
+        Purge {
+            generation,
+            at: self.time,
+            life: self.life,
         }
     }
 
@@ -490,8 +544,9 @@ impl World {
         }
         self.step();
         if poll(purging).unwrap().is_ok() {
+            let purge = self.purge_of(before);
             for known in &mut self.known {
-                known.purged = before;
+                known.purged = purge;
             }
         } else {
             assert!(self.is_unlucky, "{}", self.context);
