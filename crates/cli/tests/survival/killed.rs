@@ -38,7 +38,11 @@ const TARGETS: usize = 40;
 
 fn target(number: usize) -> String {
     let large = knob("WEIR_TORTURE_LARGE", 3_000_000);
-    let size = if number.is_multiple_of(8) { large } else { 1024 };
+    let size = if number.is_multiple_of(8) {
+        large
+    } else {
+        1024
+    };
     format!("/{number}?size={size}")
 }
 
