@@ -236,7 +236,8 @@ impl Writer {
         let (offset, guess) = (place.offset(), place.class.bytes());
         match reader::record(directory, &segment, offset, guess, Patience::Waits) {
             Ok(found) => found.header.key == key && found.header.generation > generation,
-            Err(_) => false,
+            // which of the two is newer is not known: the one that comes late is not stored
+            Err(_) => true,
         }
     }
 }
