@@ -96,7 +96,7 @@ fn directories(disk: &config::Disk, files: &dyn Files) -> Result<Vec<DirectoryCo
     }
     let path = default_disk_path().ok_or_else(|| StartError {
         what: "find the user's cache directory".into(),
-        cause: io::Error::other("neither XDG_CACHE_HOME nor HOME is set; `--disk-dir` says where"),
+        cause: io::Error::other("neither XDG_CACHE_HOME nor HOME is set"),
     })?;
     let directory = config::Directory { path, size: None };
     Ok(vec![sized(&directory, files)?])
