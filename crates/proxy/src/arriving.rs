@@ -243,7 +243,8 @@ impl Arriving {
         attached.flatten()
     }
 
-    /// What `reader` can do, its next byte being `at`; up to [`COPY_BYTES_MAX`] bytes of a block under way are copied to `out`.
+    /// What `reader` can do, its next byte being `at`; of a block under way as much is copied to `out` as one write may take, at most
+    /// [`COPY_BYTES_MAX`]: thousands who read slowly hold no more.
     pub(crate) fn read(
         &self,
         now: Now,
@@ -258,7 +259,9 @@ impl Arriving {
         match step {
             Step::Read(span) => {
                 debug_assert_eq!(span.from, at);
-                inner.lend(span, out)
+                let write_max = inner.fill.unsent(reader);
+                let copy_max = write_max.map_or(COPY_BYTES_MAX, |most| most as usize);
+                inner.lend(span, copy_max.min(COPY_BYTES_MAX), out)
             }
             Step::Wait => {
                 inner.waiting.reader(reader, waker);
@@ -597,7 +600,7 @@ impl Inner {
         is_outdated || self.passing.is_some()
     }
 
-    fn lend(&self, span: ByteSpan, out: &mut Vec<u8>) -> Reading {
+    fn lend(&self, span: ByteSpan, copy_max: usize, out: &mut Vec<u8>) -> Reading {
         let most = usize::try_from(span.to - span.from).unwrap_or(usize::MAX);
         match self.growing.read(span.from) {
             Some(Slice::Sealed { block, from }) => {
@@ -609,7 +612,7 @@ impl Inner {
                 to: span.to.min(extent.from + u64::from(extent.len)),
             },
             Some(Slice::Open(bytes)) => {
-                let count = bytes.len().min(most).min(COPY_BYTES_MAX);
+                let count = bytes.len().min(most).min(copy_max);
                 out.extend_from_slice(&bytes[..count]);
                 Reading::Copied
             }
