@@ -49,6 +49,9 @@ fn summary(config: &Config) -> String {
 /// What and how much the cache keeps, in a few words.
 pub(crate) fn describe_cache(config: &Config) -> String {
     let cache = &config.cache;
+    if !cache.enabled {
+        return "off, nothing is stored".to_owned();
+    }
     format!(
         "{} in memory, {}, {}, responses up to {}",
         cache.memory, cache.eviction, cache.profile, cache.largest_response

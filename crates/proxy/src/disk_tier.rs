@@ -38,7 +38,7 @@ pub(crate) fn open(
     files: &Arc<dyn Files>,
     listener: Listener,
 ) -> Result<(Option<Arc<Disk>>, DiskTier), StartError> {
-    if !config.disk.enabled {
+    if !config.disk.enabled || !config.cache.enabled {
         return Ok((None, DiskTier::default()));
     }
     let without = |problem: String| {

@@ -133,7 +133,7 @@ fn choose(
     }
     let store = &worker.shared.store;
     let key = request.key(store.secret());
-    let unshared = !request.is_shareable();
+    let unshared = !settings.config.cache.enabled || !request.is_shareable();
     let commands = tx.handle(now, &settings.rules, Event::Request { unshared });
     if commands.first() != Some(Command::LookUp) {
         return (tx, plan_of(&commands, None), key);

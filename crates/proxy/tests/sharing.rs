@@ -19,6 +19,8 @@ mod failure;
 mod herd;
 #[path = "sharing/leaving.rs"]
 mod leaving;
+#[path = "sharing/off.rs"]
+mod off;
 #[path = "sharing/passing.rs"]
 mod passing;
 #[path = "sharing/purge.rs"]

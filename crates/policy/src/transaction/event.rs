@@ -8,7 +8,7 @@ use weir_semantics::{Fits, ResponseFacts};
 #[derive(Clone, Copy, Debug)]
 pub enum Event<'a> {
     /// The request is authorised. `unshared` is set where its answer must not be shared for reasons outside
-    /// the facts: it carries content, or asks to upgrade.
+    /// the facts: it carries content, asks to upgrade, or nothing is to be stored at all.
     Request {
         /// Go around the cache.
         unshared: bool,

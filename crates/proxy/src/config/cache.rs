@@ -10,6 +10,9 @@ use std::fmt;
 table! {
     /// The `[cache]` table.
     pub struct Cache in "cache" {
+        /// Whether responses are stored and served again at all. Without, weir forwards every request by itself and
+        /// opens no disk store: to compare with, or where only its links are wanted.
+        enabled: bool = true;
         /// Budget of the memory tier, everything counted: heads, content, index and allocator overhead.
         /// 256 MiB holds a working set worth trying on any machine and leaves a small one alive.
         memory: ByteSize = ByteSize::from_mib(256), from ByteSize::from_mib(1), to ByteSize::from_gib(4096);

@@ -1,0 +1,39 @@
+//! A proxy that stores nothing: each request goes its own way.
+
+use crate::support::Way;
+
+const STORABLE: &str = "HTTP/1.1 200 OK\r\nConnection: close\r\nCache-Control: max-age=60\r\nContent-Length: 1\r\n\r\n";
+
+#[test]
+fn response_is_stored_or_shared_although_nothing_may_be() {
+    let off = |config: &mut weir_proxy::config::Config| config.cache.enabled = false;
+    Way::each_with(off, |way| {
+        // the second begins while the first waits for its head: nobody joins anybody
+        let mut clients = [way.proxy.client(), way.proxy.client()];
+        for client in &mut clients {
+            client.send(way.get("/"));
+        }
+        let mut hops = [way.origin.accept(), way.origin.accept()];
+        for (at, hop) in hops.iter_mut().enumerate() {
+            hop.answer(format!("{STORABLE}{at}"));
+        }
+        for client in &mut clients {
+            let response = client.read_response();
+            assert!(
+                response.head.cache_status().starts_with("fwd=bypass"),
+                "{:?}",
+                response.head
+            );
+        }
+        // what is switched on later begins with nothing
+        way.proxy.reload(|config| config.cache.enabled = true);
+        let (response, _hop) = way.fetch("/", &format!("{STORABLE}x"));
+        assert!(!response.is_hit());
+        clients[0].send(way.get("/"));
+        assert!(clients[0].read_response().is_hit());
+        // and what is switched off is not served, though it is there
+        way.proxy.reload(|config| config.cache.enabled = false);
+        let (response, _hop) = way.fetch("/", &format!("{STORABLE}y"));
+        assert_eq!(response.body, b"y");
+    });
+}
