@@ -20,13 +20,16 @@ pub(crate) struct Account {
     pub(crate) recovered_bytes: u64,
     /// Content bytes among them that are our own.
     pub(crate) own_bytes: u64,
-    /// Bytes read from the next hop; what a fetch brings after the response head is not a client's.
+    /// Bytes read from the next hop up to the head of a response under construction and what came with it.
     pub(crate) from_next_hop_bytes: u64,
-    /// Content bytes among them.
+    /// Content that the fetch this request began brought behind that, until it or the client ended. The fetch itself adds it
+    /// to the counters: it is for the log line alone.
+    pub(crate) fetched_bytes: u64,
+    /// Content bytes among `from_next_hop_bytes`.
     pub(crate) next_hop_content_bytes: u64,
-    /// Heads, framing and all else among them.
+    /// Heads, framing and all else among `from_next_hop_bytes`.
     pub(crate) next_hop_overhead_bytes: u64,
-    /// What among them went through a tunnel.
+    /// What among `from_next_hop_bytes` went through a tunnel.
     pub(crate) tunnel_bytes: u64,
     /// Content bytes read from the next hop that went to nobody.
     pub(crate) wasted_bytes: u64,
@@ -66,6 +69,7 @@ impl Account {
             own_bytes: 0,
             wasted_bytes: 0,
             from_next_hop_bytes: 0,
+            fetched_bytes: 0,
             next_hop_content_bytes: 0,
             next_hop_overhead_bytes: 0,
             tunnel_bytes: 0,

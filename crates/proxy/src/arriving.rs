@@ -51,6 +51,8 @@ struct Inner {
     fill: Fill,
     growing: Growing,
     places: Vec<(FetchId, Place)>,
+    /// The fetch it began with, and the content bytes that one has brought: for the log line of the request that began it.
+    first: (FetchId, u64),
     /// Room in the store; gone once it is settled.
     building: Option<Building>,
     /// Where those who wait for it come from, and newcomers find it; gone once it is settled.
@@ -179,6 +181,7 @@ impl Arriving {
                 fill,
                 growing,
                 places: vec![(fetch, place)],
+                first: (fetch, 0),
                 building: beginnings.building.ok(),
                 flight: None,
                 has_taken_off: false,
@@ -382,7 +385,15 @@ impl Arriving {
         }
         inner.growing.push(*place, bytes);
         inner.fill.received(worker.now(), fetch, bytes.len() as u64);
+        if inner.first.0 == fetch {
+            inner.first.1 += bytes.len() as u64;
+        }
         inner.let_pass();
+    }
+
+    /// Content that the fetch it began with has brought so far, bytes.
+    pub(crate) fn brought_bytes(&self) -> u64 {
+        self.lock().first.1
     }
 
     /// Wakes the readers that wait: after pushing, once a read.

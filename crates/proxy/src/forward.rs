@@ -392,6 +392,8 @@ async fn begun(
         None => worker.shared.flights.publish(exchange.key, &arriving),
     };
     arriving.set_flight(&worker, flight);
+    // came with the head, and is in the account
+    let with_head = arriving.brought_bytes();
     fetch.spawn();
     let (head, framing) = match arrived.answer {
         Answered::Relayed { head, framing, .. } => (head, framing),
@@ -416,6 +418,7 @@ async fn begun(
         framing,
     };
     let alive = follow::read(client, exchange, start).await;
+    exchange.account.fetched_bytes = arriving.brought_bytes() - with_head;
     conclude(exchange, &worker, &arriving);
     Ok(alive)
 }

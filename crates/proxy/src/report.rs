@@ -214,7 +214,7 @@ impl Described<'_> {
             wasted_bytes: account.wasted_bytes,
             lead_max_bytes: account.lead_max_bytes,
             joined: joined(verdict).map(weir_measure::Label::word),
-            from_next_hop_bytes: account.from_next_hop_bytes,
+            from_next_hop_bytes: account.from_next_hop_bytes + account.fetched_bytes,
             to_next_hop_bytes: account.to_next_hop_bytes,
             next_hop: account.next_hop,
             client_reused,

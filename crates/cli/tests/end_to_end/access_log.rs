@@ -1,10 +1,14 @@
 //! The access log in its three formats, read as their readers would.
 
-use crate::support::{Config, Curl, Nginx, Signal, Weir};
+use crate::support::{Config, Curl, Nginx, RawClient, Signal, Weir, content};
 use serde_json::Value;
 
 const LOCATIONS: &str = "
     location /id { add_header Cache-Control max-age=3600; return 200 $request_id; }
+";
+
+const LARGE: &str = "
+    location /large { add_header Cache-Control max-age=3600; }
 ";
 
 /// Makes a miss, a hit, a refusal and a missing page, with odd characters in two of them; the lines.
@@ -118,6 +122,47 @@ fn json_line_is_no_json_or_lacks_a_fact() {
             .as_str()
             .is_some_and(|target| target.ends_with("/missing?q=%22"))
     );
+}
+
+/// A response that does not come with its head is brought by a fetch; those who join it have nothing from the next hop.
+#[test]
+fn line_of_a_large_response_tells_of_its_head_alone() {
+    const BYTES: u64 = 3_000_000;
+    let nginx = Nginx::start(LARGE);
+    let length = usize::try_from(BYTES).expect("it is small");
+    nginx.file("large", &content(1, length));
+    let config = Config::forward().set("log.access", "\"access.log\"");
+    let mut weir = Weir::serve(&config);
+    for _ in 0..2 {
+        let reply = weir.get(&nginx.url("/large")).expect(200);
+        assert_eq!(reply.body, content(1, length));
+    }
+    // who leaves in the middle is told of what was brought for it until then
+    let mut leaving = RawClient::connect(weir.address());
+    leaving.send(format!(
+        "GET {} HTTP/1.1\r\nHost: {}\r\n\r\n",
+        nginx.url("/large?leaving"),
+        nginx.address
+    ));
+    assert_eq!(leaving.head().status(), 200);
+    leaving.take(1_000_000);
+    drop(leaving);
+    weir.until("counted", |metrics| metrics.all_requests() == 3);
+    assert_eq!(weir.stop().code(), Some(0));
+    let text = std::fs::read_to_string(weir.file("access.log")).expect("a log");
+    let from_next_hop: Vec<u64> = text
+        .lines()
+        .map(|line| {
+            let line: Value = serde_json::from_str(line).expect("JSON");
+            line["from_next_hop_bytes"].as_u64().unwrap_or_default()
+        })
+        .collect();
+    let [miss, hit, left] = from_next_hop[..] else {
+        panic!("{text}");
+    };
+    assert!((BYTES..BYTES + 1000).contains(&miss), "{text}");
+    assert_eq!(hit, 0, "{text}");
+    assert!((1_000_000..BYTES).contains(&left), "{text}");
 }
 
 #[test]

@@ -48,7 +48,9 @@ pub(crate) struct Entry<'a> {
     /// How the request came to share the response to another one's: `collapsed` (it waited for the head) or `delayed` (it came
     /// while the content did), as in the counters.
     pub(crate) joined: Option<&'static str>,
-    /// Bytes read from the next hop for this request; what a fetch brings after the response head is counted, but not here.
+    /// Bytes read from the next hop for this request. Of a response under construction: the head, and the content that the
+    /// fetch which this request began brought until it ended or the client did, without framing. What that fetch brings
+    /// later, and what others fetch for the same response, is counted and in no line.
     pub(crate) from_next_hop_bytes: u64,
     /// Bytes sent to the next hop.
     pub(crate) to_next_hop_bytes: u64,
