@@ -72,6 +72,8 @@ fn directory_that_is_gone_stops_the_proxy() {
     let parts = Parts::new();
     let weir = parts.serve();
     parts.get(&weir, "/before?size=5000");
+    // until then the proxy makes files there
+    super::wait_for_entries(&weir, 1);
     std::fs::remove_dir_all(parts.path()).expect("it can be removed");
     for number in 0..50 {
         parts.get(&weir, &format!("/after/{number}?size=200000"));
