@@ -228,6 +228,8 @@ table! {
     DiskCarriedBytes, Counter, "weir_disk_carried_bytes_total", "bytes";
     /// Bytes read from disk, or from what the system remembers of it.
     DiskReadBytes, Counter, "weir_disk_read_bytes_total", "bytes";
+    /// Bytes that the scrub has verified in the background.
+    DiskScrubbedBytes, Counter, "weir_disk_scrubbed_bytes_total", "bytes";
     /// Stretches on disk that were not as they had been written. They were not sent.
     DiskDamaged, Counter, "weir_disk_damaged_total", "stretches";
     /// Errors of the device, reading and writing.

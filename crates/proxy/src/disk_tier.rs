@@ -215,6 +215,7 @@ pub(crate) fn count(usage: &DiskUse, snapshot: &mut Snapshot) {
         (Metric::DiskWrittenBytes, usage.written_bytes),
         (Metric::DiskCarriedBytes, usage.carried_bytes),
         (Metric::DiskReadBytes, usage.read_bytes),
+        (Metric::DiskScrubbedBytes, usage.scrubbed_bytes),
         (Metric::DiskDamaged, usage.damaged),
         (Metric::DiskErrors, usage.read_errors + usage.write_errors),
     ] {

@@ -19,8 +19,6 @@ pub(super) struct Verified {
     pub(super) key: Digest,
     pub(super) generation: u64,
     pub(super) content_bytes: u64,
-    /// Bytes that were read for that.
-    pub(super) read_bytes: u64,
 }
 
 /// What is wrong with a record.
@@ -37,20 +35,24 @@ impl From<io::Error> for Flaw {
     }
 }
 
-/// Reads a record to its last byte, runs elsewhere included.
+/// Reads a record to its last byte, runs elsewhere included; `read_bytes` grows by what it has and was read, whatever comes of it.
 pub(super) fn verify(
     directory: &Directory,
     segment: &Segment,
     place: Place,
+    read_bytes: &mut u64,
 ) -> Result<Verified, Flaw> {
     let (offset, guess) = (place.offset(), place.class.bytes());
     let found = match reader::record(directory, segment, offset, guess, Patience::Waits) {
         Ok(found) => found,
-        Err(NoRecord::Damaged(error)) => return Err(Flaw::Damaged(error.to_string())),
+        Err(NoRecord::Damaged(error)) => {
+            *read_bytes += guess;
+            return Err(Flaw::Damaged(error.to_string()));
+        }
         Err(NoRecord::Unread(_)) => return Err(Flaw::Unread),
     };
     let header = found.header;
-    let mut read_bytes = u64::from(header.bytes);
+    *read_bytes += u64::from(header.bytes);
     match header.kind {
         Kind::Embedded => {
             let bytes = read(segment, offset, u64::from(header.bytes))?;
@@ -59,7 +61,7 @@ pub(super) fn verify(
         }
         Kind::Listed => {
             for reference in &found.runs {
-                read_bytes += verify_outer(directory, header.key, reference)?;
+                verify_outer(directory, header.key, reference, read_bytes)?;
             }
         }
     }
@@ -67,20 +69,24 @@ pub(super) fn verify(
         key: header.key,
         generation: header.generation,
         content_bytes: header.content_bytes,
-        read_bytes,
     })
 }
 
 /// A run in a segment that left is no flaw: the record is a part since.
-fn verify_outer(directory: &Directory, key: Digest, reference: &RunRef) -> Result<u64, Flaw> {
+fn verify_outer(
+    directory: &Directory,
+    key: Digest,
+    reference: &RunRef,
+    read_bytes: &mut u64,
+) -> Result<(), Flaw> {
     let Some(home) = directory.segments.numbered(reference.segment) else {
-        return Ok(0);
+        return Ok(());
     };
     let bytes = read(&home, reference.at, run_bytes(reference.len))?;
+    *read_bytes += bytes.len() as u64;
     verify_run(&bytes, home.seal, u64::from(reference.at))
         .and_then(|run| run.check_reference(key, reference))
-        .map_err(|error| Flaw::Damaged(error.to_string()))?;
-    Ok(bytes.len() as u64)
+        .map_err(|error| Flaw::Damaged(error.to_string()))
 }
 
 fn read(segment: &Segment, offset: u32, bytes: u64) -> io::Result<Vec<u8>> {
@@ -114,7 +120,7 @@ pub(crate) fn check(directory: &Directory, report: &mut CheckReport, complaints:
             continue;
         };
         let here = format!("{segment:?} at {}", place.offset());
-        match verify(directory, &segment, place) {
+        match verify(directory, &segment, place, &mut 0) {
             Ok(found) if !resident.may_be(found.key) => {
                 complain(format!("{here} is another key's record"));
             }

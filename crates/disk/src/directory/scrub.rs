@@ -9,11 +9,30 @@ use std::time::Duration;
 /// Longest time a scrub rests, in milliseconds: how soon it notices that the store is closed.
 const REST_MS_MAX: u64 = 100;
 
+/// Turns bytes that were read into rests, so that no more than so many are read a second, however small each read is.
+#[derive(Debug)]
+struct Pace {
+    bytes_per_s: u64,
+    /// Bytes times 1000 that no rest was taken for yet: less than a millisecond's.
+    left: u64,
+}
+
+impl Pace {
+    /// Milliseconds to rest for `bytes` more.
+    fn rest_ms(&mut self, bytes: u64) -> u64 {
+        let owed = self.left.saturating_add(bytes.saturating_mul(1000));
+        self.left = owed % self.bytes_per_s;
+        owed / self.bytes_per_s
+    }
+}
+
 /// Goes round and round.
 pub(crate) fn run(directory: &Arc<Directory>, bytes_per_s: u64, is_closing: impl Fn() -> bool) {
-    let mut owed_ms = 0;
-    let mut rest = |ms: u64| {
-        owed_ms += ms;
+    let mut pace = Pace {
+        bytes_per_s,
+        left: 0,
+    };
+    let rest = |mut owed_ms: u64| {
         while owed_ms > 0 {
             if is_closing() {
                 return false;
@@ -22,13 +41,11 @@ pub(crate) fn run(directory: &Arc<Directory>, bytes_per_s: u64, is_closing: impl
             std::thread::park_timeout(Duration::from_millis(part_ms));
             owed_ms -= part_ms;
         }
-        true
+        !is_closing()
     };
     loop {
         for segment in directory.segments.all() {
-            let scrubbed = scrub(directory, &segment, |bytes| {
-                rest(bytes * 1000 / bytes_per_s)
-            });
+            let scrubbed = scrub(directory, &segment, |bytes| rest(pace.rest_ms(bytes)));
             if !scrubbed {
                 return;
             }
@@ -49,13 +66,9 @@ pub(crate) fn scrub(
         if segment.is_retired() || !directory.is_usable() {
             break;
         }
-        match verify(directory, segment, resident.place) {
-            Ok(verified) => {
-                directory.counters.scrubbed_bytes.add(verified.read_bytes);
-                if !rest(verified.read_bytes) {
-                    return false;
-                }
-            }
+        let mut read_bytes = 0;
+        match verify(directory, segment, resident.place, &mut read_bytes) {
+            Ok(_) | Err(Flaw::Unread) => {}
             Err(Flaw::Damaged(_)) => {
                 // whose record it was is not known any more: after a restart it may be readable again
                 if directory.index.remove_resident(&resident) {
@@ -63,8 +76,28 @@ pub(crate) fn scrub(
                     directory.found_damage(segment, u64::from(resident.place.offset()));
                 }
             }
-            Err(Flaw::Unread) => {}
+        }
+        directory.counters.scrubbed_bytes.add(read_bytes);
+        if !rest(read_bytes) {
+            return false;
         }
     }
     rest(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_reads_are_faster_than_the_rate() {
+        for (bytes_per_s, bytes) in [(10 << 20, 700), (1000, 1), (3, 1000), (1 << 30, 80)] {
+            let mut pace = Pace {
+                bytes_per_s,
+                left: 0,
+            };
+            let rested_ms: u64 = (0..10_000).map(|_| pace.rest_ms(bytes)).sum();
+            assert_eq!(rested_ms, 10_000 * bytes * 1000 / bytes_per_s);
+        }
+    }
 }

@@ -191,6 +191,11 @@ impl World {
         }
     }
 
+    pub(super) fn let_pass(&mut self, ms: u64) {
+        self.now_ms += ms;
+        self.set_clock();
+    }
+
     fn set_clock(&self) {
         for (directory, ..) in &self.stepped {
             match &directory.clock {
@@ -535,7 +540,7 @@ impl World {
         }
     }
 
-    fn purge_all(&mut self) {
+    pub(super) fn purge_all(&mut self) {
         let disk = self.disk();
         let before = disk.ticket().number();
         let purging = disk.purge_all();
@@ -584,12 +589,19 @@ impl World {
         is_loading
     }
 
-    /// Verifies everything as the background scrub does.
-    pub(super) fn scrub(&self) -> bool {
-        let directories = self.stepped.iter().map(|(directory, ..)| directory);
-        let mut segments =
-            directories.flat_map(|it| it.segments.all().into_iter().map(move |s| (it, s)));
-        segments.all(|(directory, segment)| scrub(directory, &segment, |_| true))
+    /// Verifies everything as the background scrub does; the bytes that it would have rested for.
+    pub(super) fn scrub(&self) -> u64 {
+        let mut rested_bytes = 0;
+        for (directory, ..) in &self.stepped {
+            for segment in directory.segments.all() {
+                let is_done = scrub(directory, &segment, |bytes| {
+                    rested_bytes += bytes;
+                    true
+                });
+                assert!(is_done, "{}", self.context);
+            }
+        }
+        rested_bytes
     }
 
     fn plan_faults(&mut self) {
