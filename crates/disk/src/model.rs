@@ -6,6 +6,7 @@
 
 mod damage;
 mod faults;
+mod journal;
 mod truth;
 mod world;
 

@@ -225,11 +225,11 @@ impl Writer {
                 segment,
             })
             .collect();
-        let written = self.journal.append(&entries);
+        let written = self.write_entries(&entries);
         let is_durable = written.is_ok();
         if let Err(error) = written {
             directory.must_empty.store(true, Ordering::Release);
-            directory.failed("write a purge", &error, false);
+            directory.failed("write the purge journal anew", &error, false);
         }
         for job in jobs {
             if is_durable {
@@ -249,6 +249,38 @@ impl Writer {
         if is_durable && self.active.is_none() && !directory.fence.is_up() {
             // so that something beside the journal tells how far it goes
             self.roll_or_fail();
+        }
+    }
+
+    /// Makes purges durable that are in force. If they cannot be added to the journal, nobody knows what it holds from there
+    /// on: then one with all that is in force takes its place. Nobody is told that they are durable before they are.
+    fn write_entries(&mut self, entries: &[PurgeEntry]) -> io::Result<()> {
+        let directory = Arc::clone(&self.directory);
+        let Err(error) = self.journal.append(entries) else {
+            return Ok(());
+        };
+        directory.failed("write a purge", &error, false);
+        if directory.must_empty.load(Ordering::Acquire) {
+            // what the journal has lost is not known: a new one would look as if it had all
+            return Err(error);
+        }
+        for entry in entries {
+            directory
+                .purges
+                .note(entry.what, entry.generation, Some(entry.segment));
+        }
+        let mut tries = 0;
+        loop {
+            let all = directory.purges.entries();
+            match self.journal.rewrite(&*directory.files, &all) {
+                Err(error) if error.kind() == io::ErrorKind::StorageFull => {
+                    tries += 1;
+                    if tries > ROOM_TRIES_MAX || !self.give_up_oldest() {
+                        return Err(error);
+                    }
+                }
+                written => return written,
+            }
         }
     }
 

@@ -247,8 +247,11 @@ impl File for SimulatedFile {
     fn sync(&self) -> io::Result<()> {
         let mut world = self.world()?;
         if let Err(error) = world.faults.next() {
-            // as Linux does: the pages count as clean, and what was to be written is gone with the next power failure
-            world.file(self.id).lose_unsynced();
+            // as Linux does: the pages count as clean, and what was to be written is gone with the next power failure; one that
+            // comes before the device was asked leaves what it likes
+            if !world.faults.has_stopped() {
+                world.file(self.id).lose_unsynced();
+            }
             return Err(error);
         }
         world.file(self.id).sync();

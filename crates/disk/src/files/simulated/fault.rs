@@ -58,6 +58,12 @@ impl Faults {
         !self.plan.uncached
     }
 
+    /// Whether nothing has any effect any more.
+    pub(super) fn has_stopped(&self) -> bool {
+        let nth = self.plan.nth;
+        nth.is_some_and(|(nth, fault)| fault == Fault::Stop && self.operations > nth)
+    }
+
     fn draw(&mut self) -> Option<Fault> {
         let number = self.operations;
         self.operations += 1;

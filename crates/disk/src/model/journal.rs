@@ -1,0 +1,204 @@
+//! The purge journal cannot be written, or not all of it comes through a power failure.
+
+use super::truth::digest;
+use super::world::{KEYS, Nature, World};
+use crate::files::Files;
+use crate::files::simulated::{Fault, Plan};
+use crate::format::{JOURNAL_ENTRY_BYTES, JOURNAL_FILE, Purged, TRAILER_BYTES, segment_file_name};
+use std::path::Path;
+
+/// A store with a response under each key, and nothing that waits.
+fn store(seed: u64, nature: Nature) -> World {
+    let mut world = World::new(seed, nature);
+    for key in 0..KEYS {
+        world.append(key);
+        world.step();
+    }
+    world
+}
+
+fn stored_keys(world: &World) -> Vec<u64> {
+    let is_stored = |key: &u64| world.disk().find(digest(*key)).is_some();
+    (0..KEYS).filter(is_stored).collect()
+}
+
+fn others(key: u64) -> Vec<u64> {
+    (0..KEYS).filter(|other| *other != key).collect()
+}
+
+#[test]
+fn purge_whose_entry_cannot_be_added_is_lost_or_empties_the_store() {
+    for fault in [Fault::Device, Fault::Torn, Fault::NoSpace, Fault::Short] {
+        // it is written, then synced
+        for nth in 0..2 {
+            let mut world = store(1, Nature::default());
+            world.plan(Plan {
+                nth: Some((nth, fault)),
+                ..Plan::default()
+            });
+            world.purge(3);
+            assert_eq!(world.disk().usage().purged, 1, "{fault:?} at {nth}");
+            world.end(false);
+            world.open();
+            while world.load_one() {}
+            assert_eq!(stored_keys(&world), others(3), "{fault:?} at {nth}");
+            world.get_all();
+        }
+    }
+}
+
+#[test]
+fn full_device_keeps_what_is_to_be_purged() {
+    let mut world = World::new(2, Nature::default());
+    // segments enough to give some up
+    for round in 0..40 {
+        world.append(round % KEYS);
+        world.step();
+    }
+    let before = world.disk().usage();
+    let used = world.files.space(Path::new("/")).unwrap();
+    world.files.limit_space(used.total - used.free);
+    world.is_unlucky = true;
+    for key in 0..KEYS {
+        world.purge(key);
+    }
+    let after = world.disk().usage();
+    assert_eq!(after.purged, KEYS);
+    assert!(after.segments < before.segments, "{after:?}");
+    world.end(false);
+    world.files.limit_space(u64::MAX);
+    world.open();
+    while world.load_one() {}
+    assert_eq!(stored_keys(&world), [] as [u64; 0]);
+}
+
+/// Entries that were written and not synced when the power failed may be there in any choice, with zeros between. Nobody
+/// was told that they are durable; but from outside they look like some that were, and are lost: the store is emptied.
+#[test]
+fn purges_that_a_power_failure_tore_bring_back_others() {
+    let nature = Nature {
+        crashes: true,
+        ..Nature::default()
+    };
+    let (mut kept, mut emptied) = (0, 0);
+    for seed in 0..200 {
+        let mut world = store(seed, nature);
+        world.purge(0);
+        // entries in two sectors, that the power failure meets before they are synced
+        for key in 1..KEYS {
+            drop(world.disk().purge(digest(key)));
+        }
+        world.plan(Plan {
+            nth: Some((1, Fault::Stop)),
+            ..Plan::default()
+        });
+        world.step();
+        world.end(true);
+        world.notices.lock().unwrap().clear();
+        world.open();
+        while world.load_one() {}
+        world.step();
+        world.get_all();
+        let is_damaged = {
+            let notices = world.notices.lock().unwrap();
+            notices.iter().any(|it| it.to_string().contains("journal"))
+        };
+        let stored = stored_keys(&world);
+        assert!(!stored.contains(&0), "seed {seed}: {stored:?}");
+        if is_damaged {
+            assert_eq!(stored, [] as [u64; 0], "seed {seed}");
+            emptied += 1;
+        } else {
+            kept += u64::from(!stored.is_empty());
+        }
+        world.settle();
+    }
+    // both were met
+    assert!(kept > 0 && emptied > 0, "{kept} kept, {emptied} emptied");
+}
+
+#[test]
+fn zeroed_entry_in_the_middle_brings_back_what_it_purged() {
+    let journal = World::directory_path(0).join(JOURNAL_FILE);
+    for entry in 0..5 {
+        let mut world = store(3, Nature::default());
+        for key in 0..4 {
+            world.purge(key);
+        }
+        world.end(false);
+        let at = entry * JOURNAL_ENTRY_BYTES;
+        let zero = |bytes: &mut Vec<u8>| bytes[at..at + JOURNAL_ENTRY_BYTES].fill(0);
+        world.files.damage(&journal, zero).unwrap();
+        world.is_unlucky = true;
+        world.open();
+        while world.load_one() {}
+        world.step();
+        assert_eq!(stored_keys(&world), [] as [u64; 0], "entry {entry}");
+        world.append(1);
+        world.step();
+        assert_eq!(stored_keys(&world), [1]);
+    }
+}
+
+/// A device that says that it has written and has not: noticed once a segment tells of the purge, at the next sync.
+#[test]
+fn entry_that_the_device_lost_is_not_missed() {
+    let journal = World::directory_path(0).join(JOURNAL_FILE);
+    for seed in 0..20 {
+        let mut world = store(seed, Nature::default());
+        world.purge(3);
+        world.let_pass(2_000);
+        world.step();
+        world.end(false);
+        let cut = |bytes: &mut Vec<u8>| bytes.truncate(bytes.len() - JOURNAL_ENTRY_BYTES);
+        world.files.damage(&journal, cut).unwrap();
+        world.is_unlucky = true;
+        world.open();
+        while world.load_one() {}
+        world.step();
+        assert_eq!(stored_keys(&world), [] as [u64; 0], "seed {seed}");
+    }
+}
+
+/// Stores a response and a newer one of the same key, and damages the newer one and all that tells of it.
+fn with_newer_one_damaged(between: impl Fn(&mut World)) -> World {
+    let mut world = World::new(5, Nature::default());
+    world.append(7);
+    world.step();
+    between(&mut world);
+    world.append(7);
+    world.step();
+    let newer = world.disk().find(digest(7)).unwrap().record();
+    world.close();
+    let path = World::directory_path(0).join(segment_file_name(newer.segment));
+    let at = usize::try_from(newer.offset).unwrap();
+    let damage = |bytes: &mut Vec<u8>| {
+        bytes[at + 8] ^= 1;
+        // without the trailer there is no table: what is there is found by its own headers
+        let end = bytes.len() - TRAILER_BYTES;
+        bytes[end..].fill(0);
+    };
+    world.files.damage(&path, damage).unwrap();
+    world.is_unlucky = true;
+    world.open();
+    while world.load_one() {}
+    world
+}
+
+#[test]
+fn replaced_response_comes_back_across_a_purge() {
+    let mut world = with_newer_one_damaged(|_| {});
+    // it was good once; whoever asks judges its age
+    assert_eq!(stored_keys(&world), [7]);
+    world.get(7);
+    assert_eq!(world.hits, 1);
+    for what in [Purged::Key(digest(7)), Purged::All] {
+        let mut world = with_newer_one_damaged(|world| match what {
+            Purged::Key(_) => world.purge(7),
+            Purged::All | Purged::Floor => world.purge_all(),
+        });
+        assert_eq!(stored_keys(&world), [] as [u64; 0], "{what:?}");
+        world.get(7);
+        assert_eq!(world.hits, 0);
+    }
+}
