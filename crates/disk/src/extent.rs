@@ -203,6 +203,12 @@ impl Run {
         Some(Ok(rest[..rest.len().min(max)].into()))
     }
 
+    /// What leaves by `sendfile` is not copied: the kernel holds pages of the page cache until the client has acknowledged them,
+    /// and sends what they hold by then. That is what was verified, because nobody writes there any more: a place in a
+    /// segment is written once, its table and trailer behind all content; a segment that leaves is unlinked, not cut or
+    /// overwritten, and the page cache keeps what the kernel holds; its number, and so its name, is not used again. Left
+    /// are a stranger who writes into our files, and a page that leaves memory and comes back damaged between this look and
+    /// the kernel's: who minds has everything copied and verified ([`Verify::Always`]).
     fn sendable(&self, at: u64, max: u64) -> Option<SendPiece> {
         if self.directory.limits.verify == Verify::Always {
             return None;

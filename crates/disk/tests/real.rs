@@ -156,6 +156,101 @@ fn large_response_cannot_be_read_while_it_arrives_or_sent_from_the_file() {
     assert_eq!(disk.check().unwrap().bytes, whole.len() as u64);
 }
 
+/// The kernel holds pages, not copies, until the client has acknowledged them.
+#[test]
+fn bytes_in_the_kernels_hands_change_when_their_segment_leaves() {
+    use std::io::Read as _;
+    let directory = tempfile::tempdir().unwrap();
+    let small = DirectoryConfig {
+        path: directory.path().to_path_buf(),
+        bytes: 2 << 20,
+    };
+    let config = DiskConfig::new(vec![small]);
+    let disk = Disk::open(config, Arc::new(SystemFiles), silent()).unwrap();
+    let whole = content(9, 60_000);
+    append(&disk, 9, whole.len());
+    until("the record", || disk.find(digest(9)).is_some());
+    let loaded = load(&disk, 9).unwrap();
+    let extent = &loaded.runs[0];
+    assert_eq!(*block_on(extent.read(0)).unwrap(), *whole);
+    let Some(piece) = extent.sendable(0, 60_000) else {
+        // a file system that does not say what is in the page cache
+        return;
+    };
+    let (socket, mut client) = std::os::unix::net::UnixStream::pair().unwrap();
+    let mut offset = piece.offset;
+    let length = usize::try_from(piece.len).unwrap();
+    let sent = rustix::fs::sendfile(&socket, piece.fd(), Some(&mut offset), length).unwrap();
+    assert!(sent > 0);
+    let mut key = 100;
+    until("the end of its segment", || {
+        if disk.usage().queue_bytes == 0 {
+            append(&disk, key, 60_000);
+            key += 1;
+        }
+        extent.is_retired()
+    });
+    // the file of a later segment may have got its place on the device by now
+    let mut bytes = vec![0; sent];
+    client.read_exact(&mut bytes).unwrap();
+    assert_eq!(bytes, whole[..sent]);
+}
+
+/// Two directories; the one that is lost takes what was in it, and an empty one its place.
+#[test]
+fn lost_directory_takes_what_is_in_another() {
+    let parent = tempfile::tempdir().unwrap();
+    let paths = [parent.path().join("a"), parent.path().join("b")];
+    let config = || {
+        let directories = paths
+            .iter()
+            .zip([16, 48])
+            .map(|(path, mib)| DirectoryConfig {
+                path: path.clone(),
+                bytes: mib << 20,
+            });
+        DiskConfig::new(directories.collect())
+    };
+    let open = || Disk::open(config(), Arc::new(SystemFiles), silent()).unwrap();
+    let spread = |number: u64| number.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+    let keys: Vec<u64> = (1..300).map(spread).collect();
+    let segments = |path: &Path| {
+        let names = std::fs::read_dir(path).unwrap().flatten();
+        let names = names.map(|entry| entry.file_name().into_string().unwrap());
+        let mut names: Vec<String> = names.filter(|name| name.ends_with(".seg")).collect();
+        names.sort();
+        names
+    };
+    for lost in 0..2 {
+        for path in &paths {
+            drop(std::fs::remove_dir_all(path));
+        }
+        let disk = open();
+        for key in &keys {
+            append(&disk, *key, 100);
+        }
+        until("the writers", || disk.usage().stored == keys.len() as u64);
+        drop(disk);
+        let before = segments(&paths[lost]);
+        std::fs::remove_dir_all(&paths[lost]).unwrap();
+        let disk = open();
+        wait_for_index(&disk);
+        let left = disk.usage().entries;
+        let found = keys.iter().filter(|key| load(&disk, **key).is_some());
+        assert_eq!(found.count() as u64, left, "{lost} was lost");
+        let share = if lost == 0 { 224 } else { 75 };
+        assert!(left.abs_diff(share) < 25, "{left} of 299 are left");
+        // it is used again, and never under a number that was used before
+        for key in &keys {
+            append(&disk, *key, 100);
+        }
+        until("the writers", || disk.usage().stored == keys.len() as u64);
+        assert_eq!(disk.usage().entries, keys.len() as u64);
+        let after = segments(&paths[lost]);
+        assert!(!after.is_empty() && after.iter().all(|name| !before.contains(name)));
+    }
+}
+
 #[test]
 fn second_process_is_let_in() {
     let directory = tempfile::tempdir().unwrap();

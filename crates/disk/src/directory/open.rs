@@ -90,7 +90,8 @@ fn read_superblock(files: &dyn Files, path: &Path) -> Result<Option<Superblock>,
     })
 }
 
-/// A new store, or one more directory of an old one.
+/// A new store, or one more directory of an old one: by the lowest number that is free, so that it takes the place of one
+/// that was lost, and the keys of the others stay where they are.
 pub(crate) fn new_superblock(
     files: &dyn Files,
     others: &[Superblock],
@@ -104,11 +105,13 @@ pub(crate) fn new_superblock(
             files.random(&mut secret)?;
         }
     }
-    let used = others.iter().map(|other| other.volume.directory);
+    let is_used = |number: &u32| others.iter().any(|it| it.volume.directory == *number);
     Ok(Superblock {
         volume: Volume {
             store: StoreId(store),
-            directory: used.max().map_or(0, |most| most + 1),
+            directory: (0..u32::MAX)
+                .find(|number| !is_used(number))
+                .unwrap_or(u32::MAX),
         },
         secret: Secret(secret),
         made_s: files.wall_s(),

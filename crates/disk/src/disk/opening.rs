@@ -104,6 +104,7 @@ fn assemble(
         })?);
     }
     catch_up(&mut opened);
+    number_behind(&mut opened, tickets.peek());
     opened.sort_by_key(|opened| opened.directory.volume.directory);
     let stepped: Vec<Stepped> = opened.into_iter().map(start).collect();
     let disk = Disk {
@@ -222,6 +223,25 @@ fn catch_up(opened: &mut [Opened]) {
         }
         missed.retain(|entry| entry.what != Purged::Floor);
         entries.extend(missed);
+    }
+}
+
+/// A directory without segments may have had some, or be in the place of one that is lost: no number is used a second time,
+/// or old bytes on the device might verify. Fewer segments were begun than generations given out, but for those that failed
+/// at once, of which the journal knows.
+fn number_behind(opened: &mut [Opened], generation: u64) {
+    for one in opened {
+        if !one.directory.segments.all().is_empty() {
+            continue;
+        }
+        let journaled = match &one.found {
+            Found::Entries(entries) => &entries[..],
+            Found::Absent | Found::Damaged(_) => &[],
+        };
+        let numbers = journaled.iter().map(|entry| entry.segment);
+        let most = numbers.filter(|number| *number != LOCAL).max();
+        let behind = generation.max(most.unwrap_or(0)) + 1;
+        one.next_number = one.next_number.max(behind);
     }
 }
 
