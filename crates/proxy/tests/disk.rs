@@ -19,9 +19,13 @@ mod memory;
 mod parts;
 #[path = "disk/purge.rs"]
 mod purge;
+#[path = "disk/reading.rs"]
+mod reading;
 #[path = "disk/restart.rs"]
 mod restart;
 #[path = "disk/start.rs"]
 mod start;
+#[path = "disk/troubled.rs"]
+mod troubled;
 #[path = "disk/vary.rs"]
 mod vary;

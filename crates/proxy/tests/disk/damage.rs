@@ -104,3 +104,47 @@ fn segment_that_was_cut_or_zeroed_is_served() {
         depot.kill();
     }
 }
+
+/// The newer one is damaged, and what it has replaced is there still: it is judged like any stored response.
+#[test]
+fn replaced_response_that_comes_back_is_served_beyond_its_freshness_or_an_invalidation() {
+    let short = "Cache-Control: max-age=60\r\nConnection: close\r\n";
+    for is_invalidated in [false, true] {
+        let mut depot = Depot::simulated(|_| {});
+        let old = Representation::new("/a", 1000).with_fields(short);
+        depot.store_whole(&old);
+        if is_invalidated {
+            let mut client = depot.proxy().client();
+            client.send("DELETE /a HTTP/1.1\r\nHost: a.example\r\n\r\n");
+            depot
+                .origin
+                .answer("HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n");
+            assert_eq!(client.read_response().status(), 204);
+        }
+        let new = old.next(1000);
+        let before = depot.proxy().count(Metric::DiskStored);
+        let mut client = depot.proxy().client();
+        client.send(new.get("Cache-Control: no-cache\r\n"));
+        depot.origin.answer(new.whole());
+        new.check_whole(&client.read_response());
+        depot.written(before + 1);
+        let (path, at) = depot.find(&new.bytes(0, 100));
+        // without it nothing tells of what is in the segment but what is there
+        depot.kill_then(|files| {
+            let flip = |content: &mut Vec<u8>| content[at] ^= 1;
+            files.damage(&path, flip).expect("a file");
+        });
+        if is_invalidated {
+            depot.fetch_whole(&new);
+            continue;
+        }
+        let response = depot.hit(&old, "");
+        old.check_whole(&response);
+        depot.restart_later(60);
+        let mut client = depot.proxy().client();
+        client.send(new.get(""));
+        let (_, asked) = depot.origin.answer(new.whole());
+        assert_eq!(asked.field("if-none-match"), old.tag.as_deref());
+        new.check_whole(&client.read_response());
+    }
+}

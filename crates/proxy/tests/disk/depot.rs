@@ -1,5 +1,6 @@
 //! A proxy with a store on disk, the machine it runs on, and the origin.
 
+use super::troubled::{Trouble, TroubledFiles};
 use crate::support::{Representation, Response, Running, ScriptedOrigin, span};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -29,6 +30,8 @@ enum Machine {
     Simulated(SimulatedFiles),
     /// In a folder of this machine: with a kernel that sends them.
     Real(TempDir),
+    /// The same, and they are badly read on command.
+    Troubled(TempDir, TroubledFiles),
 }
 
 impl Machine {
@@ -36,13 +39,14 @@ impl Machine {
         match self {
             Self::Simulated(files) => Arc::new(files.clone()),
             Self::Real(_) => Arc::new(SystemFiles),
+            Self::Troubled(_, files) => Arc::new(files.clone()),
         }
     }
 
     fn store(&self) -> PathBuf {
         match self {
             Self::Simulated(_) => "/store".into(),
-            Self::Real(folder) => folder.path().join("store"),
+            Self::Real(folder) | Self::Troubled(folder, _) => folder.path().join("store"),
         }
     }
 }
@@ -63,6 +67,13 @@ impl Depot {
     pub(super) fn real(change: impl Fn(&mut Config) + 'static) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         Self::new(Machine::Real(folder), change)
+    }
+
+    /// One with files of this machine that are badly read on command.
+    pub(super) fn troubled(change: impl Fn(&mut Config) + 'static) -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let files = TroubledFiles::default();
+        Self::new(Machine::Troubled(folder, files), change)
     }
 
     fn new(machine: Machine, change: impl Fn(&mut Config) + 'static) -> Self {
@@ -112,8 +123,59 @@ impl Depot {
     pub(super) fn files(&self) -> &SimulatedFiles {
         match &self.machine {
             Machine::Simulated(files) => files,
-            Machine::Real(_) => panic!("not simulated"),
+            Machine::Real(_) | Machine::Troubled(..) => panic!("not simulated"),
         }
+    }
+
+    fn troubled_files(&self) -> &TroubledFiles {
+        match &self.machine {
+            Machine::Troubled(_, files) => files,
+            Machine::Real(_) | Machine::Simulated(_) => panic!("not troubled"),
+        }
+    }
+
+    /// What is wrong with reading from now on.
+    pub(super) fn trouble(&self, trouble: Trouble) {
+        self.troubled_files().set(trouble);
+    }
+
+    pub(super) fn wait_until_a_read_hangs(&self) {
+        self.troubled_files().wait_until_one_hangs();
+    }
+
+    /// Stops it as an operator would, and starts it again with this trouble; what is stored may not be found yet.
+    pub(super) fn restart_with(&mut self, trouble: Trouble) {
+        let proxy = self.proxy.take().expect("it runs");
+        proxy.stop().join().expect("no panic");
+        self.trouble(trouble);
+        self.proxy = Some(self.another(0).expect("a proxy"));
+    }
+
+    /// Asks for `what`, which the origin sends whole if it is asked. Every byte that comes is compared.
+    pub(super) fn ask_either(&self, what: &Representation) -> Either {
+        let mut client = self.proxy().client();
+        client.send(what.get("Connection: close\r\n"));
+        let either = std::thread::scope(|scope| {
+            let reading = scope.spawn(|| {
+                let head = client.read_head();
+                assert_eq!(head.status(), 200, "{head:?}");
+                let (content, _) = client.read_to_end();
+                what.check(0, &content);
+                Either {
+                    is_whole: content.len() as u64 == what.length,
+                    is_from_disk: head.cache_status().contains("detail=disk"),
+                }
+            });
+            while !reading.is_finished() {
+                if self.origin.is_touched() {
+                    self.origin.answer(what.whole());
+                }
+                std::thread::yield_now();
+            }
+            reading.join().expect("no panic")
+        });
+        self.rest();
+        either
     }
 
     /// Where the store's files are.
@@ -146,6 +208,15 @@ impl Depot {
         self.proxy = None;
         change(&files);
         self.start(0);
+    }
+
+    /// The origin is asked for one of these, and sends it whole.
+    pub(super) fn answer_one_of(&self, all: &[&Representation]) {
+        let mut hop = self.origin.accept();
+        let asked = hop.read_head();
+        let path = asked.start_line().split(' ').nth(1);
+        let what = all.iter().find(|what| Some(what.path.as_str()) == path);
+        hop.send(what.expect("it is one of them").whole());
     }
 
     /// Until what was fetched is stored.
@@ -235,6 +306,13 @@ impl Depot {
             .damage(path, |content| content[at] ^= 1)
             .expect("a file");
     }
+}
+
+/// How a request was answered.
+pub(super) struct Either {
+    /// Not cut.
+    pub(super) is_whole: bool,
+    pub(super) is_from_disk: bool,
 }
 
 /// Whether a hit says that it came from disk.

@@ -117,3 +117,29 @@ fn purge_that_may_not_survive_is_acknowledged() {
     // it is in force all the same
     depot.fetch_whole(&what.next(500));
 }
+
+/// The request was carried out: whoever sent it must hear so, or would send it again. It is counted, and in force for as
+/// long as the process runs; whatever comes back from the device before it is emptied is what a kill may bring back.
+#[test]
+fn answer_to_an_unsafe_request_is_withheld_as_its_invalidation_may_not_survive() {
+    let depot = Depot::simulated(|_| {});
+    let what = Representation::new("/a", 1000);
+    depot.store_whole(&what);
+    depot.files().plan(broken(Fault::Device));
+    let mut client = depot.proxy().client();
+    client.send("DELETE /a HTTP/1.1\r\nHost: a.example\r\n\r\n");
+    depot
+        .origin
+        .answer("HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n");
+    assert_eq!(client.read_response().status(), 204);
+    assert!(depot.proxy().count(Metric::PurgesNotDurable) > 0);
+    depot.fetch_whole(&what.next(500));
+    // the device works again: nothing of before is used, and what is stored from then on is
+    depot.files().plan(Plan::default());
+    depot.proxy().wait_for(Metric::DiskFenced, 0);
+    depot.store_whole(&Representation::new("/after", 1000));
+    let mut depot = depot;
+    depot.kill();
+    depot.fetch_whole(&what.next(700));
+    depot.hit_on_disk(&Representation::new("/after", 1000));
+}

@@ -1,0 +1,155 @@
+//! A device that reads badly (R06, R09): some sectors cannot be read, or reads hang. Every byte that a client gets is compared;
+//! what the device does not give, the origin does.
+
+use super::depot::{Depot, is_from_disk};
+use super::troubled::Trouble;
+use crate::support::Representation;
+use weir_measure::Metric;
+
+/// Small enough to be read and verified before anything was promised.
+fn small(number: u64) -> Representation {
+    Representation::new(&format!("/small/{number}"), 1000 + 211 * number)
+}
+
+/// Begun before all of it was read.
+fn large(number: u64) -> Representation {
+    Representation::new(&format!("/large/{number}"), 1_500_000 + number)
+}
+
+/// What is stored, and nothing of it in memory.
+fn stored(small_ones: u64, large_ones: u64) -> Depot {
+    let mut depot = Depot::troubled(|_| {});
+    for number in 0..small_ones {
+        depot.store_whole(&small(number));
+    }
+    for number in 0..large_ones {
+        depot.store_whole(&large(number));
+    }
+    depot.restart();
+    depot
+}
+
+#[test]
+fn bad_sectors_fail_a_request_that_the_origin_could_answer() {
+    const SMALL: u64 = 80;
+    let depot = stored(SMALL, 3);
+    // sectors enough to be unlucky, few enough that there are never many errors in a row
+    depot.trouble(Trouble::BadSectors(100));
+    let mut from_disk = 0;
+    for number in 0..SMALL {
+        let response = depot.ask_either(&small(number));
+        from_disk += u64::from(response.is_from_disk);
+        assert!(response.is_whole, "small {number} was cut");
+    }
+    // what has a bad sector was asked for again, the others were not
+    assert!((1..SMALL).contains(&from_disk), "{from_disk}");
+    let errors = depot.proxy().count(Metric::DiskErrors);
+    assert!(errors >= SMALL - from_disk, "{errors}");
+    for number in 0..3 {
+        // a bad sector behind what was sent already is an honest cut, and known from then on
+        let first = depot.ask_either(&large(number));
+        let second = depot.ask_either(&large(number));
+        assert!(first.is_whole || second.is_whole, "large {number}");
+    }
+    assert_eq!(depot.proxy().count(Metric::DiskFenced), 0);
+    for number in 0..SMALL {
+        // from memory, as they were just asked for
+        small(number).check_whole(&depot.hit(&small(number), ""));
+    }
+}
+
+#[test]
+fn device_that_cannot_be_read_at_all_is_asked_for_ever() {
+    let depot = stored(20, 1);
+    depot.trouble(Trouble::BadSectors(1));
+    for number in 0..20 {
+        let response = depot.ask_either(&small(number));
+        assert!(response.is_whole && !response.is_from_disk, "{number}");
+    }
+    let response = depot.ask_either(&large(0));
+    assert!(response.is_whole && !response.is_from_disk);
+    // after eight errors in a row it is left alone, for a while
+    let errors = depot.proxy().count(Metric::DiskErrors);
+    assert!((8..20).contains(&errors), "{errors}");
+    depot.trouble(Trouble::None);
+    depot.proxy().wait_for(Metric::DiskFenced, 0);
+    depot.store_whole(&small(100));
+    for number in 0..20 {
+        small(number).check_whole(&depot.hit(&small(number), ""));
+    }
+}
+
+#[test]
+fn reads_that_hang_hold_up_other_requests_or_their_own_for_ever() {
+    let depot = stored(3, 1);
+    let known = Representation::new("/in-memory", 1000);
+    depot.fetch_whole(&known);
+    depot.trouble(Trouble::Hangs(String::new()));
+    let (mut waiting, mut other) = (depot.proxy().client(), depot.proxy().client());
+    let (what, new) = (large(0), Representation::new("/new", 100_000));
+    waiting.send(what.get(""));
+    depot.wait_until_a_read_hangs();
+    // the one worker there is goes on: what memory has, and what has to be asked for
+    known.check_whole(&other.ask(known.get("")));
+    // and who waited is answered by the origin
+    other.send(new.get(""));
+    std::thread::scope(|scope| {
+        let (one, another) = (
+            scope.spawn(|| waiting.read_response()),
+            scope.spawn(|| other.read_response()),
+        );
+        for _ in 0..2 {
+            depot.answer_one_of(&[&what, &new]);
+        }
+        what.check_whole(&one.join().expect("no panic"));
+        new.check_whole(&another.join().expect("no panic"));
+    });
+    for number in 0..3 {
+        let response = depot.ask_either(&small(number));
+        assert!(response.is_whole && !response.is_from_disk, "{number}");
+    }
+    assert_eq!(depot.proxy().count(Metric::StoreCuts), 0);
+    depot.trouble(Trouble::None);
+    depot.rest();
+    let what = Representation::new("/after", 2_000_000);
+    depot.store_whole(&what);
+    depot.hit_on_disk(&what);
+}
+
+#[test]
+fn index_that_is_there_in_part_makes_errors_or_hides_what_it_has() {
+    let mut depot = Depot::troubled(|_| {});
+    let old = |number: u64| Representation::new(&format!("/old/{number}"), 2000 + number);
+    let new = |number: u64| Representation::new(&format!("/new/{number}"), 2000 + number);
+    for number in 0..6 {
+        depot.store_whole(&old(number));
+    }
+    // each start writes into a segment of its own
+    depot.restart();
+    for number in 0..6 {
+        depot.store_whole(&new(number));
+    }
+    depot.restart_with(Trouble::Hangs(format!("{:016x}.seg", 1)));
+    depot.wait_until_a_read_hangs();
+    assert_eq!(depot.proxy().count(Metric::DiskLoading), 1);
+    for number in 0..6 {
+        depot.hit_on_disk(&new(number));
+    }
+    // what is not in the index yet is asked for, in its present version, and stored
+    let next = old(0).next(3000);
+    depot.store_whole(&next);
+    depot.store_whole(&old(1));
+    // and purged where nobody knows yet whether it is there
+    depot.proxy().purge("http://a.example/old/2");
+    depot.trouble(Trouble::None);
+    depot.proxy().wait_for(Metric::DiskLoading, 0);
+    for number in 3..6 {
+        depot.hit_on_disk(&old(number));
+    }
+    next.check_whole(&depot.hit(&next, ""));
+    depot.store_whole(&old(2).next(10));
+    depot.restart();
+    depot.hit_on_disk(&next);
+    depot.hit_on_disk(&old(2).next(10));
+    assert!(is_from_disk(&depot.hit(&old(1), "")));
+}
