@@ -35,7 +35,7 @@ fn check(parts: &Parts, damage: impl Fn(&Path)) {
     }
 }
 
-fn segments(place: &Path) -> Vec<PathBuf> {
+pub(super) fn segments(place: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(place).expect("the store").flatten();
     let mut segments: Vec<_> = entries
         .map(|entry| entry.path())
@@ -50,17 +50,17 @@ fn segments(place: &Path) -> Vec<PathBuf> {
     segments
 }
 
-fn length(segment: &Path) -> u64 {
+pub(super) fn length(segment: &Path) -> u64 {
     segment.metadata().expect("a file").len()
 }
 
-fn overwrite(segment: &Path, at: u64, bytes: &[u8]) {
+pub(super) fn overwrite(segment: &Path, at: u64, bytes: &[u8]) {
     let file = OpenOptions::new().write(true).open(segment);
     file.and_then(|file| file.write_all_at(bytes, at))
         .expect("it can be damaged");
 }
 
-fn read(segment: &Path, at: u64, count: usize) -> Vec<u8> {
+pub(super) fn read(segment: &Path, at: u64, count: usize) -> Vec<u8> {
     let mut bytes = vec![0; count];
     let file = std::fs::File::open(segment).expect("a file");
     let count = file.read_at(&mut bytes, at).expect("it can be read");

@@ -1,37 +1,13 @@
 //! A disk that is full (R08): clients get everything from the origin all the same.
 
 use super::Parts;
+use super::mount::Mount;
 use crate::support::Weir;
-use std::path::Path;
-use std::process::Command;
-
-/// A file system of so many bytes on `place`, away when dropped.
-struct Small<'a>(&'a Path);
-
-impl<'a> Small<'a> {
-    fn mount(place: &'a Path, size: &str) -> Self {
-        let mounted = Command::new("mount")
-            .args(["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"])
-            .arg(place)
-            .status();
-        assert!(
-            mounted.is_ok_and(|status| status.success()),
-            "a small file system needs root, and mount"
-        );
-        Self(place)
-    }
-}
-
-impl Drop for Small<'_> {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg("-l").arg(self.0).status();
-    }
-}
 
 #[test]
 fn full_disk_cuts_or_stops_what_is_proxied() {
     let parts = Parts::with_size("512MiB");
-    let _small = Small::mount(parts.path(), "24m");
+    let _small = Mount::memory(parts.path(), "24m");
     let weir = parts.serve();
     let target = |number: u32| format!("/{number}?size={}", 3_000_000 + number);
     for number in 0..20 {
@@ -49,4 +25,33 @@ fn assert_says_so(weir: &Weir) {
     weir.until("was it counted that the disk is full", |metrics| {
         metrics.disk_refusals() > 0
     });
+}
+
+/// The journal needs room as well: segments are given up for it.
+#[test]
+fn full_disk_makes_a_purge_fail_or_keeps_what_was_purged() {
+    let parts = Parts::with_size("512MiB");
+    let small = Mount::memory(parts.path(), "24m");
+    let mut weir = parts.serve();
+    let target = |number: u32| format!("/{number}?size={}", 500_000 + number);
+    for number in 0..100 {
+        parts.get(&weir, &target(number));
+    }
+    assert_says_so(&weir);
+    let versions: Vec<u64> = (0..100)
+        .map(|number| {
+            let version = parts.origin.change(&target(number));
+            let url = format!("http://{}{}", super::HOST, target(number));
+            weir.ask("POST", &format!("/purge?url={url}")).expect(200);
+            version
+        })
+        .collect();
+    assert!(weir.stop().success());
+    let weir = parts.serve();
+    super::wait_until_loaded(&weir);
+    for (number, version) in (0..100).zip(versions) {
+        assert_eq!(parts.get(&weir, &target(number)).0, version);
+    }
+    drop(weir);
+    drop(small);
 }

@@ -7,11 +7,16 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod admission;
 mod damage;
+mod device;
+mod directories;
 mod full;
 mod killed;
+mod mount;
 mod owner;
 mod purged;
+mod scrub;
 mod truth;
 
 use std::path::Path;

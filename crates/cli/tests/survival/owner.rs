@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use weir_disk::format::Seal;
 
 /// Starts a process that is expected to end by itself; what it says.
-fn refusal(config: &Config) -> String {
+pub(super) fn refusal(config: &Config) -> String {
     let folder = tempfile::tempdir().expect("a temporary folder");
     std::fs::write(folder.path().join("weir.toml"), config.text()).expect("a file");
     let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
