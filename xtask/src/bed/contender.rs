@@ -21,6 +21,70 @@ pub(crate) struct Contender {
 /// The one that is built from this repository.
 pub(crate) const WEIR: &str = "weir";
 
+/// How each is started where the chore does not say otherwise; what is in its files does.
+impl Contender {
+    pub(crate) const WEIR: Self = Self {
+        name: WEIR,
+        installed_as: None,
+        version: &["@WEIR@", "--version"],
+        templates: &[],
+        directories: &[],
+        command: &["@WEIR@", "serve", "--config", "@DIR@/weir.toml"],
+        is_cache: true,
+    };
+
+    pub(crate) const NGINX: Self = Self {
+        name: "nginx",
+        installed_as: Some("nginx"),
+        version: &["nginx", "-v"],
+        templates: &[],
+        directories: &[],
+        command: &["nginx", "-e", "@DIR@/error.log", "-c", "@DIR@/nginx.conf"],
+        is_cache: true,
+    };
+
+    pub(crate) const HAPROXY: Self = Self {
+        name: "haproxy",
+        installed_as: Some("haproxy"),
+        version: &["haproxy", "-v"],
+        templates: &[],
+        directories: &[],
+        command: &["haproxy", "-db", "-f", "@DIR@/haproxy.cfg"],
+        is_cache: true,
+    };
+
+    /// Its command says what it stores where, and is the chore's.
+    pub(crate) const VARNISH: Self = Self {
+        name: "varnish",
+        installed_as: Some("varnishd"),
+        version: &["varnishd", "-V"],
+        templates: &[("varnish.vcl", "varnish.vcl")],
+        directories: &[],
+        command: &[],
+        is_cache: true,
+    };
+
+    pub(crate) const SQUID: Self = Self {
+        name: "squid",
+        installed_as: Some("squid"),
+        version: &["squid", "-v"],
+        templates: &[],
+        directories: &[],
+        command: &["squid", "-N", "-f", "@DIR@/squid.conf"],
+        is_cache: true,
+    };
+
+    pub(crate) const TRAFFIC_SERVER: Self = Self {
+        name: "trafficserver",
+        installed_as: Some("traffic_server"),
+        version: &["traffic_server", "-V"],
+        templates: &[],
+        directories: &["span"],
+        command: &["traffic_server", "--run-root=@DIR@/runroot.yaml"],
+        is_cache: true,
+    };
+}
+
 /// The contenders of these names, in the order of the table; all when there are none.
 ///
 /// # Errors

@@ -8,6 +8,7 @@ pub(crate) mod contender;
 pub(crate) mod files;
 pub(crate) mod guarded;
 pub(crate) mod host;
+pub(crate) mod options;
 pub(crate) mod program;
 pub(crate) mod record;
 pub(crate) mod server;

@@ -5,6 +5,13 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::path::Path;
 
+/// The command that makes a record again.
+pub(crate) fn command(chore: &str, arguments: &[String]) -> String {
+    let mut words = vec!["cargo xtask", chore];
+    words.extend(arguments.iter().map(String::as_str));
+    words.join(" ")
+}
+
 /// # Errors
 /// The file is not there, is not understood, or has another schema.
 pub(crate) fn read<T: DeserializeOwned>(

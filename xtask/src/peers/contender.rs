@@ -1,20 +1,15 @@
 //! Who is measured, how each is started, and what is asked of everybody. All of it is data; the words in `@` are filled
 //! in by [`template`](crate::bed::template).
 
-use crate::bed::contender::{Contender, WEIR};
+use crate::bed::contender::Contender;
 
 pub(crate) const FLOOR: &str = "floor";
 
 /// Everybody, in the order of the table.
 pub(crate) static CONTENDERS: [Contender; 7] = [
     Contender {
-        name: WEIR,
-        installed_as: None,
-        version: &["@WEIR@", "--version"],
         templates: &[("weir.toml", "weir.toml")],
-        directories: &[],
-        command: &["@WEIR@", "serve", "--config", "@DIR@/weir.toml"],
-        is_cache: true,
+        ..Contender::WEIR
     },
     Contender {
         name: FLOOR,
@@ -26,29 +21,14 @@ pub(crate) static CONTENDERS: [Contender; 7] = [
         is_cache: false,
     },
     Contender {
-        name: "nginx",
-        installed_as: Some("nginx"),
-        version: &["nginx", "-v"],
         templates: &[("nginx.conf", "nginx.conf")],
-        directories: &[],
-        command: &["nginx", "-e", "@DIR@/error.log", "-c", "@DIR@/nginx.conf"],
-        is_cache: true,
+        ..Contender::NGINX
     },
     Contender {
-        name: "haproxy",
-        installed_as: Some("haproxy"),
-        version: &["haproxy", "-v"],
         templates: &[("haproxy.cfg", "haproxy.cfg")],
-        directories: &[],
-        command: &["haproxy", "-db", "-f", "@DIR@/haproxy.cfg"],
-        is_cache: true,
+        ..Contender::HAPROXY
     },
     Contender {
-        name: "varnish",
-        installed_as: Some("varnishd"),
-        version: &["varnishd", "-V"],
-        templates: &[("varnish.vcl", "varnish.vcl")],
-        directories: &[],
         // no jail: it would need users that only exist on an installed system; a small log, because it is shared memory
         // that grows with traffic and would be counted as memory of connections
         command: &[
@@ -77,21 +57,13 @@ pub(crate) static CONTENDERS: [Contender; 7] = [
             "-p",
             "vsl_space=8M",
         ],
-        is_cache: true,
+        ..Contender::VARNISH
     },
     Contender {
-        name: "squid",
-        installed_as: Some("squid"),
-        version: &["squid", "-v"],
         templates: &[("squid.conf", "squid.conf")],
-        directories: &[],
-        command: &["squid", "-N", "-f", "@DIR@/squid.conf"],
-        is_cache: true,
+        ..Contender::SQUID
     },
     Contender {
-        name: "trafficserver",
-        installed_as: Some("traffic_server"),
-        version: &["traffic_server", "-V"],
         templates: &[
             ("trafficserver/runroot.yaml", "runroot.yaml"),
             ("trafficserver/records.config", "records.config"),
@@ -99,9 +71,7 @@ pub(crate) static CONTENDERS: [Contender; 7] = [
             ("trafficserver/remap.config", "remap.config"),
             ("trafficserver/ip_allow.yaml", "ip_allow.yaml"),
         ],
-        directories: &["span"],
-        command: &["traffic_server", "--run-root=@DIR@/runroot.yaml"],
-        is_cache: true,
+        ..Contender::TRAFFIC_SERVER
     },
 ];
 

@@ -19,16 +19,16 @@ mod run;
 mod table;
 mod wrk;
 
-use crate::bed::{self, host};
+use crate::bed::{self, host, options::Task};
 use crate::failure::Failure;
 use crate::root;
-use options::{Options, Task};
+use options::Options;
 use record::Record;
 use std::path::Path;
 
 /// `cargo xtask peers [options]`
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
-    match options::parse(arguments)? {
+    match bed::options::parse(arguments)? {
         Task::Show(file) => {
             print!("{}", table::render(&Record::read(Path::new(&file))?));
             Ok(())

@@ -1,17 +1,9 @@
 //! The command line of `cargo xtask peers`.
 
 use super::contender::CONTENDERS;
-use crate::bed::contender;
+use crate::bed::options::{Given, Said};
 use crate::failure::Failure;
 use serde::{Deserialize, Serialize};
-
-/// What is asked for.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Task {
-    /// Print the table of this record.
-    Show(String),
-    Measure(Options),
-}
 
 /// How to measure; kept in the record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -46,64 +38,31 @@ impl Default for Options {
 /// More would not fit between one source address and one port by much, nor under usual file limits.
 const IDLE_CONNECTIONS_MAX: usize = 15_000;
 
-pub(crate) fn parse(arguments: &[String]) -> Result<Task, Failure> {
-    let mut options = Options::default();
-    let mut rest = arguments.iter();
-    while let Some(name) = rest.next() {
-        if name == "--install" {
-            options.install = true;
-            continue;
-        }
-        let Some(value) = rest.next() else {
-            return Err(Failure::Usage(format!(
-                "`{name}` wants a value, or is no option; see `cargo xtask help`"
-            )));
-        };
-        match name.as_str() {
-            "--show" => return Ok(Task::Show(value.clone())),
-            "--record" => options.record = Some(value.clone()),
-            "--only" => options.only = names(value)?,
-            "--seconds" => options.seconds = number(name, value, 1, 600)?,
-            "--rounds" => options.rounds = number(name, value, 1, 100)?,
-            "--idle" => options.idle_connections = number(name, value, 0, IDLE_CONNECTIONS_MAX)?,
-            _ => {
-                return Err(Failure::Usage(format!(
-                    "`{name}` is not an option; see `cargo xtask help`"
-                )));
-            }
-        }
+impl Said for Options {
+    fn install(&mut self) {
+        self.install = true;
     }
-    Ok(Task::Measure(options))
-}
 
-fn names(list: &str) -> Result<Vec<String>, Failure> {
-    let names: Vec<String> = list.split(',').map(|name| name.trim().to_owned()).collect();
-    contender::named(&CONTENDERS, &names)?;
-    Ok(names)
-}
-
-fn number<T>(name: &str, value: &str, min: T, max: T) -> Result<T, Failure>
-where
-    T: std::str::FromStr + PartialOrd + std::fmt::Display,
-{
-    let parsed = value
-        .parse()
-        .ok()
-        .filter(|number| (&min..=&max).contains(&number));
-    parsed.ok_or_else(|| {
-        Failure::Usage(format!(
-            "`{name} {value}` is not a number from {min} to {max}"
-        ))
-    })
+    fn set(&mut self, option: Given<'_>) -> Result<bool, Failure> {
+        match option.name {
+            "--record" => option.file(&mut self.record),
+            "--only" => option.contenders(&mut self.only, &CONTENDERS)?,
+            "--seconds" => option.number(&mut self.seconds, 1..=600)?,
+            "--rounds" => option.number(&mut self.rounds, 1..=100)?,
+            "--idle" => option.number(&mut self.idle_connections, 0..=IDLE_CONNECTIONS_MAX)?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bed::options::{Task, parse_line};
 
-    fn check(line: &str, expected: Option<Task>) {
-        let arguments: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
-        assert_eq!(parse(&arguments).ok(), expected, "{line}");
+    fn check(line: &str, expected: Option<Task<Options>>) {
+        assert_eq!(parse_line(line), expected, "{line}");
     }
 
     #[test]

@@ -49,11 +49,7 @@ impl Record {
         versions.insert("origin".to_owned(), host::version(&["nginx", "-v"], &words));
         Ok(Self {
             schema: SCHEMA,
-            command: ["cargo xtask peers"]
-                .into_iter()
-                .chain(arguments.iter().map(String::as_str))
-                .collect::<Vec<_>>()
-                .join(" "),
+            command: record::command("peers", arguments),
             seed: "none: every request is the same, nothing is drawn".to_owned(),
             commit: host::commit(),
             begun: host::time(),

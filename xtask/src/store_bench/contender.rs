@@ -1,34 +1,19 @@
 //! Who is measured and how each is started: one thread or worker, a cache on disk that holds the whole working set, and as
 //! much memory for stored responses as was said where there is such a knob.
 
-use crate::bed::contender::{Contender, WEIR};
+use crate::bed::contender::Contender;
 
 /// Everybody, in the order of the table.
 pub(crate) static CONTENDERS: [Contender; 5] = [
     Contender {
-        name: WEIR,
-        installed_as: None,
-        version: &["@WEIR@", "--version"],
         templates: &[("store/weir.toml", "weir.toml")],
-        directories: &[],
-        command: &["@WEIR@", "serve", "--config", "@DIR@/weir.toml"],
-        is_cache: true,
+        ..Contender::WEIR
     },
     Contender {
-        name: "nginx",
-        installed_as: Some("nginx"),
-        version: &["nginx", "-v"],
         templates: &[("store/nginx.conf", "nginx.conf")],
-        directories: &[],
-        command: &["nginx", "-e", "@DIR@/error.log", "-c", "@DIR@/nginx.conf"],
-        is_cache: true,
+        ..Contender::NGINX
     },
     Contender {
-        name: "varnish",
-        installed_as: Some("varnishd"),
-        version: &["varnishd", "-V"],
-        templates: &[("varnish.vcl", "varnish.vcl")],
-        directories: &[],
         // no jail: it would need users that only exist on an installed system
         command: &[
             "varnishd",
@@ -48,12 +33,9 @@ pub(crate) static CONTENDERS: [Contender; 5] = [
             "-p",
             "vsl_space=8M",
         ],
-        is_cache: true,
+        ..Contender::VARNISH
     },
     Contender {
-        name: "squid",
-        installed_as: Some("squid"),
-        version: &["squid", "-v"],
         templates: &[("store/squid.conf", "squid.conf")],
         directories: &["cache"],
         // its directories are made first; that changes nothing where they are
@@ -62,12 +44,9 @@ pub(crate) static CONTENDERS: [Contender; 5] = [
             "-c",
             "squid -z -N -f @DIR@/squid.conf && exec squid -N -f @DIR@/squid.conf",
         ],
-        is_cache: true,
+        ..Contender::SQUID
     },
     Contender {
-        name: "trafficserver",
-        installed_as: Some("traffic_server"),
-        version: &["traffic_server", "-V"],
         templates: &[
             ("trafficserver/runroot.yaml", "runroot.yaml"),
             ("store/trafficserver/records.config", "records.config"),
@@ -75,9 +54,7 @@ pub(crate) static CONTENDERS: [Contender; 5] = [
             ("trafficserver/remap.config", "remap.config"),
             ("trafficserver/ip_allow.yaml", "ip_allow.yaml"),
         ],
-        directories: &["span"],
-        command: &["traffic_server", "--run-root=@DIR@/runroot.yaml"],
-        is_cache: true,
+        ..Contender::TRAFFIC_SERVER
     },
 ];
 

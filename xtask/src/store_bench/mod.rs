@@ -17,16 +17,16 @@ mod table;
 
 use crate::bed::affinity::Cores;
 use crate::bed::contender::WEIR;
-use crate::bed::{self, files, host, program, template::Words};
+use crate::bed::{self, files, host, options::Task, program, template::Words};
 use crate::failure::{During, Failure};
 use crate::root;
-use options::{Options, Task};
+use options::Options;
 use record::{Record, SCHEMA};
 use std::path::Path;
 
 /// `cargo xtask store-bench [options]`.
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
-    match options::parse(arguments)? {
+    match bed::options::parse(arguments)? {
         Task::Show(file) => {
             let record = bed::record::read(Path::new(&file), SCHEMA, |it: &Record| it.schema)?;
             print!("{}", table::render(&record));

@@ -2,17 +2,9 @@
 
 use super::contender::CONTENDERS;
 use super::load::CONNECTIONS_MAX;
-use crate::bed::contender;
+use crate::bed::options::{Given, Said};
 use crate::failure::Failure;
 use serde::{Deserialize, Serialize};
-
-/// What is asked for.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Task {
-    /// Print the table of this record.
-    Show(String),
-    Measure(Options),
-}
 
 /// What to measure; kept in the record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -60,65 +52,35 @@ const TIMES_MAX: u64 = 1000;
 const SECONDS_MAX: u64 = 3600;
 const RESPONSES_MAX: u64 = 100_000_000;
 
-pub(crate) fn parse(arguments: &[String]) -> Result<Task, Failure> {
-    let mut options = Options::default();
-    let mut rest = arguments.iter();
-    while let Some(name) = rest.next() {
-        if name == "--install" {
-            options.install = true;
-            continue;
-        }
-        let Some(value) = rest.next() else {
-            return Err(Failure::Usage(format!(
-                "`{name}` wants a value, or is no option; see `cargo xtask help`"
-            )));
-        };
-        let number = |least, most| number(name, value, least, most);
-        match name.as_str() {
-            "--show" => return Ok(Task::Show(value.clone())),
-            "--out" => options.out = Some(value.clone()),
-            "--peers" => options.peers = peers(value)?,
-            "--memory" => options.memory_mib = number(16, MEMORY_MIB_MAX)?,
-            "--times" => options.times = number(1, TIMES_MAX)?,
-            "--cgroup" => options.cgroup_mib = number(0, MEMORY_MIB_MAX)?,
-            "--seconds" => options.seconds = number(1, SECONDS_MAX)?,
-            "--connections" => options.connections = number(1, CONNECTIONS_MAX as u64)?,
-            "--responses" => options.responses = number(0, RESPONSES_MAX)?,
-            "--seed" => options.seed = number(0, u64::MAX)?,
-            _ => {
-                return Err(Failure::Usage(format!(
-                    "`{name}` is not an option; see `cargo xtask help`"
-                )));
-            }
-        }
+impl Said for Options {
+    fn install(&mut self) {
+        self.install = true;
     }
-    Ok(Task::Measure(options))
-}
 
-fn peers(list: &str) -> Result<Vec<String>, Failure> {
-    let names: Vec<String> = list.split(',').map(|name| name.trim().to_owned()).collect();
-    contender::named(&CONTENDERS, &names)?;
-    Ok(names)
-}
-
-fn number(name: &str, value: &str, least: u64, most: u64) -> Result<u64, Failure> {
-    let parsed = value.parse().ok();
-    parsed
-        .filter(|number| (least..=most).contains(number))
-        .ok_or_else(|| {
-            Failure::Usage(format!(
-                "`{name} {value}` is not a number from {least} to {most}"
-            ))
-        })
+    fn set(&mut self, option: Given<'_>) -> Result<bool, Failure> {
+        match option.name {
+            "--out" => option.file(&mut self.out),
+            "--peers" => option.contenders(&mut self.peers, &CONTENDERS)?,
+            "--memory" => option.number(&mut self.memory_mib, 16..=MEMORY_MIB_MAX)?,
+            "--times" => option.number(&mut self.times, 1..=TIMES_MAX)?,
+            "--cgroup" => option.number(&mut self.cgroup_mib, 0..=MEMORY_MIB_MAX)?,
+            "--seconds" => option.number(&mut self.seconds, 1..=SECONDS_MAX)?,
+            "--connections" => option.number(&mut self.connections, 1..=CONNECTIONS_MAX as u64)?,
+            "--responses" => option.number(&mut self.responses, 0..=RESPONSES_MAX)?,
+            "--seed" => option.number(&mut self.seed, 0..=u64::MAX)?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bed::options::{Task, parse_line};
 
-    fn check(line: &str, expected: Option<Task>) {
-        let arguments: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
-        assert_eq!(parse(&arguments).ok(), expected, "{line}");
+    fn check(line: &str, expected: Option<Task<Options>>) {
+        assert_eq!(parse_line(line), expected, "{line}");
     }
 
     #[test]

@@ -6,6 +6,7 @@ use super::restart::Restart;
 use crate::bed::affinity::Cores;
 use crate::bed::contender::Contender;
 use crate::bed::host::{self, Host};
+use crate::bed::record;
 use crate::bed::template::Words;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -63,11 +64,7 @@ impl Record {
     ) -> Self {
         Self {
             schema: SCHEMA,
-            command: ["cargo xtask store-bench"]
-                .into_iter()
-                .chain(arguments.iter().map(String::as_str))
-                .collect::<Vec<_>>()
-                .join(" "),
+            command: record::command("store-bench", arguments),
             commit: host::commit(),
             begun: host::time(),
             host: Host::here(),

@@ -1,34 +1,19 @@
 //! Who is measured and how each is started: shipped defaults, and of the rest only a cache that is on, large enough and not on
 //! disk where there is a choice, responses of up to 200 MB, one thread or worker, no log, and room for many connections.
 
-use crate::bed::contender::{Contender, WEIR};
+use crate::bed::contender::Contender;
 
 /// Everybody, in the order of the table.
 pub(crate) static CONTENDERS: [Contender; 6] = [
     Contender {
-        name: WEIR,
-        installed_as: None,
-        version: &["@WEIR@", "--version"],
         templates: &[("uneven/weir.toml", "weir.toml")],
-        directories: &[],
-        command: &["@WEIR@", "serve", "--config", "@DIR@/weir.toml"],
-        is_cache: true,
+        ..Contender::WEIR
     },
     Contender {
-        name: NGINX,
-        installed_as: Some("nginx"),
-        version: &["nginx", "-v"],
         templates: &[("uneven/nginx.conf", "nginx.conf")],
-        directories: &[],
-        command: &["nginx", "-e", "@DIR@/error.log", "-c", "@DIR@/nginx.conf"],
-        is_cache: true,
+        ..Contender::NGINX
     },
     Contender {
-        name: "varnish",
-        installed_as: Some("varnishd"),
-        version: &["varnishd", "-V"],
-        templates: &[("varnish.vcl", "varnish.vcl")],
-        directories: &[],
         // no jail: it would need users that only exist on an installed system
         command: &[
             "varnishd",
@@ -46,21 +31,13 @@ pub(crate) static CONTENDERS: [Contender; 6] = [
             "-s",
             "malloc,1g",
         ],
-        is_cache: true,
+        ..Contender::VARNISH
     },
     Contender {
-        name: "squid",
-        installed_as: Some("squid"),
-        version: &["squid", "-v"],
         templates: &[("uneven/squid.conf", "squid.conf")],
-        directories: &[],
-        command: &["squid", "-N", "-f", "@DIR@/squid.conf"],
-        is_cache: true,
+        ..Contender::SQUID
     },
     Contender {
-        name: "trafficserver",
-        installed_as: Some("traffic_server"),
-        version: &["traffic_server", "-V"],
         templates: &[
             ("trafficserver/runroot.yaml", "runroot.yaml"),
             ("uneven/trafficserver/records.config", "records.config"),
@@ -68,22 +45,15 @@ pub(crate) static CONTENDERS: [Contender; 6] = [
             ("trafficserver/remap.config", "remap.config"),
             ("trafficserver/ip_allow.yaml", "ip_allow.yaml"),
         ],
-        directories: &["span"],
-        command: &["traffic_server", "--run-root=@DIR@/runroot.yaml"],
-        is_cache: true,
+        ..Contender::TRAFFIC_SERVER
     },
     Contender {
-        name: "haproxy",
-        installed_as: Some("haproxy"),
-        version: &["haproxy", "-v"],
         templates: &[("uneven/haproxy.cfg", "haproxy.cfg")],
-        directories: &[],
-        command: &["haproxy", "-db", "-f", "@DIR@/haproxy.cfg"],
-        is_cache: true,
+        ..Contender::HAPROXY
     },
 ];
 
-pub(crate) const NGINX: &str = "nginx";
+pub(crate) const NGINX: &str = Contender::NGINX.name;
 
 #[cfg(test)]
 mod tests {

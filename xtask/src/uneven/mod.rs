@@ -25,10 +25,10 @@ mod record;
 mod table;
 mod targets;
 
-use crate::bed::{self, files, host, program, template::Words};
+use crate::bed::{self, files, host, options::Task, program, template::Words};
 use crate::failure::Failure;
 use crate::root;
-use options::{Options, Task};
+use options::Options;
 use record::{Record, SCHEMA};
 use std::path::Path;
 
@@ -43,7 +43,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     {
         return origin::run(rest);
     }
-    match options::parse(arguments)? {
+    match bed::options::parse(arguments)? {
         Task::Show(file) => {
             let record = bed::record::read(Path::new(&file), SCHEMA, |it: &Record| it.schema)?;
             print!("{}", table::render(&record));

@@ -1,17 +1,9 @@
 //! The command line of `cargo xtask uneven`.
 
 use super::contender::CONTENDERS;
-use crate::bed::contender;
+use crate::bed::options::{Given, Said};
 use crate::failure::Failure;
 use serde::{Deserialize, Serialize};
-
-/// What is asked for.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Task {
-    /// Print the table of this record.
-    Show(String),
-    Measure(Options),
-}
 
 /// A part of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -62,39 +54,21 @@ impl Default for Options {
 
 const PAIRS_MAX: u32 = 100;
 
-pub(crate) fn parse(arguments: &[String]) -> Result<Task, Failure> {
-    let mut options = Options::default();
-    let mut rest = arguments.iter();
-    while let Some(name) = rest.next() {
-        if name == "--install" {
-            options.install = true;
-            continue;
-        }
-        let Some(value) = rest.next() else {
-            return Err(Failure::Usage(format!(
-                "`{name}` wants a value, or is no option; see `cargo xtask help`"
-            )));
-        };
-        match name.as_str() {
-            "--show" => return Ok(Task::Show(value.clone())),
-            "--out" => options.out = Some(value.clone()),
-            "--peers" => options.peers = peers(value)?,
-            "--experiments" => options.experiments = experiments(value)?,
-            "--pairs" => options.pairs = pairs(value)?,
-            _ => {
-                return Err(Failure::Usage(format!(
-                    "`{name}` is not an option; see `cargo xtask help`"
-                )));
-            }
-        }
+impl Said for Options {
+    fn install(&mut self) {
+        self.install = true;
     }
-    Ok(Task::Measure(options))
-}
 
-fn peers(list: &str) -> Result<Vec<String>, Failure> {
-    let names: Vec<String> = list.split(',').map(|name| name.trim().to_owned()).collect();
-    contender::named(&CONTENDERS, &names)?;
-    Ok(names)
+    fn set(&mut self, option: Given<'_>) -> Result<bool, Failure> {
+        match option.name {
+            "--out" => option.file(&mut self.out),
+            "--peers" => option.contenders(&mut self.peers, &CONTENDERS)?,
+            "--experiments" => self.experiments = experiments(option.value)?,
+            "--pairs" => option.number(&mut self.pairs, 1..=PAIRS_MAX)?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
 }
 
 fn experiments(list: &str) -> Result<Vec<Experiment>, Failure> {
@@ -108,24 +82,13 @@ fn experiments(list: &str) -> Result<Vec<Experiment>, Failure> {
     list.split(',').map(one).collect()
 }
 
-fn pairs(value: &str) -> Result<u32, Failure> {
-    let parsed = value.parse().ok();
-    parsed
-        .filter(|pairs| (1..=PAIRS_MAX).contains(pairs))
-        .ok_or_else(|| {
-            Failure::Usage(format!(
-                "`--pairs {value}` is not a number from 1 to {PAIRS_MAX}"
-            ))
-        })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bed::options::{Task, parse_line};
 
-    fn check(line: &str, expected: Option<Task>) {
-        let arguments: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
-        assert_eq!(parse(&arguments).ok(), expected, "{line}");
+    fn check(line: &str, expected: Option<Task<Options>>) {
+        assert_eq!(parse_line(line), expected, "{line}");
     }
 
     #[test]

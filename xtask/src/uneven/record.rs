@@ -10,6 +10,7 @@ use super::options::Options;
 use super::path::LongPath;
 use crate::bed::contender::Contender;
 use crate::bed::host::{self, Host};
+use crate::bed::record;
 use crate::bed::template::Words;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -53,11 +54,7 @@ impl Record {
     ) -> Self {
         Self {
             schema: SCHEMA,
-            command: ["cargo xtask uneven"]
-                .into_iter()
-                .chain(arguments.iter().map(String::as_str))
-                .collect::<Vec<_>>()
-                .join(" "),
+            command: record::command("uneven", arguments),
             seed: "none: content is a function of target and offset, nothing is drawn".to_owned(),
             commit: host::commit(),
             begun: host::time(),
