@@ -90,6 +90,8 @@ pub enum PurgeFailure {
     Url(String),
     /// It is in force, and might not survive a crash.
     Disk(weir_disk::PurgeError),
+    /// It is in force, and the disk has not said within so much time that it survives a crash.
+    Slow(Duration),
 }
 
 impl fmt::Display for PurgeFailure {
@@ -97,6 +99,11 @@ impl fmt::Display for PurgeFailure {
         match self {
             Self::Url(why) => write!(f, "cannot purge: {why}"),
             Self::Disk(error) => write!(f, "purged, but cannot {error}"),
+            Self::Slow(waited) => write!(
+                f,
+                "purged, but the disk did not make that durable within {} s; purge again when it works",
+                waited.as_secs()
+            ),
         }
     }
 }
@@ -279,7 +286,7 @@ fn purged(result: Result<Result<u64, PurgeFailure>, String>) -> Response {
     let (status, body) = match result {
         Ok(Ok(purged)) => (StatusCode::OK, format!("purged {purged}")),
         Ok(Err(why @ PurgeFailure::Url(_))) => (StatusCode::BAD_REQUEST, why.to_string()),
-        Ok(Err(why @ PurgeFailure::Disk(_))) => {
+        Ok(Err(why @ (PurgeFailure::Disk(_) | PurgeFailure::Slow(_)))) => {
             (StatusCode::INTERNAL_SERVER_ERROR, why.to_string())
         }
         Err(why) => (

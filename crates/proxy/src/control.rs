@@ -4,6 +4,7 @@ use crate::admin::{self, PurgeFailure};
 use crate::config::{self, Config, Mode};
 use crate::crew::{Crew, Order};
 use crate::disk_tier;
+use crate::invalidate::DURABLE_WAIT;
 use crate::listener;
 use crate::request::key_of;
 use crate::run::{Describe, Reload, StartError, clients_max};
@@ -13,7 +14,7 @@ use std::net::TcpListener;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 use weir_measure::{Metric, ReloadOutcome, Snapshot};
 use weir_semantics::{Authority, Form, Method, Scheme, Target, canonical_target};
 use weir_store::Purge;
@@ -232,17 +233,22 @@ impl Control {
         self.settle([purge])
     }
 
-    /// Waits until `purges` survive a crash; how many responses left.
+    /// Waits until `purges` survive a crash, for [`DURABLE_WAIT`] at most; how many responses left.
     fn settle<const N: usize>(&self, purges: [Purge; N]) -> Result<u64, PurgeFailure> {
         let purged = purges.iter().map(|purge| purge.removed as u64).sum();
         let counters = self.shared.common_counters();
         counters.add_shared(Metric::Purged, purged);
         let mut failed = None;
+        let until = Instant::now() + DURABLE_WAIT;
         for purge in purges {
-            if let Err(error) = self.runtime.block_on(purge.durable()) {
-                counters.add_shared(Metric::PurgesNotDurable, 1);
-                failed = Some(PurgeFailure::Disk(error));
-            }
+            let durable = async { timeout_at(until, purge.durable()).await };
+            let failure = match self.runtime.block_on(durable) {
+                Ok(Ok(())) => continue,
+                Ok(Err(error)) => PurgeFailure::Disk(error),
+                Err(_) => PurgeFailure::Slow(DURABLE_WAIT),
+            };
+            counters.add_shared(Metric::PurgesNotDurable, 1);
+            failed = Some(failure);
         }
         failed.map_or(Ok(purged), Err)
     }

@@ -49,8 +49,9 @@ pub(crate) async fn durable(worker: &Worker, purges: Vec<Purge>) {
     }
 }
 
-/// How long an answer waits for the disk to write down what it invalidates: a rotating disk under load takes a second.
-const DURABLE_WAIT: Duration = Duration::from_secs(5);
+/// How long an answer waits for the disk to write down what it invalidates, and an operator for a purge: a rotating disk under
+/// load takes a second.
+pub(crate) const DURABLE_WAIT: Duration = Duration::from_secs(5);
 
 fn key_of_reference(exchange: &Exchange, value: &[u8], worker: &Worker) -> Option<Digest> {
     let reference = std::str::from_utf8(value).ok()?;

@@ -5,7 +5,7 @@
 use super::mount::{Device, Mount};
 use super::owner::refusal;
 use super::{Parts, wait_for_entries, wait_until_loaded};
-use crate::support::{Config, Weir};
+use crate::support::{Config, RawClient, Weir};
 use std::path::Path;
 
 /// The parts' configuration, with the store at these places.
@@ -42,6 +42,14 @@ fn device_that_stands_still_holds_up_what_is_proxied() {
     let weir = Weir::serve(&config(&parts, &[&device.place()]));
     store(&parts, &weir, 10, 2);
     let frozen = device.freeze();
+    // an operator is not kept waiting either, and told
+    let purge = format!(
+        "POST /purge?url=http://{}{} HTTP/1.1",
+        super::HOST,
+        small(9)
+    );
+    let mut operator = RawClient::connect(weir.admin);
+    operator.send(format!("{purge}\r\nHost: 127.0.0.1\r\n\r\n"));
     // more than the 32 MiB that may wait for the device
     for number in 10..25 {
         parts.get(&weir, &large(number));
@@ -49,12 +57,15 @@ fn device_that_stands_still_holds_up_what_is_proxied() {
     weir.until("was it counted that the disk is busy", |metrics| {
         metrics.disk_refusals() > 0
     });
-    for number in 0..10 {
+    for number in 0..9 {
         assert!(parts.get(&weir, &small(number)).1.is_hit());
     }
     for number in 0..2 {
         assert!(parts.get(&weir, &large(number)).1.is_hit());
     }
+    let refused = operator.reply().expect(500);
+    assert!(refused.text().contains("durable"), "{}", refused.text());
+    assert!(!parts.get(&weir, &small(9)).1.is_hit());
     drop(frozen);
     weir.until("was written what waited", |metrics| {
         metrics.count("weir_disk_queued_bytes") == 0
