@@ -29,6 +29,18 @@ const KNOWN: &[Need] = &[
         package: "git",
     },
     Need {
+        program: "mkfs.ext4",
+        package: "e2fsprogs",
+    },
+    Need {
+        program: "fsfreeze",
+        package: "util-linux",
+    },
+    Need {
+        program: "mount",
+        package: "mount",
+    },
+    Need {
         program: "chromium",
         package: "chromium",
     },

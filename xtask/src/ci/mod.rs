@@ -15,8 +15,9 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Programs without which a test cannot do its work: a real origin, a real client, and the list of files for `tidy`.
-const PROGRAMS: [&str; 3] = ["nginx", "curl", "git"];
+/// Programs without which a test cannot do its work: a real origin, a real client, the list of files for `tidy`, and file systems
+/// that are full, broken or standing still.
+const PROGRAMS: [&str; 6] = ["nginx", "curl", "git", "mount", "mkfs.ext4", "fsfreeze"];
 
 /// What a step hands back: a remark for the table.
 type Remark = Result<String, Failure>;
