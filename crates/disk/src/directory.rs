@@ -2,6 +2,7 @@
 //! device while a lock is held.
 
 pub(crate) mod active;
+pub(crate) mod buffer;
 pub(crate) mod check;
 pub(crate) mod counters;
 pub(crate) mod eviction;
@@ -14,6 +15,7 @@ pub(crate) mod pool;
 pub(crate) mod purges;
 pub(crate) mod queue;
 pub(crate) mod reader;
+pub(crate) mod reading;
 pub(crate) mod scan;
 pub(crate) mod scrub;
 pub(crate) mod segment;
@@ -37,6 +39,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 use weir_policy::Digest;
+use weir_policy::page_cache::PageCache;
 
 /// What the threads of a directory and its callers share.
 pub(crate) struct Directory {
@@ -55,6 +58,9 @@ pub(crate) struct Directory {
     pub(crate) pool: Pool,
     pub(crate) fence: Fence,
     pub(crate) counters: Counters,
+    pub(crate) page_cache: Mutex<PageCache>,
+    /// The file system cannot be read past the page cache.
+    is_indirect: AtomicBool,
     /// Held while one segment's records go into the index, and while one leaves: so that no entry outlives its segment.
     gate: Mutex<()>,
     /// Generations from here on were given out by this process.

@@ -5,7 +5,7 @@ mod opening;
 use crate::directory::Directory;
 use crate::directory::check;
 use crate::directory::queue::{JOB_BYTES, Job, PurgeJob, RecordJob};
-use crate::directory::reader::{self, Patience};
+use crate::directory::reader;
 use crate::files::Files;
 use crate::format::{
     META_BYTES_MAX, PAGE_BYTES, Purged, TRAILER_BYTES, embedded_bytes, table_bytes,
@@ -146,16 +146,8 @@ impl Disk {
         all.any(|directory| directory.may_hold(key))
     }
 
-    /// Reads a record if that does not wait for the device; `None`: use [`Self::load`].
-    #[must_use]
-    pub fn load_now(&self, candidate: &Candidate) -> Option<Result<Loaded, ReadError>> {
-        match self.of_record(candidate.record()) {
-            Some(directory) => reader::load(directory, candidate, Patience::None),
-            None => Some(Err(ReadError::Gone)),
-        }
-    }
-
-    /// Reads a record. How long to wait is the caller's decision: dropping the future is fine.
+    /// Reads a record: ready at once if the page cache is looked into and has it, else when a thread has read it. How long to wait is
+    /// the caller's decision: dropping the future is fine.
     ///
     /// # Errors
     /// Why it is a miss.
@@ -164,15 +156,16 @@ impl Disk {
         candidate: Candidate,
     ) -> impl Future<Output = Result<Loaded, ReadError>> + Send + use<> {
         let directory = self.of_record(candidate.record()).cloned();
-        let submitted = directory.map(|directory| {
-            Arc::clone(&directory).pool.submit(move || {
-                reader::load(&directory, &candidate, Patience::Waits)
-                    .unwrap_or(Err(ReadError::Device))
+        let segment = Arc::clone(&candidate.segment);
+        let reading = directory.map(|directory| {
+            let its = Arc::clone(&directory);
+            directory.read(&segment, move |patience| {
+                reader::load(&its, &candidate, patience)
             })
         });
         async move {
-            match submitted {
-                Some(read) => read.await,
+            match reading {
+                Some(reading) => reading.await,
                 None => Err(ReadError::Gone),
             }
         }

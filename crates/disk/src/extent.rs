@@ -1,6 +1,7 @@
 //! A stretch of content on disk, and how it leaves.
 
 use crate::directory::Directory;
+use crate::directory::buffer::Buffer;
 use crate::directory::reader::{Patience, Unread, read};
 use crate::directory::segment::Segment;
 use crate::format::{CHUNK_BYTES, PAGE_BYTES, RUN_HEADER_BYTES_MAX, RunHeader, RunRef};
@@ -9,6 +10,7 @@ use std::future::Future;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, OnceLock};
 use weir_policy::Digest;
+use weir_policy::page_cache::Way;
 
 /// A stretch of a stored content. Cloning is cheap; it keeps its segment readable, also when that was evicted.
 #[derive(Clone, Debug)]
@@ -54,15 +56,9 @@ impl Extent {
         self.run.segment.is_retired()
     }
 
-    /// From offset `at` of the content to the end of the verified chunk that holds it, if that can be had without
-    /// waiting for the device; at most `max` bytes.
-    #[must_use]
-    pub fn read_now(&self, at: u64, max: usize) -> Option<Result<Arc<[u8]>, ReadError>> {
-        self.run.chunk(at, max, Patience::None)
-    }
-
-    /// From offset `at` of the content to the end of the verified chunk that holds it (at most 64 KiB). How long to
-    /// wait is the caller's decision: dropping the future is fine.
+    /// From offset `at` of the content to the end of the verified chunk that holds it (at most 64 KiB): ready at once if the page
+    /// cache is looked into and has it, else when a thread has read it. How long to wait is the caller's decision: dropping the future
+    /// is fine.
     ///
     /// # Errors
     /// Why it could not be read; [`ReadError::Damaged`] has been counted and the record's entry forgotten.
@@ -71,9 +67,11 @@ impl Extent {
         at: u64,
     ) -> impl Future<Output = Result<Arc<[u8]>, ReadError>> + Send + use<> {
         let run = Arc::clone(&self.run);
-        self.run.directory.pool.submit(move || {
-            let read = run.chunk(at, CHUNK_BYTES, Patience::Waits);
-            read.unwrap_or(Err(ReadError::Device))
+        let Run {
+            directory, segment, ..
+        } = &*self.run;
+        directory.read(segment, move |patience| {
+            Buffer::with(|buffer| run.chunk(at, patience, buffer))
         })
     }
 
@@ -129,37 +127,38 @@ impl Run {
         ReadError::Damaged
     }
 
-    fn bytes_at(
+    /// All of `len` bytes at `offset`.
+    fn bytes_at<'b>(
         &self,
-        bytes: &mut [u8],
+        buffer: &'b mut Buffer,
         offset: u64,
+        len: usize,
         patience: Patience,
-    ) -> Option<Result<(), ReadError>> {
-        match read(
-            &self.directory,
-            &*self.segment.file,
-            bytes,
-            offset,
-            patience,
-        ) {
-            Ok(count) if count == bytes.len() => Some(Ok(())),
+    ) -> Option<Result<&'b [u8], ReadError>> {
+        let (directory, segment) = (&self.directory, &self.segment);
+        match read(directory, segment, buffer, offset, len as u64, patience) {
+            Ok(there) if there.len() == len => Some(Ok(buffer.bytes(&there))),
             Ok(_) => Some(Err(self.damaged(offset))),
             Err(Unread::WouldWait) => None,
             Err(Unread::Device) => Some(Err(ReadError::Device)),
         }
     }
 
-    fn header(&self, patience: Patience) -> Option<Result<&RunHeader, ReadError>> {
+    fn header(
+        &self,
+        buffer: &mut Buffer,
+        patience: Patience,
+    ) -> Option<Result<&RunHeader, ReadError>> {
         if let Some(header) = self.header.get() {
             return Some(Ok(header));
         }
         let room = self.segment.end().saturating_sub(self.at());
         let room = usize::try_from(room).unwrap_or(usize::MAX);
-        let mut bytes = [0; RUN_HEADER_BYTES_MAX];
-        let bytes = &mut bytes[..room.min(RUN_HEADER_BYTES_MAX)];
-        if let Err(error) = self.bytes_at(bytes, self.at(), patience)? {
-            return Some(Err(error));
-        }
+        let len = room.min(RUN_HEADER_BYTES_MAX);
+        let bytes = match self.bytes_at(buffer, self.at(), len, patience)? {
+            Ok(bytes) => bytes,
+            Err(error) => return Some(Err(error)),
+        };
         let decoded = RunHeader::decode(bytes, self.segment.seal, self.at()).and_then(|header| {
             header.check_reference(self.key, &self.reference)?;
             Ok(header)
@@ -174,10 +173,10 @@ impl Run {
     fn chunk(
         &self,
         at: u64,
-        max: usize,
         patience: Patience,
+        buffer: &mut Buffer,
     ) -> Option<Result<Arc<[u8]>, ReadError>> {
-        let header = match self.header(patience)? {
+        let header = match self.header(buffer, patience)? {
             Ok(header) => header,
             Err(error) => return Some(Err(error)),
         };
@@ -185,22 +184,24 @@ impl Run {
             return Some(Err(ReadError::Gone));
         };
         let place = u32::try_from(chunk.offset).unwrap_or(u32::MAX);
-        let mut bytes = vec![0; chunk.len as usize];
-        let read = self.bytes_at(&mut bytes, chunk.offset, patience);
+        let read = self.bytes_at(buffer, chunk.offset, chunk.len as usize, patience);
         if read.is_none() {
             self.segment.left_memory(place);
         }
-        if let Err(error) = read? {
-            return Some(Err(error));
-        }
-        let checked = header.check_chunk(self.segment.seal, self.at(), chunk.index, &bytes);
+        let bytes = match read? {
+            Ok(bytes) => bytes,
+            Err(error) => return Some(Err(error)),
+        };
+        let checked = header.check_chunk(self.segment.seal, self.at(), chunk.index, bytes);
         if checked.is_err() {
             return Some(Err(self.damaged(chunk.offset)));
         }
-        self.segment.verified(place, chunk.len);
+        // what was read past the page cache says nothing of what is in it
+        if patience != Patience::Waits(Way::Past) {
+            self.segment.verified(place, chunk.len);
+        }
         let skip = usize::try_from(at - self.reference.from - u64::from(chunk.begin));
-        let rest = &bytes[skip.unwrap_or(bytes.len())..];
-        Some(Ok(rest[..rest.len().min(max)].into()))
+        Some(Ok(bytes[skip.unwrap_or(bytes.len())..].into()))
     }
 
     /// What leaves by `sendfile` is not copied: the kernel holds pages of the page cache until the client has acknowledged them,

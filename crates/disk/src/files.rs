@@ -121,6 +121,13 @@ pub trait File: Send + Sync + Debug {
     /// What the system says.
     fn read_at_now(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize>;
 
+    /// Reads at `offset` past the page cache; 0 is the end of the file. May read less. The address of `bytes`, their number and `offset`
+    /// are multiples of [`DIRECT_BYTES`].
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::Unsupported`] if that cannot be had for this file, now or later; else what the system says.
+    fn read_at_direct(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize>;
+
     /// Writes the pieces one after the other. May write less.
     ///
     /// # Errors
@@ -157,6 +164,9 @@ pub trait File: Send + Sync + Debug {
     }
 }
 
+/// What a read past the page cache counts in, in bytes: no device has longer sectors, and a page is this long.
+pub const DIRECT_BYTES: usize = 4096;
+
 /// Calls of `read_at` for one full read: a file system that gives less than a 16th each time is broken.
 const TRANSFERS_MAX: usize = 4096;
 
@@ -175,6 +185,35 @@ pub fn read_full(file: &dyn File, bytes: &mut [u8], offset: u64) -> io::Result<u
             Ok(count) => done += count,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
+        }
+    }
+    Err(io::ErrorKind::TimedOut.into())
+}
+
+/// [`read_full`] past the page cache, of a file that has `end` bytes: with alignments as for [`File::read_at_direct`].
+///
+/// # Errors
+/// As there.
+pub fn read_full_direct(
+    file: &dyn File,
+    bytes: &mut [u8],
+    offset: u64,
+    end: u64,
+) -> io::Result<usize> {
+    let there = usize::try_from(end.saturating_sub(offset)).unwrap_or(usize::MAX);
+    let wanted = bytes.len().min(there);
+    let mut done = 0;
+    for _ in 0..TRANSFERS_MAX {
+        // what came short of a sector is read again
+        let from = done - done % DIRECT_BYTES;
+        match file.read_at_direct(&mut bytes[from..], offset + from as u64) {
+            Ok(count) if from + count <= done => return Ok(done),
+            Ok(count) => done = from + count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+        if done >= wanted {
+            return Ok(done);
         }
     }
     Err(io::ErrorKind::TimedOut.into())

@@ -55,6 +55,11 @@ pub enum Notice {
         /// How many more there were since the last notice.
         more: u64,
     },
+    /// Stored responses cannot be read past the page cache: all reads go through it.
+    Indirect {
+        /// The directory.
+        path: PathBuf,
+    },
     /// The index is complete.
     Ready {
         /// The directory.
@@ -99,6 +104,12 @@ impl fmt::Display for Notice {
             } => write!(
                 f,
                 "failed to {doing} in `{}`: {why} ({more} more)",
+                path.display()
+            ),
+            Self::Indirect { path } => write!(
+                f,
+                "the file system of `{}` gives no direct access (O_DIRECT), or there are no descriptors left for it: \
+                 what is read from there takes room in the page cache also where it is not asked for again",
                 path.display()
             ),
             Self::Ready {

@@ -17,6 +17,7 @@ pub mod eviction;
 pub mod fetch;
 pub mod judge;
 pub mod now;
+pub mod page_cache;
 pub mod phase;
 pub mod profile;
 pub mod retry;

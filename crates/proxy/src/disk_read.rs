@@ -52,13 +52,8 @@ impl DiskRead {
     pub(crate) fn new(extent: &Arc<Extent>, at: u64) -> Self {
         let extent = Arc::clone(extent);
         Self(Box::pin(async move {
-            let read = match extent.read_now(at, usize::MAX) {
-                Some(read) => read,
-                None => timeout(READ_WAIT, extent.read(at))
-                    .await
-                    .map_err(|_| ReadTrouble::TooSlow)?,
-            };
-            match read {
+            let read = timeout(READ_WAIT, extent.read(at)).await;
+            match read.map_err(|_| ReadTrouble::TooSlow)? {
                 Ok(bytes) if bytes.is_empty() => Err(ReadTrouble::NotThere),
                 read => read.map_err(ReadTrouble::Disk),
             }

@@ -111,11 +111,7 @@ impl Recall {
         let Some(candidate) = self.disk.find(key) else {
             return Ok(None);
         };
-        let loaded = match self.disk.load_now(&candidate) {
-            Some(loaded) => loaded,
-            None => self.disk.load(candidate).await,
-        };
-        let loaded = match loaded {
+        let loaded = match self.disk.load(candidate).await {
             // another key's, or it has left
             Err(ReadError::Gone) => return Ok(None),
             loaded => loaded.map_err(Unusable::Read)?,

@@ -58,6 +58,7 @@ impl Active {
             file,
             bytes: u64::from(header.capacity),
             end: PAGE_BYTES as u64,
+            is_sealed: false,
         };
         let segment = directory.segments.add(new);
         Ok(Self {
@@ -102,6 +103,7 @@ impl Active {
             .written_bytes
             .add(len.saturating_sub(self.end));
         self.segment.set_end(len);
+        self.segment.seal();
         Ok(())
     }
 

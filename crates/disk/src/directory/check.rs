@@ -1,6 +1,7 @@
 //! Whether the index and the files agree.
 
 use super::Directory;
+use super::buffer::Buffer;
 use super::reader::{self, NoRecord, Patience};
 use super::scan::contents;
 use super::segment::Segment;
@@ -13,6 +14,7 @@ use std::collections::HashMap;
 use std::io;
 use std::sync::atomic::Ordering;
 use weir_policy::Digest;
+use weir_policy::page_cache::Way;
 
 /// A record whose every byte is as it was written.
 pub(super) struct Verified {
@@ -43,7 +45,10 @@ pub(super) fn verify(
     read_bytes: &mut u64,
 ) -> Result<Verified, Flaw> {
     let (offset, guess) = (place.offset(), place.class.bytes());
-    let found = match reader::record(directory, segment, offset, guess, Patience::Waits) {
+    let patience = Patience::Waits(Way::Through);
+    let mut buffer = Buffer::default();
+    let found = reader::record(directory, segment, offset, guess, patience, &mut buffer);
+    let found = match found {
         Ok(found) => found,
         Err(NoRecord::Damaged(error)) => {
             *read_bytes += guess;

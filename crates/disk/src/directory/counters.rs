@@ -47,6 +47,8 @@ pub(crate) struct Counters {
     pub(crate) written_bytes: Counter,
     pub(crate) carried_bytes: Counter,
     pub(crate) read_bytes: Counter,
+    /// Read from the device into the page cache.
+    pub(crate) brought_bytes: Counter,
     pub(crate) waited_reads: Counter,
     pub(crate) refused_busy: Counter,
     pub(crate) refused_other: Counter,
@@ -68,6 +70,11 @@ impl Counters {
             Refused::Busy => self.refused_busy.add(1),
             _ => self.refused_other.add(1),
         }
+    }
+
+    /// What went through the page cache.
+    pub(crate) fn passed_bytes(&self) -> u64 {
+        self.written_bytes.get() + self.brought_bytes.get()
     }
 
     pub(crate) fn add_to(&self, sum: &mut DiskUse) {

@@ -3,6 +3,7 @@
 //! First in, first out with a second chance: one bit an entry, nothing moves on a hit, and the device is written in sequence
 //! only. A record keeps its generation where it moves to, so that its place in the log means nothing.
 
+use super::buffer::Buffer;
 use super::reader::{self, Patience, Record};
 use super::segment::{SEGMENTS_MAX, Segment};
 use super::writer::Writer;
@@ -16,6 +17,7 @@ use crate::format::{
 use crate::index::Place;
 use std::collections::HashSet;
 use std::sync::Arc;
+use weir_policy::page_cache::Way;
 
 /// What may be carried forward into a new segment, in percent of it: so that writing always frees more than it copies.
 pub(crate) const CARRIED_PERCENT_MAX: u64 = 50;
@@ -86,9 +88,10 @@ impl Writer {
     fn carry(&mut self, home: &Segment, place: Place, victim: &Arc<Segment>, left: &mut u64) {
         let directory = Arc::clone(&self.directory);
         let guess = place.class.bytes();
-        let Ok(mut found) =
-            reader::record(&directory, home, place.offset(), guess, Patience::Waits)
-        else {
+        let (offset, patience) = (place.offset(), Patience::Waits(Way::Through));
+        let mut buffer = Buffer::default();
+        let found = reader::record(&directory, home, offset, guess, patience, &mut buffer);
+        let Ok(found) = found else {
             return;
         };
         let header = found.header;
@@ -96,7 +99,7 @@ impl Writer {
             return;
         }
         match header.kind {
-            Kind::Embedded => self.carry_embedded(home, place, &mut found, left),
+            Kind::Embedded => self.carry_embedded(home, place, &found, left),
             Kind::Listed => self.carry_listed(&found, place, victim, left),
         };
     }
@@ -105,7 +108,7 @@ impl Writer {
         &mut self,
         home: &Segment,
         place: Place,
-        found: &mut Record,
+        found: &Record<'_>,
         left: &mut u64,
     ) -> Option<()> {
         let at = u64::from(place.offset());
@@ -113,10 +116,10 @@ impl Writer {
         if bytes > *left || !self.has_room(bytes) {
             return None;
         }
-        found.bytes.resize(usize::try_from(bytes).ok()?, 0);
-        let there = read_full(&*home.file, &mut found.bytes, at).ok()?;
-        let (header, references) = verify_record(&found.bytes[..there], home.seal, at).ok()?;
-        let content = contents(&found.bytes, &references, home, at)?;
+        let mut whole = vec![0; usize::try_from(bytes).ok()?];
+        let there = read_full(&*home.file, &mut whole, at).ok()?;
+        let (header, references) = verify_record(&whole[..there], home.seal, at).ok()?;
+        let content = contents(&whole, &references, home, at)?;
         let content: Vec<[&[u8]; 1]> = content.into_iter().map(|content| [content]).collect();
         let runs: Vec<NewRun<'_>> = content
             .iter()
@@ -126,7 +129,7 @@ impl Writer {
                 content,
             })
             .collect();
-        let new = self.new_record(header.key, header.generation, &found.meta);
+        let new = self.new_record(header.key, header.generation, found.meta);
         let body = references
             .first()
             .map_or(crate::format::BodyId(0), |it| it.body);
@@ -144,7 +147,7 @@ impl Writer {
 
     fn carry_listed(
         &mut self,
-        found: &Record,
+        found: &Record<'_>,
         place: Place,
         victim: &Arc<Segment>,
         left: &mut u64,
@@ -168,7 +171,7 @@ impl Writer {
         if references.is_empty() && count > 0 {
             return None;
         }
-        let new = self.new_record(found.header.key, generation, &found.meta);
+        let new = self.new_record(found.header.key, generation, found.meta);
         let (seal, to) = self.place()?;
         let made = encode_listed(seal, to, &new, &references).ok()?;
         let entry = entry(&new, to, made.len(), 0, Kind::Listed);
@@ -183,7 +186,7 @@ impl Writer {
     /// Copies a run, if there is room for it and `reserved` bytes behind it.
     fn carry_run(
         &mut self,
-        found: &Record,
+        found: &Record<'_>,
         reference: &RunRef,
         victim: &Arc<Segment>,
         left: &mut u64,

@@ -180,6 +180,8 @@ pub(crate) fn open(opening: Opening) -> Result<Opened, OpenError> {
         pool: Pool::new(opening.reads_waiting_max, opening.is_by_hand),
         fence: Fence::default(),
         counters: Counters::default(),
+        page_cache: Mutex::default(),
+        is_indirect: AtomicBool::new(false),
         gate: Mutex::new(()),
         first_generation: 0,
         is_loading: AtomicBool::new(true),
@@ -237,6 +239,7 @@ fn open_segments(directory: &Directory) -> Result<(u64, Vec<Closed>), OpenError>
             file,
             bytes: len,
             end: len,
+            is_sealed: true,
         });
     }
     Ok((most.map_or(1, |most| most + 1), closed))

@@ -1,17 +1,20 @@
 //! Reads a record, and decides whether it is what was asked for.
 
 use super::Directory;
+use super::buffer::Buffer;
 use super::segment::Segment;
 use crate::ReadError;
 use crate::extent::{Extent, Run};
-use crate::files::File;
+use crate::files::{DIRECT_BYTES, File, read_full, read_full_direct};
 use crate::format::{
-    FormatError, Kind, RECORD_HEADER_BYTES, RecordHeader, RunHeader, RunRef, SEGMENT_BYTES_MAX,
-    Wrong,
+    FormatError, Kind, RECORD_HEADER_BYTES, RUN_REF_BYTES, RecordHeader, RunHeader, RunRef,
+    SEGMENT_BYTES_MAX, Wrong,
 };
 use crate::record::{Candidate, Loaded, RecordId, Ticket};
 use std::io;
+use std::ops::Range;
 use std::sync::Arc;
+use weir_policy::page_cache::Way;
 
 /// Bytes that are read before it is known how many a record has: head and content of most responses.
 const FIRST_READ_BYTES: u64 = 80 * 1024;
@@ -25,7 +28,7 @@ pub(crate) enum Patience {
     /// Only what the page cache has.
     None,
     /// It is done by a thread that has nothing else to do.
-    Waits,
+    Waits(Way),
 }
 
 /// Why there are no bytes.
@@ -37,35 +40,83 @@ pub(crate) enum Unread {
     Device,
 }
 
-/// Reads until `bytes` is full or the file ends; how many bytes there were.
+/// Reads `len` bytes of `segment` at `offset`, fewer if it ends before; where in `buffer` they are.
 pub(crate) fn read(
     directory: &Directory,
-    file: &dyn File,
-    bytes: &mut [u8],
+    segment: &Segment,
+    buffer: &mut Buffer,
     offset: u64,
+    len: u64,
     patience: Patience,
-) -> Result<usize, Unread> {
+) -> Result<Range<usize>, Unread> {
+    // a guess may reach beyond the end of the file: a read without patience must not take that for a cold cache
+    let end = segment.end().max(offset);
+    let len = usize::try_from(len.min(end - offset)).unwrap_or(usize::MAX);
+    let file = &*segment.file;
     let done = match patience {
-        Patience::None => match file.read_at_now(bytes, offset) {
-            Ok(count) if count == bytes.len() => Ok(count),
-            // less may be the end of the file, or of what is in memory: who may wait finds out
-            Ok(_) => return Err(Unread::WouldWait),
-            Err(error)
-                if matches!(
-                    error.kind(),
-                    io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
-                ) =>
-            {
-                return Err(Unread::WouldWait);
-            }
-            Err(error) => Err(error),
-        },
-        Patience::Waits => {
+        Patience::None => now(file, buffer.room(len), offset).ok_or(Unread::WouldWait)?,
+        Patience::Waits(way) => {
             directory.counters.waited_reads.add(1);
-            crate::files::read_full(file, bytes, offset)
+            if way == Way::Past
+                && let Some(there) = past(directory, segment, buffer, offset, len)
+            {
+                return there;
+            }
+            let read = read_full(file, buffer.room(len), offset);
+            let brought = read.as_ref().copied().unwrap_or_default();
+            directory.counters.brought_bytes.add(brought as u64);
+            read
         }
     };
-    match done {
+    judged(directory, done).map(|count| 0..count)
+}
+
+/// What the page cache has; `None` if that is not all of it.
+fn now(file: &dyn File, bytes: &mut [u8], offset: u64) -> Option<io::Result<usize>> {
+    match file.read_at_now(bytes, offset) {
+        Ok(count) if count == bytes.len() => Some(Ok(count)),
+        // less may be the end of the file, or of what is in memory: who may wait finds out
+        Ok(_) => None,
+        Err(error)
+            if matches!(
+                error.kind(),
+                io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
+            ) =>
+        {
+            None
+        }
+        Err(error) => Some(Err(error)),
+    }
+}
+
+/// Reads past the page cache; where in `buffer` the bytes are. `None`: that cannot be had here.
+fn past(
+    directory: &Directory,
+    segment: &Segment,
+    buffer: &mut Buffer,
+    offset: u64,
+    len: usize,
+) -> Option<Result<Range<usize>, Unread>> {
+    let lead = usize::try_from(offset % DIRECT_BYTES as u64).ok()?;
+    let (begin, whole) = (
+        offset - lead as u64,
+        (lead + len).next_multiple_of(DIRECT_BYTES),
+    );
+    let end = segment.end();
+    let read = read_full_direct(&*segment.file, buffer.room(whole), begin, end);
+    if let Err(error) = &read
+        && error.kind() == io::ErrorKind::Unsupported
+    {
+        directory.cannot_read_past();
+        return None;
+    }
+    let there = judged(directory, read);
+    Some(there.map(|count| lead..count.clamp(lead, lead + len)))
+}
+
+/// Counts what came of a read.
+fn judged(directory: &Directory, read: io::Result<usize>) -> Result<usize, Unread> {
+    match read {
         Ok(count) => {
             directory.fence.succeeded(true);
             directory.counters.read_bytes.add(count as u64);
@@ -79,12 +130,12 @@ pub(crate) fn read(
 }
 
 /// A record in memory, its head verified.
-pub(crate) struct Record {
+pub(crate) struct Record<'b> {
     pub(crate) header: RecordHeader,
     pub(crate) runs: Vec<RunRef>,
-    pub(crate) meta: Box<[u8]>,
+    pub(crate) meta: &'b [u8],
     /// From the record's begin on, as much as was read.
-    pub(crate) bytes: Vec<u8>,
+    pub(crate) bytes: &'b [u8],
 }
 
 /// Why there is no record.
@@ -102,27 +153,30 @@ impl From<Unread> for NoRecord {
 }
 
 /// Reads header, list and meta of the record at `offset`, and what else comes with about `guess` bytes.
-pub(crate) fn record(
+pub(crate) fn record<'b>(
     directory: &Directory,
     segment: &Segment,
     offset: u32,
     guess: u64,
     patience: Patience,
-) -> Result<Record, NoRecord> {
+    buffer: &'b mut Buffer,
+) -> Result<Record<'b>, NoRecord> {
     let at = u64::from(offset);
-    let mut bytes = Vec::new();
     let mut wanted = guess.clamp(RECORD_HEADER_BYTES as u64, FIRST_READ_BYTES);
+    let mut there = 0..0;
     // the second round knows the length; a third one could only be a header that changes while it is read
     for _ in 0..2 {
-        fill(directory, segment, &mut bytes, at, wanted, patience)?;
-        let header = RecordHeader::decode(&bytes, segment.seal, at).map_err(NoRecord::Damaged)?;
-        match header.tail(&bytes, segment.seal, at) {
-            Ok((runs, meta)) => {
-                let meta = meta.into();
+        there = read(directory, segment, buffer, at, wanted, patience)?;
+        let bytes = buffer.bytes(&there);
+        let header = RecordHeader::decode(bytes, segment.seal, at).map_err(NoRecord::Damaged)?;
+        match header.tail(bytes, segment.seal, at) {
+            Ok((runs, _)) => {
+                let bytes = buffer.bytes(&there);
+                let meta = RECORD_HEADER_BYTES + runs.len() * RUN_REF_BYTES;
                 return Ok(Record {
                     header,
                     runs,
-                    meta,
+                    meta: &bytes[meta..][..header.meta_bytes as usize],
                     bytes,
                 });
             }
@@ -137,35 +191,13 @@ pub(crate) fn record(
     }
     let wrong = Wrong::Cut {
         needed: wanted,
-        there: bytes.len() as u64,
+        there: there.len() as u64,
     };
     Err(NoRecord::Damaged(FormatError {
         item: crate::format::Item::Meta,
         at,
         wrong,
     }))
-}
-
-/// Makes `bytes` hold `wanted` bytes from `at` on, fewer if the file ends before.
-fn fill(
-    directory: &Directory,
-    segment: &Segment,
-    bytes: &mut Vec<u8>,
-    at: u64,
-    wanted: u64,
-    patience: Patience,
-) -> Result<(), NoRecord> {
-    // the guess may reach beyond the end of the file: a read without patience must not take that for a cold cache
-    let end = segment.end().max(at);
-    let wanted = usize::try_from(wanted.min(end - at)).unwrap_or(usize::MAX);
-    let have = bytes.len();
-    if wanted > have {
-        bytes.resize(wanted, 0);
-        let rest = &mut bytes[have..];
-        let count = read(directory, &*segment.file, rest, at + have as u64, patience)?;
-        bytes.truncate(have + count);
-    }
-    Ok(())
 }
 
 /// Reads what the index pointed to.
@@ -177,14 +209,23 @@ pub(crate) fn load(
     if !directory.is_usable() {
         return Some(Err(ReadError::Fenced));
     }
+    Buffer::with(|buffer| load_into(directory, candidate, patience, buffer))
+}
+
+fn load_into(
+    directory: &Arc<Directory>,
+    candidate: &Candidate,
+    patience: Patience,
+    buffer: &mut Buffer,
+) -> Option<Result<Loaded, ReadError>> {
     let Candidate {
         key,
         segment,
         place,
         ..
     } = candidate;
-    let offset = place.offset();
-    let found = record(directory, segment, offset, place.class.bytes(), patience);
+    let (offset, guess) = (place.offset(), place.class.bytes());
+    let found = record(directory, segment, offset, guess, patience, buffer);
     let id = candidate.record();
     let found = match found {
         Ok(found) => found,
@@ -200,23 +241,23 @@ pub(crate) fn load(
     if found.header.key != *key || directory.purges.cover(*key, generation) {
         return Some(Err(ReadError::Gone));
     }
-    Some(assemble(directory, segment, id, found))
+    Some(assemble(directory, segment, id, &found))
 }
 
 fn assemble(
     directory: &Arc<Directory>,
     segment: &Arc<Segment>,
     id: RecordId,
-    found: Record,
+    found: &Record<'_>,
 ) -> Result<Loaded, ReadError> {
-    let mut runs = extents(directory, &found, Some(id));
+    let mut runs = extents(directory, found, Some(id));
     let inline = match (found.header.kind, &*runs) {
         (Kind::Embedded, [only])
             if only.from == 0
                 && u64::from(only.len) <= INLINE_BYTES_MAX
                 && found.bytes.len() as u64 >= u64::from(found.header.bytes) =>
         {
-            let content = inline(segment, &found).map_err(|()| {
+            let content = inline(segment, found).map_err(|()| {
                 directory.damaged(segment, u64::from(id.offset), found.header.key, Some(id));
                 ReadError::Damaged
             })?;
@@ -232,7 +273,7 @@ fn assemble(
     Ok(Loaded {
         key: found.header.key,
         ticket: Ticket(found.header.generation),
-        meta: found.meta,
+        meta: found.meta.into(),
         runs,
         inline,
         record: id,
@@ -242,7 +283,7 @@ fn assemble(
 /// The runs of a record whose segments are still there.
 pub(crate) fn extents(
     directory: &Arc<Directory>,
-    found: &Record,
+    found: &Record<'_>,
     record: Option<RecordId>,
 ) -> Vec<Extent> {
     let here = found.runs.iter().filter_map(|reference| {
@@ -260,7 +301,7 @@ pub(crate) fn extents(
 }
 
 /// The content of a record that has one short embedded run.
-fn inline(segment: &Segment, found: &Record) -> Result<Arc<[u8]>, ()> {
+fn inline(segment: &Segment, found: &Record<'_>) -> Result<Arc<[u8]>, ()> {
     let meant = found.runs.first().ok_or(())?;
     let begin = usize::try_from(found.header.head_bytes()).map_err(drop)?;
     let bytes = found.bytes.get(begin..).ok_or(())?;

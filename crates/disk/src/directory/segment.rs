@@ -32,6 +32,8 @@ pub(crate) struct Segment {
     pub(crate) path: PathBuf,
     pub(crate) file: Arc<dyn File>,
     retired: AtomicBool,
+    /// Nothing is written to it any more, and all of it is on the device.
+    sealed: AtomicBool,
     /// The highest generation of a record in it, as far as it was read.
     generation: AtomicU64,
     /// Bytes that count against the directory's share: while it is being written, all it may come to have.
@@ -52,6 +54,14 @@ impl std::fmt::Debug for Segment {
 impl Segment {
     pub(crate) fn is_retired(&self) -> bool {
         self.retired.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn is_sealed(&self) -> bool {
+        self.sealed.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn seal(&self) {
+        self.sealed.store(true, Ordering::Release);
     }
 
     pub(crate) fn bytes(&self) -> u64 {
@@ -124,6 +134,7 @@ pub(crate) struct NewSegment {
     pub(crate) file: Arc<dyn File>,
     pub(crate) bytes: u64,
     pub(crate) end: u64,
+    pub(crate) is_sealed: bool,
 }
 
 #[derive(Default)]
@@ -153,6 +164,7 @@ impl Segments {
             path: new.path,
             file: new.file,
             retired: AtomicBool::new(false),
+            sealed: AtomicBool::new(new.is_sealed),
             generation: AtomicU64::new(0),
             bytes: AtomicU64::new(new.bytes),
             end: AtomicU64::new(new.end),

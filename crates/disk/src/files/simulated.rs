@@ -11,7 +11,7 @@ mod world;
 pub use content::SECTOR_BYTES;
 pub use fault::{Fault, Plan, Random};
 
-use super::{Access, File, Files, Lock, Space};
+use super::{Access, DIRECT_BYTES, File, Files, Lock, Space};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -222,6 +222,19 @@ impl File for SimulatedFile {
             return Err(io::ErrorKind::WouldBlock.into());
         }
         Ok(world.file(self.id).read(bytes, offset))
+    }
+
+    fn read_at_direct(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
+        let aligned = |number: usize| number.is_multiple_of(DIRECT_BYTES);
+        let place = usize::try_from(offset).unwrap_or(usize::MAX);
+        assert!(
+            aligned(bytes.as_ptr().addr()) && aligned(bytes.len()) && aligned(place),
+            "a read that a device would refuse"
+        );
+        if !self.world()?.faults.is_direct() {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
+        self.read_at(bytes, offset)
     }
 
     fn write_at(&self, pieces: &[&[u8]], offset: u64) -> io::Result<usize> {

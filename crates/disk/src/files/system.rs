@@ -4,9 +4,10 @@ use super::{Access, File, Files, Lock, Space};
 use rustix::fs::{Advice, FallocateFlags, Mode, OFlags};
 use rustix::io::{Errno, ReadWriteFlags};
 use std::io::{self, IoSlice, IoSliceMut, Read, Seek, Write};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Pieces in one call; the kernel takes 1024.
@@ -44,7 +45,10 @@ impl Files for SystemFiles {
         match rustix::fs::fadvise(&file, 0, None, Advice::Random) {
             Ok(()) | Err(_) => {}
         }
-        Ok(Arc::new(SystemFile(Arc::new(file))))
+        Ok(Arc::new(SystemFile {
+            file: Arc::new(file),
+            direct: OnceLock::new(),
+        }))
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
@@ -106,20 +110,44 @@ impl Files for SystemFiles {
 }
 
 #[derive(Debug)]
-struct SystemFile(Arc<std::fs::File>);
+struct SystemFile {
+    file: Arc<std::fs::File>,
+    /// The same file opened to be read past the page cache, once it was: or that it cannot be.
+    direct: OnceLock<Option<std::fs::File>>,
+}
+
+impl SystemFile {
+    /// Opens the file again: how it is read belongs to what was opened. By its descriptor: it may have no name any more.
+    fn open_direct(&self) -> Option<std::fs::File> {
+        let path = format!("/proc/self/fd/{}", self.file.as_raw_fd());
+        let flags = OFlags::RDONLY | OFlags::DIRECT | OFlags::CLOEXEC;
+        let opened = rustix::fs::open(path, flags, Mode::empty());
+        opened.ok().map(std::fs::File::from)
+    }
+}
 
 impl File for SystemFile {
     fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
-        self.0.read_at(bytes, offset)
+        self.file.read_at(bytes, offset)
     }
 
     fn read_at_now(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
         let mut slices = [IoSliceMut::new(bytes)];
-        match rustix::io::preadv2(&*self.0, &mut slices, offset, ReadWriteFlags::NOWAIT) {
+        match rustix::io::preadv2(&*self.file, &mut slices, offset, ReadWriteFlags::NOWAIT) {
             // a file system that does not know the flag is one that always waits
             Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => {
                 Err(io::ErrorKind::WouldBlock.into())
             }
+            other => Ok(other?),
+        }
+    }
+
+    fn read_at_direct(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
+        let direct = self.direct.get_or_init(|| self.open_direct()).as_ref();
+        let direct = direct.ok_or(io::ErrorKind::Unsupported)?;
+        match rustix::io::pread(direct, bytes, offset) {
+            // sectors longer than a page, or a file system that only notices now
+            Err(Errno::INVAL | Errno::OPNOTSUPP) => Err(io::ErrorKind::Unsupported.into()),
             other => Ok(other?),
         }
     }
@@ -131,29 +159,29 @@ impl File for SystemFile {
             .take(PIECES_MAX)
             .map(|piece| IoSlice::new(piece))
             .collect();
-        Ok(rustix::io::pwritev(&*self.0, &slices, offset)?)
+        Ok(rustix::io::pwritev(&*self.file, &slices, offset)?)
     }
 
     fn sync(&self) -> io::Result<()> {
-        self.0.sync_data()
+        self.file.sync_data()
     }
 
     fn allocate(&self, len: u64) -> io::Result<()> {
-        match rustix::fs::fallocate(&*self.0, FallocateFlags::KEEP_SIZE, 0, len) {
+        match rustix::fs::fallocate(&*self.file, FallocateFlags::KEEP_SIZE, 0, len) {
             Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
             Err(error) => Err(error.into()),
         }
     }
 
     fn len(&self) -> io::Result<u64> {
-        Ok(self.0.metadata()?.len())
+        Ok(self.file.metadata()?.len())
     }
 
     fn truncate(&self, len: u64) -> io::Result<()> {
-        self.0.set_len(len)
+        self.file.set_len(len)
     }
 
     fn system(&self) -> Option<&Arc<std::fs::File>> {
-        Some(&self.0)
+        Some(&self.file)
     }
 }

@@ -19,6 +19,7 @@ use std::pin::pin;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
+use weir_policy::page_cache::{PageCache, Way};
 
 pub(super) const KEYS: u64 = 12;
 
@@ -184,6 +185,7 @@ impl World {
         self.disk = Some(disk);
         self.stepped = stepped;
         self.set_clock();
+        self.choose_way();
         for known in &mut self.known {
             known.least = 0;
             known.forgotten.clear();
@@ -194,6 +196,14 @@ impl World {
     pub(super) fn let_pass(&mut self, ms: u64) {
         self.now_ms += ms;
         self.set_clock();
+    }
+
+    /// In every other process most reads go past the page cache: none lives long enough to learn that they had better.
+    fn choose_way(&self) {
+        for (directory, ..) in &self.stepped {
+            let way = [Way::Through, Way::Past][usize::try_from(self.life % 2).unwrap()];
+            *directory.page_cache() = PageCache::new(way);
+        }
     }
 
     fn set_clock(&self) {
@@ -395,11 +405,7 @@ impl World {
     /// What is stored under a key; whatever it is, it is checked.
     fn peek(&mut self, key: u64) -> Option<Loaded> {
         let candidate = self.disk().find(digest(key))?;
-        let loaded = match self.disk().load_now(&candidate) {
-            Some(loaded) => loaded,
-            None => poll(self.disk().load(candidate)).unwrap(),
-        };
-        match loaded {
+        match poll(self.disk().load(candidate)).unwrap() {
             Ok(loaded) => {
                 self.judge(key, &loaded);
                 Some(loaded)
@@ -477,11 +483,7 @@ impl World {
     fn read_extent(&mut self, key: u64, representation: u64, extent: &Extent) {
         let mut at = extent.from;
         while at < extent.to() {
-            let bytes = match extent.read_now(at, 3000) {
-                Some(read) => read,
-                None => poll(extent.read(at)).unwrap(),
-            };
-            let Ok(bytes) = bytes else {
+            let Ok(bytes) = poll(extent.read(at)).unwrap() else {
                 assert!(self.is_unlucky || extent.is_retired(), "{}", self.context);
                 return;
             };
@@ -613,7 +615,7 @@ impl World {
             Fault::Torn,
         ];
         let seed = self.random.next();
-        let plan = match self.below(4) {
+        let plan = match self.below(5) {
             0 => Plan::default(),
             1 => Plan {
                 one_in: 1 + self.below(30),
@@ -623,6 +625,10 @@ impl World {
             2 => Plan {
                 nth: Some((self.below(20), kinds[self.length(5)])),
                 lasting: self.below(4) == 0,
+                ..Plan::default()
+            },
+            3 => Plan {
+                indirect: true,
                 ..Plan::default()
             },
             _ => Plan {

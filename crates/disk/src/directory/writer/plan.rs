@@ -3,6 +3,7 @@
 use super::Writer;
 use super::batch::{Effect, Piece};
 use crate::Refused;
+use crate::directory::buffer::Buffer;
 use crate::directory::queue::{CommitJob, Job, RecordJob, RunJob};
 use crate::directory::reader::{self, Patience};
 use crate::extent::Extent;
@@ -13,6 +14,7 @@ use crate::format::{
 use crate::record::BodyBlock;
 use std::sync::Arc;
 use weir_policy::Digest;
+use weir_policy::page_cache::Way;
 
 /// The key of a record that nobody asks for: it tells how far the purge journal goes, as every record does.
 pub(crate) const MARK: Digest = Digest(0, 0);
@@ -234,7 +236,9 @@ impl Writer {
             return false;
         };
         let (offset, guess) = (place.offset(), place.class.bytes());
-        match reader::record(directory, &segment, offset, guess, Patience::Waits) {
+        let patience = Patience::Waits(Way::Through);
+        let mut buffer = Buffer::default();
+        match reader::record(directory, &segment, offset, guess, patience, &mut buffer) {
             Ok(found) => found.header.key == key && found.header.generation > generation,
             // which of the two is newer is not known: the one that comes late is not stored
             Err(_) => true,

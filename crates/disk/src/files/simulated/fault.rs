@@ -32,6 +32,8 @@ pub struct Plan {
     pub seed: u64,
     /// Nothing is in the page cache: reads that must not wait find nothing.
     pub uncached: bool,
+    /// The file system cannot be read past the page cache.
+    pub indirect: bool,
 }
 
 #[derive(Debug, Default)]
@@ -62,6 +64,10 @@ impl Faults {
     pub(super) fn has_stopped(&self) -> bool {
         let nth = self.plan.nth;
         nth.is_some_and(|(nth, fault)| fault == Fault::Stop && self.operations > nth)
+    }
+
+    pub(super) fn is_direct(&self) -> bool {
+        !self.plan.indirect
     }
 
     fn draw(&mut self) -> Option<Fault> {
