@@ -32,6 +32,18 @@ impl Slot {
     }
 }
 
+/// What a response is worth that is stored elsewhere too, on disk: nobody should have to leave for one that nobody will ask for
+/// again, and its bytes are copied once less.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Worth {
+    /// Nobody has to leave for it.
+    Room,
+    /// It was asked for before, not so long ago that it would have left since; or nobody knows that.
+    AskedAgain,
+    /// It was not: it stays where it is.
+    First,
+}
+
 /// The resident entries, their sizes, and the budget they share.
 #[derive(Debug)]
 pub struct Catalog {
@@ -103,6 +115,19 @@ impl Catalog {
         self.used_bytes += size_bytes;
         self.eviction.insert(slot, key, size_bytes);
         Ok(slot)
+    }
+
+    /// Whether a response of `size_bytes` under `key` that was asked for, and is stored elsewhere, is to be admitted. Remembers `key` if
+    /// not.
+    pub fn judge(&mut self, key: Digest, size_bytes: u64) -> Worth {
+        let has_slot = self.vacant != NO_SLOT && self.fits(size_bytes);
+        if has_slot || self.fits_grown(size_bytes) {
+            Worth::Room
+        } else if self.eviction.would_keep(key) {
+            Worth::AskedAgain
+        } else {
+            Worth::First
+        }
     }
 
     /// The entry in `slot` was asked for. A vacant slot is left alone: a driver may report hits later, in batches.

@@ -19,7 +19,7 @@ pub struct Recall {
 /// What came of it.
 #[derive(Debug)]
 pub enum Recalled {
-    /// The response. It is in memory too from now on, if there is room.
+    /// The response. It is in memory too from now on, if that is worth the room.
     Found(Arc<StoredResponse>),
     /// There is none for this request.
     Missing(Missing, Option<Known>),

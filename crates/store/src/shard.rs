@@ -6,7 +6,7 @@ use crate::stored::StoredResponse;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
-use weir_policy::catalog::{Catalog, Refusal, Slot};
+use weir_policy::catalog::{Catalog, Refusal, Slot, Worth};
 use weir_policy::{Digest, Missing, Now};
 
 /// Bytes of index and entry table for each slot of the catalog, taken or vacant, as neither table shrinks while slots
@@ -99,6 +99,12 @@ impl Hasher for DigestHasher {
     fn write_u64(&mut self, value: u64) {
         self.0 ^= value;
     }
+}
+
+/// What a response takes of the budget.
+fn charge_of(vary: Option<&(VaryRule, Digest)>, response: &StoredResponse) -> u64 {
+    let rule = vary.map(|(rule, _)| rule);
+    (response.charged_bytes() + variant_charge(rule)) as u64
 }
 
 #[derive(Debug)]
@@ -312,6 +318,14 @@ impl Shard {
         }
         let line = vary.as_ref().map(|(_, _, line)| *line);
         let vary = vary.map(|(rule, selecting, _)| (rule, selecting));
+        // one whose content stays on disk takes little, and a variant is told from the others by what is here
+        let charge = charge_of(vary.as_ref(), &response);
+        if vary.is_none()
+            && response.body.is_in_memory()
+            && self.catalog.judge(id.primary, charge) == Worth::First
+        {
+            return Some(response);
+        }
         // without room it is served this once
         let _ = self.admit(now, id.primary, vary, line, Arc::clone(&response));
         Some(response)
@@ -347,8 +361,7 @@ impl Shard {
         line: Option<Line>,
         response: Arc<StoredResponse>,
     ) -> Result<bool, Refusal> {
-        let rule = vary.as_ref().map(|(rule, _)| rule);
-        let charge = (response.charged_bytes() + variant_charge(rule)) as u64;
+        let charge = charge_of(vary.as_ref(), &response);
         let slot = self
             .catalog
             .admit(now, primary, charge, &mut self.victims)
@@ -594,3 +607,6 @@ impl Shard {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

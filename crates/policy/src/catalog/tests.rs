@@ -348,3 +348,28 @@ fn tables_beside_the_slots_are_paid_for_by_nobody() {
         pair.check();
     }
 }
+
+#[test]
+fn somebody_leaves_for_one_that_is_stored_elsewhere_and_was_asked_for_once() {
+    for kind in EvictionKind::ALL {
+        let mut pair = Pair::new(100_000, kind);
+        let key = |number: u64| Digest(number, number);
+        let mut number = 0;
+        // while there is room, whoever is asked for comes in
+        while pair.catalog.judge(key(number), 1000) == Worth::Room {
+            pair.admit(number, 1000);
+            number += 1;
+        }
+        let former = pair.model.len();
+        assert!(former > 50, "{kind}: {former}");
+        let again = if kind == EvictionKind::S3Fifo {
+            assert_eq!(pair.catalog.judge(key(7000), 1000), Worth::First);
+            pair.catalog.judge(key(7000), 1000)
+        } else {
+            pair.catalog.judge(key(7000), 1000)
+        };
+        assert_eq!(again, Worth::AskedAgain, "{kind}");
+        assert_eq!(pair.model.len(), former, "{kind}");
+        pair.catalog.debug_check();
+    }
+}

@@ -45,6 +45,13 @@ pub trait Eviction: fmt::Debug + Send + Sync {
     /// If `slot` was not reserved.
     fn insert(&mut self, slot: Slot, key: Digest, size_bytes: u64);
 
+    /// One under `key` was asked for that is not resident: whether it was so lately enough that it would be kept if it were. If not,
+    /// it is remembered as if it had come and gone. An algorithm without a memory of who has gone keeps everybody.
+    fn would_keep(&mut self, key: Digest) -> bool {
+        let _ = key;
+        true
+    }
+
     /// The resident in `slot` was asked for. Allocates nothing.
     fn touch(&mut self, slot: Slot);
 

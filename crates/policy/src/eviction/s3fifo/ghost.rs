@@ -42,6 +42,11 @@ impl Ghost {
         self.index(key, place);
     }
 
+    /// Whether `key` is remembered.
+    pub(super) fn holds(&self, key: u64) -> bool {
+        self.find(key).is_some()
+    }
+
     /// Forgets `key`; whether it was remembered.
     pub(super) fn take(&mut self, key: u64) -> bool {
         let found = self.find(key);

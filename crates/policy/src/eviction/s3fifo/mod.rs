@@ -13,6 +13,7 @@
 //!   slightly larger than the cache would never get anyone into main; so it is at least nine tenths of the
 //!   residents, which is what main will come to hold.
 //! * The frequency is cleared on the way to main (section 4.1: "access bits are cleared during the move").
+//! * One that is asked for, lies on disk and is not resident goes through small without having been there.
 //! * A response removed by invalidation or purge is not remembered.
 
 mod ghost;
@@ -180,6 +181,15 @@ impl Eviction for S3Fifo {
         self.units[slot.index()] = units(size_bytes);
         let remembered = self.ghost.take(key.1);
         self.push(slot.0, State(if remembered { State::IN_MAIN } else { 0 }));
+    }
+
+    fn would_keep(&mut self, key: Digest) -> bool {
+        let is_remembered = self.ghost.holds(key.1);
+        if !is_remembered {
+            let limit = self.ghost_limit();
+            self.ghost.push(key.1, limit);
+        }
+        is_remembered
     }
 
     fn touch(&mut self, slot: Slot) {

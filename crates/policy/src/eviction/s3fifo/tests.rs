@@ -200,3 +200,28 @@ fn sizes_beyond_four_bytes_of_units_overflow() {
     assert_eq!(s3fifo.small.units, 0);
     assert_eq!(s3fifo.evict(None), Some(Slot(0)));
 }
+
+#[test]
+fn one_that_was_not_asked_for_lately_would_be_kept() {
+    let mut fifo = S3Fifo::default();
+    fifo.reserve(100);
+    for slot in 0..100 {
+        fifo.insert(Slot(slot), Digest(0, u64::from(slot)), UNIT_BYTES);
+    }
+    let limit = fifo.ghost_limit() as u64;
+    let key = |number: u64| Digest(0, 1000 + number);
+    assert!(!fifo.would_keep(key(0)), "a stranger");
+    assert!(fifo.would_keep(key(0)), "one who was there");
+    assert!(fifo.would_keep(key(0)), "asking twice");
+    for number in 1..limit {
+        assert!(!fifo.would_keep(key(number)));
+    }
+    assert!(fifo.would_keep(key(0)), "the oldest that is remembered");
+    assert!(!fifo.would_keep(key(limit)));
+    assert!(!fifo.would_keep(key(0)), "one who would have left");
+    fifo.debug_check();
+    // it enters main as one who comes back does
+    assert_eq!(fifo.evict(None), Some(Slot(0)));
+    fifo.insert(Slot(0), key(limit), UNIT_BYTES);
+    assert!(fifo.states[0].in_main());
+}
