@@ -75,6 +75,19 @@ impl Extent {
         })
     }
 
+    /// Whether the chunk that holds offset `at` of the content counts as verified in the page cache.
+    #[cfg(test)]
+    pub(crate) fn is_verified_at(&self, at: u64) -> bool {
+        let run = &self.run;
+        let chunk = run
+            .header
+            .get()
+            .and_then(|it| run.chunk_at(it, at))
+            .unwrap();
+        run.segment
+            .is_verified(u32::try_from(chunk.offset).unwrap())
+    }
+
     /// What `sendfile` may send from offset `at` on, at most `max` bytes: it is in the page cache and was verified since it
     /// came there. `None`: read it.
     ///

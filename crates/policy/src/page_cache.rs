@@ -12,8 +12,9 @@
 /// Looks into the page cache after which it is judged anew: enough that chance moves their share by a few percent.
 pub const WINDOW_LOOKS: u32 = 256;
 
-/// One read in so many goes through the page cache while the others go past it.
-pub const LOOK_EVERY: u32 = 16;
+/// One read in so many goes through the page cache while the others go past it: a look that finds nothing costs three to five times
+/// what reading past does, so they add 5 % to the cost of all.
+pub const LOOK_EVERY: u32 = 64;
 
 /// Reads go past the page cache when fewer than this share of looks find what they want, percent.
 pub const PAST_BELOW_PERCENT: u32 = 40;

@@ -84,3 +84,6 @@ impl Directory {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use weir_policy::Digest;
 
-/// Segments a directory may have: each is an open file.
+/// Segments a directory may have: each is an open file, or two once it was read past the page cache.
 pub(crate) const SEGMENTS_MAX: usize = 4096;
 
 const _: () = assert!(SEGMENTS_MAX < SLOTS_MAX);

@@ -1,0 +1,252 @@
+use super::*;
+use crate::directory::fence::ERRORS_MAX;
+use crate::disk::open_by_hand;
+use crate::files::simulated::{Fault, Plan, SimulatedFiles};
+use crate::files::{Files, SystemFiles};
+use crate::{BodyBlock, DirectoryConfig, Disk, DiskConfig, Loaded, NewRecord};
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use weir_policy::Digest;
+use weir_policy::page_cache::WINDOW_LOOKS;
+
+/// Content of one of the responses: around the sizes where a read takes one page more.
+const LENGTHS: [usize; 9] = [1, 15, 3000, 4096, 4097, 9999, 20_000, 65_536, 70_000];
+
+/// One that lies in runs of its own.
+const LARGE: usize = 300_000;
+
+fn digest(key: u64) -> Digest {
+    Digest(key + 1, (key + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15))
+}
+
+fn content(key: u64, len: usize) -> Arc<[u8]> {
+    (0..len as u64)
+        .map(|at| (key + at * 31 + (at >> 8)).to_le_bytes()[0])
+        .collect()
+}
+
+/// A store in one directory that is stepped by hand.
+struct Store {
+    disk: Arc<Disk>,
+    directory: Arc<Directory>,
+    notices: Arc<Mutex<Vec<Notice>>>,
+}
+
+impl Store {
+    /// With every length of response in it, and a large one behind them; sealed, and opened again.
+    fn filled(files: &Arc<dyn Files>, path: &Path) -> Self {
+        let config = DiskConfig {
+            segment_bytes: 1 << 20,
+            ..DiskConfig::new(vec![DirectoryConfig {
+                path: path.to_path_buf(),
+                bytes: 16 << 20,
+            }])
+        };
+        let log: crate::Listener = Arc::new(|_| {});
+        let (disk, stepped) = open_by_hand(&config, files, &log).unwrap();
+        for (key, len) in (0..).zip(LENGTHS) {
+            let (ticket, bytes) = (disk.ticket(), content(key, len));
+            let (meta, body) = (vec![7; 100], vec![BodyBlock { from: 0, bytes }]);
+            let key = digest(key);
+            let new = NewRecord {
+                key,
+                ticket,
+                meta,
+                body,
+            };
+            disk.append(new).unwrap();
+        }
+        let key = digest(LENGTHS.len() as u64);
+        let mut spill = disk.begin(key, disk.ticket(), None).unwrap();
+        let whole = content(LENGTHS.len() as u64, LARGE);
+        for (block, from) in whole.chunks(60_000).zip((0..).step_by(60_000)) {
+            spill.push(from, block.into()).unwrap();
+        }
+        spill.commit(Vec::new(), &[]).unwrap();
+        for (_, mut writer, _) in stepped {
+            writer.finish();
+        }
+        drop(disk);
+        let notices: Arc<Mutex<Vec<Notice>>> = Arc::default();
+        let heard = Arc::clone(&notices);
+        let log: crate::Listener = Arc::new(move |notice| heard.lock().unwrap().push(notice));
+        let (disk, stepped) = open_by_hand(&config, files, &log).unwrap();
+        let mut directory = None;
+        for (its, _, mut loader) in stepped {
+            while loader.step() {}
+            directory = Some(its);
+        }
+        let directory = directory.unwrap();
+        Self {
+            disk,
+            directory,
+            notices,
+        }
+    }
+
+    fn simulated() -> (Self, SimulatedFiles) {
+        let files = SimulatedFiles::new(1);
+        let seam: Arc<dyn Files> = Arc::new(files.clone());
+        (Self::filled(&seam, Path::new("/store")), files)
+    }
+
+    fn go(&self, way: Way) {
+        *self.directory.page_cache() = PageCache::new(way);
+    }
+
+    fn load(&self, key: u64) -> Result<Loaded, ReadError> {
+        let candidate = self.disk.find(digest(key)).ok_or(ReadError::Gone)?;
+        block_on(self.disk.load(candidate))
+    }
+
+    /// Reads everything by its extents and compares.
+    fn read_all(&self) {
+        let lengths = LENGTHS.into_iter().chain([LARGE]);
+        for (key, len) in (0..).zip(lengths) {
+            let loaded = self.load(key).unwrap();
+            let whole = content(key, len);
+            if let Some(inline) = &loaded.inline {
+                assert!(**inline == *whole, "{len}, inline");
+            }
+            let mut at = 0;
+            for extent in &loaded.runs {
+                while at < extent.to() {
+                    let bytes = block_on(extent.read(at)).unwrap();
+                    let begin = usize::try_from(at).unwrap();
+                    assert!(*bytes == whole[begin..][..bytes.len()], "{len} at {at}");
+                    at += bytes.len() as u64;
+                }
+            }
+            assert_eq!(at, len as u64);
+        }
+    }
+
+    fn brought_bytes(&self) -> u64 {
+        let counters = &self.directory.counters;
+        counters.passed_bytes() - self.disk.usage().written_bytes
+    }
+}
+
+fn block_on<T>(future: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().build();
+    runtime.unwrap().block_on(future)
+}
+
+#[test]
+fn bytes_read_past_the_page_cache_of_a_real_file_system_are_others() {
+    let directory = tempfile::tempdir().unwrap();
+    let files: Arc<dyn Files> = Arc::new(SystemFiles);
+    let store = Store::filled(&files, directory.path());
+    for way in [Way::Past, Way::Through, Way::Past] {
+        store.go(way);
+        store.read_all();
+    }
+}
+
+#[test]
+fn read_past_the_page_cache_goes_through_it() {
+    let (store, files) = Store::simulated();
+    files.plan(Plan {
+        uncached: true,
+        ..Plan::default()
+    });
+    store.go(Way::Past);
+    store.read_all();
+    assert_eq!(store.brought_bytes(), 0);
+    store.go(Way::Through);
+    store.read_all();
+    assert!(store.brought_bytes() > LARGE as u64);
+}
+
+#[test]
+fn file_system_without_direct_access_has_nothing_or_is_told_of_each_time() {
+    let (store, files) = Store::simulated();
+    files.plan(Plan {
+        indirect: true,
+        ..Plan::default()
+    });
+    store.go(Way::Past);
+    store.read_all();
+    store.read_all();
+    let notices = store.notices.lock().unwrap();
+    let told = notices
+        .iter()
+        .filter(|it| matches!(it, Notice::Indirect { .. }));
+    assert_eq!(told.count(), 1);
+    assert_eq!(store.disk.usage().read_errors, 0);
+}
+
+#[test]
+fn errors_of_reads_past_the_page_cache_do_not_fence() {
+    let (store, files) = Store::simulated();
+    files.plan(Plan {
+        nth: Some((0, Fault::Device)),
+        lasting: true,
+        ..Plan::default()
+    });
+    store.go(Way::Past);
+    for _ in 0..ERRORS_MAX {
+        assert_eq!(store.load(3).unwrap_err(), ReadError::Device);
+    }
+    assert!(store.directory.fence.is_up());
+}
+
+#[test]
+fn bytes_that_were_damaged_on_the_device_are_given_past_the_page_cache() {
+    let (store, files) = Store::simulated();
+    store.go(Way::Past);
+    let before = store.load(5).unwrap().inline;
+    assert!(before.is_some());
+    let segments = files.paths().into_iter();
+    for path in segments.filter(|path| path.extension().is_some_and(|it| it == "seg")) {
+        files
+            .damage(&path, |bytes| {
+                for at in (8192..bytes.len()).step_by(64) {
+                    bytes[at] ^= 1;
+                }
+            })
+            .unwrap();
+    }
+    assert!(store.load(5).is_err());
+}
+
+#[test]
+fn chunk_that_was_read_past_the_page_cache_counts_as_verified_in_it() {
+    let (store, _) = Store::simulated();
+    let key = LENGTHS.len() as u64;
+    let verified = |way| {
+        store.go(way);
+        let loaded = store.load(key).unwrap();
+        let extent = &loaded.runs[0];
+        block_on(extent.read(0)).unwrap();
+        extent.is_verified_at(0)
+    };
+    assert!(!verified(Way::Past));
+    assert!(verified(Way::Through));
+}
+
+#[test]
+fn page_cache_that_has_nothing_is_looked_into_for_ever() {
+    let (store, files) = Store::simulated();
+    files.plan(Plan {
+        uncached: true,
+        ..Plan::default()
+    });
+    let way = || store.directory.page_cache().way();
+    // what went through it is less than what is stored, and then more
+    store.load(2).unwrap();
+    assert_eq!(way(), Way::Through);
+    let stored = store.disk.usage().bytes;
+    while store.brought_bytes() < stored {
+        store.load(7).unwrap();
+    }
+    for _ in 0..WINDOW_LOOKS {
+        store.load(2).unwrap();
+    }
+    assert_eq!(way(), Way::Past);
+    files.plan(Plan::default());
+    for _ in 0..WINDOW_LOOKS * weir_policy::page_cache::LOOK_EVERY {
+        store.load(2).unwrap();
+    }
+    assert_eq!(way(), Way::Through);
+}
