@@ -286,9 +286,10 @@ pub(crate) async fn run(client: &mut Client, mut exchange: Box<Exchange>) -> boo
                 Err(_) => plan = recall::unreadable(client, &mut exchange, &response),
             },
             Plan::Forward { forwarding, stored } => {
-                break forward::run(client, &mut exchange, forwarding, stored).await;
+                // boxed: the future of a hit would be as large as this one
+                break Box::pin(forward::run(client, &mut exchange, forwarding, stored)).await;
             }
-            Plan::Connect => break connect::run(client, &mut exchange).await,
+            Plan::Connect => break Box::pin(connect::run(client, &mut exchange)).await,
             Plan::Answer(answer) => break respond(client, &mut exchange, answer).await,
         }
     };
@@ -413,11 +414,9 @@ async fn send_stored(
     let (at, end) = form.content(response);
     let head_bytes = out.len() as u64;
     let mut outgoing = Outgoing::default();
-    let piece = piece.or_else(|| hit::write_content(response, form, &mut out));
     outgoing.push(&out);
-    if let Some(piece) = piece {
-        outgoing.push_stored(piece);
-    }
+    // not copied behind the head: here there is no buffer for that
+    outgoing.push_stored(piece.unwrap_or_else(|| StoredPiece::new(response, at, end)));
     let (sent, end_of_it) = send_all(client, &mut outgoing, &settings).await;
     let account = &mut exchange.account;
     account.response_bytes += sent;

@@ -4,9 +4,7 @@
 //! RFC 9211), and, for 206 and 304, the status line and the fields that differ (RFC 9110 §15.3.7, §15.4.5).
 
 use crate::inbound::Framing;
-use crate::outgoing::StoredPiece;
 use crate::settings::Settings;
-use std::sync::Arc;
 use weir_policy::fetch::ByteSpan;
 use weir_policy::{Handling, Refused, Serving, Storing, Verdict};
 use weir_semantics::{
@@ -218,29 +216,19 @@ pub(crate) fn write_cache_status(name: &str, verdict: &Verdict, out: &mut Vec<u8
     out.extend_from_slice(b"\r\n");
 }
 
-/// Appends the content of `form` if it is in memory and small enough to copy; otherwise says which piece is to be sent.
-pub(crate) fn write_content(
-    stored: &Arc<StoredResponse>,
-    form: ServedForm,
-    out: &mut Vec<u8>,
-) -> Option<StoredPiece> {
-    let (at, end) = form.content(stored);
-    let is_copied = end - at <= INLINE_BYTES_MAX && (at == end || stored.body.is_in_memory());
-    if !is_copied {
-        return Some(StoredPiece::new(stored, at, end));
-    }
-    let mut at = at;
+/// Appends the content of `form`, which is in memory.
+pub(crate) fn write_content(stored: &StoredResponse, form: ServedForm, out: &mut Vec<u8>) {
+    let (mut at, end) = form.content(stored);
     while at < end {
         let Some(Stretch::Memory(bytes)) = stored.body.stretch_at(at) else {
             debug_assert!(false, "a form that is not stored");
-            return Some(StoredPiece::new(stored, at, end));
+            return;
         };
         let left = usize::try_from(end - at).unwrap_or(usize::MAX);
         let bytes = &bytes[..bytes.len().min(left)];
         out.extend_from_slice(bytes);
         at += bytes.len() as u64;
     }
-    None
 }
 
 fn write_selected(
