@@ -202,7 +202,7 @@ fn seconds(reader: &mut Reader<'_>, what: &'static str) -> Result<DeltaSeconds, 
 fn is_head(head: &[u8]) -> bool {
     let mut rest = head;
     let mut is_first = true;
-    while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
+    while let Some(end) = memchr::memchr(b'\n', rest) {
         let Some((b'\r', line)) = rest[..end].split_last() else {
             return false;
         };
@@ -211,7 +211,7 @@ fn is_head(head: &[u8]) -> bool {
         } else {
             !line.is_empty()
         };
-        if !is_line || line.iter().any(|byte| matches!(byte, b'\r' | b'\0')) {
+        if !is_line || memchr::memchr2(b'\r', b'\0', line).is_some() {
             return false;
         }
         is_first = false;
