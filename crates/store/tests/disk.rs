@@ -285,11 +285,14 @@ fn small_response_is_read_from_disk_each_time_or_lost_with_memory() {
         .collect();
     assert!(gone.len() > 60, "{} are not in memory", gone.len());
     let key = gone[0];
-    check(
-        &tiers.recall(key).expect("on disk"),
-        key,
-        &[(0, length(key))],
-    );
+    // the first recall drives nobody out of a memory that is full; the second one may
+    for _ in 0..2 {
+        check(
+            &tiers.recall(key).expect("on disk"),
+            key,
+            &[(0, length(key))],
+        );
+    }
     let found = tiers.in_memory(key).expect("in memory from then on");
     assert!(found.body.is_in_memory());
     check(&found, key, &[(0, length(key))]);

@@ -163,6 +163,11 @@ impl File for TroubledFile {
         self.file.read_at_now(bytes, offset)
     }
 
+    fn read_at_direct(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.files.read(&self.path, offset, bytes.len(), true)?;
+        self.file.read_at_direct(bytes, offset)
+    }
+
     fn write_at(&self, pieces: &[&[u8]], offset: u64) -> io::Result<usize> {
         self.file.write_at(pieces, offset)
     }
