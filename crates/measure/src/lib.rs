@@ -9,13 +9,19 @@
 //! summed when somebody asks ([`Snapshot`]). Counting is then a plain load, add and store of memory that
 //! no other core touches; a shared counter bumped by eight cores would cost more than a whole hit.
 //!
+//! The result file of a benchmark run ([`record`]) is here too: what another program reads back is a schema, and a schema
+//! belongs to neither the one who writes it nor the one who draws it.
+//!
 //! Deliberately absent: any text format (that is `proxy`'s admin), labels with unbounded values (hosts, clients,
 //! targets: those belong in the access log), and any clock.
+
+extern crate alloc;
 
 pub mod counters;
 pub mod histogram;
 pub mod label;
 pub mod metric;
+pub mod record;
 pub mod snapshot;
 
 pub use counters::Counters;

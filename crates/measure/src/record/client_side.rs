@@ -1,0 +1,93 @@
+//! What the clients saw of a phase.
+
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use serde::{Deserialize, Serialize};
+
+/// Requests by how they ended: `requests = hits + validated + forwarded + not_modified + errors + aborted`, exactly.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClientSide {
+    /// Requests that were begun.
+    pub requests: u64,
+    /// Responses that carry another request's mark: from the store, or from a fetch that was shared.
+    pub hits: u64,
+    /// Responses from the store that the origin was asked to validate for this request.
+    pub validated: u64,
+    /// Responses that the origin gave to this request.
+    pub forwarded: u64,
+    /// 304 to a conditional request of ours, whoever answered it.
+    pub not_modified: u64,
+    /// Requests that got no whole response, by kind: `connect`, `reset`, `timeout`, `status-502` ...
+    pub errors: BTreeMap<String, u64>,
+    /// Requests that the client gave up as the scenario wanted.
+    pub aborted: u64,
+    /// Responses that are not what the origin says, by kind: `wrong-byte`, `short-body` ... They are counted in the
+    /// lines above too.
+    pub wrong: BTreeMap<String, u64>,
+    /// Content received, bytes; without heads and without framing.
+    pub content_bytes: u64,
+    /// Of these in hits, bytes.
+    pub hit_content_bytes: u64,
+    /// Connections to the proxy that were set up.
+    pub connections_opened: u64,
+    /// Requests sent on a connection that had carried one before.
+    pub connections_reused: u64,
+    /// What the proxy said of its hits, beside what the marks say.
+    pub cache_status: CacheStatusAgreement,
+}
+
+impl ClientSide {
+    /// Requests that got a whole response.
+    #[must_use]
+    pub const fn answered(&self) -> u64 {
+        self.hits + self.validated + self.forwarded + self.not_modified
+    }
+
+    /// Errors of all kinds.
+    #[must_use]
+    pub fn error_count(&self) -> u64 {
+        self.errors.values().sum()
+    }
+
+    /// Wrong responses of all kinds.
+    #[must_use]
+    pub fn wrong_count(&self) -> u64 {
+        self.wrong.values().sum()
+    }
+}
+
+/// `Cache-Status` (RFC 9211) or `X-Cache` of a response compared with the origin's mark in it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CacheStatusAgreement {
+    /// Both say hit, or both say that it was forwarded.
+    pub agree: u64,
+    /// One says hit and the other does not.
+    pub disagree: u64,
+    /// The response has neither field.
+    pub absent: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn request_that_failed_counts_as_answered() {
+        let side = ClientSide {
+            requests: 11,
+            hits: 1,
+            validated: 2,
+            forwarded: 3,
+            not_modified: 1,
+            errors: BTreeMap::from([("connect".into(), 2), ("timeout".into(), 1)]),
+            aborted: 1,
+            ..ClientSide::default()
+        };
+        assert_eq!(side.answered(), 7);
+        assert_eq!(side.error_count(), 3);
+        assert_eq!(
+            side.requests,
+            side.answered() + side.error_count() + side.aborted
+        );
+    }
+}

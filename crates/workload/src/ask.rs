@@ -1,0 +1,68 @@
+//! One request that is to be made, before it is bytes on a wire.
+
+use crate::Target;
+
+/// One request of a stream: what is asked, how, and what the asker does with the answer.
+///
+/// It is a plain value: a client turns it into a request, a simulator into an event. Everything random about it was decided by
+/// the generator, so two askers that are given the same stream make the same requests.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Ask {
+    /// Index into [`Scenario::phases`](crate::Scenario::phases): the phase that this request is counted in.
+    pub phase: u8,
+    /// What is asked for.
+    pub target: Target,
+    /// With a condition, by force, or plainly.
+    pub kind: AskKind,
+    /// The method and, for a POST, the content's length.
+    pub method: Method,
+    /// The share of the response's content, in [0, 1), after which the client hangs up; `None`: it reads all.
+    pub abort_at: Option<f32>,
+    /// Once the response has come, ask for [`Site::embedded`](crate::Site::embedded) targets too, plainly.
+    pub with_embedded: bool,
+    /// Carry a `Cookie` field.
+    pub cookie: bool,
+}
+
+impl Ask {
+    /// A `GET` without conditions, cookies or followers.
+    pub const fn plain(phase: u8, target: Target) -> Self {
+        Self {
+            phase,
+            target,
+            kind: AskKind::Plain,
+            method: Method::Get,
+            abort_at: None,
+            with_embedded: false,
+            cookie: false,
+        }
+    }
+}
+
+/// Whether the request is conditional, or asks that no stored response be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum AskKind {
+    /// Neither.
+    Plain,
+    /// `If-Modified-Since` one second beside the target's last modification (PolyMix: Ims304 and Ims200).
+    IfModifiedSince {
+        /// One second after it (the right answer is 304), or one second before it (the right answer is 200).
+        newer: bool,
+    },
+    /// `Cache-Control: no-cache` and `Pragma: no-cache`.
+    Reload,
+}
+
+/// The request's method.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Method {
+    /// `GET`.
+    Get,
+    /// `HEAD`.
+    Head,
+    /// `POST` with content.
+    Post {
+        /// The content's length in bytes.
+        content_bytes: u32,
+    },
+}

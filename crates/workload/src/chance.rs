@@ -1,0 +1,121 @@
+//! Seeded chance: xoshiro256++ (Blackman and Vigna 2018), split into streams that do not depend on each other.
+
+use rand_core::{Rng as _, SeedableRng as _};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+/// A stream of random numbers, the same for the same seed and stream number on every machine.
+#[derive(Clone, Debug)]
+pub struct Chance(Xoshiro256PlusPlus);
+
+impl Chance {
+    /// The stream with this number of this seed. A stream draws the same whatever is drawn from the others.
+    #[must_use]
+    pub fn new(seed: u64, stream: u64) -> Self {
+        Self::of(mix(seed) ^ mix(mix(stream)))
+    }
+
+    /// The stream that a hash stands for.
+    pub(crate) fn of(hash: u64) -> Self {
+        let mut state = [0; 32];
+        for (index, word) in (0_u64..).zip(state.chunks_exact_mut(8)) {
+            word.copy_from_slice(&mix(hash.wrapping_add(index.wrapping_mul(GOLDEN))).to_le_bytes());
+        }
+        Self(Xoshiro256PlusPlus::from_seed(state))
+    }
+
+    /// 64 random bits.
+    pub fn word(&mut self) -> u64 {
+        self.0.next_u64()
+    }
+
+    /// Uniform in [0, 1), in steps of 2^-53.
+    pub fn unit(&mut self) -> f64 {
+        unit_of(self.word())
+    }
+
+    /// Uniform from 0 to `end` - 1; 0 where `end` is 0. No number is likelier than another by more than `end` in 2^64.
+    pub fn below(&mut self, end: u64) -> u64 {
+        let product = u128::from(self.word()) * u128::from(end);
+        u64::try_from(product >> 64).unwrap_or(0)
+    }
+
+    /// True with this probability; never for 0, always for 1.
+    pub fn is(&mut self, share: f64) -> bool {
+        self.unit() < share
+    }
+}
+
+/// The finaliser of splitmix64 (Steele, Lea and Flood 2014), from one number to one that looks unrelated.
+pub(crate) fn mix(number: u64) -> u64 {
+    let mut mixed = number.wrapping_add(GOLDEN);
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
+}
+
+/// The 53 highest of 64 random bits as a number in [0, 1).
+pub(crate) fn unit_of(word: u64) -> f64 {
+    (word >> 11) as f64 / STEPS
+}
+
+/// 2^64 divided by the golden ratio, splitmix64's increment.
+const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// 2^53.
+const STEPS: f64 = 9_007_199_254_740_992.0;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn stream_depends_on_what_another_drew() {
+        let draws = |seed, stream| {
+            let mut chance = Chance::new(seed, stream);
+            [chance.word(), chance.word(), chance.word()]
+        };
+        assert_eq!(draws(7, 1), draws(7, 1));
+        assert_ne!(draws(7, 1), draws(7, 2));
+        assert_ne!(draws(7, 1), draws(8, 1));
+        assert_ne!(draws(1, 7), draws(7, 1));
+    }
+
+    #[test]
+    fn replay_of_another_build_draws_other_numbers() {
+        // changes only when records made before can no longer be replayed
+        let mut chance = Chance::new(1, 2);
+        assert_eq!(chance.word(), PINNED[0]);
+        assert_eq!(chance.word(), PINNED[1]);
+    }
+
+    const PINNED: [u64; 2] = [6_887_249_928_182_813_737, 11_185_845_979_894_928_185];
+
+    #[test]
+    fn share_of_nothing_happens_or_share_of_all_does_not() {
+        let mut chance = Chance::new(3, 3);
+        assert!((0..10_000).all(|_| !chance.is(0.0) && chance.is(1.0)));
+        assert_eq!(chance.below(0), 0);
+        assert_eq!(chance.below(1), 0);
+    }
+
+    #[test]
+    fn mean_of_units_is_not_a_half() {
+        let mut chance = Chance::new(5, 0);
+        let sum: f64 = (0..100_000).map(|_| chance.unit()).sum();
+        // four standard deviations of the mean of 100 000 uniforms
+        assert!((sum / 100_000.0 - 0.5).abs() < 4.0 * 0.000_913, "{sum}");
+    }
+
+    proptest! {
+        #[test]
+        fn draw_lies_beyond_its_end(seed: u64, stream: u64, end in 1_u64..) {
+            let mut chance = Chance::new(seed, stream);
+            for _ in 0..100 {
+                prop_assert!(chance.below(end) < end);
+                let unit = chance.unit();
+                prop_assert!((0.0..1.0).contains(&unit));
+            }
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! What is asked: scenarios, the sites that answer them, and the content of every response, as functions of a seed.
+//!
+//! Nothing here opens a socket, reads a clock or keeps a response. A [`Scenario`] is a file that people write; a [`Site`] says, for a
+//! target and a time, what the right answer is; [`Content`] says which bytes it has. Whoever holds the scenario and the seed can
+//! therefore check every byte of an answer that somebody else made, on another machine, without having talked to it.
+//!
+//! That is why transcendental functions come from `libm` here and not from the platform, whose last digit depends on the version of
+//! its C library and on the processor: two machines would disagree about a length by a byte, and call each other liars.
+
+mod ask;
+mod chance;
+mod content;
+mod law;
+mod phase;
+mod rules;
+mod scenario;
+mod site;
+mod stream;
+mod target;
+
+pub use ask::{Ask, AskKind, Method};
+pub use chance::Chance;
+pub use content::Content;
+pub use law::{Dimension, Law, LawError};
+pub use phase::PhasePlan;
+pub use rules::{RuleOutcome, RunFacts, check as check_rules};
+pub use scenario::{
+    Addresses, BodyPoint, CacheControl, Clients, ContentType, Fault, FaultKind, FaultTargets, Hits,
+    Http, LINK_PRESETS, LifeCycle, Link, Load, Origin, Place, PolyMix, PolyPhase, RampBy, Scenario,
+    ScenarioError, Validators, Vary, Web, WebContent, Workload, Wpb,
+};
+pub use site::{
+    Described, Embedded, HEURISTIC_LIFETIME_MIN_S, LENGTH_BYTES_MAX, NumberParts, Site, number,
+    number_parts,
+};
+pub use stream::{ClosedAgent, Due, Schedule, Share, Stream};
+pub use target::Target;
+
+/// Whole seconds since 1970: the resolution of an HTTP-date, and the time that everything here is told.
+pub use weir_semantics::Timestamp as UnixSeconds;

@@ -1,0 +1,184 @@
+//! The file of a scenario: TOML, with every unknown key refused.
+
+use super::{Clients, Origin, Scenario, ScenarioError, Workload};
+use super::{check, key_path, suggest};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+pub(super) fn read(file: &str, text: &str) -> Result<Scenario, ScenarioError> {
+    let scenario = read_unchecked(file, text)?;
+    check::check(&scenario).map_err(|invalid| {
+        let place = DeTable::parse(text)
+            .ok()
+            .and_then(|document| key_path::find(document.get_ref(), &invalid.key_path));
+        invalid.into_error(file).at(text, place)
+    })?;
+    Ok(scenario)
+}
+
+/// Values are each of their kind; whether they make sense is not looked at.
+pub(super) fn read_unchecked(file: &str, text: &str) -> Result<Scenario, ScenarioError> {
+    if text.len() > TEXT_BYTES_MAX {
+        let what = format!("it is longer than {TEXT_BYTES_MAX} bytes");
+        return Err(ScenarioError::new(file, what));
+    }
+    let mut document = DeTable::parse(text).map_err(|error| refusal(file, text, &error))?;
+    check_format(file, text, document.get_ref())?;
+    let kind = take_kind(file, text, document.get_mut())?;
+    match kind {
+        "wpb" => typed(document, Workload::Wpb),
+        "polymix" => typed(document, Workload::PolyMix),
+        "web" => typed(document, Workload::Web),
+        _ => typed(document, Workload::Hits),
+    }
+    .map_err(|error| refusal(file, text, &error))
+}
+
+pub(super) fn write(scenario: &Scenario) -> String {
+    let text = match &scenario.workload {
+        Workload::Wpb(wpb) => toml::to_string(&File::of(scenario, "wpb", wpb)),
+        Workload::PolyMix(polymix) => toml::to_string(&File::of(scenario, "polymix", polymix)),
+        Workload::Web(web) => toml::to_string(&File::of(scenario, "web", web)),
+        Workload::Hits(hits) => toml::to_string(&File::of(scenario, "hits", hits)),
+    };
+    text.expect("numbers, texts and tables with text keys are what TOML has")
+}
+
+/// The longest scenario read, in bytes: a hundred times the longest that comes with the program.
+const TEXT_BYTES_MAX: usize = 1 << 20;
+
+const KINDS: [&str; 4] = ["wpb", "polymix", "web", "hits"];
+
+/// What stands in a file, without `workload.kind`, which is taken out before: so each kind of workload is one plain struct, and
+/// messages keep their place.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Contents<W> {
+    format: u32,
+    name: String,
+    about: String,
+    sources: Vec<String>,
+    #[serde(default = "whole")]
+    scale: f64,
+    workload: W,
+    origin: Origin,
+    clients: Clients,
+}
+
+fn whole() -> f64 {
+    1.0
+}
+
+fn typed<W: DeserializeOwned>(
+    document: Spanned<DeTable<'_>>,
+    workload: fn(W) -> Workload,
+) -> Result<Scenario, toml::de::Error> {
+    let contents = Contents::<W>::deserialize(toml::Deserializer::from(document))?;
+    Ok(Scenario {
+        format: contents.format,
+        name: contents.name,
+        about: contents.about,
+        sources: contents.sources,
+        scale: contents.scale,
+        workload: workload(contents.workload),
+        origin: contents.origin,
+        clients: contents.clients,
+    })
+}
+
+/// What is written.
+#[derive(Serialize)]
+struct File<'s, W> {
+    format: u32,
+    name: &'s str,
+    about: &'s str,
+    sources: &'s [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scale: Option<f64>,
+    workload: Kinded<'s, W>,
+    origin: &'s Origin,
+    clients: &'s Clients,
+}
+
+#[derive(Serialize)]
+struct Kinded<'s, W> {
+    kind: &'static str,
+    #[serde(flatten)]
+    workload: &'s W,
+}
+
+impl<'s, W> File<'s, W> {
+    fn of(scenario: &'s Scenario, kind: &'static str, workload: &'s W) -> Self {
+        let is_whole = scenario.scale == 1.0;
+        Self {
+            format: scenario.format,
+            name: &scenario.name,
+            about: &scenario.about,
+            sources: &scenario.sources,
+            scale: (!is_whole).then_some(scenario.scale),
+            workload: Kinded { kind, workload },
+            origin: &scenario.origin,
+            clients: &scenario.clients,
+        }
+    }
+}
+
+/// Before anything else, so that a file of tomorrow is not blamed for its keys.
+fn check_format(file: &str, text: &str, document: &DeTable<'_>) -> Result<(), ScenarioError> {
+    let place = key_path::find(document, "format");
+    let found = document.get("format").map(Spanned::get_ref);
+    let number = found.and_then(DeValue::as_integer);
+    match number.map(|number| number.as_str().parse()) {
+        Some(Ok(Scenario::FORMAT)) => Ok(()),
+        Some(Ok(other)) => Err(ScenarioError::new(file, format!("unknown format {other}"))
+            .at(text, place)
+            .hint(format!("this program reads format {}", Scenario::FORMAT))),
+        _ => Err(ScenarioError::new(file, "no `format` of a scenario")
+            .at(text, place)
+            .hint(format!(
+                "a scenario begins with `format = {}`",
+                Scenario::FORMAT
+            ))),
+    }
+}
+
+fn take_kind(
+    file: &str,
+    text: &str,
+    document: &mut DeTable<'_>,
+) -> Result<&'static str, ScenarioError> {
+    let known = format!("a workload has a kind: {}", KINDS.join(", "));
+    let workload = document
+        .get_mut("workload")
+        .ok_or_else(|| ScenarioError::new(file, "missing table `workload`").hint(known.clone()))?;
+    let place = workload.span();
+    let DeValue::Table(table) = workload.get_mut() else {
+        return Err(ScenarioError::new(file, "`workload` is no table")
+            .at(text, Some(place))
+            .hint(known));
+    };
+    let kind = table.remove("kind").ok_or_else(|| {
+        ScenarioError::new(file, "missing key `kind` of the workload")
+            .at(text, Some(place))
+            .hint(known.clone())
+    })?;
+    let found = kind.get_ref().as_str().unwrap_or("");
+    if let Some(kind) = KINDS.into_iter().find(|kind| *kind == found) {
+        return Ok(kind);
+    }
+    let hint =
+        suggest::nearest(found, &KINDS).map_or(known, |word| format!("did you mean `{word}`?"));
+    Err(
+        ScenarioError::new(file, format!("unknown kind `{found}` of workload"))
+            .at(text, Some(kind.span()))
+            .hint(hint),
+    )
+}
+
+fn refusal(file: &str, text: &str, error: &toml::de::Error) -> ScenarioError {
+    let (what, hint) = suggest::advise(error.message());
+    let error = ScenarioError::new(file, what).at(text, error.span());
+    ScenarioError { hint, ..error }
+}

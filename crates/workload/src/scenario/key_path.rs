@@ -1,0 +1,76 @@
+//! Where a key such as `workload.contents[1].share` stands in a TOML document.
+
+use std::ops::Range;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// A step of a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    Key(String),
+    Index(usize),
+}
+
+/// The steps of `a.b[1].c`; an index may also be written as a step of its own, `a.b.1.c`. Nothing where a step is empty.
+pub(super) fn steps(path: &str) -> Option<Vec<Step>> {
+    let step = |part: &str| {
+        let part = part.trim();
+        let index = part.strip_suffix(']').unwrap_or(part);
+        match index.parse() {
+            Ok(index) => Some(Step::Index(index)),
+            Err(_) if part.is_empty() => None,
+            Err(_) => Some(Step::Key(part.to_owned())),
+        }
+    };
+    path.split(['.', '[']).map(step).collect()
+}
+
+/// The bytes of the value at `path`, or of the nearest thing around it that the document states.
+pub(super) fn find(document: &DeTable<'_>, path: &str) -> Option<Range<usize>> {
+    let steps = steps(path)?;
+    let (first, rest) = steps.split_first()?;
+    let Step::Key(first) = first else { return None };
+    let mut place = document.get(first.as_str())?;
+    for step in rest {
+        match descend(place, step) {
+            Some(inner) => place = inner,
+            None => break,
+        }
+    }
+    Some(place.span())
+}
+
+fn descend<'a, 'i>(
+    place: &'a Spanned<DeValue<'i>>,
+    step: &Step,
+) -> Option<&'a Spanned<DeValue<'i>>> {
+    match (place.get_ref(), step) {
+        (DeValue::Table(table), Step::Key(key)) => table.get(key.as_str()),
+        (DeValue::Array(array), Step::Index(index)) => array.get(*index),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn value_is_found_at_another_place_than_its_own() {
+        let text = "a = 1\n[w]\nsizes = \"x\"\n[[w.c]]\nshare = 1\n[[w.c]]\nshare = 2\n";
+        let document = DeTable::parse(text).unwrap();
+        let check = |path: &str, expected: Option<&str>| {
+            let found = find(document.get_ref(), path).map(|span| &text[span]);
+            assert_eq!(found, expected, "{path}");
+        };
+        check("a", Some("1"));
+        check("w.sizes", Some("\"x\""));
+        check("w.c[1].share", Some("2"));
+        check("w.c.0.share", Some("1"));
+        check("w.c[1]", Some("[[w.c]]"));
+        check("w.none", Some("[w]"));
+        check("none", None);
+        check("", None);
+        check("w..c", None);
+    }
+}

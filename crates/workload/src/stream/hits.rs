@@ -1,0 +1,77 @@
+//! The raw-speed scenario: a few targets, asked for as fast as they come.
+//!
+//! Every connection first asks for every target once, so that whatever it measures afterwards has been answered to itself
+//! before and may be answered from the store: no barrier between the connections is needed. They begin at different places of
+//! the round.
+
+use super::clock::microseconds;
+use crate::ask::Ask;
+use crate::phase::PhasePlan;
+use crate::{Chance, Hits, Target};
+
+/// The numbers of the phases in the plan.
+pub(super) const WARM_UP: u8 = 0;
+pub(super) const MEASURED: u8 = 1;
+
+/// One connection. It asks for ever: the clock ends its phase.
+#[derive(Clone, Debug)]
+pub(super) struct HitsConnection {
+    connection: u32,
+    targets: u32,
+    first: u32,
+    warmed: u32,
+    chance: Chance,
+}
+
+/// All connections of a run in order.
+pub(super) fn connections(hits: &Hits, seed: u64) -> impl Iterator<Item = HitsConnection> {
+    let (connections, targets) = (hits.connections.max(1), hits.targets.max(1));
+    (0..connections).map(move |connection| HitsConnection {
+        connection,
+        targets,
+        first: start_of(connection, connections, targets),
+        warmed: 0,
+        chance: Chance::new(seed, super::stream_of(connection)),
+    })
+}
+
+/// The plan of such a run.
+pub(super) fn phases(hits: &Hits) -> Vec<PhasePlan> {
+    let plan = |name: &str, is_measured, lasts_us| PhasePlan {
+        name: name.to_owned(),
+        is_measured,
+        ends_at_us: None,
+        lasts_us,
+    };
+    vec![
+        plan("warm-up", false, None),
+        plan("hits", true, Some(microseconds(hits.duration_s))),
+    ]
+}
+
+/// Spread evenly over the targets.
+fn start_of(connection: u32, connections: u32, targets: u32) -> u32 {
+    let start = u64::from(connection) * u64::from(targets) / u64::from(connections);
+    u32::try_from(start).unwrap_or(0)
+}
+
+impl HitsConnection {
+    pub(super) fn agent(&self) -> u32 {
+        self.connection
+    }
+}
+
+impl Iterator for HitsConnection {
+    type Item = Ask;
+
+    fn next(&mut self) -> Option<Ask> {
+        let (phase, number) = if self.warmed < self.targets {
+            let place = u64::from(self.first) + u64::from(self.warmed);
+            self.warmed += 1;
+            (WARM_UP, place % u64::from(self.targets))
+        } else {
+            (MEASURED, self.chance.below(u64::from(self.targets)))
+        };
+        Some(Ask::plain(phase, Target { server: 0, number }))
+    }
+}

@@ -1,0 +1,245 @@
+//! PolyMix-3 and PolyMix-4: an open loop of robots over a working set that is filled, frozen, and then slides.
+//!
+//! After the workload files and the engine of Web Polygraph 4.9.0. What a robot does at an arrival of its Poisson process:
+//!
+//! * if it owes an arrival, because a page that it asked for had embedded targets (which are asked for as well), nothing: the
+//!   offered rate counts embedded requests too;
+//! * else it draws the kind of content, the world (public or its own), whether to repeat an id of that world's working set or
+//!   to produce the next one, whether the request is special (conditional, a reload, another method than GET), and whether it
+//!   hangs up midway.
+//!
+//! Polygraph's client processes tell each other which ids exist. Here every participant generates the whole schedule and keeps
+//! its own robots, so that all know the same ids, and replays are alike however the robots are spread. What is kept is 32 bytes
+//! a world and a byte a robot.
+
+mod course;
+mod fill;
+mod habits;
+#[cfg(test)]
+mod tests;
+mod world;
+mod worlds;
+
+use std::sync::Arc;
+
+use course::Leg;
+use fill::Fill;
+use habits::Habits;
+use worlds::{Pick, Worlds};
+
+use super::Due;
+use super::arrivals::Ramp;
+use super::clock::microseconds;
+use crate::ask::Ask;
+use crate::chance::mix;
+use crate::phase::PhasePlan;
+use crate::{Chance, PolyMix, RampBy, Scenario, Site, Target};
+
+/// All robots of a run as one process in order of time.
+#[derive(Clone, Debug)]
+pub(super) struct Robots {
+    site: Arc<Site>,
+    servers: u64,
+    salt: u64,
+    chance: Chance,
+    habits: Habits,
+    ramp_by: RampBy,
+    peak_rate_per_s: f64,
+    legs: Vec<Leg>,
+    /// The number of the leg after the last whose end depends on what was asked for.
+    open_legs_end: usize,
+    /// Where in the schedule the process is: the leg, when that began, and how far it is into it.
+    leg: usize,
+    leg_began_us: u64,
+    since_s: f64,
+    /// When the legs so far have ended.
+    ended_us: Vec<u64>,
+    /// For each robot how many arrivals it has to skip: at most as many as a page has embedded targets.
+    owed: Vec<u8>,
+    worlds: Worlds,
+    fill: Fill,
+}
+
+impl Robots {
+    pub(super) fn new(scenario: &Scenario, polymix: &PolyMix, seed: u64) -> Self {
+        let site = Site::new(scenario, seed);
+        let robots = polymix.robots();
+        let legs = course::legs(polymix);
+        let open = legs.iter().rposition(|leg| leg.seconds.is_none());
+        Self {
+            servers: u64::from(site.servers()),
+            site: Arc::new(site),
+            salt: mix(seed),
+            chance: Chance::new(seed, super::stream_of(0)),
+            habits: Habits::new(scenario, polymix),
+            ramp_by: polymix.ramp_by,
+            peak_rate_per_s: polymix.peak_rate_per_s,
+            legs,
+            open_legs_end: open.map_or(0, |open| open + 1),
+            leg: 0,
+            leg_began_us: 0,
+            since_s: 0.0,
+            ended_us: Vec::new(),
+            owed: vec![0; robots as usize],
+            worlds: Worlds::new(robots, polymix),
+            fill: Fill::of(polymix),
+        }
+    }
+
+    /// The schedule's phases. Generates the stream as far as the last phase whose end depends on what was asked in it.
+    pub(super) fn phases(mut self) -> Vec<PhasePlan> {
+        while self.leg < self.open_legs_end && self.next().is_some() {}
+        while self.leg < self.legs.len() {
+            self.end_leg();
+        }
+        let ends = self.ended_us.iter();
+        let legs = self.legs.iter().zip(ends);
+        legs.map(|(leg, ends_at_us)| leg.plan(*ends_at_us))
+            .collect()
+    }
+
+    fn end_leg(&mut self) {
+        let seconds = self.legs.get(self.leg).and_then(|leg| leg.seconds);
+        self.leg_began_us += microseconds(seconds.unwrap_or(self.since_s));
+        self.ended_us.push(self.leg_began_us);
+        self.since_s = 0.0;
+        self.leg += 1;
+        self.fill.begin_phase();
+    }
+
+    /// Is this a phase without a set length that has reached its goal, or waits for it in vain?
+    fn is_leg_filled(&self, leg: &Leg) -> bool {
+        leg.seconds.is_none() && (self.fill.is_done() || self.since_s > FILL_S_MAX)
+    }
+
+    /// Who the present arrival belongs to.
+    ///
+    /// PolyMix-3 changes the rate of every robot; PolyMix-4 changes how many robots are active, here with the last of them at a
+    /// part of its rate, so that the sum follows the line.
+    fn robot(&mut self, load: Ramp) -> usize {
+        let robots = as_number(self.owed.len());
+        let active = match self.ramp_by {
+            RampBy::Rate => robots,
+            RampBy::Robots => robots * load.at(self.since_s),
+        };
+        as_place(self.chance.unit() * active, self.owed.len())
+    }
+
+    /// What is asked for, and whether it is the first time.
+    fn target(&mut self, robot: u32, recurrence: f64) -> (Target, bool) {
+        let kind = self.habits.kind(&mut self.chance);
+        let pick = self.worlds.pick(kind, robot, recurrence, &mut self.chance);
+        let prefers_small = !pick.is_new && self.habits.prefers_small(&mut self.chance);
+        let chosen = self.named(kind, pick.owner, pick.index);
+        let target = if prefers_small && self.site.is_storable(chosen) {
+            self.smallest_near(kind, pick)
+        } else {
+            chosen
+        };
+        (target, pick.is_new)
+    }
+
+    /// The smallest storable response among the ids around the chosen one: requests are for small content more often than
+    /// content is small.
+    fn smallest_near(&self, kind: u8, pick: Pick) -> Target {
+        let reach = self.habits.small_reach();
+        let first = pick.index.saturating_sub(reach).max(pick.first);
+        let end = (pick.index + reach + 1).min(pick.end);
+        (first..end)
+            .map(|index| self.named(kind, pick.owner, index))
+            .filter(|target| self.site.is_storable(*target))
+            .min_by_key(|target| self.site.length(*target))
+            .unwrap_or_else(|| self.named(kind, pick.owner, pick.index))
+    }
+
+    /// The target with this id. Its server is drawn by its number, uniformly, and otherwise by each seed.
+    fn named(&self, kind: u8, owner: Option<u32>, index: u64) -> Target {
+        let number = crate::number(kind, owner, index);
+        let place = u128::from(mix(number ^ self.salt)) * u128::from(self.servers);
+        Target {
+            server: u32::try_from(place >> 64).unwrap_or(0),
+            number,
+        }
+    }
+
+    /// What follows a request whose content is read whole. A page brings its embedded targets, and the robot skips as many
+    /// arrivals. New targets, and those that they embed, fill a cache.
+    fn follow(&mut self, ask: &mut Ask, robot: usize, is_new: bool) {
+        if !habits::is_content_read(ask) {
+            return;
+        }
+        let embedded = self.site.embedded(ask.target);
+        let count = embedded.len();
+        ask.with_embedded = count > 0;
+        self.owed[robot] = u8::try_from(count).unwrap_or(u8::MAX);
+        if is_new && self.is_filling() {
+            for target in std::iter::once(ask.target).chain(embedded) {
+                if self.site.is_storable(target) {
+                    self.fill.add(self.site.length(target));
+                }
+            }
+            if self.fill.is_working_set_whole() {
+                self.worlds.freeze(&mut self.chance);
+            }
+        }
+    }
+
+    /// Does anything depend on how much has been filled? Not after the last phase that waits for it, once the working set is
+    /// frozen.
+    fn is_filling(&self) -> bool {
+        self.leg < self.open_legs_end || !self.fill.is_working_set_whole()
+    }
+}
+
+impl Iterator for Robots {
+    type Item = Due;
+
+    fn next(&mut self) -> Option<Due> {
+        loop {
+            let leg = self.legs.get(self.leg)?;
+            let arrivals = leg.arrivals(self.peak_rate_per_s);
+            let next = arrivals.next(self.since_s, &mut self.chance);
+            let (Some(since_s), false) = (next, self.is_leg_filled(leg)) else {
+                self.end_leg();
+                continue;
+            };
+            let (load, recurrence, special) = (leg.load(), leg.recurrence(), leg.special());
+            self.since_s = since_s;
+            let robot = self.robot(load);
+            if self.owed[robot] > 0 {
+                self.owed[robot] -= 1;
+                continue;
+            }
+            let agent = u32::try_from(robot).unwrap_or(u32::MAX);
+            let (target, is_new) = self.target(agent, recurrence.at(since_s));
+            let phase = u8::try_from(self.leg).unwrap_or(u8::MAX);
+            let special = special.at(since_s);
+            let mut ask = self.habits.ask(phase, target, special, &mut self.chance);
+            self.follow(&mut ask, robot, is_new);
+            return Some(Due {
+                at_us: self.leg_began_us + microseconds(since_s),
+                agent,
+                ask,
+            });
+        }
+    }
+}
+
+/// A fill phase that has not reached its goal by then, in seconds, ends all the same: sixty days, where the longest fills on
+/// record took hours. Only a scenario that fills nothing gets there.
+const FILL_S_MAX: f64 = 60.0 * 86_400.0;
+
+#[expect(clippy::cast_precision_loss, reason = "robots are far fewer than 2^53")]
+fn as_number(robots: usize) -> f64 {
+    robots as f64
+}
+
+/// A place among `count`, from a number that may have been rounded up to it.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a cast of a float saturates, and the place is bounded"
+)]
+fn as_place(place: f64, count: usize) -> usize {
+    (place as usize).min(count - 1)
+}

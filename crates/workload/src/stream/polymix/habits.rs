@@ -1,0 +1,136 @@
+//! How a robot asks: kinds of content, special requests, impatience.
+
+use crate::ask::{Ask, AskKind, Method};
+use crate::stream::abort_point;
+use crate::{Chance, Law, PolyMix, Scenario, Target};
+
+/// The shares by which each request is decided anew.
+#[derive(Clone, Debug)]
+pub(super) struct Habits {
+    /// The kinds that are asked for directly, with the sum of the shares up to and with each.
+    direct: Vec<(f64, u8)>,
+    small_bias: f64,
+    small_reach: u64,
+    ims200_share: f64,
+    ims304_share: f64,
+    reload_share: f64,
+    post_share: f64,
+    head_share: f64,
+    post_size: Law,
+    aborted_share: f64,
+}
+
+impl Habits {
+    pub(super) fn new(scenario: &Scenario, polymix: &PolyMix) -> Self {
+        let mut sum = 0.0;
+        let direct = (0_u8..)
+            .zip(&polymix.contents)
+            .filter(|(_, content)| content.direct);
+        Self {
+            direct: direct
+                .map(|(kind, content)| {
+                    sum += content.share;
+                    (sum, kind)
+                })
+                .collect(),
+            small_bias: polymix.small_bias,
+            small_reach: u64::from(polymix.small_bias_reach),
+            ims200_share: polymix.ims200_share,
+            ims304_share: polymix.ims304_share,
+            reload_share: polymix.reload_share,
+            post_share: polymix.post_share,
+            head_share: polymix.head_share,
+            post_size: polymix.post_size.clone(),
+            aborted_share: scenario.clients.aborted_share,
+        }
+    }
+
+    /// The kind of content of a direct request.
+    pub(super) fn kind(&self, chance: &mut Chance) -> u8 {
+        let whole = self.direct.last().map_or(0.0, |(sum, _)| *sum);
+        let mark = chance.unit() * whole;
+        let found = self.direct.iter().find(|(sum, _)| mark < *sum);
+        // a mark next to the whole may round up to it
+        found.or(self.direct.last()).map_or(0, |(_, kind)| *kind)
+    }
+
+    /// Does a repeated request go to a small neighbour of the chosen id?
+    pub(super) fn prefers_small(&self, chance: &mut Chance) -> bool {
+        self.small_bias > 0.0 && chance.is(self.small_bias)
+    }
+
+    /// How many ids to each side are looked at then.
+    pub(super) fn small_reach(&self) -> u64 {
+        self.small_reach
+    }
+
+    /// A request for the target, where special requests come `special` times as often as in the middle of a run.
+    ///
+    /// Polygraph draws the type and the method apart. A `POST` or `HEAD` that is conditional or a reload as well would have no
+    /// agreed meaning for a cache, so such a request is plain here. Clients hang up equally often in every phase.
+    pub(super) fn ask(&self, phase: u8, target: Target, special: f64, chance: &mut Chance) -> Ask {
+        let kind = if chance.is(special) {
+            self.special_kind(chance)
+        } else {
+            AskKind::Plain
+        };
+        let method = if chance.is(special) {
+            self.special_method(chance)
+        } else {
+            Method::Get
+        };
+        let hangs_up = chance.is(self.aborted_share);
+        Ask {
+            kind: if method == Method::Get {
+                kind
+            } else {
+                AskKind::Plain
+            },
+            method,
+            abort_at: hangs_up.then(|| abort_point(chance)),
+            ..Ask::plain(phase, target)
+        }
+    }
+
+    fn special_kind(&self, chance: &mut Chance) -> AskKind {
+        let mark = chance.unit();
+        let ims = self.ims200_share + self.ims304_share;
+        if mark < self.ims200_share {
+            AskKind::IfModifiedSince { newer: false }
+        } else if mark < ims {
+            AskKind::IfModifiedSince { newer: true }
+        } else if mark < ims + self.reload_share {
+            AskKind::Reload
+        } else {
+            AskKind::Plain
+        }
+    }
+
+    fn special_method(&self, chance: &mut Chance) -> Method {
+        let mark = chance.unit();
+        if mark < self.post_share {
+            Method::Post {
+                content_bytes: whole_bytes(self.post_size.draw(chance)),
+            }
+        } else if mark < self.post_share + self.head_share {
+            Method::Head
+        } else {
+            Method::Get
+        }
+    }
+}
+
+/// Does the client receive the whole content, as a reader and a cache need it?
+pub(super) fn is_content_read(ask: &Ask) -> bool {
+    let is_304 = ask.kind == AskKind::IfModifiedSince { newer: true };
+    ask.method == Method::Get && !is_304 && ask.abort_at.is_none()
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a cast of a float saturates; content of 4 GiB is more than a scenario may ask for"
+)]
+fn whole_bytes(bytes: f64) -> u32 {
+    bytes as u32
+}

@@ -1,0 +1,42 @@
+use std::collections::BTreeSet;
+
+use super::{expect_share, scenario};
+use crate::stream::{Share, Stream};
+use crate::{Ask, Target};
+
+#[test]
+fn connection_measures_a_target_before_it_has_asked_for_it() {
+    let scenario = scenario("hits", &["workload.targets=50", "workload.connections=7"]);
+    let Stream::Closed(agents) = scenario.stream(1, Share::WHOLE) else {
+        panic!("hits is no closed loop");
+    };
+    assert_eq!(agents.len(), 7);
+    let mut starts = BTreeSet::new();
+    for agent in agents {
+        let asks: Vec<Ask> = agent.take(10_050).collect();
+        let (warm_up, measured) = asks.split_at(50);
+        starts.insert(warm_up[0].target);
+        let all: BTreeSet<Target> = warm_up.iter().map(|ask| ask.target).collect();
+        assert_eq!(all.len(), 50);
+        assert!(warm_up.iter().all(|ask| ask.phase == 0));
+        assert!(
+            measured
+                .iter()
+                .all(|ask| ask.phase == 1 && all.contains(&ask.target))
+        );
+        let first = measured.iter().filter(|ask| ask.target.number == 0).count();
+        expect_share("target 0", first, measured.len(), 1.0 / 50.0);
+    }
+    assert_eq!(starts.len(), 7, "connections start at the same target");
+}
+
+#[test]
+fn measured_phase_lasts_another_time_than_the_scenario_says() {
+    let scenario = scenario("hits", &["workload.duration=12s"]);
+    let phases = scenario.phases(1);
+    let ends: Vec<_> = phases
+        .iter()
+        .map(|phase| (phase.is_measured, phase.ends_at_us, phase.lasts_us))
+        .collect();
+    assert_eq!(ends, [(false, None, None), (true, None, Some(12_000_000))]);
+}

@@ -1,0 +1,152 @@
+//! The web of the 2020s as an open loop: independent references with Zipf-like popularity, and many targets that are asked for
+//! once.
+//!
+//! Traces of content delivery networks have both a head of popular targets and a large share of targets that nobody asks for
+//! again; no Zipf law over a fixed set gives the second. So a request goes, with a given share, to a target that was never
+//! asked for and never will be again, and else to a rank of a Zipf-like law over a fixed number of targets. Numbers from 0 are
+//! the ranks in order of popularity; those asked for once follow.
+
+use super::Due;
+use super::arrivals::Ramp;
+use super::clock::microseconds;
+use super::zipf::Zipf;
+use crate::ask::{Ask, AskKind, Method};
+use crate::chance::mix;
+use crate::phase::PhasePlan;
+use crate::{Chance, Scenario, Target, Web};
+
+/// All agents of a run as one process in order of time. It keeps no memory of what was asked for.
+#[derive(Clone, Debug)]
+pub(super) struct WebAgents {
+    chance: Chance,
+    popularity: Zipf,
+    salt: u64,
+    aborted_share: f64,
+    web: Shares,
+    /// Both phases, one after the other.
+    phases: [Ramp; 2],
+    phase: usize,
+    phase_began_us: u64,
+    since_s: f64,
+    /// How many targets were asked for that will not be again.
+    once: u64,
+}
+
+/// The numbers of the scenario that each request looks at.
+#[derive(Clone, Debug)]
+struct Shares {
+    agents: u32,
+    servers: u32,
+    targets: u64,
+    one_hit: f64,
+    if_modified: f64,
+    reload: f64,
+    head: f64,
+    cookie: f64,
+}
+
+impl WebAgents {
+    pub(super) fn new(scenario: &Scenario, web: &Web, seed: u64) -> Self {
+        Self {
+            chance: Chance::new(seed, super::stream_of(0)),
+            popularity: Zipf::new(web.targets, web.zipf_exponent),
+            salt: mix(seed),
+            aborted_share: scenario.clients.aborted_share,
+            web: Shares {
+                agents: web.agents.max(1),
+                servers: web.servers.max(1),
+                targets: web.targets.max(1),
+                one_hit: web.one_hit_share,
+                if_modified: web.if_modified_share,
+                reload: web.reload_share,
+                head: web.head_share,
+                cookie: web.cookie_share,
+            },
+            phases: [web.warm_up_s, web.measured_s].map(|seconds| Ramp {
+                begin: web.rate_per_s,
+                end: web.rate_per_s,
+                seconds: Some(seconds),
+            }),
+            phase: 0,
+            phase_began_us: 0,
+            since_s: 0.0,
+            once: 0,
+        }
+    }
+
+    /// A rank, or a number that comes only once. The server is drawn by the number, otherwise by each seed.
+    fn target(&mut self) -> Target {
+        let number = if self.chance.is(self.web.one_hit) {
+            self.once += 1;
+            self.web.targets + self.once - 1
+        } else {
+            self.popularity.draw(&mut self.chance) - 1
+        };
+        let place = u128::from(mix(number ^ self.salt)) * u128::from(self.web.servers);
+        Target {
+            server: u32::try_from(place >> 64).unwrap_or(0),
+            number,
+        }
+    }
+
+    fn ask(&mut self) -> Ask {
+        let target = self.target();
+        let mark = self.chance.unit();
+        let (if_modified, reload) = (self.web.if_modified, self.web.reload);
+        let (kind, method) = if mark < if_modified {
+            (AskKind::IfModifiedSince { newer: true }, Method::Get)
+        } else if mark < if_modified + reload {
+            (AskKind::Reload, Method::Get)
+        } else if mark < if_modified + reload + self.web.head {
+            (AskKind::Plain, Method::Head)
+        } else {
+            (AskKind::Plain, Method::Get)
+        };
+        let hangs_up = self.aborted_share > 0.0 && self.chance.is(self.aborted_share);
+        Ask {
+            kind,
+            method,
+            abort_at: hangs_up.then(|| super::abort_point(&mut self.chance)),
+            cookie: self.chance.is(self.web.cookie),
+            ..Ask::plain(u8::from(self.phase > 0), target)
+        }
+    }
+}
+
+/// The plan of such a run.
+pub(super) fn phases(web: &Web) -> Vec<PhasePlan> {
+    let warm_up_us = microseconds(web.warm_up_s);
+    let plan = |name: &str, is_measured, ends_at_us| PhasePlan {
+        name: name.to_owned(),
+        is_measured,
+        ends_at_us: Some(ends_at_us),
+        lasts_us: None,
+    };
+    vec![
+        plan("warm-up", false, warm_up_us),
+        plan("measured", true, warm_up_us + microseconds(web.measured_s)),
+    ]
+}
+
+impl Iterator for WebAgents {
+    type Item = Due;
+
+    fn next(&mut self) -> Option<Due> {
+        loop {
+            let phase = self.phases.get(self.phase)?;
+            let Some(since_s) = phase.next(self.since_s, &mut self.chance) else {
+                self.phase_began_us += microseconds(phase.seconds.unwrap_or(0.0));
+                self.since_s = 0.0;
+                self.phase += 1;
+                continue;
+            };
+            self.since_s = since_s;
+            let agent = self.chance.below(u64::from(self.web.agents));
+            return Some(Due {
+                at_us: self.phase_began_us + microseconds(since_s),
+                agent: u32::try_from(agent).unwrap_or(0),
+                ask: self.ask(),
+            });
+        }
+    }
+}
