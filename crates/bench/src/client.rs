@@ -1,0 +1,151 @@
+//! The clients: a thread with a loop over its sockets, and what its agents ask, check and count.
+//!
+//! ```text
+//! schedule, or an agent of a closed loop --Ask--> Agent --Start--> Connection --Send--> socket
+//!                                                   ^                  |
+//!                                                   +----- Ended ------+--head, content--> Examination --> ledger
+//! ```
+//!
+//! An agent (`agent.rs`) has a queue and a few connections and knows no time; a connection (`connection.rs`) knows HTTP and no socket;
+//! an examination (`check`) knows what is right; a line (`link`) knows how slow it is. The engine (`engine.rs`) carries events between
+//! them and the sockets. Each thread has its own share of the agents and nothing in common with the others but the stop flag.
+//!
+//! In an open loop a response time counts from the scheduled start, whatever held the request up (coordinated omission); in a closed loop
+//! from the end of the response before.
+
+mod agent;
+mod alarm;
+mod clock;
+mod connection;
+mod engine;
+mod ledger;
+mod party;
+mod request;
+mod run;
+mod socket;
+mod source;
+mod timers;
+
+pub(crate) use connection::{Ending, Inspect};
+pub use run::run;
+
+use crate::check::Lie;
+use crate::tally::{Health, PhaseTally, Sample, SecondTally};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Instant;
+use weir_workload::{Scenario, Share};
+
+/// What one thread of clients is to do.
+#[derive(Clone, Debug)]
+pub struct ClientPlan {
+    /// What is asked.
+    pub scenario: Arc<Scenario>,
+    /// The seed of everything random.
+    pub seed: u64,
+    /// Which of the agents are ours. Each thread has its own share.
+    pub share: Share,
+    /// The proxy, however it is spoken to; not used with [`Form::Direct`].
+    pub proxy: SocketAddr,
+    /// How requests are written.
+    pub form: Form,
+    /// When the run starts: the same moment for all.
+    pub start_at: Instant,
+    /// Of so many transactions one is kept as a sample; 0 for none.
+    pub sample_every: u32,
+    /// What may be kept in memory, and how long is waited.
+    pub limits: ClientLimits,
+}
+
+/// How requests are written, and to whom.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// To a forward proxy, in absolute-form; the address of every server of the scenario as the proxy should reach it.
+    Forward {
+        /// By server number.
+        servers: Vec<SocketAddr>,
+    },
+    /// To a gateway, in origin-form, the path after `/s<server>`.
+    Gateway {
+        /// The Host field.
+        authority: String,
+    },
+    /// To the origin itself, without a proxy.
+    Direct {
+        /// By server number.
+        servers: Vec<SocketAddr>,
+    },
+}
+
+/// What may be kept in memory, and how long is waited.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ClientLimits {
+    /// The most samples that are kept. When there are so many, every second one is dropped and half as many are taken from then on.
+    pub samples_max: usize,
+    /// The most lies that are kept whole; all are counted.
+    pub lies_max: usize,
+    /// The most seconds that outstanding requests are waited for after the last one was due.
+    pub drain_s: f64,
+}
+
+impl Default for ClientLimits {
+    fn default() -> Self {
+        Self {
+            samples_max: 100_000,
+            lies_max: 100,
+            drain_s: 60.0,
+        }
+    }
+}
+
+/// Who is told of the run while it goes on.
+pub trait Feed: Sync {
+    /// A second is over. Called once a second by every thread of clients, between its work: be quick.
+    fn second(&self, second: &SecondTally);
+}
+
+/// What one thread of clients brings home.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ClientResult {
+    /// By phase, in the order of the plan.
+    pub phases: Vec<PhaseTally>,
+    /// By second.
+    pub series: Vec<SecondTally>,
+    /// Single transactions.
+    pub samples: Vec<Sample>,
+    /// Wrong responses, the first ones.
+    pub lies: Vec<Lie>,
+    /// How the generator did.
+    pub health: Health,
+}
+
+impl ClientResult {
+    /// Adds what another thread or machine brought home. Samples are not put in order.
+    pub fn merge(&mut self, other: Self) {
+        merge_by(&mut self.phases, other.phases, PhaseTally::merge);
+        merge_seconds(&mut self.series, other.series);
+        self.samples.extend(other.samples);
+        self.lies.extend(other.lies);
+        self.health.merge(&other.health);
+    }
+}
+
+/// Adds the items of `theirs` to those of `mine` at the same places.
+fn merge_by<T>(mine: &mut Vec<T>, theirs: Vec<T>, merge: impl Fn(&mut T, &T)) {
+    for (place, item) in theirs.into_iter().enumerate() {
+        match mine.get_mut(place) {
+            Some(present) => merge(present, &item),
+            None => mine.push(item),
+        }
+    }
+}
+
+/// Adds the seconds of `theirs` to those of `mine`, which are in order of time both.
+fn merge_seconds(mine: &mut Vec<SecondTally>, theirs: Vec<SecondTally>) {
+    for second in theirs {
+        match mine.binary_search_by_key(&second.at_s, |present| present.at_s) {
+            Ok(at) => mine[at].merge(&second),
+            Err(at) => mine.insert(at, second),
+        }
+    }
+}

@@ -1,0 +1,378 @@
+//! What one thread of clients does: carries events from sockets, clock and schedule to the state machines, and their commands back.
+//!
+//! Everything that decides is elsewhere and pure ([`Agent`], [`Connection`], [`Examination`], [`Line`]); everything that counts is in the
+//! [`Ledger`]. Here are the sockets, edge-triggered: a socket is read until it has no more, or the link says later.
+
+mod exchange;
+mod traffic;
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+
+use mio::{Poll, Token};
+use weir_workload::{Addresses, Chance, Site};
+
+use super::agent::{Agent, Command, Event, Order, Rules};
+use super::clock::Clock;
+use super::connection::Ending;
+use super::ledger::Ledger;
+use super::party::{Party, Pause};
+use super::request::Requests;
+use super::socket::address_of;
+use super::source::Source;
+use super::timers::Timers;
+use super::{ClientPlan, Form};
+use crate::check::Grounds;
+use crate::link::Line;
+use crate::tally::ErrorKind;
+
+/// What is read at once where no link says less, in bytes.
+const SCRATCH_BYTES: usize = 65_536;
+
+/// Agents' own streams of chance: for their connections, and for their links. Far from the streams of the generators.
+const CONNECTIONS_STREAM: u64 = 0xc11e_0001_0000_0000;
+const LINKS_STREAM: u64 = 0xc11e_0002_0000_0000;
+
+/// One thread of clients.
+#[derive(Debug)]
+pub(super) struct Engine<'r> {
+    plan: &'r ClientPlan,
+    rules: Rules,
+    requests: Requests,
+    grounds: Grounds<'r>,
+    clock: Clock,
+    poll: Poll,
+    timers: Timers,
+    source: Source,
+    agents: Vec<Member>,
+    parties: Vec<Party>,
+    ledger: Ledger,
+    tasks: VecDeque<Task>,
+    scratch: Vec<u8>,
+    response_timeout_us: u64,
+    /// Requests that are due and have not ended.
+    outstanding: u64,
+    /// Nothing new is begun.
+    is_over: bool,
+}
+
+/// An agent, and what it has here.
+#[derive(Debug)]
+struct Member {
+    number: u32,
+    agent: Agent,
+    /// Its link, if the scenario gives it one.
+    line: Option<Box<Line>>,
+    /// Its address, if it has its own.
+    address: Option<IpAddr>,
+    /// By place, where its connections are among the parties.
+    parties: Vec<usize>,
+}
+
+/// What is still to be done. Kept in a queue and not done at once: a connection that fails as soon as it is begun would otherwise have
+/// its agent begin the next one, and so on, down the stack.
+#[derive(Debug)]
+enum Task {
+    /// The agent of a closed loop asks its next.
+    Ask(usize),
+    /// What an agent decided.
+    Obey(usize, Command),
+    /// An exchange has ended.
+    Finish {
+        party: usize,
+        ending: Ending,
+        keep: bool,
+        at_us: u64,
+    },
+}
+
+impl<'r> Engine<'r> {
+    pub(super) fn new(
+        plan: &'r ClientPlan,
+        site: &'r Site,
+        clock: Clock,
+        poll: Poll,
+        source: Source,
+        ledger: Ledger,
+    ) -> Self {
+        let clients = &plan.scenario.clients;
+        let usize_of = |count: u32| usize::try_from(count).unwrap_or(usize::MAX);
+        let faults = &plan.scenario.origin.faults;
+        Self {
+            plan,
+            rules: Rules {
+                connections_max: usize_of(clients.connections_max.max(1)),
+                queue_max: usize_of(clients.queue_max),
+                keep_alive: clients.keep_alive,
+                requests_per_connection: clients.requests_per_connection.clone(),
+                by_server: matches!(plan.form, Form::Direct { .. }),
+            },
+            requests: Requests::new(&plan.scenario, &plan.form, site.servers()),
+            grounds: Grounds::new(site, plan.seed, faults, clock.by_wall(0)),
+            clock,
+            poll,
+            timers: Timers::default(),
+            source,
+            agents: Vec::new(),
+            parties: Vec::new(),
+            ledger,
+            tasks: VecDeque::new(),
+            scratch: vec![0; SCRATCH_BYTES],
+            response_timeout_us: seconds_to_us(clients.response_timeout_s),
+            outstanding: 0,
+            is_over: false,
+        }
+    }
+
+    /// Every agent of a closed loop asks its first.
+    pub(super) fn begin(&mut self) {
+        for place in 0..self.source.closed_agents() {
+            self.admit(place);
+            self.tasks.push_back(Task::Ask(place));
+        }
+    }
+
+    pub(super) fn poll(&mut self) -> &mut Poll {
+        &mut self.poll
+    }
+
+    pub(super) fn clock(&self) -> Clock {
+        self.clock
+    }
+
+    pub(super) fn source(&mut self) -> &mut Source {
+        &mut self.source
+    }
+
+    pub(super) fn ledger(&mut self) -> &mut Ledger {
+        &mut self.ledger
+    }
+
+    pub(super) fn into_ledger(self) -> Ledger {
+        self.ledger
+    }
+
+    pub(super) fn outstanding(&self) -> u64 {
+        self.outstanding
+    }
+
+    pub(super) fn has_tasks(&self) -> bool {
+        !self.tasks.is_empty()
+    }
+
+    pub(super) fn next_timer_us(&self) -> u64 {
+        self.timers.next_us()
+    }
+
+    /// The second that begins now, by the wall.
+    pub(super) fn set_wall(&mut self, now_us: u64) {
+        self.grounds.now = self.clock.by_wall(now_us);
+    }
+
+    /// Requests whose time has come go to their robots.
+    pub(super) fn start_due(&mut self, now_us: u64) {
+        while let Some(due) = self.source.due(now_us) {
+            self.ledger.came_to(due.at_us, now_us);
+            let place = self.source.place_of(due.agent);
+            self.admit(place);
+            let order = Order {
+                ask: due.ask,
+                scheduled_us: due.at_us,
+                is_repeated: false,
+            };
+            self.hand_over(place, order);
+            self.work(TASKS_A_TURN);
+        }
+    }
+
+    /// Wakes whose time has come.
+    pub(super) fn wake_due(&mut self, now_us: u64) {
+        while let Some((key, at_us)) = self.timers.due(now_us) {
+            if self.parties[key].armed.is_for(at_us) {
+                self.woken(key, now_us);
+                self.rearm(key);
+                self.work(TASKS_A_TURN);
+            }
+        }
+    }
+
+    /// Does what is to be done, so many tasks at most.
+    pub(super) fn work(&mut self, tasks_max: usize) {
+        for _ in 0..tasks_max {
+            let Some(task) = self.tasks.pop_front() else {
+                return;
+            };
+            match task {
+                Task::Ask(place) => self.ask_next(place),
+                Task::Obey(place, command) => self.obey(place, command),
+                Task::Finish {
+                    party,
+                    ending,
+                    keep,
+                    at_us,
+                } => self.finish(party, ending, keep, at_us),
+            }
+        }
+    }
+
+    /// The run is over: what is under way or waits ends as unfinished.
+    pub(super) fn end(&mut self) {
+        let now_us = self.clock.now_us();
+        // what is to be done already is done, and nothing that follows from it is begun
+        self.is_over = true;
+        while self.has_tasks() {
+            self.work(TASKS_A_TURN);
+        }
+        for key in 0..self.parties.len() {
+            // what is on its way over a link was answered
+            match self.parties[key].pause {
+                Pause::Arrive { ending, .. } => self.finish(key, ending, false, now_us),
+                _ => self.tell(key, super::connection::Event::Over),
+            }
+            while self.has_tasks() {
+                self.work(TASKS_A_TURN);
+            }
+        }
+        for member in &mut self.agents {
+            for order in member.agent.take_queued() {
+                self.ledger.not_sent(&order, ErrorKind::Unfinished, now_us);
+                self.ledger.waits_no_more();
+                self.outstanding -= 1;
+            }
+        }
+    }
+
+    /// Makes room for the agent in this place, and for those before it.
+    fn admit(&mut self, place: usize) {
+        while self.agents.len() <= place {
+            let number = self.source.number_at(self.agents.len());
+            let member = Member::new(self.plan, number);
+            self.agents.push(member);
+        }
+    }
+
+    fn ask_next(&mut self, place: usize) {
+        if self.is_over {
+            return;
+        }
+        let now_us = self.clock.now_us();
+        let Some(ask) = self.source.next_of(place, now_us) else {
+            return;
+        };
+        let order = Order {
+            ask,
+            scheduled_us: now_us,
+            is_repeated: false,
+        };
+        self.hand_over(place, order);
+    }
+
+    /// Gives an agent a request that is due.
+    fn hand_over(&mut self, place: usize, order: Order) {
+        self.ledger.due(&order);
+        self.outstanding += 1;
+        let member = &mut self.agents[place];
+        let command = member.agent.handle(&self.rules, Event::Due(order));
+        if command == Command::Wait {
+            self.ledger.waits(member.agent.queued());
+        }
+        self.tasks.push_back(Task::Obey(place, command));
+    }
+
+    fn obey(&mut self, place: usize, command: Command) {
+        match command {
+            Command::Start { order, .. } if self.is_over => {
+                let now_us = self.clock.now_us();
+                self.ledger.not_sent(&order, ErrorKind::Unfinished, now_us);
+                self.outstanding -= 1;
+            }
+            Command::Start {
+                place: connection,
+                order,
+                is_fresh,
+                keep,
+            } => self.start(place, connection, order, is_fresh, keep),
+            Command::Wait => {}
+            Command::Ready => self.tasks.push_back(Task::Ask(place)),
+            Command::Refuse(order) => {
+                let now_us = self.clock.now_us();
+                self.ledger.not_sent(&order, ErrorKind::QueueFull, now_us);
+                self.outstanding -= 1;
+            }
+        }
+    }
+
+    /// Where a request goes.
+    fn address_for(&self, server: u32) -> SocketAddr {
+        match &self.plan.form {
+            Form::Direct { servers } => servers[usize::try_from(server).unwrap_or(usize::MAX)],
+            Form::Forward { .. } | Form::Gateway { .. } => self.plan.proxy,
+        }
+    }
+
+    /// Sets the connection's wake-up to what it waits for now.
+    fn rearm(&mut self, key: usize) {
+        let party = &mut self.parties[key];
+        let at_us = party.wake_us();
+        self.timers.arm(&mut party.armed, key, at_us);
+    }
+
+    /// A wake-up of this connection.
+    fn woken(&mut self, key: usize, now_us: u64) {
+        let party = &mut self.parties[key];
+        if party.pause != Pause::None && party.pause_until_us <= now_us {
+            match party.resume() {
+                Pause::None => {}
+                Pause::Knock => self.knock(key),
+                Pause::SetUp => self.tell(key, super::connection::Event::Connected),
+                Pause::Send => self.write(key),
+                Pause::Read => self.read(key),
+                Pause::Arrive { ending, keep } => self.end_exchange(key, ending, keep, now_us),
+            }
+            return;
+        }
+        if party.silent_at_us <= now_us {
+            self.tell(key, super::connection::Event::Silent);
+        }
+    }
+}
+
+impl Member {
+    fn new(plan: &ClientPlan, number: u32) -> Self {
+        let clients = &plan.scenario.clients;
+        let chance = |base: u64| Chance::new(plan.seed, base + u64::from(number));
+        let link = clients.link.as_ref();
+        let has_address = clients.addresses == Addresses::Each;
+        Self {
+            number,
+            agent: Agent::new(chance(CONNECTIONS_STREAM)),
+            line: link.map(|link| Box::new(Line::new(link, chance(LINKS_STREAM)))),
+            address: has_address.then(|| address_of(number, clients.agents_per_address)),
+            parties: Vec::new(),
+        }
+    }
+}
+
+/// How many tasks are done before the sockets are looked at again.
+const TASKS_A_TURN: usize = 64;
+
+/// Not negative, and a year at most.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "clamped to what an integer holds"
+)]
+fn seconds_to_us(seconds: f64) -> u64 {
+    (seconds.clamp(0.0, 31_536_000.0) * 1e6) as u64
+}
+
+/// The token of a connection is its place among the parties.
+pub(super) fn token(key: usize) -> Token {
+    Token(key)
+}
+
+/// Reads whether a call would have had to wait.
+fn would_block(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::WouldBlock
+}

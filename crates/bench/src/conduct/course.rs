@@ -1,0 +1,372 @@
+//! The course of a run, once all are there.
+
+use super::crew::{Crew, Heard};
+use super::gathered::Gathered;
+use super::interrupt::Interrupt;
+use super::master::GLANCE;
+use super::message::{AskTask, Role, ServeTask, ToMaster, ToParticipant};
+use super::plan::RunPlan;
+use super::{LEAD, PREPARATION_MAX, SILENCE_MAX, STOP_MAX};
+use crate::failure::{Failure, Whose};
+use crate::progress::Progress;
+use crate::usage::UsageWatcher;
+use std::collections::HashSet;
+use std::net::SocketAddr;
+use std::time::{Duration, Instant, SystemTime};
+
+/// A run under way.
+#[derive(Debug)]
+pub(super) struct Course<'r> {
+    crew: Crew,
+    plan: &'r RunPlan,
+    interrupt: &'r Interrupt,
+    /// Who has still to bring a result.
+    outstanding: HashSet<usize>,
+    /// When all were told to stop, if the run is ended early.
+    stopped_at: Option<Instant>,
+    /// What has to be done between `go` and the start.
+    preparation: Duration,
+}
+
+impl<'r> Course<'r> {
+    pub(super) fn new(crew: Crew, plan: &'r RunPlan, interrupt: &'r Interrupt) -> Self {
+        let outstanding = crew.all().into_iter().collect();
+        Self {
+            crew,
+            plan,
+            interrupt,
+            outstanding,
+            stopped_at: None,
+            preparation: Duration::ZERO,
+        }
+    }
+
+    /// From the tasks to the last result.
+    pub(super) fn run(
+        mut self,
+        mut gathered: Gathered,
+        progress: &mut Progress<'_>,
+    ) -> Result<Gathered, Failure> {
+        let servers = self.prepare_origins(progress)?;
+        let shares = self.prepare_clients(servers, progress)?;
+        let start_at = self.start()?;
+        gathered.started = SystemTime::now() + start_at.saturating_duration_since(Instant::now());
+        let usage = match self.plan.proxy_pid {
+            Some(pid) => Some(UsageWatcher::start(pid, start_at)?),
+            None => None,
+        };
+        progress.begin(start_at, shares);
+        self.until_clients_are_done(&mut gathered, progress);
+        gathered.seconds = start_at.elapsed().as_secs_f64();
+        if let Some(usage) = usage {
+            (gathered.usage, gathered.usage_warnings) = usage.stop();
+        }
+        self.until_origins_have_counted(&mut gathered, progress);
+        progress.end();
+        Ok(gathered)
+    }
+
+    /// The address of every server.
+    fn prepare_origins(&mut self, progress: &mut Progress<'_>) -> Result<Vec<SocketAddr>, Failure> {
+        progress.state("preparing the origin");
+        let origins = self.crew.members(Role::Origin);
+        let task = ToParticipant::Serve(Box::new(ServeTask {
+            scenario: self.plan.scenario.to_toml(),
+            seed: self.plan.seed,
+            shares: self.shares(),
+            approach: self.plan.approach,
+        }));
+        for &origin in &origins {
+            self.tell(origin, &task)?;
+        }
+        let mut answers = self.until_ready(&origins)?;
+        answers.sort_by_key(|(origin, _)| *origin);
+        let count = answers
+            .iter()
+            .map(|(_, servers)| servers.len())
+            .min()
+            .unwrap_or(0);
+        // each origin can be every server; they take turns
+        let one_of = |server: usize| answers[server % answers.len()].1[server];
+        Ok((0..count).map(one_of).collect())
+    }
+
+    /// How many threads there are.
+    fn prepare_clients(
+        &mut self,
+        servers: Vec<SocketAddr>,
+        progress: &mut Progress<'_>,
+    ) -> Result<u32, Failure> {
+        progress.state("preparing the clients");
+        progress.expect(&self.plan.scenario, self.plan.seed);
+        let clients = self.crew.members(Role::Clients);
+        let shares = self.shares();
+        let nowhere = || Failure::outside("cannot start the run", "the origin has no server");
+        let proxy = match self.plan.proxy {
+            Some(proxy) => proxy,
+            None => *servers.first().ok_or_else(nowhere)?,
+        };
+        let mut first_share = 0;
+        for &member in &clients {
+            let task = AskTask {
+                scenario: self.plan.scenario.to_toml(),
+                seed: self.plan.seed,
+                first_share,
+                shares,
+                proxy,
+                approach: self.plan.approach,
+                servers: servers.clone(),
+            };
+            first_share += self.threads(member);
+            self.tell(member, &ToParticipant::Ask(Box::new(task)))?;
+        }
+        self.until_ready(&clients)?;
+        Ok(shares)
+    }
+
+    fn threads(&self, member: usize) -> u32 {
+        let hello = self.crew.guest(member).hello.as_ref();
+        hello.map_or(0, |hello| hello.threads)
+    }
+
+    fn shares(&self) -> u32 {
+        let clients = self.crew.members(Role::Clients);
+        clients.into_iter().map(|member| self.threads(member)).sum()
+    }
+
+    /// Waits for `ready` of all of them.
+    fn until_ready(&mut self, members: &[usize]) -> Result<Vec<(usize, Vec<SocketAddr>)>, Failure> {
+        let mut ready = Vec::new();
+        let mut longest_us = 0;
+        let mut is_it = |from, message| {
+            if let ToMaster::Ready { servers, takes_us } = message {
+                longest_us = longest_us.max(takes_us);
+                ready.push((from, servers));
+                return true;
+            }
+            false
+        };
+        self.until_all(members, PREPARATION_MAX, "prepare", &mut is_it)?;
+        let longest = Duration::from_micros(longest_us).min(PREPARATION_MAX);
+        self.preparation = self.preparation.max(longest);
+        Ok(ready)
+    }
+
+    /// Waits until each of them has said what `is_it` accepts. Before the start whoever leaves ends the run.
+    fn until_all(
+        &mut self,
+        members: &[usize],
+        within: Duration,
+        to: &str,
+        mut is_it: impl FnMut(usize, ToMaster) -> bool,
+    ) -> Result<(), Failure> {
+        let what = "cannot start the run";
+        let until = Instant::now() + within;
+        let mut waiting: Vec<usize> = members.to_vec();
+        while !waiting.is_empty() {
+            match self.crew.hear(GLANCE) {
+                Some((from, Heard::Said(message))) => match *message {
+                    ToMaster::Failed {
+                        is_usage,
+                        what: their_what,
+                        cause,
+                        hint,
+                    } => {
+                        let whose = if is_usage {
+                            Whose::Usage
+                        } else {
+                            Whose::Outside
+                        };
+                        let cause = format!("{} {their_what}: {cause}", self.crew.name(from));
+                        let what = what.to_owned();
+                        return Err(Failure {
+                            whose,
+                            what,
+                            cause,
+                            hint,
+                        });
+                    }
+                    message => {
+                        if is_it(from, message) {
+                            waiting.retain(|&member| member != from);
+                        }
+                    }
+                },
+                Some((from, Heard::Gone(why))) if self.crew.guest(from).hello.is_some() => {
+                    let cause = format!("{} has gone: {why}", self.crew.name(from));
+                    return Err(Failure::outside(what, cause));
+                }
+                _ => {}
+            }
+            if self.interrupt.is_set() {
+                return Err(Failure::outside(what, "interrupted"));
+            }
+            if Instant::now() >= until {
+                let names: Vec<String> = waiting
+                    .iter()
+                    .map(|&member| self.crew.name(member))
+                    .collect();
+                let cause = format!(
+                    "after {} s still waiting for {} to {to}",
+                    within.as_secs(),
+                    names.join(", ")
+                );
+                return Err(Failure::outside(what, cause));
+            }
+        }
+        Ok(())
+    }
+
+    /// All start at the instant that is returned.
+    fn start(&mut self) -> Result<Instant, Failure> {
+        let members = self.crew.all();
+        let mut round_trips = Vec::with_capacity(members.len());
+        for &member in &members {
+            let sent = Instant::now();
+            self.tell(member, &ToParticipant::Ping)?;
+            let is_it = |from, message| from == member && message == ToMaster::Pong;
+            self.until_all(&[member], SILENCE_MAX, "answer", is_it)?;
+            round_trips.push(sent.elapsed());
+        }
+        let longest = round_trips.iter().max().copied().unwrap_or_default();
+        let start_at = Instant::now() + LEAD + 2 * self.preparation + longest;
+        for (&member, round_trip) in members.iter().zip(&round_trips) {
+            let ahead = start_at.saturating_duration_since(Instant::now());
+            let ahead = ahead.saturating_sub(*round_trip / 2);
+            let in_us = u64::try_from(ahead.as_micros()).unwrap_or(u64::MAX);
+            self.tell(member, &ToParticipant::Go { in_us })?;
+        }
+        Ok(start_at)
+    }
+
+    fn until_clients_are_done(&mut self, gathered: &mut Gathered, progress: &mut Progress<'_>) {
+        while self.has_outstanding(Role::Clients) {
+            self.step(gathered, progress);
+            if self.interrupt.is_set() && !gathered.is_interrupted {
+                gathered.is_interrupted = true;
+                progress.state("interrupted: gathering what there is");
+                self.stop(Role::Clients);
+            }
+            if !gathered.lost.is_empty() && self.stopped_at.is_none() {
+                progress.state("a participant was lost: gathering what there is");
+                self.stop(Role::Clients);
+            }
+            if self.stopped_at.is_some_and(|at| at.elapsed() > STOP_MAX) {
+                self.give_up(Role::Clients, gathered);
+            }
+        }
+    }
+
+    fn until_origins_have_counted(&mut self, gathered: &mut Gathered, progress: &mut Progress<'_>) {
+        self.stop(Role::Origin);
+        let stopped_at = Instant::now();
+        while self.has_outstanding(Role::Origin) {
+            self.step(gathered, progress);
+            if stopped_at.elapsed() > STOP_MAX {
+                self.give_up(Role::Origin, gathered);
+            }
+        }
+    }
+
+    /// Hears one thing, and looks who has fallen silent.
+    fn step(&mut self, gathered: &mut Gathered, progress: &mut Progress<'_>) {
+        match self.crew.hear(GLANCE) {
+            Some((from, Heard::Said(message))) => self.take(from, *message, gathered, progress),
+            Some((from, Heard::Gone(why))) => self.lose(from, &why, gathered),
+            None => {}
+        }
+        let silent: Vec<usize> = self
+            .outstanding
+            .iter()
+            .copied()
+            .filter(|&member| self.crew.guest(member).last_heard.elapsed() > SILENCE_MAX)
+            .collect();
+        for member in silent {
+            let why = format!("it has said nothing for {} s", SILENCE_MAX.as_secs());
+            self.lose(member, &why, gathered);
+        }
+        progress.tick();
+    }
+
+    fn take(
+        &mut self,
+        from: usize,
+        message: ToMaster,
+        gathered: &mut Gathered,
+        progress: &mut Progress<'_>,
+    ) {
+        match message {
+            ToMaster::Second { second } => progress.second(&second),
+            ToMaster::Result(result) => {
+                if self.outstanding.remove(&from) {
+                    gathered.add_clients(*result);
+                }
+            }
+            ToMaster::Counted(result) => {
+                if self.outstanding.remove(&from) {
+                    gathered.add_origin(&result);
+                }
+            }
+            ToMaster::Failed { what, cause, .. } => {
+                self.lose(from, &format!("{what}: {cause}"), gathered);
+            }
+            ToMaster::Served { .. } | ToMaster::Pong => {}
+            ToMaster::Hello(_) | ToMaster::Ready { .. } => {
+                self.lose(from, "it spoke out of turn", gathered);
+            }
+        }
+    }
+
+    /// Whoever has brought a result may leave; others end the run.
+    fn lose(&mut self, member: usize, why: &str, gathered: &mut Gathered) {
+        if self.outstanding.remove(&member) {
+            let name = self.crew.name(member);
+            gathered
+                .lost
+                .push(format!("The participant {name} was lost: {why}."));
+        }
+    }
+
+    fn give_up(&mut self, role: Role, gathered: &mut Gathered) {
+        for member in self.crew.members(role) {
+            let why = format!(
+                "it did not say what it had counted within {} s",
+                STOP_MAX.as_secs()
+            );
+            self.lose(member, &why, gathered);
+        }
+        // those that are gone as well
+        self.outstanding.retain(|&member| {
+            self.crew
+                .guest(member)
+                .hello
+                .as_ref()
+                .is_some_and(|hello| hello.role != role)
+        });
+    }
+
+    fn has_outstanding(&self, role: Role) -> bool {
+        let is_role = |member: &usize| {
+            let hello = self.crew.guest(*member).hello.as_ref();
+            hello.is_some_and(|hello| hello.role == role)
+        };
+        self.outstanding.iter().any(is_role)
+    }
+
+    fn stop(&mut self, role: Role) {
+        if role == Role::Clients {
+            self.stopped_at = Some(Instant::now());
+        }
+        for member in self.crew.members(role) {
+            // who is gone is noticed by its reader
+            let _ = self.crew.send(member, &ToParticipant::Stop);
+        }
+    }
+
+    fn tell(&self, member: usize, message: &ToParticipant) -> Result<(), Failure> {
+        self.crew.send(member, message).map_err(|error| {
+            let cause = format!("{} has gone: {error}", self.crew.name(member));
+            Failure::outside("cannot start the run", cause)
+        })
+    }
+}

@@ -1,0 +1,131 @@
+//! What a run has brought.
+
+use super::message::{ClientsResult, OriginResult, Role};
+use crate::client::ClientResult;
+use crate::origin::OriginCounts;
+use crate::usage::ThreadLoad;
+use std::time::SystemTime;
+use weir_measure::record::{Host, UsageSecond};
+
+/// What all participants brought, added up.
+#[derive(Clone, Debug)]
+pub struct Gathered {
+    /// When it started.
+    pub started: SystemTime,
+    /// From the start to the last result of clients.
+    pub seconds: f64,
+    /// Who took part, origins first.
+    pub participants: Vec<Participant>,
+    /// What the clients saw, without samples.
+    pub clients: ClientResult,
+    /// What the origins saw.
+    pub origin: OriginCounts,
+    /// How busy the clients' threads were, the worst of all.
+    pub client_load: ThreadLoad,
+    /// How busy the origins' threads were, the worst of all.
+    pub origin_load: ThreadLoad,
+    /// The proxy's process tree.
+    pub usage: Vec<UsageSecond>,
+    /// What there is to say of it.
+    pub usage_warnings: Vec<String>,
+    /// Files of samples.
+    pub samples: Vec<String>,
+    /// Who was lost, when and how: a sentence each.
+    pub lost: Vec<String>,
+    /// Somebody ended it.
+    pub is_interrupted: bool,
+    /// All roles were threads of one process.
+    pub is_one_process: bool,
+}
+
+/// Who took part.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Participant {
+    /// What it did.
+    pub role: Role,
+    /// What it called itself.
+    pub name: String,
+    /// The version of its program.
+    pub version: String,
+    /// Its machine.
+    pub host: Host,
+}
+
+impl Gathered {
+    /// Nothing yet.
+    pub(super) fn begun(participants: Vec<Participant>) -> Self {
+        Self {
+            started: SystemTime::now(),
+            seconds: 0.0,
+            participants,
+            clients: ClientResult::default(),
+            origin: OriginCounts::default(),
+            client_load: ThreadLoad::default(),
+            origin_load: ThreadLoad::default(),
+            usage: Vec::new(),
+            usage_warnings: Vec::new(),
+            samples: Vec::new(),
+            lost: Vec::new(),
+            is_interrupted: false,
+            is_one_process: false,
+        }
+    }
+
+    /// Those who have this role.
+    pub fn with_role(&self, role: Role) -> impl Iterator<Item = &Participant> {
+        self.participants.iter().filter(move |one| one.role == role)
+    }
+
+    pub(super) fn add_clients(&mut self, result: ClientsResult) {
+        self.clients.merge(ClientResult {
+            phases: result.phases,
+            series: result.series,
+            samples: Vec::new(),
+            lies: result.lies,
+            health: result.health,
+        });
+        worst(&mut self.client_load, &result.load);
+        self.samples.extend(result.samples);
+    }
+
+    pub(super) fn add_origin(&mut self, result: &OriginResult) {
+        self.origin.merge(&result.counts);
+        worst(&mut self.origin_load, &result.load);
+    }
+}
+
+/// Each participant must have kept up by itself: shares are the worst, memory is the sum.
+fn worst(all: &mut ThreadLoad, one: &ThreadLoad) {
+    let is_busier = |one: &ThreadLoad, than: &ThreadLoad| {
+        u128::from(one.busy_seconds) * u128::from(than.seconds)
+            > u128::from(than.busy_seconds) * u128::from(one.seconds)
+    };
+    if all.seconds == 0 || is_busier(one, all) {
+        (all.seconds, all.busy_seconds) = (one.seconds, one.busy_seconds);
+    }
+    all.cpu_share = all.cpu_share.max(one.cpu_share);
+    all.wait_share = all.wait_share.max(one.wait_share);
+    all.memory_peak_bytes += one.memory_peak_bytes;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn idle_participant_hides_a_busy_one() {
+        let load = |seconds, busy_seconds| ThreadLoad {
+            seconds,
+            busy_seconds,
+            cpu_share: 0.5,
+            wait_share: 0.0,
+            memory_peak_bytes: 10,
+        };
+        let mut all = ThreadLoad::default();
+        for one in [load(100, 0), load(10, 4), load(1000, 10)] {
+            worst(&mut all, &one);
+        }
+        assert_eq!((all.seconds, all.busy_seconds), (10, 4));
+        assert_eq!(all.memory_peak_bytes, 30);
+    }
+}

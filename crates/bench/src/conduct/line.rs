@@ -1,0 +1,131 @@
+//! A message is a line.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::io::{self, BufRead, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::sync::Mutex;
+use std::time::Duration;
+
+/// The longest line, bytes: the result of a day of seconds has some 100 MB.
+const LINE_BYTES_MAX: u64 = 512 << 20;
+
+/// A write that takes longer than this means that the other side does not read.
+const WRITE_MAX: Duration = Duration::from_secs(30);
+
+/// Reads messages.
+#[derive(Debug)]
+pub(super) struct Lines {
+    stream: BufReader<TcpStream>,
+    line: Vec<u8>,
+}
+
+/// Writes messages, from any thread.
+#[derive(Debug)]
+pub(super) struct Outlet {
+    stream: Mutex<TcpStream>,
+}
+
+/// Both directions of a connection.
+pub(super) fn both(stream: TcpStream) -> io::Result<(Lines, Outlet)> {
+    stream.set_nodelay(true)?;
+    stream.set_write_timeout(Some(WRITE_MAX))?;
+    let lines = Lines {
+        stream: BufReader::new(stream.try_clone()?),
+        line: Vec::new(),
+    };
+    let outlet = Outlet {
+        stream: Mutex::new(stream),
+    };
+    Ok((lines, outlet))
+}
+
+impl Lines {
+    /// The next message.
+    ///
+    /// # Errors
+    /// The connection has ended (`UnexpectedEof`), the line is too long, or it is no such message (`InvalidData`).
+    pub(super) fn read<M: DeserializeOwned>(&mut self) -> io::Result<M> {
+        self.line.clear();
+        let mut limited = (&mut self.stream).take(LINE_BYTES_MAX);
+        let bytes = limited.read_until(b'\n', &mut self.line)?;
+        if bytes == 0 {
+            return Err(io::Error::new(
+                io::ErrorKind::UnexpectedEof,
+                "the connection was closed",
+            ));
+        }
+        serde_json::from_slice(&self.line).map_err(|error| {
+            let begin = String::from_utf8_lossy(&self.line[..self.line.len().min(60)]).into_owned();
+            let text = format!(
+                "not a message of this protocol ({error}): {}",
+                begin.trim_end()
+            );
+            io::Error::new(io::ErrorKind::InvalidData, text)
+        })
+    }
+}
+
+impl Outlet {
+    /// Sends one.
+    ///
+    /// # Errors
+    /// The other side has gone, or does not read.
+    pub(super) fn send<M: Serialize>(&self, message: &M) -> io::Result<()> {
+        let mut line = serde_json::to_vec(message)?;
+        line.push(b'\n');
+        let mut stream = self
+            .stream
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        stream.write_all(&line)
+    }
+}
+
+impl Drop for Outlet {
+    /// Ends both directions: readers here and there are told, who would keep the connection open otherwise.
+    fn drop(&mut self) {
+        let stream = self
+            .stream
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        // it may be closed already
+        let _ = stream.shutdown(std::net::Shutdown::Both);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+
+    fn pair() -> (TcpStream, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let address = listener.local_addr().expect("it is bound");
+        let one = TcpStream::connect(address).expect("it listens");
+        (one, listener.accept().expect("somebody connected").0)
+    }
+
+    #[test]
+    fn messages_run_into_each_other() {
+        let (one, two) = pair();
+        let (_lines, outlet) = both(one).expect("a connection");
+        let (mut lines, _outlet) = both(two).expect("a connection");
+        outlet.send(&vec![1, 2]).expect("it reads");
+        outlet.send(&vec![3]).expect("it reads");
+        drop(outlet);
+        assert_eq!(lines.read::<Vec<u8>>().expect("a message"), [1, 2]);
+        assert_eq!(lines.read::<Vec<u8>>().expect("a message"), [3]);
+        let error = lines.read::<Vec<u8>>().expect_err("it was closed");
+        assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);
+    }
+
+    #[test]
+    fn stranger_is_taken_for_a_participant() {
+        let (mut one, two) = pair();
+        let (mut lines, _outlet) = both(two).expect("a connection");
+        one.write_all(b"GET / HTTP/1.1\r\n\r\n").expect("it reads");
+        let error = lines.read::<Vec<u8>>().expect_err("that is no list");
+        assert!(error.to_string().contains("GET / HTTP/1.1"), "{error}");
+    }
+}

@@ -1,0 +1,229 @@
+//! The master: who takes part, when it starts, when it is over.
+
+use super::course::Course;
+use super::crew::{Crew, Heard};
+use super::gathered::{Gathered, Participant};
+use super::interrupt::Interrupt;
+use super::message::{Hello, PROTOCOL, Role, ToMaster};
+use super::plan::RunPlan;
+use super::{ARRIVAL_MAX, CLOCKS_APART_MAX};
+use crate::failure::Failure;
+use crate::progress::Progress;
+use std::net::{SocketAddr, TcpListener};
+use std::time::{Duration, Instant};
+
+/// How many are waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Expected {
+    /// Hosts of servers, at least 1.
+    pub origins: u32,
+    /// Hosts of clients, at least 1.
+    pub clients: u32,
+    /// How long.
+    pub within: Duration,
+}
+
+impl Default for Expected {
+    fn default() -> Self {
+        Self {
+            origins: 1,
+            clients: 1,
+            within: ARRIVAL_MAX,
+        }
+    }
+}
+
+/// How long the master looks away from its socket, its signals and its clock.
+pub(super) const GLANCE: Duration = Duration::from_millis(50);
+
+/// A master that can be joined.
+#[derive(Debug)]
+pub struct Master {
+    listener: TcpListener,
+    address: SocketAddr,
+    expected: Expected,
+}
+
+impl Master {
+    /// Listens for participants.
+    ///
+    /// # Errors
+    /// The address cannot be had.
+    pub fn bind(address: SocketAddr, expected: Expected) -> Result<Self, Failure> {
+        let failure = |error: std::io::Error| {
+            Failure::outside(format!("cannot wait for participants on {address}"), error)
+        };
+        let listener = TcpListener::bind(address).map_err(failure)?;
+        listener.set_nonblocking(true).map_err(failure)?;
+        let address = listener.local_addr().map_err(failure)?;
+        Ok(Self {
+            listener,
+            address,
+            expected,
+        })
+    }
+
+    /// Where participants connect to.
+    #[must_use]
+    pub const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Conducts the run. Once it has started, this returns what there is, whatever happens.
+    ///
+    /// # Errors
+    /// Not all came, somebody could not prepare, or it was interrupted before the start.
+    pub fn conduct(
+        self,
+        plan: &RunPlan,
+        interrupt: &Interrupt,
+        progress: &mut Progress<'_>,
+    ) -> Result<Gathered, Failure> {
+        let mut crew = Crew::new();
+        self.assemble(&mut crew, interrupt, progress)?;
+        drop(self.listener);
+        let participants = crew.all().into_iter().filter_map(|index| {
+            let hello = crew.guest(index).hello.as_ref()?;
+            Some(Participant {
+                role: hello.role,
+                name: hello.name.clone(),
+                version: hello.version.clone(),
+                host: hello.host.clone(),
+            })
+        });
+        let gathered = Gathered::begun(participants.collect());
+        Course::new(crew, plan, interrupt).run(gathered, progress)
+    }
+
+    /// Waits until all have come.
+    fn assemble(
+        &self,
+        crew: &mut Crew,
+        interrupt: &Interrupt,
+        progress: &mut Progress<'_>,
+    ) -> Result<(), Failure> {
+        let what = "cannot start the run";
+        let until = Instant::now() + self.expected.within;
+        loop {
+            crew.accept(&self.listener)
+                .map_err(|error| Failure::outside(what, error))?;
+            match crew.hear(GLANCE) {
+                Some((from, Heard::Said(message))) => match *message {
+                    ToMaster::Hello(hello) => self.receive(crew, from, hello, progress),
+                    _ => crew.refuse(from, "the first message has to be `hello`"),
+                },
+                Some((from, Heard::Gone(why))) if crew.guest(from).hello.is_some() => {
+                    progress.say(&format!("{} has gone: {why}", crew.name(from)));
+                }
+                _ => {}
+            }
+            if self.missing(crew) == (0, 0) {
+                return Ok(());
+            }
+            if interrupt.is_set() {
+                return Err(Failure::outside(what, "interrupted"));
+            }
+            if Instant::now() >= until {
+                return Err(self.nobody_came(crew));
+            }
+        }
+    }
+
+    fn receive(&self, crew: &mut Crew, from: usize, hello: Hello, progress: &mut Progress<'_>) {
+        match self.objection(crew, &hello) {
+            Some(why) => {
+                crew.refuse(from, &why);
+                let address = crew.guest(from).address;
+                progress.say(&format!(
+                    "refused {} `{}` ({address}): {why}",
+                    hello.role, hello.name
+                ));
+            }
+            None => {
+                crew.admit(from, hello);
+                progress.joined(&crew.name(from));
+            }
+        }
+    }
+
+    fn objection(&self, crew: &Crew, hello: &Hello) -> Option<String> {
+        if hello.protocol != PROTOCOL {
+            return Some(format!(
+                "it speaks version {} of the protocol and the master version {PROTOCOL}: use the same weir everywhere",
+                hello.protocol
+            ));
+        }
+        let apart_ms = jiff::Timestamp::now()
+            .as_millisecond()
+            .abs_diff(hello.wall_ms);
+        if u128::from(apart_ms) > CLOCKS_APART_MAX.as_millis() {
+            return Some(format!(
+                "its wall clock is {apart_ms} ms from the master's, and at most {} ms are allowed, or fresh responses would \
+                 pass for stale ones: let both follow NTP",
+                CLOCKS_APART_MAX.as_millis()
+            ));
+        }
+        if hello.threads == 0 {
+            return Some("it has no thread".into());
+        }
+        let wanted = match hello.role {
+            Role::Origin => self.expected.origins,
+            Role::Clients => self.expected.clients,
+        };
+        let there = crew.members(hello.role);
+        if there.len() >= usize::try_from(wanted).unwrap_or(usize::MAX) {
+            return Some(format!(
+                "all {wanted} participants with the role {} are there",
+                hello.role
+            ));
+        }
+        let same_name = there
+            .iter()
+            .filter_map(|&index| crew.guest(index).hello.as_ref());
+        let same_name = same_name.filter(|other| other.name == hello.name).count();
+        (same_name > 0).then(|| format!("the name `{}` is taken: use --name", hello.name))
+    }
+
+    /// How many origins and clients are not there yet.
+    fn missing(&self, crew: &Crew) -> (usize, usize) {
+        let missing = |wanted: u32, role| {
+            usize::try_from(wanted)
+                .unwrap_or(usize::MAX)
+                .saturating_sub(crew.members(role).len())
+        };
+        (
+            missing(self.expected.origins, Role::Origin),
+            missing(self.expected.clients, Role::Clients),
+        )
+    }
+
+    fn nobody_came(&self, crew: &Crew) -> Failure {
+        let (origins, clients) = self.missing(crew);
+        let Expected {
+            origins: all_origins,
+            clients: all_clients,
+            within,
+        } = self.expected;
+        let came: Vec<String> = crew
+            .all()
+            .into_iter()
+            .map(|index| crew.name(index))
+            .collect();
+        let came = match came.as_slice() {
+            [] => "nobody came".to_owned(),
+            came => format!("there are {}", came.join(", ")),
+        };
+        Failure::outside(
+            "cannot start the run",
+            format!(
+                "after {} s {origins} of {all_origins} origins and {clients} of {all_clients} clients are missing; {came}",
+                within.as_secs()
+            ),
+        )
+        .with_hint(format!(
+            "on the other machines: `weir bench origin --master {0}` and `weir bench clients --master {0}`, with an address of this \
+             machine that they can reach; --wait gives them longer",
+            self.address
+        ))
+    }
+}

@@ -1,0 +1,219 @@
+//! What is said, each way.
+
+use super::plan::Approach;
+use crate::check::Lie;
+use crate::failure::{Failure, Whose};
+use crate::origin::OriginCounts;
+use crate::tally::{Health, PhaseTally, SecondTally};
+use crate::usage::ThreadLoad;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::net::SocketAddr;
+use weir_measure::record::Host;
+
+/// The version of this protocol. Participants of another are refused.
+pub(super) const PROTOCOL: u32 = 1;
+
+/// What a participant does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// It answers.
+    Origin,
+    /// It asks.
+    Clients,
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Origin => "origin",
+            Self::Clients => "clients",
+        })
+    }
+}
+
+/// From a participant to its master.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "message", rename_all = "lowercase", deny_unknown_fields)]
+pub(super) enum ToMaster {
+    /// The first line.
+    Hello(Hello),
+    /// What was asked for is prepared.
+    Ready {
+        /// An origin's: the address of every server of the scenario.
+        servers: Vec<SocketAddr>,
+        /// What has to be done once more between `go` and the start, microseconds: clients run their generators up to the first request.
+        takes_us: u64,
+    },
+    /// The echo of a ping.
+    Pong,
+    /// One second of one thread of clients.
+    Second {
+        /// What it saw.
+        second: SecondTally,
+    },
+    /// An origin's sign of life.
+    Served {
+        /// Requests up to now.
+        requests: u64,
+    },
+    /// What all clients of the participant saw.
+    Result(Box<ClientsResult>),
+    /// What the origin saw.
+    Counted(Box<OriginResult>),
+    /// It cannot go on.
+    Failed {
+        /// Whose fault it is.
+        is_usage: bool,
+        /// As of [`Failure`].
+        what: String,
+        /// As of [`Failure`].
+        cause: String,
+        /// As of [`Failure`].
+        hint: Option<String>,
+    },
+}
+
+/// Who has come.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Hello {
+    /// [`PROTOCOL`].
+    pub(super) protocol: u32,
+    /// What it does.
+    pub(super) role: Role,
+    /// What it calls itself.
+    pub(super) name: String,
+    /// The version of the program.
+    pub(super) version: String,
+    /// Its threads of this role.
+    pub(super) threads: u32,
+    /// Its machine.
+    pub(super) host: Host,
+    /// Its wall clock, milliseconds since 1970.
+    pub(super) wall_ms: i64,
+}
+
+/// A result of clients without samples, which stay where they were taken.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ClientsResult {
+    pub(super) phases: Vec<PhaseTally>,
+    pub(super) series: Vec<SecondTally>,
+    pub(super) lies: Vec<Lie>,
+    pub(super) health: Health,
+    pub(super) load: ThreadLoad,
+    /// The file of samples that was written.
+    pub(super) samples: Option<String>,
+}
+
+/// What an origin brings.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct OriginResult {
+    pub(super) counts: OriginCounts,
+    pub(super) load: ThreadLoad,
+}
+
+/// From the master to a participant.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "message", rename_all = "lowercase", deny_unknown_fields)]
+pub(super) enum ToParticipant {
+    /// It is not wanted.
+    Refused {
+        /// Why.
+        why: String,
+    },
+    /// To an origin: prepare to serve.
+    Serve(Box<ServeTask>),
+    /// To clients: prepare to ask.
+    Ask(Box<AskTask>),
+    /// Say `pong`.
+    Ping,
+    /// The run starts.
+    Go {
+        /// In so many microseconds from now.
+        in_us: u64,
+    },
+    /// The run is over: say what was counted.
+    Stop,
+}
+
+/// What an origin is to do.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ServeTask {
+    /// TOML.
+    pub(super) scenario: String,
+    pub(super) seed: u64,
+    /// All threads of all clients.
+    pub(super) shares: u32,
+    /// How the proxy is spoken to: a gateway's origin has one address.
+    pub(super) approach: Approach,
+}
+
+/// What clients are to do.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct AskTask {
+    /// TOML.
+    pub(super) scenario: String,
+    pub(super) seed: u64,
+    /// The share of the participant's first thread; the others follow.
+    pub(super) first_share: u32,
+    /// All threads of all clients.
+    pub(super) shares: u32,
+    pub(super) proxy: SocketAddr,
+    pub(super) approach: Approach,
+    /// The address of every server; empty for a gateway.
+    pub(super) servers: Vec<SocketAddr>,
+}
+
+impl From<Failure> for ToMaster {
+    fn from(failure: Failure) -> Self {
+        Self::Failed {
+            is_usage: failure.whose == Whose::Usage,
+            what: failure.what,
+            cause: failure.cause,
+            hint: failure.hint,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn message_that_travelled_is_another() {
+        let messages = [
+            ToMaster::Pong,
+            ToMaster::Ready {
+                servers: vec![SocketAddr::from(([127, 0, 0, 1], 8000))],
+                takes_us: 7,
+            },
+            ToMaster::Second {
+                second: SecondTally {
+                    at_s: 3,
+                    response_time_us: vec![(u64::MAX, 1)],
+                    ..SecondTally::default()
+                },
+            },
+            ToMaster::Result(Box::default()),
+            ToMaster::Counted(Box::default()),
+            Failure::usage("cannot x", "y").with_hint("z").into(),
+        ];
+        for message in messages {
+            let line = serde_json::to_string(&message).expect("a message is JSON");
+            assert!(!line.contains('\n'), "{line}");
+            let read: ToMaster = serde_json::from_str(&line).expect("it was just written");
+            assert_eq!(read, message);
+        }
+        let line = r#"{"message":"go","in_us":1,"other":2}"#;
+        assert!(
+            serde_json::from_str::<ToParticipant>(line).is_err(),
+            "{line}"
+        );
+    }
+}

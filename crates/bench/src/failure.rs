@@ -1,0 +1,78 @@
+//! How a run fails: what could not be done, why, and what to do about it.
+
+use std::fmt;
+
+/// Whose fault it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Whose {
+    /// The operator's: a scenario that cannot be used, an address that makes no sense. Nothing was started.
+    Usage,
+    /// The outside's: an address in use, a participant that went away, a file that cannot be written.
+    Outside,
+}
+
+/// A failure as it is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// Whose fault it is.
+    pub whose: Whose,
+    /// What could not be done: a fragment after `error: `.
+    pub what: String,
+    /// Why: a fragment after `caused by: `.
+    pub cause: String,
+    /// What to do about it: a fragment after `hint: `.
+    pub hint: Option<String>,
+}
+
+impl Failure {
+    /// The operator asked for something that cannot be.
+    pub fn usage(what: impl Into<String>, cause: impl fmt::Display) -> Self {
+        Self::new(Whose::Usage, what, &cause)
+    }
+
+    /// Something outside of us failed.
+    pub fn outside(what: impl Into<String>, cause: impl fmt::Display) -> Self {
+        Self::new(Whose::Outside, what, &cause)
+    }
+
+    /// The same failure with an advice.
+    #[must_use]
+    pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    fn new(whose: Whose, what: impl Into<String>, cause: &dyn fmt::Display) -> Self {
+        Self {
+            whose,
+            what: what.into(),
+            cause: cause.to_string(),
+            hint: None,
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.what, self.cause)
+    }
+}
+
+impl std::error::Error for Failure {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failure_is_told_without_its_cause() {
+        let failure = Failure::outside("cannot listen on 127.0.0.1:80", "permission denied")
+            .with_hint("ports below 1024 want privileges");
+        assert_eq!(
+            failure.to_string(),
+            "cannot listen on 127.0.0.1:80: permission denied"
+        );
+        assert_eq!(failure.whose, Whose::Outside);
+        assert_eq!(Failure::usage("x", "y").whose, Whose::Usage);
+    }
+}

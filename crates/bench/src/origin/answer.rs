@@ -1,0 +1,284 @@
+//! What is right to answer: status, fields and the part of the content, from what the site says of a target.
+
+use weir_semantics::{
+    ByteRange, ContentRange, EntityTag, FieldLine, Method, Precondition, RangeOutcome, Validators,
+    evaluate, if_range_holds, line_named, select, write_http_date,
+};
+use weir_wire::{Version, write};
+use weir_workload::{Described, Site, Target, UnixSeconds};
+
+use super::asked::Asked;
+use crate::mark::{self, Answered};
+
+/// A response before it is written.
+#[derive(Clone, Debug)]
+pub(super) struct Answer<'s> {
+    site: &'s Site,
+    target: Target,
+    pub(super) status: u16,
+    pub(super) described: Described<'s>,
+    /// The part of the content that the response has, half-open; empty in a 304 and a 416.
+    pub(super) from: u64,
+    pub(super) to: u64,
+}
+
+/// How a response is written.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Manner<'a> {
+    pub(super) version: Version,
+    /// The time of the response, as an HTTP-date.
+    pub(super) date: &'a [u8; 29],
+    /// Does the origin know conditions and ranges at all?
+    pub(super) is_conditional: bool,
+    /// Does the connection persist?
+    pub(super) keeps: bool,
+}
+
+/// A `Range` of more parts than one is answered with all of the content (RFC 9110 §14.2 allows that): no proxy asks for them.
+const RANGES_MAX: usize = 1;
+
+/// No cookie is longer: what browsers take (RFC 6265 §6.1).
+const COOKIE_BYTES_MAX: u64 = 4096;
+
+impl<'s> Answer<'s> {
+    /// The right one at this time.
+    pub(super) fn new(
+        site: &'s Site,
+        target: Target,
+        request: (Method, &[FieldLine<'_>]),
+        at: UnixSeconds,
+        is_conditional: bool,
+    ) -> Self {
+        let described = site.describe(target, at);
+        let mut answer = Self {
+            site,
+            target,
+            status: 200,
+            from: 0,
+            to: described.length,
+            described,
+        };
+        let (method, fields) = request;
+        if is_conditional && matches!(method, Method::Get | Method::Head) {
+            answer.weigh(method, fields, at);
+        }
+        answer
+    }
+
+    fn write_tag(&self, out: &mut Vec<u8>) {
+        self.site
+            .write_entity_tag(self.target, self.described.version, out);
+    }
+
+    /// Takes the request's conditions into account, in the order of RFC 9110 §13.2.2.
+    fn weigh(&mut self, method: Method, fields: &[FieldLine<'_>], at: UnixSeconds) {
+        let mut tag = Vec::new();
+        if self.described.etag {
+            self.write_tag(&mut tag);
+        }
+        let validators = Validators {
+            entity_tag: EntityTag::parse(&tag),
+            last_modified: self.described.modified,
+            // stands in for Last-Modified at caches only
+            date: None,
+        };
+        if evaluate(method, fields, &validators, at) == Precondition::NotModified {
+            (self.status, self.to) = (304, 0);
+            return;
+        }
+        let Some(range) = line_named(fields, "range").filter(|_| method == Method::Get) else {
+            return;
+        };
+        let strong = Validators {
+            date: Some(at),
+            ..validators
+        };
+        if !if_range_holds(fields, &strong, at) {
+            return;
+        }
+        match select(range, self.to, RANGES_MAX) {
+            RangeOutcome::Single(range) => {
+                (self.status, self.from, self.to) = (206, range.first, range.last + 1);
+            }
+            RangeOutcome::Unsatisfiable => (self.status, self.to) = (416, 0),
+            RangeOutcome::Whole | RangeOutcome::Multiple(_) => {}
+        }
+    }
+
+    /// Appends the head. `declared` is what `Content-Length` says.
+    pub(super) fn write_head(
+        &self,
+        asked: &Asked,
+        manner: &Manner<'_>,
+        declared: u64,
+        out: &mut Vec<u8>,
+    ) {
+        let about = &self.described;
+        start(self.status, manner, out);
+        if self.status != 304 {
+            write::field(out, "Content-Type", about.content_type.as_bytes());
+            write::number_field(out, "Content-Length", declared);
+            self.write_range(manner, out);
+        }
+        if self.status != 416 {
+            self.write_metadata(out);
+        }
+        if about.set_cookie && self.status == 200 {
+            self.write_cookie(out);
+        }
+        let answered = Answered {
+            id: asked.id,
+            version: about.version,
+            is_validated: self.status == 304,
+        };
+        end(answered, asked, manner, out);
+    }
+
+    /// As long as the site wants it, name and value together.
+    fn write_cookie(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(b"Set-Cookie: visit=");
+        let length = self.site.cookie_bytes(self.target).min(COOKIE_BYTES_MAX);
+        for _ in (b"visit=".len() as u64)..length {
+            out.push(b'x');
+        }
+        out.extend_from_slice(b"; Path=/\r\n");
+    }
+
+    fn write_range(&self, manner: &Manner<'_>, out: &mut Vec<u8>) {
+        let range = match self.status {
+            206 => ContentRange::Part {
+                range: ByteRange {
+                    first: self.from,
+                    last: self.to - 1,
+                },
+                complete_length: Some(self.described.length),
+            },
+            416 => ContentRange::Unsatisfied {
+                complete_length: self.described.length,
+            },
+            _ if manner.is_conditional => {
+                return write::field(out, "Accept-Ranges", b"bytes");
+            }
+            _ => return,
+        };
+        out.extend_from_slice(b"Content-Range: ");
+        range.write(out);
+        out.extend_from_slice(b"\r\n");
+    }
+
+    /// Validators, freshness and what the representation was chosen by: in a 200, a 206 and a 304 alike (RFC 9110 §15.4.5).
+    fn write_metadata(&self, out: &mut Vec<u8>) {
+        let about = &self.described;
+        if let Some(modified) = about.modified {
+            date_field(out, "Last-Modified", modified);
+        }
+        if about.etag {
+            out.extend_from_slice(b"ETag: ");
+            self.write_tag(out);
+            out.extend_from_slice(b"\r\n");
+        }
+        if let Some(expires) = about.expires {
+            date_field(out, "Expires", expires);
+        }
+        write_cache_control(about, out);
+        if let Some(vary) = about.vary {
+            write::field(out, "Vary", vary.as_bytes());
+        }
+    }
+}
+
+/// A response about the origin itself: why there is none of the site's. Says how many of the bytes are the head's.
+pub(super) fn write_plain(
+    status: u16,
+    text: &str,
+    asked: Option<&Asked>,
+    manner: &Manner<'_>,
+    out: &mut Vec<u8>,
+) -> usize {
+    start(status, manner, out);
+    write::field(out, "Content-Type", b"text/plain; charset=utf-8");
+    write::number_field(out, "Content-Length", text.len() as u64);
+    write::field(out, "Cache-Control", b"no-store");
+    if status == 405 {
+        write::field(out, "Allow", b"GET, HEAD, POST");
+    }
+    match asked {
+        Some(asked) => {
+            let answered = Answered {
+                id: asked.id,
+                version: 0,
+                is_validated: false,
+            };
+            end(answered, asked, manner, out);
+        }
+        None => out.extend_from_slice(b"Connection: close\r\n\r\n"),
+    }
+    let head_bytes = out.len();
+    if asked.is_none_or(|asked| asked.method != Method::Head) {
+        out.extend_from_slice(text.as_bytes());
+    }
+    head_bytes
+}
+
+fn start(status: u16, manner: &Manner<'_>, out: &mut Vec<u8>) {
+    write::status_line(out, manner.version, status, reason(status));
+    write::field(out, "Date", manner.date);
+}
+
+/// The mark, and what becomes of the connection (RFC 9112 §9.3).
+fn end(answered: Answered, asked: &Asked, manner: &Manner<'_>, out: &mut Vec<u8>) {
+    out.extend_from_slice(mark::FIELD.as_bytes());
+    out.extend_from_slice(b": ");
+    answered.write(out);
+    out.extend_from_slice(b"\r\n");
+    if !manner.keeps {
+        out.extend_from_slice(b"Connection: close\r\n");
+    } else if asked.version == Version::Http10 || manner.version == Version::Http10 {
+        out.extend_from_slice(b"Connection: keep-alive\r\n");
+    }
+    write::end_of_head(out);
+}
+
+fn write_cache_control(about: &Described<'_>, out: &mut Vec<u8>) {
+    if about.cache_control.is_none() && about.max_age_s.is_none() {
+        return;
+    }
+    out.extend_from_slice(b"Cache-Control: ");
+    if let Some(directives) = about.cache_control {
+        out.extend_from_slice(directives.as_bytes());
+        if about.max_age_s.is_some() {
+            out.extend_from_slice(b", ");
+        }
+    }
+    if let Some(seconds) = about.max_age_s {
+        out.extend_from_slice(b"max-age=");
+        write::decimal(out, seconds);
+    }
+    out.extend_from_slice(b"\r\n");
+}
+
+fn date_field(out: &mut Vec<u8>, name: &str, at: UnixSeconds) {
+    let mut text = [0; 29];
+    write_http_date(at, &mut text);
+    write::field(out, name, &text);
+}
+
+/// The phrases of RFC 9110 §15 for what the origin and its fault scripts send.
+const fn reason(status: u16) -> &'static str {
+    match status {
+        200 => "OK",
+        206 => "Partial Content",
+        304 => "Not Modified",
+        400 => "Bad Request",
+        404 => "Not Found",
+        405 => "Method Not Allowed",
+        416 => "Range Not Satisfiable",
+        500 => "Internal Server Error",
+        501 => "Not Implemented",
+        502 => "Bad Gateway",
+        503 => "Service Unavailable",
+        504 => "Gateway Timeout",
+        // may be empty (RFC 9112 §4)
+        _ => "",
+    }
+}

@@ -1,0 +1,379 @@
+//! A connection of the origin: one request after the other, in order.
+//!
+//! A connection that waits owns no buffer: requests are read into the thread's, and content is made in the thread's. Most
+//! responses take one read and one write, and nothing is allocated for them.
+
+use std::future::poll_fn;
+use std::io;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use socket2::SockRef;
+use tokio::io::{AsyncRead as _, AsyncWrite as _, ReadBuf};
+use tokio::net::TcpStream;
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::Instant;
+use weir_wire::{
+    Arrival, BodyEvent, BodyReader, HeadLimits, LineBuffer, Progress, RequestHead, parse_request,
+};
+
+use super::asked::Asked;
+use super::course::Then;
+use super::door::Spot;
+use super::fate;
+use super::response::{self, Made};
+use super::sending::Sending;
+use super::timer::Timer;
+use super::worker::Worker;
+
+/// A response that hangs hangs no longer; then the connection is closed.
+pub(super) const HANG_MAX: Duration = Duration::from_secs(600);
+
+/// After the last response what the peer has sent meanwhile is read for so long: closing a socket with unread bytes resets
+/// it, and the response would be lost with it (RFC 9112 §9.6).
+const LINGER_MAX: Duration = Duration::from_secs(2);
+
+/// What a request's head, and the trailer section of its content, may cost.
+const HEAD_LIMITS: HeadLimits = HeadLimits {
+    bytes_max: 32 * 1024,
+    fields_max: 100,
+};
+
+/// RFC 9110 §15.2.1.
+const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
+
+/// How a connection ends.
+enum End {
+    /// The peer has closed or gone, or was silent for too long.
+    Gone,
+    /// As [`Then`] has it.
+    Ours(Then),
+}
+
+struct Connection {
+    stream: TcpStream,
+    spot: Spot,
+    worker: Rc<Worker>,
+    timer: Timer,
+    idle: Duration,
+    /// Without a byte until then it is closed.
+    idle_until: Instant,
+    /// What has arrived and was not read: requests behind the one that is answered, or a head that is not whole.
+    unread: Vec<u8>,
+    /// `unread` begins with a head that is not whole.
+    in_head: bool,
+    arrival: Arrival,
+    /// Did the peer mean to send more requests?
+    peer_keeps: bool,
+    requests: u64,
+    requests_max: u64,
+    /// Content of the request that is read before its response is sent.
+    upload: Option<Box<BodyReader>>,
+    sending: Option<Box<Sending>>,
+}
+
+/// Serves a connection until it ends; `_place` is given back then.
+pub(super) async fn serve(
+    stream: TcpStream,
+    spot: Spot,
+    worker: Rc<Worker>,
+    _place: OwnedSemaphorePermit,
+) {
+    let open = Open::new(Rc::clone(&worker));
+    let mut connection = Connection::new(stream, spot, worker);
+    let end = poll_fn(|cx| connection.poll_end(cx)).await;
+    match end {
+        End::Gone | End::Ours(Then::Keep) => {}
+        End::Ours(Then::Close) => connection.linger().await,
+        End::Ours(Then::Hang) => connection.drain(HANG_MAX).await,
+        End::Ours(Then::Reset) => {
+            // unsent bytes are thrown away, and the peer hears of an error
+            let _gone_already = SockRef::from(&connection.stream).set_linger(Some(Duration::ZERO));
+        }
+    }
+    // before the socket is closed: whoever sees the end finds it counted
+    drop(open);
+}
+
+/// A connection in the count of those that are open, until it ends in whatever way.
+struct Open(Rc<Worker>);
+
+impl Open {
+    fn new(worker: Rc<Worker>) -> Self {
+        worker.counts().connections_open += 1;
+        Self(worker)
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.0.counts().connections_open -= 1;
+    }
+}
+
+impl Connection {
+    fn new(stream: TcpStream, spot: Spot, worker: Rc<Worker>) -> Self {
+        let shared = &worker.shared;
+        let origin = &shared.scenario.origin;
+        let requests_max = fate::requests_max(origin, shared.seed, shared.next_connection());
+        let idle = Duration::try_from_secs_f64(origin.idle_timeout_s).unwrap_or(Duration::MAX);
+        // a clock does not go on for ever
+        let idle = idle.min(Duration::from_secs(1 << 30));
+        Self {
+            stream,
+            spot,
+            timer: Timer::default(),
+            idle,
+            idle_until: Instant::now() + idle,
+            unread: Vec::new(),
+            in_head: false,
+            arrival: Arrival::new(),
+            peer_keeps: true,
+            requests: 0,
+            requests_max,
+            upload: None,
+            sending: None,
+            worker,
+        }
+    }
+
+    /// Serves; ready when the connection is to end.
+    fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<End> {
+        loop {
+            if self.upload.is_some() {
+                if let Some(end) = ready!(self.poll_upload(cx)) {
+                    return Poll::Ready(end);
+                }
+            } else if let Some(sending) = self.sending.take() {
+                if let Some(end) = ready!(self.poll_sending(sending, cx)) {
+                    return Poll::Ready(end);
+                }
+            } else if self.unread.is_empty() || self.in_head {
+                if let Some(end) = ready!(self.poll_requests(cx)) {
+                    return Poll::Ready(end);
+                }
+            } else {
+                let unread = std::mem::take(&mut self.unread);
+                if let Some(end) = self.consume(&unread, cx) {
+                    return Poll::Ready(end);
+                }
+            }
+        }
+    }
+
+    /// Reads once, and answers what was read.
+    fn poll_requests(&mut self, cx: &mut Context<'_>) -> Poll<Option<End>> {
+        let worker = Rc::clone(&self.worker);
+        let mut input = worker.input.borrow_mut();
+        let Some(length) = ready!(self.poll_read(&mut input, cx)) else {
+            return Poll::Ready(Some(End::Gone));
+        };
+        if self.unread.is_empty() {
+            return Poll::Ready(self.consume(&input[..length], cx));
+        }
+        self.unread.extend_from_slice(&input[..length]);
+        if !self.arrival.is_worth_reading(&self.unread, &HEAD_LIMITS) {
+            return Poll::Ready(None);
+        }
+        let unread = std::mem::take(&mut self.unread);
+        Poll::Ready(self.consume(&unread, cx))
+    }
+
+    /// Some bytes; `None` when the peer has gone or was silent for too long.
+    fn poll_read(&mut self, into: &mut [u8], cx: &mut Context<'_>) -> Poll<Option<usize>> {
+        let mut buffer = ReadBuf::new(into);
+        match Pin::new(&mut self.stream).poll_read(cx, &mut buffer) {
+            Poll::Ready(Ok(())) => {
+                let length = buffer.filled().len();
+                Poll::Ready((length > 0).then_some(length))
+            }
+            Poll::Ready(Err(_)) => Poll::Ready(None),
+            Poll::Pending => self.timer.poll_at(self.idle_until, cx).map(|()| None),
+        }
+    }
+
+    /// Answers the requests in `bytes` until one needs more than a write; keeps the bytes behind it.
+    fn consume(&mut self, bytes: &[u8], cx: &mut Context<'_>) -> Option<End> {
+        let mut at = 0;
+        self.in_head = false;
+        while at < bytes.len() {
+            let rest = &bytes[at..];
+            let mut lines = LineBuffer::new();
+            match parse_request(rest, &HEAD_LIMITS, &mut lines) {
+                Ok(Progress::Complete { head, consumed }) => {
+                    at += consumed;
+                    let end = self.answer(&head, cx);
+                    if end.is_some() || self.sending.is_some() {
+                        self.unread = bytes[at..].to_vec();
+                        return end;
+                    }
+                }
+                Ok(Progress::Partial) => {
+                    self.in_head = true;
+                    self.unread = rest.to_vec();
+                    self.arrival = Arrival::new();
+                    self.arrival.is_worth_reading(rest, &HEAD_LIMITS);
+                    return None;
+                }
+                Err(error) => {
+                    let text = format!("cannot read the request: {error}\n");
+                    self.sending = Some(Box::new(response::refuse(&self.worker, 400, &text)));
+                    return None;
+                }
+            }
+        }
+        None
+    }
+
+    /// Answers one request; leaves `sending` (and `upload`) where that takes more than one write.
+    fn answer(&mut self, head: &RequestHead<'_, '_>, cx: &mut Context<'_>) -> Option<End> {
+        let asked = match Asked::read(head) {
+            Ok(asked) => asked,
+            Err(error) => {
+                let text = format!("cannot tell where the request ends: {error}\n");
+                let refusal = response::refuse(&self.worker, error.status(), &text);
+                self.sending = Some(Box::new(refusal));
+                return None;
+            }
+        };
+        self.peer_keeps = asked.keeps;
+        self.requests += 1;
+        let made = Made {
+            spot: self.spot,
+            requests: self.requests,
+            is_last: self.requests >= self.requests_max,
+        };
+        let mut sending = response::make(&self.worker, &asked, head, made);
+        let reader = BodyReader::new(asked.content, HEAD_LIMITS);
+        if !reader.is_ended() {
+            self.upload = Some(Box::new(reader));
+            self.sending = Some(Box::new(sending));
+            return self.invite(&asked);
+        }
+        match sending.poll(&mut self.stream, &self.worker, &mut self.timer, cx) {
+            Poll::Pending => {
+                self.sending = Some(Box::new(sending));
+                None
+            }
+            Poll::Ready(result) => self.finish(sending, result),
+        }
+    }
+
+    /// Tells a peer that waits for it to send the content.
+    fn invite(&mut self, asked: &Asked) -> Option<End> {
+        if !asked.expects_continue {
+            return None;
+        }
+        // nothing else is on its way, so there is room for a line
+        match self.stream.try_write(CONTINUE) {
+            Ok(written) if written == CONTINUE.len() => None,
+            _ => Some(End::Gone),
+        }
+    }
+
+    /// Reads the content of a request, and forgets it.
+    fn poll_upload(&mut self, cx: &mut Context<'_>) -> Poll<Option<End>> {
+        let Some(mut reader) = self.upload.take() else {
+            return Poll::Ready(None);
+        };
+        if !self.unread.is_empty() {
+            let mut unread = std::mem::take(&mut self.unread);
+            let Some(consumed) = self.receive(&mut reader, &unread) else {
+                return Poll::Ready(Some(End::Gone));
+            };
+            unread.drain(..consumed);
+            self.unread = unread;
+        }
+        let worker = Rc::clone(&self.worker);
+        while !reader.is_ended() {
+            let mut input = worker.input.borrow_mut();
+            match self.poll_read(&mut input, cx) {
+                Poll::Pending => {
+                    self.upload = Some(reader);
+                    return Poll::Pending;
+                }
+                Poll::Ready(None) => return Poll::Ready(Some(End::Gone)),
+                Poll::Ready(Some(length)) => {
+                    self.idle_until = Instant::now() + self.idle;
+                    let Some(consumed) = self.receive(&mut reader, &input[..length]) else {
+                        return Poll::Ready(Some(End::Gone));
+                    };
+                    self.unread = input[consumed..length].to_vec();
+                }
+            }
+        }
+        Poll::Ready(None)
+    }
+
+    /// Takes content out of its framing and counts it; says how many bytes are done with. `None` if the framing is broken.
+    fn receive(&self, reader: &mut BodyReader, bytes: &[u8]) -> Option<usize> {
+        let phase = self.sending.as_ref().map_or(0, |sending| sending.phase);
+        let (mut consumed, mut content_bytes) = (0, 0);
+        loop {
+            let step = reader.step(&bytes[consumed..]).ok()?;
+            consumed += step.consumed;
+            match step.event {
+                BodyEvent::Data(data) => content_bytes += data.len() as u64,
+                BodyEvent::NeedMore | BodyEvent::End => break,
+            }
+        }
+        self.worker.counts().phase(phase).received_content_bytes += content_bytes;
+        Some(consumed)
+    }
+
+    fn poll_sending(
+        &mut self,
+        mut sending: Box<Sending>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<End>> {
+        match sending.poll(&mut self.stream, &self.worker, &mut self.timer, cx) {
+            Poll::Pending => {
+                self.sending = Some(sending);
+                Poll::Pending
+            }
+            Poll::Ready(result) => Poll::Ready(self.finish(*sending, result)),
+        }
+    }
+
+    /// A response is over.
+    fn finish(&mut self, sending: Sending, result: io::Result<()>) -> Option<End> {
+        if result.is_err() {
+            self.worker.counts().phase(sending.phase).left += 1;
+            return Some(End::Gone);
+        }
+        // memory for the next head
+        self.worker.head.set(sending.head);
+        if sending.then != Then::Keep {
+            return Some(End::Ours(sending.then));
+        }
+        self.idle_until = Instant::now() + self.idle;
+        None
+    }
+
+    /// Says that nothing more comes, and lets what the peer has sent pass. Whoever wanted the connection closed has sent all.
+    async fn linger(&mut self) {
+        if !self.peer_keeps && self.unread.is_empty() {
+            return;
+        }
+        if poll_fn(|cx| Pin::new(&mut self.stream).poll_shutdown(cx))
+            .await
+            .is_ok()
+        {
+            self.drain(LINGER_MAX).await;
+        }
+    }
+
+    /// Reads what comes until the peer closes, at most for so long.
+    async fn drain(&mut self, limit: Duration) {
+        self.idle_until = Instant::now() + limit;
+        let worker = Rc::clone(&self.worker);
+        poll_fn(|cx| {
+            let mut input = worker.input.borrow_mut();
+            while ready!(self.poll_read(&mut input, cx)).is_some() {}
+            Poll::Ready(())
+        })
+        .await;
+    }
+}

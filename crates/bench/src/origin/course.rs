@@ -1,0 +1,205 @@
+//! The course of a response: what of its content is sent, how fast, and what becomes of the connection.
+
+use weir_workload::{BodyPoint, FaultKind};
+
+use super::counts::PhaseCounts;
+use super::fate::Spoil;
+
+/// What becomes of the connection behind the response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Then {
+    /// The next request is waited for.
+    Keep,
+    /// It is closed in order.
+    Close,
+    /// It is reset.
+    Reset,
+    /// Nothing more comes, until the peer closes or [`HANG_MAX`](super::connection::HANG_MAX) has passed.
+    Hang,
+}
+
+/// How content of a length is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Course {
+    /// Bytes that `Content-Length` says.
+    pub(super) declared: u64,
+    /// Bytes that are sent.
+    pub(super) sent: u64,
+    /// Behind so many bytes, so many a second.
+    pub(super) slow: Option<(u64, u64)>,
+    pub(super) then: Then,
+}
+
+impl Course {
+    /// All of it.
+    pub(super) const fn whole(length: u64, keeps: bool) -> Self {
+        Self {
+            declared: length,
+            sent: length,
+            slow: None,
+            then: if keeps { Then::Keep } else { Then::Close },
+        }
+    }
+
+    /// Spoilt: what can be spoilt of content of this length, and is counted. A status is none of its business.
+    pub(super) fn spoil(&mut self, spoil: Spoil, counts: &mut PhaseCounts) {
+        let length = self.declared;
+        if length == 0 {
+            return;
+        }
+        match spoil {
+            Spoil::Abort(share) => {
+                self.sent = BodyPoint::Share(share).of(length).min(length - 1);
+                self.then = Then::Close;
+                counts.aborted += 1;
+            }
+            Spoil::Fault(kind, at) => self.fault(kind, at, &mut counts.faulted),
+        }
+    }
+
+    fn fault(&mut self, kind: FaultKind, at: BodyPoint, counts: &mut super::FaultCounts) {
+        let length = self.declared;
+        let point = at.of(length);
+        let is_inside = point < length;
+        match kind {
+            FaultKind::Cut if is_inside => {
+                (self.sent, self.then) = (point, Then::Close);
+                counts.cut += 1;
+            }
+            FaultKind::Reset if is_inside => {
+                (self.sent, self.then) = (point, Then::Reset);
+                counts.reset += 1;
+            }
+            FaultKind::Hang if is_inside => {
+                (self.sent, self.then) = (point, Then::Hang);
+                counts.hang += 1;
+            }
+            FaultKind::Slow { bytes_per_s } if is_inside => {
+                self.slow = Some((point, bytes_per_s));
+                counts.slow += 1;
+            }
+            FaultKind::WrongLength => {
+                // a number of bytes may be more than there are
+                let declared = match at {
+                    BodyPoint::Bytes(bytes) => bytes,
+                    BodyPoint::Share(_) => point,
+                };
+                if declared != length {
+                    (self.declared, self.then) = (declared, Then::Close);
+                    counts.wrong_length += 1;
+                }
+            }
+            FaultKind::Status(_)
+            | FaultKind::Cut
+            | FaultKind::Reset
+            | FaultKind::Hang
+            | FaultKind::Slow { .. } => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(length: u64, spoil: Spoil, expected: Course, counted: u64) {
+        let (mut course, mut counts) = (Course::whole(length, true), PhaseCounts::default());
+        course.spoil(spoil, &mut counts);
+        assert_eq!(course, expected, "{length} {spoil:?}");
+        let total = counts.aborted + counts.faulted.total();
+        assert_eq!(total, counted, "{length} {spoil:?}");
+    }
+
+    #[test]
+    fn abort_spares_the_last_byte_or_cuts_what_is_empty() {
+        let cut_at = |length, sent| Course {
+            sent,
+            then: Then::Close,
+            ..Course::whole(length, true)
+        };
+        check(100, Spoil::Abort(0.0), cut_at(100, 0), 1);
+        check(100, Spoil::Abort(0.999_999), cut_at(100, 99), 1);
+        check(1, Spoil::Abort(0.5), cut_at(1, 0), 1);
+        check(0, Spoil::Abort(0.5), Course::whole(0, true), 0);
+    }
+
+    #[test]
+    fn fault_behind_the_end_is_counted() {
+        let kinds = [
+            FaultKind::Cut,
+            FaultKind::Reset,
+            FaultKind::Hang,
+            FaultKind::Slow { bytes_per_s: 1 },
+        ];
+        for kind in kinds {
+            for at in [
+                BodyPoint::Bytes(100),
+                BodyPoint::Bytes(1000),
+                BodyPoint::Share(1.0),
+            ] {
+                check(100, Spoil::Fault(kind, at), Course::whole(100, true), 0);
+            }
+            check(
+                0,
+                Spoil::Fault(kind, BodyPoint::Bytes(0)),
+                Course::whole(0, true),
+                0,
+            );
+        }
+    }
+
+    #[test]
+    fn fault_inside_happens_elsewhere() {
+        let whole = Course::whole(100, true);
+        let half = BodyPoint::Share(0.5);
+        let cut = Course {
+            sent: 50,
+            then: Then::Close,
+            ..whole
+        };
+        check(100, Spoil::Fault(FaultKind::Cut, half), cut, 1);
+        let reset = Course {
+            then: Then::Reset,
+            ..cut
+        };
+        check(100, Spoil::Fault(FaultKind::Reset, half), reset, 1);
+        let hang = Course {
+            then: Then::Hang,
+            ..cut
+        };
+        check(100, Spoil::Fault(FaultKind::Hang, half), hang, 1);
+        let slow = Course {
+            slow: Some((50, 7)),
+            ..whole
+        };
+        check(
+            100,
+            Spoil::Fault(FaultKind::Slow { bytes_per_s: 7 }, half),
+            slow,
+            1,
+        );
+    }
+
+    #[test]
+    fn wrong_length_is_right() {
+        let wrong = |declared| Course {
+            declared,
+            then: Then::Close,
+            ..Course::whole(100, true)
+        };
+        let kind = FaultKind::WrongLength;
+        check(100, Spoil::Fault(kind, BodyPoint::Share(0.5)), wrong(50), 1);
+        check(
+            100,
+            Spoil::Fault(kind, BodyPoint::Bytes(120)),
+            wrong(120),
+            1,
+        );
+        check(
+            100,
+            Spoil::Fault(kind, BodyPoint::Bytes(100)),
+            Course::whole(100, true),
+            0,
+        );
+    }
+}

@@ -1,0 +1,163 @@
+//! What happens to a response by the scenario's will: how long it is waited for, whether it is cut, which fault it suffers.
+//!
+//! Everything is drawn from (seed, id), or (seed, target) where a request has no id: a replay meets the same fate, and so
+//! does the same request asked again. Only the spans of time in which faults hold depend on the clock.
+//!
+//! A server's link is part of it: its delay, its losses and a connection's set-up make a response later, its rate makes it
+//! slow. What a loss in the middle of the content costs is waited for before its beginning: whoever reads to the end sees
+//! the same time.
+
+use std::time::Duration;
+
+use weir_workload::{BodyPoint, Chance, FaultKind, Link, Origin, Target};
+
+use crate::mark::Id;
+
+/// What happens to one response.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Fate {
+    /// From the request to the first byte of the response.
+    pub(super) wait: Duration,
+    pub(super) spoil: Option<Spoil>,
+}
+
+/// Something that goes wrong on purpose.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Spoil {
+    /// The content is cut at this share of it.
+    Abort(f64),
+    /// A fault of the script, at its point.
+    Fault(FaultKind, BodyPoint),
+}
+
+/// A request, as far as its fate depends on it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Circumstance {
+    pub(super) id: Option<Id>,
+    pub(super) target: Target,
+    /// Bytes of the content that goes back.
+    pub(super) bytes: u64,
+    /// Is it the first on its connection?
+    pub(super) is_first: bool,
+    /// Since the run began.
+    pub(super) elapsed_s: f64,
+}
+
+/// No response is waited for longer, whatever the law draws.
+pub(super) const WAIT_MAX: Duration = Duration::from_secs(600);
+
+/// The content of a packet: Ethernet's 1500 bytes less the heads of IP and TCP.
+const PACKET_BYTES: u64 = 1460;
+
+/// The least retransmission timeout above the round trip. RFC 6298 asks for a second; Linux has this.
+const RETRANSMISSION: Duration = Duration::from_millis(200);
+
+/// Until a SYN is repeated (RFC 6298 §2).
+const SYN_REPEATED: Duration = Duration::from_secs(1);
+
+/// Keeps what is drawn here apart from what other rooms draw with the same seed.
+const STREAM: u64 = 0x6f72_6967_696e;
+
+impl Fate {
+    /// Drawn for a request.
+    pub(super) fn draw(origin: &Origin, seed: u64, request: &Circumstance) -> Self {
+        let key = request.id.map_or_else(|| request.target.digest(seed), key);
+        let mut chance = Chance::new(seed ^ STREAM, key);
+        let wait = duration(origin.latency.draw(&mut chance));
+        // a point is drawn whether it is used or not, so that nothing that follows depends on it
+        let aborted = (chance.unit(), chance.unit());
+        let fault = origin.faults.iter().find(|fault| {
+            // of every fault that comes before, in their order, for the same reason
+            let is_meant = chance.is(fault.share);
+            let until_s = fault.until_s.unwrap_or(f64::INFINITY);
+            is_meant
+                && fault.targets.includes(request.target)
+                && (fault.from_s..until_s).contains(&request.elapsed_s)
+        });
+        let spoil = match fault {
+            Some(fault) => Some(Spoil::Fault(fault.what, fault.at)),
+            None => (aborted.0 < origin.aborted_share).then_some(Spoil::Abort(aborted.1)),
+        };
+        let way = origin
+            .link
+            .as_ref()
+            .map_or(Duration::ZERO, |link| on_the_way(link, request, seed, key));
+        Self {
+            wait: wait.saturating_add(way).min(WAIT_MAX),
+            spoil,
+        }
+    }
+}
+
+/// What the server's link costs in time, its rate apart.
+fn on_the_way(link: &Link, request: &Circumstance, seed: u64, key: u64) -> Duration {
+    // of its own stream, so that faults are the same with a link and without
+    let mut chance = Chance::new(seed ^ STREAM, !key);
+    let round_trip = 2 * duration(link.delay_ms / 1000.0).min(WAIT_MAX);
+    let packets = request.bytes.div_ceil(PACKET_BYTES).max(1);
+    let is_any_lost = |packets: u64, chance: &mut Chance| {
+        let packets = i32::try_from(packets).unwrap_or(i32::MAX);
+        chance.is(1.0 - (1.0 - link.loss).powi(packets))
+    };
+    let mut way = round_trip;
+    if request.is_first {
+        // SYN and its answer
+        way += round_trip;
+        if is_any_lost(2, &mut chance) {
+            way += SYN_REPEATED;
+        }
+    }
+    if is_any_lost(1, &mut chance) {
+        way += round_trip + RETRANSMISSION;
+    }
+    if is_any_lost(packets, &mut chance) {
+        // packets that follow tell of the loss; behind the last one there is only the timeout
+        let timeout = if packets > 1 {
+            Duration::ZERO
+        } else {
+            RETRANSMISSION
+        };
+        way += round_trip + timeout;
+    }
+    way
+}
+
+/// Bytes a second at which content is sent, if there is a limit: the scenario's, or what the link carries away.
+pub(super) fn rate_bytes_per_s(origin: &Origin) -> Option<u64> {
+    let link = origin.link.as_ref().and_then(|link| link.up_bits_per_s);
+    let link = link.map(|bits| (bits / 8).max(1));
+    match (origin.rate_bytes_per_s, link) {
+        (Some(rate), Some(link)) => Some(rate.min(link)),
+        (rate, link) => rate.or(link),
+    }
+}
+
+/// The requests a connection is good for, at least one; `number` is the connection's.
+pub(super) fn requests_max(origin: &Origin, seed: u64, number: u64) -> u64 {
+    let Some(law) = &origin.requests_per_connection else {
+        return u64::MAX;
+    };
+    let mut chance = Chance::new(seed ^ STREAM, !number);
+    let drawn = law.draw(&mut chance);
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "saturates, and whatever is not one at least is one"
+    )]
+    let requests = drawn as u64;
+    requests.max(1)
+}
+
+/// Different for all requests of a run of fewer than 2^40 requests a share and 2^16 shares.
+fn key(id: Id) -> u64 {
+    id.number ^ u64::from(id.share) << 40 ^ u64::from(id.phase) << 56
+}
+
+/// Less than nothing, and what is no number, is nothing.
+fn duration(seconds: f64) -> Duration {
+    if seconds > 0.0 {
+        Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
+    } else {
+        Duration::ZERO
+    }
+}

@@ -1,0 +1,231 @@
+//! From a request to a response that is ready to be sent: what the site says is right, and what the scenario spoils of it.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+use weir_semantics::Method;
+use weir_wire::{RequestHead, Version};
+use weir_workload::{Content, FaultKind, Http, Target};
+
+use super::answer::{self, Answer, Manner};
+use super::asked::{self, Asked};
+use super::counts::PhaseCounts;
+use super::course::{Course, Then};
+use super::door::Spot;
+use super::fate::{self, Circumstance, Fate, Spoil};
+use super::pace::Pace;
+use super::seen::Sight;
+use super::sending::Sending;
+use super::worker::{Worker, wall};
+
+/// What is known of a request's connection.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Made {
+    pub(super) spot: Spot,
+    /// Requests on it, this one included.
+    pub(super) requests: u64,
+    /// Is it good for no more?
+    pub(super) is_last: bool,
+}
+
+/// Makes the response, and counts request and response.
+pub(super) fn make(
+    worker: &Worker,
+    asked: &Asked,
+    head: &RequestHead<'_, '_>,
+    made: Made,
+) -> Sending {
+    let shared = &worker.shared;
+    let (sight, phase) = shared.see(asked.id);
+    let mut counts = worker.counts();
+    let counts = counts.phase(phase);
+    count_request(counts, asked, sight, made);
+    let keeps = shared.scenario.origin.keep_alive && asked.keeps && !made.is_last;
+    let reply = Reply {
+        worker,
+        asked,
+        phase,
+        is_first: made.requests == 1,
+        keeps,
+    };
+    if !matches!(asked.method, Method::Get | Method::Head | Method::Post) {
+        return reply.plain(
+            405,
+            "only GET, HEAD and POST are answered\n",
+            Duration::ZERO,
+            counts,
+        );
+    }
+    let found = asked::path(head.target)
+        .and_then(|path| made.spot.split(path))
+        .and_then(|(server, path)| shared.site.parse_path(server, path));
+    match found {
+        Some(target) => reply.of_site(target, head, counts),
+        None => {
+            let text = format!("{} is no path of the scenario's site\n", head.target);
+            reply.plain(404, &text, Duration::ZERO, counts)
+        }
+    }
+}
+
+/// The response to what is no request; the connection ends behind it.
+pub(super) fn refuse(worker: &Worker, status: u16, text: &str) -> Sending {
+    let (_, phase) = worker.shared.see(None);
+    let date = worker.date(wall(Duration::ZERO));
+    let mut head = worker.head.take();
+    head.clear();
+    let manner = Manner {
+        version: version(worker),
+        date: &date,
+        is_conditional: false,
+        keeps: false,
+    };
+    let head_bytes = answer::write_plain(status, text, None, &manner, &mut head);
+    worker.counts().phase(phase).status(status);
+    sending(head, head_bytes, phase, Then::Close)
+}
+
+struct Reply<'a> {
+    worker: &'a Worker,
+    asked: &'a Asked,
+    phase: u8,
+    /// Is it the first request of the connection?
+    is_first: bool,
+    keeps: bool,
+}
+
+impl Reply<'_> {
+    fn of_site(
+        &self,
+        target: Target,
+        request: &RequestHead<'_, '_>,
+        counts: &mut PhaseCounts,
+    ) -> Sending {
+        let shared = &self.worker.shared;
+        let origin = &shared.scenario.origin;
+        let now = Instant::now();
+        let has_content = self.asked.method != Method::Head;
+        let circumstance = Circumstance {
+            id: self.asked.id,
+            target,
+            bytes: if has_content {
+                shared.site.length(target)
+            } else {
+                0
+            },
+            is_first: self.is_first,
+            // of no interest without faults
+            elapsed_s: if origin.faults.is_empty() {
+                0.0
+            } else {
+                shared.elapsed_s(now)
+            },
+        };
+        let fate = Fate::draw(origin, shared.seed, &circumstance);
+        if let Some(Spoil::Fault(FaultKind::Status(status), _)) = fate.spoil {
+            counts.faulted.status += 1;
+            return self.plain(status, "a fault of the scenario\n", fate.wait, counts);
+        }
+        // what is right when it is sent, not when it was asked for
+        let at = wall(fate.wait);
+        let request = (self.asked.method, request.fields);
+        let answer = Answer::new(&shared.site, target, request, at, origin.conditional);
+        counts.status(answer.status);
+        let mut course = Course::whole(answer.to - answer.from, self.keeps);
+        if let Some(spoil) = fate.spoil.filter(|_| has_content) {
+            course.spoil(spoil, counts);
+        }
+        let date = self.worker.date(at);
+        // one that will be spoilt does not say so before
+        let manner = self.manner(&date, self.keeps);
+        let mut head = self.worker.head.take();
+        head.clear();
+        answer.write_head(self.asked, &manner, course.declared, &mut head);
+        let head_bytes = head.len();
+        let begins = (!fate.wait.is_zero()).then(|| now + fate.wait);
+        let sent = if has_content { course.sent } else { 0 };
+        Sending {
+            content: shared.site.content(target, answer.described.version),
+            at: answer.from,
+            to: answer.from + sent,
+            begins,
+            pace: fate::rate_bytes_per_s(origin).map(|rate| Pace::new(rate, begins.unwrap_or(now))),
+            slow: course.slow.map(|(from, rate)| (answer.from + from, rate)),
+            ..sending(head, head_bytes, self.phase, course.then)
+        }
+    }
+
+    /// A response without content of the site's.
+    fn plain(&self, status: u16, text: &str, wait: Duration, counts: &mut PhaseCounts) -> Sending {
+        counts.status(status);
+        let date = self.worker.date(wall(wait));
+        let manner = self.manner(&date, self.keeps);
+        let mut head = self.worker.head.take();
+        head.clear();
+        let head_bytes = answer::write_plain(status, text, Some(self.asked), &manner, &mut head);
+        let then = if self.keeps { Then::Keep } else { Then::Close };
+        Sending {
+            begins: (!wait.is_zero()).then(|| Instant::now() + wait),
+            ..sending(head, head_bytes, self.phase, then)
+        }
+    }
+
+    fn manner<'d>(&self, date: &'d [u8; 29], keeps: bool) -> Manner<'d> {
+        Manner {
+            version: version(self.worker),
+            date,
+            is_conditional: self.worker.shared.scenario.origin.conditional,
+            keeps,
+        }
+    }
+}
+
+fn count_request(counts: &mut PhaseCounts, asked: &Asked, sight: Sight, made: Made) {
+    counts.requests += 1;
+    *match sight {
+        Sight::First => &mut counts.distinct,
+        Sight::Again => &mut counts.repeated,
+        Sight::Outside => &mut counts.without_id,
+    } += 1;
+    match asked.method {
+        Method::Head => counts.head_requests += 1,
+        Method::Post => counts.post_requests += 1,
+        _ => {}
+    }
+    if made.requests == 1 {
+        counts.connections_opened += 1;
+    }
+    counts.connection_requests_max = counts.connection_requests_max.max(made.requests);
+}
+
+fn version(worker: &Worker) -> Version {
+    match worker.shared.scenario.origin.http {
+        Http::Http10 => Version::Http10,
+        Http::Http11 => Version::Http11,
+    }
+}
+
+/// A response without content of the site's, to be sent at once.
+fn sending(head: Vec<u8>, head_bytes: usize, phase: u8, then: Then) -> Sending {
+    Sending {
+        head,
+        head_bytes,
+        head_sent: 0,
+        content: Content::of(
+            0,
+            Target {
+                server: 0,
+                number: 0,
+            },
+            0,
+        ),
+        at: 0,
+        to: 0,
+        begins: None,
+        pace: None,
+        slow: None,
+        then,
+        phase,
+        waits_since: None,
+    }
+}

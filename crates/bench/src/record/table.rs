@@ -1,0 +1,209 @@
+//! A record as a table for a terminal.
+
+use std::fmt::Write as _;
+use weir_measure::record::{Histogram, Mode, Phase, Record};
+
+/// The phases of a run, and whether it is valid.
+#[must_use]
+pub fn text(record: &Record) -> String {
+    let mut text = String::new();
+    let subject = &record.subject;
+    let caching = if subject.is_caching {
+        ""
+    } else {
+        ", caching off"
+    };
+    let by = match subject.mode {
+        Mode::Forward => format!("as a forward proxy at {}{caching}", subject.proxy),
+        Mode::Gateway => format!("as a gateway at {}{caching}", subject.proxy),
+        Mode::Direct => "the origin itself, without a proxy".to_owned(),
+    };
+    line(
+        &mut text,
+        &format!(
+            "{}: {} {by}; {} agents, seed {}, {:.1} s",
+            record.scenario_name,
+            subject.label,
+            record.parameters.get("clients").copied().unwrap_or(0.0),
+            record.seed,
+            record.seconds
+        ),
+    );
+    line(&mut text, "");
+    let mut rows = vec![COLUMNS.map(str::to_owned).to_vec()];
+    rows.extend(record.phases.iter().map(row));
+    if record.phases.len() > 1 {
+        rows.push(row(&record.total));
+    }
+    aligned(&mut text, &rows);
+    line(&mut text, "");
+    verdict(&mut text, record);
+    text
+}
+
+const COLUMNS: [&str; 11] = [
+    "phase",
+    "requests",
+    "per s",
+    "hit ratio",
+    "byte hit ratio",
+    "mean",
+    "p50",
+    "p99",
+    "hit p50",
+    "miss p50",
+    "errors",
+];
+
+fn row(phase: &Phase) -> Vec<String> {
+    let mark = if phase.is_measured || phase.name == "total" {
+        ""
+    } else {
+        " (warm-up)"
+    };
+    let times = &phase.response_time;
+    vec![
+        format!("{}{mark}", phase.name),
+        phase.client.requests.to_string(),
+        phase
+            .rate_per_s()
+            .map_or_else(none, |rate| format!("{rate:.1}")),
+        percent(phase.hit_ratio()),
+        percent(phase.byte_hit_ratio()),
+        time(times.all.mean_us()),
+        quantile(&times.all, 0.5),
+        quantile(&times.all, 0.99),
+        quantile(&times.hit, 0.5),
+        quantile(&times.miss, 0.5),
+        phase.client.error_count().to_string(),
+    ]
+}
+
+fn verdict(text: &mut String, record: &Record) {
+    if record.is_valid {
+        line(text, "The run is valid.");
+    } else {
+        line(text, "The run is NOT VALID:");
+        record
+            .reasons
+            .iter()
+            .for_each(|reason| line(text, &format!("  {reason}")));
+    }
+    for lie in record.lies.iter().take(LIES_SHOWN) {
+        let at = lie
+            .offset
+            .map_or_else(String::new, |offset| format!(" at byte {offset}"));
+        let path = &lie.path;
+        line(
+            text,
+            &format!(
+                "  {} in server {} {path}{at}: {}",
+                lie.kind, lie.server, lie.detail
+            ),
+        );
+    }
+    if record.lies.len() > LIES_SHOWN {
+        line(
+            text,
+            &format!(
+                "  ... and {} more in the record",
+                record.lies.len() - LIES_SHOWN
+            ),
+        );
+    }
+    record
+        .warnings
+        .iter()
+        .for_each(|warning| line(text, &format!("note: {warning}")));
+}
+
+/// The record has more of them.
+const LIES_SHOWN: usize = 5;
+
+fn percent(share: Option<f64>) -> String {
+    share.map_or_else(none, |share| format!("{:.2} %", 100.0 * share))
+}
+
+#[expect(clippy::cast_precision_loss, reason = "an hour is far below 2^53 us")]
+fn quantile(times: &Histogram, quantile: f64) -> String {
+    time(times.quantile_us(quantile).map(|us| us as f64))
+}
+
+fn time(us: Option<f64>) -> String {
+    us.map_or_else(none, |us| match us {
+        us if us < 1000.0 => format!("{us:.0} us"),
+        us if us < 1e6 => format!("{:.1} ms", us / 1000.0),
+        us => format!("{:.2} s", us / 1e6),
+    })
+}
+
+fn none() -> String {
+    "-".into()
+}
+
+/// The first column to the left, numbers to the right.
+fn aligned(text: &mut String, rows: &[Vec<String>]) {
+    let width = |column: usize| {
+        let cells = rows.iter().filter_map(|row| row.get(column));
+        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..COLUMNS.len()).map(width).collect();
+    for row in rows {
+        let mut cells = String::new();
+        for (column, (cell, width)) in row.iter().zip(&widths).enumerate() {
+            // a String takes whatever is written
+            let _ = match column {
+                0 => write!(cells, "{cell:<width$}"),
+                _ => write!(cells, "  {cell:>width$}"),
+            };
+        }
+        line(text, cells.trim_end());
+    }
+}
+
+fn line(text: &mut String, line: &str) {
+    text.push_str(line);
+    text.push('\n');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MADE_UP: &str = include_str!("../../tests/data/record-wpb.json");
+
+    #[test]
+    fn number_stands_under_the_wrong_head() {
+        let record: Record = serde_json::from_str(MADE_UP).expect("it is a record");
+        let text = text(&record);
+        let lines: Vec<&str> = text.lines().collect();
+        let head = lines[2];
+        let (from, to) = (
+            head.find("hit ratio").expect("a head"),
+            head.find("byte").expect("a head"),
+        );
+        let cells: Vec<&str> = lines[3..6]
+            .iter()
+            .map(|row| row[from - 2..to].trim())
+            .collect();
+        assert_eq!(cells, ["0.00 %", "47.08 %", "23.54 %"], "{text}");
+        assert!(text.contains("\nThe run is valid.\nnote: "), "{text}");
+        assert!(lines[0].contains("24 agents, seed 1998"), "{text}");
+    }
+
+    #[test]
+    fn lie_is_left_out() {
+        let mut record: Record = serde_json::from_str(MADE_UP).expect("it is a record");
+        record.is_valid = false;
+        record.reasons = vec!["One of 960 responses was not what the origin says.".into()];
+        record.lies = serde_json::from_value(serde_json::json!([{
+            "kind": "wrong-byte", "at_s": 1.0, "phase": "phase-1", "id": "0-0-1", "server": 3, "number": 17,
+            "path": "/dummy17.html", "version": 0, "offset": 1234, "detail": "0x41 and not 0x42", "head": ""
+        }]))
+        .expect("a lie");
+        let text = text(&record);
+        let expected = "NOT VALID:\n  One of 960 responses was not what the origin says.\n  wrong-byte in server 3 /dummy17.html at byte 1234: \
+             0x41 and not 0x42\n";
+        assert!(text.contains(expected), "{text}");
+    }
+}

@@ -1,0 +1,219 @@
+//! Whether a run is valid, and if not why not.
+//!
+//! A run is valid when its numbers are true: nobody lied, the books balance, all took part to the end, and the generator kept its
+//! own time. What the numbers say of the proxy is no matter of validity, and neither are the rules of a benchmark: those
+//! stand beside it.
+
+use super::accounts::audit;
+use crate::conduct::{Gathered, RunPlan};
+use crate::tally::{Accounts, BUSY_SECONDS_SHARE_MAX, CrossCheck};
+use crate::usage::ThreadLoad;
+use weir_measure::record::Rule;
+
+/// What speaks against the numbers, and what a reader should know.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Verdict {
+    pub(super) reasons: Vec<String>,
+    pub(super) warnings: Vec<String>,
+}
+
+/// A thread that waited for a processor longer than this share of the time is worth a warning: other processes of the machine,
+/// the proxy perhaps, took it.
+const WAIT_SHARE_MAX: f64 = 0.10;
+
+/// Judges a run.
+pub(super) fn verdict(plan: &RunPlan, gathered: &Gathered, rules: &[Rule]) -> Verdict {
+    let mut verdict = Verdict::default();
+    verdict.participants(gathered);
+    let mut accounts = Accounts::default();
+    for phase in &gathered.clients.phases {
+        accounts.merge(&phase.accounts);
+    }
+    verdict.lies(&accounts);
+    verdict.balance(gathered);
+    verdict.errors(plan, gathered, &accounts);
+    verdict.generator(gathered);
+    verdict.rules(plan, rules);
+    verdict.notes(gathered, &accounts);
+    verdict
+}
+
+impl Verdict {
+    fn because(&mut self, reason: impl Into<String>) {
+        self.reasons.push(reason.into());
+    }
+
+    fn warn(&mut self, warning: impl Into<String>) {
+        self.warnings.push(warning.into());
+    }
+
+    fn participants(&mut self, gathered: &Gathered) {
+        if gathered.is_interrupted {
+            self.because(format!(
+                "It was interrupted after {:.0} s.",
+                gathered.seconds
+            ));
+        }
+        self.reasons.extend(gathered.lost.iter().cloned());
+    }
+
+    fn lies(&mut self, accounts: &Accounts) {
+        if accounts.wrong.sum() == 0 {
+            return;
+        }
+        let kinds: Vec<String> = accounts
+            .wrong
+            .seen()
+            .map(|(kind, count)| format!("{kind} {count}"))
+            .collect();
+        self.because(format!(
+            "{} of {} responses were not what the origin says: {}.",
+            accounts.wrong.sum(),
+            accounts.requests,
+            kinds.join(", ")
+        ));
+    }
+
+    /// Books with a page missing do not balance, and that is no news.
+    fn balance(&mut self, gathered: &Gathered) {
+        if !gathered.lost.is_empty() {
+            return;
+        }
+        let audit = audit(&gathered.clients, &gathered.origin);
+        self.reasons.extend(audit.imbalances);
+        self.warnings.extend(audit.notes);
+    }
+
+    fn errors(&mut self, plan: &RunPlan, gathered: &Gathered, accounts: &Accounts) {
+        let errors = accounts.errors.sum();
+        let words = words(accounts);
+        if accounts.responses() == 0 {
+            self.because(match errors {
+                0 => "No request was answered.".to_owned(),
+                errors => format!("No request was answered; {errors} failed: {words}."),
+            });
+            return;
+        }
+        if errors == 0 {
+            return;
+        }
+        let origin = gathered.origin.total();
+        let faulted = &origin.faulted;
+        let wanted = origin.aborted
+            + faulted.cut
+            + faulted.reset
+            + faulted.hang
+            + faulted.wrong_length
+            + faulted.status;
+        let unwanted = errors.saturating_sub(wanted);
+        let share = share(unwanted, accounts.requests);
+        // whoever interrupts a run leaves requests unfinished
+        if share > plan.errors_share_max && !gathered.is_interrupted {
+            self.because(format!(
+                "{unwanted} of {} requests failed, which is {:.2} %; at most {:.2} % may: {words}.",
+                accounts.requests,
+                100.0 * share,
+                100.0 * plan.errors_share_max
+            ));
+        } else {
+            self.warn(format!(
+                "{errors} of {} requests failed: {words}.",
+                accounts.requests
+            ));
+        }
+    }
+
+    fn generator(&mut self, gathered: &Gathered) {
+        self.reasons.extend(gathered.clients.health.reasons());
+        let ThreadLoad {
+            seconds,
+            busy_seconds,
+            ..
+        } = gathered.origin_load;
+        if share(busy_seconds, seconds) > BUSY_SECONDS_SHARE_MAX {
+            self.because(format!(
+                "The generator was overloaded: a thread of the origin had more than 95 % of a core in {busy_seconds} of {seconds} seconds; \
+                 at most {:.0} % may be so. Use more threads or machines.",
+                100.0 * BUSY_SECONDS_SHARE_MAX
+            ));
+        }
+        if gathered.origin.accept_failures > 0 {
+            self.because(format!(
+                "The origin was out of descriptors or memory {} times when a connection came.",
+                gathered.origin.accept_failures
+            ));
+        }
+        for (who, load) in [
+            ("clients", &gathered.client_load),
+            ("the origin", &gathered.origin_load),
+        ] {
+            if load.wait_share > WAIT_SHARE_MAX {
+                self.warn(format!(
+                    "A thread of {who} waited for a processor {:.0} % of the time: what else runs on its machine is in the numbers.",
+                    100.0 * load.wait_share
+                ));
+            }
+        }
+    }
+
+    fn rules(&mut self, plan: &RunPlan, rules: &[Rule]) {
+        let scale = plan.scenario.scale;
+        if (scale - 1.0).abs() > f64::EPSILON {
+            self.warn(format!("It is scaled by {scale}: not the scenario, but a version of it with another length."));
+        }
+        for rule in rules.iter().filter(|rule| !rule.holds) {
+            self.warn(format!(
+                "Not by the benchmark's rules: {} is {}, required is {}.",
+                rule.rule, rule.found, rule.required
+            ));
+        }
+    }
+
+    fn notes(&mut self, gathered: &Gathered, accounts: &Accounts) {
+        let disagreeing = accounts.cache_status.of(CrossCheck::Disagree);
+        if disagreeing > 0 {
+            self.warn(format!(
+                "The proxy's word (Cache-Status or X-Cache) differs from the origin's marks in {disagreeing} responses."
+            ));
+        }
+        if accounts.condition_ignored > 0 {
+            self.warn(format!(
+                "{} requests whose condition held were answered with 200: allowed, and a waste.",
+                accounts.condition_ignored
+            ));
+        }
+        if accounts.reload_ignored > 0 {
+            self.warn(format!(
+                "{} requests that asked for no stored response got one.",
+                accounts.reload_ignored
+            ));
+        }
+        let not_found = gathered.origin.total().not_found;
+        if not_found > 0 {
+            self.warn(format!(
+                "The origin was asked {not_found} times for a path that names nothing of the scenario."
+            ));
+        }
+        self.warnings
+            .extend(gathered.usage_warnings.iter().cloned());
+    }
+}
+
+fn words(accounts: &Accounts) -> String {
+    let seen = accounts.errors.seen();
+    let words: Vec<String> = seen
+        .map(|(kind, count)| format!("{kind} {count}"))
+        .collect();
+    words.join(", ")
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "a share is compared with a limit of a few digits"
+)]
+fn share(part: u64, whole: u64) -> f64 {
+    if whole == 0 {
+        return 0.0;
+    }
+    part as f64 / whole as f64
+}

@@ -1,0 +1,97 @@
+//! Records as a page to look at: who is better at what, then figures, then the numbers and where they come from.
+//!
+//! One HTML file that holds everything: drawings are SVG with text in it, there is no script, and nothing is fetched. It is
+//! drawn by `plotters`; each figure can be had as a file of its own too.
+//!
+//! The main choice: a report is a function of records alone. Whatever it says can be computed again from the files it names,
+//! and runs that were made on different days lie side by side.
+//!
+//! Deliberately absent: thresholds that call a proxy good or bad, and statistics over repetitions that were not made.
+
+mod axis;
+mod contest;
+mod curve;
+mod drawing;
+mod figure;
+mod html;
+mod measured;
+mod modem;
+mod page;
+mod palette;
+mod provenance;
+mod source;
+mod summary;
+mod sweep;
+mod table;
+mod timeline;
+mod unit;
+mod validity;
+
+pub use source::{Named, read};
+
+use crate::failure::Failure;
+use std::fs;
+use std::path::Path;
+use weir_measure::record::Record;
+use weir_workload::{Scenario, Workload};
+
+/// Writes the report of some runs into one HTML file, and each figure as an SVG file into the directory `figures`, if one is
+/// named. Directories are made.
+///
+/// # Errors
+/// There is no run, or a file cannot be written.
+pub fn write(runs: &[Named], out: &Path, figures: Option<&Path>) -> Result<(), Failure> {
+    if runs.is_empty() {
+        return Err(
+            Failure::usage("cannot write a report", "no record was named")
+                .with_hint("name the files that `weir bench run`, `sweep` or `modem` wrote"),
+        );
+    }
+    let page = page::page(runs);
+    if let Some(parent) = out.parent() {
+        make(parent)?;
+    }
+    put(out, &page.html)?;
+    let Some(directory) = figures else {
+        return Ok(());
+    };
+    make(directory)?;
+    for figure in &page.figures {
+        let file = directory.join(format!("{}.svg", figure.name));
+        put(&file, &drawing::file(figure))?;
+    }
+    Ok(())
+}
+
+/// A load that is offered whether it is answered or not. What cannot be read is taken for a closed loop.
+fn is_open_loop(record: &Record) -> bool {
+    let scenario = Scenario::parse("the record's scenario", &record.scenario);
+    scenario
+        .is_ok_and(|scenario| matches!(scenario.workload, Workload::PolyMix(_) | Workload::Web(_)))
+}
+
+/// A name as part of a file's name: letters, digits and hyphens.
+fn file_name(name: &str) -> String {
+    let plain = |character: char| {
+        if character.is_ascii_alphanumeric() {
+            character.to_ascii_lowercase()
+        } else {
+            '-'
+        }
+    };
+    name.chars().take(40).map(plain).collect()
+}
+
+fn make(directory: &Path) -> Result<(), Failure> {
+    fs::create_dir_all(directory).map_err(|error| {
+        Failure::outside(
+            format!("cannot make directory `{}`", directory.display()),
+            error,
+        )
+    })
+}
+
+fn put(file: &Path, text: &str) -> Result<(), Failure> {
+    fs::write(file, text)
+        .map_err(|error| Failure::outside(format!("cannot write `{}`", file.display()), error))
+}

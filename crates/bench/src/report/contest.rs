@@ -1,0 +1,238 @@
+//! Who is compared with whom: runs of one scenario, by proxy.
+
+use super::source::Named;
+use weir_measure::record::{Phase, Record};
+
+/// All runs of one scenario at one scale.
+#[derive(Debug)]
+pub(super) struct Contest<'a> {
+    pub(super) scenario: &'a str,
+    pub(super) scale: f64,
+    /// In the order in which they were met.
+    pub(super) contestants: Vec<Contestant<'a>>,
+}
+
+/// All runs of one proxy.
+#[derive(Debug)]
+pub(super) struct Contestant<'a> {
+    pub(super) label: &'a str,
+    /// Its colour; the same on the whole page.
+    pub(super) colour: usize,
+    pub(super) runs: Vec<&'a Named>,
+}
+
+/// Which of a proxy's runs are meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Which {
+    pub(super) is_caching: bool,
+    /// Clients have a link of their own, such as a modem.
+    pub(super) has_link: bool,
+}
+
+/// With caching, clients as they are.
+pub(super) const CACHING: Which = Which {
+    is_caching: true,
+    has_link: false,
+};
+
+/// The same without caching.
+pub(super) const UNCACHED: Which = Which {
+    is_caching: false,
+    has_link: false,
+};
+
+/// Sorts runs into contests, in the order in which they are met.
+pub(super) fn contests(runs: &[Named]) -> Vec<Contest<'_>> {
+    let mut labels: Vec<&str> = Vec::new();
+    let mut contests: Vec<Contest<'_>> = Vec::new();
+    for run in runs {
+        let (label, scenario) = (
+            run.record.subject.label.as_str(),
+            run.record.scenario_name.as_str(),
+        );
+        let scale = run.record.scale;
+        let colour = position(&mut labels, label);
+        let is_here = |contest: &Contest<'_>| {
+            contest.scenario == scenario && contest.scale.total_cmp(&scale).is_eq()
+        };
+        let at = contests.iter().position(is_here).unwrap_or_else(|| {
+            contests.push(Contest {
+                scenario,
+                scale,
+                contestants: Vec::new(),
+            });
+            contests.len() - 1
+        });
+        contests[at].add(label, colour, run);
+    }
+    contests
+}
+
+fn position<'a>(labels: &mut Vec<&'a str>, label: &'a str) -> usize {
+    labels
+        .iter()
+        .position(|known| *known == label)
+        .unwrap_or_else(|| {
+            labels.push(label);
+            labels.len() - 1
+        })
+}
+
+impl<'a> Contest<'a> {
+    fn add(&mut self, label: &'a str, colour: usize, run: &'a Named) {
+        let known = self
+            .contestants
+            .iter_mut()
+            .find(|contestant| contestant.label == label);
+        if let Some(contestant) = known {
+            contestant.runs.push(run);
+            return;
+        }
+        self.contestants.push(Contestant {
+            label,
+            colour,
+            runs: vec![run],
+        });
+    }
+
+    pub(super) fn runs(&self) -> impl Iterator<Item = &'a Named> {
+        self.contestants
+            .iter()
+            .flat_map(|contestant| contestant.runs.iter().copied())
+    }
+
+    /// The numbers of clients that were tried, rising; runs behind links of their own are not a sweep.
+    pub(super) fn places(&self) -> Vec<f64> {
+        let mut places: Vec<f64> = self
+            .runs()
+            .filter(|run| !has_link(&run.record))
+            .filter_map(|run| clients(&run.record))
+            .collect();
+        places.sort_by(f64::total_cmp);
+        places.dedup();
+        places
+    }
+
+    /// More than one number of clients was tried.
+    pub(super) fn is_sweep(&self) -> bool {
+        self.places().len() > 1
+    }
+
+    /// The kind of runs that stand for the proxies where there is room for one of each: with caching if anybody has
+    /// such a run, without links if anybody has.
+    pub(super) fn kind(&self) -> Which {
+        let has = |is_right: &dyn Fn(&Record) -> bool| self.runs().any(|run| is_right(&run.record));
+        Which {
+            is_caching: has(&|record| record.subject.is_caching),
+            has_link: !has(&|record| !has_link(record)),
+        }
+    }
+
+    /// The largest number of clients at which everybody who has runs of this kind has one.
+    pub(super) fn common_clients(&self, which: Which) -> Option<f64> {
+        let mut places = self.places();
+        places.reverse();
+        places.into_iter().find(|&place| {
+            let mut those = self
+                .contestants
+                .iter()
+                .filter(|contestant| contestant.of(which).next().is_some());
+            those.all(|contestant| contestant.at(which, Some(place)).is_some())
+        })
+    }
+
+    /// One run for each proxy: the kind of [`Contest::kind`], at [`Contest::common_clients`].
+    pub(super) fn chosen(&self) -> Vec<(&Contestant<'a>, &'a Named)> {
+        let which = self.kind();
+        let clients = self.common_clients(which);
+        self.contestants
+            .iter()
+            .filter_map(|contestant| Some((contestant, contestant.at(which, clients)?)))
+            .collect()
+    }
+}
+
+impl<'a> Contestant<'a> {
+    pub(super) fn of(&self, which: Which) -> impl Iterator<Item = &'a Named> {
+        self.runs.iter().copied().filter(move |run| {
+            run.record.subject.is_caching == which.is_caching
+                && has_link(&run.record) == which.has_link
+        })
+    }
+
+    /// The run at this number of clients, a valid one rather than another, a later one rather than an earlier; at the
+    /// largest number if none is named.
+    pub(super) fn at(&self, which: Which, place: Option<f64>) -> Option<&'a Named> {
+        let is_here = |run: &&Named| place.is_none() || clients(&run.record) == place;
+        let here: Vec<&Named> = self.of(which).filter(is_here).collect();
+        let most = here
+            .iter()
+            .filter_map(|run| clients(&run.record))
+            .max_by(f64::total_cmp);
+        let of_most = |run: &&&Named| clients(&run.record) == most;
+        let valid = here.iter().filter(of_most).rfind(|run| run.record.is_valid);
+        valid.or_else(|| here.iter().rfind(of_most)).copied()
+    }
+}
+
+/// How many clients (closed loop) there were.
+pub(super) fn clients(record: &Record) -> Option<f64> {
+    record.parameters.get("clients").copied()
+}
+
+/// The rate of the clients' links, bits a second; `None` where they have none of their own.
+pub(super) fn link_bits_per_s(record: &Record) -> Option<f64> {
+    record.parameters.get("link_bits_per_s").copied()
+}
+
+fn has_link(record: &Record) -> bool {
+    link_bits_per_s(record).is_some()
+}
+
+/// The phase whose numbers are the result: the last measured one (the second phase of the Wisconsin Proxy Benchmark, the
+/// second plateau of PolyMix), or the whole run.
+pub(super) fn result(record: &Record) -> &Phase {
+    record.measured().last().unwrap_or(&record.total)
+}
+
+/// All measured phases together, or the whole run if none is.
+pub(super) fn together(record: &Record) -> Phase {
+    let mut all: Option<Phase> = None;
+    for phase in record.measured() {
+        match &mut all {
+            None => all = Some(phase.clone()),
+            Some(sum) => add(sum, phase),
+        }
+    }
+    all.unwrap_or_else(|| record.total.clone())
+}
+
+fn add(sum: &mut Phase, phase: &Phase) {
+    sum.seconds += phase.seconds;
+    sum.offered_requests += phase.offered_requests;
+    let (ours, theirs) = (&mut sum.client, &phase.client);
+    ours.requests += theirs.requests;
+    ours.hits += theirs.hits;
+    ours.validated += theirs.validated;
+    ours.forwarded += theirs.forwarded;
+    ours.not_modified += theirs.not_modified;
+    ours.aborted += theirs.aborted;
+    ours.content_bytes += theirs.content_bytes;
+    ours.hit_content_bytes += theirs.hit_content_bytes;
+    for (kind, count) in &theirs.errors {
+        *ours.errors.entry(kind.clone()).or_default() += count;
+    }
+    for (kind, count) in &theirs.wrong {
+        *ours.wrong.entry(kind.clone()).or_default() += count;
+    }
+    ours.cache_status.agree += theirs.cache_status.agree;
+    ours.cache_status.disagree += theirs.cache_status.disagree;
+    ours.cache_status.absent += theirs.cache_status.absent;
+    sum.origin.requests += phase.origin.requests;
+    sum.origin.content_bytes += phase.origin.content_bytes;
+    let (ours, theirs) = (&mut sum.response_time, &phase.response_time);
+    ours.all.merge(&theirs.all);
+    ours.hit.merge(&theirs.hit);
+    ours.miss.merge(&theirs.miss);
+    ours.connect.merge(&theirs.connect);
+}

@@ -1,0 +1,123 @@
+//! Percentile curves, as HDR histograms are drawn: the share of requests on an axis stretched toward one, so that the slow
+//! ones are seen.
+
+use super::axis::{Axis, nines};
+use super::contest::{Contest, Contestant, result};
+use super::figure::{Figure, Line, Point, Stroke, ys};
+use super::modem::BEHIND_LINKS;
+use super::palette;
+use super::unit::{Unit, float};
+use weir_measure::record::{Histogram, Record};
+
+/// Points of a curve; more would not be seen.
+const POINTS_MAX: f64 = 120.0;
+
+/// One of all responses, one of hits alone.
+pub(super) fn figures(contest: &Contest<'_>) -> Vec<Figure> {
+    let all = figure(
+        contest,
+        "percentiles",
+        "Response time by percentile",
+        |record| &result(record).response_time.all,
+    );
+    let hits = figure(
+        contest,
+        "percentiles-hits",
+        "Response time of hits by percentile",
+        |record| &result(record).response_time.hit,
+    );
+    let mut figures = vec![all, hits];
+    figures.retain(|figure| !figure.is_empty());
+    figures
+}
+
+fn figure(
+    contest: &Contest<'_>,
+    name: &str,
+    title: &str,
+    of: impl Fn(&Record) -> &Histogram,
+) -> Figure {
+    let chosen = contest.chosen();
+    let mut lines: Vec<Line> = chosen
+        .iter()
+        .map(|(contestant, run)| line(contestant, of(&run.record)))
+        .collect();
+    // clients with links of their own, beside the same ones without
+    let linked = contest.contestants.iter().filter_map(|contestant| {
+        let run = contestant.at(BEHIND_LINKS, None)?;
+        Some((contestant, run))
+    });
+    if !contest.kind().has_link {
+        lines.extend(linked.map(|(contestant, run)| Line {
+            name: format!("{}, slow link", contestant.label),
+            stroke: Stroke::Dashed,
+            ..line(contestant, of(&run.record))
+        }));
+    }
+    lines.retain(|line| !line.points.is_empty());
+    let phase = chosen
+        .first()
+        .map_or("", |(_, run)| result(&run.record).name.as_str());
+    let most = chosen.iter().map(|(_, run)| of(&run.record).count).max();
+    Figure {
+        name: name.to_owned(),
+        title: title.to_owned(),
+        note: format!("In {phase}. At 99 %: how long the fastest 99 of 100 took at most."),
+        x: Axis::percentiles("share of requests", most.unwrap_or_default()),
+        y: Axis::logarithmic("response time", Unit::Time, ys(&lines)),
+        lines,
+    }
+}
+
+fn line(contestant: &Contestant<'_>, histogram: &Histogram) -> Line {
+    Line {
+        name: contestant.label.to_owned(),
+        colour: palette::series(contestant.colour),
+        stroke: Stroke::Solid,
+        has_marks: false,
+        points: curve(histogram),
+    }
+}
+
+/// Up to the last but one of the values: what the slowest of all took belongs to no share.
+fn curve(histogram: &Histogram) -> Vec<Point> {
+    if histogram.count < 2 {
+        return Vec::new();
+    }
+    let most = nines(1.0 - 1.0 / float(histogram.count));
+    let places = (0_u32..=120).map(|index| f64::from(index) / POINTS_MAX * most);
+    let points = places.filter_map(|place| {
+        let quantile = 1.0 - 10_f64.powf(-place);
+        let value = histogram.quantile_us(quantile)?;
+        Some(Point::new(place, float(value)))
+    });
+    points.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slow_requests_are_not_on_the_curve() {
+        let histogram = Histogram {
+            count: 1000,
+            sum: 0,
+            min: 10,
+            max: 5000,
+            buckets: vec![(10, 990), (5000, 10)],
+            ..Histogram::default()
+        };
+        let curve = curve(&histogram);
+        let (first, last) = (curve.first().copied(), curve.last().copied());
+        assert_eq!(first, Some(Point::new(0.0, 10.0)));
+        assert!(last.is_some_and(|point| (point.x - 3.0).abs() < 1e-9 && point.y > 4999.0));
+        let at_99 = curve.iter().rfind(|point| point.x <= 1.99);
+        assert_eq!(at_99.map(|point| point.y), Some(10.0));
+    }
+
+    #[test]
+    fn nothing_measured_is_a_line() {
+        assert_eq!(curve(&Histogram::default()), []);
+    }
+}

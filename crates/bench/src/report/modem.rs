@@ -1,0 +1,171 @@
+//! Clients behind modems against the same clients unshaped: the columns of tables 5 and 6 of the Wisconsin Proxy Benchmark's
+//! paper. Its own numbers of these tables are not known; what it says of them is that response times more than doubled, that
+//! the gap between the phases shrank, and that the proxies' disks and processors had less to do.
+
+use super::contest::{CACHING, Contest, Contestant, Which, clients, link_bits_per_s, together};
+use super::html::Html;
+use super::measured;
+use super::source::Named;
+use super::summary::colour;
+use super::unit::{Unit, digits};
+use weir_measure::record::Record;
+
+pub(super) const BEHIND_LINKS: Which = Which {
+    is_caching: true,
+    has_link: true,
+};
+
+/// The pair of runs of one proxy.
+struct Pair<'a> {
+    contestant: &'a Contestant<'a>,
+    unshaped: &'a Named,
+    shaped: &'a Named,
+}
+
+/// Both tables, for the proxies that have both runs.
+pub(super) fn write(html: &mut Html, contest: &Contest<'_>) {
+    let pairs: Vec<Pair<'_>> = contest.contestants.iter().filter_map(pair).collect();
+    let Some(first) = pairs.first() else {
+        return;
+    };
+    let bits = link_bits_per_s(&first.shaped.record).unwrap_or_default();
+    let number = clients(&first.shaped.record).map_or_else(String::new, digits);
+    html.element("h3", "", "Clients behind slow links");
+    html.element(
+        "p",
+        "",
+        &format!(
+            "The same {number} clients, each with a link of {}\u{a0}kbit/s and without one (the paper's tables 5 and 6).",
+            digits(bits / 1000.0)
+        ),
+    );
+    let phases: Vec<&str> = first
+        .shaped
+        .record
+        .measured()
+        .map(|phase| phase.name.as_str())
+        .collect();
+    times(html, &pairs, &phases);
+    usage(html, &pairs);
+}
+
+fn pair<'a>(contestant: &'a Contestant<'a>) -> Option<Pair<'a>> {
+    let shaped = contestant.at(BEHIND_LINKS, None)?;
+    let number = clients(&shaped.record);
+    Some(Pair {
+        contestant,
+        unshaped: contestant.at(CACHING, number)?,
+        shaped,
+    })
+}
+
+fn times(html: &mut Html, pairs: &[Pair<'_>], phases: &[&str]) {
+    let mut columns: Vec<String> = vec![String::new(), "clients".to_owned()];
+    for phase in phases {
+        columns.push(format!("{phase}, mean time"));
+        columns.push(format!("{phase}, errors"));
+    }
+    columns.extend(["hit ratio", "byte hit ratio"].map(str::to_owned));
+    let mean = |record: &Record, name: &str| record.phase(name)?.response_time.all.mean_us();
+    table(html, &columns, pairs, |pair, record| {
+        let mut cells = Vec::new();
+        for name in phases {
+            let phase = record.phase(name);
+            let before = mean(&pair.unshaped.record, name);
+            cells.push(times_as_long(mean(record, name), before));
+            let errors = phase.map_or(0, |phase| phase.client.error_count());
+            cells.push(super::unit::count(errors));
+        }
+        let all = together(record);
+        cells.push(written(Unit::Share, all.hit_ratio()));
+        cells.push(written(Unit::Share, all.byte_hit_ratio()));
+        cells
+    });
+}
+
+fn usage(html: &mut Html, pairs: &[Pair<'_>]) {
+    let has_usage = |pair: &Pair<'_>| !pair.shaped.record.usage.is_empty();
+    if !pairs.iter().any(has_usage) {
+        return;
+    }
+    let columns = [
+        "",
+        "clients",
+        "CPU, of one core",
+        "machine's CPU",
+        "waiting for disk",
+        "disk busy",
+        "disk reads",
+        "disk writes",
+    ]
+    .map(str::to_owned);
+    table(html, &columns, pairs, |_, record| {
+        let share = |of: fn(&weir_measure::record::UsageSecond) -> f64| {
+            written(Unit::Share, measured::mean_used(record, of))
+        };
+        vec![
+            share(|second| second.cpu_share),
+            share(|second| second.machine_cpu_share),
+            share(|second| second.machine_wait_share),
+            share(|second| second.disk_busy_share.unwrap_or_default()),
+            written(
+                Unit::BytesPerSecond,
+                measured::rate_used(record, |second| second.read_bytes),
+            ),
+            written(
+                Unit::BytesPerSecond,
+                measured::rate_used(record, |second| second.written_bytes),
+            ),
+        ]
+    });
+}
+
+fn table(
+    html: &mut Html,
+    columns: &[String],
+    pairs: &[Pair<'_>],
+    cells: impl Fn(&Pair<'_>, &Record) -> Vec<String>,
+) {
+    html.open("div", "wide");
+    html.open("table", "");
+    html.open("thead", "");
+    html.open("tr", "");
+    for column in columns {
+        html.element("th", "", column);
+    }
+    html.close();
+    html.close();
+    html.open("tbody", "");
+    for pair in pairs {
+        for (name, run) in [("unshaped", pair.unshaped), ("behind links", pair.shaped)] {
+            html.open_with("tr", &[("style", &colour(pair.contestant))]);
+            html.open_with("th", &[("scope", "row")]);
+            html.element("span", "swatch", "");
+            html.text(pair.contestant.label);
+            html.close();
+            html.element("td", "name", name);
+            for cell in cells(pair, &run.record) {
+                html.element("td", "", &cell);
+            }
+            html.close();
+        }
+    }
+    html.close();
+    html.close();
+    html.close();
+}
+
+/// A mean, and how many times the one without a link it is.
+fn times_as_long(mean: Option<f64>, unshaped: Option<f64>) -> String {
+    let Some(mean) = mean else {
+        return "–".to_owned();
+    };
+    let ratio = unshaped.map(|unshaped| mean / unshaped);
+    let ratio = ratio.filter(|ratio| (ratio - 1.0).abs() > f64::EPSILON);
+    let ratio = ratio.map_or_else(String::new, |ratio| format!(" ({} ×)", digits(ratio)));
+    format!("{}{ratio}", Unit::Time.write(mean))
+}
+
+fn written(unit: Unit, value: Option<f64>) -> String {
+    value.map_or_else(|| "–".to_owned(), |value| unit.write(value))
+}

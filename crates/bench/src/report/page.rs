@@ -1,0 +1,158 @@
+//! The page: one HTML file that needs nothing else, no network and no script.
+
+use super::contest::{Contest, contests};
+use super::figure::Figure;
+use super::html::Html;
+use super::source::Named;
+use super::unit::digits;
+use super::{
+    curve, drawing, modem, palette, provenance, summary, sweep, table, timeline, validity,
+};
+use weir_measure::record::Record;
+
+const STYLE: &str = include_str!("style.css");
+
+/// A finished report.
+#[derive(Debug)]
+pub(super) struct Page {
+    pub(super) html: String,
+    pub(super) figures: Vec<Figure>,
+}
+
+/// Puts the page together.
+pub(super) fn page(runs: &[Named]) -> Page {
+    let contests = contests(runs);
+    let mut html = Html::default();
+    html.raw("<!DOCTYPE html>\n");
+    html.open_with("html", &[("lang", "en")]);
+    head(&mut html, &contests);
+    html.open("body", "");
+    html.open("main", "");
+    html.element("h1", "", &title(&contests));
+    html.element("p", "sub", &subtitle(runs));
+    let mut figures = Vec::new();
+    for contest in &contests {
+        // with one scenario the title says which
+        if contests.len() > 1 {
+            let scale = if contest.scale < 1.0 {
+                format!(", scale {}", digits(contest.scale))
+            } else {
+                String::new()
+            };
+            html.element("h2", "", &format!("{}{scale}", contest.scenario));
+        }
+        let prefix = if contests.len() > 1 {
+            format!("{}-", super::file_name(contest.scenario))
+        } else {
+            String::new()
+        };
+        figures.extend(section(&mut html, contest, &prefix));
+    }
+    provenance::write(&mut html, runs);
+    Page {
+        html: html.finish(),
+        figures,
+    }
+}
+
+fn head(html: &mut Html, contests: &[Contest<'_>]) {
+    html.open("head", "");
+    html.raw("<meta charset=\"utf-8\"/>\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n");
+    html.element("title", "", &title(contests));
+    html.raw("<style>");
+    let style = STYLE
+        .replace("LIGHT", &palette::properties(false))
+        .replace("DARK", &palette::properties(true));
+    html.raw(&style);
+    html.raw("@media (prefers-color-scheme:dark){");
+    html.raw(&palette::dark_rules(".drawing "));
+    html.raw("}</style>\n");
+    html.close();
+}
+
+/// One scenario: what speaks against it, who is better at what, figures, numbers.
+fn section(html: &mut Html, contest: &Contest<'_>, prefix: &str) -> Vec<Figure> {
+    validity::write(html, contest);
+    summary::write(html, contest);
+    modem::write(html, contest);
+    let mut all = Vec::new();
+    for (name, figures) in [
+        ("Against the number of clients", sweep::figures(contest)),
+        ("How response times are spread", curve::figures(contest)),
+        ("Second by second", timeline::clients_side(contest)),
+        ("What the proxies used", timeline::usage(contest)),
+    ] {
+        if figures.is_empty() {
+            continue;
+        }
+        html.element("h3", "", name);
+        html.open("div", "figures");
+        for mut figure in figures {
+            show(html, &figure);
+            figure.name = format!("{prefix}{}", figure.name);
+            all.push(figure);
+        }
+        html.close();
+    }
+    table::phases(html, contest);
+    html.element("h3", "", "All runs");
+    table::runs(html, contest);
+    all
+}
+
+fn show(html: &mut Html, figure: &Figure) {
+    html.open("figure", "");
+    html.open("figcaption", "");
+    html.element("b", "", &figure.title);
+    html.element("span", "", &figure.note);
+    html.close();
+    html.raw(&drawing::inline(figure));
+    html.close();
+}
+
+fn title(contests: &[Contest<'_>]) -> String {
+    let mut names: Vec<&str> = Vec::new();
+    for contest in contests {
+        if !names.contains(&contest.scenario) {
+            names.push(contest.scenario);
+        }
+    }
+    let mut labels: Vec<&str> = Vec::new();
+    for contestant in contests.iter().flat_map(|contest| &contest.contestants) {
+        if !labels.contains(&contestant.label) {
+            labels.push(contestant.label);
+        }
+    }
+    format!("{}: {}", names.join(", "), labels.join(", "))
+}
+
+fn subtitle(runs: &[Named]) -> String {
+    let mut begun: Vec<&str> = runs.iter().map(|run| run.record.started.as_str()).collect();
+    begun.sort_unstable();
+    let (first, last) = (begun.first().copied(), begun.last().copied());
+    let when = match (first, last) {
+        (Some(first), Some(last)) if day(first) != day(last) => {
+            format!(", {} to {}", day(first), day(last))
+        }
+        (Some(first), _) => format!(", {}", day(first)),
+        _ => String::new(),
+    };
+    let number = match runs.len() {
+        1 => "One run".to_owned(),
+        several => format!("{several} runs"),
+    };
+    let host = runs
+        .first()
+        .map_or_else(String::new, |run| host(&run.record));
+    format!(
+        "{number}{when}{host}. Every body was compared with what the origin sent, byte by byte."
+    )
+}
+
+fn host(record: &Record) -> String {
+    format!(", on {} ({} cores)", record.host.cpu, record.host.cores)
+}
+
+fn day(started: &str) -> &str {
+    started.split('T').next().unwrap_or(started)
+}

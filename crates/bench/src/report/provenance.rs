@@ -1,0 +1,155 @@
+//! Where the numbers come from: everything that is needed to get them again, folded away.
+
+use super::html::Html;
+use super::source::Named;
+use super::unit::{Unit, count, digits, float};
+use std::collections::BTreeMap;
+use weir_measure::record::{LieFound, Mode, Record};
+
+/// A fold for each run, one for what was wrong, and the scenarios, each text once.
+pub(super) fn write(html: &mut Html, runs: &[Named]) {
+    html.element("h2", "", "Where this comes from");
+    let mut scenarios: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    for (index, run) in runs.iter().enumerate() {
+        scenarios
+            .entry(&run.record.scenario)
+            .or_default()
+            .push(index);
+        html.open("details", "");
+        html.open("summary", "");
+        html.element("code", "", &run.file);
+        html.text(&format!(" {}", run.record.subject.label));
+        html.close();
+        facts(html, run);
+        lies(html, &run.record.lies);
+        html.close();
+    }
+    for (number, (text, which)) in scenarios.iter().enumerate() {
+        html.open("details", "");
+        let files: Vec<&str> = which
+            .iter()
+            .map(|&index| runs[index].file.as_str())
+            .collect();
+        html.open("summary", "");
+        html.text(&format!("Scenario {} of ", number + 1));
+        html.element("code", "", &shortened(&files));
+        html.close();
+        html.element("pre", "", text);
+        html.close();
+    }
+}
+
+fn shortened(files: &[&str]) -> String {
+    match files {
+        [first, _, _, ..] => format!("{first} and {} more", files.len() - 1),
+        few => few.join(", "),
+    }
+}
+
+fn facts(html: &mut Html, run: &Named) {
+    let record = &run.record;
+    html.open("dl", "");
+    for (name, value) in list(record) {
+        html.element("dt", "", name);
+        html.element("dd", "", &value);
+    }
+    for (name, version) in &record.versions {
+        html.element("dt", "", &format!("version of {name}"));
+        html.element("dd", "", version);
+    }
+    html.close();
+}
+
+fn list(record: &Record) -> Vec<(&'static str, String)> {
+    let mode = match record.subject.mode {
+        Mode::Forward => "forward proxy",
+        Mode::Gateway => "gateway",
+        Mode::Direct => "no proxy",
+    };
+    let caching = if record.subject.is_caching {
+        "caching"
+    } else {
+        "no caching"
+    };
+    let parameters: Vec<String> = record
+        .parameters
+        .iter()
+        .map(|(name, value)| format!("{name} = {}", digits(*value)))
+        .collect();
+    let tool = &record.tool;
+    let generator = &record.generator;
+    let said = record.total.client.cache_status;
+    vec![
+        ("command", tool.command.clone()),
+        (
+            "subject",
+            format!("{mode} at {}, {caching}", record.subject.proxy),
+        ),
+        ("parameters", parameters.join(", ")),
+        (
+            "began",
+            format!("{}, took {} s", record.started, digits(record.seconds)),
+        ),
+        ("seed", record.seed.to_string()),
+        (
+            "tool",
+            format!(
+                "{} {}, commit {}",
+                tool.name,
+                tool.version,
+                tool.commit.as_deref().unwrap_or("not known")
+            ),
+        ),
+        (
+            "host",
+            format!(
+                "{}, {} cores, {}, {}, load average {}",
+                record.host.cpu,
+                record.host.cores,
+                Unit::Bytes.write(float(record.host.memory_bytes)),
+                record.host.kernel,
+                digits(record.host.load_average)
+            ),
+        ),
+        (
+            "generator",
+            format!(
+                "late {}, at most {}; busiest thread {} of a core",
+                Unit::Share.write(generator.late_share),
+                Unit::Time.write(float(generator.late_max_us)),
+                Unit::Share.write(generator.cpu_share)
+            ),
+        ),
+        (
+            "the proxy's word on hits",
+            format!(
+                "agrees with the marks in {}, differs in {}, is absent in {}",
+                count(said.agree),
+                count(said.disagree),
+                count(said.absent)
+            ),
+        ),
+        (
+            "samples",
+            record.samples.clone().unwrap_or_else(|| "none".to_owned()),
+        ),
+    ]
+}
+
+fn lies(html: &mut Html, lies: &[LieFound]) {
+    if lies.is_empty() {
+        return;
+    }
+    html.element("p", "bad", "Wrong responses, the first of them:");
+    html.open("ul", "");
+    for lie in lies {
+        html.open("li", "");
+        html.element("b", "", &lie.kind);
+        html.text(&format!(" at {} s, {}, ", digits(lie.at_s), lie.phase));
+        html.element("code", "", &lie.path);
+        html.text(&format!(": {}", lie.detail));
+        html.element("pre", "", &lie.head);
+        html.close();
+    }
+    html.close();
+}

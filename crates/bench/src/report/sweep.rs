@@ -1,0 +1,239 @@
+//! Figures against the number of clients: 2 to 11 of the Wisconsin Proxy Benchmark's paper, for any proxies.
+//!
+//! The paper has one plot of response times for each proxy (2, 3, 5, 7, 10), with and without caching, by phase; one of hit
+//! ratios (4, 6, 8, 11) and one of errors (9). Here the plots of response times share their scale, and the others hold all
+//! proxies, so that they can be compared.
+
+use super::axis::Axis;
+use super::contest::{CACHING, Contest, Contestant, UNCACHED, Which, clients, result, together};
+use super::figure::{Figure, Line, Point, Stroke, ys};
+use super::measured;
+use super::palette;
+use super::source::Named;
+use super::unit::{Unit, float};
+use weir_measure::record::{Phase, Record};
+
+/// All figures of a sweep; none if it is no sweep.
+pub(super) fn figures(contest: &Contest<'_>) -> Vec<Figure> {
+    if !contest.is_sweep() {
+        return Vec::new();
+    }
+    let mut figures: Vec<Figure> = compared(contest).into();
+    figures.extend(each(contest));
+    figures.extend(ratios(contest));
+    figures.push(errors(contest));
+    figures.push(cpu(contest));
+    figures.retain(|figure| !figure.is_empty());
+    figures
+}
+
+/// The mean response time of the result phase, everybody in one; with and without caching on one scale.
+fn compared(contest: &Contest<'_>) -> [Figure; 2] {
+    let phase = contest
+        .runs()
+        .next()
+        .map_or_else(String::new, |run| result(&run.record).name.clone());
+    let mean = |record: &Record| result(record).response_time.all.mean_us();
+    let with = across(contest, CACHING, Stroke::Solid, mean);
+    let without = across(contest, UNCACHED, Stroke::Dashed, mean);
+    let y = Axis::linear(
+        "mean response time",
+        Unit::Time,
+        ys(&with).chain(ys(&without)),
+    );
+    [
+        figure(
+            contest,
+            "time-caching",
+            "Mean response time with caching",
+            &format!("In {phase}."),
+            y.clone(),
+            with,
+        ),
+        figure(
+            contest,
+            "time-no-cache",
+            "Mean response time without caching",
+            &format!("In {phase}, on the same scale."),
+            y,
+            without,
+        ),
+    ]
+}
+
+/// A plot for each proxy, all on one scale.
+fn each(contest: &Contest<'_>) -> Vec<Figure> {
+    let lines: Vec<(&Contestant<'_>, Vec<Line>)> = contest
+        .contestants
+        .iter()
+        .map(|contestant| (contestant, by_phase(contestant)))
+        .collect();
+    let y = Axis::linear(
+        "mean response time",
+        Unit::Time,
+        lines.iter().flat_map(|(_, lines)| ys(lines)),
+    );
+    lines
+        .into_iter()
+        .map(|(contestant, lines)| {
+            figure(
+                contest,
+                &format!("time-{}", super::file_name(contestant.label)),
+                &format!("Mean response time of {}", contestant.label),
+                "By phase, with caching (coloured) and without (grey).",
+                y.clone(),
+                lines,
+            )
+        })
+        .collect()
+}
+
+fn by_phase(contestant: &Contestant<'_>) -> Vec<Line> {
+    let mut names: Vec<&str> = Vec::new();
+    for phase in contestant.runs.iter().flat_map(|run| run.record.measured()) {
+        if !names.contains(&phase.name.as_str()) {
+            names.push(&phase.name);
+        }
+    }
+    let last = names.len().saturating_sub(1);
+    let mut lines = Vec::new();
+    for (which, colour) in [
+        (CACHING, palette::series(contestant.colour)),
+        (UNCACHED, palette::BESIDE),
+    ] {
+        for (index, name) in names.iter().enumerate() {
+            let mean = |record: &Record| {
+                let phase: &Phase = record.phase(name)?;
+                phase.response_time.all.mean_us()
+            };
+            lines.push(Line {
+                name: if which.is_caching {
+                    (*name).to_owned()
+                } else {
+                    format!("{name}, no cache")
+                },
+                colour,
+                stroke: if index == last {
+                    Stroke::Solid
+                } else {
+                    Stroke::Dotted
+                },
+                has_marks: true,
+                points: points(contestant, which, mean),
+            });
+        }
+    }
+    lines.retain(|line| !line.points.is_empty());
+    lines
+}
+
+fn ratios(contest: &Contest<'_>) -> [Figure; 2] {
+    let one = |name: &str, title: &str, note: &str, of: fn(&Phase) -> Option<f64>| {
+        let lines = across(contest, CACHING, Stroke::Solid, |record| {
+            of(&together(record))
+        });
+        let y = Axis::linear(&title.to_lowercase(), Unit::Share, ys(&lines));
+        figure(contest, name, title, note, y, lines)
+    };
+    [
+        one(
+            "hit-ratio",
+            "Hit ratio",
+            "Requests that the origin was spared, of all requests of the measured phases.",
+            Phase::hit_ratio,
+        ),
+        one(
+            "byte-hit-ratio",
+            "Byte hit ratio",
+            "Bytes that the origin was spared, of all bytes of the measured phases.",
+            Phase::byte_hit_ratio,
+        ),
+    ]
+}
+
+/// Figure 9; left out where nothing failed, which the table says too.
+fn errors(contest: &Contest<'_>) -> Figure {
+    let failed = |record: &Record| Some(float(together(record).client.error_count()));
+    let mut lines = across(contest, CACHING, Stroke::Solid, failed);
+    for line in across(contest, UNCACHED, Stroke::Dashed, failed) {
+        lines.push(Line {
+            name: format!("{}, no cache", line.name),
+            ..line
+        });
+    }
+    lines.retain(|line| line.points.iter().any(|point| point.y > 0.0));
+    let y = Axis::linear("failed requests", Unit::Count, ys(&lines));
+    let note = "Proxies without a line failed no request.";
+    figure(contest, "errors", "Errors", note, y, lines)
+}
+
+fn cpu(contest: &Contest<'_>) -> Figure {
+    let used = |record: &Record| measured::mean_used(record, |second| second.cpu_share);
+    let lines = across(contest, CACHING, Stroke::Solid, used);
+    let y = Axis::linear("CPU, share of one core", Unit::Share, ys(&lines));
+    figure(
+        contest,
+        "cpu",
+        "CPU time of the proxy",
+        "User and system time of its process tree, with caching.",
+        y,
+        lines,
+    )
+}
+
+/// A line for each proxy.
+fn across(
+    contest: &Contest<'_>,
+    which: Which,
+    stroke: Stroke,
+    of: impl Fn(&Record) -> Option<f64> + Copy,
+) -> Vec<Line> {
+    let lines = contest.contestants.iter().map(|contestant| Line {
+        name: contestant.label.to_owned(),
+        colour: palette::series(contestant.colour),
+        stroke,
+        has_marks: true,
+        points: points(contestant, which, of),
+    });
+    lines.filter(|line| !line.points.is_empty()).collect()
+}
+
+fn points(
+    contestant: &Contestant<'_>,
+    which: Which,
+    of: impl Fn(&Record) -> Option<f64>,
+) -> Vec<Point> {
+    let mut places: Vec<f64> = contestant
+        .of(which)
+        .filter_map(|run| clients(&run.record))
+        .collect();
+    places.sort_by(f64::total_cmp);
+    places.dedup();
+    let at = |place: f64| -> Option<Point> {
+        let run: &Named = contestant.at(which, Some(place))?;
+        Some(Point {
+            x: place,
+            y: of(&run.record)?,
+            is_valid: run.record.is_valid,
+        })
+    };
+    places.into_iter().filter_map(at).collect()
+}
+
+fn figure(
+    contest: &Contest<'_>,
+    name: &str,
+    title: &str,
+    note: &str,
+    y: Axis,
+    lines: Vec<Line>,
+) -> Figure {
+    Figure {
+        name: name.to_owned(),
+        title: title.to_owned(),
+        note: note.to_owned(),
+        x: Axis::at("clients", &contest.places()),
+        y,
+        lines,
+    }
+}

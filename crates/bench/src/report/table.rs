@@ -1,0 +1,211 @@
+//! All runs in a table, and what each proxy did phase by phase.
+
+use super::contest::{Contest, clients, link_bits_per_s, together};
+use super::html::Html;
+use super::measured;
+use super::source::Named;
+use super::summary::colour;
+use super::unit::{Unit, count, digits, float};
+use weir_measure::record::{Phase, Record};
+
+/// More phases than this get a table of their own for each proxy.
+const PHASES_IN_ROW: usize = 2;
+
+/// A row for each run: the report of the Wisconsin Proxy Benchmark, for any scenario.
+pub(super) fn runs(html: &mut Html, contest: &Contest<'_>) {
+    let phases = phase_names(contest);
+    let mut columns = vec!["".to_owned(), "clients".to_owned(), "cache".to_owned()];
+    for name in phases.iter().take(PHASES_IN_ROW) {
+        columns.push(format!("{name}, mean"));
+        columns.push(format!("{name}, 99 %"));
+    }
+    columns.extend(
+        [
+            "hit ratio",
+            "byte hit ratio",
+            "requests",
+            "errors",
+            "wrong",
+            "CPU a request",
+            "valid",
+        ]
+        .map(str::to_owned),
+    );
+    begin(html, &columns);
+    for contestant in &contest.contestants {
+        for run in sorted(&contestant.runs) {
+            html.open_with("tr", &[("style", &colour(contestant))]);
+            html.open_with("th", &[("scope", "row"), ("title", &run.file)]);
+            html.element("span", "swatch", "");
+            html.text(contestant.label);
+            html.close();
+            run_cells(html, &run.record, &phases);
+            html.close();
+        }
+    }
+    end(html);
+}
+
+fn run_cells(html: &mut Html, record: &Record, phases: &[&str]) {
+    let number = clients(record).map_or_else(|| "–".to_owned(), digits);
+    let link = link_bits_per_s(record).map_or_else(String::new, |bits| {
+        format!(" at {}\u{a0}kbit/s", digits(bits / 1000.0))
+    });
+    html.element("td", "", &format!("{number}{link}"));
+    html.element(
+        "td",
+        "name",
+        if record.subject.is_caching {
+            "on"
+        } else {
+            "off"
+        },
+    );
+    for name in phases.iter().take(PHASES_IN_ROW) {
+        let times = record.phase(name).map(|phase| &phase.response_time.all);
+        let mean = times.and_then(weir_measure::record::Histogram::mean_us);
+        let slow = times.and_then(|times| times.quantile_us(0.99)).map(float);
+        html.element("td", "", &written(Unit::Time, mean));
+        html.element("td", "", &written(Unit::Time, slow));
+    }
+    let all = together(record);
+    let errors = all.client.error_count();
+    let wrong = record.total.client.wrong_count();
+    html.element("td", "", &written(Unit::Share, all.hit_ratio()));
+    html.element("td", "", &written(Unit::Share, all.byte_hit_ratio()));
+    html.element("td", "", &count(all.client.requests));
+    html.element("td", alarm(errors), &count(errors));
+    html.element("td", alarm(wrong), &count(wrong));
+    let requests = record.total.client.requests;
+    let cpu = (!record.usage.is_empty() && requests > 0)
+        .then(|| measured::cpu_seconds(record) * 1e6 / float(requests));
+    html.element("td", "", &written(Unit::Time, cpu));
+    let (class, word) = if record.is_valid {
+        ("name", "yes")
+    } else {
+        ("name bad", "no")
+    };
+    html.element("td", class, word);
+}
+
+/// A table for each chosen run whose scenario has more phases than fit into a row.
+pub(super) fn phases(html: &mut Html, contest: &Contest<'_>) {
+    if phase_names(contest).len() <= PHASES_IN_ROW {
+        return;
+    }
+    html.element("h3", "", "Phase by phase");
+    for (contestant, run) in contest.chosen() {
+        html.open("details", "");
+        html.open_with("summary", &[("style", &colour(contestant))]);
+        html.element("span", "swatch", "");
+        html.text(contestant.label);
+        html.close();
+        phase_table(html, &run.record);
+        html.close();
+    }
+}
+
+fn phase_table(html: &mut Html, record: &Record) {
+    let columns = [
+        "phase",
+        "length",
+        "offered",
+        "answered",
+        "mean",
+        "hits, median",
+        "misses, median",
+        "99 %",
+        "hit ratio",
+        "byte hit ratio",
+        "errors",
+        "aborted",
+        "new connections",
+    ]
+    .map(str::to_owned);
+    begin(html, &columns);
+    for phase in record.phases.iter().chain([&record.total]) {
+        html.open("tr", if phase.is_measured { "" } else { "muted" });
+        html.open_with("th", &[("scope", "row")]);
+        html.text(&phase.name);
+        html.close();
+        for cell in phase_cells(phase) {
+            html.element("td", "", &cell);
+        }
+        html.close();
+    }
+    end(html);
+}
+
+fn phase_cells(phase: &Phase) -> [String; 12] {
+    let times = &phase.response_time;
+    let median = |times: &weir_measure::record::Histogram| {
+        written(Unit::Time, times.quantile_us(0.5).map(float))
+    };
+    let offered = (phase.seconds > 0.0).then(|| float(phase.offered_requests) / phase.seconds);
+    let rate = |rate: Option<f64>| {
+        rate.map_or_else(|| "–".to_owned(), |rate| format!("{}/s", digits(rate)))
+    };
+    [
+        written(Unit::Time, Some(phase.seconds * 1e6)),
+        rate(offered),
+        rate(phase.rate_per_s()),
+        written(Unit::Time, times.all.mean_us()),
+        median(&times.hit),
+        median(&times.miss),
+        written(Unit::Time, times.all.quantile_us(0.99).map(float)),
+        written(Unit::Share, phase.hit_ratio()),
+        written(Unit::Share, phase.byte_hit_ratio()),
+        count(phase.client.error_count()),
+        count(phase.client.aborted),
+        count(phase.client.connections_opened),
+    ]
+}
+
+/// Names of measured phases, in the order in which they are met.
+fn phase_names<'a>(contest: &Contest<'a>) -> Vec<&'a str> {
+    let mut names: Vec<&str> = Vec::new();
+    for phase in contest.runs().flat_map(|run| run.record.measured()) {
+        if !names.contains(&phase.name.as_str()) {
+            names.push(&phase.name);
+        }
+    }
+    names
+}
+
+fn sorted<'a>(runs: &[&'a Named]) -> Vec<&'a Named> {
+    let mut runs = runs.to_vec();
+    runs.sort_by(|one, two| {
+        let (one, two) = (&one.record, &two.record);
+        let caching = two.subject.is_caching.cmp(&one.subject.is_caching);
+        let place = |record: &Record| clients(record).unwrap_or_default();
+        caching.then(place(one).total_cmp(&place(two)))
+    });
+    runs
+}
+
+fn begin(html: &mut Html, columns: &[String]) {
+    html.open("div", "wide");
+    html.open("table", "");
+    html.open("thead", "");
+    html.open("tr", "");
+    for column in columns {
+        html.element("th", "", column);
+    }
+    html.close();
+    html.close();
+    html.open("tbody", "");
+}
+
+fn end(html: &mut Html) {
+    for _ in 0..3 {
+        html.close();
+    }
+}
+
+const fn alarm(count: u64) -> &'static str {
+    if count > 0 { "bad" } else { "" }
+}
+
+fn written(unit: Unit, value: Option<f64>) -> String {
+    value.map_or_else(|| "–".to_owned(), |value| unit.write(value))
+}

@@ -1,0 +1,22 @@
+//! What the clients count: accounts and times by phase and by second, samples, and how the generator itself did.
+//!
+//! Everything merges without loss: threads and machines each bring theirs, and the sum is what one would have counted.
+
+mod accounts;
+mod counts;
+mod health;
+mod outcome;
+mod phase;
+mod sample;
+mod second;
+mod times;
+
+pub use accounts::Accounts;
+pub(crate) use counts::kinds;
+pub use counts::{Counts, Kind};
+pub use health::{BUSY_SECONDS_SHARE_MAX, BUSY_SHARE, Health, LATE_SHARE_MAX, LATE_US};
+pub use outcome::{CrossCheck, ErrorKind, Outcome};
+pub use phase::{PhaseTally, ResponseTimes};
+pub use sample::Sample;
+pub use second::SecondTally;
+pub use times::{LONGEST_US, Times};

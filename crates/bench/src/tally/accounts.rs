@@ -1,0 +1,145 @@
+//! The clients' side of the accounts, exact: `requests = hits + validated + forwarded + not_modified + errors + aborted`.
+
+use super::counts::Counts;
+use super::outcome::{CrossCheck, ErrorKind, Outcome};
+use crate::check::LieKind;
+use serde::{Deserialize, Serialize};
+
+/// What became of the requests of a phase, or of a second.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Accounts {
+    /// Requests that were begun, whatever became of them. One that is repeated on a fresh connection counts once.
+    pub requests: u64,
+    /// Answered with content that another request brought: it bears another's mark.
+    pub hits: u64,
+    /// Answered with stored content after the origin was asked whether it is current.
+    pub validated: u64,
+    /// Answered with what the origin sent for this request.
+    pub forwarded: u64,
+    /// Answered with 304, from whomever.
+    pub not_modified: u64,
+    /// Of those, the ones for which the origin was asked: they bear their own mark.
+    pub not_modified_forwarded: u64,
+    /// Without an answer that could be used, by kind.
+    pub errors: Counts<ErrorKind>,
+    /// Left by the client before the end, as the scenario wants it.
+    pub aborted: u64,
+    /// Answers that were lies, by kind. They are in one of the accounts above as well.
+    pub wrong: Counts<LieKind>,
+    /// 200 to a request whose condition held: allowed, and a waste.
+    pub condition_ignored: u64,
+    /// Hits where the request asked that no stored response be used: common, and not what was asked.
+    pub reload_ignored: u64,
+    /// What `Cache-Status` or `X-Cache` said beside what the marks say.
+    pub cache_status: Counts<CrossCheck>,
+    /// Bytes of content received, aborted and wrong ones included.
+    pub content_bytes: u64,
+    /// Of those, the ones of hits and of validated responses.
+    pub hit_content_bytes: u64,
+    /// Bytes of content sent, by POST.
+    pub sent_content_bytes: u64,
+    /// Connections that were set up.
+    pub connections_opened: u64,
+    /// Requests on a connection that had carried one before.
+    pub connections_reused: u64,
+    /// Connections that took a second or more: a SYN was lost or the listen queue full (RFC 6298: first repetition after 1 s).
+    pub connections_slow: u64,
+    /// Requests repeated because their connection, used before, had closed when they came. Same request, same mark.
+    pub repeated: u64,
+}
+
+impl Accounts {
+    /// Enters the end of a request.
+    pub fn enter(&mut self, outcome: Outcome, content_bytes: u64) {
+        self.content_bytes += content_bytes;
+        match outcome {
+            Outcome::Hit => self.hits += 1,
+            Outcome::Validated => self.validated += 1,
+            Outcome::Forwarded => self.forwarded += 1,
+            Outcome::NotModified { by_origin } => {
+                self.not_modified += 1;
+                self.not_modified_forwarded += u64::from(by_origin);
+            }
+            Outcome::Error(kind) => self.errors.add(kind),
+            Outcome::Aborted => self.aborted += 1,
+        }
+        if matches!(outcome, Outcome::Hit | Outcome::Validated) {
+            self.hit_content_bytes += content_bytes;
+        }
+    }
+
+    /// Requests that have ended, in whatever way.
+    #[must_use]
+    pub fn ended(&self) -> u64 {
+        self.responses() + self.errors.sum() + self.aborted
+    }
+
+    /// Requests that were answered.
+    #[must_use]
+    pub fn responses(&self) -> u64 {
+        self.hits + self.validated + self.forwarded + self.not_modified
+    }
+
+    /// Does every request that was begun stand in exactly one account?
+    #[must_use]
+    pub fn balance(&self) -> bool {
+        self.requests == self.ended()
+    }
+
+    /// Adds all of another's.
+    pub fn merge(&mut self, other: &Self) {
+        self.requests += other.requests;
+        self.hits += other.hits;
+        self.validated += other.validated;
+        self.forwarded += other.forwarded;
+        self.not_modified += other.not_modified;
+        self.not_modified_forwarded += other.not_modified_forwarded;
+        self.errors.merge(&other.errors);
+        self.aborted += other.aborted;
+        self.wrong.merge(&other.wrong);
+        self.condition_ignored += other.condition_ignored;
+        self.reload_ignored += other.reload_ignored;
+        self.cache_status.merge(&other.cache_status);
+        self.content_bytes += other.content_bytes;
+        self.hit_content_bytes += other.hit_content_bytes;
+        self.sent_content_bytes += other.sent_content_bytes;
+        self.connections_opened += other.connections_opened;
+        self.connections_reused += other.connections_reused;
+        self.connections_slow += other.connections_slow;
+        self.repeated += other.repeated;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tally::Kind as _;
+
+    #[test]
+    fn request_stands_in_two_accounts_or_in_none() {
+        let mut accounts = Accounts::default();
+        let mut outcomes = vec![
+            Outcome::Hit,
+            Outcome::Validated,
+            Outcome::Forwarded,
+            Outcome::NotModified { by_origin: true },
+            Outcome::NotModified { by_origin: false },
+            Outcome::Aborted,
+        ];
+        outcomes.extend(ErrorKind::ALL.iter().copied().map(Outcome::Error));
+        for (already, outcome) in (0..).zip(outcomes) {
+            assert_eq!(accounts.ended(), already);
+            accounts.requests += 1;
+            assert!(!accounts.balance());
+            accounts.enter(outcome, 10);
+            assert!(accounts.balance());
+        }
+        assert_eq!(accounts.hit_content_bytes, 20);
+        assert_eq!(accounts.not_modified_forwarded, 1);
+        let mut twice = accounts.clone();
+        twice.merge(&accounts);
+        assert_eq!(twice.ended(), 2 * accounts.ended());
+        assert_eq!(twice.errors.of(ErrorKind::Reset), 2);
+    }
+}

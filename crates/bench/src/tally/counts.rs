@@ -1,0 +1,180 @@
+//! One count for each variant of an enum.
+
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::marker::PhantomData;
+
+/// An enum whose variants are counted.
+pub trait Kind: Copy + 'static {
+    /// All variants, in the order of [`index`](Self::index).
+    const ALL: &'static [Self];
+
+    /// The place of this variant in [`ALL`](Self::ALL).
+    fn index(self) -> usize;
+
+    /// The word for it in records and messages.
+    fn as_str(self) -> &'static str;
+}
+
+/// More variants than any of our enums has.
+const KINDS_MAX: usize = 20;
+
+/// How often each variant was seen. Serialised as a map of words to counts, without those that are zero.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Counts<K> {
+    counts: [u64; KINDS_MAX],
+    kind: PhantomData<K>,
+}
+
+impl<K: Kind> Counts<K> {
+    /// Counts one.
+    pub fn add(&mut self, kind: K) {
+        self.add_many(kind, 1);
+    }
+
+    /// Counts so many.
+    pub fn add_many(&mut self, kind: K, count: u64) {
+        self.counts[kind.index()] += count;
+    }
+
+    /// How many of this kind.
+    #[must_use]
+    pub fn of(&self, kind: K) -> u64 {
+        self.counts[kind.index()]
+    }
+
+    /// How many in all.
+    #[must_use]
+    pub fn sum(&self) -> u64 {
+        self.counts.iter().sum()
+    }
+
+    /// Adds all of another's.
+    pub fn merge(&mut self, other: &Self) {
+        for (mine, theirs) in self.counts.iter_mut().zip(other.counts) {
+            *mine += theirs;
+        }
+    }
+
+    /// The words and counts of those that were seen.
+    pub fn seen(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
+        K::ALL
+            .iter()
+            .map(|kind| (kind.as_str(), self.of(*kind)))
+            .filter(|(_, count)| *count > 0)
+    }
+}
+
+impl<K> Default for Counts<K> {
+    fn default() -> Self {
+        Self {
+            counts: [0; KINDS_MAX],
+            kind: PhantomData,
+        }
+    }
+}
+
+impl<K: Kind> fmt::Debug for Counts<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.seen()).finish()
+    }
+}
+
+impl<K: Kind> Serialize for Counts<K> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.seen())
+    }
+}
+
+impl<'de, K: Kind> Deserialize<'de> for Counts<K> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut counts = Self::default();
+        for (word, count) in BTreeMap::<String, u64>::deserialize(deserializer)? {
+            let kind = K::ALL.iter().find(|kind| kind.as_str() == word);
+            let kind = kind.ok_or_else(|| D::Error::custom(format!("unknown kind `{word}`")))?;
+            counts.add_many(*kind, count);
+        }
+        Ok(counts)
+    }
+}
+
+/// Declares an enum whose variants are counted, each with its word.
+macro_rules! kinds {
+    ($(#[$meta:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident = $word:literal,)* }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum $name {
+            $($(#[$doc])* $variant,)*
+        }
+
+        impl $crate::tally::Kind for $name {
+            const ALL: &'static [Self] = &[$(Self::$variant,)*];
+
+            fn index(self) -> usize {
+                self as usize
+            }
+
+            fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $word,)* }
+            }
+        }
+
+        impl ::std::fmt::Display for $name {
+            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
+                f.write_str($crate::tally::Kind::as_str(*self))
+            }
+        }
+
+        impl ::serde::Serialize for $name {
+            fn serialize<S: ::serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str($crate::tally::Kind::as_str(*self))
+            }
+        }
+
+        impl<'de> ::serde::Deserialize<'de> for $name {
+            fn deserialize<D: ::serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let word = <::std::string::String as ::serde::Deserialize>::deserialize(deserializer)?;
+                let kind = <Self as $crate::tally::Kind>::ALL.iter().copied();
+                kind.into_iter()
+                    .find(|kind| $crate::tally::Kind::as_str(*kind) == word)
+                    .ok_or_else(|| ::serde::de::Error::custom(format!("unknown kind `{word}`")))
+            }
+        }
+    };
+}
+pub(crate) use kinds;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::LieKind;
+    use crate::tally::{CrossCheck, ErrorKind};
+
+    fn check<K: Kind + fmt::Debug>() {
+        assert!(K::ALL.len() <= KINDS_MAX);
+        let mut counts = Counts::<K>::default();
+        for (place, kind) in K::ALL.iter().enumerate() {
+            assert_eq!(kind.index(), place);
+            counts.add_many(*kind, place as u64 + 1);
+        }
+        let written = serde_json::to_string(&counts).unwrap();
+        let read: Counts<K> = serde_json::from_str(&written).unwrap();
+        assert_eq!(read.counts, counts.counts);
+        assert_eq!(read.sum(), (1..=K::ALL.len() as u64).sum::<u64>());
+    }
+
+    #[test]
+    fn kind_is_counted_as_another_or_lost_on_the_way() {
+        check::<ErrorKind>();
+        check::<LieKind>();
+        check::<CrossCheck>();
+    }
+
+    #[test]
+    fn unknown_kind_is_dropped_silently() {
+        let error = serde_json::from_str::<Counts<ErrorKind>>("{\"tired\":1}").unwrap_err();
+        assert!(error.to_string().contains("`tired`"));
+    }
+}

@@ -1,0 +1,175 @@
+//! Whether the generator kept up. A run that it did not keep up with says more about it than about the proxy.
+
+use serde::{Deserialize, Serialize};
+
+/// A request that is sent so much later than it should be, in microseconds, is late.
+pub const LATE_US: u64 = 10_000;
+
+/// The most requests that may be late, as a share.
+pub const LATE_SHARE_MAX: f64 = 0.01;
+
+/// A second in which a thread had more CPU time than this share of a core was too busy to be timely.
+pub const BUSY_SHARE: f64 = 0.95;
+
+/// The most seconds that may be busy, as a share.
+pub const BUSY_SECONDS_SHARE_MAX: f64 = 0.10;
+
+/// How the generator itself did.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Health {
+    /// Requests with a scheduled start (open loop).
+    pub scheduled: u64,
+    /// Of those, the ones the generator came to more than [`LATE_US`] too late. Waiting for a connection of the agent is not
+    /// lateness: that is the proxy's.
+    pub late: u64,
+    /// The latest of them, in microseconds.
+    pub late_max_us: u64,
+    /// The most requests that waited in the queue of one agent.
+    pub queue_max: u32,
+    /// Requests that found their agent's queue at its limit.
+    pub queue_full: u64,
+    /// Requests for which this machine had no descriptor, port or memory.
+    pub out_of_sockets: u64,
+    /// Whole seconds that were looked at, over all threads.
+    pub seconds: u64,
+    /// Of those, the ones in which the thread was busier than [`BUSY_SHARE`].
+    pub busy_seconds: u64,
+    /// CPU time of all threads, in seconds.
+    pub cpu_s: f64,
+    /// The most connections that were open at once; of several threads, the sum.
+    pub connections_max: u64,
+    /// Samples that were not kept.
+    pub samples_dropped: u64,
+    /// Lies that are counted and not kept.
+    pub lies_dropped: u64,
+}
+
+impl Health {
+    /// Late starts as a share of the scheduled ones; zero in a closed loop.
+    #[must_use]
+    pub fn late_share(&self) -> f64 {
+        share(self.late, self.scheduled)
+    }
+
+    /// Mean CPU time of a thread, as a share of a core.
+    #[must_use]
+    pub fn cpu_share(&self) -> f64 {
+        if self.seconds == 0 {
+            return 0.0;
+        }
+        self.cpu_s / self.seconds as f64
+    }
+
+    /// Why the run is not valid on the generator's account; empty if it kept up. Each is a whole sentence.
+    #[must_use]
+    pub fn reasons(&self) -> Vec<String> {
+        let mut reasons = Vec::new();
+        if self.late_share() > LATE_SHARE_MAX {
+            reasons.push(format!(
+                "The generator was overloaded: {} of {} requests started more than {} ms late (the latest {} ms); at most {} % may. Use more \
+                 threads or machines, or a lower rate.",
+                self.late,
+                self.scheduled,
+                LATE_US / 1000,
+                self.late_max_us / 1000,
+                100.0 * LATE_SHARE_MAX
+            ));
+        }
+        if self.queue_full > 0 {
+            reasons.push(format!(
+                "The queue of an agent was full {} times: those requests were never sent, so the load was not the one that is named. Lower \
+                 the rate, or raise clients.queue_max or clients.connections_max.",
+                self.queue_full
+            ));
+        }
+        if self.out_of_sockets > 0 {
+            reasons.push(format!(
+                "The generator had no socket for {} requests: raise the limit of open files (`ulimit -n`) or the range of ports \
+                 (net.ipv4.ip_local_port_range), or use more machines.",
+                self.out_of_sockets
+            ));
+        }
+        let busy_share = share(self.busy_seconds, self.seconds);
+        if busy_share > BUSY_SECONDS_SHARE_MAX {
+            reasons.push(format!(
+                "The generator was overloaded: a thread of clients had more than {} % of a core in {} of {} seconds; at most {} % may be so. \
+                 Use more threads or machines.",
+                100.0 * BUSY_SHARE,
+                self.busy_seconds,
+                self.seconds,
+                100.0 * BUSY_SECONDS_SHARE_MAX
+            ));
+        }
+        reasons
+    }
+
+    /// Adds what another thread or machine says.
+    pub fn merge(&mut self, other: &Self) {
+        self.scheduled += other.scheduled;
+        self.late += other.late;
+        self.late_max_us = self.late_max_us.max(other.late_max_us);
+        self.queue_max = self.queue_max.max(other.queue_max);
+        self.queue_full += other.queue_full;
+        self.out_of_sockets += other.out_of_sockets;
+        self.seconds += other.seconds;
+        self.busy_seconds += other.busy_seconds;
+        self.cpu_s += other.cpu_s;
+        self.connections_max += other.connections_max;
+        self.samples_dropped += other.samples_dropped;
+        self.lies_dropped += other.lies_dropped;
+    }
+}
+
+fn share(part: u64, whole: u64) -> f64 {
+    if whole == 0 {
+        return 0.0;
+    }
+    part as f64 / whole as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(health: &Health, expected: &[&str]) {
+        let reasons = health.reasons();
+        assert_eq!(reasons.len(), expected.len(), "{reasons:?}");
+        for (reason, part) in reasons.iter().zip(expected) {
+            assert!(reason.contains(part), "{reason} without {part}");
+        }
+    }
+
+    #[test]
+    fn overloaded_generator_is_called_valid() {
+        let at_the_limits = Health {
+            scheduled: 10_000,
+            late: 100,
+            seconds: 100,
+            busy_seconds: 10,
+            ..Health::default()
+        };
+        check(&at_the_limits, &[]);
+        let late = Health {
+            late: 101,
+            late_max_us: 20_000,
+            ..at_the_limits.clone()
+        };
+        check(&late, &["101 of 10000"]);
+        let busy = Health {
+            busy_seconds: 11,
+            ..at_the_limits.clone()
+        };
+        check(&busy, &["in 11 of 100 seconds"]);
+        let full = Health {
+            queue_full: 1,
+            ..at_the_limits.clone()
+        };
+        check(&full, &["full 1 times"]);
+        let without = Health {
+            out_of_sockets: 3,
+            ..at_the_limits
+        };
+        check(&without, &["no socket for 3 requests"]);
+    }
+}

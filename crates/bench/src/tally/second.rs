@@ -1,0 +1,100 @@
+//! What one second amounts to: the time series and the progress line are made of these.
+
+use serde::{Deserialize, Serialize};
+
+/// One second of the run, as one thread of clients, or several merged, saw it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SecondTally {
+    /// Which second since the start: 0 is the first.
+    pub at_s: u32,
+    /// The place in the plan of the phase whose request was begun last.
+    pub phase: u8,
+    /// Requests that were due.
+    pub offered: u64,
+    /// Requests that were begun.
+    pub requests: u64,
+    /// Requests that were answered.
+    pub responses: u64,
+    /// Of those, hits.
+    pub hits: u64,
+    /// Requests that ended in an error.
+    pub errors: u64,
+    /// Answers that were lies.
+    pub wrong: u64,
+    /// Bytes of content received.
+    pub content_bytes: u64,
+    /// Of those, the ones of hits and validated responses.
+    pub hit_content_bytes: u64,
+    /// Connections open at its end.
+    pub connections_open: u64,
+    /// Requests that wait for a connection at its end.
+    pub queued: u64,
+    /// CPU time of the thread, as a share of a core; of the busiest thread if several are merged.
+    pub cpu_share: f64,
+    /// Response times and how many there were, ascending, to two digits.
+    pub response_time_us: Vec<(u64, u64)>,
+}
+
+impl SecondTally {
+    /// The response time that this share (0 to 1) of the responses did not exceed, in microseconds; zero without responses.
+    #[must_use]
+    pub fn quantile_us(&self, share: f64) -> u64 {
+        let count: u64 = self.response_time_us.iter().map(|(_, count)| count).sum();
+        let wanted = share * count as f64;
+        let mut reached = 0;
+        let mut pairs = self.response_time_us.iter();
+        let found = pairs.find(|(_, count)| {
+            reached += count;
+            reached as f64 >= wanted
+        });
+        found.map_or(0, |(us, _)| *us)
+    }
+
+    /// Adds what another thread or machine saw of the same second.
+    pub fn merge(&mut self, other: &Self) {
+        self.phase = self.phase.max(other.phase);
+        self.offered += other.offered;
+        self.requests += other.requests;
+        self.responses += other.responses;
+        self.hits += other.hits;
+        self.errors += other.errors;
+        self.wrong += other.wrong;
+        self.content_bytes += other.content_bytes;
+        self.hit_content_bytes += other.hit_content_bytes;
+        self.connections_open += other.connections_open;
+        self.queued += other.queued;
+        self.cpu_share = self.cpu_share.max(other.cpu_share);
+        for (us, count) in &other.response_time_us {
+            match self
+                .response_time_us
+                .binary_search_by_key(us, |pair| pair.0)
+            {
+                Ok(at) => self.response_time_us[at].1 += count,
+                Err(at) => self.response_time_us.insert(at, (*us, *count)),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn second(response_time_us: &[(u64, u64)]) -> SecondTally {
+        SecondTally {
+            response_time_us: response_time_us.to_vec(),
+            ..SecondTally::default()
+        }
+    }
+
+    #[test]
+    fn quantile_of_merged_seconds_is_that_of_one_of_them() {
+        let mut merged = second(&[(10, 50), (30, 49)]);
+        merged.merge(&second(&[(20, 100), (30, 1)]));
+        assert_eq!(merged.response_time_us, [(10, 50), (20, 100), (30, 50)]);
+        let quantiles = [0.25, 0.26, 0.75, 0.76, 1.0].map(|share| merged.quantile_us(share));
+        assert_eq!(quantiles, [10, 20, 20, 30, 30]);
+        assert_eq!(second(&[]).quantile_us(0.5), 0);
+    }
+}

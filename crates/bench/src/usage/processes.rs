@@ -1,0 +1,241 @@
+//! A process and all that come from it.
+
+use super::proc_file::{Stat, named_numbers};
+use std::collections::{HashMap, HashSet};
+use std::fs;
+use std::path::PathBuf;
+
+/// The sums over a process tree at one moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Totals {
+    pub(super) processes: u32,
+    /// CPU time since the tree was first looked at, ticks; never less than before.
+    pub(super) cpu_ticks: u64,
+    pub(super) rss_bytes: u64,
+    /// Since the tree was first looked at.
+    pub(super) read_bytes: u64,
+    /// Since the tree was first looked at.
+    pub(super) written_bytes: u64,
+}
+
+/// Follows a process tree by the id of its root.
+#[derive(Debug)]
+pub(super) struct Processes {
+    root: u32,
+    proc: PathBuf,
+    last: HashMap<(u32, u64), Seen>,
+    last_ticks: Option<u64>,
+    so_far: Totals,
+    hides_bytes: bool,
+}
+
+/// Bytes of one process when it was last seen.
+#[derive(Clone, Copy, Debug, Default)]
+struct Seen {
+    read_bytes: u64,
+    written_bytes: u64,
+}
+
+impl Processes {
+    pub(super) fn of(root: u32) -> Self {
+        Self::under(root, PathBuf::from("/proc"))
+    }
+
+    fn under(root: u32, proc: PathBuf) -> Self {
+        Self {
+            root,
+            proc,
+            last: HashMap::new(),
+            last_ticks: None,
+            so_far: Totals::default(),
+            hides_bytes: false,
+        }
+    }
+
+    /// Bytes read and written cannot be seen: the processes are another user's.
+    pub(super) const fn hides_bytes(&self) -> bool {
+        self.hides_bytes
+    }
+
+    /// Looks at the tree. `None` when its root is gone.
+    pub(super) fn look(&mut self) -> Option<Totals> {
+        let stats = self.stats();
+        let root = *stats.get(&self.root)?;
+        let tree = tree(self.root, root.started, &stats);
+        let ticks = tree
+            .iter()
+            .map(|id| stats[id].own_ticks + stats[id].children_ticks)
+            .sum::<u64>();
+        // what a child used is in its parent's sum once it was waited for; of one that nobody waits for the sum
+        // loses what it had used, and that second counts as idle
+        let before = self.last_ticks.replace(ticks).unwrap_or(ticks);
+        self.so_far.cpu_ticks += ticks.saturating_sub(before);
+        self.look_at_bytes(&tree, &stats);
+        self.so_far.processes = u32::try_from(tree.len()).unwrap_or(u32::MAX);
+        self.so_far.rss_bytes = tree.iter().map(|&id| self.rss_bytes(id)).sum();
+        Some(self.so_far)
+    }
+
+    fn look_at_bytes(&mut self, tree: &[u32], stats: &HashMap<u32, Stat>) {
+        let is_first = self.last.is_empty();
+        let mut seen = HashMap::with_capacity(tree.len());
+        for id in tree {
+            let Some(now) = self.bytes(*id) else {
+                self.hides_bytes = true;
+                continue;
+            };
+            let name = (*id, stats[id].started);
+            // a process that came since counts from its birth, one that was there at first from then on
+            let start = if is_first { now } else { Seen::default() };
+            let before = self.last.get(&name).copied().unwrap_or(start);
+            self.so_far.read_bytes += now.read_bytes.saturating_sub(before.read_bytes);
+            self.so_far.written_bytes += now.written_bytes.saturating_sub(before.written_bytes);
+            seen.insert(name, now);
+        }
+        self.last = seen;
+    }
+
+    /// Every process of the machine.
+    fn stats(&self) -> HashMap<u32, Stat> {
+        let Ok(entries) = fs::read_dir(&self.proc) else {
+            return HashMap::new();
+        };
+        entries
+            .flatten()
+            .filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok())
+            .filter_map(|id| Some((id, Stat::parse(&self.read(id, "stat")?)?)))
+            .collect()
+    }
+
+    fn rss_bytes(&self, id: u32) -> u64 {
+        let text = self.read(id, "status").unwrap_or_default();
+        1024 * named_numbers(&text).get("VmRSS").copied().unwrap_or(0)
+    }
+
+    /// `None` where we may not look, or the process has gone.
+    fn bytes(&self, id: u32) -> Option<Seen> {
+        let text = self.read(id, "io")?;
+        let numbers = named_numbers(&text);
+        Some(Seen {
+            read_bytes: numbers.get("read_bytes").copied()?,
+            written_bytes: numbers.get("write_bytes").copied()?,
+        })
+    }
+
+    fn read(&self, id: u32, file: &str) -> Option<String> {
+        fs::read_to_string(self.proc.join(id.to_string()).join(file)).ok()
+    }
+}
+
+/// The ids of a process and its descendants. An id that was given out again is not mistaken for a child: a child
+/// is not older than its parent.
+fn tree(root: u32, started: u64, stats: &HashMap<u32, Stat>) -> Vec<u32> {
+    let mut children: HashMap<u32, Vec<(u32, u64)>> = HashMap::new();
+    for (&id, stat) in stats {
+        children
+            .entry(stat.parent)
+            .or_default()
+            .push((id, stat.started));
+    }
+    let mut seen = HashSet::from([root]);
+    let mut found = vec![root];
+    let mut to_do = vec![(root, started)];
+    while let Some((parent, parent_started)) = to_do.pop() {
+        for &(id, started) in children.get(&parent).into_iter().flatten() {
+            if started >= parent_started && seen.insert(id) {
+                found.push(id);
+                to_do.push((id, started));
+            }
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    /// A folder that looks like `/proc`.
+    struct Proc(tempfile::TempDir);
+
+    impl Proc {
+        fn new() -> Self {
+            Self(tempfile::tempdir().expect("a temporary folder"))
+        }
+
+        fn path(&self) -> &Path {
+            self.0.path()
+        }
+
+        /// (id, parent, own ticks, children's ticks, bytes read)
+        fn put(&self, id: u32, parent: u32, own: u64, children: u64, read: u64) {
+            let folder = self.path().join(id.to_string());
+            fs::create_dir_all(&folder).expect("a folder");
+            let stat = format!(
+                "{id} (p) S {parent} 1 1 0 -1 0 0 0 0 0 {own} 0 {children} 0 20 0 1 0 {id} 0 0\n"
+            );
+            fs::write(folder.join("stat"), stat).expect("a file");
+            fs::write(folder.join("status"), "VmRSS:\t10 kB\n").expect("a file");
+            let io = format!("read_bytes: {read}\nwrite_bytes: 1\n");
+            fs::write(folder.join("io"), io).expect("a file");
+        }
+
+        fn remove(&self, id: u32) {
+            fs::remove_dir_all(self.path().join(id.to_string())).expect("it was there");
+        }
+    }
+
+    #[test]
+    fn child_that_ended_takes_its_time_along() {
+        let proc = Proc::new();
+        proc.put(1, 0, 5, 5, 5);
+        proc.put(100, 1, 50, 0, 1000);
+        proc.put(101, 100, 20, 0, 100);
+        let mut processes = Processes::under(100, proc.path().to_owned());
+        let first = processes.look().expect("it is there");
+        assert_eq!(
+            (first.processes, first.cpu_ticks, first.read_bytes),
+            (2, 0, 0)
+        );
+        assert_eq!(first.rss_bytes, 20 * 1024);
+
+        // the child ended with 25 ticks and was waited for; another came
+        proc.remove(101);
+        proc.put(100, 1, 51, 25, 1010);
+        proc.put(102, 100, 3, 0, 7);
+        let second = processes.look().expect("it is there");
+        assert_eq!(second.processes, 2);
+        assert_eq!(second.cpu_ticks, 1 + 5 + 3);
+        assert_eq!(second.read_bytes, 10 + 7);
+
+        // one that nobody waits for does not make the sum fall
+        proc.remove(102);
+        let third = processes.look().expect("it is there");
+        assert_eq!((third.processes, third.cpu_ticks), (1, 9));
+
+        proc.remove(100);
+        assert_eq!(processes.look(), None);
+    }
+
+    #[test]
+    fn strangers_and_ids_given_out_again_are_counted() {
+        let proc = Proc::new();
+        proc.put(100, 1, 1, 0, 0);
+        // older than what its parent's id now names
+        proc.put(7, 100, 1000, 0, 0);
+        proc.put(200, 3, 1000, 0, 0);
+        let mut processes = Processes::under(100, proc.path().to_owned());
+        assert_eq!(processes.look().expect("it is there").processes, 1);
+    }
+
+    #[test]
+    fn process_of_another_user_is_taken_for_idle() {
+        let proc = Proc::new();
+        proc.put(100, 1, 1, 0, 0);
+        fs::remove_file(proc.path().join("100/io")).expect("it was there");
+        let mut processes = Processes::under(100, proc.path().to_owned());
+        assert!(processes.look().is_some());
+        assert!(processes.hides_bytes());
+    }
+}

@@ -1,0 +1,199 @@
+//! One entry a second, beside the run.
+
+use super::machine::Machine;
+use super::proc_file::{TICKS_PER_S, float};
+use super::processes::{Processes, Totals};
+use crate::failure::Failure;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+use weir_measure::record::UsageSecond;
+
+/// The most seconds that are kept: more than two days, beyond any scenario.
+const SECONDS_MAX: usize = 200_000;
+
+/// Watches a process tree on a thread of its own.
+#[derive(Debug)]
+pub struct UsageWatcher {
+    stop: mpsc::Sender<()>,
+    thread: JoinHandle<Watched>,
+}
+
+/// What was seen.
+#[derive(Debug, Default)]
+struct Watched {
+    seconds: Vec<UsageSecond>,
+    warnings: Vec<String>,
+}
+
+impl UsageWatcher {
+    /// Begins to watch the process tree of `pid`; entries count from `start_at`, which may lie ahead.
+    ///
+    /// # Errors
+    /// There is no such process, or no thread to watch it.
+    pub fn start(pid: u32, start_at: Instant) -> Result<Self, Failure> {
+        Self::start_every(Duration::from_secs(1), pid, start_at)
+    }
+
+    fn start_every(interval: Duration, pid: u32, start_at: Instant) -> Result<Self, Failure> {
+        let mut processes = Processes::of(pid);
+        let what = format!("cannot watch process {pid}");
+        processes.look().ok_or_else(|| {
+            Failure::usage(what.clone(), "there is no such process").with_hint(
+                "--proxy-pid wants the process id of the proxy's master process, on this machine",
+            )
+        })?;
+        let (stop, stopped) = mpsc::channel();
+        let thread = std::thread::Builder::new()
+            .name("weir-usage".into())
+            .spawn(move || watch(interval, &mut processes, start_at, &stopped))
+            .map_err(|error| Failure::outside(what, error))?;
+        Ok(Self { stop, thread })
+    }
+
+    /// Ends it. What was seen, and what a reader should know of it.
+    #[must_use]
+    pub fn stop(self) -> (Vec<UsageSecond>, Vec<String>) {
+        drop(self.stop);
+        let watched = self.thread.join().unwrap_or_default();
+        (watched.seconds, watched.warnings)
+    }
+}
+
+fn watch(
+    interval: Duration,
+    processes: &mut Processes,
+    start_at: Instant,
+    stopped: &mpsc::Receiver<()>,
+) -> Watched {
+    let mut watched = Watched::default();
+    let ahead = start_at.saturating_duration_since(Instant::now());
+    if stopped.recv_timeout(ahead) != Err(RecvTimeoutError::Timeout) {
+        return watched;
+    }
+    let gone = |at_s: f64| format!("The proxy's process was gone after {at_s:.0} s.");
+    let Some(mut before) = Look::now(processes) else {
+        watched.warnings.push(gone(0.0));
+        return watched;
+    };
+    let mut due = start_at;
+    for _ in 0..SECONDS_MAX {
+        due += interval;
+        let left = due.saturating_duration_since(Instant::now());
+        let is_stopped = stopped.recv_timeout(left) != Err(RecvTimeoutError::Timeout);
+        // a second that was cut short says nothing of a rate
+        if is_stopped && before.at.elapsed() < interval / 2 {
+            break;
+        }
+        let at_s = start_at.elapsed().as_secs_f64();
+        let Some(after) = Look::now(processes) else {
+            watched.warnings.push(gone(at_s));
+            break;
+        };
+        watched.seconds.push(after.since(&before, at_s));
+        before = after;
+        if is_stopped {
+            break;
+        }
+    }
+    if processes.hides_bytes() {
+        watched.warnings.push(
+            "Bytes that the proxy read and wrote are not known: its processes belong to another user. Run as root to see them."
+                .into(),
+        );
+    }
+    watched
+}
+
+/// Everything at one moment.
+#[derive(Debug)]
+struct Look {
+    at: Instant,
+    tree: Totals,
+    machine: Machine,
+}
+
+impl Look {
+    fn now(processes: &mut Processes) -> Option<Self> {
+        Some(Self {
+            at: Instant::now(),
+            tree: processes.look()?,
+            machine: Machine::look(),
+        })
+    }
+
+    fn since(&self, before: &Self, at_s: f64) -> UsageSecond {
+        let seconds = (self.at - before.at).as_secs_f64().max(1e-3);
+        let machine = self.machine.since(&before.machine, seconds);
+        let ticks = self.tree.cpu_ticks - before.tree.cpu_ticks;
+        UsageSecond {
+            at_s,
+            processes: self.tree.processes,
+            cpu_share: float(ticks) / TICKS_PER_S / seconds,
+            rss_bytes: self.tree.rss_bytes,
+            read_bytes: self.tree.read_bytes - before.tree.read_bytes,
+            written_bytes: self.tree.written_bytes - before.tree.written_bytes,
+            machine_cpu_share: machine.cpu_share,
+            machine_wait_share: machine.wait_share,
+            disk_read_bytes: machine.read_bytes,
+            disk_written_bytes: machine.written_bytes,
+            disk_busy_share: machine.busy_share,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SOON: Duration = Duration::from_millis(20);
+
+    #[test]
+    fn process_that_does_not_exist_is_watched() {
+        let failure = UsageWatcher::start(u32::MAX, Instant::now()).expect_err("no such process");
+        assert!(failure.to_string().contains("no such process"), "{failure}");
+    }
+
+    #[test]
+    fn process_that_was_watched_shows_no_memory() {
+        let mut sleeper = std::process::Command::new("cat")
+            .stdin(std::process::Stdio::piped())
+            .spawn()
+            .expect("cat is everywhere");
+        let start_at = Instant::now();
+        let watcher = UsageWatcher::start_every(SOON, sleeper.id(), start_at).expect("it is there");
+        while start_at.elapsed() < 3 * SOON {
+            std::thread::yield_now();
+        }
+        let (seconds, warnings) = watcher.stop();
+        assert!(
+            seconds.iter().any(|second| second.rss_bytes > 0),
+            "{seconds:?}"
+        );
+        assert!(
+            seconds.iter().all(|second| second.processes == 1),
+            "{seconds:?}"
+        );
+        assert_eq!(warnings, [""; 0]);
+        sleeper.kill().expect("it is ours");
+        sleeper.wait().expect("it was started");
+    }
+
+    #[test]
+    fn proxy_that_ends_takes_the_run_along() {
+        let mut sleeper = std::process::Command::new("cat")
+            .stdin(std::process::Stdio::piped())
+            .spawn()
+            .expect("cat is everywhere");
+        let start_at = Instant::now();
+        let watcher = UsageWatcher::start_every(SOON, sleeper.id(), start_at).expect("it is there");
+        sleeper.kill().expect("it is ours");
+        sleeper.wait().expect("it was started");
+        while !watcher.thread.is_finished() && start_at.elapsed() < Duration::from_secs(20) {
+            std::thread::yield_now();
+        }
+        let (_, warnings) = watcher.stop();
+        assert_eq!(warnings.len(), 1, "{warnings:?}");
+        assert!(warnings[0].contains("gone"), "{warnings:?}");
+    }
+}

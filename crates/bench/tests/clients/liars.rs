@@ -1,0 +1,138 @@
+//! A proxy that lies is caught, whatever the lie.
+
+use weir_bench::check::LieKind;
+use weir_bench::client::ClientResult;
+use weir_bench::tally::ErrorKind;
+
+use crate::rig::{forward, total};
+use crate::support::{Liar, Lie, Served, hits, web};
+
+/// All lies told are of one of these kinds, none is missed, and the first is described.
+fn check(lie: Lie, expected: &[LieKind]) -> ClientResult {
+    let scenario = hits(&["workload.connections=2", "workload.targets=20"]);
+    let served = Served::new(scenario.clone());
+    let proxy = Liar::forward(Lie::None);
+    // the beginning is honest
+    proxy.tell_after(10, lie);
+    let result = forward(&served, &scenario, proxy.address());
+    let wrong = total(&result).wrong;
+    assert!(proxy.told() > 10);
+    let found: u64 = expected.iter().map(|kind| wrong.of(*kind)).sum();
+    assert_eq!(found, proxy.told(), "{wrong:?}, {:?}", result.lies.first());
+    assert_eq!(wrong.sum(), found);
+    assert!(
+        result.lies[0].head.starts_with("HTTP/1.1 "),
+        "{:?}",
+        result.lies[0]
+    );
+    assert!(!result.lies[0].what.is_empty() && !result.lies[0].mark.is_empty());
+    result
+}
+
+#[test]
+fn wrong_byte_is_not_noticed() {
+    for offset in [0, 1, 4095, 4096, 9999] {
+        let result = check(Lie::WrongByte { offset }, &[LieKind::WrongByte]);
+        assert!(
+            result
+                .lies
+                .iter()
+                .all(|lie| lie.offset == Some(offset as u64))
+        );
+    }
+}
+
+#[test]
+fn body_that_is_short_is_not_noticed() {
+    check(Lie::ShortFramed { missing: 1 }, &[LieKind::ShortBody]);
+    check(Lie::ShortFramed { missing: 10_000 }, &[LieKind::ShortBody]);
+}
+
+#[test]
+fn body_that_is_long_is_not_noticed() {
+    check(Lie::Long { added: 1 }, &[LieKind::LongBody]);
+}
+
+#[test]
+fn wrong_length_is_not_noticed() {
+    check(Lie::WrongLength { by: 1 }, &[LieKind::WrongLength]);
+    // what goes beyond may come a moment later: then it is a body that ends too early
+    check(
+        Lie::WrongLength { by: -1 },
+        &[LieKind::WrongLength, LieKind::ShortBody],
+    );
+}
+
+#[test]
+fn swapped_response_is_not_noticed() {
+    let result = check(Lie::Swapped, &[LieKind::Swapped]);
+    assert!(
+        result.lies[0].what.contains("another target's"),
+        "{:?}",
+        result.lies[0]
+    );
+}
+
+#[test]
+fn status_that_answers_nothing_is_not_noticed() {
+    for status in [204, 206, 304, 404, 500] {
+        check(Lie::Status(status), &[LieKind::WrongStatus]);
+    }
+}
+
+#[test]
+fn what_cannot_be_read_is_not_noticed() {
+    let result = check_unreadable();
+    let total = total(&result);
+    assert_eq!(
+        total.errors.of(ErrorKind::Unreadable),
+        total.wrong.of(LieKind::Unreadable)
+    );
+}
+
+fn check_unreadable() -> ClientResult {
+    let scenario = hits(&["workload.connections=2", "workload.targets=20"]);
+    let served = Served::new(scenario.clone());
+    let proxy = Liar::forward(Lie::Unreadable);
+    let result = forward(&served, &scenario, proxy.address());
+    assert_eq!(total(&result).wrong.of(LieKind::Unreadable), proxy.told());
+    result
+}
+
+#[test]
+fn cut_response_is_a_lie_and_no_error() {
+    let scenario = hits(&["workload.connections=2", "workload.targets=20"]);
+    let served = Served::new(scenario.clone());
+    let proxy = Liar::forward(Lie::ShortClosed { missing: 1 });
+    let total = total(&forward(&served, &scenario, proxy.address()));
+    assert_eq!(total.wrong.sum(), 0);
+    assert_eq!(total.errors.of(ErrorKind::EarlyClose), proxy.told());
+}
+
+#[test]
+fn stale_version_is_not_noticed() {
+    // all targets change every second or so, and nothing lets a cache use them longer
+    let scenario = web(&[
+        "workload.agents=8",
+        "workload.targets=3",
+        "workload.rate_per_s=200",
+        "workload.warm_up=1s",
+        "workload.measured=6s",
+        "workload.lifetime=constant(0s)",
+        "workload.cache_control=[{ share = 1.0, max_age = true, directives = \"must-revalidate\" }]",
+        "clients.queue_max=1000",
+    ]);
+    let served = Served::new(scenario.clone());
+    let proxy = Liar::forward(Lie::Stale);
+    let result = forward(&served, &scenario, proxy.address());
+    let total = total(&result);
+    assert_eq!(
+        total.wrong.sum(),
+        total.wrong.of(LieKind::StaleVersion),
+        "{:?}",
+        total.wrong
+    );
+    // honest for the version's life and the slack of two seconds, then never again; how many that are is the machine's pace
+    assert!(total.wrong.sum() > 0, "{total:?}");
+    assert!(total.wrong.sum() < total.requests, "{total:?}");
+}

@@ -1,0 +1,101 @@
+//! Runs of clients, short ones.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+use weir_bench::client::{self, ClientLimits, ClientPlan, ClientResult, Feed, Form};
+use weir_bench::tally::{Accounts, SecondTally};
+use weir_workload::{Scenario, Share};
+
+use crate::support::{SEED, Served};
+
+/// Nobody looks.
+struct Silent;
+
+impl Feed for Silent {
+    fn second(&self, _: &SecondTally) {}
+}
+
+/// Somebody remembers.
+#[derive(Default)]
+pub(crate) struct Remembered(pub(crate) Mutex<Vec<SecondTally>>);
+
+impl Feed for Remembered {
+    fn second(&self, second: &SecondTally) {
+        self.0.lock().expect("sound").push(second.clone());
+    }
+}
+
+/// Stops the run when so many bytes, or requests, were counted.
+#[derive(Debug, Default)]
+pub(crate) struct Counter {
+    pub(crate) count: AtomicU64,
+    pub(crate) stop: AtomicBool,
+}
+
+impl Counter {
+    pub(crate) fn add(&self, count: u64, stop_at: u64) -> u64 {
+        let sum = self.count.fetch_add(count, Ordering::SeqCst) + count;
+        if sum >= stop_at {
+            self.stop.store(true, Ordering::SeqCst);
+        }
+        sum
+    }
+}
+
+pub(crate) fn plan(scenario: &Scenario, proxy: SocketAddr, form: Form) -> ClientPlan {
+    ClientPlan {
+        scenario: Arc::new(scenario.clone()),
+        seed: SEED,
+        share: Share { index: 1, of: 2 },
+        proxy,
+        form,
+        start_at: Instant::now(),
+        sample_every: 10,
+        limits: ClientLimits {
+            drain_s: 10.0,
+            ..ClientLimits::default()
+        },
+    }
+}
+
+/// Without a proxy.
+pub(crate) fn direct(served: &Served, scenario: &Scenario) -> ClientResult {
+    let servers = served.origin.servers().to_vec();
+    run(&plan(scenario, nowhere(), Form::Direct { servers }))
+}
+
+/// Through a forward proxy.
+pub(crate) fn forward(served: &Served, scenario: &Scenario, proxy: SocketAddr) -> ClientResult {
+    let servers = served.origin.servers().to_vec();
+    run(&plan(scenario, proxy, Form::Forward { servers }))
+}
+
+pub(crate) fn run(plan: &ClientPlan) -> ClientResult {
+    run_until(plan, &AtomicBool::new(false))
+}
+
+pub(crate) fn run_until(plan: &ClientPlan, stop: &AtomicBool) -> ClientResult {
+    let result = client::run(plan, &Silent, stop).expect("a run");
+    for phase in &result.phases {
+        assert!(phase.accounts.balance(), "{phase:?}");
+        assert_eq!(phase.accounts.requests, phase.offered);
+    }
+    result
+}
+
+/// All phases together.
+pub(crate) fn total(result: &ClientResult) -> Accounts {
+    let mut total = Accounts::default();
+    for phase in &result.phases {
+        total.merge(&phase.accounts);
+    }
+    total
+}
+
+/// An address that nobody is at.
+pub(crate) fn nowhere() -> SocketAddr {
+    SocketAddr::from((Ipv4Addr::LOCALHOST, 1))
+}

@@ -1,0 +1,233 @@
+//! Nothing is wrong, and both sides' accounts agree.
+
+use weir_bench::client::Form;
+use weir_bench::tally::{CrossCheck, ErrorKind};
+use weir_workload::Scenario;
+
+use crate::rig::{Remembered, direct, forward, nowhere, plan, run, total};
+use crate::support::{Liar, Lie, Served, hits, web, wpb};
+
+/// Runs without a proxy; requests on both sides must be the same, and everything forwarded.
+fn check_direct(scenario: Scenario) -> weir_bench::client::ClientResult {
+    let served = Served::new(scenario.clone());
+    let result = direct(&served, &scenario);
+    let total = total(&result);
+    let origin = served.counts();
+    assert!(total.requests > 0);
+    assert_eq!(total.wrong.sum(), 0, "{:?}", result.lies);
+    assert_eq!(total.errors.sum(), 0, "{:?}", total.errors);
+    let sum = |count: fn(&weir_bench::origin::PhaseCounts) -> u64| -> u64 {
+        origin.phases.iter().map(count).sum()
+    };
+    assert_eq!(sum(|phase| phase.distinct), total.requests + total.repeated);
+    assert_eq!(
+        total.forwarded + total.not_modified + total.aborted,
+        total.requests
+    );
+    assert_eq!(
+        sum(|phase| phase.not_modified),
+        total.not_modified_forwarded
+    );
+    if total.aborted == 0 {
+        assert_eq!(sum(|phase| phase.content_bytes), total.content_bytes);
+    }
+    result
+}
+
+#[test]
+fn request_or_byte_is_counted_by_one_side_only() {
+    let result = check_direct(hits(&["workload.connections=8", "workload.targets=20"]));
+    let [warm_up, hits] = &result.phases[..] else {
+        panic!("two phases: {:?}", result.phases);
+    };
+    // four of the eight connections are this share's
+    assert_eq!(warm_up.accounts.requests, 4 * 20);
+    assert!(hits.accounts.requests > 100, "{}", hits.accounts.requests);
+    assert_eq!(
+        hits.accounts.connections_opened + warm_up.accounts.connections_opened,
+        4
+    );
+    assert_eq!(hits.response_time.all.count(), hits.accounts.requests);
+    assert_eq!(hits.response_time.miss.count(), hits.accounts.requests);
+    assert!((0.9..1.5).contains(&hits.seconds()), "{}", hits.seconds());
+    assert!(!result.samples.is_empty());
+    let sample = &result.samples[0];
+    assert!(sample.scheduled_us <= sample.started_us && sample.started_us <= sample.ended_us);
+}
+
+#[test]
+fn client_of_1998_keeps_its_connection() {
+    let result = check_direct(wpb(&[
+        "clients.http=\"1.0\"",
+        "clients.keep_alive=false",
+        "clients.connections_max=1",
+        "origin.http=\"1.0\"",
+        "origin.keep_alive=false",
+    ]));
+    let total = total(&result);
+    assert_eq!(total.requests, 2 * 2 * 10);
+    assert_eq!(total.connections_opened, total.requests);
+    assert_eq!(total.connections_reused, 0);
+}
+
+#[test]
+fn client_of_1999_does_not_keep_its_connection() {
+    let result = check_direct(hits(&[
+        "clients.http=\"1.0\"",
+        "origin.http=\"1.0\"",
+        "workload.connections=2",
+        "workload.targets=20",
+        "clients.requests_per_connection=constant(5)",
+    ]));
+    let total = total(&result);
+    let fifths = total.requests.div_ceil(5);
+    assert!(
+        (fifths..=fifths + 1).contains(&total.connections_opened),
+        "{total:?}"
+    );
+}
+
+#[test]
+fn conditions_heads_cookies_and_aborts_are_answered_wrongly() {
+    let result = check_direct(web(&[
+        "workload.agents=20",
+        "workload.rate_per_s=1000",
+        "workload.warm_up=1s",
+        "workload.measured=2s",
+        "workload.if_modified_share=20%",
+        "workload.reload_share=5%",
+        "workload.head_share=5%",
+        "workload.cookie_share=30%",
+        "clients.aborted_share=5%",
+        "clients.queue_max=1000",
+    ]));
+    let total = total(&result);
+    assert!((1000..2000).contains(&total.requests), "{}", total.requests);
+    assert!(total.not_modified > 50 && total.aborted > 10, "{total:?}");
+    assert_eq!(result.health.scheduled, total.requests);
+}
+
+#[test]
+fn agents_have_the_same_address() {
+    let scenario = hits(&[
+        "workload.connections=6",
+        "workload.targets=5",
+        "clients.addresses=each",
+    ]);
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let servers = vec![listener.local_addr().expect("its address")];
+    let scenario_plan = plan(&scenario, nowhere(), Form::Direct { servers });
+    let peers = std::thread::spawn(move || {
+        let peers = (0..3).map(|_| listener.accept().expect("a client").1.ip().to_string());
+        // and hangs up on all of them
+        peers.collect::<std::collections::BTreeSet<_>>()
+    });
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    let seen = std::thread::scope(|scope| {
+        let run = scope.spawn(|| crate::rig::run_until(&scenario_plan, &stop));
+        let seen = peers.join().expect("peers");
+        stop.store(true, std::sync::atomic::Ordering::SeqCst);
+        run.join().expect("a run");
+        seen
+    });
+    let expected = ["127.1.0.2", "127.1.0.4", "127.1.0.6"].map(str::to_owned);
+    assert_eq!(seen, expected.into());
+}
+
+#[test]
+fn hit_is_not_told_from_what_was_forwarded() {
+    // a proxy that sends for ever what it stored first does not lie about targets that never change
+    let scenario = hits(&["workload.connections=2", "workload.targets=10"]);
+    let served = Served::new(scenario.clone());
+    let proxy = Liar::forward(Lie::Stale);
+    let result = forward(&served, &scenario, proxy.address());
+    let total = total(&result);
+    assert_eq!(total.wrong.sum(), 0, "{:?}", result.lies);
+    assert_eq!((total.forwarded, total.hits), (10, total.requests - 10));
+    assert_eq!(total.requests, proxy.asked());
+    assert_eq!(total.hit_content_bytes, total.hits * 10_000);
+    assert_eq!(total.cache_status.of(CrossCheck::Absent), total.requests);
+}
+
+#[test]
+fn proxy_that_claims_hits_is_believed() {
+    let scenario = hits(&["workload.connections=2", "workload.targets=5"]);
+    let served = Served::new(scenario.clone());
+    let proxy = Liar::forward(Lie::FalseHit);
+    let result = forward(&served, &scenario, proxy.address());
+    let total = total(&result);
+    assert_eq!(total.forwarded, total.requests);
+    assert_eq!(total.cache_status.of(CrossCheck::Disagree), total.requests);
+}
+
+#[test]
+fn gateway_is_asked_for_another_server() {
+    let scenario = wpb(&["clients.connections_max=1"]);
+    let gateway = weir_bench::origin::OriginListen::Gateway("127.0.0.1:0".parse().expect("one"));
+    let served = Served::on(scenario.clone(), gateway, 1);
+    let proxy = Liar::gateway(served.address(), Lie::None);
+    let authority = proxy.address().to_string();
+    let result = run(&plan(
+        &scenario,
+        proxy.address(),
+        Form::Gateway { authority },
+    ));
+    let total = total(&result);
+    assert_eq!(
+        total.forwarded, total.requests,
+        "{total:?} {:?}",
+        result.lies
+    );
+}
+
+#[test]
+fn refused_connection_is_no_error() {
+    let scenario = wpb(&["clients.connections_max=1"]);
+    let plan = plan(
+        &scenario,
+        nowhere(),
+        Form::Gateway {
+            authority: "nobody".to_owned(),
+        },
+    );
+    let total = total(&run(&plan));
+    assert_eq!(total.requests, 2 * 2 * 10);
+    assert_eq!(
+        total.errors.of(ErrorKind::ConnectRefused),
+        total.requests,
+        "{total:?}"
+    );
+}
+
+#[test]
+fn seconds_are_not_what_the_phases_say() {
+    let scenario = hits(&[
+        "workload.connections=4",
+        "workload.targets=5",
+        "workload.duration=3s",
+    ]);
+    let served = Served::new(scenario.clone());
+    let servers = served.origin.servers().to_vec();
+    let remembered = Remembered::default();
+    let plan = plan(&scenario, nowhere(), Form::Direct { servers });
+    let never = std::sync::atomic::AtomicBool::new(false);
+    let result = weir_bench::client::run(&plan, &remembered, &never).expect("a run");
+    let told = remembered.0.into_inner().expect("sound");
+    assert!(told.len() >= 3 && told[..] == result.series[..told.len()]);
+    let total = total(&result);
+    let sum = |count: fn(&weir_bench::tally::SecondTally) -> u64| -> u64 {
+        result.series.iter().map(count).sum()
+    };
+    assert_eq!(sum(|second| second.requests), total.requests);
+    assert_eq!(sum(|second| second.responses), total.responses());
+    assert_eq!(sum(|second| second.content_bytes), total.content_bytes);
+    let timed: u64 = result
+        .series
+        .iter()
+        .flat_map(|second| &second.response_time_us)
+        .map(|pair| pair.1)
+        .sum();
+    assert_eq!(timed, total.responses());
+    assert_eq!(told[1].connections_open, 2);
+    assert!(told[1].quantile_us(0.99) >= told[1].quantile_us(0.5));
+}

@@ -1,0 +1,186 @@
+//! The proxy that lies, told to: what it sends is what it was told, so that whoever tests a check with it tests the check.
+
+mod support;
+
+use std::net::{Ipv4Addr, SocketAddr};
+
+use support::{Curl, Liar, Lie, Reply, Served, Wire, hits, ports, target, web};
+use weir_bench::origin::OriginListen;
+
+/// Asks the liar, as a client of a forward proxy, for a target.
+fn ask(liar: &Liar, served: &Served, number: u64, fields: &[&str]) -> (Reply, Wire) {
+    let mut wire = Wire::to(liar.address());
+    let line = format!("GET {} HTTP/1.1", served.url(target(number)));
+    let lines: Vec<&str> = [line.as_str(), "Host: a"]
+        .into_iter()
+        .chain(fields.iter().copied())
+        .collect();
+    (wire.ask(&lines), wire)
+}
+
+#[test]
+fn honest_proxy_changes_something() {
+    let served = Served::new(hits(&[]));
+    let liar = Liar::forward(Lie::None);
+    let (reply, mut wire) = ask(&liar, &served, 1, &["Weir-Bench: 0-0-1"]);
+    assert_eq!((reply.status, reply.is_whole), (200, true));
+    assert!(reply.content == served.content(target(1)));
+    assert_eq!(reply.field("weir-bench"), Some("0-0-1 0"));
+    assert_eq!(reply.field("etag"), Some(served.tag(target(1)).as_str()));
+    // it keeps the connection, answers HEAD without content and passes conditions on
+    let url = served.url(target(1));
+    let head = wire.ask(&[&format!("HEAD {url} HTTP/1.1"), "Host: a"]);
+    assert_eq!(
+        (head.status, head.field("content-length")),
+        (200, Some("10000"))
+    );
+    let valid = wire.ask(&[
+        &format!("GET {url} HTTP/1.1"),
+        "Host: a",
+        "If-None-Match: *",
+    ]);
+    assert_eq!(valid.status, 304);
+    let post = format!("POST {url} HTTP/1.1");
+    wire.send(format!("{post}\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello").as_bytes())
+        .expect("sent");
+    assert_eq!(wire.reply("POST").expect("an answer").status, 200);
+    assert_eq!((liar.asked(), liar.told()), (4, 0));
+    assert_eq!(served.counts().phases[0].received_content_bytes, 5);
+}
+
+#[test]
+fn curl_cannot_use_it_as_its_proxy() {
+    let served = Served::new(hits(&[]));
+    let liar = Liar::forward(Lie::None);
+    let fetched = Curl::through(liar.address()).fetch(&[&served.url(target(2))]);
+    assert!(fetched.content() == served.content(target(2)));
+}
+
+#[test]
+fn gateway_needs_an_authority() {
+    let gateway = OriginListen::Gateway((Ipv4Addr::LOCALHOST, 0).into());
+    let served = Served::on(hits(&[]), gateway, 1);
+    let liar = Liar::gateway(served.address(), Lie::None);
+    let url = format!("http://{}/s0{}", liar.address(), served.path(target(2)));
+    let fetched = Curl::direct().fetch(&[&url]);
+    assert!(fetched.content() == served.content(target(2)));
+}
+
+#[test]
+fn wrong_byte_is_right_or_another_one_is_wrong() {
+    let served = Served::new(hits(&[]));
+    let liar = Liar::forward(Lie::WrongByte { offset: 4321 });
+    let (reply, _) = ask(&liar, &served, 1, &[]);
+    let content = served.site.content(target(1), 0);
+    assert_eq!(content.differs_at(0, &reply.content), Some(4321));
+    assert_eq!(content.differs_at(4322, &reply.content[4322..]), None);
+    liar.tell(Lie::WrongByte { offset: 10_000 });
+    assert!(ask(&liar, &served, 1, &[]).0.content == served.content(target(1)));
+    assert_eq!((liar.asked(), liar.told()), (2, 1));
+}
+
+#[test]
+fn short_or_long_content_has_its_length() {
+    let served = Served::new(hits(&[]));
+    let liar = Liar::forward(Lie::ShortFramed { missing: 10 });
+    let (reply, _) = ask(&liar, &served, 1, &[]);
+    assert_eq!((reply.content.len(), reply.is_whole), (9990, true));
+    liar.tell(Lie::ShortClosed { missing: 10 });
+    let (reply, _) = ask(&liar, &served, 1, &[]);
+    assert_eq!((reply.content.len(), reply.is_whole), (9990, false));
+    assert_eq!(reply.field("content-length"), Some("10000"));
+    liar.tell(Lie::Long { added: 10 });
+    let (reply, _) = ask(&liar, &served, 1, &[]);
+    assert_eq!((reply.content.len(), reply.is_whole), (10_010, true));
+    liar.tell(Lie::WrongLength { by: -10 });
+    let (reply, mut wire) = ask(&liar, &served, 1, &[]);
+    assert_eq!((reply.content.len(), reply.is_whole), (9990, true));
+    assert_eq!(wire.rest().expect("the end").len(), 10);
+    liar.tell(Lie::WrongLength { by: 10 });
+    assert!(!ask(&liar, &served, 1, &[]).0.is_whole);
+    assert_eq!(liar.told(), 5);
+}
+
+#[test]
+fn stale_response_is_fetched_anew() {
+    let changing = [
+        "workload.life_cycle.length=constant(1s)",
+        "workload.life_cycle.variance=0%",
+    ];
+    let served = Served::on(web(&changing), ports(), 1);
+    let liar = Liar::forward(Lie::Stale);
+    let number = (0..)
+        .find(|&number| served.site.length(target(number)) > 100)
+        .expect("one");
+    let (first, _) = ask(&liar, &served, number, &["Weir-Bench: 0-0-1"]);
+    let version = |reply: &Reply| reply.field("weir-bench").map(str::to_owned);
+    // a second is over when it is over
+    let honest = Liar::forward(Lie::None);
+    while version(&ask(&honest, &served, number, &["Weir-Bench: 0-0-1"]).0) == version(&first) {}
+    let (later, _) = ask(&liar, &served, number, &["Weir-Bench: 0-0-2"]);
+    assert_eq!(
+        (version(&later), &later.content),
+        (version(&first), &first.content)
+    );
+    assert_eq!(liar.told(), 1);
+}
+
+#[test]
+fn swapped_response_is_the_one_asked_for() {
+    let served = Served::new(hits(&[]));
+    let liar = Liar::forward(Lie::Swapped);
+    assert!(ask(&liar, &served, 1, &[]).0.content == served.content(target(1)));
+    assert!(ask(&liar, &served, 2, &[]).0.content == served.content(target(1)));
+    assert!(ask(&liar, &served, 1, &[]).0.content == served.content(target(1)));
+    assert_eq!((liar.asked(), liar.told()), (3, 1));
+}
+
+#[test]
+fn wrong_status_or_claim_is_the_origins() {
+    let served = Served::new(hits(&[]));
+    let liar = Liar::forward(Lie::Status(304));
+    let (reply, _) = ask(&liar, &served, 1, &[]);
+    assert_eq!((reply.status, reply.content.len()), (304, 0));
+    liar.tell(Lie::Status(203));
+    let (reply, _) = ask(&liar, &served, 1, &[]);
+    assert_eq!((reply.status, reply.content.len()), (203, 10_000));
+    liar.tell(Lie::FalseHit);
+    let (reply, _) = ask(&liar, &served, 1, &["Weir-Bench: 0-0-9"]);
+    assert_eq!(reply.field("cache-status"), Some("liar;hit;ttl=60"));
+    assert_eq!(
+        reply.field("weir-bench"),
+        Some("0-0-9 0"),
+        "forwarded all the same"
+    );
+    liar.tell(Lie::Unreadable);
+    let mut wire = Wire::to(liar.address());
+    let line = format!("GET {} HTTP/1.1\r\nHost: a\r\n\r\n", served.url(target(1)));
+    wire.send(line.as_bytes()).expect("sent");
+    assert!(wire.reply("GET").is_err());
+}
+
+#[test]
+fn lie_that_was_to_come_once_comes_early_or_twice() {
+    let served = Served::new(hits(&[]));
+    let liar = Liar::forward(Lie::None);
+    let statuses = |count: usize| -> Vec<u16> {
+        (0..count)
+            .map(|_| ask(&liar, &served, 1, &[]).0.status)
+            .collect()
+    };
+    liar.tell_once(2, Lie::Status(500));
+    assert_eq!(statuses(5), [200, 200, 500, 200, 200]);
+    liar.tell_after(1, Lie::Status(500));
+    assert_eq!(statuses(3), [200, 500, 500]);
+    assert_eq!(liar.told(), 3);
+}
+
+#[test]
+fn origin_that_is_not_there_is_waited_for() {
+    let nobody = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+    let at: SocketAddr = nobody.local_addr().expect("its address");
+    drop(nobody);
+    let liar = Liar::gateway(at, Lie::None);
+    let fetched = Curl::direct().fetch(&[&format!("http://{}/", liar.address())]);
+    assert_eq!(fetched.status(), 502);
+}

@@ -1,0 +1,84 @@
+//! Latency, rates and links: what comes when.
+
+use std::time::{Duration, Instant};
+
+use crate::support::{Served, hits, target};
+
+/// How long a request takes on a new connection, and the response.
+fn timed(served: &Served, number: u64) -> Duration {
+    let line = format!("GET {} HTTP/1.1", served.path(target(number)));
+    let mut wire = served.wire();
+    let start = Instant::now();
+    let reply = wire.ask(&[&line, "Host: a"]);
+    let took = start.elapsed();
+    assert!(reply.content == served.content(target(number)), "{number}");
+    took
+}
+
+#[test]
+fn response_comes_before_its_latency() {
+    let served = Served::new(hits(&["origin.latency=constant(150ms)"]));
+    assert!(timed(&served, 0) >= Duration::from_millis(150));
+}
+
+#[test]
+fn latency_is_the_same_for_all_or_another_one_each_time() {
+    let served = Served::new(hits(&["origin.latency=normal(40ms, 15ms)"]));
+    let again = Served::new(hits(&["origin.latency=normal(40ms, 15ms)"]));
+    let mut least = [Duration::MAX; 8];
+    // a busy machine makes single ones longer, never shorter
+    for _ in 0..5 {
+        for (number, least) in (0..).zip(&mut least) {
+            *least = (*least)
+                .min(timed(&served, number))
+                .min(timed(&again, number));
+        }
+    }
+    let spread = least
+        .iter()
+        .max()
+        .expect("eight")
+        .saturating_sub(*least.iter().min().expect("eight"));
+    assert!(spread >= Duration::from_millis(5), "{least:?}");
+    for (number, least) in (0..).zip(least) {
+        let another = timed(
+            &Served::new(hits(&["origin.latency=normal(40ms, 15ms)"])),
+            number,
+        );
+        assert!(
+            another + Duration::from_millis(2) >= least,
+            "{number}: {another:?} {least:?}"
+        );
+    }
+}
+
+#[test]
+fn latency_below_nothing_is_waited_for() {
+    let served = Served::new(hits(&["origin.latency=constant(0s)"]));
+    let mut wire = served.wire();
+    let line = format!("GET {} HTTP/1.1", served.path(target(0)));
+    for _ in 0..200 {
+        assert_eq!(wire.ask(&[&line, "Host: a"]).status, 200);
+    }
+}
+
+#[test]
+fn rate_is_exceeded() {
+    let served = Served::new(hits(&["origin.rate=40KB", "workload.size=constant(20KB)"]));
+    // the first fiftieth of a second's worth comes at once
+    assert!(timed(&served, 0) >= Duration::from_millis(460));
+}
+
+#[test]
+fn link_of_a_server_costs_no_time() {
+    let link = "origin.link={ delay = \"30ms\", loss = \"0%\" }";
+    let served = Served::new(hits(&[link]));
+    // set-up and exchange: two round trips
+    assert!(timed(&served, 0) >= Duration::from_millis(120));
+    let line = format!("GET {} HTTP/1.1", served.path(target(0)));
+    let mut wire = served.wire();
+    wire.ask(&[&line, "Host: a"]);
+    let start = Instant::now();
+    wire.ask(&[&line, "Host: a"]);
+    assert!(start.elapsed() >= Duration::from_millis(60));
+}

@@ -1,0 +1,274 @@
+//! Reports of record files: what must be on the page, and what must not.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use weir_bench::report::{self, Named};
+use weir_measure::record::{LieFound, Record};
+
+/// Made up in every number.
+const MADE_UP: &str = include_str!("data/record-wpb.json");
+
+/// What a hostile name may hold.
+const HOSTILE: &str = "<script>alert(1)</script>\"'&amp;</style>]]>\u{7}";
+
+fn made_up() -> Record {
+    serde_json::from_str(MADE_UP).expect("it is a record")
+}
+
+/// A run of `label` with some number of clients, with or without caching.
+fn run(label: &str, clients: u32, is_caching: bool) -> Named {
+    let mut record = made_up();
+    label.clone_into(&mut record.subject.label);
+    record.subject.is_caching = is_caching;
+    record.parameters = BTreeMap::from([("clients".to_owned(), f64::from(clients))]);
+    Named {
+        file: format!("{label}-{clients}-{is_caching}.json"),
+        record,
+    }
+}
+
+fn sweep() -> Vec<Named> {
+    let mut runs = Vec::new();
+    for label in ["weir", "squid"] {
+        for clients in [8, 48, 96] {
+            runs.push(run(label, clients, true));
+            runs.push(run(label, clients, false));
+        }
+    }
+    runs
+}
+
+/// The page, and its figures by name.
+fn written(runs: &[Named]) -> (String, BTreeMap<String, String>) {
+    let directory = tempfile::tempdir().expect("a directory");
+    let (out, figures) = (
+        directory.path().join("new/report.html"),
+        directory.path().join("new/figures"),
+    );
+    report::write(runs, &out, Some(&figures)).expect("it can be written");
+    let page = std::fs::read_to_string(&out).expect("the page");
+    let files = std::fs::read_dir(&figures).expect("the figures");
+    let files = files.map(|entry| {
+        let path = entry.expect("a file").path();
+        let name = path.file_name().expect("a name").display().to_string();
+        (name, std::fs::read_to_string(path).expect("a figure"))
+    });
+    (page, files.collect())
+}
+
+/// Every tag is closed, in order, and every `&` begins a reference. `None` if so.
+fn ill_formed(markup: &str) -> Option<String> {
+    let mut open: Vec<&str> = Vec::new();
+    let mut rest = markup;
+    while let Some(at) = rest.find(['<', '&']) {
+        rest = &rest[at..];
+        if let Some(reference) = rest.strip_prefix('&') {
+            let end = reference.find(';').filter(|end| *end < 8);
+            if end.is_none() {
+                return Some(format!(
+                    "a lonely & before `{}`",
+                    &reference[..reference.len().min(20)]
+                ));
+            }
+            rest = reference;
+            continue;
+        }
+        let Some((tag, after)) = rest[1..].split_once('>') else {
+            return Some("a tag without an end".to_owned());
+        };
+        if let Some(closed) = tag.strip_prefix('/') {
+            let expected = open.pop();
+            if expected != Some(closed) {
+                return Some(format!("</{closed}> closes {expected:?}"));
+            }
+        } else if !tag.starts_with('!') && !tag.ends_with('/') {
+            let name = tag.split_whitespace().next().unwrap_or_default();
+            open.push(name);
+        }
+        // a style sheet is no markup
+        rest = if tag == "style" {
+            &after[after.find("</style>").unwrap_or_default()..]
+        } else {
+            after
+        };
+    }
+    (!open.is_empty()).then(|| format!("never closed: {open:?}"))
+}
+
+#[test]
+fn page_fetches_something() {
+    let (page, _) = written(&sweep());
+    for outside in [
+        "http://", "https://", "src=", "href=", "url(", "@import", "<script", "<link", "<iframe",
+    ] {
+        assert!(!page.contains(outside), "{outside}");
+    }
+}
+
+#[test]
+fn page_is_ill_formed() {
+    let mut modem = run("weir", 30, true);
+    modem
+        .record
+        .parameters
+        .insert("link_bits_per_s".to_owned(), 28_800.0);
+    for runs in [
+        sweep(),
+        vec![run("weir", 8, true)],
+        vec![run("weir", 30, true), modem],
+    ] {
+        let (page, figures) = written(&runs);
+        assert_eq!(ill_formed(&page), None);
+        for (name, svg) in &figures {
+            assert_eq!(ill_formed(svg), None, "{name}");
+        }
+    }
+    assert!(ill_formed("<p><b></p></b>").is_some() && ill_formed("<p>&</p>").is_some());
+}
+
+#[test]
+fn record_is_left_out() {
+    let runs = sweep();
+    let (page, _) = written(&runs);
+    for run in &runs {
+        assert!(page.contains(&run.file), "{}", run.file);
+    }
+    assert!(page.contains(&runs[0].record.tool.command.replace('\'', "&#39;")));
+}
+
+#[test]
+fn sweep_lacks_a_figure_of_the_paper() {
+    let (_, figures) = written(&sweep());
+    let expected = [
+        "time-caching.svg",
+        "time-no-cache.svg",
+        "time-weir.svg",
+        "time-squid.svg",
+        "hit-ratio.svg",
+        "byte-hit-ratio.svg",
+        "percentiles.svg",
+        "rate.svg",
+    ];
+    for name in expected {
+        let svg = figures
+            .get(name)
+            .unwrap_or_else(|| panic!("{name}: {:?}", figures.keys()));
+        assert!(
+            svg.contains("<polyline") && svg.contains("prefers-color-scheme"),
+            "{name}"
+        );
+    }
+    // nothing failed: a plot of zeros would say less
+    assert!(!figures.contains_key("errors.svg"));
+}
+
+#[test]
+fn failed_requests_are_not_drawn() {
+    let mut runs = sweep();
+    runs[2].record.phases[0]
+        .client
+        .errors
+        .insert("connect".to_owned(), 40);
+    let (_, figures) = written(&runs);
+    assert!(figures["errors.svg"].contains("weir"));
+}
+
+#[test]
+fn hostile_words_become_markup() {
+    let mut one = run(HOSTILE, 8, true);
+    one.file = format!("{HOSTILE}.json");
+    let record = &mut one.record;
+    record.scenario_name = HOSTILE.to_owned();
+    record.scenario = HOSTILE.to_owned();
+    record.tool.command = HOSTILE.to_owned();
+    record.is_valid = false;
+    record.reasons = vec![HOSTILE.to_owned()];
+    record.warnings = vec![HOSTILE.to_owned()];
+    record
+        .versions
+        .insert(HOSTILE.to_owned(), HOSTILE.to_owned());
+    record.parameters.insert(HOSTILE.to_owned(), 1.0);
+    record.phases[1].name = HOSTILE.to_owned();
+    record.samples = Some(HOSTILE.to_owned());
+    record.lies = vec![LieFound {
+        kind: HOSTILE.to_owned(),
+        at_s: 1.0,
+        phase: HOSTILE.to_owned(),
+        id: HOSTILE.to_owned(),
+        server: 0,
+        number: 1,
+        path: HOSTILE.to_owned(),
+        version: None,
+        offset: None,
+        detail: HOSTILE.to_owned(),
+        head: HOSTILE.to_owned(),
+    }];
+    let other = run("weir", 48, true);
+    let (page, figures) = written(&[one, other]);
+    assert!(
+        !page.contains("<script") && !page.contains('\u{7}'),
+        "{page}"
+    );
+    assert_eq!(ill_formed(&page), None);
+    for (name, svg) in &figures {
+        assert!(!name.contains(['<', '/', '"']), "{name}");
+        assert_eq!(ill_formed(svg), None, "{name}");
+    }
+}
+
+#[test]
+fn invalid_or_scaled_run_looks_like_any_other() {
+    let mut runs = sweep();
+    runs[0].record.is_valid = false;
+    runs[0].record.reasons = vec!["the clocks were wrong".to_owned()];
+    let (page, _) = written(&runs);
+    assert!(page.contains("1 of 12 runs is not valid"), "{page}");
+    assert!(page.contains("the clocks were wrong"));
+    assert!(page.contains("Scaled by 0.1"));
+    let mut whole = run("weir", 8, true);
+    whole.record.scale = 1.0;
+    whole.record.rules.clear();
+    let (page, _) = written(&[whole]);
+    assert!(!page.contains("Scaled by") && !page.contains("not valid"));
+}
+
+#[test]
+fn proxy_that_is_not_valid_is_called_the_best() {
+    let mut fast = run("fast", 8, true);
+    fast.record.phases[1].response_time.all.sum /= 2;
+    let slow = run("slow", 8, true);
+    let (page, _) = written(&[fast.clone(), slow.clone()]);
+    assert!(page.contains("fast answered soonest"), "{page}");
+    fast.record.is_valid = false;
+    let (page, _) = written(&[fast, slow]);
+    assert!(!page.contains("answered soonest"), "{page}");
+}
+
+#[test]
+fn modem_runs_are_not_beside_the_others() {
+    let mut modem = run("weir", 30, true);
+    modem
+        .record
+        .parameters
+        .insert("link_bits_per_s".to_owned(), 28_800.0);
+    modem.record.phases[0].response_time.all.sum *= 3;
+    let (page, _) = written(&[run("weir", 30, true), modem]);
+    assert!(
+        page.contains("28.8\u{a0}kbit/s") && page.contains("(3 ×)"),
+        "{page}"
+    );
+}
+
+#[test]
+fn report_of_nothing_is_written() {
+    let failure = report::write(&[], &PathBuf::from("/nowhere/r.html"), None);
+    assert!(failure.is_err_and(|failure| failure.hint.is_some()));
+}
+
+#[test]
+fn file_that_cannot_be_written_is_not_named() {
+    let runs = [run("weir", 8, true)];
+    let failure = report::write(&runs, &PathBuf::from("/proc/r.html"), None);
+    let said = failure.expect_err("nobody may write there").to_string();
+    assert!(said.contains("/proc/r.html"), "{said}");
+}

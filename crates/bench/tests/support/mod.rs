@@ -1,0 +1,21 @@
+//! What the tests of the benchmark share: a proxy that lies on command, curl, and a client that sends exact bytes.
+
+#![allow(dead_code, reason = "each test program uses a part of it")]
+#![allow(unused_imports, reason = "each test program uses a part of it")]
+
+mod curl;
+mod exchange;
+mod liar;
+mod lie;
+mod scenario;
+
+pub(crate) use curl::{Curl, Fetched};
+pub(crate) use exchange::{Reply, Wire};
+pub(crate) use liar::Liar;
+pub(crate) use lie::Lie;
+pub(crate) use scenario::{SEED, Served, date, faulty, hits, now, ports, target, web, wpb};
+
+use std::time::Duration;
+
+/// Longer than anything takes on a busy machine; whoever waits longer waits for ever.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
