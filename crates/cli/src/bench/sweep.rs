@@ -1,0 +1,182 @@
+//! `weir bench sweep`: the experiment of figures 2-11.
+
+use super::flags::SweepFlags;
+use super::{failure, outcome, plan, run};
+use crate::messages::{Exit, Failure, give, tell};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+use weir_bench::conduct::{Interrupt, LocalPlan, RunPlan};
+use weir_bench::report::{self, Named};
+use weir_measure::record::Record;
+
+/// Between two looks whether to go on.
+const GLANCE: Duration = Duration::from_millis(100);
+
+/// Measures every point, caching on and off, and draws the report.
+///
+/// # Errors
+/// A run is not valid (exit 1), bad usage (2), or the outside failed (3). What was measured until then is kept.
+pub(super) fn sweep(flags: &SweepFlags) -> Result<(), Failure> {
+    let plans = plans(flags)?;
+    let local = plan::local_plan(&flags.threads, None);
+    let label = flags.about.label.as_deref().unwrap_or("proxy");
+    let folder = flags.out.clone();
+    let folder = folder
+        .unwrap_or_else(|| plan::default_path(&["sweep", &flags.scenario.scenario, label], ""));
+    let interrupt = plan::interrupt()?;
+    let mut runs: Vec<Named> = Vec::new();
+    for (index, plan) in plans.iter().enumerate() {
+        if index > 0 {
+            pause(Duration::from_secs(flags.pause), &interrupt);
+        }
+        if interrupt.is_set() {
+            break;
+        }
+        tell(&format!(
+            "{} of {}: {}",
+            index + 1,
+            plans.len(),
+            title(plan)
+        ));
+        let record = point(flags, plan, &local, &interrupt)?;
+        let path = folder.join(file_name(plan));
+        outcome::keep(&record, &path)?;
+        give(&line(&record))?;
+        runs.push(Named {
+            file: path.display().to_string(),
+            record,
+        });
+    }
+    finish(runs, &folder, interrupt.is_set())
+}
+
+fn plans(flags: &SweepFlags) -> Result<Vec<RunPlan>, Failure> {
+    let changes = &flags.scenario.changes;
+    let scenario = plan::scenario(&flags.scenario.scenario, changes)?;
+    let mut plans = Vec::new();
+    for &clients in &flags.clients.numbers {
+        let scenario = plan::with_clients(&scenario, clients)?;
+        let scenario = plan::scaled(&scenario, changes.scale)?;
+        let plan = |proxy: &str| {
+            plan::run_plan(
+                scenario.clone(),
+                changes.seed,
+                Some(proxy),
+                flags.gateway,
+                &flags.about,
+            )
+        };
+        plans.push(plan(&flags.proxy)?);
+        if let Some(proxy) = &flags.proxy_without_cache {
+            plans.push(RunPlan {
+                is_caching: false,
+                // it is another process
+                proxy_pid: None,
+                ..plan(proxy)?
+            });
+        }
+    }
+    Ok(plans)
+}
+
+fn point(
+    flags: &SweepFlags,
+    plan: &RunPlan,
+    local: &LocalPlan,
+    interrupt: &Interrupt,
+) -> Result<Record, Failure> {
+    if let Some(command) = &flags.before_each {
+        before(command, plan)?;
+    }
+    run::conduct(plan, local, interrupt)
+}
+
+/// A proxy whose cache could not be cleared would give hits that are none.
+fn before(command: &str, plan: &RunPlan) -> Result<(), Failure> {
+    let what = format!("cannot go on with {}", title(plan));
+    let status = Command::new("sh")
+        .args(["-c", command])
+        .env("WEIR_BENCH_CLIENTS", plan.scenario.agents().to_string())
+        .env(
+            "WEIR_BENCH_CACHING",
+            if plan.is_caching { "on" } else { "off" },
+        )
+        .status()
+        .map_err(|error| Failure::outside(what.clone(), &error))?;
+    if status.success() {
+        return Ok(());
+    }
+    Err(Failure {
+        exit: Exit::OutsideFailed,
+        ..failure::usage(what, format!("`{command}` ended with {status}"))
+    })
+}
+
+fn pause(time: Duration, interrupt: &Interrupt) {
+    let until = Instant::now() + time;
+    while Instant::now() < until && !interrupt.is_set() {
+        std::thread::sleep(GLANCE.min(time));
+    }
+}
+
+fn finish(runs: Vec<Named>, folder: &Path, is_interrupted: bool) -> Result<(), Failure> {
+    let page = folder.join("report.html");
+    let figures = folder.join("figures");
+    if !runs.is_empty() {
+        report::write(&runs, &page, Some(&figures))?;
+        tell(&format!("report: {}", page.display()));
+    }
+    if is_interrupted {
+        return Err(Failure {
+            exit: Exit::CheckSaidNo,
+            ..failure::usage(
+                "the sweep is not whole",
+                format!("interrupted after {} runs", runs.len()),
+            )
+        });
+    }
+    let records: Vec<Record> = runs.into_iter().map(|run| run.record).collect();
+    outcome::verdict(&records)
+}
+
+fn caching(is_caching: bool) -> &'static str {
+    if is_caching { "caching" } else { "no-caching" }
+}
+
+fn title(plan: &RunPlan) -> String {
+    format!(
+        "{} with {} clients, {}",
+        plan.label,
+        plan.scenario.agents(),
+        caching(plan.is_caching)
+    )
+}
+
+fn file_name(plan: &RunPlan) -> PathBuf {
+    let (clients, caching) = (plan.scenario.agents(), caching(plan.is_caching));
+    PathBuf::from(format!(
+        "{}-{clients:04}-{caching}.json",
+        plan.scenario.name
+    ))
+}
+
+/// One point as a line.
+fn line(record: &Record) -> String {
+    let clients = record.parameters.get("clients").copied().unwrap_or(0.0);
+    let phases = record.phases.iter().map(|phase| {
+        let mean_s = phase.response_time.all.mean_us().unwrap_or(0.0) / 1e6;
+        format!(
+            "{}: {mean_s:.3} s, {} errors",
+            phase.name,
+            phase.client.error_count()
+        )
+    });
+    let hit_ratio = 100.0 * record.total.hit_ratio().unwrap_or(0.0);
+    let valid = if record.is_valid { "" } else { "; NOT VALID" };
+    format!(
+        "{clients:>4} clients, {:<10} {}; hit ratio {hit_ratio:.2} %{valid}\n",
+        caching(record.subject.is_caching),
+        phases.collect::<Vec<_>>().join("; ")
+    )
+}

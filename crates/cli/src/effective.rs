@@ -1,0 +1,240 @@
+//! The effective config: defaults, then the file, then the flags; checked as a whole.
+
+use crate::disk_size::DiskSize;
+use crate::file::Document;
+use crate::flags::ServeFlags;
+use crate::messages::{Exit, Failure};
+use std::net::SocketAddr;
+use weir_proxy::config::{Config, Directory, Disk, Invalid, Listener, Mode, PathPrefix, Route};
+
+/// Reads the file the flags name, if any, and applies the flags. A reload is the same call again.
+///
+/// # Errors
+///
+/// A failure of kind bad usage: nothing was started, and nothing is half applied.
+pub(crate) fn load(flags: &ServeFlags) -> Result<Config, Failure> {
+    let document = flags.config.as_deref().map(Document::read).transpose()?;
+    let mut config = match &document {
+        Some(document) => document.parse()?,
+        None => Config::default(),
+    };
+    apply(&mut config, flags)?;
+    follow_memory(&mut config, document.as_ref());
+    match config.validate() {
+        Ok(()) => Ok(config),
+        Err(invalid) => Err(blame(&invalid, flags, document.as_ref())),
+    }
+}
+
+fn apply(config: &mut Config, flags: &ServeFlags) -> Result<(), Failure> {
+    if let Some(listeners) = listeners(config, flags)? {
+        config.listeners = listeners;
+    }
+    if !flags.origin.is_empty() {
+        config.routes = vec![Route {
+            host: None,
+            path: PathPrefix::default(),
+            next_hops: flags.origin.clone(),
+            lead: None,
+        }];
+    }
+    if let Some(address) = flags.admin {
+        config.admin.address = address;
+    }
+    if let Some(size) = flags.memory {
+        config.cache.memory = size;
+    }
+    apply_disk(&mut config.disk, flags)?;
+    if let Some(count) = flags.workers {
+        config.workers = count;
+    }
+    if let Some(target) = &flags.access_log {
+        config.log.access = target.clone();
+    }
+    if let Some(format) = flags.log_format {
+        config.log.format = format;
+    }
+    config
+        .access
+        .allow_destinations
+        .extend(&flags.allow_destination);
+    Ok(())
+}
+
+/// One directory instead of those in the file, if the flags mean any; or none at all.
+fn apply_disk(disk: &mut Disk, flags: &ServeFlags) -> Result<(), Failure> {
+    let size = match flags.disk {
+        Some(DiskSize::Off) => {
+            disk.enabled = false;
+            return Ok(());
+        }
+        Some(DiskSize::Bytes(size)) => Some(size),
+        None => None,
+    };
+    let path = match &flags.disk_dir {
+        Some(path) => std::path::absolute(path).ok(),
+        None if size.is_some() => weir_proxy::default_disk_path(),
+        None => return Ok(()),
+    };
+    let path = path.ok_or_else(|| Failure {
+        exit: Exit::BadUsage,
+        what: "cannot use `--disk` with a size".to_owned(),
+        cause: "neither XDG_CACHE_HOME nor HOME says where the user's cache is".to_owned(),
+        hint: Some("say where with `--disk-dir PATH`".to_owned()),
+    })?;
+    disk.enabled = true;
+    disk.directories = vec![Directory { path, size }];
+    Ok(())
+}
+
+/// The listeners instead of the file's, if the flags mean any.
+///
+/// `--origin` makes gateways of them. Without it `--listen` moves the file's listeners and keeps what they are.
+fn listeners(config: &Config, flags: &ServeFlags) -> Result<Option<Vec<Listener>>, Failure> {
+    let with_mode = |addresses: &[SocketAddr], mode: Mode| {
+        let listener = |&address: &SocketAddr| Listener { address, mode };
+        Some(addresses.iter().map(listener).collect())
+    };
+    let gateways = count(config, Mode::Gateway);
+    if !flags.origin.is_empty() {
+        return Ok(match (flags.listen.is_empty(), gateways) {
+            (false, _) => with_mode(&flags.listen, Mode::Gateway),
+            (true, 0) => with_mode(&[GATEWAY_ADDRESS_DEFAULT], Mode::Gateway),
+            (true, _) => None,
+        });
+    }
+    match (
+        flags.listen.as_slice(),
+        gateways,
+        count(config, Mode::Forward),
+    ) {
+        ([], _, _) => Ok(None),
+        (addresses, 0, _) => Ok(with_mode(addresses, Mode::Forward)),
+        (addresses, _, 0) => Ok(with_mode(addresses, Mode::Gateway)),
+        _ => Err(Failure {
+            exit: Exit::BadUsage,
+            what: "cannot use `--listen` with this config file".to_owned(),
+            cause:
+                "the file has forward and gateway listeners, and the flag does not say which to be"
+                    .to_owned(),
+            hint: Some("change the addresses in the file, or use `--origin` as well".to_owned()),
+        }),
+    }
+}
+
+/// 8080 is the usual second port of HTTP; loopback, as everything is by default.
+const GATEWAY_ADDRESS_DEFAULT: SocketAddr = SocketAddr::V4(std::net::SocketAddrV4::new(
+    std::net::Ipv4Addr::LOCALHOST,
+    8080,
+));
+
+fn count(config: &Config, mode: Mode) -> usize {
+    let listeners = config.listeners.iter();
+    listeners.filter(|listener| listener.mode == mode).count()
+}
+
+/// A smaller memory with an unstated largest response is no contradiction: the default gives way.
+fn follow_memory(config: &mut Config, document: Option<&Document>) {
+    let cache = &mut config.cache;
+    let stated = || document.is_some_and(|document| document.states("cache.largest_response"));
+    if cache.largest_response > cache.memory && !stated() {
+        cache.largest_response = cache.memory;
+    }
+}
+
+/// Says where the value at fault came from: a flag, a line of the file, or the defaults.
+fn blame(invalid: &Invalid, flags: &ServeFlags, document: Option<&Document>) -> Failure {
+    let failure = |cause: String| Failure {
+        exit: Exit::BadUsage,
+        what: "cannot use this configuration".to_owned(),
+        cause,
+        hint: Some(invalid.hint.clone()),
+    };
+    match (flag_of(&invalid.key_path, flags), document) {
+        (Some(flag), _) => failure(format!("`{flag}`: {}", invalid.reason)),
+        (None, Some(document)) => document.contradiction(invalid),
+        (None, None) => failure(invalid.to_string()),
+    }
+}
+
+/// The flag that gave the value of this key, if one did.
+fn flag_of(key_path: &str, flags: &ServeFlags) -> Option<&'static str> {
+    let given = [
+        ("listener", "--listen", !flags.listen.is_empty()),
+        ("listener", "--origin", !flags.origin.is_empty()),
+        ("route", "--origin", !flags.origin.is_empty()),
+        ("admin.address", "--admin", flags.admin.is_some()),
+        ("cache.memory", "--memory", flags.memory.is_some()),
+        ("disk.directories", "--disk-dir", flags.disk_dir.is_some()),
+        ("disk.directories", "--disk", flags.disk.is_some()),
+        ("workers", "--workers", flags.workers.is_some()),
+    ];
+    given
+        .into_iter()
+        .find(|(key, _, given)| *given && key_path.starts_with(key))
+        .map(|(_, flag, _)| flag)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser as _;
+
+    fn check(arguments: &str, expected: Result<&str, &str>) {
+        let command = format!("weir serve {arguments}");
+        let cli = crate::flags::Cli::try_parse_from(command.split_whitespace()).unwrap();
+        let crate::flags::Command::Serve(flags) = cli.command else {
+            panic!("not serve");
+        };
+        let found = load(&flags)
+            .map(|config| {
+                let listeners: Vec<String> = config
+                    .listeners
+                    .iter()
+                    .map(|listener| format!("{} {}", listener.mode, listener.address))
+                    .collect();
+                listeners.join(", ")
+            })
+            .map_err(|failure| failure.cause);
+        let expected = expected.map(str::to_owned).map_err(str::to_owned);
+        assert_eq!(found, expected, "{arguments}");
+    }
+
+    #[test]
+    fn flags_listen_elsewhere_or_as_something_else() {
+        check("", Ok("forward 127.0.0.1:3128"));
+        check("--listen 127.0.0.1:1", Ok("forward 127.0.0.1:1"));
+        check("--origin http://a", Ok("gateway 127.0.0.1:8080"));
+        check(
+            "--origin http://a --listen 127.0.0.1:1 --listen [::1]:1",
+            Ok("gateway 127.0.0.1:1, gateway [::1]:1"),
+        );
+    }
+
+    #[test]
+    fn bad_flag_is_blamed_on_a_key() {
+        check(
+            "--listen 127.0.0.1:1 --listen 127.0.0.1:1",
+            Err("`--listen`: 127.0.0.1:1 is already taken by the listener on 127.0.0.1:1"),
+        );
+        check(
+            "--memory 1KiB",
+            Err("`--memory`: 1KiB is less than the minimum, 1MiB"),
+        );
+        check(
+            "--origin http://127.0.0.1:8080",
+            Err(
+                "`--origin`: http://127.0.0.1:8080 is a listener of this proxy: requests would go round",
+            ),
+        );
+        check(
+            "--listen 127.0.0.1:3129",
+            Err("`admin.address`: the listener on 127.0.0.1:3129 already takes it"),
+        );
+    }
+
+    #[test]
+    fn smaller_memory_alone_is_refused() {
+        check("--memory 32MiB", Ok("forward 127.0.0.1:3128"));
+    }
+}

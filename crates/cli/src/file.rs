@@ -1,0 +1,269 @@
+//! A config file: its text, what it says, and where it says it.
+
+use crate::key_path;
+use crate::messages::{Exit, Failure};
+use crate::suggest;
+use std::fmt;
+use std::io::Read as _;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use toml::de::DeTable;
+use weir_proxy::config::{Config, Invalid};
+
+/// A config file as it was read.
+#[derive(Clone, Debug)]
+pub(crate) struct Document {
+    path: PathBuf,
+    text: String,
+}
+
+impl Document {
+    /// Reads the file at `path`.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be read, is longer than [`FILE_BYTES_MAX`], or is not UTF-8.
+    pub(crate) fn read(path: &Path) -> Result<Self, Failure> {
+        let bytes = read_bytes(path).map_err(|error| Failure {
+            exit: Exit::BadUsage,
+            what: format!("cannot read config `{}`", path.display()),
+            cause: error.to_string(),
+            hint: None,
+        })?;
+        match String::from_utf8(bytes) {
+            Ok(text) => Ok(Self {
+                path: path.to_owned(),
+                text,
+            }),
+            Err(error) => Err(not_text(path, &error).into_failure(path)),
+        }
+    }
+
+    /// What the file says. Values are well formed; whether they make sense together is not checked here.
+    ///
+    /// # Errors
+    ///
+    /// A syntax error, an unknown key, or a value that is none of its kind.
+    pub(crate) fn parse(&self) -> Result<Config, Failure> {
+        toml::from_str(&self.text).map_err(|error| self.refusal(&error).into_failure(&self.path))
+    }
+
+    /// Does the file itself state this key?
+    pub(crate) fn states(&self, key_path: &str) -> bool {
+        self.find(key_path).is_some()
+    }
+
+    /// The failure of values that make no sense together, with the place where the file states the key.
+    pub(crate) fn contradiction(&self, invalid: &Invalid) -> Failure {
+        let place = self
+            .find(&invalid.key_path)
+            .map(|span| Place::of(&self.text, &span));
+        let error = ConfigError {
+            place,
+            message: invalid.to_string(),
+            hint: Some(invalid.hint.clone()),
+        };
+        error.into_failure(&self.path)
+    }
+
+    fn find(&self, key_path: &str) -> Option<Range<usize>> {
+        let document = DeTable::parse(&self.text).ok()?;
+        key_path::find(document.get_ref(), key_path)
+    }
+
+    fn refusal(&self, error: &toml::de::Error) -> ConfigError {
+        let advice = suggest::advise(error.message());
+        ConfigError {
+            place: error.span().map(|span| Place::of(&self.text, &span)),
+            message: advice.message,
+            hint: advice.hint,
+        }
+    }
+}
+
+/// The longest config file read, in bytes: hundreds of thousands of routes, and no device file to the end.
+pub(crate) const FILE_BYTES_MAX: u64 = 64 << 20;
+
+/// What is wrong with a config file, and where.
+#[derive(Debug)]
+struct ConfigError {
+    place: Option<Place>,
+    message: String,
+    hint: Option<String>,
+}
+
+impl ConfigError {
+    fn into_failure(self, path: &Path) -> Failure {
+        let path = path.display();
+        let cause = match &self.place {
+            None => self.message,
+            Some(place) => format!(
+                "{path}:{}:{}: {}\n{place}",
+                place.line, place.column, self.message
+            ),
+        };
+        Failure {
+            exit: Exit::BadUsage,
+            what: format!("cannot use config `{path}`"),
+            cause,
+            hint: self.hint,
+        }
+    }
+}
+
+/// A place in a text. `Display` is the line with a caret under what is meant.
+#[derive(Debug, PartialEq, Eq)]
+struct Place {
+    /// From 1.
+    line: usize,
+    /// In characters, from 1.
+    column: usize,
+    /// The line, at most [`LINE_CHARS_MAX`] characters of it, without controls.
+    excerpt: String,
+    /// Characters of the excerpt before the caret.
+    indent: usize,
+    /// Carets.
+    width: usize,
+}
+
+impl Place {
+    fn of(text: &str, span: &Range<usize>) -> Self {
+        let start = text.floor_char_boundary(span.start);
+        let line_start = text[..start].rfind('\n').map_or(0, |newline| newline + 1);
+        let line_text = text[line_start..].split('\n').next().unwrap_or("");
+        let before = text[line_start..start].chars().count();
+        let end = text
+            .floor_char_boundary(span.end)
+            .clamp(start, (line_start + line_text.len()).max(start));
+        let skipped = before.saturating_sub(LINE_CHARS_MAX / 2);
+        let excerpt: String = line_text
+            .chars()
+            .skip(skipped)
+            .take(LINE_CHARS_MAX)
+            .map(|c| if c.is_control() { ' ' } else { c })
+            .collect();
+        let indent = before - skipped;
+        Self {
+            line: text[..start].matches('\n').count() + 1,
+            column: before + 1,
+            width: text[start..end]
+                .chars()
+                .count()
+                .clamp(1, LINE_CHARS_MAX - indent),
+            excerpt: excerpt.trim_end().to_owned(),
+            indent,
+        }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{:6} | {}", self.line, self.excerpt)?;
+        write!(
+            f,
+            "       | {}{}",
+            " ".repeat(self.indent),
+            "^".repeat(self.width)
+        )
+    }
+}
+
+/// Longer lines are shown in part.
+const LINE_CHARS_MAX: usize = 100;
+
+fn read_bytes(path: &Path) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    std::fs::File::open(path)?
+        .take(FILE_BYTES_MAX + 1)
+        .read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > FILE_BYTES_MAX {
+        return Err(std::io::Error::other(format!(
+            "it is longer than {FILE_BYTES_MAX} bytes"
+        )));
+    }
+    Ok(bytes)
+}
+
+fn not_text(path: &Path, error: &std::string::FromUtf8Error) -> ConfigError {
+    let at = error.utf8_error().valid_up_to();
+    let bytes = error.as_bytes();
+    // Enough for the rest of the line; what is no text becomes U+FFFD.
+    let end = bytes.len().min(at + 4 * LINE_CHARS_MAX);
+    let text = String::from_utf8_lossy(&bytes[..end]);
+    ConfigError {
+        place: Some(Place::of(&text, &(at..at + 1))),
+        message: format!("byte 0x{:02x} is not UTF-8 text", bytes[at]),
+        hint: Some(format!("is `{}` the config file?", path.display())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn document(text: &str) -> Document {
+        Document {
+            path: PathBuf::from("weir.toml"),
+            text: text.to_owned(),
+        }
+    }
+
+    #[test]
+    fn caret_is_beside_what_is_meant() {
+        let check = |text: &str, span: Range<usize>, expected: (usize, usize, &str)| {
+            let place = Place::of(text, &span);
+            let (line, column, shown) = expected;
+            assert_eq!((place.line, place.column), (line, column), "{text:?}");
+            assert_eq!(place.to_string(), shown, "{text:?}");
+        };
+        check("a = 1", 4..5, (1, 5, "     1 | a = 1\n       |     ^"));
+        check("a\nbb = 1\n", 2..4, (2, 1, "     2 | bb = 1\n       | ^^"));
+        check("é = 1", 5..6, (1, 5, "     1 | é = 1\n       |     ^"));
+        check("é", 1..1, (1, 1, "     1 | é\n       | ^"));
+        check("a", 1..1, (1, 2, "     1 | a\n       |  ^"));
+        check("a\n", 2..2, (2, 1, "     2 | \n       | ^"));
+        check("", 0..0, (1, 1, "     1 | \n       | ^"));
+        check(
+            "a = [\n1\n]",
+            4..9,
+            (1, 5, "     1 | a = [\n       |     ^"),
+        );
+        check("\u{1b}[31m", 1..2, (1, 2, "     1 |  [31m\n       |  ^"));
+    }
+
+    #[test]
+    fn long_line_is_printed_whole() {
+        let text = format!("{}X{}", "a".repeat(5000), "b".repeat(5000));
+        let place = Place::of(&text, &(5000..10_001));
+        assert_eq!(place.column, 5001);
+        assert_eq!(place.excerpt.len(), LINE_CHARS_MAX);
+        assert_eq!(place.excerpt.as_bytes()[place.indent], b'X');
+        assert_eq!(place.indent + place.width, LINE_CHARS_MAX);
+    }
+
+    #[test]
+    fn file_cut_anywhere_is_refused_without_a_place_or_panics() {
+        let whole = "# é\nworkers = 2\n[[listener]]\naddress = \"127.0.0.1:1\"\nmode = \"gateway\"\n[[route]]\nnext_hops = [\"http://a\"]\n[limits]\nconnect = \"1s\"\n";
+        assert!(document(whole).parse().is_ok());
+        for end in (0..whole.len()).filter(|&end| whole.is_char_boundary(end)) {
+            if let Err(failure) = document(&whole[..end]).parse() {
+                assert!(failure.cause.starts_with("weir.toml:"), "{end}: {failure}");
+                assert!(failure.cause.contains('^'), "{end}: {failure}");
+            }
+        }
+    }
+
+    #[test]
+    fn byte_flipped_anywhere_panics() {
+        let whole = b"[cache]\nmemory = \"1MiB\"\nname = 'x'\n[dns]\nservers = [\"::1\"]\n";
+        for at in 0..whole.len() {
+            for flip in [0x01, 0x20, 0x80, 0xff] {
+                let mut bytes = whole.to_vec();
+                bytes[at] ^= flip;
+                if let Ok(text) = std::str::from_utf8(&bytes) {
+                    let _either = document(text).parse();
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! The one binary: flags, config files and messages. What a proxy does is in `weir-proxy`.
+//!
+//! Data goes to stdout, talk to stderr. Exit codes are declared in [`messages::Exit`]. This crate decides
+//! nothing about caching; it turns text into a [`weir_proxy::config::Config`] and failures into text a
+//! stranger can act on.
+
+mod bench;
+mod check;
+mod disk_size;
+mod effective;
+mod file;
+mod flags;
+mod key_path;
+mod knobs;
+mod messages;
+mod serve;
+mod store;
+mod suggest;
+
+use flags::{Cli, Command};
+
+/// Weir allocates per connection from several threads; mimalloc keeps those apart and gives memory back.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> std::process::ExitCode {
+    let done = Cli::read().and_then(|cli| match cli.command {
+        Command::Serve(flags) => serve::serve(flags),
+        Command::Check(flags) => check::check(&flags),
+        Command::Knobs => knobs::print(),
+        Command::Store(command) => store::run(&command),
+        Command::Bench(command) => bench::run(&command),
+    });
+    messages::exit_code(done)
+}

@@ -1,0 +1,90 @@
+//! How a failure is told: what we could not do, why, and what to do about it.
+//!
+//! ```text
+//! error: cannot use config `weir.toml`
+//!   caused by: weir.toml:2:1: unknown key `memroy`
+//!      2 | memroy = "1GiB"
+//!        | ^^^^^^
+//! hint: did you mean `memory`?
+//! ```
+
+use std::fmt;
+use std::io::Write as _;
+use std::process::ExitCode;
+
+/// How the process ends when it is not done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// A check ran and said no: a store is damaged, a response is not stored.
+    CheckSaidNo = 1,
+    /// Bad usage or config: nothing was started.
+    BadUsage = 2,
+    /// The outside failed: an address in use, a log that cannot be written.
+    OutsideFailed = 3,
+}
+
+/// A failure as it is printed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Failure {
+    /// The exit code.
+    pub(crate) exit: Exit,
+    /// What could not be done: a fragment after `error: `.
+    pub(crate) what: String,
+    /// Why: a fragment after `caused by: `, with further lines indented under it.
+    pub(crate) cause: String,
+    /// What to do about it: a fragment after `hint: `.
+    pub(crate) hint: Option<String>,
+}
+
+impl Failure {
+    /// Something outside of us failed.
+    pub(crate) fn outside(what: impl Into<String>, cause: &impl fmt::Display) -> Self {
+        Self {
+            exit: Exit::OutsideFailed,
+            what: what.into(),
+            cause: cause.to_string(),
+            hint: None,
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "error: {}", self.what)?;
+        write!(f, "  caused by: {}", self.cause)?;
+        match &self.hint {
+            Some(hint) => write!(f, "\nhint: {hint}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Prints a failure and gives the exit code.
+pub(crate) fn exit_code(done: Result<(), Failure>) -> ExitCode {
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            tell(&failure);
+            ExitCode::from(failure.exit as u8)
+        }
+    }
+}
+
+/// A message on stderr. That nobody reads it is no failure.
+pub(crate) fn tell(message: &impl fmt::Display) {
+    let _unread = writeln!(std::io::stderr(), "{message}");
+}
+
+/// Data on stdout. A reader that has seen enough (`| head`) is no failure.
+pub(crate) fn give(data: &str) -> Result<(), Failure> {
+    let mut stdout = std::io::stdout().lock();
+    match stdout
+        .write_all(data.as_bytes())
+        .and_then(|()| stdout.flush())
+    {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(Failure::outside("cannot write to stdout", &error))
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,211 @@
+//! `weir serve`: start, say where, wait.
+
+use crate::check::describe_cache;
+use crate::effective;
+use crate::flags::ServeFlags;
+use crate::messages::{Failure, give, tell};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
+use weir_disk::files::SystemFiles;
+use weir_proxy::clock::Clock;
+use weir_proxy::config::{ByteSize, Config, Listener, Mode};
+use weir_proxy::{DiskTier, Options, Proxy, Stopped};
+
+/// Starts the proxy and returns when it has drained; or prints the effective config.
+///
+/// # Errors
+///
+/// A bad config (exit 2), or an address that cannot be had (exit 3).
+pub(crate) fn serve(flags: ServeFlags) -> Result<(), Failure> {
+    let config = effective::load(&flags)?;
+    if flags.print_config {
+        return give(&config_text(&config));
+    }
+    let reload = move || effective::load(&flags).map_err(|failure| failure.to_string());
+    let announced = config.clone();
+    run_until_signalled(config, Box::new(reload), &|started| {
+        tell(&announcement(&announced, started).trim_end());
+    })
+}
+
+/// What is known once the sockets are bound: port 0 has become a number.
+#[derive(Clone, Debug)]
+pub(crate) struct Started {
+    /// In the order of the config.
+    pub(crate) listeners: Vec<Listener>,
+    /// Unless it is off.
+    pub(crate) admin: Option<SocketAddr>,
+    /// Where stored responses are on disk.
+    pub(crate) disk: DiskTier,
+}
+
+type Reload = Box<dyn Fn() -> Result<Config, String> + Send + Sync>;
+
+/// The one function that touches the proxy's entry points.
+fn run_until_signalled(
+    config: Config,
+    reload: Reload,
+    announce: &dyn Fn(&Started),
+) -> Result<(), Failure> {
+    let _ = weir_proxy::raise_descriptor_limit();
+    let options = Options {
+        reload,
+        describe: Box::new(config_text),
+        clock: Clock::system(),
+        files: Arc::new(SystemFiles),
+        say: Arc::new(|line| tell(&format!("note: {line}"))),
+    };
+    let proxy = Proxy::start(config, options)
+        .map_err(|error| Failure::outside(format!("cannot {}", error.what), &error.cause))?;
+    let ready = |proxy: &Proxy| {
+        announce(&Started {
+            listeners: proxy.listeners(),
+            admin: proxy.admin_address(),
+            disk: proxy.disk().clone(),
+        });
+        if let Some(problem) = proxy.resolver_problem() {
+            tell(&format!(
+                "note: names cannot be resolved ({problem}); addresses and /etc/hosts still work, and [dns] servers can name a resolver"
+            ));
+        }
+    };
+    match weir_proxy::run_until_signalled(proxy, &ready, &|line| tell(&line.trim_end())) {
+        Ok(Stopped::Drained) => Ok(()),
+        Ok(Stopped::Cut) => {
+            tell(
+                &"note: the drain limit passed, or a second signal came: what was still under way was cut",
+            );
+            Ok(())
+        }
+        Err(error) => Err(Failure::outside("cannot take signals", &error)),
+    }
+}
+
+/// The config in its normal form: TOML with every knob.
+fn config_text(config: &Config) -> String {
+    toml::to_string(config).expect("a config is tables of strings, integers and lists")
+}
+
+/// Where everything is, and one line to try.
+fn announcement(config: &Config, started: &Started) -> String {
+    let mut lines = format!("weir {} is ready\n", env!("CARGO_PKG_VERSION"));
+    for listener in &started.listeners {
+        lines.push_str(&format!(
+            "  {:8} http://{}\n",
+            listener.mode, listener.address
+        ));
+    }
+    if let Some(address) = started.admin {
+        lines.push_str(&format!("  admin    http://{address}\n"));
+    }
+    lines.push_str(&format!("  cache    {}\n", describe_cache(config)));
+    for directory in &started.disk.directories {
+        let (size, path) = (ByteSize::from_bytes(directory.bytes), &directory.path);
+        lines.push_str(&format!("  disk     {size} in {}\n", path.display()));
+    }
+    if let Some(listener) = started.listeners.first() {
+        lines.push_str(&format!("  try      {}\n", curl_line(config, listener)));
+    }
+    if let Some(problem) = &started.disk.problem {
+        lines.push_str(&format!(
+            "note: nothing is kept on disk: {problem}; `--disk-dir PATH` says where it can be\n"
+        ));
+    }
+    if let Some(address) = started.admin.filter(|address| !address.ip().is_loopback()) {
+        lines.push_str(&format!(
+            "note: the admin interface on {address} can be reached from other machines and asks for no password\n"
+        ));
+    }
+    lines
+}
+
+/// Prints the head of a response, in which Cache-Status tells what happened; the second time it may be a hit.
+fn curl_line(config: &Config, listener: &Listener) -> String {
+    let address = reachable(listener.address);
+    match (listener.mode, config.routes.first()) {
+        (Mode::Forward, _) => {
+            format!("curl -sD- -o /dev/null -x http://{address} http://example.com/")
+        }
+        (Mode::Gateway, None) => format!("curl -sD- -o /dev/null http://{address}/"),
+        (Mode::Gateway, Some(route)) => {
+            let host = match &route.host {
+                None => String::new(),
+                Some(host) => format!("-H 'Host: {}' ", host.to_string().replace('*', "www")),
+            };
+            format!(
+                "curl -sD- -o /dev/null {host}http://{address}{}",
+                route.path
+            )
+        }
+    }
+}
+
+/// An address a client on this machine can use.
+fn reachable(address: SocketAddr) -> SocketAddr {
+    match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => (Ipv4Addr::LOCALHOST, address.port()).into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => (Ipv6Addr::LOCALHOST, address.port()).into(),
+        _ => address,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_disk::DirectoryConfig;
+
+    fn check(toml_text: &str, expected: &str) {
+        let config: Config = toml::from_str(toml_text).unwrap();
+        let started = Started {
+            listeners: config.listeners.clone(),
+            admin: config.admin.address.socket(),
+            disk: DiskTier {
+                directories: vec![DirectoryConfig {
+                    path: "/home/a/.cache/weir".into(),
+                    bytes: 10 << 30,
+                }],
+                problem: None,
+            },
+        };
+        let found = announcement(&config, &started);
+        let rest = found.split_once('\n').unwrap().1;
+        assert_eq!(rest, expected);
+    }
+
+    #[test]
+    fn announcement_of_the_default_lacks_an_address_the_cache_or_the_line_to_try() {
+        check(
+            "",
+            "  forward  http://127.0.0.1:3128
+  admin    http://127.0.0.1:3129
+  cache    256MiB in memory, s3-fifo, rfc9111, responses up to 64MiB
+  disk     10GiB in /home/a/.cache/weir
+  try      curl -sD- -o /dev/null -x http://127.0.0.1:3128 http://example.com/
+",
+        );
+    }
+
+    #[test]
+    fn line_to_try_meets_no_route_of_the_gateway() {
+        check(
+            r#"
+            admin.address = "0.0.0.0:3129"
+            cache.memory = "64MiB"
+            [[listener]]
+            address = "0.0.0.0:8080"
+            mode = "gateway"
+            [[route]]
+            host = "*.example.com"
+            path = "/static"
+            next_hops = ["http://10.0.0.1"]
+            "#,
+            "  gateway  http://0.0.0.0:8080
+  admin    http://0.0.0.0:3129
+  cache    64MiB in memory, s3-fifo, rfc9111, responses up to 64MiB
+  disk     10GiB in /home/a/.cache/weir
+  try      curl -sD- -o /dev/null -H 'Host: www.example.com' http://127.0.0.1:8080/static
+note: the admin interface on 0.0.0.0:3129 can be reached from other machines and asks for no password
+",
+        );
+    }
+}

@@ -1,0 +1,26 @@
+//! `weir store`: a store on disk, looked at while no process uses it.
+
+mod directories;
+mod export;
+mod flags;
+mod ls;
+mod stats;
+mod verify;
+
+pub(crate) use flags::StoreCommand;
+
+use crate::messages::Failure;
+
+/// Does what is asked for.
+///
+/// # Errors
+///
+/// The store says no (exit 1), or cannot be read (exit 3).
+pub(crate) fn run(command: &StoreCommand) -> Result<(), Failure> {
+    match command {
+        StoreCommand::Ls(flags) => ls::ls(flags),
+        StoreCommand::Verify(flags) => verify::verify(flags),
+        StoreCommand::Stats(flags) => stats::stats(flags),
+        StoreCommand::Export(flags) => export::export(flags),
+    }
+}

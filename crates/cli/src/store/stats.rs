@@ -1,0 +1,76 @@
+//! `weir store stats`: how much is there, and in what state.
+
+use super::directories::{self, failure};
+use super::flags::Directories;
+use super::ls::word;
+use crate::messages::{Failure, give};
+use weir_disk::offline::{Directory, Life, State, Survey};
+
+const LIVES: [Life; 4] = [Life::Live, Life::Purged, Life::Superseded, Life::Doubtful];
+
+/// Prints the figures of each directory.
+///
+/// # Errors
+///
+/// A directory cannot be read (exit 3).
+pub(super) fn stats(named: &Directories) -> Result<(), Failure> {
+    for directory in directories::open(named)? {
+        let survey = directory.survey().map_err(|error| failure(&error))?;
+        give(&text(&directory, &survey))?;
+    }
+    Ok(())
+}
+
+fn text(directory: &Directory, survey: &Survey) -> String {
+    let mut text = format!("{}\n", directory.path().display());
+    let mut line = |name: &str, value: String| text.push_str(&format!("  {name:<12} {value}\n"));
+    line("directory", directory.volume().directory.to_string());
+    let bytes: u64 = survey.segments.iter().map(|segment| segment.bytes).sum();
+    let open = |segment: &&_| is_open(segment);
+    line(
+        "segments",
+        format!(
+            "{}, {bytes} bytes, {} without a table",
+            survey.segments.len(),
+            survey.segments.iter().filter(open).count()
+        ),
+    );
+    for life in LIVES {
+        let these = survey
+            .records()
+            .filter(|found| survey.life(directory, found) == life);
+        let (count, bytes) = these.fold((0_u64, 0_u64), |(count, bytes), found| {
+            (count + 1, bytes + u64::from(found.bytes))
+        });
+        line(word(life), format!("{count} records, {bytes} bytes"));
+    }
+    let runs = survey.found.iter().filter(|found| found.kind.is_none());
+    let (count, bytes) = runs.fold((0_u64, 0_u64), |(count, bytes), found| {
+        (count + 1, bytes + u64::from(found.bytes))
+    });
+    line(
+        "runs",
+        format!("{count}, {bytes} bytes (content of large responses)"),
+    );
+    line(
+        "purges",
+        format!(
+            "{} in the journal, newest of generation {}",
+            directory.purges().entries(),
+            directory.purges().newest()
+        ),
+    );
+    line("set aside", format!("{} segments", directory.aside().len()));
+    line(
+        "problems",
+        format!(
+            "{} (content was not looked at: `weir store verify`)",
+            survey.problems.len()
+        ),
+    );
+    text
+}
+
+fn is_open(segment: &weir_disk::offline::SegmentSeen) -> bool {
+    segment.state == State::Open
+}

@@ -1,0 +1,107 @@
+//! Several runs in one go.
+
+use super::bench::Bench;
+use super::support::{Config, Weir};
+
+#[test]
+fn sweep_leaves_out_a_point() {
+    let (caching, other) = (
+        Weir::serve(&Config::forward()),
+        Weir::serve(&Config::forward()),
+    );
+    let bench = Bench::new();
+    let arguments = [
+        "sweep",
+        "wpb",
+        "--scale",
+        "0.02",
+        "--set",
+        "origin.latency=constant(5ms)",
+        "--clients",
+        "2..4:2",
+        "--proxy",
+        &caching.address().to_string(),
+        "--proxy-without-cache",
+        &other.address().to_string(),
+        "--before-each",
+        "echo $WEIR_BENCH_CLIENTS $WEIR_BENCH_CACHING >> before",
+        "--label",
+        "weir",
+        "--out",
+        "sweep",
+    ];
+    let output = bench.output(&arguments);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    let before = std::fs::read_to_string(bench.file("before")).expect("it was called");
+    assert_eq!(before, "2 on\n2 off\n4 on\n4 off\n");
+    for (name, clients, is_caching) in [
+        ("wpb-0002-caching", 2.0, true),
+        ("wpb-0002-no-caching", 2.0, false),
+        ("wpb-0004-caching", 4.0, true),
+        ("wpb-0004-no-caching", 4.0, false),
+    ] {
+        let record = bench.record(&format!("sweep/{name}.json"));
+        assert_eq!(record["parameters"]["clients"], clients, "{name}");
+        assert_eq!(record["subject"]["is_caching"], is_caching, "{name}");
+    }
+    let page = std::fs::read_to_string(bench.file("sweep/report.html")).expect("a report");
+    assert!(page.contains("<svg"), "{page:.300}");
+    let figures = std::fs::read_dir(bench.file("sweep/figures"))
+        .expect("a folder")
+        .count();
+    assert!(figures > 0);
+    let lines = String::from_utf8_lossy(&output.stdout).lines().count();
+    assert_eq!(lines, 4, "{said}");
+}
+
+#[test]
+fn modem_experiment_compares_a_proxy_with_another() {
+    let weir = Weir::serve(&Config::forward());
+    let bench = Bench::new();
+    let proxy = format!("weir={},pid={}", weir.address(), weir.id());
+    let arguments = [
+        "modem",
+        "--proxy",
+        &proxy,
+        "--scale",
+        "0.1",
+        "--clients",
+        "6",
+        "--set",
+        "origin.latency=constant(5ms)",
+        "--set",
+        "workload.sizes=constant(4KB)",
+        "--set",
+        "clients.link.down=288kbit/s",
+        "--out",
+        "modem",
+    ];
+    let output = bench.output(&arguments);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    let (lan, modem) = (
+        bench.record("modem/weir-lan.json"),
+        bench.record("modem/weir-modem.json"),
+    );
+    assert_eq!(modem["parameters"]["link_bits_per_s"], 288_000.0);
+    assert!(lan["parameters"].get("link_bits_per_s").is_none());
+    // 4 KiB take 114 ms at that rate
+    let least = |record: &serde_json::Value| {
+        record["total"]["response_time"]["all"]["min"]
+            .as_u64()
+            .expect("a time")
+    };
+    assert!(least(&modem) > 100_000, "{}", least(&modem));
+    assert!(least(&lan) < 100_000, "{}", least(&lan));
+    let table = String::from_utf8_lossy(&output.stdout).into_owned();
+    for part in [
+        "weir, unshaped",
+        "weir, 288.0 kbit/s",
+        "phase-2 latency s",
+        "byte hit ratio %",
+        "disk busy %",
+    ] {
+        assert!(table.contains(part), "{table}");
+    }
+}

@@ -1,0 +1,142 @@
+//! Against real proxies.
+
+use super::bench::{Bench, SMALL, hit_percent, number};
+use super::support::{Config, Nginx, Weir};
+use serde_json::Value;
+
+/// What holds for every caching forward proxy in a Wisconsin benchmark without errors.
+#[track_caller]
+fn check(record: &Value, said: &str) {
+    assert_eq!(record["is_valid"], true, "{said}");
+    assert_eq!(record["lies"].as_array().map(Vec::len), Some(0));
+    let [first, second] = ["/phases/0", "/phases/1"];
+    for phase in [first, second] {
+        // 8 clients, 20 requests each
+        assert_eq!(
+            number(record, &format!("{phase}/client/requests")),
+            160,
+            "{said}"
+        );
+        let at = |field: &str| number(record, &format!("{phase}{field}"));
+        // what the origin counted is what the marks say
+        let asked = at("/origin/distinct");
+        assert_eq!(at("/client/hits") + asked, 160, "{said}");
+        assert_eq!(at("/client/forwarded"), asked, "{said}");
+        assert_eq!(at("/origin/requests"), asked, "{said}");
+        assert_eq!(at("/response_time/hit/count"), at("/client/hits"), "{said}");
+    }
+    assert_eq!(number(record, "/phases/0/client/hits"), 0, "{said}");
+    assert_eq!(number(record, "/phases/0/client/cache_status/disagree"), 0);
+    assert_eq!(number(record, "/phases/1/client/cache_status/disagree"), 0);
+    let hit_ratio = hit_percent(record, second);
+    assert!((35.0..65.0).contains(&hit_ratio), "{hit_ratio} %: {said}");
+    assert!(said.contains(&format!("{hit_ratio:.2} %")), "{said}");
+    assert_eq!(record["scale"], 0.1);
+    assert_eq!(record["rules"].as_array().map(Vec::len), Some(5));
+}
+
+#[test]
+fn hit_ratio_of_this_proxy_is_not_the_origins_count() {
+    let weir = Weir::serve(&Config::forward());
+    let bench = Bench::new();
+    let (address, pid) = (weir.address().to_string(), weir.id().to_string());
+    let mut arguments = SMALL.to_vec();
+    arguments.extend(["--proxy", &address, "--proxy-pid", &pid, "--label", "weir"]);
+    arguments.extend(["--samples", "samples.parquet", "--threads", "2"]);
+    let (record, said) = bench.run(&arguments, 0);
+    check(&record, &said);
+    // the proxy's own count agrees
+    let hits = number(&record, "/total/client/hits");
+    let metrics = weir.until("as many hits", |metrics| metrics.requests("hit") >= hits);
+    assert_eq!(metrics.requests("hit"), hits);
+    assert_eq!(record["subject"]["label"], "weir");
+    assert_eq!(record["samples"], "samples.parquet");
+    assert!(bench.file("samples.parquet").is_file());
+    let most = record["usage"].as_array().expect("a list").iter();
+    let most = most.filter_map(|second| second["rss_bytes"].as_u64()).max();
+    assert!(
+        most.is_some_and(|bytes| bytes > 1 << 20),
+        "{:?}",
+        record["usage"]
+    );
+}
+
+#[test]
+fn persistent_connections_are_opened_anew() {
+    let weir = Weir::serve(&Config::forward());
+    let address = weir.address().to_string();
+    let mut arguments = SMALL.to_vec();
+    arguments.extend(["--proxy", &address, "--keep-alive"]);
+    let (record, said) = Bench::new().run(&arguments, 0);
+    check(&record, &said);
+    assert_eq!(
+        number(&record, "/total/client/connections_opened"),
+        8,
+        "{said}"
+    );
+    assert_eq!(
+        number(&record, "/total/client/connections_reused"),
+        312,
+        "{said}"
+    );
+}
+
+#[test]
+fn hit_ratio_of_nginx_is_not_the_origins_count() {
+    let nginx = Nginx::start_with(
+        "proxy_cache_path cache keys_zone=bench:1m;
+         map $request $target { default \"\"; \"~^[A-Z]+ (?<absolute>http://[^/ ]+/[^ ]*) HTTP/\" $absolute; }",
+        "location / {
+             proxy_pass $target;
+             proxy_http_version 1.1;
+             proxy_set_header Connection \"\";
+             proxy_set_header Host $proxy_host;
+             proxy_cache bench;
+             proxy_cache_key $target;
+             add_header X-Cache $upstream_cache_status;
+         }",
+    );
+    let address = nginx.address.to_string();
+    let mut arguments = SMALL.to_vec();
+    arguments.extend(["--proxy", &address, "--label", "nginx"]);
+    let (record, said) = Bench::new().run(&arguments, 0);
+    check(&record, &format!("{said}{}", nginx.errors()));
+}
+
+#[test]
+fn gateway_is_measured_like_a_forward_proxy() {
+    // the gateway has to know the origin before it is there
+    let origin = free_address();
+    let weir = Weir::serve(&Config::gateway(&[&format!("http://{origin}")]));
+    let address = weir.address().to_string();
+    let mut arguments = SMALL.to_vec();
+    arguments.extend(["--proxy", &address, "--gateway", "--origin-listen", &origin]);
+    let bench = Bench::new();
+    let (record, said) = bench.run(&arguments, 0);
+    check(&record, &said);
+    assert_eq!(record["subject"]["mode"], "gateway");
+
+    // its cache still has what an origin of another seed said: every such response is a lie
+    arguments.extend(["--seed", "2"]);
+    let (record, said) = bench.run(&arguments, 1);
+    assert_eq!(record["is_valid"], false, "{said}");
+    let lies = record["lies"].as_array().expect("a list");
+    assert!(!lies.is_empty(), "{said}");
+    let kind = lies[0]["kind"].as_str().expect("a kind");
+    assert!(
+        record["reasons"][0]
+            .as_str()
+            .is_some_and(|reason| reason.contains(kind)),
+        "{said}"
+    );
+    assert!(
+        said.contains("error: the run is not valid") && said.contains(kind),
+        "{said}"
+    );
+}
+
+/// An address that nobody has at the moment.
+fn free_address() -> String {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+    listener.local_addr().expect("it is bound").to_string()
+}

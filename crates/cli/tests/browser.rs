@@ -1,0 +1,112 @@
+//! A page in headless Chromium, through the forward proxy, twice: `make test-browser`.
+//!
+//! Plain `cargo test` leaves this program out (`test = false` in the manifest): a browser is a large thing to install.
+
+mod support;
+
+use std::io::Read as _;
+use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
+use support::{Config, Metrics, Nginx, Weir, start_program};
+
+/// A browser that has never run here takes seconds to start.
+const BROWSER_LIMIT: Duration = Duration::from_secs(60);
+
+const LOCATIONS: &str = "
+    add_header Cache-Control max-age=3600;
+    location = /favicon.ico { return 404; }
+";
+
+/// The script writes what it found; a browser that misses a part shows another text.
+const PAGE: &str = r#"<!doctype html>
+<meta charset="utf-8">
+<title>page</title>
+<link rel="stylesheet" href="/style.css">
+<img id="image" src="/image.png" alt="">
+<p id="text">not yet</p>
+<script src="/script.js"></script>
+"#;
+
+const SCRIPT: &str = r#"
+addEventListener("load", () => {
+    const image = document.getElementById("image");
+    const text = document.getElementById("text");
+    text.textContent = `image ${image.naturalWidth}, colour ${getComputedStyle(text).color}`;
+});
+"#;
+
+/// One transparent pixel.
+const IMAGE: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x06\0\0\0\x1f\x15\xc4\x89\0\0\0\rIDATx\x9cc\0\x01\0\0\x05\0\x01\r\n-\xb4\0\0\0\0IEND\xaeB`\x82";
+
+#[test]
+fn page_lacks_a_part_or_is_not_kept() {
+    let nginx = Nginx::start(LOCATIONS);
+    nginx.file("page.html", PAGE.as_bytes());
+    nginx.file("style.css", b"#text { color: rgb(1, 2, 3) }");
+    nginx.file("script.js", SCRIPT.as_bytes());
+    nginx.file("image.png", IMAGE);
+    // what the browser asks for of its own accord ends here: nobody resolves its names
+    let weir = Weir::serve(&Config::forward().set("dns.servers", "[\"127.0.0.1:9\"]"));
+    let show = || {
+        let shown = dump(&weir, &nginx.url("/page.html"));
+        let expected = "<p id=\"text\">image 1, colour rgb(1, 2, 3)</p>";
+        assert!(shown.contains(expected), "{shown}");
+    };
+    show();
+    let parts = 4;
+    let first = weir.until("stored", |metrics| stored(metrics) >= parts);
+    // a fresh profile: the browser's own cache is empty again
+    show();
+    let second = weir.until("hits", |metrics| {
+        metrics.requests("hit") >= first.requests("hit") + parts
+    });
+    assert_eq!(stored(&first), stored(&second));
+    assert_eq!(second.count("weir_panics_total"), 0);
+}
+
+fn stored(metrics: &Metrics) -> u64 {
+    metrics.count("weir_stored_total")
+}
+
+/// The page as the browser has it when everything is loaded.
+fn dump(weir: &Weir, url: &str) -> String {
+    let profile = tempfile::tempdir().expect("a temporary folder");
+    let mut command = Command::new("chromium");
+    command
+        .args([
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-quic",
+            "--no-first-run",
+            "--disable-background-networking",
+            "--disable-component-update",
+            "--disable-sync",
+            "--proxy-bypass-list=<-loopback>",
+            "--timeout=20000",
+        ])
+        .arg(format!("--proxy-server=http://{}", weir.address()))
+        .arg(format!("--user-data-dir={}", profile.path().display()))
+        .args(["--dump-dom", url])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null());
+    let mut child = start_program(&mut command, "chromium");
+    let mut stdout = child.stdout.take().expect("it is piped");
+    let (sender, shown) = mpsc::channel();
+    std::thread::spawn(move || {
+        let mut page = String::new();
+        let read = stdout.read_to_string(&mut page);
+        // nobody waits any more: it was too late
+        let _ = sender.send(read.map(|_| page));
+    });
+    let shown = shown.recv_timeout(BROWSER_LIMIT);
+    if shown.is_err() {
+        let _ended_already = child.kill();
+    }
+    let status = child.wait().expect("it ends");
+    let page = shown.expect("the browser ends in time");
+    assert!(status.success(), "{status}");
+    page.expect("a page is UTF-8")
+}

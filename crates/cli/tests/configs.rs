@@ -1,0 +1,99 @@
+//! Config files and what is made of them: each good one beside its normal form (`.normal.toml`), each bad one
+//! beside exit code, stdout and stderr (`.error.txt`).
+
+mod snapshot;
+
+use snapshot::{compare, finish, folder, weir, whole};
+use std::path::Path;
+
+#[test]
+fn config_is_read_otherwise_than_its_normal_form_or_error_says() {
+    let folder = folder("configs");
+    let mut names: Vec<String> = std::fs::read_dir(&folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name.ends_with(".toml") && !name.ends_with(".normal.toml"))
+        .collect();
+    names.sort();
+    assert!(names.len() > 25, "{names:?}");
+    let mut differences = Vec::new();
+    for name in &names {
+        check(&folder, name, &mut differences);
+    }
+    finish(&differences);
+}
+
+fn check(folder: &Path, name: &str, differences: &mut Vec<String>) {
+    let printed = weir(folder, &["serve", "--config", name, "--print-config"]);
+    let stem = name.trim_end_matches(".toml");
+    let (normal, error) = (
+        folder.join(format!("{stem}.normal.toml")),
+        folder.join(format!("{stem}.error.txt")),
+    );
+    if !printed.status.success() {
+        assert!(!normal.exists(), "{name} is refused and has a normal form");
+        return compare(&error, &whole(&weir(folder, &["check", name])), differences);
+    }
+    assert!(!error.exists(), "{name} is good and has an error");
+    assert!(printed.stderr.is_empty(), "{name}: {}", whole(&printed));
+    let text = String::from_utf8(printed.stdout).expect("TOML is UTF-8");
+    compare(&normal, &text, differences);
+    let normal_name = format!("{stem}.normal.toml");
+    let again = weir(
+        folder,
+        &["serve", "--config", &normal_name, "--print-config"],
+    );
+    assert_eq!(
+        String::from_utf8(again.stdout).expect("TOML is UTF-8"),
+        text,
+        "{name} twice"
+    );
+}
+
+#[test]
+fn file_that_is_no_text_or_not_there_is_taken_or_unexplained() {
+    let folder = tempfile::tempdir().unwrap();
+    let junk: Vec<u8> = (0..4096_u32)
+        .map(|i| i.wrapping_mul(2_654_435_761).to_be_bytes()[0])
+        .collect();
+    std::fs::write(folder.path().join("junk.toml"), junk).unwrap();
+    std::fs::create_dir(folder.path().join("folder.toml")).unwrap();
+    let check = |name: &str, part: &str| {
+        let said = whole(&weir(folder.path(), &["check", name]));
+        assert!(
+            said.starts_with("exit 2\n--- stdout\n--- stderr\nerror: "),
+            "{said}"
+        );
+        assert!(said.contains(part), "{said}");
+    };
+    check("junk.toml", "is not UTF-8 text");
+    check("folder.toml", "cannot read config `folder.toml`");
+    check("missing.toml", "cannot read config `missing.toml`");
+}
+
+/// Not a time limit: eight times the routes may take 32 times as long, where a quadratic reader takes 64 times.
+#[test]
+fn reading_routes_takes_time_that_grows_with_their_square() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut seconds = [12_500, 100_000].map(|count| {
+        let name = format!("{count}.toml");
+        std::fs::write(folder.path().join(&name), routes(count)).unwrap();
+        let start = std::time::Instant::now();
+        let said = whole(&weir(folder.path(), &["check", &name]));
+        let seconds = start.elapsed().as_secs_f64();
+        assert!(said.contains(&format!("routes {count},")), "{said}");
+        seconds
+    });
+    seconds[0] = seconds[0].max(0.01);
+    assert!(seconds[1] < seconds[0] * 32.0, "{seconds:?}");
+}
+
+fn routes(count: usize) -> String {
+    let mut text = String::from("[[listener]]\naddress = \"127.0.0.1:0\"\nmode = \"gateway\"\n");
+    for index in 0..count {
+        text.push_str(&format!(
+            "[[route]]\nhost = \"host-{index}.example\"\nnext_hops = [\"http://10.0.0.1:8080\"]\n"
+        ));
+    }
+    text
+}

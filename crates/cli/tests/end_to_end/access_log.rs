@@ -1,0 +1,253 @@
+//! The access log in its three formats, read as their readers would.
+
+use crate::support::{Config, Curl, Nginx, RawClient, Signal, Weir, content};
+use serde_json::Value;
+
+const LOCATIONS: &str = "
+    location /id { add_header Cache-Control max-age=3600; return 200 $request_id; }
+";
+
+const LARGE: &str = "
+    location /large { add_header Cache-Control max-age=3600; }
+";
+
+/// Makes a miss, a hit, a refusal and a missing page, with odd characters in two of them; the lines.
+fn lines(format: &str) -> Vec<String> {
+    lines_and_words(format).0
+}
+
+/// The same, with what each response said in Cache-Status.
+fn lines_and_words(format: &str) -> (Vec<String>, Vec<String>) {
+    let nginx = Nginx::start(LOCATIONS);
+    let config = Config::forward()
+        .set("log.access", "\"access.log\"")
+        .set("log.format", &format!("{format:?}"));
+    let mut weir = Weir::serve(&config);
+    let curl = || Curl::through(weir.address());
+    let miss = curl().fetch(&nginx.url("/id")).reply().expect(200);
+    let odd = "agent \"quoted\" \\ back \u{e9}";
+    let hit = curl()
+        .args(["-A", odd])
+        .fetch(&nginx.url("/id"))
+        .reply()
+        .expect(200);
+    let refused = curl().fetch("http://10.0.0.1/").reply().expect(403);
+    let missing = curl()
+        .args(["-I"])
+        .fetch(&nginx.url("/missing?q=%22"))
+        .reply()
+        .expect(404);
+    assert_eq!(weir.stop().code(), Some(0));
+    let text = std::fs::read_to_string(weir.file("access.log")).expect("a log");
+    assert!(text.ends_with('\n'), "{text}");
+    let lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    assert_eq!(lines.len(), 4, "{text}");
+    let replies = [miss, hit, refused, missing];
+    let words = replies.iter().map(|reply| reply.cache_status());
+    (lines, words.collect())
+}
+
+#[test]
+fn log_and_response_disagree_about_the_verdict() {
+    let (lines, words) = lines_and_words("json");
+    for (line, word) in lines.iter().zip(words) {
+        let line: Value = serde_json::from_str(line).expect("JSON");
+        assert_eq!(line["cache_status"], word, "{line}");
+        assert!(!word.is_empty(), "{line}");
+    }
+}
+
+#[test]
+fn json_line_is_no_json_or_lacks_a_fact() {
+    let lines: Vec<Value> = lines("json")
+        .iter()
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}")))
+        .collect();
+    let verdicts: Vec<&str> = lines
+        .iter()
+        .filter_map(|line| line["verdict"].as_str())
+        .collect();
+    assert_eq!(verdicts, ["uri-miss", "hit", "refused", "uri-miss"]);
+    let statuses: Vec<u64> = lines
+        .iter()
+        .filter_map(|line| line["status"].as_u64())
+        .collect();
+    assert_eq!(statuses, [200, 200, 403, 404]);
+    let (miss, hit, refused, head) = (&lines[0], &lines[1], &lines[2], &lines[3]);
+    assert_eq!(miss["stored"], true);
+    assert_eq!(miss["next_hop_status"], 200);
+    assert_eq!(miss["next_hop_reused"], false);
+    assert!(
+        miss["next_hop"]
+            .as_str()
+            .is_some_and(|hop| hop.starts_with("127.0.0.1:"))
+    );
+    assert!(
+        miss["from_next_hop_bytes"]
+            .as_u64()
+            .is_some_and(|bytes| bytes > 32)
+    );
+    for line in [miss, hit] {
+        assert_eq!(line["body_bytes"], 32);
+        assert_eq!(line["method"], "GET");
+        assert!(
+            line["response_bytes"]
+                .as_u64()
+                .is_some_and(|bytes| bytes > 32)
+        );
+        assert!(
+            line["request_bytes"]
+                .as_u64()
+                .is_some_and(|bytes| bytes > 32)
+        );
+        assert!(
+            line["total_us"].is_u64() && line["head_us"].is_u64(),
+            "{line}"
+        );
+    }
+    assert!(hit["next_hop"].is_null());
+    let status = hit["cache_status"].as_str().unwrap_or_default();
+    assert!(status.starts_with("weir;hit;ttl="), "{hit}");
+    assert_eq!(hit["user_agent"], "agent \"quoted\" \\ back \u{e9}");
+    assert_eq!(refused["error"], "destination_ip_prohibited");
+    assert!(
+        refused["body_bytes"]
+            .as_u64()
+            .is_some_and(|bytes| bytes > 32)
+    );
+    assert_eq!(head["method"], "HEAD");
+    assert_eq!(head["body_bytes"], 0);
+    assert!(
+        head["target"]
+            .as_str()
+            .is_some_and(|target| target.ends_with("/missing?q=%22"))
+    );
+}
+
+/// A response that does not come with its head is brought by a fetch; those who join it have nothing from the next hop.
+#[test]
+fn line_of_a_large_response_tells_of_its_head_alone() {
+    const BYTES: u64 = 3_000_000;
+    let nginx = Nginx::start(LARGE);
+    let length = usize::try_from(BYTES).expect("it is small");
+    nginx.file("large", &content(1, length));
+    let config = Config::forward().set("log.access", "\"access.log\"");
+    let mut weir = Weir::serve(&config);
+    for _ in 0..2 {
+        let reply = weir.get(&nginx.url("/large")).expect(200);
+        assert_eq!(reply.body, content(1, length));
+    }
+    // who leaves in the middle is told of what was brought for it until then
+    let mut leaving = RawClient::connect(weir.address());
+    leaving.send(format!(
+        "GET {} HTTP/1.1\r\nHost: {}\r\n\r\n",
+        nginx.url("/large?leaving"),
+        nginx.address
+    ));
+    assert_eq!(leaving.head().status(), 200);
+    leaving.take(1_000_000);
+    drop(leaving);
+    weir.until("counted", |metrics| metrics.all_requests() == 3);
+    assert_eq!(weir.stop().code(), Some(0));
+    let text = std::fs::read_to_string(weir.file("access.log")).expect("a log");
+    let from_next_hop: Vec<u64> = text
+        .lines()
+        .map(|line| {
+            let line: Value = serde_json::from_str(line).expect("JSON");
+            line["from_next_hop_bytes"].as_u64().unwrap_or_default()
+        })
+        .collect();
+    let [miss, hit, left] = from_next_hop[..] else {
+        panic!("{text}");
+    };
+    assert!((BYTES..BYTES + 1000).contains(&miss), "{text}");
+    assert_eq!(hit, 0, "{text}");
+    assert!((1_000_000..BYTES).contains(&left), "{text}");
+}
+
+#[test]
+fn squid_line_has_other_columns() {
+    let lines = lines("squid");
+    let mut codes = Vec::new();
+    for line in &lines {
+        let columns: Vec<&str> = line.split_whitespace().collect();
+        assert_eq!(columns.len(), 10, "{line}");
+        let (seconds, millis) = columns[0].split_once('.').expect("seconds.millis");
+        assert!(
+            seconds.parse::<u64>().is_ok() && millis.len() == 3,
+            "{line}"
+        );
+        assert!(columns[1].parse::<u64>().is_ok(), "{line}");
+        assert_eq!(columns[2], "127.0.0.1");
+        assert!(
+            columns[4].parse::<u64>().is_ok_and(|bytes| bytes > 0),
+            "{line}"
+        );
+        assert!(columns[6].starts_with("http://"), "{line}");
+        assert_eq!(columns[7], "-");
+        codes.push(columns[3]);
+    }
+    let expected = [
+        "TCP_MISS/200",
+        "TCP_MEM_HIT/200",
+        "TCP_DENIED/403",
+        "TCP_MISS/404",
+    ];
+    assert_eq!(codes, expected);
+    assert!(lines[0].contains(" HIER_DIRECT/127.0.0.1 "), "{}", lines[0]);
+    assert!(lines[1].contains(" HIER_NONE/- "), "{}", lines[1]);
+}
+
+#[test]
+fn combined_line_is_broken_by_what_a_client_sends() {
+    for line in lines("combined") {
+        let (front, rest) = line.split_once(" [").expect("a date");
+        assert_eq!(front, "127.0.0.1 - -");
+        let (date, rest) = rest.split_once("] \"").expect("a request");
+        assert_eq!(date.len(), "10/Oct/2000:13:55:36 -0700".len(), "{line}");
+        let (request, rest) = rest.split_once("\" ").expect("status and bytes");
+        assert_eq!(request.split(' ').count(), 3, "{line}");
+        assert!(request.ends_with(" HTTP/1.1"), "{line}");
+        let (status, rest) = rest.split_once(' ').expect("bytes");
+        assert!(status.len() == 3 && status.parse::<u16>().is_ok(), "{line}");
+        let (bytes, rest) = rest.split_once(' ').expect("referer and agent");
+        assert!(bytes == "-" || bytes.parse::<u64>().is_ok(), "{line}");
+        assert!(
+            rest.starts_with("\"-\" \"") && rest.ends_with('"'),
+            "{line}"
+        );
+    }
+}
+
+#[test]
+fn log_goes_elsewhere_than_stdout_by_default() {
+    let nginx = Nginx::start(LOCATIONS);
+    let config = Config::forward();
+    let mut weir = Weir::serve_with(&config, &["--access-log", "-"]);
+    weir.get(&nginx.url("/id")).expect(200);
+    weir.stop();
+    let text = weir.stdout();
+    let line: Value = serde_json::from_str(text.trim_end()).expect("one line of JSON");
+    assert_eq!(line["verdict"], "uri-miss");
+}
+
+#[test]
+fn rotated_log_is_still_written_to() {
+    let nginx = Nginx::start(LOCATIONS);
+    let config = Config::forward().set("log.access", "\"access.log\"");
+    let mut weir = Weir::serve(&config);
+    weir.get(&nginx.url("/id")).expect(200);
+    weir.until("counted", |metrics| metrics.all_requests() == 1);
+    std::fs::rename(weir.file("access.log"), weir.file("access.log.1")).expect("it is there");
+    weir.signal(Signal::HangUp);
+    weir.wait_for("config reloaded");
+    weir.get(&nginx.url("/id")).expect(200);
+    weir.stop();
+    let count = |name: &str| {
+        let text = std::fs::read_to_string(weir.file(name)).expect("a log");
+        text.lines().count()
+    };
+    // a line may have waited for others when the file was moved
+    let (old, new) = (count("access.log.1"), count("access.log"));
+    assert!(new >= 1 && old + new == 2, "{old} and {new} lines");
+}

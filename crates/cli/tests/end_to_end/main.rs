@@ -1,0 +1,21 @@
+//! The real binary between real parts: nginx as origin, curl as client, raw sockets where exact bytes matter.
+//!
+//! One module per promise; what is decided without sockets is tested where it is decided.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod access;
+mod access_log;
+mod admin;
+mod bodies;
+mod caching;
+mod drain;
+mod exhaustion;
+mod forward;
+mod gateway;
+mod names;
+mod reload;
+mod stale;
+mod start;
+mod tunnel;

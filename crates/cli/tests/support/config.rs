@@ -1,0 +1,86 @@
+//! A config file in the making.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+/// Keys, listeners and routes; what is not said is the default, but for ports (0) and the access log (off).
+#[derive(Clone, Debug)]
+pub(crate) struct Config {
+    keys: BTreeMap<String, String>,
+    listeners: Vec<(String, &'static str)>,
+    routes: Vec<String>,
+}
+
+impl Config {
+    fn new() -> Self {
+        let config = Self {
+            keys: BTreeMap::new(),
+            listeners: Vec::new(),
+            routes: Vec::new(),
+        };
+        config
+            .set("workers", "2")
+            .set("admin.address", "\"127.0.0.1:0\"")
+            .set("log.access", "\"off\"")
+            .set("disk.enabled", "false")
+    }
+
+    /// A forward proxy with the default rules: it may reach nothing on this machine.
+    pub(crate) fn guarded() -> Self {
+        Self::new().listener("127.0.0.1:0", "forward")
+    }
+
+    /// A forward proxy that may reach this machine.
+    pub(crate) fn forward() -> Self {
+        Self::guarded().set("access.allow_destinations", r#"["127.0.0.0/8", "::1"]"#)
+    }
+
+    /// A gateway to `next_hops`, for every host and path.
+    pub(crate) fn gateway(next_hops: &[&str]) -> Self {
+        Self::new()
+            .listener("127.0.0.1:0", "gateway")
+            .route("", next_hops)
+    }
+
+    /// Sets a key, such as `limits.drain`, to a value in TOML.
+    pub(crate) fn set(mut self, key: &str, value: &str) -> Self {
+        self.keys.insert(key.to_owned(), value.to_owned());
+        self
+    }
+
+    /// Adds a listener.
+    pub(crate) fn listener(mut self, address: &str, mode: &'static str) -> Self {
+        self.listeners.push((address.to_owned(), mode));
+        self
+    }
+
+    /// Adds a route; `of` are its `host` and `path` lines in TOML.
+    pub(crate) fn route(mut self, of: &str, next_hops: &[&str]) -> Self {
+        self.routes
+            .push(format!("[[route]]\n{of}\nnext_hops = {next_hops:?}\n"));
+        self
+    }
+
+    /// Without any route.
+    pub(crate) fn without_routes(mut self) -> Self {
+        self.routes.clear();
+        self
+    }
+
+    /// The file.
+    pub(crate) fn text(&self) -> String {
+        let mut text = String::new();
+        for (key, value) in &self.keys {
+            writeln!(text, "{key} = {value}").expect("a string takes everything");
+        }
+        for (address, mode) in &self.listeners {
+            writeln!(
+                text,
+                "[[listener]]\naddress = \"{address}\"\nmode = \"{mode}\""
+            )
+            .expect("a string takes everything");
+        }
+        text.push_str(&self.routes.concat());
+        text
+    }
+}

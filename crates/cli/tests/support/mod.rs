@@ -1,0 +1,33 @@
+//! Real parts for the tests that start the real binary: the proxy itself, nginx as origin, curl and raw sockets as
+//! clients.
+//!
+//! Everything listens on a port the system chose, every wait ends, and every process ends with its handle.
+
+#![allow(
+    dead_code,
+    unused_imports,
+    reason = "each test program uses its own part of this"
+)]
+
+mod config;
+mod content;
+mod curl;
+mod metrics;
+mod nginx;
+mod raw_client;
+mod reply;
+mod weir;
+
+pub(crate) use config::Config;
+pub(crate) use content::content;
+pub(crate) use curl::Curl;
+pub(crate) use metrics::Metrics;
+pub(crate) use nginx::{Nginx, start_program};
+pub(crate) use raw_client::RawClient;
+pub(crate) use reply::Reply;
+pub(crate) use weir::{Signal, Weir, ask};
+
+use std::time::Duration;
+
+/// The longest any wait may take: far beyond what a loaded machine needs, far below what anybody would sit through.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);

@@ -1,0 +1,71 @@
+//! A disk that is full (R08): clients get everything from the origin all the same.
+
+use super::mount::Mount;
+use super::{HOST, Parts, wait_for_entries, wait_until_loaded};
+use crate::support::Weir;
+use std::fs::File;
+use std::io::Write as _;
+use std::path::Path;
+
+#[test]
+fn full_disk_cuts_or_stops_what_is_proxied() {
+    let parts = Parts::with_size("512MiB");
+    let _small = Mount::memory(parts.path(), "24m");
+    let weir = parts.serve();
+    let target = |number: u32| format!("/{number}?size={}", 3_000_000 + number);
+    for number in 0..20 {
+        parts.get(&weir, &target(number));
+    }
+    assert_says_so(&weir);
+    // what is small still fits memory
+    for _ in 0..2 {
+        parts.get(&weir, "/small?size=100");
+    }
+    assert_eq!(parts.origin.asked("/small?size=100"), 1);
+}
+
+fn assert_says_so(weir: &Weir) {
+    weir.until("was it counted that the disk is full", |metrics| {
+        metrics.disk_refusals() > 0
+    });
+}
+
+/// The journal of purges needs room as well: segments are given up for it.
+#[test]
+fn full_disk_makes_a_purge_fail_or_keeps_what_was_purged() {
+    const TARGETS: u32 = 80;
+    let parts = Parts::with_size("16MiB");
+    let _small = Mount::memory(parts.path(), "12m");
+    let weir = parts.serve();
+    let target = |number: u32| format!("/{number}?size={}", 50_000 + number);
+    for number in 0..TARGETS {
+        parts.get(&weir, &target(number));
+    }
+    wait_for_entries(&weir, u64::from(TARGETS));
+    fill(&parts.path().join("filler"));
+    let versions: Vec<u64> = (0..TARGETS)
+        .map(|number| {
+            let version = parts.origin.change(&target(number));
+            let url = format!("http://{HOST}{}", target(number));
+            weir.ask("POST", &format!("/purge?url={url}")).expect(200);
+            version
+        })
+        .collect();
+    // it was in the way, or this shows nothing
+    assert!(weir.metrics().count("weir_disk_errors_total") > 0);
+    drop(weir);
+    let weir = parts.serve();
+    wait_until_loaded(&weir);
+    for (number, version) in (0..TARGETS).zip(versions) {
+        assert_eq!(parts.get(&weir, &target(number)).0, version);
+    }
+}
+
+/// Takes all room that is left.
+fn fill(path: &Path) {
+    let mut filler = File::create(path).expect("a file");
+    for size in [1 << 16, 1] {
+        let piece = vec![0; size];
+        while filler.write_all(&piece).is_ok() {}
+    }
+}

@@ -1,0 +1,48 @@
+//! What was purged stays purged (R14): acknowledged, killed at once, started again.
+
+use super::{HOST, Parts, request, wait_for_entries, wait_until_loaded};
+use crate::support::{RawClient, Weir};
+
+/// Stores a response, lets it go by `forget`, kills, starts again: only the new version may come.
+fn check(forget: impl Fn(&Weir, &str)) {
+    let parts = Parts::new();
+    for (round, size) in [100, 70_000, 3_000_000].into_iter().enumerate() {
+        let target = format!("/{round}?size={size}");
+        let weir = parts.serve();
+        wait_until_loaded(&weir);
+        assert_eq!(parts.get(&weir, &target).0, 0);
+        wait_for_entries(&weir, 1);
+        let version = parts.origin.change(&target);
+        assert_eq!(parts.get(&weir, &target).0, 0, "it was not stored");
+        forget(&weir, &target);
+        drop(weir);
+        let weir = parts.serve();
+        assert_eq!(parts.get(&weir, &target).0, version);
+        wait_until_loaded(&weir);
+        assert_eq!(parts.get(&weir, &target).0, version);
+    }
+}
+
+#[test]
+fn purged_response_comes_back_after_a_kill() {
+    check(|weir, target| {
+        let url = format!("http://{HOST}{target}");
+        weir.ask("POST", &format!("/purge?url={url}")).expect(200);
+    });
+}
+
+#[test]
+fn all_that_was_purged_comes_back_after_a_kill() {
+    check(|weir, _| {
+        weir.ask("POST", "/purge-all").expect(200);
+    });
+}
+
+#[test]
+fn response_that_an_unsafe_method_invalidated_comes_back_after_a_kill() {
+    check(|weir, target| {
+        let mut client = RawClient::connect(weir.address());
+        client.send(request("POST", target));
+        client.reply().expect(204);
+    });
+}
