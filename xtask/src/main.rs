@@ -31,6 +31,17 @@ usage: cargo xtask <chore>
       --idle N             idle connections to hold (default 10000; 0 leaves it out)
       --record FILE        where the numbers go (default records/peers-DATE.json)
       --show FILE          print the table of a record and measure nothing
+  peers --scenario NAME    `weir bench` against every installed proxy, and one report of all runs; NAME as of `weir bench scenarios`
+      --install            get missing peers from Debian
+      --peers NAMES        comma separated: weir,squid,nginx,apache,varnish,trafficserver
+      --scale F            length of the runs, 1 is the whole scenario (default: by scenario; wpb 0.2)
+      --minutes N          instead: the scale at which everything takes about so long
+      --clients LIST       numbers of clients, comma separated (default for wpb: 16,32,48,64,80,96)
+      --cache MIB          room of each store (default: by scenario; wpb 75)
+      --set KEY=VALUE      a key of the scenario; may be repeated
+      --seed N             of requests and content (default 1)
+      --together yes|no    all proxies at the same time (default: by scenario; wpb and wpb-modem yes)
+      --out DIR            where records, report and figures go (default records/bench-NAME-DATE)
   uneven [options]         the same where links are uneven: leads, aborts, joined fetches, long paths
       --install            get missing peers from Debian
       --peers NAMES        comma separated: weir,nginx,varnish,squid,trafficserver,haproxy

@@ -60,6 +60,11 @@ const KNOWN: &[Need] = &[
         program: "squid",
         package: "squid",
     },
+    // its modules cache, cache_disk, proxy and proxy_http, and htcacheclean, come with it
+    Need {
+        program: "apache2",
+        package: "apache2",
+    },
     Need {
         program: "traffic_server",
         package: "trafficserver",

@@ -7,7 +7,7 @@
 use super::{affinity, usage};
 use crate::failure::{During, Failure};
 use rustix::process::{Pid, Signal, kill_process};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 /// How long a server may take to end when asked.
@@ -65,6 +65,11 @@ impl Guarded {
             Ok(Some(status)) => Some(status.to_string()),
             Err(error) => Some(error.to_string()),
         }
+    }
+
+    /// Waits until it ends by itself, or its life is over.
+    pub(crate) fn wait(&mut self) -> std::io::Result<ExitStatus> {
+        self.child.wait()
     }
 
     /// Kills everything that descends from the child, all at once as a crash would; the child itself, which only watches them,

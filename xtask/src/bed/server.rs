@@ -122,9 +122,20 @@ impl Server {
     }
 
     pub(crate) fn wait_until_it_answers(&mut self, path: &str) -> Result<(), Failure> {
+        let is_there =
+            |address| client::get_once(address, path).is_ok_and(|answer| answer.status == 200);
+        self.wait_until(is_there)
+    }
+
+    /// Waits until it answers something: before its origin is there, that is an error.
+    pub(crate) fn wait_until_it_listens(&mut self) -> Result<(), Failure> {
+        self.wait_until(|address| client::get_once(address, "/").is_ok())
+    }
+
+    fn wait_until(&mut self, is_there: impl Fn(SocketAddr) -> bool) -> Result<(), Failure> {
         let deadline = Instant::now() + START_MAX;
         loop {
-            if client::get_once(self.address, path).is_ok_and(|answer| answer.status == 200) {
+            if is_there(self.address) {
                 return Ok(());
             }
             if let Some(how) = self.guarded.ended() {

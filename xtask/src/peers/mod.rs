@@ -16,6 +16,7 @@ mod options;
 mod origin;
 mod record;
 mod run;
+mod scenario;
 mod table;
 mod wrk;
 
@@ -26,8 +27,11 @@ use options::Options;
 use record::Record;
 use std::path::Path;
 
-/// `cargo xtask peers [options]`
+/// `cargo xtask peers [options]`; with `--scenario` see [`scenario`].
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
+    if arguments.iter().any(|argument| argument == "--scenario") {
+        return scenario::run(arguments);
+    }
     match bed::options::parse(arguments)? {
         Task::Show(file) => {
             print!("{}", table::render(&Record::read(Path::new(&file))?));
