@@ -50,7 +50,14 @@ fn interrupted_run_is_valid_or_without_a_record() {
         "{:#?}",
         record.reasons
     );
-    assert_eq!(record.reasons.len(), 1, "{:#?}", record.reasons);
+    // a machine with other things to do may be overloaded, too
+    assert!(
+        record.reasons[1..]
+            .iter()
+            .all(|reason| reason.contains("overloaded")),
+        "{:#?}",
+        record.reasons
+    );
     assert!(record.total.client.answered() > 0, "{:#?}", record.total);
     assert!(!record.series.is_empty());
 }

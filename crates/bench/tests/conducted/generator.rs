@@ -13,7 +13,9 @@ fn overloaded_generator_is_called_valid() {
     ]);
     let record = run(&plan(scenario, None), 1);
     assert!(!record.is_valid, "{record:#?}");
-    let overloaded = |reason: &&String| reason.contains("overloaded") || reason.contains("late");
+    let overloaded = |reason: &&String| {
+        reason.contains("overloaded") || reason.contains("queue of an agent was full")
+    };
     assert!(
         record.reasons.iter().any(|reason| overloaded(&reason)),
         "{:#?}",

@@ -19,12 +19,7 @@ impl FromStr for Range {
             Some((from, rest)) => progression(from, rest)?,
             None => text.split(',').map(number).collect::<Result<Vec<_>, _>>()?,
         };
-        if numbers.len() > NUMBERS_MAX {
-            return Err(format!(
-                "these are {} points, and at most {NUMBERS_MAX} are drawn",
-                numbers.len()
-            ));
-        }
+        refuse_too_many(numbers.len())?;
         Ok(Self { numbers })
     }
 }
@@ -41,7 +36,18 @@ fn progression(from: &str, rest: &str) -> Result<Vec<u32>, String> {
         ));
     }
     let step = usize::try_from(step).unwrap_or(usize::MAX);
+    // counted before they are written down: a slip of the finger makes billions
+    refuse_too_many((to - from) as usize / step + 1)?;
     Ok((from..=to).step_by(step).collect())
+}
+
+fn refuse_too_many(points: usize) -> Result<(), String> {
+    if points > NUMBERS_MAX {
+        return Err(format!(
+            "these are {points} points, and at most {NUMBERS_MAX} are drawn"
+        ));
+    }
+    Ok(())
 }
 
 fn number(text: &str) -> Result<u32, String> {
