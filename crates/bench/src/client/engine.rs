@@ -322,6 +322,7 @@ impl<'r> Engine<'r> {
     fn woken(&mut self, key: usize, now_us: u64) {
         let party = &mut self.parties[key];
         if party.pause != Pause::None && party.pause_until_us <= now_us {
+            self.ledger.link_turn(party.pause_until_us, now_us);
             match party.resume() {
                 Pause::None => {}
                 Pause::Knock => self.knock(key),

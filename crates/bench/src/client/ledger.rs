@@ -96,6 +96,13 @@ impl Ledger {
         health.late_max_us = health.late_max_us.max(late_us);
     }
 
+    /// A link was to be served on then, and is now.
+    pub(super) fn link_turn(&mut self, due_us: u64, now_us: u64) {
+        let health = &mut self.result.health;
+        health.link_turns += 1;
+        health.link_turns_late += u64::from(now_us.saturating_sub(due_us) > LATE_US);
+    }
+
     /// One more waits for a connection, so many with its agent.
     pub(super) fn waits(&mut self, in_queue: usize) {
         self.queued += 1;

@@ -6,6 +6,7 @@
 
 use super::accounts::audit;
 use crate::conduct::{Gathered, RunPlan};
+use crate::origin::connections_for;
 use crate::tally::{Accounts, BUSY_SECONDS_SHARE_MAX, CrossCheck};
 use crate::usage::ThreadLoad;
 use weir_measure::record::Rule;
@@ -32,7 +33,7 @@ pub(super) fn verdict(plan: &RunPlan, gathered: &Gathered, rules: &[Rule]) -> Ve
     verdict.lies(&accounts);
     verdict.balance(gathered);
     verdict.errors(plan, gathered, &accounts);
-    verdict.generator(gathered);
+    verdict.generator(plan, gathered);
     verdict.rules(plan, rules);
     verdict.notes(gathered, &accounts);
     verdict
@@ -123,7 +124,7 @@ impl Verdict {
         }
     }
 
-    fn generator(&mut self, gathered: &Gathered) {
+    fn generator(&mut self, plan: &RunPlan, gathered: &Gathered) {
         self.reasons.extend(gathered.clients.health.reasons());
         let ThreadLoad {
             seconds,
@@ -141,6 +142,14 @@ impl Verdict {
             self.because(format!(
                 "The origin was out of descriptors or memory {} times when a connection came.",
                 gathered.origin.accept_failures
+            ));
+        }
+        let waited = gathered.origin.waiting_connections;
+        if waited > 0 {
+            self.because(format!(
+                "{waited} connections waited because the origin had as many open as it takes ({}): what it was slow to answer is not the proxy's \
+                 doing. Use fewer clients, or a proxy that keeps fewer connections idle.",
+                connections_for(&plan.scenario)
             ));
         }
         for (who, load) in [

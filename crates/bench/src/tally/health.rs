@@ -25,6 +25,10 @@ pub struct Health {
     pub late: u64,
     /// The latest of them, in microseconds.
     pub late_max_us: u64,
+    /// Times at which a client's link was to be read or written on.
+    pub link_turns: u64,
+    /// Of those, the ones that came more than [`LATE_US`] too late: the link was slower than it is called.
+    pub link_turns_late: u64,
     /// The most requests that waited in the queue of one agent.
     pub queue_max: u32,
     /// Requests that found their agent's queue at its limit.
@@ -76,6 +80,16 @@ impl Health {
                 100.0 * LATE_SHARE_MAX
             ));
         }
+        if share(self.link_turns_late, self.link_turns) > LATE_SHARE_MAX {
+            reasons.push(format!(
+                "The generator was overloaded: {} of {} turns of the clients' links came more than {} ms late, so the links were slower than \
+                 they are called; at most {} % may. Use more threads or machines.",
+                self.link_turns_late,
+                self.link_turns,
+                LATE_US / 1000,
+                100.0 * LATE_SHARE_MAX
+            ));
+        }
         if self.queue_full > 0 {
             reasons.push(format!(
                 "The queue of an agent was full {} times: those requests were never sent, so the load was not the one that is named. Lower \
@@ -109,6 +123,8 @@ impl Health {
         self.scheduled += other.scheduled;
         self.late += other.late;
         self.late_max_us = self.late_max_us.max(other.late_max_us);
+        self.link_turns += other.link_turns;
+        self.link_turns_late += other.link_turns_late;
         self.queue_max = self.queue_max.max(other.queue_max);
         self.queue_full += other.queue_full;
         self.out_of_sockets += other.out_of_sockets;
@@ -145,6 +161,8 @@ mod tests {
         let at_the_limits = Health {
             scheduled: 10_000,
             late: 100,
+            link_turns: 1000,
+            link_turns_late: 10,
             seconds: 100,
             busy_seconds: 10,
             ..Health::default()
@@ -156,6 +174,11 @@ mod tests {
             ..at_the_limits.clone()
         };
         check(&late, &["101 of 10000"]);
+        let slow_links = Health {
+            link_turns_late: 11,
+            ..at_the_limits.clone()
+        };
+        check(&slow_links, &["11 of 1000 turns"]);
         let busy = Health {
             busy_seconds: 11,
             ..at_the_limits.clone()

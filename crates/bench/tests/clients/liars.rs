@@ -132,7 +132,8 @@ fn stale_version_is_not_noticed() {
         "{:?}",
         total.wrong
     );
-    // honest for the version's life and the slack of two seconds, then never again; how many that are is the machine's pace
-    assert!(total.wrong.sum() > 0, "{total:?}");
-    assert!(total.wrong.sum() < total.requests, "{total:?}");
+    // honest for the version's life and the slack of two seconds, then never again
+    let answered = total.responses();
+    assert!(total.wrong.sum() > answered / 4, "{total:?}");
+    assert!(total.wrong.sum() < answered, "{total:?}");
 }

@@ -121,9 +121,12 @@ fn bytes_that_a_modem_has_not_taken_pile_up_on_its_side() {
     let unread = STOP_AT - read.min(STOP_AT);
     assert!(unread < 24_000, "{unread} bytes sent and not taken");
     let rate = read as f64 / seconds;
-    // never faster than the link; a busy machine makes two packets at a time take longer than the link would
-    assert!(
-        (10_000.0..50_500.0).contains(&rate),
-        "{rate} bytes a second"
-    );
+    // never faster than the link, and slower only where the generator says that it could not keep up
+    let says_so = result
+        .health
+        .reasons()
+        .iter()
+        .any(|reason| reason.contains("turns of the clients' links"));
+    let least = if says_so { 0.0 } else { 44_000.0 };
+    assert!((least..50_500.0).contains(&rate), "{rate} bytes a second");
 }

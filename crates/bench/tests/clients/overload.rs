@@ -1,15 +1,59 @@
 //! A generator that cannot keep up says so.
 
 use std::net::TcpListener;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
-use weir_bench::client::Form;
+use weir_bench::client::{ClientResult, Form};
 use weir_bench::tally::ErrorKind;
+use weir_workload::Link;
 
-use crate::rig::{direct, nowhere, plan, run, total};
+use crate::rig::{Hindered, direct, nowhere, plan, run, run_watched, total};
 use crate::support::{Served, web};
 
+/// Two seconds of an open loop, of which the generator's thread is away for a good part.
+fn hindered(link: Option<Link>) -> ClientResult {
+    let mut scenario = web(&[
+        "workload.agents=20",
+        "workload.rate_per_s=200",
+        "workload.warm_up=1s",
+        "workload.measured=2s",
+        "clients.queue_max=1000",
+    ]);
+    scenario.clients.link = link;
+    let served = Served::new(scenario.clone());
+    let servers = served.origin.servers().to_vec();
+    let plan = plan(&scenario, nowhere(), Form::Direct { servers });
+    let away = Hindered(Duration::from_millis(300));
+    run_watched(&plan, &away, &AtomicBool::new(false))
+}
+
 #[test]
-fn generator_that_cannot_keep_up_is_called_valid() {
+fn generator_that_is_late_is_called_valid() {
+    let result = hindered(None);
+    assert!(result.health.late_share() > 0.01, "{:?}", result.health);
+    assert!(result.health.late_max_us > 100_000, "{:?}", result.health);
+    let reasons = result.health.reasons();
+    assert!(
+        reasons[0].contains("started more than 10 ms late"),
+        "{reasons:?}"
+    );
+}
+
+#[test]
+fn links_that_are_served_late_are_called_as_fast_as_they_should_be() {
+    let result = hindered(Link::preset("mobile-low-income"));
+    let health = &result.health;
+    assert!(
+        health.link_turns_late * 100 > health.link_turns,
+        "{health:?}"
+    );
+    let says_so = |reason: &String| reason.contains("turns of the clients' links");
+    assert!(health.reasons().iter().any(says_so), "{health:?}");
+}
+
+#[test]
+fn requests_that_found_no_room_are_called_sent() {
     // more than a thread can do
     let scenario = web(&[
         "workload.agents=2",

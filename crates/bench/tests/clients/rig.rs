@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use weir_bench::client::{self, ClientLimits, ClientPlan, ClientResult, Feed, Form};
 use weir_bench::tally::{Accounts, SecondTally};
@@ -25,6 +25,18 @@ pub(crate) struct Remembered(pub(crate) Mutex<Vec<SecondTally>>);
 impl Feed for Remembered {
     fn second(&self, second: &SecondTally) {
         self.0.lock().expect("sound").push(second.clone());
+    }
+}
+
+/// Keeps the thread from its clients for so long each second, as a machine does that has other things to do.
+pub(crate) struct Hindered(pub(crate) Duration);
+
+impl Feed for Hindered {
+    fn second(&self, _: &SecondTally) {
+        let begin = Instant::now();
+        while begin.elapsed() < self.0 {
+            std::hint::spin_loop();
+        }
     }
 }
 
@@ -78,7 +90,11 @@ pub(crate) fn run(plan: &ClientPlan) -> ClientResult {
 }
 
 pub(crate) fn run_until(plan: &ClientPlan, stop: &AtomicBool) -> ClientResult {
-    let result = client::run(plan, &Silent, stop).expect("a run");
+    run_watched(plan, &Silent, stop)
+}
+
+pub(crate) fn run_watched(plan: &ClientPlan, feed: &dyn Feed, stop: &AtomicBool) -> ClientResult {
+    let result = client::run(plan, feed, stop).expect("a run");
     for phase in &result.phases {
         assert!(phase.accounts.balance(), "{phase:?}");
         assert_eq!(phase.accounts.requests, phase.offered);

@@ -13,14 +13,9 @@ fn overloaded_generator_is_called_valid() {
     ]);
     let record = run(&plan(scenario, None), 1);
     assert!(!record.is_valid, "{record:#?}");
-    let overloaded = |reason: &&String| {
-        reason.contains("overloaded") || reason.contains("queue of an agent was full")
-    };
-    assert!(
-        record.reasons.iter().any(|reason| overloaded(&reason)),
-        "{:#?}",
-        record.reasons
-    );
+    // whatever the machine's pace is, a queue of three cannot hold what comes while one request is under way
+    let full = |reason: &String| reason.contains("queue of an agent was full");
+    assert!(record.reasons.iter().any(full), "{:#?}", record.reasons);
 }
 
 #[test]
