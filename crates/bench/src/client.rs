@@ -30,6 +30,7 @@ pub(crate) use connection::{Ending, Inspect};
 pub use run::run;
 
 use crate::check::Lie;
+pub use crate::link::Namespace;
 use crate::tally::{Health, PhaseTally, Sample, SecondTally};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -53,6 +54,8 @@ pub struct ClientPlan {
     pub start_at: Instant,
     /// Of so many transactions one is kept as a sample; 0 for none.
     pub sample_every: u32,
+    /// Where the kernel makes the clients' links, if it does.
+    pub namespace: Option<Arc<Namespace>>,
     /// What may be kept in memory, and how long is waited.
     pub limits: ClientLimits,
 }

@@ -42,6 +42,7 @@ mod message;
 mod participant;
 mod plan;
 mod serving;
+mod shaping;
 
 pub use gathered::{Gathered, Participant};
 pub use interrupt::Interrupt;
@@ -50,6 +51,7 @@ pub use master::{Expected, Master};
 pub use message::Role;
 pub use participant::{AsClients, AsOrigin, Joining};
 pub use plan::{Approach, ERRORS_SHARE_MAX, RunPlan};
+pub use shaping::Shaping;
 
 use std::time::Duration;
 

@@ -11,13 +11,15 @@
 //!   other packets follow (fast retransmit, RFC 5681 §3.2), else the retransmission timeout (RFC 6298). Packets behind it wait.
 //!
 //! Deliberately absent: congestion control. On a long fast path a real sender needs round trips to reach the rate; here it has it at
-//! once. For links slower than a few Mbit/s that is little; for others, namespaces with the kernel's own shaper are the better tool.
+//! once. For links slower than a few Mbit/s that is little; for others, [`Namespace`] with the kernel's own shaper is the better tool.
 //!
 //! The state is pure: it is told the time, in microseconds since the start, and touches no socket.
 
 mod direction;
+mod namespace;
 
 use direction::Direction;
+pub use namespace::Namespace;
 use weir_workload::{Chance, Link};
 
 /// The receive buffer of a client behind a link, in bytes, as it is asked of the kernel, which doubles it for its bookkeeping. What
@@ -84,6 +86,16 @@ impl Line {
             chance,
             quantum_bytes: quantum_bytes.clamp(PACKET_BYTES.into(), QUANTUM_BYTES_MAX),
         }
+    }
+
+    /// The same link where the kernel sees to its rates ([`Namespace`]): delay and loss are left.
+    pub(crate) fn without_rates(rules: &Link, chance: Chance) -> Self {
+        let rules = Link {
+            down_bits_per_s: None,
+            up_bits_per_s: None,
+            ..*rules
+        };
+        Self::new(&rules, chance)
     }
 
     /// The most bytes to read at once.

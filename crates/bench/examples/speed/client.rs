@@ -59,6 +59,7 @@ pub(crate) fn ask(
         form: Form::Direct { servers },
         start_at: Instant::now(),
         sample_every: 100,
+        namespace: None,
         limits: ClientLimits::default(),
     };
     let result = client::run(&plan, &Nobody, &AtomicBool::new(false))?;

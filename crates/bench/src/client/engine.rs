@@ -303,8 +303,11 @@ impl<'r> Engine<'r> {
         }
     }
 
-    /// Where a request goes.
-    fn address_for(&self, server: u32) -> SocketAddr {
+    /// Where a request of an agent goes.
+    fn address_for(&self, agent: u32, server: u32) -> SocketAddr {
+        if let Some(namespace) = &self.plan.namespace {
+            return namespace.near(agent, self.plan.proxy.port());
+        }
         match &self.plan.form {
             Form::Direct { servers } => servers[usize::try_from(server).unwrap_or(usize::MAX)],
             Form::Forward { .. } | Form::Gateway { .. } => self.plan.proxy,
@@ -345,11 +348,18 @@ impl Member {
         let chance = |base: u64| Chance::new(plan.seed, base + u64::from(number));
         let link = clients.link.as_ref();
         let has_address = clients.addresses == Addresses::Each;
+        let (line, address): (fn(&_, _) -> _, _) = match &plan.namespace {
+            Some(namespace) => (Line::without_rates, Some(namespace.client(number))),
+            None => (
+                Line::new,
+                has_address.then(|| address_of(number, clients.agents_per_address)),
+            ),
+        };
         Self {
             number,
             agent: Agent::new(chance(CONNECTIONS_STREAM)),
-            line: link.map(|link| Box::new(Line::new(link, chance(LINKS_STREAM)))),
-            address: has_address.then(|| address_of(number, clients.agents_per_address)),
+            line: link.map(|link| Box::new(line(link, chance(LINKS_STREAM)))),
+            address,
             parties: Vec::new(),
         }
     }

@@ -31,12 +31,16 @@ const SECOND_US: u64 = 1_000_000;
 /// Tasks between two looks at the sockets.
 const TASKS_A_ROUND: usize = 256;
 
-/// Runs one thread of clients to its end, or until `stop`. Blocks its thread.
+/// Runs one thread of clients to its end, or until `stop`. Blocks its thread, and leaves it in the plan's namespace, if there is one.
 ///
 /// # Errors
 /// The plan's addresses do not fit its scenario, or the system gives no poll or timer. What goes wrong with single requests is in the
 /// result.
 pub fn run(plan: &ClientPlan, feed: &dyn Feed, stop: &AtomicBool) -> Result<ClientResult, Failure> {
+    if let Some(namespace) = &plan.namespace {
+        let entered = namespace.enter();
+        entered.map_err(|error| Failure::outside("cannot enter the clients' namespace", error))?;
+    }
     let site = Site::new(&plan.scenario, plan.seed);
     check_addresses(plan, &site)?;
     raise_descriptors(plan)?;

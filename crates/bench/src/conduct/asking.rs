@@ -6,6 +6,7 @@ use super::participant::{AsClients, Post, out_of_turn};
 use super::plan::Approach;
 use crate::client::{self, ClientLimits, ClientPlan, ClientResult, Feed, Form};
 use crate::failure::Failure;
+use crate::link::Namespace;
 use crate::record::samples;
 use crate::tally::SecondTally;
 use crate::usage::OwnThreads;
@@ -38,6 +39,9 @@ pub(super) fn ask(post: &Post<'_>, clients: &AsClients) -> Result<(), Failure> {
         .map_err(|error| Failure::usage("cannot ask", error))?;
     connections::raise_for_clients(&scenario)
         .map_err(|error| Failure::outside("cannot ask", error))?;
+    let namespace = clients
+        .shaping
+        .namespace(&scenario, task.approach, task.proxy)?;
     let (names, takes) = rehearse(&task, &scenario, clients.threads);
     post.send(&ToMaster::Ready {
         servers: Vec::new(),
@@ -51,6 +55,7 @@ pub(super) fn ask(post: &Post<'_>, clients: &AsClients) -> Result<(), Failure> {
         scenario,
         start_at,
         clients.samples.as_ref().map_or(0, |(_, every)| *every),
+        namespace,
     )?;
     let mut load = OwnThreads::named(THREADS);
     let mut result = run_threads(post, &plan, clients.threads, &mut load)?;
@@ -98,6 +103,7 @@ fn plan(
     scenario: Scenario,
     start_at: Instant,
     sample_every: u32,
+    namespace: Option<Arc<Namespace>>,
 ) -> Result<ClientPlan, Failure> {
     let servers = task.servers.clone();
     if servers.is_empty() && task.approach != Approach::Gateway {
@@ -121,6 +127,7 @@ fn plan(
         form,
         start_at,
         sample_every,
+        namespace,
         limits: ClientLimits::default(),
     })
 }

@@ -3,6 +3,7 @@
 use super::interrupt::Interrupt;
 use super::line::{self, Lines, Outlet};
 use super::message::{Hello, PROTOCOL, Role, ToMaster, ToParticipant};
+use super::shaping::Shaping;
 use super::{ARRIVAL_MAX, asking, serving};
 use crate::failure::Failure;
 use crate::record::host;
@@ -32,6 +33,8 @@ pub struct AsClients {
     pub threads: u32,
     /// Where single requests are written to, and of how many one.
     pub samples: Option<(PathBuf, u32)>,
+    /// Who makes links slow, where the scenario has any.
+    pub shaping: Shaping,
 }
 
 /// What an origin brings along.

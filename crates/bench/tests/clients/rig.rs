@@ -66,6 +66,7 @@ pub(crate) fn plan(scenario: &Scenario, proxy: SocketAddr, form: Form) -> Client
         form,
         start_at: Instant::now(),
         sample_every: 10,
+        namespace: None,
         limits: ClientLimits {
             drain_s: 10.0,
             ..ClientLimits::default()

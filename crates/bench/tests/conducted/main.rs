@@ -14,6 +14,7 @@ use std::sync::Arc;
 use support::{Liar, Lie};
 use weir_bench::conduct::{
     Approach, AsClients, AsOrigin, ERRORS_SHARE_MAX, Gathered, Interrupt, LocalPlan, RunPlan,
+    Shaping,
 };
 use weir_bench::failure::Failure;
 use weir_bench::progress::Progress;
@@ -48,6 +49,7 @@ fn local(threads: u32) -> LocalPlan {
         clients: AsClients {
             threads,
             samples: None,
+            shaping: Shaping::User,
         },
         origin: AsOrigin {
             threads: 1,

@@ -4,7 +4,9 @@ use super::support::{self, Liar, Lie};
 use super::{counts, plan, run};
 use std::net::SocketAddr;
 use std::time::Duration;
-use weir_bench::conduct::{AsClients, AsOrigin, Expected, Interrupt, Joining, Master, RunPlan};
+use weir_bench::conduct::{
+    AsClients, AsOrigin, Expected, Interrupt, Joining, Master, RunPlan, Shaping,
+};
 use weir_bench::failure::Failure;
 use weir_bench::progress::Progress;
 use weir_bench::record;
@@ -35,6 +37,7 @@ fn run_apart(plan: &RunPlan, origins: u32, clients: u32) -> Result<Record, Failu
             let clients = AsClients {
                 threads: 1 + index,
                 samples: None,
+                shaping: Shaping::User,
             };
             asking.push(scope.spawn(move || joining.as_clients(&clients, never)));
         }
@@ -102,6 +105,7 @@ fn master_waits_for_ever_or_does_not_say_for_whom() {
         let clients = AsClients {
             threads: 1,
             samples: None,
+            shaping: Shaping::User,
         };
         let early = scope.spawn(move || joining.as_clients(&clients, never));
         let mut said = Vec::new();

@@ -75,6 +75,7 @@ pub(super) fn clients(flags: &ClientsFlags) -> Result<(), Failure> {
             .samples
             .clone()
             .map(|path| (path, samples.sample_every)),
+        shaping: flags.shape,
     };
     let interrupt = plan::interrupt()?;
     Ok(joining(&flags.join, "clients")?.as_clients(&clients, &interrupt)?)

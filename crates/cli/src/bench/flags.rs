@@ -5,6 +5,7 @@ use super::range::Range;
 use clap::{Args, Subcommand};
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use weir_bench::conduct::Shaping;
 use weir_proxy::config::ByteSize;
 
 /// The commands of `weir bench`.
@@ -133,6 +134,10 @@ pub(crate) struct ThreadFlags {
     /// Address of the origin; the port of its first server, or of all behind a gateway, if one is given
     #[arg(long, value_name = "ADDR[:PORT]", value_parser = super::plan::listen_address)]
     pub(crate) origin_listen: Option<SocketAddr>,
+
+    /// Who makes links slow: `user`, the clients themselves, or `namespace`, the kernel (root; the proxy on this machine, at all addresses)
+    #[arg(long, value_name = "WHO", default_value_t, value_parser = clap::builder::ValueParser::new(str::parse::<Shaping>))]
+    pub(crate) shape: Shaping,
 }
 
 /// Single requests.
@@ -245,6 +250,10 @@ pub(crate) struct ClientsFlags {
     /// Threads
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=256))]
     pub(crate) threads: u32,
+
+    /// Who makes links slow: `user`, the clients themselves, or `namespace`, the kernel (root; the proxy on this machine, at all addresses)
+    #[arg(long, value_name = "WHO", default_value_t, value_parser = clap::builder::ValueParser::new(str::parse::<Shaping>))]
+    pub(crate) shape: Shaping,
 
     #[command(flatten)]
     pub(crate) samples: SampleFlags,

@@ -151,6 +151,7 @@ pub(super) fn local_plan(threads: &ThreadFlags, samples: Option<(PathBuf, u32)>)
         clients: AsClients {
             threads: threads.threads,
             samples,
+            shaping: threads.shape,
         },
         origin: AsOrigin {
             threads: threads.origin_threads,

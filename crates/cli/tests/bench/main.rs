@@ -7,4 +7,5 @@ mod apart;
 mod bench;
 mod ends;
 mod experiments;
+mod kernel_links;
 mod proxies;

@@ -61,6 +61,12 @@ impl Config {
         self
     }
 
+    /// Without any listener.
+    pub(crate) fn without_listeners(mut self) -> Self {
+        self.listeners.clear();
+        self
+    }
+
     /// Without any route.
     pub(crate) fn without_routes(mut self) -> Self {
         self.routes.clear();

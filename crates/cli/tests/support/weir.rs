@@ -42,7 +42,12 @@ pub(crate) struct Start<'a> {
     pub(crate) arguments: &'a [&'a str],
     /// Open files it may have; `None`: as many as we.
     pub(crate) open_files: Option<u32>,
+    /// In a network of its own, which nothing outside sees: see [`Weir::beside`].
+    pub(crate) own_network: bool,
 }
+
+/// Makes loopback work in a new network, and a place for the names of further ones.
+const IN_OWN_NETWORK: &str = "mount -t tmpfs tmpfs /run && ip link set lo up && exec \"$0\" \"$@\"";
 
 impl Weir {
     /// Starts one that comes up.
@@ -56,7 +61,7 @@ impl Weir {
             config,
             &Start {
                 arguments,
-                open_files: None,
+                ..Start::default()
             },
         )
     }
@@ -66,10 +71,31 @@ impl Weir {
         Self::start(
             config,
             &Start {
-                arguments: &[],
                 open_files: Some(open_files),
+                ..Start::default()
             },
         )
+    }
+
+    /// Starts one in a network of its own. That needs root, and `unshare` of Debian's package util-linux.
+    pub(crate) fn serve_in_own_network(config: &Config) -> Self {
+        Self::start(
+            config,
+            &Start {
+                own_network: true,
+                ..Start::default()
+            },
+        )
+    }
+
+    /// A program that sees the same network as this one, started in `folder`.
+    pub(crate) fn beside(&self, folder: &Path, program: &str) -> Command {
+        let mut command = Command::new("nsenter");
+        command
+            .args(["--net", "--mount", "--target", &self.id().to_string()])
+            .arg(format!("--wd={}", folder.display()))
+            .arg(program);
+        command
     }
 
     fn start(config: &Config, start: &Start<'_>) -> Self {
@@ -77,6 +103,14 @@ impl Weir {
         std::fs::write(folder.path().join("weir.toml"), config.text()).expect("a file");
         let stdout = std::fs::File::create(folder.path().join("stdout")).expect("a file");
         let mut command = match start.open_files {
+            None if start.own_network => {
+                let mut unshare = Command::new("unshare");
+                // both exec: the handle is the proxy's
+                unshare
+                    .args(["--net", "--mount", "sh", "-c", IN_OWN_NETWORK])
+                    .arg(env!("CARGO_BIN_EXE_weir"));
+                unshare
+            }
             None => Command::new(env!("CARGO_BIN_EXE_weir")),
             Some(limit) => {
                 let mut shell = Command::new("sh");

@@ -61,8 +61,10 @@ impl Engine<'_> {
     pub(super) fn knock(&mut self, key: usize) {
         let party = &self.parties[key];
         let member = &self.agents[party.agent];
-        let to = self.address_for(party.order.ask.target.server);
-        let opened = socket::connect(to, member.address, member.line.is_some());
+        let to = self.address_for(member.number, party.order.ask.target.server);
+        // where the kernel is the link, a small buffer would be another one
+        let is_behind_link = member.line.is_some() && self.plan.namespace.is_none();
+        let opened = socket::connect(to, member.address, is_behind_link);
         let registered = opened.and_then(|mut socket| {
             let both = Interest::READABLE | Interest::WRITABLE;
             self.poll
