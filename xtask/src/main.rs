@@ -34,7 +34,7 @@ usage: cargo xtask <chore>
   peers --scenario NAME    `weir bench` against every installed proxy, and one report of all runs; NAME as of `weir bench scenarios`
       --install            get missing peers from Debian
       --peers NAMES        comma separated: weir,squid,nginx,apache,varnish,trafficserver
-      --scale F            length of the runs, 1 is the whole scenario (default: by scenario; wpb 0.2)
+      --scale F            length of the runs, 1 is the whole scenario (default: by scenario; wpb 0.15)
       --minutes N          instead: the scale at which everything takes about so long
       --clients LIST       numbers of clients, comma separated (default for wpb: 16,32,48,64,80,96)
       --cache MIB          room of each store (default: by scenario; wpb 75)

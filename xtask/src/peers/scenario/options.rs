@@ -202,9 +202,9 @@ mod tests {
 
     #[test]
     fn minutes_are_those_of_a_single_run() {
-        let options = parsed("--scenario wpb --minutes 10").expect("a command line");
-        assert!((options.scale(6) - 0.1).abs() < 1e-9);
-        assert!((options.scale(600) - 0.001).abs() < 1e-9);
+        let options = parsed("--scenario wpb --minutes 25").expect("a command line");
+        assert!((options.scale(6) - 0.2).abs() < 1e-9);
+        assert!((options.scale(600) - 0.002).abs() < 1e-9);
         let options = parsed("--scenario hits --minutes 100").expect("a command line");
         assert!((options.scale(1) - 1.0).abs() < 1e-9);
     }
