@@ -53,6 +53,8 @@ pub struct Catalog {
     held_bytes: u64,
     /// Bytes the caller keeps beside each slot.
     beside_bytes: u64,
+    /// Whether the budget pays for the catalog's own arrays and for what lies beside them.
+    counts_overhead: bool,
     cells: Vec<Cell>,
     /// The first of the chain of vacant slots, or [`NO_SLOT`].
     vacant: u32,
@@ -69,6 +71,7 @@ impl Catalog {
             used_bytes: 0,
             held_bytes: 0,
             beside_bytes: 0,
+            counts_overhead: true,
             cells: Vec::new(),
             vacant: NO_SLOT,
             eviction: kind.build(),
@@ -82,6 +85,17 @@ impl Catalog {
         Self {
             beside_bytes,
             ..self
+        }
+    }
+
+    /// An empty catalog whose budget is for the entries alone: its own arrays, and what the caller keeps beside them, cost
+    /// nothing. So capacities are meant in the literature, and so other simulators count; a cache in memory that did it would
+    /// exceed its memory.
+    #[must_use]
+    pub fn of_content(budget_bytes: u64, kind: EvictionKind) -> Self {
+        Self {
+            counts_overhead: false,
+            ..Self::new(budget_bytes, kind)
         }
     }
 
@@ -237,9 +251,13 @@ impl Catalog {
         self.budget_bytes
     }
 
-    /// What the catalog itself holds on the heap, and the caller beside its slots: capacity, not use.
+    /// What the catalog itself holds on the heap, and the caller beside its slots: capacity, not use. 0 where the budget does not
+    /// pay for it ([`Self::of_content`]).
     #[must_use]
     pub fn overhead_bytes(&self) -> u64 {
+        if !self.counts_overhead {
+            return 0;
+        }
         let beside = self.cells.len() as u64 * self.beside_bytes;
         heap_bytes(&self.cells) + self.eviction.overhead_bytes() + beside
     }
@@ -376,6 +394,9 @@ impl Catalog {
     }
 
     fn overhead_for(&self, slots: usize) -> u64 {
+        if !self.counts_overhead {
+            return 0;
+        }
         let each = size_of::<Cell>() as u64 + self.beside_bytes;
         slots as u64 * each + self.eviction.bytes_for(slots)
     }

@@ -274,6 +274,41 @@ impl BodyReader {
         }
     }
 
+    /// How many of the next bytes are content, whatever they are; 0 where framing comes next. All that come, where the connection's
+    /// end is the content's.
+    #[must_use]
+    pub const fn content_ahead(&self) -> u64 {
+        match self.state {
+            State::Exact(left) | State::ChunkData(left) => left,
+            State::UntilClose => u64::MAX,
+            _ => 0,
+        }
+    }
+
+    /// Passes over `count` bytes of content that are not there to be read: a monitor knows that they were sent and did not see them.
+    /// Does nothing and says `false` if there may be framing among them.
+    pub fn skip_content(&mut self, count: u64) -> bool {
+        if count > self.content_ahead() {
+            return false;
+        }
+        match &mut self.state {
+            State::Exact(left) => {
+                *left -= count;
+                if *left == 0 {
+                    self.state = State::Ended;
+                }
+            }
+            State::ChunkData(left) => {
+                *left -= count;
+                if *left == 0 {
+                    self.state = State::ChunkDataCr;
+                }
+            }
+            _ => {}
+        }
+        true
+    }
+
     /// How many bytes of content are to come, if that is known: a Content-Length, or no content, or the end was
     /// reached.
     #[must_use]

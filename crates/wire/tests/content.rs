@@ -418,3 +418,34 @@ fn reader_goes_on_after_an_error() {
     assert!(!reader.is_ended());
     assert_eq!(reader.at_eof(), Err(Incomplete::Unterminated));
 }
+
+#[test]
+fn content_that_was_not_seen_moves_the_end() {
+    let limits = HeadLimits::default();
+    let mut exact = BodyReader::new(BodyLength::Exact(10), limits);
+    assert_eq!(exact.content_ahead(), 10);
+    assert!(
+        !exact.skip_content(11),
+        "the next message begins among them"
+    );
+    assert!(exact.skip_content(4) && exact.skip_content(0));
+    assert_eq!(exact.remaining_exact(), Some(6));
+    assert!(exact.skip_content(6) && exact.is_ended());
+    assert!(!exact.skip_content(1));
+
+    let mut chunked = BodyReader::new(BodyLength::Chunked, limits);
+    assert!(!chunked.skip_content(1), "a chunk line comes first");
+    assert_eq!(chunked.step(b"a\r\n").map(|step| step.consumed), Ok(3));
+    assert_eq!(chunked.content_ahead(), 10);
+    assert!(!chunked.skip_content(11));
+    assert!(chunked.skip_content(10));
+    assert_eq!(chunked.content_ahead(), 0);
+    let rest = b"\r\n1\r\nx\r\n0\r\n\r\nnext";
+    let got = content(&mut chunked, &[rest]);
+    assert_eq!(got.data, b"x");
+    assert!(matches!(got.ending, Ending::Whole { consumed, .. } if consumed == rest.len() - 4));
+
+    let mut to_close = BodyReader::new(BodyLength::UntilClose, limits);
+    assert!(to_close.skip_content(u64::MAX) && !to_close.is_ended());
+    assert!(!BodyReader::new(BodyLength::None, limits).skip_content(1));
+}

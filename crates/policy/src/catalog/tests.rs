@@ -350,6 +350,31 @@ fn tables_beside_the_slots_are_paid_for_by_nobody() {
 }
 
 #[test]
+fn arrays_take_room_from_content_that_alone_is_counted() {
+    for kind in EvictionKind::ALL {
+        let mut pair = Pair::new(1000, kind);
+        pair.catalog = Catalog::of_content(1000, kind).with_beside(100);
+        for key in 0..100 {
+            pair.admit(key, 10);
+        }
+        assert_eq!(pair.model.len(), 100, "{kind}");
+        pair.admit(100, 11);
+        assert_eq!(pair.model.len(), 99, "{kind}");
+        pair.check();
+        pair.admit(101, 1001);
+        assert_eq!(pair.model.len(), 99, "{kind}");
+        pair.admit(102, 1000);
+        assert_eq!(pair.catalog.used_bytes(), 1000, "{kind}");
+        pair.check();
+        pair.catalog.set_budget(0, &mut pair.victims);
+        pair.forget_victims();
+        pair.check();
+        pair.admit(103, 0);
+        assert_eq!(pair.model.len(), 1, "{kind}");
+    }
+}
+
+#[test]
 fn somebody_leaves_for_one_that_is_stored_elsewhere_and_was_asked_for_once() {
     for kind in EvictionKind::ALL {
         let mut pair = Pair::new(100_000, kind);

@@ -2,9 +2,10 @@
 //!
 //! An algorithm knows slots and sizes, never a stored response. Its state lies in dense arrays indexed by slot,
 //! with links of four bytes instead of pointers, so that a resident costs some tens of bytes and a hit writes one
-//! byte (S3-FIFO, SIEVE) or two links (LRU). Only [`Eviction::reserve`] and [`Eviction::shrink`] change how much
+//! byte (S3-FIFO, SIEVE), two links (LRU) or nothing (FIFO). Only [`Eviction::reserve`] and [`Eviction::shrink`] change how much
 //! memory is held; both say so beforehand through [`Eviction::bytes_for`], and the catalog pays for it.
 
+mod fifo;
 mod list;
 mod lru;
 mod s3fifo;
@@ -19,6 +20,7 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::str::FromStr;
 
+pub use fifo::Fifo;
 pub use lru::Lru;
 pub use s3fifo::S3Fifo;
 pub use sieve::Sieve;
@@ -87,11 +89,13 @@ pub enum EvictionKind {
     Sieve,
     /// [`Lru`]: the reference that most papers and proxies compare with.
     Lru,
+    /// [`Fifo`]: the floor that every other one must be better than.
+    Fifo,
 }
 
 impl EvictionKind {
     /// Every kind, for help texts and comparisons.
-    pub const ALL: [Self; 3] = [Self::S3Fifo, Self::Sieve, Self::Lru];
+    pub const ALL: [Self; 4] = [Self::S3Fifo, Self::Sieve, Self::Lru, Self::Fifo];
 
     /// The name in configuration, reports and counters.
     #[must_use]
@@ -100,6 +104,7 @@ impl EvictionKind {
             Self::S3Fifo => "s3-fifo",
             Self::Sieve => "sieve",
             Self::Lru => "lru",
+            Self::Fifo => "fifo",
         }
     }
 
@@ -110,6 +115,7 @@ impl EvictionKind {
             Self::S3Fifo => Box::new(S3Fifo::default()),
             Self::Sieve => Box::new(Sieve::default()),
             Self::Lru => Box::new(Lru::default()),
+            Self::Fifo => Box::new(Fifo::default()),
         }
     }
 }
@@ -137,7 +143,7 @@ pub struct UnknownEviction;
 
 impl fmt::Display for UnknownEviction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("unknown eviction algorithm, expected one of s3-fifo, sieve, lru")
+        f.write_str("unknown eviction algorithm, expected one of s3-fifo, sieve, lru, fifo")
     }
 }
 
@@ -197,6 +203,7 @@ mod tests {
     fn a_slot_costs_more_than_documented() {
         let per_slot = |kind: EvictionKind| kind.build().bytes_for(1_000_000).div_ceil(1_000_000);
         assert_eq!(per_slot(EvictionKind::Lru), 8);
+        assert_eq!(per_slot(EvictionKind::Fifo), 8);
         assert_eq!(per_slot(EvictionKind::Sieve), 9);
         assert_eq!(per_slot(EvictionKind::S3Fifo), 36);
     }
