@@ -10,13 +10,16 @@
 mod ask;
 mod chance;
 mod content;
+pub mod import;
 mod law;
+pub mod make;
 mod phase;
 mod rules;
 mod scenario;
 mod site;
 mod stream;
 mod target;
+pub mod trace;
 
 pub use ask::{Ask, AskKind, Method};
 pub use chance::Chance;
@@ -33,7 +36,7 @@ pub use site::{
     Described, Embedded, HEURISTIC_LIFETIME_MIN_S, LENGTH_BYTES_MAX, NumberParts, Site, number,
     number_parts,
 };
-pub use stream::{ClosedAgent, Due, Schedule, Share, Stream};
+pub use stream::{ClosedAgent, Due, Schedule, Share, Stream, Zipf};
 pub use target::Target;
 
 /// Whole seconds since 1970: the resolution of an HTTP-date, and the time that everything here is told.

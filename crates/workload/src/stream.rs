@@ -14,7 +14,9 @@ mod polymix;
 mod tests;
 mod web;
 mod wpb;
-mod zipf;
+pub(crate) mod zipf;
+
+pub use zipf::Zipf;
 
 use crate::ask::Ask;
 use crate::phase::PhasePlan;

@@ -8,7 +8,7 @@ use crate::Chance;
 
 /// A Zipf-like law over the ranks `1..=n`.
 #[derive(Clone, Debug)]
-pub(super) struct Zipf {
+pub struct Zipf {
     ranks: u64,
     /// `ranks` as a number to compute with.
     last: f64,
@@ -23,7 +23,8 @@ pub(super) struct Zipf {
 
 impl Zipf {
     /// Over `1..=ranks`, at least one rank; `exponent` is not negative, and 0 makes all ranks alike.
-    pub(super) fn new(ranks: u64, exponent: f64) -> Self {
+    #[must_use]
+    pub fn new(ranks: u64, exponent: f64) -> Self {
         let ranks = ranks.max(1);
         let last = as_number(ranks);
         Self {
@@ -37,7 +38,7 @@ impl Zipf {
     }
 
     /// A rank in `1..=ranks`.
-    pub(super) fn draw(&self, chance: &mut Chance) -> u64 {
+    pub fn draw(&self, chance: &mut Chance) -> u64 {
         loop {
             let at = self.right + chance.unit() * (self.left - self.right);
             let wanted = inverse_area(at, self.exponent);

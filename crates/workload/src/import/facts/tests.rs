@@ -1,0 +1,274 @@
+use weir_semantics::FieldLine;
+
+use super::super::Hide;
+use super::{Asked, Named, request_facts, response_facts};
+use crate::trace::{RequestBit, ResponseBit, Row, TraceMethod, TraceScheme};
+
+/// Hides nothing: the hash is one everybody can compute.
+struct Open;
+
+impl Hide for Open {
+    fn client(&self, address: &[u8]) -> u64 {
+        hash(address)
+    }
+
+    fn server(&self, origin: &[u8]) -> u64 {
+        hash(origin)
+    }
+
+    fn target(&self, uri: &[u8]) -> u64 {
+        hash(uri)
+    }
+
+    fn value(&self, bytes: &[u8]) -> u64 {
+        hash(bytes)
+    }
+
+    fn keeps_names(&self) -> bool {
+        true
+    }
+}
+
+fn hash(bytes: &[u8]) -> u64 {
+    twox_hash::XxHash3_64::oneshot(bytes)
+}
+
+fn fields<'a>(lines: &'a [(&'a str, &'a str)]) -> Vec<FieldLine<'a>> {
+    lines
+        .iter()
+        .map(|(name, value)| FieldLine::new(name, value.as_bytes()))
+        .collect()
+}
+
+fn request(method: &str, target: &str, lines: &[(&str, &str)]) -> Row {
+    let asked = Asked {
+        method,
+        target: Named::Line(target),
+        scheme: TraceScheme::Http,
+        default_authority: "192.0.2.1:8080",
+    };
+    let mut row = Row::default();
+    request_facts(&mut row, &asked, &fields(lines), &Open);
+    row
+}
+
+fn response(status: u16, lines: &[(&str, &str)], request: &[(&str, &str)]) -> Row {
+    let mut row = Row::default();
+    let now_s = 784_111_777;
+    response_facts(
+        &mut row,
+        status,
+        &fields(lines),
+        &fields(request),
+        now_s,
+        &Open,
+    );
+    row
+}
+
+fn check_target(method: &str, target: &str, host: Option<&str>, text: &str, origin: &str) {
+    let lines: Vec<_> = host.into_iter().map(|host| ("Host", host)).collect();
+    let row = request(method, target, &lines);
+    assert_eq!(row.target_text.as_deref(), Some(text), "{method} {target}");
+    assert_eq!(row.target, hash(text.as_bytes()), "{method} {target}");
+    assert_eq!(
+        row.server,
+        Some(hash(origin.as_bytes())),
+        "{method} {target}: not {origin}"
+    );
+}
+
+#[test]
+fn one_target_has_two_names() {
+    let (text, origin) = ("http://example.com/a?b", "http://example.com:80");
+    check_target("GET", "/a?b", Some("example.com"), text, origin);
+    check_target("GET", "/a?b", Some("EXAMPLE.com:80"), text, origin);
+    check_target("GET", "/a?b#part", Some("example.com"), text, origin);
+    check_target("GET", "http://Example.com/a?b", Some("other"), text, origin);
+    check_target("GET", "http://example.com:80/a?b", None, text, origin);
+}
+
+#[test]
+fn target_without_a_canonical_form_has_no_name() {
+    check_target(
+        "GET",
+        "/a",
+        None,
+        "http://192.0.2.1:8080/a",
+        "http://192.0.2.1:8080",
+    );
+    check_target(
+        "GET",
+        "/a",
+        Some("under_score.example"),
+        "http://under_score.example/a",
+        "http://under_score.example:80",
+    );
+    check_target(
+        "GET",
+        "http://user@Host.example/a",
+        None,
+        "http://host.example/a",
+        "http://host.example:80",
+    );
+    check_target(
+        "GET",
+        "http://host.example?q",
+        None,
+        "http://host.example/?q",
+        "http://host.example:80",
+    );
+    check_target(
+        "GET",
+        "ftp://Host.example/a",
+        None,
+        "ftp://host.example/a",
+        "ftp://host.example",
+    );
+    check_target(
+        "OPTIONS",
+        "*",
+        Some("a.example"),
+        "http://a.example",
+        "http://a.example:80",
+    );
+    check_target(
+        "CONNECT",
+        "a.example:443",
+        Some("a.example"),
+        "a.example:443",
+        "//a.example:443",
+    );
+}
+
+#[test]
+fn uri_of_a_log_is_spelt_anew() {
+    let asked = Asked {
+        method: "GET",
+        target: Named::Uri("HTTP://Host.example:80/a?b#c"),
+        scheme: TraceScheme::Http,
+        default_authority: "",
+    };
+    let uri = asked.target_uri(&[]);
+    assert_eq!(uri.text, "HTTP://Host.example:80/a?b");
+    assert_eq!(uri.origin, "http://host.example:80");
+    assert_eq!(uri.path_and_query(), "/a?b");
+}
+
+#[test]
+fn columns_of_a_request_are_not_those_of_its_head() {
+    let row = request(
+        "GET",
+        "/cgi-bin/x?y",
+        &[
+            ("Host", "a.example"),
+            ("cookie", "a=b"),
+            ("Cache-Control", "max-age=0, no-transform, odd"),
+            ("Pragma", "no-cache"),
+            ("If-None-Match", "\"1\""),
+            ("Range", "bytes=5-"),
+        ],
+    );
+    assert_eq!(row.method, Some(TraceMethod::Get));
+    assert_eq!(row.scheme, Some(TraceScheme::Http));
+    assert_eq!(
+        (row.has_cookie, row.has_authorization),
+        (Some(true), Some(false))
+    );
+    assert_eq!((row.has_query, row.has_cgi_bin), (Some(true), Some(true)));
+    assert_eq!((row.range_first, row.range_last), (Some(5), None));
+    assert_eq!(row.request_max_age_s, Some(0));
+    let bits = [
+        RequestBit::MaxAge,
+        RequestBit::NoTransform,
+        RequestBit::Extension,
+        RequestBit::PragmaNoCache,
+        RequestBit::IfNoneMatch,
+    ];
+    assert_eq!(
+        row.request_directives,
+        Some(bits.iter().fold(0, |set, bit| set | bit.bit()))
+    );
+    assert_eq!(request("BREW", "/", &[]).method, Some(TraceMethod::Other));
+}
+
+#[test]
+fn columns_of_a_response_are_not_those_of_its_head() {
+    let row = response(
+        200,
+        &[
+            (
+                "Cache-Control",
+                "private=\"x\", s-maxage=9, public=1, stale-if-error=7",
+            ),
+            ("Expires", "0"),
+            ("Date", "Sun, 06 Nov 1994 08:49:37 GMT"),
+            ("ETag", "W/\"a\""),
+            ("Content-Type", "Text/HTML; charset=utf-8"),
+            ("Content-Length", "12, 12"),
+            ("Set-Cookie", "a"),
+            ("Age", "3"),
+        ],
+        &[],
+    );
+    let bits = [
+        ResponseBit::PrivateFields,
+        ResponseBit::SMaxAge,
+        ResponseBit::StaleIfError,
+        ResponseBit::ExpiresInvalid,
+    ];
+    assert_eq!(
+        row.response_directives,
+        Some(bits.iter().fold(0, |set, bit| set | bit.bit()))
+    );
+    assert_eq!(
+        (row.s_maxage_s, row.max_age_s, row.stale_if_error_s),
+        (Some(9), None, Some(7))
+    );
+    assert_eq!(
+        (row.date_s, row.expires_s, row.age_s),
+        (Some(784_111_777), None, Some(3))
+    );
+    assert_eq!((row.etag, row.etag_is_weak), (Some(hash(b"a")), Some(true)));
+    assert_eq!(row.content_type.as_deref(), Some("text/html"));
+    assert_eq!(
+        (row.declared_bytes, row.has_set_cookie),
+        (Some(12), Some(true))
+    );
+    assert_eq!((row.vary, row.variant), (Some(Row::VARY_NONE), None));
+    assert_eq!(
+        response(200, &[("Content-Length", "1, 2")], &[]).declared_bytes,
+        None
+    );
+}
+
+#[test]
+fn variants_that_match_differ_or_the_other_way_round() {
+    let vary = [
+        ("Vary", "Accept-Encoding, user-agent"),
+        ("vary", "User-Agent"),
+    ];
+    let turned = [("Vary", "User-Agent,accept-encoding")];
+    let one = response(
+        200,
+        &vary,
+        &[("Accept-Encoding", "gzip, br"), ("User-Agent", "x")],
+    );
+    let two = response(
+        200,
+        &turned,
+        &[("user-agent", "x"), ("accept-encoding", "GZIP,br")],
+    );
+    let three = response(
+        200,
+        &turned,
+        &[("user-agent", "y"), ("accept-encoding", "GZIP,br")],
+    );
+    assert_eq!((one.vary, one.variant), (two.vary, two.variant));
+    assert_eq!(two.vary, three.vary);
+    assert_ne!(two.variant, three.variant);
+    assert_eq!(
+        response(200, &[("Vary", "*")], &[]).vary,
+        Some(Row::VARY_ALL)
+    );
+}

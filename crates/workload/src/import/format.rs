@@ -1,0 +1,320 @@
+//! What a source is: by its content, unless the caller knows better.
+
+use super::compressed::{Compression, MAGIC_BYTES};
+use super::number::{shown, unix_us, unsigned};
+use super::settings::Settings;
+use super::{Import, clf, har, oracle_general, pcap, squid, webcachesim};
+use std::fmt;
+use std::io::{self, BufRead, BufReader, Cursor, Read};
+use std::str::FromStr;
+
+/// A format that is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// Squid's own access log.
+    Squid,
+    /// The Common log of Apache, nginx and many others, and the Combined one, line by line.
+    Common,
+    /// The HTTP Archive of browsers, 1.1 and 1.2.
+    Har,
+    /// libCacheSim's records of 24 bytes.
+    OracleGeneral,
+    /// webcachesim's lines: time, id, size.
+    Webcachesim,
+    /// A packet capture of libpcap.
+    Pcap,
+    /// A packet capture in the newer form.
+    Pcapng,
+}
+
+impl Format {
+    /// All of them.
+    pub const ALL: &'static [Self] = &[
+        Self::Squid,
+        Self::Common,
+        Self::Har,
+        Self::OracleGeneral,
+        Self::Webcachesim,
+        Self::Pcap,
+        Self::Pcapng,
+    ];
+
+    /// Its name on the command line.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Squid => "squid",
+            Self::Common => "common",
+            Self::Har => "har",
+            Self::OracleGeneral => "oracle-general",
+            Self::Webcachesim => "webcachesim",
+            Self::Pcap => "pcap",
+            Self::Pcapng => "pcapng",
+        }
+    }
+
+    /// By its beginning: the first 64 KiB of it, `is_all` if that is the whole source.
+    #[must_use]
+    pub fn detect(head: &[u8], is_all: bool) -> Option<Self> {
+        match head {
+            [0xd4, 0xc3, 0xb2, 0xa1, ..] | [0xa1, 0xb2, 0xc3, 0xd4, ..] => return Some(Self::Pcap),
+            [0x4d, 0x3c, 0xb2, 0xa1, ..] | [0xa1, 0xb2, 0x3c, 0x4d, ..] => return Some(Self::Pcap),
+            [0x0a, 0x0d, 0x0d, 0x0a, ..] => return Some(Self::Pcapng),
+            _ => {}
+        }
+        let text = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
+        if text.trim_ascii_start().first() == Some(&b'{') {
+            return Some(Self::Har);
+        }
+        by_lines(text, is_all)
+            .or_else(|| oracle_general::looks_like(head, is_all).then_some(Self::OracleGeneral))
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for Format {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        // it is read line by line: who knows it by its other name means the same
+        if text == "combined" {
+            return Ok(Self::Common);
+        }
+        let found = Self::ALL.iter().find(|format| format.as_str() == text);
+        found.copied().ok_or_else(|| {
+            let names: Vec<_> = Self::ALL.iter().map(|format| format.as_str()).collect();
+            format!("`{text}` is none of {}", names.join(", "))
+        })
+    }
+}
+
+/// The first line that looks like one of a log decides; a few that do not may stand before it.
+fn by_lines(text: &[u8], is_all: bool) -> Option<Format> {
+    let mut lines = text.split(|&byte| byte == b'\n').peekable();
+    for _ in 0..SNIFF_LINES_MAX {
+        let line = lines.next()?;
+        // what is cut off in the middle says nothing
+        if lines.peek().is_none() && !is_all {
+            return None;
+        }
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        let mut fields = line
+            .split(u8::is_ascii_whitespace)
+            .filter(|field| !field.is_empty());
+        let starts_with_time = fields.next().is_some_and(|field| unix_us(field).is_some());
+        if starts_with_time {
+            let second = fields.next().is_some_and(|field| unsigned(field).is_some());
+            let third = fields.next();
+            if fields.next().is_some_and(|tag| tag.contains(&b'/')) {
+                return Some(Format::Squid);
+            }
+            if second && third.is_some_and(|size| unsigned(size).is_some()) {
+                return Some(Format::Webcachesim);
+            }
+        }
+        if clf::looks_like(line) {
+            return Some(Format::Common);
+        }
+    }
+    None
+}
+
+/// Bytes that are looked at to tell a format.
+const SNIFF_BYTES: usize = 64 * 1024;
+
+/// Lines that are looked at.
+const SNIFF_LINES_MAX: usize = 20;
+
+/// A source that was opened.
+pub struct Opened<'a> {
+    /// How it was compressed.
+    pub compression: Compression,
+    /// What it is.
+    pub format: Format,
+    /// Its rows.
+    pub rows: Box<dyn Import + 'a>,
+}
+
+impl fmt::Debug for Opened<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Opened")
+            .field("compression", &self.compression)
+            .field("format", &self.format)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Begins to read: uncompresses, and tells the format unless it is given.
+///
+/// # Errors
+///
+/// It cannot be read, or nobody can tell what it is.
+pub fn open<'a>(
+    source: impl Read + 'a,
+    format: Option<Format>,
+    settings: Settings<'a>,
+) -> Result<Opened<'a>, Unreadable> {
+    let mut source = BufReader::with_capacity(SNIFF_BYTES, source);
+    let magic = match ahead(&mut source, MAGIC_BYTES) {
+        (magic, None) => magic,
+        (_, Some(error)) => return Err(Unreadable::Source(error)),
+    };
+    if magic.is_empty() {
+        return Err(Unreadable::Empty);
+    }
+    let compression = Compression::of(&magic);
+    if let Compression::Unread(name) = compression {
+        return Err(Unreadable::Compression(name));
+    }
+    if magic.starts_with(b"PAR1") {
+        return Err(Unreadable::Trace);
+    }
+    let mut plain = compression.reader(Cursor::new(magic).chain(source));
+    let (head, rest) = match ahead(&mut plain, SNIFF_BYTES) {
+        (head, None) => (head, Rest::Source(plain)),
+        (head, Some(error)) if head.is_empty() => return Err(Unreadable::Source(error)),
+        // what came before it can be read
+        (head, Some(error)) => (head, Rest::Failed(error)),
+    };
+    let is_all = head.len() < SNIFF_BYTES;
+    let format = match format {
+        Some(format) => format,
+        None => Format::detect(&head, is_all).ok_or_else(|| Unreadable::Unknown {
+            begins: shown(head.split(|&byte| byte == b'\n').next().unwrap_or(&[])),
+        })?,
+    };
+    let rest = Cursor::new(head).chain(rest);
+    let rows: Box<dyn Import + 'a> = match format {
+        Format::Squid => Box::new(squid::rows(rest, settings)),
+        Format::Common => Box::new(clf::rows(rest, settings)),
+        Format::Har => Box::new(har::Har::new(rest, settings)),
+        Format::OracleGeneral => Box::new(oracle_general::OracleGeneral::new(rest, settings)),
+        Format::Webcachesim => Box::new(webcachesim::rows(rest, settings)),
+        Format::Pcap | Format::Pcapng => Box::new(pcap::Capture::new(rest, &settings)),
+    };
+    Ok(Opened {
+        compression,
+        format,
+        rows,
+    })
+}
+
+/// The next bytes; fewer at the end, or where an error came before them all.
+fn ahead(source: &mut impl BufRead, count: usize) -> (Vec<u8>, Option<io::Error>) {
+    let mut bytes = Vec::new();
+    let error = source.take(count as u64).read_to_end(&mut bytes).err();
+    (bytes, error)
+}
+
+/// What follows the bytes that were looked at.
+enum Rest<'a> {
+    Source(Box<dyn BufRead + 'a>),
+    /// It cannot be read on; who comes to the place is told.
+    Failed(io::Error),
+}
+
+impl Rest<'_> {
+    fn refuse(error: &io::Error) -> io::Error {
+        io::Error::new(error.kind(), error.to_string())
+    }
+}
+
+impl Read for Rest<'_> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Source(source) => source.read(out),
+            Self::Failed(error) => Err(Self::refuse(error)),
+        }
+    }
+}
+
+impl BufRead for Rest<'_> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        match self {
+            Self::Source(source) => source.fill_buf(),
+            Self::Failed(error) => Err(Self::refuse(error)),
+        }
+    }
+
+    fn consume(&mut self, count: usize) {
+        if let Self::Source(source) = self {
+            source.consume(count);
+        }
+    }
+}
+
+/// Why a source cannot be begun.
+#[derive(Debug)]
+pub enum Unreadable {
+    /// There is nothing in it.
+    Empty,
+    /// The device, or a compressed stream that is damaged at its beginning.
+    Source(io::Error),
+    /// A compression that is not read here.
+    Compression(&'static str),
+    /// It is a trace already.
+    Trace,
+    /// None of the formats.
+    Unknown {
+        /// Its first line, as far as it can be shown.
+        begins: String,
+    },
+}
+
+impl Unreadable {
+    /// What to do about it.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Empty | Self::Source(_) => None,
+            Self::Compression(name) => Some(format!(
+                "uncompress it on the way in: `{} FILE | weir trace import - ...`",
+                match *name {
+                    "bzip2" => "bzcat",
+                    "xz" => "xzcat",
+                    "lz4" => "lz4cat",
+                    _ => "unzip -p",
+                }
+            )),
+            Self::Trace => Some("`weir trace stats` and `weir sim` read it as it is".to_owned()),
+            Self::Unknown { .. } => {
+                let names: Vec<_> = Format::ALL.iter().map(|format| format.as_str()).collect();
+                Some(format!(
+                    "say what it is by `--format`: {}",
+                    names.join(", ")
+                ))
+            }
+        }
+    }
+}
+
+impl fmt::Display for Unreadable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Empty => f.write_str("it is empty"),
+            Self::Source(error) => error.fmt(f),
+            Self::Compression(name) => {
+                write!(f, "it is compressed by {name}, which is not read here")
+            }
+            Self::Trace => f.write_str("it is a trace already, not a source of one"),
+            Self::Unknown { begins } => write!(
+                f,
+                "it begins with `{begins}`, like none of the formats that are read"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for Unreadable {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Source(error) => Some(error),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! The classic format: one header, then packets.
+
+use std::io::Read;
+
+use super::container::{CAPTURED_BYTES_MAX, Fault, Found, fill, fill_or_end};
+use super::input::{Got, Input};
+use super::link::Link;
+use super::order::Order;
+
+/// The magic of files with microseconds, and with nanoseconds.
+const MICROSECONDS: u32 = 0xa1b2_c3d4;
+const NANOSECONDS: u32 = 0xa1b2_3c4d;
+
+/// What the header says.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Classic {
+    order: Order,
+    nanoseconds: bool,
+    link: Link,
+}
+
+impl Classic {
+    /// Reads the rest of the header.
+    pub(super) fn begin<R: Read>(magic: [u8; 4], input: &mut Input<R>) -> Result<Self, Fault> {
+        let (order, number) = match (u32::from_le_bytes(magic), u32::from_be_bytes(magic)) {
+            (number @ (MICROSECONDS | NANOSECONDS), _) => (Order::Little, number),
+            (_, number @ (MICROSECONDS | NANOSECONDS)) => (Order::Big, number),
+            _ => return Err(Fault::Magic(magic)),
+        };
+        let mut header = [0; 20];
+        match input.fill(&mut header).map_err(Fault::Io)? {
+            Got::All => {}
+            Got::Nothing | Got::Part(_) => return Err(Fault::NoHeader),
+        }
+        let (major, minor) = (order.u16(&header, 0), order.u16(&header, 2));
+        if major != 2 {
+            return Err(Fault::Version(major, minor));
+        }
+        // the upper bits say how long the frame check sequence is; it stands at the end, where nobody looks
+        let link = Link::from_number(order.u32(&header, 16) & 0x0fff_ffff);
+        Ok(Self {
+            order,
+            nanoseconds: number == NANOSECONDS,
+            link,
+        })
+    }
+
+    /// Reads one packet into `scratch`.
+    pub(super) fn next<R: Read>(
+        &self,
+        input: &mut Input<R>,
+        scratch: &mut Vec<u8>,
+    ) -> Result<Option<Found>, Fault> {
+        let mut header = [0; 16];
+        if !fill_or_end(input, &mut header)? {
+            return Ok(None);
+        }
+        let seconds = i64::from(self.order.u32(&header, 0));
+        let fraction = i64::from(self.order.u32(&header, 4));
+        let captured = self.order.u32(&header, 8);
+        let wire = self.order.u32(&header, 12);
+        let bytes = match usize::try_from(captured) {
+            Ok(bytes) if bytes <= CAPTURED_BYTES_MAX => bytes,
+            _ => return Err(Fault::TooLong(captured.into())),
+        };
+        scratch.resize(bytes, 0);
+        fill(input, scratch)?;
+        let fraction_us = fraction / if self.nanoseconds { 1000 } else { 1 };
+        Ok(Some(Found {
+            time_us: Some(seconds * 1_000_000 + fraction_us),
+            link: self.link,
+            wire_bytes: usize::try_from(wire).unwrap_or(bytes),
+            bytes: 0..bytes,
+        }))
+    }
+}

@@ -1,0 +1,471 @@
+//! One TCP connection: two streams, and the HTTP in them.
+
+use super::counts::Counts;
+use super::decode::Segment;
+use super::exchange::{Desk, Exchange, Place, Who};
+use super::head::{Kind, looks_like};
+use super::limits::{HELD_BYTES_MAX, PATIENCE_PACKETS};
+use super::stream::{Stream, Taken};
+use super::window::Window;
+use crate::import::Hide;
+
+/// What a connection needs of the import around it.
+pub(super) struct Around<'a> {
+    pub(super) hide: &'a dyn Hide,
+    pub(super) window: &'a mut Window,
+    pub(super) counts: &'a mut Counts,
+}
+
+impl Around<'_> {
+    fn desk(&mut self, is_impatient: bool) -> Desk<'_> {
+        Desk {
+            hide: self.hide,
+            window: self.window,
+            counts: self.counts,
+            is_impatient,
+        }
+    }
+}
+
+/// Which end of the connection sent a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Side {
+    Client,
+    Server,
+}
+
+/// A connection that is followed.
+#[derive(Debug)]
+pub(super) struct Connection {
+    number: u64,
+    /// `None` once it is over: what comes late is recognised and ignored.
+    exchange: Option<Box<Exchange>>,
+    client: Stream,
+    server: Stream,
+    /// The client's SYN: its sequence number and time.
+    syn: Option<(u32, i64)>,
+    /// When the last packet came.
+    latest_us: i64,
+    /// Packets since something waits, and where both streams stood then.
+    waited_packets: u32,
+    standing: Standing,
+    has_reset: bool,
+    /// What both sides said when they were done: client and server.
+    fins: (Option<Fin>, Option<Fin>),
+    server_was_seen: bool,
+    client_was_seen: bool,
+}
+
+/// One side's last word.
+#[derive(Clone, Copy, Debug)]
+struct Fin {
+    /// The other side acknowledges it with this, or more.
+    acknowledged_by: u32,
+    /// What it acknowledges itself.
+    acknowledges: Option<u32>,
+}
+
+impl Fin {
+    /// Whether its sender had received the other one.
+    fn follows(&self, other: &Self) -> bool {
+        self.acknowledges
+            .is_some_and(|number| number.wrapping_sub(other.acknowledged_by).cast_signed() >= 0)
+    }
+}
+
+/// [`Stream::standing`] of both streams.
+type Standing = ((u64, u64), (u64, u64));
+
+/// Whether a segment begins a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Beginning {
+    /// The client's SYN.
+    Syn,
+    /// The server's answer to a SYN that was not seen.
+    SynAck,
+    /// A request in a connection that was there before.
+    Request,
+    /// A response in one.
+    Response,
+}
+
+impl Beginning {
+    /// What the segment begins, where no connection is known.
+    pub(super) fn of(segment: &Segment<'_>) -> Option<Self> {
+        match (segment.is_syn, segment.acknowledgement) {
+            (true, None) => Some(Self::Syn),
+            (true, Some(_)) => Some(Self::SynAck),
+            (false, _) if segment.is_rst => None,
+            (false, _) if looks_like(Kind::Request, segment.data) => Some(Self::Request),
+            (false, _) if looks_like(Kind::Response, segment.data) => Some(Self::Response),
+            (false, _) => None,
+        }
+    }
+
+    /// Who sent it.
+    pub(super) const fn side(self) -> Side {
+        match self {
+            Self::Syn | Self::Request => Side::Client,
+            Self::SynAck | Self::Response => Side::Server,
+        }
+    }
+}
+
+impl Connection {
+    /// The connection that `segment` begins; the segment itself is yet to be [taken](Self::take).
+    pub(super) fn new(
+        beginning: Beginning,
+        who: Who,
+        segment: &Segment<'_>,
+        around: &mut Around<'_>,
+    ) -> Self {
+        let is_whole = matches!(beginning, Beginning::Syn | Beginning::SynAck);
+        let opened = is_whole.then(|| around.window.begin(segment.time_us));
+        if is_whole {
+            around.counts.connections += 1;
+        } else {
+            around.counts.joined += 1;
+        }
+        let server_at = match beginning.side() {
+            Side::Client => segment.acknowledgement.unwrap_or(0),
+            Side::Server => segment.sequence,
+        };
+        Self {
+            number: who.connection,
+            exchange: Some(Box::new(Exchange::new(who, opened, server_at))),
+            client: Stream::default(),
+            server: Stream::default(),
+            syn: None,
+            latest_us: segment.time_us,
+            waited_packets: 0,
+            standing: Standing::default(),
+            has_reset: false,
+            fins: (None, None),
+            server_was_seen: false,
+            client_was_seen: false,
+        }
+    }
+
+    /// Its number: connections are counted as they begin.
+    pub(super) const fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// When the last packet came, microseconds since 1970.
+    pub(super) const fn latest_us(&self) -> i64 {
+        self.latest_us
+    }
+
+    /// Whether nothing of it is expected any more.
+    pub(super) const fn is_over(&self) -> bool {
+        self.exchange.is_none()
+    }
+
+    /// Whether both sides have said that they are done.
+    pub(super) const fn is_closing(&self) -> bool {
+        self.client.is_finished() && self.server.is_finished()
+    }
+
+    /// What it holds for later, bytes: segments, and heads.
+    pub(super) fn memory_bytes(&self) -> usize {
+        let heads = self
+            .exchange
+            .as_ref()
+            .map_or(0, |exchange| exchange.held_bytes());
+        self.held_bytes() + heads
+    }
+
+    /// What it holds of segments.
+    const fn held_bytes(&self) -> usize {
+        self.client.held_bytes() + self.server.held_bytes()
+    }
+
+    /// Whether this segment is the SYN or SYN-ACK of another connection with the same addresses and ports.
+    pub(super) fn is_another(&self, segment: &Segment<'_>, from: Side) -> bool {
+        let first = segment.sequence.wrapping_add(1);
+        match (segment.is_syn, from, self.syn) {
+            (true, Side::Client, Some((sequence, _))) => sequence != segment.sequence,
+            // only the SYN-ACK was seen of it, or less
+            (true, Side::Client, None) => !self.client.begins_at(first),
+            (true, Side::Server, _) => self.server.has_begun() && !self.server.begins_at(first),
+            (false, ..) => false,
+        }
+    }
+
+    /// Takes a segment.
+    pub(super) fn take(&mut self, segment: &Segment<'_>, from: Side, around: &mut Around<'_>) {
+        self.latest_us = self.latest_us.max(segment.time_us);
+        match from {
+            Side::Client => self.client_was_seen = true,
+            Side::Server => self.server_was_seen = true,
+        }
+        if self.exchange.is_none() {
+            return;
+        }
+        let data_at = segment.sequence.wrapping_add(u32::from(segment.is_syn));
+        self.begin(segment, from, data_at);
+        if segment.is_rst {
+            self.reset(segment, from, around);
+            return;
+        }
+        let (own, other) = match from {
+            Side::Client => (&mut self.client, &mut self.server),
+            Side::Server => (&mut self.server, &mut self.client),
+        };
+        if !own.has_begun() {
+            return;
+        }
+        let taken = own.insert(
+            data_at,
+            segment.data,
+            segment.cut_bytes,
+            segment.time_us,
+            segment.acknowledgement,
+        );
+        match taken {
+            Taken::Fresh => around.counts.missing_bytes += u64::from(segment.cut_bytes),
+            Taken::Again => around.counts.again += 1,
+            Taken::Foreign => {
+                around.counts.foreign += 1;
+                return;
+            }
+        }
+        if let Some(acknowledgement) = segment.acknowledgement {
+            other.acknowledge(acknowledgement);
+        }
+        if segment.is_fin {
+            self.fin(segment, from, data_at);
+        }
+        self.wait_or_go_on(around);
+    }
+
+    /// What a segment says about where the streams begin, and about the time it took to set the connection up.
+    fn begin(&mut self, segment: &Segment<'_>, from: Side, data_at: u32) {
+        let (own, other) = match from {
+            Side::Client => (&mut self.client, &mut self.server),
+            Side::Server => (&mut self.server, &mut self.client),
+        };
+        if segment.is_syn {
+            own.begin_at(data_at);
+        }
+        let is_head = match from {
+            Side::Client => looks_like(Kind::Request, segment.data),
+            Side::Server => looks_like(Kind::Response, segment.data),
+        };
+        if is_head {
+            own.begin_at(data_at);
+        }
+        // the other side's next byte is what this one acknowledges; a reset of what never was acknowledges it too
+        if let Some(acknowledgement) = segment.acknowledgement
+            && own.has_begun()
+        {
+            other.begin_at(acknowledgement);
+        }
+        if !segment.is_syn {
+            return;
+        }
+        match (from, segment.acknowledgement) {
+            (Side::Client, None) => {
+                self.syn.get_or_insert((segment.sequence, segment.time_us));
+            }
+            (Side::Server, Some(_)) => {
+                let setup_us = self.syn.and_then(|(_, syn_us)| {
+                    u64::try_from(segment.time_us.saturating_sub(syn_us)).ok()
+                });
+                if let Some(exchange) = &mut self.exchange {
+                    exchange.set_up(setup_us);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn fin(&mut self, segment: &Segment<'_>, from: Side, data_at: u32) {
+        let length = u32::try_from(segment.data.len()).unwrap_or(u32::MAX);
+        let end = data_at.wrapping_add(length).wrapping_add(segment.cut_bytes);
+        let Some(exchange) = &mut self.exchange else {
+            return;
+        };
+        match from {
+            Side::Client => {
+                self.client.finish_at(end);
+                exchange.client_closed(segment.time_us, false);
+            }
+            Side::Server => {
+                self.server.finish_at(end);
+                exchange.server_closed(segment.time_us, false);
+            }
+        }
+        let fin = Fin {
+            acknowledged_by: end.wrapping_add(1),
+            acknowledges: segment.acknowledgement,
+        };
+        match from {
+            Side::Client => self.fins.0.get_or_insert(fin),
+            Side::Server => self.fins.1.get_or_insert(fin),
+        };
+        if let (Some(client), Some(server)) = self.fins {
+            if client.follows(&server) {
+                exchange.server_closed_first(true);
+            } else if server.follows(&client) {
+                exchange.server_closed_first(false);
+            }
+        }
+    }
+
+    /// A reset, if it is of this connection: then nothing that comes later was received.
+    fn reset(&mut self, segment: &Segment<'_>, from: Side, around: &mut Around<'_>) {
+        let (own, other) = match from {
+            Side::Client => (&mut self.client, &mut self.server),
+            Side::Server => (&mut self.server, &mut self.client),
+        };
+        // one that answers a SYN has no sequence number of its own
+        if own.has_begun() && !own.is_near(segment.sequence) {
+            around.counts.foreign += 1;
+            return;
+        }
+        if let Some(acknowledgement) = segment.acknowledgement {
+            other.acknowledge(acknowledgement);
+        }
+        let never_stood = from == Side::Server && !self.server_stood();
+        if never_stood {
+            around.counts.refused += 1;
+        }
+        around.counts.resets += u64::from(!self.has_reset);
+        self.has_reset = true;
+        self.go_on(around, false);
+        if let Some(exchange) = &mut self.exchange {
+            match from {
+                Side::Client => exchange.client_closed(segment.time_us, true),
+                Side::Server => exchange.server_closed(segment.time_us, true),
+            }
+        }
+        self.finish(around);
+    }
+
+    /// Whether the server ever said anything but no.
+    const fn server_stood(&self) -> bool {
+        self.server.has_begun() && self.client.has_begun() && self.server_was_seen
+    }
+
+    /// Reads on as far as it goes. What waits for packets that may yet come waits so long and no longer.
+    fn wait_or_go_on(&mut self, around: &mut Around<'_>) {
+        self.go_on(around, false);
+        let is_waiting = self.held_bytes() > 0
+            || self.client.hole_bytes().is_some()
+            || self.server.hole_bytes().is_some();
+        if !is_waiting {
+            self.waited_packets = 0;
+            self.end_if_over(around);
+            return;
+        }
+        let standing = (self.client.standing(), self.server.standing());
+        if standing != self.standing {
+            self.standing = standing;
+            self.waited_packets = 0;
+        }
+        self.waited_packets += 1;
+        let is_full =
+            self.client.held_bytes() > HELD_BYTES_MAX || self.server.held_bytes() > HELD_BYTES_MAX;
+        if is_full || self.waited_packets > PATIENCE_PACKETS {
+            self.waited_packets = 0;
+            self.press_on(around, is_full);
+        }
+        self.end_if_over(around);
+    }
+
+    /// Gives up what is waited for: holes that were acknowledged (with `all`, others too), and requests of responses that are there.
+    pub(super) fn press_on(&mut self, around: &mut Around<'_>, all: bool) {
+        loop {
+            self.go_on(around, false);
+            if self.skip_hole(Side::Client, around, all) {
+                continue;
+            }
+            let held = self.held_bytes();
+            self.go_on(around, true);
+            if self.held_bytes() < held || self.skip_hole(Side::Server, around, all) {
+                continue;
+            }
+            return;
+        }
+    }
+
+    fn skip_hole(&mut self, side: Side, around: &mut Around<'_>, all: bool) -> bool {
+        let (stream, other_was_seen) = match side {
+            Side::Client => (&mut self.client, self.server_was_seen),
+            Side::Server => (&mut self.server, self.client_was_seen),
+        };
+        let Some(bytes) = stream.hole_bytes() else {
+            return false;
+        };
+        // where only one direction is captured nobody acknowledges anything
+        if !all && other_was_seen && !stream.is_hole_acknowledged() {
+            return false;
+        }
+        around.counts.holes += 1;
+        around.counts.missing_bytes += bytes;
+        stream.skip_hole();
+        true
+    }
+
+    /// Reads both streams, turn by turn, until neither goes on.
+    fn go_on(&mut self, around: &mut Around<'_>, is_impatient: bool) {
+        let Some(exchange) = &mut self.exchange else {
+            return;
+        };
+        let mut desk = around.desk(is_impatient);
+        loop {
+            let mut has_moved = false;
+            for side in [Side::Client, Side::Server] {
+                let stream = match side {
+                    Side::Client => &mut self.client,
+                    Side::Server => &mut self.server,
+                };
+                while let Some((next, time_us, acknowledgement)) = stream.front() {
+                    let place = Place {
+                        time_us,
+                        sequence: stream.front_sequence(),
+                        acknowledgement,
+                    };
+                    let used = match side {
+                        Side::Client => exchange.ask(next, place, &mut desk),
+                        Side::Server => exchange.answer(next, place, &mut desk),
+                    };
+                    if used == 0 {
+                        break;
+                    }
+                    has_moved = true;
+                    stream.consume(used);
+                }
+            }
+            if !has_moved {
+                return;
+            }
+        }
+    }
+
+    /// Ends it when both sides are done and everything was read, or when nothing of it can become a row.
+    fn end_if_over(&mut self, around: &mut Around<'_>) {
+        let is_over = self
+            .exchange
+            .as_ref()
+            .is_some_and(|exchange| exchange.is_over());
+        let is_done = self.client.is_at_end() && self.server.is_at_end();
+        if is_over || is_done {
+            self.finish(around);
+        }
+    }
+
+    /// The connection is over, as far as it will be seen.
+    pub(super) fn finish(&mut self, around: &mut Around<'_>) {
+        self.press_on(around, false);
+        let dropped = self.client.drop_ahead() + self.server.drop_ahead();
+        around.counts.unacknowledged_bytes += dropped;
+        self.press_on(around, true);
+        if let Some(exchange) = self.exchange.take() {
+            exchange.finish(&mut around.desk(true));
+        }
+        self.client = Stream::default();
+        self.server = Stream::default();
+    }
+}

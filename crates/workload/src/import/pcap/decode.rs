@@ -1,0 +1,148 @@
+//! From a packet to a TCP segment.
+
+use std::net::{IpAddr, SocketAddr};
+
+use etherparse::{IpNumber, LaxIpSlice, LenSource, TcpHeaderSlice};
+
+use super::frame::Frame;
+
+/// One TCP segment.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Segment<'a> {
+    /// When it was captured, microseconds since 1970.
+    pub(super) time_us: i64,
+    /// Who sent it.
+    pub(super) from: SocketAddr,
+    /// To whom.
+    pub(super) to: SocketAddr,
+    /// Its sequence number: that of the SYN, or of the first byte of data.
+    pub(super) sequence: u32,
+    /// Its acknowledgement, if it has one.
+    pub(super) acknowledgement: Option<u32>,
+    /// The flags that matter.
+    pub(super) is_syn: bool,
+    /// The sender has no more to say.
+    pub(super) is_fin: bool,
+    /// The sender knows no such connection any more.
+    pub(super) is_rst: bool,
+    /// The bytes of data that were captured: the first ones.
+    pub(super) data: &'a [u8],
+    /// How many more bytes of data it had on the wire.
+    pub(super) cut_bytes: u32,
+}
+
+/// Why a packet brought no segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum NotTcp {
+    /// The link type of its interface is none that is read here.
+    LinkType,
+    /// It has no IP in it (ARP, spanning tree, ...), or in a way that is not read here.
+    NotIp,
+    /// PPP with compressed TCP headers (RFC 1144).
+    CompressedHeader,
+    /// A fragment: what it carries is not put together.
+    Fragment,
+    /// IP, but not TCP.
+    NotTcp,
+    /// It ends within its headers.
+    Truncated,
+    /// A header contradicts itself.
+    Malformed,
+    /// The file does not say when it was captured.
+    NoTime,
+}
+
+impl NotTcp {
+    /// All of them.
+    pub const ALL: [Self; 8] = [
+        Self::LinkType,
+        Self::NotIp,
+        Self::CompressedHeader,
+        Self::Fragment,
+        Self::NotTcp,
+        Self::Truncated,
+        Self::Malformed,
+        Self::NoTime,
+    ];
+
+    /// As it is counted.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::LinkType => "packet-link-type",
+            Self::NotIp => "packet-not-ip",
+            Self::CompressedHeader => "packet-compressed-header",
+            Self::Fragment => "packet-fragment",
+            Self::NotTcp => "packet-not-tcp",
+            Self::Truncated => "packet-truncated-in-headers",
+            Self::Malformed => "packet-malformed",
+            Self::NoTime => "packet-without-time",
+        }
+    }
+}
+
+/// The segment in `frame`.
+pub(super) fn segment<'a>(frame: &Frame<'a>) -> Result<Segment<'a>, NotTcp> {
+    let packet = frame.link.network_layer(frame.bytes)?;
+    let time_us = frame.time_us.ok_or(NotTcp::NoTime)?;
+    let (ip, fault) = LaxIpSlice::from_slice(packet).map_err(|_| NotTcp::Malformed)?;
+    if ip.is_fragmenting_payload() {
+        return Err(NotTcp::Fragment);
+    }
+    let payload = ip.payload();
+    if fault.is_some() {
+        // an extension header that is cut off or malformed: what follows it is not known to be TCP
+        return Err(if payload.incomplete {
+            NotTcp::Truncated
+        } else {
+            NotTcp::Malformed
+        });
+    }
+    if payload.ip_number != IpNumber::TCP {
+        return Err(NotTcp::NotTcp);
+    }
+    let tcp = TcpHeaderSlice::from_slice(payload.payload).map_err(|_| {
+        if payload.incomplete || payload.payload.len() < 20 {
+            NotTcp::Truncated
+        } else {
+            NotTcp::Malformed
+        }
+    })?;
+    let data = &payload.payload[tcp.slice().len()..];
+    let after_packet = frame.wire_bytes - frame.bytes.len();
+    let cut = match payload.len_source {
+        // the length in the header was zero, as it is when the network card would have written it: the frame says it
+        LenSource::Slice if !payload.incomplete => after_packet,
+        LenSource::Slice => stated_bytes(&ip, packet).saturating_sub(packet.len()),
+        _ => 0,
+    };
+    Ok(Segment {
+        time_us,
+        from: SocketAddr::new(canonical(ip.source_addr()), tcp.source_port()),
+        to: SocketAddr::new(canonical(ip.destination_addr()), tcp.destination_port()),
+        sequence: tcp.sequence_number(),
+        acknowledgement: tcp.ack().then(|| tcp.acknowledgment_number()),
+        is_syn: tcp.syn(),
+        is_fin: tcp.fin(),
+        is_rst: tcp.rst(),
+        data,
+        cut_bytes: u32::try_from(cut).unwrap_or(u32::MAX),
+    })
+}
+
+/// How long the IP packet says that it is.
+fn stated_bytes(ip: &LaxIpSlice<'_>, packet: &[u8]) -> usize {
+    match ip {
+        LaxIpSlice::Ipv4(ip) => usize::from(ip.header().total_len()),
+        LaxIpSlice::Ipv6(ip) => {
+            usize::from(ip.header().payload_length()) + packet.len().min(IPV6_HEADER_BYTES)
+        }
+    }
+}
+
+const IPV6_HEADER_BYTES: usize = 40;
+
+/// An address that is the same for both spellings of IPv4.
+fn canonical(address: IpAddr) -> IpAddr {
+    address.to_canonical()
+}

@@ -1,0 +1,259 @@
+//! A row as the facts that decisions are made from: the same that the live proxy gathers from heads.
+
+use super::row::Row;
+use super::words::{RequestBit, ResponseBit, TraceMethod};
+use weir_semantics::{
+    ByteRange, ContentRange, DeltaSeconds, Expires, Method, RangeKind, RequestDirectives,
+    RequestFacts, ResponseDirectives, ResponseFacts, Strength, Timestamp, VaryKind,
+};
+
+impl Row {
+    /// What the request says; `None` if the trace does not even say the method. Whatever else the trace does not say counts as absent.
+    ///
+    /// A trace has no values of `min-fresh` and `max-stale`: they count as 0 seconds and as any staleness.
+    #[must_use]
+    pub fn request_facts(&self) -> Option<RequestFacts> {
+        let bits = self.request_directives.unwrap_or(0);
+        let has = |bit: RequestBit| bits & bit.bit() != 0;
+        let method = self.method?.into();
+        let has_field = bits & FIELD != 0;
+        let has_pragma = has(RequestBit::PragmaNoCache);
+        let is_there = |bit, value| has(bit).then_some(value);
+        let directives = RequestDirectives {
+            // RFC 9111 section 5.4: only where there is no Cache-Control
+            no_cache: has(RequestBit::NoCache) || (has_pragma && !has_field),
+            no_store: has(RequestBit::NoStore),
+            only_if_cached: has(RequestBit::OnlyIfCached),
+            max_age: is_there(
+                RequestBit::MaxAge,
+                DeltaSeconds(self.request_max_age_s.unwrap_or(0)),
+            ),
+            min_fresh: is_there(RequestBit::MinFresh, DeltaSeconds(0)),
+            max_stale: is_there(RequestBit::MaxStale, DeltaSeconds::MAX),
+            any: has_field,
+        };
+        let has_range = self.range_first.is_some() || self.range_last.is_some();
+        Some(RequestFacts {
+            method,
+            directives,
+            has_authorization: self.has_authorization.unwrap_or(false),
+            has_cookie: self.has_cookie.unwrap_or(false),
+            has_range,
+            range: if has_range && method == Method::Get {
+                RangeKind::One
+            } else {
+                RangeKind::None
+            },
+            has_if_range: has(RequestBit::OtherPrecondition) && has_range,
+            has_query: self.has_query.unwrap_or(false),
+            has_cgi_bin: self.has_cgi_bin.unwrap_or(false),
+            has_pragma,
+            preconditions: has(RequestBit::IfNoneMatch)
+                || has(RequestBit::IfModifiedSince)
+                || (has(RequestBit::OtherPrecondition) && !has_range),
+            expects_continue: false,
+        })
+    }
+
+    /// What the response says; `None` if the trace does not even say the status. Whatever else the trace does not say counts as absent.
+    ///
+    /// A trace has no Content-Range: a 206 to a single range counts as the part that was asked for, of a whole of unknown length beyond.
+    #[must_use]
+    pub fn response_facts(&self) -> Option<ResponseFacts> {
+        let status = self.status?;
+        let bits = self.response_directives.unwrap_or(0);
+        let has = |bit: ResponseBit| bits & bit.bit() != 0;
+        let at = |seconds: Option<i64>| seconds.map(Timestamp);
+        let content_range = self.part().filter(|_| status == 206);
+        Some(ResponseFacts {
+            status,
+            directives: self.response_directives(bits),
+            date: at(self.date_s),
+            expires: if has(ResponseBit::ExpiresInvalid) {
+                Some(Expires::Invalid)
+            } else {
+                at(self.expires_s).map(Expires::At)
+            },
+            last_modified: at(self.last_modified_s),
+            age: self.age_s.map(DeltaSeconds),
+            entity_tag: self.etag.map(|_| match self.etag_is_weak {
+                Some(true) => Strength::Weak,
+                _ => Strength::Strong,
+            }),
+            vary: match self.vary {
+                None | Some(Self::VARY_NONE) => VaryKind::None,
+                Some(Self::VARY_ALL) => VaryKind::Star,
+                Some(_) => VaryKind::Fields,
+            },
+            has_set_cookie: self.has_set_cookie.unwrap_or(false),
+            has_content_range: content_range.is_some(),
+            content_range,
+            has_pragma: has(ResponseBit::PragmaNoCache),
+        })
+    }
+
+    fn response_directives(&self, bits: u32) -> ResponseDirectives {
+        let has = |bit: ResponseBit| bits & bit.bit() != 0;
+        // a lifetime that is there without a number counts as 0: the reading of `weir_semantics`
+        let lifetime = |bit, seconds: Option<u32>| {
+            (has(bit) || seconds.is_some()).then_some(DeltaSeconds(seconds.unwrap_or(0)))
+        };
+        ResponseDirectives {
+            no_store: has(ResponseBit::NoStore),
+            no_cache: has(ResponseBit::NoCache),
+            no_cache_fields: has(ResponseBit::NoCacheFields),
+            private: has(ResponseBit::Private) || has(ResponseBit::PrivateFields),
+            public: has(ResponseBit::Public),
+            must_revalidate: has(ResponseBit::MustRevalidate),
+            proxy_revalidate: has(ResponseBit::ProxyRevalidate),
+            must_understand: has(ResponseBit::MustUnderstand),
+            no_transform: has(ResponseBit::NoTransform),
+            immutable: has(ResponseBit::Immutable),
+            max_age: lifetime(ResponseBit::MaxAge, self.max_age_s),
+            s_maxage: lifetime(ResponseBit::SMaxAge, self.s_maxage_s),
+            stale_while_revalidate: lifetime(
+                ResponseBit::StaleWhileRevalidate,
+                self.stale_while_revalidate_s,
+            ),
+            stale_if_error: lifetime(ResponseBit::StaleIfError, self.stale_if_error_s),
+            any: bits & RESPONSE_FIELD != 0,
+        }
+    }
+
+    fn part(&self) -> Option<ContentRange> {
+        let first = self.range_first?;
+        let length = self.declared_bytes.filter(|length| *length > 0)?;
+        let last = first.checked_add(length - 1)?;
+        Some(ContentRange::Part {
+            range: ByteRange { first, last },
+            complete_length: last.checked_add(1),
+        })
+    }
+}
+
+/// The bits that come from a request's Cache-Control.
+pub(super) const FIELD: u32 = RequestBit::NoCache.bit()
+    | RequestBit::NoStore.bit()
+    | RequestBit::NoTransform.bit()
+    | RequestBit::OnlyIfCached.bit()
+    | RequestBit::MaxAge.bit()
+    | RequestBit::MaxStale.bit()
+    | RequestBit::MinFresh.bit()
+    | RequestBit::Extension.bit();
+
+/// The bits that do not come from a response's Cache-Control are these two.
+pub(super) const RESPONSE_FIELD: u32 =
+    !(ResponseBit::PragmaNoCache.bit() | ResponseBit::ExpiresInvalid.bit());
+
+impl From<TraceMethod> for Method {
+    fn from(method: TraceMethod) -> Self {
+        match method {
+            TraceMethod::Get => Self::Get,
+            TraceMethod::Head => Self::Head,
+            TraceMethod::Post => Self::Post,
+            TraceMethod::Put => Self::Put,
+            TraceMethod::Delete => Self::Delete,
+            TraceMethod::Patch => Self::Patch,
+            TraceMethod::Options => Self::Options,
+            TraceMethod::Trace => Self::Trace,
+            TraceMethod::Connect => Self::Connect,
+            TraceMethod::Other => Self::Other,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_semantics::{NotStorable, storable};
+
+    fn get() -> Row {
+        Row {
+            method: Some(TraceMethod::Get),
+            status: Some(200),
+            request_directives: Some(0),
+            response_directives: Some(0),
+            ..Row::default()
+        }
+    }
+
+    fn verdict(row: &Row) -> Result<(), NotStorable> {
+        let request = row.request_facts().expect("a method");
+        storable(&request, &row.response_facts().expect("a status"))
+    }
+
+    #[test]
+    fn row_says_another_thing_than_its_heads() {
+        assert_eq!(verdict(&get()), Ok(()));
+        let no_store = Row {
+            response_directives: Some(ResponseBit::NoStore.bit()),
+            ..get()
+        };
+        assert_eq!(verdict(&no_store), Err(NotStorable::ResponseNoStore));
+        let fields = Row {
+            response_directives: Some(ResponseBit::PrivateFields.bit()),
+            ..get()
+        };
+        assert_eq!(verdict(&fields), Err(NotStorable::Private));
+        let redirect = Row {
+            status: Some(302),
+            ..get()
+        };
+        assert_eq!(verdict(&redirect), Err(NotStorable::NoExplicitLifetime));
+        let expires = Row {
+            response_directives: Some(ResponseBit::ExpiresInvalid.bit()),
+            ..redirect
+        };
+        assert_eq!(verdict(&expires), Ok(()));
+        assert!(!expires.response_facts().expect("a status").directives.any);
+        let star = Row {
+            vary: Some(Row::VARY_ALL),
+            ..get()
+        };
+        assert_eq!(verdict(&star), Err(NotStorable::VaryStar));
+    }
+
+    #[test]
+    fn part_without_a_strong_tag_is_storable() {
+        let part = Row {
+            status: Some(206),
+            range_first: Some(10),
+            declared_bytes: Some(90),
+            etag: Some(1),
+            ..get()
+        };
+        assert_eq!(verdict(&part), Ok(()));
+        let weak = Row {
+            etag_is_weak: Some(true),
+            ..part.clone()
+        };
+        assert_eq!(verdict(&weak), Err(NotStorable::PartialContent));
+        let unasked = Row {
+            range_first: None,
+            ..part
+        };
+        assert_eq!(verdict(&unasked), Err(NotStorable::PartialContent));
+    }
+
+    #[test]
+    fn pragma_counts_beside_cache_control() {
+        let pragma = RequestBit::PragmaNoCache.bit();
+        let facts = |bits| {
+            let row = Row {
+                request_directives: Some(bits),
+                ..get()
+            };
+            row.request_facts().expect("a method")
+        };
+        assert!(facts(pragma).directives.no_cache);
+        assert!(!facts(pragma).directives.any);
+        assert!(facts(pragma).has_pragma);
+        assert!(!facts(pragma | RequestBit::MaxAge.bit()).directives.no_cache);
+    }
+
+    #[test]
+    fn what_the_trace_does_not_say_is_guessed() {
+        assert_eq!(Row::default().request_facts(), None);
+        assert_eq!(Row::default().response_facts(), None);
+    }
+}

@@ -1,0 +1,153 @@
+//! What is in a trace: PROXIM's tables (Feldmann, Caceres, Douglis, Glass, Rabinovich, INFOCOM 1999), and what else one asks first.
+//!
+//! One pass. What is remembered grows with the different targets, clients, servers and connections, not with the rows. What no row
+//! says is `None` in a [`Summary`], never 0, and "not in this trace" in its tables. Shares are of the rows that say: where every
+//! row does, as in a trace of packets, they are shares of all requests, which is what the paper has.
+
+mod aborts;
+mod causes;
+mod connections;
+mod infinite;
+mod population;
+mod said;
+mod span;
+mod table;
+#[cfg(test)]
+mod tests;
+mod times;
+mod words;
+
+pub use aborts::{Abort, Aborts, Ended, Lengths};
+pub use causes::{Cause, CauseShare, Causes, Reason, Storable};
+pub use connections::{Connections, Persistence};
+pub use infinite::{Infinite, Ratios};
+pub use population::{Popularity, Population, ZIPF_REQUESTS_MIN};
+pub use said::{Share, Spread};
+pub use span::{Span, Volume};
+pub use table::text;
+pub use times::Times;
+pub use words::{WORDS_MAX, Word, Words};
+
+use super::{Column, Columns, Row};
+use serde::Serialize;
+
+/// The columns that are looked at; [`Row`]s without the others will do.
+pub const COLUMNS: Columns = Columns::of(&[
+    Column::arrival_us,
+    Column::setup_us,
+    Column::request_us,
+    Column::response_us,
+    Column::first_byte_us,
+    Column::last_byte_us,
+    Column::next_hop_setup_us,
+    Column::next_hop_response_us,
+    Column::client,
+    Column::connection,
+    Column::connection_sequence,
+    Column::next_hop_connection,
+    Column::server,
+    Column::target,
+    Column::method,
+    Column::scheme,
+    Column::version,
+    Column::has_cookie,
+    Column::has_authorization,
+    Column::has_query,
+    Column::has_cgi_bin,
+    Column::request_directives,
+    Column::request_max_age_s,
+    Column::range_first,
+    Column::range_last,
+    Column::status,
+    Column::has_set_cookie,
+    Column::response_directives,
+    Column::max_age_s,
+    Column::s_maxage_s,
+    Column::expires_s,
+    Column::etag,
+    Column::etag_is_weak,
+    Column::vary,
+    Column::content_type,
+    Column::declared_bytes,
+    Column::received_bytes,
+    Column::next_hop_bytes,
+    Column::aborted_by,
+    Column::is_persistent_client,
+    Column::is_persistent_server,
+    Column::verdict,
+]);
+
+/// Takes rows in the order of the trace.
+#[derive(Debug, Default)]
+pub struct Stats {
+    rows: u64,
+    span: span::Counter,
+    words: words::Counter,
+    causes: causes::Counter,
+    infinite: infinite::Counter,
+    aborts: aborts::Counter,
+    connections: connections::Counter,
+    population: population::Counter,
+    times: times::Counter,
+}
+
+/// What is in a trace.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Summary {
+    /// Rows, one a request.
+    pub requests: u64,
+    /// When, and how fast.
+    pub span: Option<Span>,
+    /// Bytes in all, and the sizes of responses.
+    pub volume: Volume,
+    /// Methods, status codes and the like.
+    pub words: Words,
+    /// Why the caches of 1998 would not keep a response.
+    pub causes: Causes,
+    /// What RFC 9111 says of the same requests.
+    pub storable: Option<Storable>,
+    /// What a cache that never evicts would hit.
+    pub infinite: Infinite,
+    /// Transfers by declared and received length.
+    pub aborts: Aborts,
+    /// Connections on both sides.
+    pub connections: Connections,
+    /// Clients, servers, targets.
+    pub population: Population,
+    /// Round trips and times.
+    pub times: Times,
+}
+
+impl Stats {
+    /// Adds the next row.
+    pub fn add(&mut self, row: &Row) {
+        self.rows += 1;
+        self.span.add(row);
+        self.words.add(row);
+        let causes = self.causes.add(row);
+        self.infinite.add(row, self.population.add(row), causes);
+        self.aborts.add(row);
+        self.connections.add(row);
+        self.times.add(row);
+    }
+
+    /// What all of them come to.
+    #[must_use]
+    pub fn finish(self) -> Summary {
+        let (causes, storable) = self.causes.finish();
+        let (span, volume) = self.span.finish(self.rows);
+        Summary {
+            requests: self.rows,
+            span,
+            volume,
+            words: self.words.finish(),
+            causes,
+            storable,
+            infinite: self.infinite.finish(),
+            aborts: self.aborts.finish(),
+            connections: self.connections.finish(),
+            population: self.population.finish(),
+            times: self.times.finish(),
+        }
+    }
+}
