@@ -1,0 +1,315 @@
+//! What is stored: the facts of responses, their validators and lengths, under the budget of `policy::catalog`.
+//!
+//! What varies (RFC 9111 §4.1) is kept under the target, as the live store has it: a response without Vary replaces all variants, one
+//! with Vary replaces a response without. A row names the nominated fields and what the request said in them by two hashes.
+
+use crate::facts::{Ask, Validators};
+use crate::hashing::{ByNumber, mix};
+use std::collections::hash_map::Entry as Place;
+use weir_policy::admission::{Admission, Admissions, Rule};
+use weir_policy::catalog::{Catalog, Refusal, Slot};
+use weir_policy::eviction::EvictionKind;
+use weir_policy::fetch::{ByteSpan, ByteSpans};
+use weir_policy::{Digest, Missing, Now, StoredFacts};
+use weir_semantics::ResponseFacts;
+use weir_workload::trace::Row;
+
+/// Variants kept for one target; the oldest leaves for the next. As the live store has it.
+const VARIANTS_MAX: usize = 64;
+
+/// A stored response.
+#[derive(Clone, Debug)]
+pub(crate) struct Stored {
+    pub(crate) target: u64,
+    pub(crate) vary: u64,
+    pub(crate) variant: u64,
+    pub(crate) facts: StoredFacts,
+    /// What its head says: a 304 updates it field by field.
+    pub(crate) response: ResponseFacts,
+    pub(crate) validators: Validators,
+    pub(crate) head_bytes: u32,
+    /// Length of the whole, if it is known.
+    pub(crate) complete_length: Option<u64>,
+    /// What is there of it; nothing: all.
+    pub(crate) part: Option<Box<ByteSpans>>,
+}
+
+impl Stored {
+    /// Whether all of `wanted` is there.
+    pub(crate) fn covers(&self, wanted: ByteSpan) -> bool {
+        match &self.part {
+            None => true,
+            Some(part) => wanted.from >= wanted.to || part.contains(wanted),
+        }
+    }
+
+    fn content_bytes(&self) -> u64 {
+        match &self.part {
+            None => self.complete_length.unwrap_or(0),
+            Some(part) => part.total(),
+        }
+    }
+
+    fn charge_bytes(&self) -> u64 {
+        u64::from(self.head_bytes) + self.content_bytes()
+    }
+}
+
+/// Which stored response: a slot is used again, a number is not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Which {
+    slot: Slot,
+    number: u64,
+}
+
+/// What came of storing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stores {
+    Done,
+    /// The rule of admission did not let it in.
+    NotAdmitted(Admission),
+    Refused(Refusal),
+}
+
+/// All stored responses.
+#[derive(Debug)]
+pub(crate) struct Cache {
+    catalog: Catalog,
+    admissions: Admissions,
+    entries: Vec<Option<(u64, Box<Stored>)>>,
+    index: ByNumber<Kept>,
+    victims: Vec<Slot>,
+    numbers: u64,
+    pub(crate) evictions: u64,
+}
+
+#[derive(Debug)]
+enum Kept {
+    /// One response that varies on nothing.
+    Single(Slot),
+    /// Oldest first.
+    Varying(Vec<Slot>),
+}
+
+/// A key of the catalog.
+pub(crate) fn digest(target: u64, variant: u64) -> Digest {
+    Digest(mix(target ^ mix(variant)), mix(target))
+}
+
+impl Cache {
+    pub(crate) fn new(budget_bytes: u64, kind: EvictionKind, rule: Rule) -> Self {
+        Self {
+            catalog: Catalog::new(budget_bytes, kind),
+            admissions: Admissions::new(rule),
+            entries: Vec::new(),
+            index: ByNumber::default(),
+            victims: Vec::new(),
+            numbers: 0,
+            evictions: 0,
+        }
+    }
+
+    /// The stored response for a request, which counts as asked for.
+    pub(crate) fn find(&mut self, now: Now, ask: &Ask) -> Result<Which, Missing> {
+        let kept = self.index.get(&ask.target).ok_or(Missing::Target)?;
+        let slot = match kept {
+            Kept::Single(slot) => *slot,
+            Kept::Varying(slots) => {
+                let is_for = |slot: &&Slot| self.at(**slot).is_some_and(|(_, it)| is_for(it, ask));
+                *slots.iter().rev().find(is_for).ok_or(Missing::Variant)?
+            }
+        };
+        let (number, _) = self.at(slot).ok_or(Missing::Target)?;
+        let which = Which {
+            slot,
+            number: *number,
+        };
+        self.catalog.touch(now, slot);
+        Ok(which)
+    }
+
+    /// The response, if it is still there.
+    pub(crate) fn get(&self, which: Which) -> Option<&Stored> {
+        let (number, stored) = self.at(which.slot)?;
+        (*number == which.number).then_some(&**stored)
+    }
+
+    /// Bytes of content that a response may have at most.
+    pub(crate) fn refuses(&self, content_bytes: u64, head_bytes: u32) -> Option<Refusal> {
+        let size_bytes = content_bytes.saturating_add(u64::from(head_bytes));
+        let size_max_bytes = self.catalog.size_max_bytes();
+        (size_bytes > size_max_bytes).then_some(Refusal::TooLarge {
+            size_bytes,
+            size_max_bytes,
+        })
+    }
+
+    /// Stores a response in the place of what it replaces.
+    pub(crate) fn store(&mut self, now: Now, stored: Stored) -> Stores {
+        let key = digest(stored.target, stored.variant);
+        match self.admissions.judge(key, Some(stored.content_bytes())) {
+            Admission::Admitted => {}
+            refused => return Stores::NotAdmitted(refused),
+        }
+        let varies = stored.vary != Row::VARY_NONE;
+        let size_bytes = stored.charge_bytes();
+        let same = self.same_place(&stored);
+        let placed = match same {
+            Some(slot) => self
+                .catalog
+                .resize(now, slot, size_bytes, &mut self.victims)
+                .map(|()| slot),
+            None => self.catalog.admit(now, key, size_bytes, &mut self.victims),
+        };
+        // before the index is touched: victims may be of this very target
+        self.forget_victims();
+        let slot = match placed {
+            Ok(slot) => slot,
+            Err(refusal) => {
+                if let Some(slot) = same {
+                    self.remove(slot);
+                }
+                return Stores::Refused(refusal);
+            }
+        };
+        if same.is_none() {
+            self.displace(stored.target, varies);
+        }
+        self.put(slot, stored, same.is_some());
+        Stores::Done
+    }
+
+    /// The slot that a response takes over from the one that it replaces.
+    fn same_place(&self, stored: &Stored) -> Option<Slot> {
+        match self.index.get(&stored.target)? {
+            Kept::Single(slot) if stored.vary == Row::VARY_NONE => Some(*slot),
+            Kept::Single(_) => None,
+            Kept::Varying(_) if stored.vary == Row::VARY_NONE => None,
+            Kept::Varying(slots) => slots.iter().copied().find(|slot| {
+                self.at(*slot)
+                    .is_some_and(|(_, it)| it.vary == stored.vary && it.variant == stored.variant)
+            }),
+        }
+    }
+
+    /// Makes room under the target for a response of the other kind, or for one variant more.
+    fn displace(&mut self, target: u64, varies: bool) {
+        let leaving = match self.index.get(&target) {
+            None => return,
+            Some(Kept::Single(slot)) => vec![*slot],
+            Some(Kept::Varying(slots)) if !varies => slots.clone(),
+            Some(Kept::Varying(slots)) if slots.len() >= VARIANTS_MAX => vec![slots[0]],
+            Some(Kept::Varying(_)) => return,
+        };
+        for slot in leaving {
+            self.remove(slot);
+        }
+    }
+
+    fn put(&mut self, slot: Slot, stored: Stored, is_known: bool) {
+        self.numbers += 1;
+        let (target, varies) = (stored.target, stored.vary != Row::VARY_NONE);
+        if self.entries.len() <= slot.index() {
+            self.entries.resize_with(slot.index() + 1, || None);
+        }
+        self.entries[slot.index()] = Some((self.numbers, Box::new(stored)));
+        if is_known {
+            return;
+        }
+        match self.index.entry(target) {
+            Place::Vacant(place) => {
+                place.insert(if varies {
+                    Kept::Varying(vec![slot])
+                } else {
+                    Kept::Single(slot)
+                });
+            }
+            Place::Occupied(mut place) => {
+                if let Kept::Varying(slots) = place.get_mut() {
+                    slots.push(slot);
+                }
+            }
+        }
+    }
+
+    /// New facts and validators for a stored response (RFC 9111 §4.3.4).
+    pub(crate) fn freshen(&mut self, which: Which, fresh: &Stored) {
+        if let Some(Some((number, stored))) = self.entries.get_mut(which.slot.index())
+            && *number == which.number
+        {
+            stored.facts = fresh.facts;
+            stored.response = fresh.response;
+            stored.validators = fresh.validators;
+        }
+    }
+
+    /// Forgets one response.
+    pub(crate) fn drop_one(&mut self, which: Which) {
+        if self.get(which).is_some() {
+            self.remove(which.slot);
+        }
+    }
+
+    /// Forgets all that is stored for a target (RFC 9111 §4.4).
+    pub(crate) fn invalidate(&mut self, target: u64) {
+        let slots = match self.index.get(&target) {
+            None => return,
+            Some(Kept::Single(slot)) => vec![*slot],
+            Some(Kept::Varying(slots)) => slots.clone(),
+        };
+        for slot in slots {
+            self.remove(slot);
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.catalog.len()
+    }
+
+    pub(crate) const fn used_bytes(&self) -> u64 {
+        self.catalog.used_bytes()
+    }
+
+    fn at(&self, slot: Slot) -> Option<&(u64, Box<Stored>)> {
+        self.entries.get(slot.index())?.as_ref()
+    }
+
+    fn remove(&mut self, slot: Slot) {
+        self.catalog.remove(slot);
+        self.forget(slot);
+    }
+
+    fn forget_victims(&mut self) {
+        self.evictions += self.victims.len() as u64;
+        while let Some(slot) = self.victims.pop() {
+            self.forget(slot);
+        }
+    }
+
+    fn forget(&mut self, slot: Slot) {
+        let Some((_, stored)) = self.entries.get_mut(slot.index()).and_then(Option::take) else {
+            return;
+        };
+        let Place::Occupied(mut place) = self.index.entry(stored.target) else {
+            return;
+        };
+        let is_empty = match place.get_mut() {
+            Kept::Single(only) => *only == slot,
+            Kept::Varying(slots) => {
+                slots.retain(|other| *other != slot);
+                slots.is_empty()
+            }
+        };
+        if is_empty {
+            place.remove();
+        }
+    }
+}
+
+/// Whether a variant is for this request. A row that names no fields tells by the hash of what it said alone.
+fn is_for(stored: &Stored, ask: &Ask) -> bool {
+    stored.variant == ask.variant && (ask.vary == Row::VARY_NONE || stored.vary == ask.vary)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,242 @@
+//! The connections of one side, as `policy::connections` keeps them: how many are open, and which is used next.
+//!
+//! As in PROXIM (INFOCOM 1999) a request takes an idle connection if there is one, the newest, and opens another otherwise: nobody
+//! waits, and there is no limit. A connection keeps its congestion window while it is idle.
+
+use crate::hashing::ByNumber;
+use std::collections::VecDeque;
+use weir_policy::connections::{CheckIn, ConnectionId, HopId, IdleConnections, IdleLimits};
+use weir_policy::{Now, Tick};
+
+/// What happened on one side.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Openings {
+    pub(crate) requests: u64,
+    pub(crate) opened: u64,
+    pub(crate) open_max: u64,
+}
+
+/// The connections between two kinds of hosts.
+#[derive(Debug)]
+pub(crate) struct Side {
+    idle: IdleConnections,
+    idle_ms: u64,
+    hops: ByNumber<u32>,
+    connections: Vec<Connection>,
+    unused: Vec<u32>,
+    /// Idle ones in the order in which their time is over.
+    ending: VecDeque<(Tick, u32, u32)>,
+    expired: Vec<ConnectionId>,
+    open: u64,
+    pub(crate) openings: Openings,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Connection {
+    hop: HopId,
+    window: u32,
+    opened: Tick,
+    /// How often it has been idle: who waits for its end must know that it was used since.
+    times_idle: u32,
+    is_idle: bool,
+}
+
+/// A connection in use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Taken {
+    pub(crate) id: u32,
+    pub(crate) is_new: bool,
+    /// Segments that may be under way.
+    pub(crate) window: u32,
+}
+
+impl Side {
+    pub(crate) fn new(idle_ms: u64) -> Self {
+        Self {
+            idle: IdleConnections::new(IdleLimits {
+                per_hop_max: usize::MAX,
+                total_max: usize::MAX,
+                idle_timeout_ms: idle_ms,
+                lifetime_ms: u64::MAX,
+            }),
+            idle_ms,
+            hops: ByNumber::default(),
+            connections: Vec::new(),
+            unused: Vec::new(),
+            ending: VecDeque::new(),
+            expired: Vec::new(),
+            open: 0,
+            openings: Openings::default(),
+        }
+    }
+
+    /// A connection to `hop`: an idle one, or a new one whose window is `window`.
+    pub(crate) fn take(&mut self, now: Now, hop: u64, window: u32) -> Taken {
+        self.end_idle(now);
+        self.openings.requests += 1;
+        let next = u32::try_from(self.hops.len()).unwrap_or(u32::MAX);
+        let hop = HopId(*self.hops.entry(hop).or_insert(next));
+        let found = self.idle.check_out(now, hop, &mut self.expired);
+        self.expired.clear();
+        if let Some(ConnectionId(id)) = found {
+            let connection = &mut self.connections[id as usize];
+            connection.is_idle = false;
+            let window = connection.window;
+            return Taken {
+                id,
+                is_new: false,
+                window,
+            };
+        }
+        self.openings.opened += 1;
+        self.open += 1;
+        self.openings.open_max = self.openings.open_max.max(self.open);
+        let connection = Connection {
+            hop,
+            window,
+            opened: now.tick,
+            times_idle: 0,
+            is_idle: false,
+        };
+        Taken {
+            id: self.place(connection),
+            is_new: true,
+            window,
+        }
+    }
+
+    fn place(&mut self, connection: Connection) -> u32 {
+        if let Some(id) = self.unused.pop() {
+            let place = &mut self.connections[id as usize];
+            // what waits for the end of the connection that was here before must not find this one
+            let times_idle = place.times_idle;
+            *place = Connection {
+                times_idle,
+                ..connection
+            };
+            return id;
+        }
+        self.connections.push(connection);
+        u32::try_from(self.connections.len() - 1).unwrap_or(u32::MAX)
+    }
+
+    /// The connection is not used any more and stays open.
+    pub(crate) fn give_back(&mut self, now: Now, id: u32, window: u32) {
+        let connection = &mut self.connections[id as usize];
+        connection.window = window;
+        connection.times_idle = connection.times_idle.wrapping_add(1);
+        connection.is_idle = true;
+        let (hop, opened, times) = (connection.hop, connection.opened, connection.times_idle);
+        match self.idle.check_in(now, hop, ConnectionId(id), opened) {
+            CheckIn::Kept => {
+                let ends = now.tick.plus_ms(self.idle_ms);
+                self.ending.push_back((ends, id, times));
+            }
+            // no limit is set that could be reached; if one were, the connection is closed
+            CheckIn::KeptFor { close, .. } => self.close(close.0),
+            CheckIn::NotKept { .. } => self.close(id),
+        }
+    }
+
+    /// The connection is closed.
+    pub(crate) fn close(&mut self, id: u32) {
+        let connection = &mut self.connections[id as usize];
+        connection.is_idle = false;
+        connection.times_idle = connection.times_idle.wrapping_add(1);
+        self.open -= 1;
+        self.unused.push(id);
+    }
+
+    /// Those that were idle for too long are closed by now.
+    fn end_idle(&mut self, now: Now) {
+        let mut any = false;
+        while let Some((ends, id, times)) = self.ending.front().copied() {
+            if ends > now.tick {
+                break;
+            }
+            self.ending.pop_front();
+            let connection = &self.connections[id as usize];
+            if connection.is_idle && connection.times_idle == times {
+                self.close(id);
+                any = true;
+            }
+        }
+        // the set itself forgets them when it is asked for their hop, or now if most of what it holds is over
+        if any && self.idle.len() as u64 > 2 * self.open + 1024 {
+            self.idle.expire(now, &mut self.expired);
+            self.expired.clear();
+        }
+    }
+
+    /// How many are open now, as far as anybody has looked.
+    #[cfg(test)]
+    pub(crate) fn open(&mut self, now: Now) -> u64 {
+        self.end_idle(now);
+        self.open
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_semantics::Timestamp;
+
+    fn at(ms: u64) -> Now {
+        Now {
+            wall: Timestamp(0),
+            tick: Tick(ms),
+        }
+    }
+
+    #[test]
+    fn connection_is_used_at_the_limit_of_its_idle_time_or_not_just_before() {
+        let mut side = Side::new(30_000);
+        let first = side.take(at(0), 7, 1);
+        assert!(first.is_new);
+        side.give_back(at(1000), first.id, 9);
+        let again = side.take(at(30_999), 7, 1);
+        assert_eq!((again.is_new, again.window), (false, 9));
+        side.give_back(at(31_000), again.id, 9);
+        assert_eq!(side.open(at(60_999)), 1);
+        let late = side.take(at(61_000), 7, 1);
+        assert_eq!((late.is_new, late.window), (true, 1));
+        assert_eq!(side.open(at(61_000)), 1);
+        assert_eq!(
+            (
+                side.openings.requests,
+                side.openings.opened,
+                side.openings.open_max
+            ),
+            (3, 2, 1)
+        );
+    }
+
+    #[test]
+    fn place_of_a_closed_connection_is_ended_by_its_predecessors_time() {
+        let mut side = Side::new(1000);
+        let first = side.take(at(0), 7, 1);
+        side.give_back(at(0), first.id, 1);
+        let second = side.take(at(500), 7, 1);
+        side.close(second.id);
+        let third = side.take(at(600), 8, 1);
+        assert_eq!(third.id, first.id);
+        side.give_back(at(700), third.id, 1);
+        assert_eq!(
+            side.open(at(1000)),
+            1,
+            "the first one's time is over, this one's is not"
+        );
+        assert_eq!(side.open(at(1700)), 0);
+    }
+
+    #[test]
+    fn connection_to_another_host_is_taken_or_the_oldest_one() {
+        let mut side = Side::new(1000);
+        let (one, two) = (side.take(at(0), 7, 1), side.take(at(0), 7, 1));
+        side.give_back(at(10), two.id, 2);
+        side.give_back(at(20), one.id, 3);
+        assert!(side.take(at(30), 8, 1).is_new);
+        assert_eq!(side.take(at(30), 7, 1).window, 3);
+        assert_eq!(side.openings.open_max, 3);
+    }
+}

@@ -1,0 +1,339 @@
+//! The run: rows in the order of arrival, and what follows from each under the virtual clock.
+//!
+//! ```text
+//! row ── connection ── [set-up] ── request at the proxy ─┬─ stored ───────────────────────────┐
+//!                                  (engine/choose.rs)    ├─ on its way for another (flights) ─┤
+//!                                                        └─ fetch ── head ── content ─────────┤
+//!                                                           (engine/ask.rs, head.rs, fetch.rs)│
+//! client has all, or leaves  <── link ── packets <────────────────────────────────────────────┘
+//! (engine/done.rs)                       (engine/send.rs)
+//! ```
+//!
+//! What is decided is decided by `policy::Transaction`, `policy::Catalog`, `policy::fetch::Fill` and `policy::connections`, driven here as the live
+//! proxy drives them. A response under construction ([`arriving`]) has a fetch and readers; what a fetch may take depends on where its
+//! fastest reader is, and so on the client's link.
+//!
+//! Whoever is alone on a client's link with all of a response at hand is sent in closed form: one event. When somebody else begins
+//! to send there, the packets sent so far are worked out, and the rest is sent packet by packet.
+
+mod arriving;
+mod ask;
+mod choose;
+mod commit;
+mod done;
+mod exchange;
+mod fetch;
+mod flights;
+mod head;
+mod plain;
+mod send;
+mod slab;
+
+#[cfg(test)]
+mod tests;
+
+use crate::cache::Cache;
+use crate::connections::{Openings, Side};
+use crate::facts::{Ask, Assumed};
+use crate::hashing::{ByNumber, mix};
+use crate::link::Link;
+use crate::outcome::{Connections, Latency, Outcome, Tally};
+use crate::settings::{Caching, Path, Settings, SettingsError};
+use crate::world::{Event, MICROSECOND, Nanos, World};
+use arriving::Arriving;
+use exchange::{Exchange, Stage};
+use fetch::Fetch;
+use flights::Flights;
+use slab::Slab;
+use weir_policy::fetch::{Background, Popularity};
+use weir_policy::{Now, Verdict};
+use weir_workload::Chance;
+use weir_workload::trace::Row;
+
+/// One run over one trace.
+#[derive(Debug)]
+pub struct Simulator {
+    settings: Settings,
+    world: World,
+    is_begun: bool,
+    last_arrival_us: i64,
+    rows: u64,
+    cache: Cache,
+    clients: Side,
+    servers: Side,
+    internet: Link,
+    links: Vec<ClientLink>,
+    link_of: ByNumber<u32>,
+    exchanges: Slab<Exchange>,
+    fetches: Slab<Fetch>,
+    arriving: Slab<Arriving>,
+    flights: Flights,
+    popularity: Popularity,
+    background: Background,
+    /// The last set-up time seen of each server.
+    setups: ByNumber<Nanos>,
+    chance: Chance,
+    tally: Tally,
+    /// Each request's verdict, if somebody wants them.
+    recorded: Option<Vec<(u64, Verdict)>>,
+    /// Tests switch it off, to see that it makes no difference.
+    plain_is_allowed: bool,
+}
+
+/// The link toward one client.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::engine) struct ClientLink {
+    link: Link,
+    /// Who is sent in closed form there, if anybody is.
+    alone: Option<u32>,
+    /// How many are being sent.
+    sending: u32,
+}
+
+impl Simulator {
+    /// A run that has seen nothing yet.
+    ///
+    /// # Errors
+    /// Settings that cannot be run.
+    pub fn new(settings: Settings) -> Result<Self, SettingsError> {
+        settings.check()?;
+        let network = &settings.network;
+        Ok(Self {
+            world: World::new(0),
+            is_begun: false,
+            last_arrival_us: i64::MIN,
+            rows: 0,
+            cache: Cache::new(settings.cache_bytes, settings.eviction, settings.admission),
+            clients: Side::new(match settings.path {
+                Path::Proxy => network.client_idle_ms,
+                Path::DirectClient | Path::DirectInternet => network.server_idle_ms,
+            }),
+            servers: Side::new(network.server_idle_ms),
+            internet: Link::default(),
+            links: Vec::new(),
+            link_of: ByNumber::default(),
+            exchanges: Slab::default(),
+            fetches: Slab::default(),
+            arriving: Slab::default(),
+            flights: Flights::default(),
+            popularity: Popularity::new(Popularity::DEFAULT_BYTES),
+            background: Background::new(settings.background_bytes_s),
+            setups: ByNumber::default(),
+            chance: Chance::new(settings.seed, 0),
+            tally: Tally::default(),
+            recorded: None,
+            plain_is_allowed: true,
+            settings,
+        })
+    }
+
+    /// The next row of the trace; everything before its arrival happens first.
+    pub fn push(&mut self, row: &Row) {
+        if !self.is_begun {
+            self.is_begun = true;
+            self.world = World::new(row.arrival_us);
+        }
+        if row.arrival_us < self.last_arrival_us {
+            self.tally.out_of_order += 1;
+        }
+        self.last_arrival_us = self.last_arrival_us.max(row.arrival_us);
+        let at = self.world.of_trace(self.last_arrival_us);
+        self.run_until(at);
+        self.world.pass_until(at);
+        let mut ask = Ask::of(row, self.rows, &mut self.tally.assumed);
+        if self.settings.caching == Caching::IgnoringCookies {
+            ask = ask.without_cookies();
+        }
+        self.rows += 1;
+        self.tally.requests.count += 1;
+        self.begin(ask);
+    }
+
+    /// From now on each request's verdict is kept until it is [taken](Self::take_verdicts).
+    pub fn record_verdicts(&mut self) {
+        self.recorded.get_or_insert_default();
+    }
+
+    /// The verdicts of requests that have come to their end, in that order, each with the number of its row, from 0. Without a proxy
+    /// there are none.
+    pub fn take_verdicts(&mut self) -> Vec<(u64, Verdict)> {
+        self.recorded
+            .as_mut()
+            .map(std::mem::take)
+            .unwrap_or_default()
+    }
+
+    /// Lets everything that is under way come to its end, so that the last verdicts can be taken; rows may still follow.
+    pub fn settle_all(&mut self) {
+        self.run_until(Nanos::MAX);
+    }
+
+    /// Lets everything that is under way come to its end, and tells what it came to.
+    #[must_use]
+    pub fn finish(mut self) -> Outcome {
+        self.run_until(Nanos::MAX);
+        debug_assert_eq!(self.exchanges.len(), 0, "a request was lost");
+        debug_assert_eq!(self.fetches.len(), 0, "a fetch was lost");
+        debug_assert_eq!(self.arriving.len(), 0, "a response was lost");
+        self.outcome()
+    }
+
+    fn run_until(&mut self, until: Nanos) {
+        while let Some(event) = self.world.next(until) {
+            match event {
+                Event::Step(id) => self.step(id),
+                Event::Acknowledged(id) => self.acknowledged(id),
+                Event::Received(id) => self.received(id),
+                Event::Left(id) => self.left(id),
+                Event::Queued(id) => self.queued(id),
+                Event::Arrived(id) => self.arrived(id),
+                Event::Resumed(id) => self.resumed(id),
+            }
+        }
+    }
+
+    /// A request begins: its client has a connection, or opens one.
+    fn begin(&mut self, ask: Ask) {
+        let now = self.now();
+        let is_direct = self.settings.path != Path::Proxy;
+        let client = self.link_to(ask.client);
+        let client_rtt = self.settings.network.client_rtt_us * MICROSECOND;
+        let server_rtt = self.server_rtt(&ask);
+        let (hop, rtt) = if is_direct {
+            (mix(ask.client) ^ ask.server, client_rtt + server_rtt.0)
+        } else {
+            (ask.client, client_rtt)
+        };
+        let window = self.settings.network.tcp.initial_window;
+        let taken = self.clients.take(now, hop, window);
+        let at = self.world.at();
+        let ready = if taken.is_new { at + rtt } else { at };
+        let id = self.exchanges.reuse();
+        let exchange = self.exchanges.at_mut(id);
+        exchange.begin(ask, now, at);
+        exchange.number = self.rows - 1;
+        exchange.ready = ready;
+        exchange.connection = Some(taken);
+        exchange.link = client;
+        exchange.server_rtt = server_rtt.0;
+        exchange.think = server_rtt.1;
+        if is_direct {
+            // the first packet comes to the queue that is the last stretch before the client
+            exchange.loop_ns = rtt;
+            exchange.after_ns = client_rtt / 2;
+            exchange.stage = Stage::Serve;
+            let first = ready + rtt - exchange.after_ns + server_rtt.1;
+            self.plan_direct(id);
+            self.later(id, first);
+        } else {
+            exchange.loop_ns = client_rtt;
+            exchange.after_ns = client_rtt / 2;
+            exchange.stage = Stage::Choose;
+            self.later(id, ready + client_rtt / 2);
+        }
+    }
+
+    /// Round trip to the server, and how long it thinks: the round trip is the shorter of set-up and response time.
+    fn server_rtt(&mut self, ask: &Ask) -> (Nanos, Nanos) {
+        let setup = match ask.setup {
+            Some(setup) => {
+                self.setups.insert(ask.server, setup);
+                Some(setup)
+            }
+            None => self.setups.get(&ask.server).copied(),
+        };
+        let rtt = match (setup, ask.response_time) {
+            (Some(setup), Some(response)) => setup.min(response),
+            (Some(rtt), None) | (None, Some(rtt)) => rtt,
+            (None, None) => {
+                self.tally.assumed.count(Assumed::ServerRtt);
+                self.settings.network.server_rtt_us * MICROSECOND
+            }
+        };
+        let think = ask
+            .response_time
+            .map_or(0, |response| response.saturating_sub(rtt));
+        (rtt, think)
+    }
+
+    fn link_to(&mut self, client: u64) -> u32 {
+        let next = u32::try_from(self.links.len()).unwrap_or(u32::MAX);
+        let link = *self.link_of.entry(client).or_insert(next);
+        if link == next {
+            self.links.push(ClientLink::default());
+        }
+        link
+    }
+
+    const fn now(&self) -> Now {
+        self.world.now()
+    }
+
+    /// The exchange goes on at `at`.
+    fn later(&mut self, id: u32, at: Nanos) {
+        self.exchanges.at_mut(id).pending += 1;
+        self.world.schedule(at, Event::Step(id));
+    }
+
+    /// An exchange's next stage.
+    fn step(&mut self, id: u32) {
+        self.exchanges.at_mut(id).pending -= 1;
+        match self.exchanges.at(id).stage {
+            Stage::Choose => self.choose(id),
+            Stage::Serve => self.serve_planned(id),
+            Stage::Ask => self.ask(id),
+            Stage::Waiting | Stage::Sending | Stage::Over => {}
+        }
+        self.release(id);
+    }
+
+    fn outcome(self) -> Outcome {
+        let mut traffic = self.tally.traffic;
+        let (up, down) = (self.tally.from_servers, self.tally.to_clients);
+        traffic.to_clients_packets = down.packets;
+        traffic.to_clients_wire_bytes = down.wire_bytes;
+        traffic.over_queue_limit = up.over_limit + down.over_limit;
+        if self.settings.path == Path::Proxy {
+            traffic.from_servers_packets = up.packets;
+            traffic.from_servers_wire_bytes = up.wire_bytes;
+        } else {
+            // one link: what comes from servers is what clients get
+            traffic.from_servers_packets = down.packets;
+            traffic.from_servers_wire_bytes = down.wire_bytes;
+            traffic.from_servers_bytes = traffic.to_clients_bytes;
+            traffic.from_servers_head_bytes = traffic.to_clients_head_bytes;
+        }
+        let assumed = self.tally.assumed.iter();
+        Outcome {
+            path: self.settings.path.as_str(),
+            requests: self.tally.requests,
+            verdicts: self.tally.words(),
+            traffic,
+            latency: Latency {
+                setup: self.tally.setup.summary(),
+                response: self.tally.response.summary(),
+                transfer: self.tally.transfer.summary(),
+                total: self.tally.total.summary(),
+            },
+            client_connections: connections(self.clients.openings),
+            server_connections: connections(self.servers.openings),
+            stored: self.cache.len() as u64,
+            stored_bytes: self.cache.used_bytes(),
+            evictions: self.cache.evictions,
+            assumed: assumed
+                .map(|(what, count)| (what.as_str(), count))
+                .collect(),
+            aborts: self.tally.aborts,
+            not_admitted: self.tally.not_admitted,
+            out_of_order: self.tally.out_of_order,
+        }
+    }
+}
+
+const fn connections(openings: Openings) -> Connections {
+    Connections {
+        requests: openings.requests,
+        opened: openings.opened,
+        open_max: openings.open_max,
+    }
+}

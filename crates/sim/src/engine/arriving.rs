@@ -1,0 +1,374 @@
+//! A response under construction: fetches write it, readers follow it, each as fast as its client takes it.
+//!
+//! `policy::fetch::Fill` says who may do what. Here it is asked, in turn, what each fetch may take of what has come for it, and what each
+//! reader may hand to its client's kernel, until nothing moves.
+
+use super::Simulator;
+use super::fetch::{Fetch, For};
+use super::plain::Plain;
+use crate::cache::{Stored, digest};
+use crate::facts::Ask;
+use crate::world::{Event, Nanos};
+use weir_policy::fetch::{
+    Abort, ByteSpan, Chance, FetchEnd, FetchId, Fill, Orphan, ReaderId, Step, Stop, Take, judge,
+};
+use weir_policy::{Now, Tick, Transaction};
+use weir_workload::trace::Row;
+
+/// A response under construction.
+#[derive(Debug)]
+pub(super) struct Arriving {
+    /// Who may do what; nothing while there is nothing to decide.
+    pub(super) fill: Option<Fill>,
+    pub(super) plain: Option<Plain>,
+    /// What it will be in the store.
+    pub(super) stored: Stored,
+    /// It is for the store.
+    pub(super) is_kept: bool,
+    /// And for nobody else.
+    pub(super) is_for_store_alone: bool,
+    /// Its target was invalidated since it was asked for.
+    pub(super) is_outdated: bool,
+    /// Whether it is settled what becomes of it in the store.
+    pub(super) is_settled: bool,
+    /// Nobody reads it, and its place was given away.
+    pub(super) is_gone: bool,
+    /// The transaction of the one who asked: it decides whether a part is kept.
+    pub(super) tx: Transaction,
+    pub(super) server: u64,
+    /// Connections to the server are kept open.
+    pub(super) lives_on: bool,
+    pub(super) rtt: Nanos,
+    pub(super) think: Nanos,
+    pub(super) client_us: u32,
+    pub(super) server_us: u32,
+    pub(super) fetches: Vec<(FetchId, u32)>,
+    pub(super) readers: Vec<(ReaderId, u32)>,
+    /// The flight that others come to it by.
+    pub(super) flight: Option<u32>,
+}
+
+impl Arriving {
+    /// Who may do what. It is asked only where there is something to decide.
+    #[expect(
+        clippy::expect_used,
+        reason = "`drive`, `join` and `leave` see to it before anything else is asked"
+    )]
+    pub(super) fn fill(&mut self) -> &mut Fill {
+        self.fill
+            .as_mut()
+            .expect("a response that is not plain has a fill")
+    }
+
+    /// Whether it is the variant for this request.
+    pub(super) fn is_for(&self, ask: &Ask) -> bool {
+        !self.is_outdated
+            && (self.stored.vary == Row::VARY_NONE || self.stored.variant == ask.variant)
+    }
+}
+
+impl Simulator {
+    /// Moves everything on as far as it can.
+    pub(super) fn drive(&mut self, id: u32) {
+        if let Some(plain) = self.arriving.at(id).plain {
+            self.drive_plain(id, plain);
+            return;
+        }
+        loop {
+            let mut has_moved = false;
+            let mut place = 0;
+            while let Some((fetch_id, fetch)) = self.arriving.at(id).fetches.get(place).copied() {
+                has_moved |= self.take(id, fetch_id, fetch);
+                // it may have ended, and another one be in its place
+                let same = self.arriving.at(id).fetches.get(place);
+                if same.is_some_and(|same| same.1 == fetch) {
+                    place += 1;
+                }
+            }
+            let mut place = 0;
+            while let Some((reader, exchange)) = self.arriving.at(id).readers.get(place).copied() {
+                has_moved |= self.feed(id, reader, exchange);
+                let same = self.arriving.at(id).readers.get(place);
+                if same.is_some_and(|same| same.1 == exchange) {
+                    place += 1;
+                }
+            }
+            if !has_moved {
+                break;
+            }
+        }
+        self.offer(id);
+        self.settle(id);
+    }
+
+    /// A fetch takes what it may of what has come; whether that was anything.
+    fn take(&mut self, id: u32, fetch_id: FetchId, fetch: u32) -> bool {
+        let now = self.now();
+        let waiting = self.fetches.at(fetch).waiting();
+        let arriving = self.arriving.at_mut(id);
+        let may = match arriving.fill().take(now, fetch_id) {
+            Take::UpTo(most) => most,
+            Take::Wait => return false,
+            Take::Background if arriving.is_for_store_alone => u64::MAX,
+            Take::Background => match self.granted(id, fetch_id, fetch) {
+                0 => return false,
+                granted => granted,
+            },
+            Take::Orphaned => return self.judge(id, fetch_id, fetch),
+            Take::Met => {
+                self.end(id, fetch_id, fetch, FetchEnd::Whole);
+                return true;
+            }
+            Take::GiveWay => {
+                self.end(id, fetch_id, fetch, FetchEnd::Stopped);
+                return true;
+            }
+        };
+        let bytes = may.min(waiting);
+        if bytes == 0 {
+            let it = self.fetches.at(fetch);
+            if it.is_cut && it.came >= it.total {
+                self.tally.aborts.by_servers += 1;
+                self.end(id, fetch_id, fetch, FetchEnd::Cut);
+                return true;
+            }
+            return false;
+        }
+        let it = self.fetches.at_mut(fetch);
+        it.taken += bytes;
+        it.granted = it.granted.saturating_sub(bytes);
+        self.arriving
+            .at_mut(id)
+            .fill()
+            .received(now, fetch_id, bytes);
+        true
+    }
+
+    /// What the budget of the background lets a fetch take now; it looks again when there is more.
+    fn granted(&mut self, id: u32, fetch_id: FetchId, fetch: u32) -> u64 {
+        let now = self.now();
+        let to_come = self.arriving.at_mut(id).fill().to_come(fetch_id);
+        let it = self.fetches.at_mut(fetch);
+        if it.granted == 0 && !it.is_waiting_for_grant {
+            let wanted = to_come.unwrap_or(u64::MAX).clamp(1, TURN_BYTES);
+            it.granted = self.background.take(now, wanted);
+            if it.granted == 0 {
+                let ready = self.background.ready_at(now, wanted);
+                if ready != Tick(u64::MAX) {
+                    it.is_waiting_for_grant = true;
+                    let in_ms = ready.ms_since(now.tick).max(1);
+                    let at = self.world.at() + in_ms * 1_000_000;
+                    self.world.schedule(at, Event::Resumed(fetch));
+                }
+            }
+        }
+        it.granted
+    }
+
+    /// A fetch in the background looks again.
+    pub(super) fn resumed(&mut self, fetch: u32) {
+        let it = self.fetches.at_mut(fetch);
+        it.is_waiting_for_grant = false;
+        it.is_held = true;
+        if let For::Arriving(id, _) = it.owner {
+            self.drive(id);
+        }
+        self.fetches.at_mut(fetch).is_held = false;
+        self.release_fetch(fetch);
+    }
+
+    /// Nobody reads: goes on, or not.
+    fn judge(&mut self, id: u32, fetch_id: FetchId, fetch: u32) -> bool {
+        let now = self.now();
+        let orphan = self.orphan(id, fetch_id, now);
+        let verdict = match judge(&self.settings.abort, &orphan) {
+            // it would wait for ever
+            Abort::GoOn(_) if self.settings.background_bytes_s == 0 => Abort::Stop(Stop::NoBudget),
+            verdict => verdict,
+        };
+        *self
+            .tally
+            .aborts
+            .fetches
+            .entry(verdict.as_str())
+            .or_insert(0) += 1;
+        match verdict {
+            Abort::GoOn(_) => self.arriving.at_mut(id).fill().go_on(fetch_id),
+            Abort::Stop(_) => self.end(id, fetch_id, fetch, FetchEnd::Stopped),
+        }
+        true
+    }
+
+    fn orphan(&mut self, id: u32, fetch_id: FetchId, now: Now) -> Orphan {
+        let arriving = self.arriving.at_mut(id);
+        let (is_kept, facts) = (
+            arriving.is_kept && !arriving.is_outdated,
+            arriving.stored.facts,
+        );
+        let (target, server_us) = (arriving.stored.target, arriving.server_us);
+        let fill = arriving.fill();
+        // opening takes a round trip, and slow start another before it is at speed again (RFC 5681 §3.1)
+        let set_up_us = 2 * u64::from(server_us);
+        Orphan {
+            received: fill.present().total(),
+            complete_length: fill.complete_length(),
+            is_kept: is_kept && fill.closed().is_none(),
+            again: if fill.is_awaited(fetch_id) {
+                Chance::CERTAIN
+            } else {
+                self.popularity.again(digest(target, 0))
+            },
+            part_is_kept: facts.can_be_part(),
+            new_connection_bytes: fill.rate_bytes_s(fetch_id).saturating_mul(set_up_us) / 1_000_000,
+            background_free_bytes: self.background.free(now),
+        }
+    }
+
+    /// A fetch ends, so.
+    fn end(&mut self, id: u32, fetch_id: FetchId, fetch: u32, how: FetchEnd) {
+        let now = self.now();
+        let arriving = self.arriving.at_mut(id);
+        arriving.fill().end(now, fetch_id, how);
+        arriving.fetches.retain(|(known, _)| *known != fetch_id);
+        if how == FetchEnd::Whole {
+            self.end_fetch(fetch);
+        } else {
+            self.stop(fetch);
+        }
+        self.release_fetch(fetch);
+    }
+
+    /// A reader hands its client's kernel what is there, as much as that may hold; whether that was anything.
+    fn feed(&mut self, id: u32, reader: ReaderId, exchange: u32) -> bool {
+        let now = self.now();
+        let arriving = self.arriving.at_mut(id);
+        match arriving.fill().step(now, reader) {
+            Step::Wait => false,
+            Step::Read(span) => {
+                let room = arriving.fill().unsent(reader).map_or(u64::MAX, u64::from);
+                let it = self.exchanges.at_mut(exchange);
+                if it.written - it.sender.sent >= room {
+                    return false;
+                }
+                // the head goes with the first bytes behind it
+                it.written = it.written.max(it.head_bytes);
+                let bytes = span.len().min(room);
+                let to = span.from + bytes;
+                arriving.fill().moved(now, reader, to);
+                let given = ByteSpan {
+                    from: span.from,
+                    to,
+                };
+                let delivered = arriving.fill().delivered(now, reader, given);
+                it.written += bytes;
+                it.again_bytes += delivered.again;
+                self.tally.traffic.relayed_bytes += delivered.live;
+                self.tally.aborts.completed_bytes += delivered.kept;
+                // a step may begin a fetch: its answer is to be acted upon, whatever it is
+                match arriving.fill().step(now, reader) {
+                    Step::Done => self.all_written(id, reader, exchange),
+                    Step::Fetch { fetch, span } => self.fetch_gap(id, fetch, span),
+                    Step::Wait | Step::Read(_) | Step::Cut(_) => {}
+                }
+                self.send(exchange);
+                true
+            }
+            Step::Fetch { fetch, span } => {
+                self.fetch_gap(id, fetch, span);
+                true
+            }
+            Step::Done => {
+                self.all_written(id, reader, exchange);
+                self.send(exchange);
+                true
+            }
+            Step::Cut(_) => {
+                self.exchanges.at_mut(exchange).is_cut = true;
+                self.all_written(id, reader, exchange);
+                self.send(exchange);
+                true
+            }
+        }
+    }
+
+    /// A reader has had all it will get.
+    fn all_written(&mut self, id: u32, reader: ReaderId, exchange: u32) {
+        let now = self.now();
+        let it = self.exchanges.at_mut(exchange);
+        it.is_all = true;
+        it.written = it.written.max(it.head_bytes);
+        it.reading = None;
+        let arriving = self.arriving.at_mut(id);
+        arriving.fill().leave(now, reader);
+        arriving.readers.retain(|(known, _)| *known != reader);
+    }
+
+    /// A reader is gone.
+    pub(super) fn leave(&mut self, exchange: u32) {
+        let now = self.now();
+        if let Some(reading) = self.exchanges.at(exchange).reading {
+            self.decide_from_now_on(reading.arriving);
+        }
+        let Some(reading) = self.exchanges.at_mut(exchange).reading.take() else {
+            return;
+        };
+        let arriving = self.arriving.at_mut(reading.arriving);
+        arriving.fill().leave(now, reading.reader);
+        arriving
+            .readers
+            .retain(|(known, _)| *known != reading.reader);
+        self.drive(reading.arriving);
+    }
+
+    /// Begins to fetch what a reader has come to and is missing.
+    fn fetch_gap(&mut self, id: u32, fetch_id: FetchId, span: ByteSpan) {
+        let now = self.now();
+        let arriving = self.arriving.at_mut(id);
+        let length = arriving.fill().complete_length().unwrap_or(span.from);
+        let to = span.to.min(length);
+        let (client_us, server_us) = (arriving.client_us, arriving.server_us);
+        arriving
+            .fill()
+            .set_round_trips(fetch_id, client_us, server_us);
+        let window = arriving.fill().window(fetch_id);
+        let (server, rtt, think) = (arriving.server, arriving.rtt, arriving.think);
+        let (head_bytes, lives_on) = (u64::from(arriving.stored.head_bytes), arriving.lives_on);
+        let tcp = self.settings.network.tcp;
+        let taken = self.servers.take(now, server, tcp.initial_window);
+        let fetch = self.fetches.reuse();
+        self.fetches.at_mut(fetch).begin(Fetch {
+            owner: For::Arriving(id, fetch_id),
+            connection: taken.id,
+            window: taken.window,
+            rtt,
+            lives_on,
+            head_bytes,
+            total: head_bytes + to.saturating_sub(span.from),
+            offered: window.map_or(tcp.receive_window_bytes, u64::from),
+            ..Fetch::default()
+        });
+        self.arriving.at_mut(id).fetches.push((fetch_id, fetch));
+        let setup = if taken.is_new { rtt } else { 0 };
+        let first = self.world.at() + setup + rtt + think;
+        self.send_more(fetch, first);
+    }
+
+    /// Tells the servers how much more may come.
+    fn offer(&mut self, id: u32) {
+        let at = self.world.at();
+        let mut place = 0;
+        while let Some((fetch_id, fetch)) = self.arriving.at(id).fetches.get(place).copied() {
+            place += 1;
+            let window = self.arriving.at_mut(id).fill().window(fetch_id);
+            let it = self.fetches.at_mut(fetch);
+            it.offered = window.map_or(self.settings.network.tcp.receive_window_bytes, u64::from);
+            let rtt = it.rtt;
+            if it.came > 0 && it.sent < it.total {
+                self.send_more(fetch, at + rtt);
+            }
+        }
+    }
+}
+
+/// What a fetch takes in one turn: the live proxy's buffer to read into.
+const TURN_BYTES: u64 = 64 * 1024;

@@ -1,0 +1,320 @@
+//! What a request is answered with: a stored response, one that is on its way, or the next hop's.
+
+use super::Simulator;
+use super::exchange::{PASSES_MAX, Reading, Stage};
+use crate::cache::{Stored, digest};
+use crate::settings::{Caching, Path};
+use crate::world::Nanos;
+use weir_policy::fetch::AbortPolicy;
+use weir_policy::{Command, Covers, Event, Forwarding, Joined, Transaction};
+use weir_workload::{Chance, Law};
+
+/// What came of looking at a response on its way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Boarded {
+    /// It reads there, or was answered.
+    Reads,
+    /// It is not for this request, which goes alone.
+    Alone(Forwarding),
+    /// What it wants is not to be had there.
+    Not,
+}
+
+impl Simulator {
+    /// The request is at the proxy.
+    pub(super) fn choose(&mut self, id: u32) {
+        let (now, rules) = (self.now(), self.settings.rules);
+        let exchange = self.exchanges.at_mut(id);
+        let unshared = self.settings.caching == Caching::Off || exchange.ask().has_content;
+        let mut commands = exchange
+            .tx()
+            .handle(now, &rules, Event::Request { unshared });
+        if commands.first() == Some(Command::LookUp) {
+            let found = self.cache.find(now, exchange.ask());
+            commands = match found {
+                Ok(which) => {
+                    exchange.found = Some(which);
+                    let Some(stored) = self.cache.get(which) else {
+                        return;
+                    };
+                    let wants = exchange.wants(stored.complete_length);
+                    let event = match &stored.part {
+                        None => Event::Found(&stored.facts),
+                        Some(_) if stored.covers(wants) => {
+                            Event::FoundPart(&stored.facts, Covers::Wanted)
+                        }
+                        Some(_) => Event::FoundPart(&stored.facts, Covers::Lacking),
+                    };
+                    exchange.tx().handle(now, &rules, event)
+                }
+                Err(missing) => exchange.tx().handle(now, &rules, Event::Missing(missing)),
+            };
+        }
+        for command in commands.iter() {
+            match command {
+                Command::Serve(_) => self.hit(id),
+                Command::RefreshInBackground => self.refresh(id),
+                Command::Forward(forwarding) => {
+                    self.note(id);
+                    self.exchanges.at_mut(id).forwarding = forwarding;
+                    self.keep_copy(id);
+                    self.forward(id);
+                }
+                Command::Answer(_) => self.answer_alone(id),
+                _ => debug_assert!(false, "{command:?} before any response"),
+            }
+        }
+    }
+
+    /// For who judges fetches by how likely it is that they are asked for again.
+    fn note(&mut self, id: u32) {
+        if matches!(self.settings.abort, AbortPolicy::Value { .. }) {
+            let target = self.exchanges.at(id).ask().target;
+            self.popularity.note(digest(target, 0));
+        }
+    }
+
+    fn hit(&mut self, id: u32) {
+        self.note(id);
+        let exchange = self.exchanges.at(id);
+        let Some(stored) = exchange.found.and_then(|which| self.cache.get(which)) else {
+            return;
+        };
+        let (head, content) = form(exchange, stored);
+        self.plan(id, head, content, true);
+        let overhead = draw(self.settings.hit_overhead.as_ref(), &mut self.chance);
+        self.serve_after(id, overhead);
+    }
+
+    /// What was found may leave before the answer is there: which may be to serve it, stale.
+    fn keep_copy(&mut self, id: u32) {
+        let exchange = self.exchanges.at_mut(id);
+        let found = exchange.found.and_then(|which| self.cache.get(which));
+        exchange.kept = found.cloned().map(Box::new);
+    }
+
+    /// The answer is a head and so much content, all of it at hand.
+    pub(super) fn plan(&mut self, id: u32, head_bytes: u32, content_bytes: u64, from_store: bool) {
+        let exchange = self.exchanges.at_mut(id);
+        exchange.expect(head_bytes, content_bytes);
+        exchange.written = u64::from(head_bytes) + content_bytes;
+        exchange.is_all = true;
+        exchange.from_store = from_store;
+    }
+
+    /// Without a proxy the server's answer is at hand for whoever asks.
+    pub(super) fn plan_direct(&mut self, id: u32) {
+        let ask = *self.exchanges.at(id).ask();
+        self.plan(
+            id,
+            ask.head_bytes,
+            ask.cut_at.unwrap_or(ask.content_bytes),
+            false,
+        );
+        if ask.cut_at.is_some() {
+            self.exchanges.at_mut(id).is_cut = true;
+            self.tally.aborts.by_servers += 1;
+        }
+    }
+
+    fn serve_after(&mut self, id: u32, overhead: Nanos) {
+        self.exchanges.at_mut(id).stage = Stage::Serve;
+        if overhead == 0 {
+            self.serve_planned(id);
+        } else {
+            let at = self.world.at() + overhead;
+            self.later(id, at);
+        }
+    }
+
+    /// Sends what is planned.
+    pub(super) fn serve_planned(&mut self, id: u32) {
+        let exchange = self.exchanges.at_mut(id);
+        if self.settings.path != Path::Proxy {
+            // what a cache would have said is of no interest here
+            exchange.tx = None;
+        }
+        exchange.stage = Stage::Sending;
+        self.start_sending(id);
+    }
+
+    /// An answer of our own: a head.
+    pub(super) fn answer_alone(&mut self, id: u32) {
+        if self.exchanges.at(id).is_background {
+            return;
+        }
+        self.plan(id, crate::facts::HEAD_BYTES, 0, false);
+        self.serve_after(id, 0);
+    }
+
+    /// A stored response is validated for the store; its client is served already.
+    fn refresh(&mut self, id: u32) {
+        let now = self.now();
+        let exchange = self.exchanges.at(id);
+        let Some(which) = exchange.found else { return };
+        let Some(stored) = self.cache.get(which).cloned() else {
+            return;
+        };
+        let (ask, link) = (*exchange.ask(), exchange.link);
+        let (rtt, think) = (exchange.server_rtt, exchange.think);
+        let (tx, forwarding) = Transaction::refresh(ask.request, &stored.facts, now);
+        let at = self.world.at();
+        let own = self.exchanges.reuse();
+        let refreshing = self.exchanges.at_mut(own);
+        refreshing.begin(ask, now, at);
+        refreshing.tx = Some(tx);
+        refreshing.link = link;
+        refreshing.is_background = true;
+        refreshing.found = Some(which);
+        refreshing.kept = Some(Box::new(stored));
+        refreshing.forwarding = forwarding;
+        refreshing.server_rtt = rtt;
+        refreshing.think = think;
+        self.go(own);
+    }
+
+    /// The request must be forwarded: for others too, by another's fetch, or alone.
+    pub(super) fn forward(&mut self, id: u32) {
+        if self.exchanges.at_mut(id).tx().follows() && self.board(id) {
+            return;
+        }
+        self.go(id);
+    }
+
+    /// Asks the next hop.
+    pub(super) fn go(&mut self, id: u32) {
+        let overhead = draw(self.settings.miss_overhead.as_ref(), &mut self.chance);
+        self.exchanges.at_mut(id).stage = Stage::Ask;
+        if overhead == 0 {
+            self.ask(id);
+        } else {
+            let at = self.world.at() + overhead;
+            self.later(id, at);
+        }
+    }
+
+    /// Finds a flight for the request, or begins one; whether somebody else brings what it waits for.
+    fn board(&mut self, id: u32) -> bool {
+        let target = self.exchanges.at(id).ask().target;
+        let passes = self.exchanges.at(id).passed.iter().flatten().count();
+        if passes >= PASSES_MAX {
+            return false;
+        }
+        let known: [Option<u32>; FLIGHTS_LOOKED_AT] = {
+            let mut flights = self.flights.of(target);
+            std::array::from_fn(|_| flights.next())
+        };
+        for flight in known.into_iter().flatten() {
+            if self.exchanges.at(id).passed.contains(&Some(flight)) {
+                continue;
+            }
+            let Some(arriving) = self.flights.at(flight).arriving else {
+                self.flights.at_mut(flight).waiting.push(id);
+                self.exchanges.at_mut(id).stage = Stage::Waiting;
+                return true;
+            };
+            if !self
+                .arriving
+                .at(arriving)
+                .is_for(self.exchanges.at(id).ask())
+            {
+                continue;
+            }
+            match self.join(id, arriving, Joined::Arriving) {
+                Boarded::Reads => return true,
+                Boarded::Alone(forwarding) => {
+                    self.exchanges.at_mut(id).forwarding = forwarding;
+                    self.go(id);
+                    return true;
+                }
+                Boarded::Not => self.pass(id, flight),
+            }
+        }
+        let now = self.now();
+        if self.exchanges.at_mut(id).tx().leads() && !self.flights.is_alone(now, target) {
+            let flight = self.flights.begin(target);
+            self.exchanges.at_mut(id).leads = Some(flight);
+        }
+        false
+    }
+
+    /// The request has been on this flight in vain.
+    pub(super) fn pass(&mut self, id: u32, flight: u32) {
+        let passed = &mut self.exchanges.at_mut(id).passed;
+        if let Some(place) = passed.iter_mut().find(|place| place.is_none()) {
+            *place = Some(flight);
+        }
+    }
+
+    /// Answers a request from what is arriving, if it is entitled to it.
+    pub(super) fn join(&mut self, id: u32, arriving: u32, joined: Joined) -> Boarded {
+        let now = self.now();
+        let response = self.arriving.at_mut(arriving);
+        let exchange = self.exchanges.at_mut(id);
+        let before = *exchange.tx();
+        let commands = exchange.tx().joined(now, &response.stored.facts, joined);
+        match commands.first() {
+            Some(Command::Serve(_)) => {}
+            Some(Command::Forward(forwarding)) => return Boarded::Alone(forwarding),
+            _ => return Boarded::Not,
+        }
+        let head_bytes = response.stored.head_bytes;
+        if has_it_already(exchange, &response.stored) {
+            self.plan(id, head_bytes, 0, true);
+            self.serve_planned(id);
+            return Boarded::Reads;
+        }
+        let wants = exchange.wants(response.stored.complete_length);
+        self.decide_from_now_on(arriving);
+        let response = self.arriving.at_mut(arriving);
+        let exchange = self.exchanges.at_mut(id);
+        let Ok(reader) = response.fill().attach(now, wants) else {
+            *exchange.tx() = before;
+            return Boarded::Not;
+        };
+        response.readers.push((reader, id));
+        exchange.reading = Some(Reading { arriving, reader });
+        exchange.expect(head_bytes, wants.len());
+        exchange.stage = Stage::Sending;
+        self.start_sending(id);
+        self.drive(arriving);
+        Boarded::Reads
+    }
+}
+
+/// Flights of one target that a request looks at: each is for another variant.
+const FLIGHTS_LOOKED_AT: usize = 8;
+
+/// In what form a stored response answers a request: its head, and how much content.
+pub(super) fn form(exchange: &super::Exchange, stored: &Stored) -> (u32, u64) {
+    let wants = exchange.wants(stored.complete_length);
+    let content = if exchange.ask().is_bare() || has_it_already(exchange, stored) {
+        0
+    } else if stored.facts.status == 200 {
+        wants.len()
+    } else {
+        stored.complete_length.unwrap_or(0)
+    };
+    (stored.head_bytes, content)
+}
+
+/// The client's own condition: what it has is what is stored (RFC 9110 §13.2.2), as the origin's answer in the trace tells.
+fn has_it_already(exchange: &super::Exchange, stored: &Stored) -> bool {
+    let ask = exchange.ask();
+    ask.request.preconditions
+        && ask.response.status == 304
+        && stored.facts.status == 200
+        && ask.validators.still_hold(stored.validators)
+}
+
+fn draw(law: Option<&Law>, chance: &mut Chance) -> Nanos {
+    let Some(law) = law else { return 0 };
+    let seconds = law.draw(chance).max(0.0);
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "not negative; saturates"
+    )]
+    let ns = (seconds * 1e9) as Nanos;
+    ns
+}

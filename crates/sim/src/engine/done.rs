@@ -1,0 +1,127 @@
+//! The end of a request: its client has what it wanted, or has left.
+
+use super::Simulator;
+use super::exchange::Stage;
+use crate::settings::{Keep, Path};
+use crate::world::{MICROSECOND, Nanos};
+
+impl Simulator {
+    /// The client has the last byte.
+    pub(super) fn received(&mut self, id: u32) {
+        let at = self.world.at();
+        let exchange = self.exchanges.at_mut(id);
+        exchange.pending -= 1;
+        if exchange.stage == Stage::Sending && exchange.ends_at == at {
+            self.end_sending(id);
+            self.account(id);
+            self.give_connection_back(id);
+            self.over(id);
+        }
+        self.release(id);
+    }
+
+    /// The client has left, and the one who sends knows.
+    pub(super) fn left(&mut self, id: u32) {
+        let at = self.world.at();
+        let exchange = self.exchanges.at_mut(id);
+        exchange.pending -= 1;
+        if exchange.stage == Stage::Sending && exchange.ends_at == at {
+            exchange.has_left = true;
+            self.tally.aborts.by_clients += 1;
+            self.end_sending(id);
+            self.account(id);
+            if let Some(taken) = self.exchanges.at_mut(id).connection.take() {
+                self.clients.close(taken.id);
+            }
+            self.over(id);
+            self.leave(id);
+        }
+        self.release(id);
+    }
+
+    /// Enters a request into the accounts.
+    fn account(&mut self, id: u32) {
+        let exchange = self.exchanges.at(id);
+        let sender = &exchange.sender;
+        let first = sender.first_at.unwrap_or(exchange.ready);
+        let last = if exchange.has_left {
+            // with the last packet it was there for
+            exchange.left_at()
+        } else {
+            sender.last_at
+        };
+        let tally = &mut self.tally;
+        tally.setup.add(us(exchange.ready - exchange.began));
+        tally.response.add(us(first.saturating_sub(exchange.ready)));
+        tally.transfer.add(us(last.saturating_sub(first)));
+        tally.total.add(us(last.saturating_sub(exchange.began)));
+        let head = exchange.head_bytes.min(sender.sent);
+        let content = sender.sent - head;
+        tally.traffic.to_clients_head_bytes += head;
+        tally.traffic.to_clients_bytes += content;
+        let received = match exchange.leaves_at {
+            Some(enough) => content.min(enough.saturating_sub(head)),
+            None => content,
+        };
+        tally.requests.content_bytes += received;
+        tally.requests.hit_bytes += if exchange.from_store {
+            received
+        } else {
+            received.min(exchange.again_bytes)
+        };
+        if let Some(tx) = &exchange.tx {
+            tally.verdict(tx.verdict());
+            if let Some(recorded) = &mut self.recorded {
+                recorded.push((exchange.number, *tx.verdict()));
+            }
+        }
+    }
+
+    fn give_connection_back(&mut self, id: u32) {
+        let now = self.now();
+        let tcp = &self.settings.network.tcp;
+        let exchange = self.exchanges.at_mut(id);
+        let Some(taken) = exchange.connection.take() else {
+            return;
+        };
+        let window = exchange.sender.window_afterwards(tcp);
+        let lives_on = match self.settings.client_connections {
+            Keep::Never => false,
+            Keep::Always => true,
+            Keep::AsInTrace if self.settings.path == Path::Proxy => exchange.ask().persistent.0,
+            // one connection all the way
+            Keep::AsInTrace => exchange.ask().persistent.0 && exchange.ask().persistent.1,
+        };
+        if lives_on && !exchange.is_cut {
+            self.clients.give_back(now, taken.id, window);
+        } else {
+            self.clients.close(taken.id);
+        }
+    }
+
+    /// The request is done.
+    pub(super) fn over(&mut self, id: u32) {
+        let exchange = self.exchanges.at_mut(id);
+        exchange.stage = Stage::Over;
+        exchange.kept = None;
+        debug_assert!(exchange.leads.is_none(), "it still leads others");
+        self.release(id);
+    }
+
+    /// Gives its place away once nothing more comes for it.
+    pub(super) fn release(&mut self, id: u32) {
+        let exchange = self.exchanges.at_mut(id);
+        if exchange.stage == Stage::Over
+            && exchange.pending == 0
+            && exchange.reading.is_none()
+            && !exchange.is_released
+        {
+            exchange.is_released = true;
+            self.exchanges.remove(id);
+        }
+    }
+}
+
+const fn us(ns: Nanos) -> u64 {
+    ns / MICROSECOND
+}

@@ -1,0 +1,208 @@
+//! One request on its way, from its client's connection to the last byte.
+
+use crate::cache::{Stored, Which};
+use crate::connections::Taken;
+use crate::facts::Ask;
+use crate::tcp::{Alone, Sender};
+use crate::world::Nanos;
+use weir_policy::fetch::{ByteSpan, ReaderId};
+use weir_policy::{Forwarding, Now, Transaction};
+
+/// What is next for an exchange.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// Its request comes to the proxy.
+    #[default]
+    Choose,
+    /// What is planned is sent.
+    Serve,
+    /// The next hop is asked.
+    Ask,
+    /// For a response that another one asked for, or for its own.
+    Waiting,
+    /// Something is being sent to its client.
+    Sending,
+    /// It is done; events that were made before may still come.
+    Over,
+}
+
+/// A request, and its client's side.
+#[derive(Debug)]
+pub(super) struct Exchange {
+    /// The number of its row, from 0.
+    pub(super) number: u64,
+    pub(super) ask: Option<Ask>,
+    pub(super) tx: Option<Transaction>,
+    pub(super) stage: Stage,
+    /// Events that were made and have not come.
+    pub(super) pending: u32,
+    /// There is no client: what comes is for the store.
+    pub(super) is_background: bool,
+    pub(super) began: Nanos,
+    /// When its connection was there.
+    pub(super) ready: Nanos,
+    pub(super) connection: Option<Taken>,
+    /// The client's link.
+    pub(super) link: u32,
+    pub(super) server_rtt: Nanos,
+    pub(super) think: Nanos,
+    pub(super) loop_ns: Nanos,
+    pub(super) after_ns: Nanos,
+
+    /// The stored response that was chosen.
+    pub(super) found: Option<Which>,
+    /// A copy of it while it is validated or completed: it may leave meanwhile.
+    pub(super) kept: Option<Box<Stored>>,
+    /// How the next hop is asked.
+    pub(super) forwarding: Forwarding,
+    /// The flight it leads.
+    pub(super) leads: Option<u32>,
+    /// Flights it has been on and has left.
+    pub(super) passed: [Option<u32>; PASSES_MAX],
+
+    pub(super) sender: Sender,
+    pub(super) alone: Option<Alone>,
+    /// Head and content of the response, as far as its length is known: bytes.
+    pub(super) head_bytes: u64,
+    /// Bytes there to be sent, with the head.
+    pub(super) written: u64,
+    /// No more is written.
+    pub(super) is_all: bool,
+    /// Its client leaves with this byte of the response.
+    pub(super) leaves_at: Option<u64>,
+    /// Content that comes out of the store.
+    pub(super) from_store: bool,
+    pub(super) reading: Option<Reading>,
+    /// Content it was given that did not have to come from a server for it, bytes.
+    pub(super) again_bytes: u64,
+    /// What it was promised will not come.
+    pub(super) is_cut: bool,
+    /// Its client has left before the end.
+    pub(super) has_left: bool,
+    /// When the last byte is with the client, or it has left: events at another time are of no meaning any more.
+    pub(super) ends_at: Nanos,
+    /// Its place was given away.
+    pub(super) is_released: bool,
+    /// An acknowledgement is waited for.
+    pub(super) is_blocked_until: Nanos,
+}
+
+/// Flights one request is on, one after the other, as the live proxy has it.
+pub(super) const PASSES_MAX: usize = 3;
+
+/// Where its content comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Reading {
+    pub(super) arriving: u32,
+    pub(super) reader: ReaderId,
+}
+
+/// As the client sent it.
+pub(super) const AS_SENT: Forwarding = Forwarding {
+    validate: false,
+    complete: false,
+};
+
+impl Default for Exchange {
+    fn default() -> Self {
+        Self {
+            number: 0,
+            ask: None,
+            tx: None,
+            stage: Stage::Choose,
+            pending: 0,
+            is_background: false,
+            began: 0,
+            ready: 0,
+            connection: None,
+            link: 0,
+            server_rtt: 0,
+            think: 0,
+            loop_ns: 0,
+            after_ns: 0,
+            found: None,
+            kept: None,
+            forwarding: AS_SENT,
+            leads: None,
+            passed: [None; PASSES_MAX],
+            sender: Sender::default(),
+            alone: None,
+            head_bytes: 0,
+            written: 0,
+            is_all: false,
+            leaves_at: None,
+            from_store: false,
+            reading: None,
+            again_bytes: 0,
+            is_cut: false,
+            has_left: false,
+            ends_at: Nanos::MAX,
+            is_released: false,
+            is_blocked_until: 0,
+        }
+    }
+}
+
+impl Exchange {
+    /// A request at `at`; what the place was used for before is forgotten, but not its memory.
+    pub(super) fn begin(&mut self, ask: Ask, now: Now, at: Nanos) {
+        let sender = std::mem::take(&mut self.sender);
+        *self = Self {
+            tx: Some(Transaction::new(ask.request, now)),
+            ask: Some(ask),
+            began: at,
+            sender,
+            ..Self::default()
+        };
+    }
+
+    /// Its request. There is one from its beginning on.
+    #[expect(
+        clippy::expect_used,
+        reason = "set by `begin`, before anything else can be asked"
+    )]
+    pub(super) fn ask(&self) -> &Ask {
+        self.ask
+            .as_ref()
+            .expect("an exchange begins with a request")
+    }
+
+    /// The response has this head and so much content, unless its client leaves before.
+    pub(super) fn expect(&mut self, head_bytes: u32, content_bytes: u64) {
+        self.head_bytes = u64::from(head_bytes);
+        let enough = self
+            .ask()
+            .leaves_at
+            .filter(|enough| *enough < content_bytes);
+        self.leaves_at = enough.map(|enough| self.head_bytes + enough);
+    }
+
+    /// The bytes of a representation of this length that it wants; open where the length is not known.
+    pub(super) fn wants(&self, complete_length: Option<u64>) -> ByteSpan {
+        let length = complete_length.unwrap_or(ByteSpan::OPEN);
+        let (from, to) = match self.ask().range {
+            Some((first, last)) => (first, last.map_or(length, |last| (last + 1).min(length))),
+            None => (0, length),
+        };
+        ByteSpan {
+            from,
+            to: to.max(from),
+        }
+    }
+
+    /// When its client left, as far as that is known: half a round trip before it is told.
+    pub(super) const fn left_at(&self) -> Nanos {
+        self.ends_at - (self.loop_ns - self.after_ns)
+    }
+
+    /// Its transaction, likewise.
+    #[expect(
+        clippy::expect_used,
+        reason = "set by `begin`, before anything else can be asked"
+    )]
+    pub(super) fn tx(&mut self) -> &mut Transaction {
+        self.tx
+            .as_mut()
+            .expect("an exchange begins with a transaction")
+    }
+}

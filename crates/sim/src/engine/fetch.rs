@@ -1,0 +1,273 @@
+//! One transfer from a server to the proxy: packets through the shared queue, and what the proxy offers to take.
+//!
+//! A packet that is acknowledged at `t` releases others that come to the queue at `t + round trip`. The window that an acknowledgement
+//! offers is what the proxy has taken so far and as much as `policy::fetch` lets lie in the kernel's buffer. Who stops a transfer still gets
+//! what was on its way: it went over the link, and nobody has it.
+
+use super::Simulator;
+use super::ask::Answer;
+use crate::tcp::Tcp;
+use crate::world::{Event, Nanos};
+use std::collections::VecDeque;
+use weir_policy::fetch::FetchId;
+
+/// Whose a fetch is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum For {
+    /// Nobody's any more: what is on its way comes to nothing.
+    #[default]
+    Nobody,
+    /// This request's: its response head has not come.
+    Request(u32),
+    /// A response under construction's, as this fetch of it.
+    Arriving(u32, FetchId),
+}
+
+/// A transfer from a server.
+#[derive(Debug, Default)]
+pub(super) struct Fetch {
+    pub(super) owner: For,
+    pub(super) answer: Option<Answer>,
+    pub(super) connection: u32,
+    /// Segments that may be under way.
+    pub(super) window: u32,
+    pub(super) rtt: Nanos,
+    pub(super) head_bytes: u64,
+    /// Head and content, as far as they will come.
+    pub(super) total: u64,
+    /// Bytes that the proxy offers to take beyond those it has taken.
+    pub(super) offered: u64,
+    /// Its connection is kept open afterwards.
+    pub(super) lives_on: bool,
+    /// The server breaks off at the end of it.
+    pub(super) is_cut: bool,
+    /// It breaks off before a head.
+    pub(super) fails: bool,
+    /// Bytes sent, bytes that have come, and bytes that were taken.
+    pub(super) sent: u64,
+    pub(super) came: u64,
+    pub(super) taken: u64,
+    /// Bytes it may take in the background before it asks again.
+    pub(super) granted: u64,
+    pub(super) is_waiting_for_grant: bool,
+    /// No more is sent, and what comes is thrown away.
+    pub(super) is_stopped: bool,
+    /// All that was wanted has been taken.
+    pub(super) is_done: bool,
+    /// Somebody is at work on it.
+    pub(super) is_held: bool,
+    /// Its place was given away.
+    pub(super) is_released: bool,
+    pub(super) under_way: u32,
+    /// Bytes that come to the queue, and when.
+    pub(super) to_queue: VecDeque<(Nanos, u64)>,
+    /// Bytes that come out of it, and when.
+    pub(super) to_proxy: VecDeque<(Nanos, u32)>,
+    pub(super) is_queue_due: bool,
+    pub(super) is_proxy_due: bool,
+}
+
+impl Fetch {
+    /// A new transfer; what the place was used for before is forgotten, but not its memory.
+    pub(super) fn begin(&mut self, fetch: Self) {
+        let mut to_queue = std::mem::take(&mut self.to_queue);
+        let mut to_proxy = std::mem::take(&mut self.to_proxy);
+        to_queue.clear();
+        to_proxy.clear();
+        *self = Self {
+            to_queue,
+            to_proxy,
+            ..fetch
+        };
+    }
+
+    /// Bytes of content that have come and were not taken.
+    pub(super) const fn waiting(&self) -> u64 {
+        let taken = if self.taken > self.head_bytes {
+            self.taken
+        } else {
+            self.head_bytes
+        };
+        self.came.saturating_sub(taken)
+    }
+
+    /// What may be sent now: full segments, and the last one.
+    fn release(&mut self, tcp: &Tcp) -> u64 {
+        let edge = self.taken.saturating_add(self.offered).min(self.total);
+        let mut bytes = 0;
+        while self.under_way < self.window && self.sent < self.total {
+            let segment = u64::from(tcp.segment_bytes).min(self.total - self.sent);
+            let room = edge.saturating_sub(self.sent);
+            // a window smaller than a segment is used only if nothing else is under way (RFC 9293 §3.8.6.2.1)
+            let segment = match room {
+                0 => break,
+                room if room >= segment => segment,
+                room if self.under_way == 0 => room,
+                _ => break,
+            };
+            self.sent += segment;
+            self.under_way += 1;
+            bytes += segment;
+        }
+        bytes
+    }
+
+    /// Nothing is on its way, and nothing will be.
+    const fn is_over(&self) -> bool {
+        !self.is_queue_due && !self.is_proxy_due && !self.is_held && !self.is_waiting_for_grant
+    }
+}
+
+impl Simulator {
+    /// The server sends what it may; it is at the queue at `at`.
+    pub(super) fn send_more(&mut self, id: u32, at: Nanos) {
+        let fetch = self.fetches.at_mut(id);
+        if fetch.is_stopped {
+            return;
+        }
+        let bytes = fetch.release(&self.settings.network.tcp);
+        if bytes == 0 {
+            return;
+        }
+        fetch.to_queue.push_back((at, bytes));
+        if !fetch.is_queue_due {
+            fetch.is_queue_due = true;
+            self.world.schedule(at, Event::Queued(id));
+        }
+    }
+
+    /// Packets of a fetch are at the queue in front of the proxy.
+    pub(super) fn queued(&mut self, id: u32) {
+        let (at, tcp) = (self.world.at(), self.settings.network.tcp);
+        let rate = self.settings.network.internet;
+        let fetch = self.fetches.at_mut(id);
+        fetch.is_queue_due = false;
+        while let Some((due, bytes)) = fetch.to_queue.front().copied() {
+            if due > at {
+                fetch.is_queue_due = true;
+                self.world.schedule(due, Event::Queued(id));
+                break;
+            }
+            fetch.to_queue.pop_front();
+            let mut left = bytes;
+            while left > 0 {
+                #[expect(clippy::cast_possible_truncation, reason = "at most a segment")]
+                let segment = left.min(u64::from(tcp.segment_bytes)) as u32;
+                let carried = &mut self.tally.from_servers;
+                let departs = self
+                    .internet
+                    .carry(rate, at, segment + tcp.header_bytes, carried);
+                fetch.to_proxy.push_back((departs, segment));
+                left -= u64::from(segment);
+            }
+        }
+        if !fetch.is_proxy_due
+            && let Some((due, _)) = fetch.to_proxy.front()
+        {
+            fetch.is_proxy_due = true;
+            self.world.schedule(*due, Event::Arrived(id));
+        }
+    }
+
+    /// A packet of a fetch is at the proxy.
+    pub(super) fn arrived(&mut self, id: u32) {
+        let window_max = self.settings.network.tcp.window_max();
+        let fetch = self.fetches.at_mut(id);
+        fetch.is_proxy_due = false;
+        let Some((_, bytes)) = fetch.to_proxy.pop_front() else {
+            return;
+        };
+        let had_head = fetch.came >= fetch.head_bytes;
+        let content_before = fetch.came.saturating_sub(fetch.head_bytes);
+        fetch.came += u64::from(bytes);
+        fetch.under_way -= 1;
+        let content = fetch.came.saturating_sub(fetch.head_bytes) - content_before;
+        self.tally.traffic.from_servers_bytes += content;
+        self.tally.traffic.from_servers_head_bytes += u64::from(bytes) - content;
+        if let Some((due, _)) = fetch.to_proxy.front() {
+            fetch.is_proxy_due = true;
+            self.world.schedule(*due, Event::Arrived(id));
+        }
+        if fetch.is_stopped {
+            self.tally.traffic.wasted_bytes += content;
+            self.release_fetch(id);
+            return;
+        }
+        fetch.is_held = true;
+        fetch.window = (fetch.window + 1).min(window_max);
+        if !had_head && fetch.came >= fetch.head_bytes {
+            fetch.taken = fetch.head_bytes;
+            if let For::Request(exchange) = fetch.owner {
+                if fetch.fails {
+                    self.stop(id);
+                    self.failed(exchange);
+                } else {
+                    self.head(exchange, id);
+                }
+                self.release(exchange);
+            }
+        }
+        self.taken_or_done(id);
+        let at = self.world.at();
+        let rtt = self.fetches.at(id).rtt;
+        self.send_more(id, at + rtt);
+        self.fetches.at_mut(id).is_held = false;
+        self.release_fetch(id);
+    }
+
+    /// Something has come: who it is for takes it; a head alone is all there is.
+    fn taken_or_done(&mut self, id: u32) {
+        let fetch = self.fetches.at_mut(id);
+        match fetch.owner {
+            For::Arriving(arriving, _) => self.drive(arriving),
+            // a head that its request has had, and nothing behind it
+            For::Request(_) | For::Nobody => {
+                if fetch.came >= fetch.total && fetch.total == fetch.head_bytes && !fetch.is_stopped
+                {
+                    self.end_fetch(id);
+                }
+            }
+        }
+    }
+
+    /// All that was wanted is there: the connection can be used again, if the server keeps it and nothing more comes.
+    pub(super) fn end_fetch(&mut self, id: u32) {
+        let now = self.now();
+        let fetch = self.fetches.at_mut(id);
+        if fetch.is_done || fetch.is_stopped {
+            return;
+        }
+        let is_whole = fetch.came >= fetch.total && !fetch.is_cut;
+        fetch.is_done = true;
+        fetch.owner = For::Nobody;
+        let (connection, window) = (fetch.connection, fetch.window);
+        if is_whole && fetch.lives_on {
+            self.servers.give_back(now, connection, window);
+        } else {
+            fetch.is_stopped = !is_whole;
+            self.tally.traffic.wasted_bytes += fetch.waiting();
+            self.servers.close(connection);
+        }
+    }
+
+    /// The transfer is given up: its connection is closed, as HTTP/1.1 knows no other way (RFC 9112 §9.3).
+    pub(super) fn stop(&mut self, id: u32) {
+        let fetch = self.fetches.at_mut(id);
+        if fetch.is_done || fetch.is_stopped {
+            return;
+        }
+        fetch.is_stopped = true;
+        fetch.owner = For::Nobody;
+        self.tally.traffic.wasted_bytes += fetch.waiting();
+        self.servers.close(fetch.connection);
+    }
+
+    /// Gives its place away once nothing of it is on its way.
+    pub(super) fn release_fetch(&mut self, id: u32) {
+        let fetch = self.fetches.at_mut(id);
+        if (fetch.is_done || fetch.is_stopped) && fetch.is_over() && !fetch.is_released {
+            fetch.is_released = true;
+            self.fetches.remove(id);
+        }
+    }
+}

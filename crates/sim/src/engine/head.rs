@@ -1,0 +1,506 @@
+//! The next hop's response head: what the policy makes of it, and what begins with it.
+
+use super::Simulator;
+use super::arriving::Arriving;
+use super::ask::Answer;
+use super::choose::{Boarded, form};
+use super::exchange::{AS_SENT, Reading, Stage};
+use super::fetch::For;
+use super::flights::LEADERS_MAX;
+use super::plain::{NOBODY, Plain};
+use crate::cache::Stored;
+use crate::facts::{Ask, Validators};
+use weir_policy::fetch::{ByteSpan, ByteSpans, FetchId, Fill, FillRules};
+use weir_policy::{Command, Event, Failure, Joined, StoredFacts};
+use weir_semantics::{Fits, ResponseFacts};
+
+/// What is to be stored of a response.
+#[derive(Clone, Copy, Debug)]
+enum Kept {
+    New(StoredFacts),
+    /// It completes the stored part.
+    Part,
+}
+
+impl Simulator {
+    /// The head of what `fetch` brings is at the proxy.
+    pub(super) fn head(&mut self, id: u32, fetch: u32) {
+        let Some(answer) = self.fetches.at_mut(fetch).answer.take() else {
+            return;
+        };
+        let (now, rules) = (self.now(), self.settings.rules);
+        let event = if answer.is_rest {
+            Event::Part {
+                response: &answer.facts,
+                fits: Fits::Same,
+            }
+        } else {
+            Event::Response(&answer.facts)
+        };
+        let commands = self.exchanges.at_mut(id).tx().handle(now, &rules, event);
+        let mut kept = None;
+        for command in commands.iter() {
+            match command {
+                Command::Store(facts) => kept = Some(Kept::New(facts)),
+                Command::Combine(_) => kept = Some(Kept::Part),
+                Command::Invalidate => self.invalidate(self.exchanges.at(id).ask().target),
+                Command::Drop => self.drop_found(id),
+                Command::Freshen => {
+                    self.freshen(id, &answer.facts);
+                    return;
+                }
+                Command::Serve(_) => {
+                    self.stop(fetch);
+                    self.go_alone(id, false);
+                    self.serve_kept(id);
+                    return;
+                }
+                Command::AskAgain => {
+                    self.stop(fetch);
+                    self.exchanges.at_mut(id).forwarding = AS_SENT;
+                    self.exchanges.at_mut(id).kept = None;
+                    self.go(id);
+                    return;
+                }
+                Command::Relay => {}
+                _ => debug_assert!(false, "{command:?} after a response"),
+            }
+        }
+        self.relay(id, fetch, &answer, kept);
+    }
+
+    fn drop_found(&mut self, id: u32) {
+        if let Some(which) = self.exchanges.at(id).found {
+            self.cache.drop_one(which);
+        }
+    }
+
+    /// RFC 9111 §4.4: what is stored, and what is arriving, for this target is not to be used any more.
+    fn invalidate(&mut self, target: u64) {
+        self.cache.invalidate(target);
+        let mut flights = self.flights.of(target).collect::<Vec<_>>();
+        for flight in flights.drain(..) {
+            if let Some(arriving) = self.flights.at(flight).arriving {
+                self.arriving.at_mut(arriving).is_outdated = true;
+            }
+        }
+        self.flights.forget(target);
+    }
+
+    /// A 304 updates what is stored, and that is the answer.
+    fn freshen(&mut self, id: u32, update: &ResponseFacts) {
+        let now = self.now();
+        let heuristic = self.settings.rules.heuristic;
+        let exchange = self.exchanges.at_mut(id);
+        let request_time = exchange.tx().request_time();
+        let ask = *exchange.ask();
+        let Some(mut fresh) = exchange.kept.take() else {
+            return;
+        };
+        fresh.response = merged(&fresh.response, update, now.wall);
+        fresh.facts = StoredFacts::new(&fresh.response, request_time, now, &heuristic);
+        fresh.validators = updated(fresh.validators, &ask);
+        exchange.tx().freshened(now, &fresh.facts);
+        if let Some(which) = exchange.found {
+            self.cache.freshen(which, &fresh);
+        }
+        let answers_others = fresh.facts.answers_others(now);
+        self.exchanges.at_mut(id).kept = Some(fresh);
+        if !self.exchanges.at(id).is_background {
+            self.tally.requests.validated += 1;
+        }
+        self.serve_kept(id);
+        if answers_others {
+            self.land_stored(id);
+        } else {
+            self.go_alone(id, true);
+        }
+    }
+
+    /// Serves the stored response that the next hop was asked about.
+    fn serve_kept(&mut self, id: u32) {
+        let exchange = self.exchanges.at(id);
+        if exchange.is_background {
+            self.over(id);
+            return;
+        }
+        let Some(stored) = &exchange.kept else { return };
+        let (head, content) = form(exchange, stored);
+        self.plan(id, head, content, true);
+        self.serve_planned(id);
+    }
+
+    /// Passes the response on: by way of the store if it is to be stored.
+    fn relay(&mut self, id: u32, fetch: u32, answer: &Answer, kept: Option<Kept>) {
+        let now = self.now();
+        let status = answer.facts.status;
+        let kept = kept.filter(|kept| self.has_room(id, answer, kept));
+        let stored = self.stored_of(id, answer, kept);
+        let answers_others = stored.facts.answers_others(now);
+        if kept.is_none() {
+            // an error of the next hop says nothing about the target
+            self.go_alone(id, status < 500);
+        } else if !answers_others {
+            self.go_alone(id, true);
+        }
+        if answer.span.from >= answer.span.to {
+            self.relay_head(id, stored, kept.is_some());
+            return;
+        }
+        let arriving = self.begin_arriving(id, fetch, answer, kept, stored);
+        let exchange = self.exchanges.at(id);
+        if !exchange.is_background {
+            let wants = match kept {
+                Some(Kept::Part) => exchange.wants(answer.complete_length),
+                _ => answer.span,
+            };
+            self.read(id, arriving, wants);
+        }
+        if let Some(flight) = self.exchanges.at_mut(id).leads.take() {
+            self.land(flight, arriving);
+        }
+        if self.exchanges.at(id).is_background {
+            self.over(id);
+        }
+    }
+
+    /// Whether a response that may be stored would fit at all; the transaction is told if not.
+    fn has_room(&mut self, id: u32, answer: &Answer, kept: &Kept) -> bool {
+        let length = match kept {
+            Kept::New(_) => answer.span.len(),
+            Kept::Part => answer.complete_length.unwrap_or(0),
+        };
+        let head_bytes = self.exchanges.at(id).ask().head_bytes;
+        let Some(refusal) = self.cache.refuses(length, head_bytes) else {
+            return true;
+        };
+        let (now, rules) = (self.now(), self.settings.rules);
+        let event = Event::NotAdmitted(refusal);
+        self.exchanges.at_mut(id).tx().handle(now, &rules, event);
+        false
+    }
+
+    /// What the response would be in the store.
+    fn stored_of(&mut self, id: u32, answer: &Answer, kept: Option<Kept>) -> Stored {
+        let now = self.now();
+        let heuristic = self.settings.rules.heuristic;
+        let exchange = self.exchanges.at_mut(id);
+        let request_time = exchange.tx().request_time();
+        let ask = *exchange.ask();
+        let (response, facts) = match (kept, &exchange.kept) {
+            (Some(Kept::Part), Some(part)) => {
+                let update = ResponseFacts {
+                    status: part.response.status,
+                    ..answer.facts
+                };
+                let response = merged(&part.response, &update, now.wall);
+                let facts = StoredFacts::new(&response, request_time, now, &heuristic);
+                (response, facts)
+            }
+            (Some(Kept::New(facts)), _) => (answer.facts, facts),
+            _ => {
+                let facts = StoredFacts::new(&answer.facts, request_time, now, &heuristic);
+                (answer.facts, facts)
+            }
+        };
+        Stored {
+            target: ask.target,
+            vary: ask.vary,
+            variant: ask.variant,
+            facts,
+            response,
+            validators: ask.validators,
+            head_bytes: ask.head_bytes,
+            complete_length: answer.complete_length,
+            part: None,
+        }
+    }
+
+    /// A response without content: it is there with its head.
+    fn relay_head(&mut self, id: u32, stored: Stored, is_kept: bool) {
+        if is_kept {
+            self.store(stored);
+            self.land_stored(id);
+        }
+        if self.exchanges.at(id).is_background {
+            self.over(id);
+            return;
+        }
+        let head_bytes = self.exchanges.at(id).ask().head_bytes;
+        self.plan(id, head_bytes, 0, false);
+        self.serve_planned(id);
+    }
+
+    fn begin_arriving(
+        &mut self,
+        id: u32,
+        fetch: u32,
+        answer: &Answer,
+        kept: Option<Kept>,
+        stored: Stored,
+    ) -> u32 {
+        let head_bytes = stored.head_bytes;
+        let exchange = self.exchanges.at(id);
+        let rules = FillRules {
+            lead: self.settings.lead,
+            can_range: kept.is_some()
+                && stored.facts.strong_tag
+                && answer.complete_length.is_some(),
+            ..FillRules::default()
+        };
+        let is_plain = !matches!(kept, Some(Kept::Part))
+            && !exchange.is_background
+            && self.is_plain(answer, head_bytes);
+        let plain = is_plain.then_some(Plain {
+            fetch,
+            exchange: id,
+            rules,
+            length: answer.span.to,
+            front: 0,
+            lead_max: 0,
+        });
+        let exchange = self.exchanges.at_mut(id);
+        let arriving = self.arriving.insert(Arriving {
+            fill: None,
+            plain,
+            is_kept: kept.is_some(),
+            is_for_store_alone: exchange.is_background,
+            tx: *exchange.tx(),
+            server: exchange.ask().server,
+            lives_on: self.fetches.at(fetch).lives_on,
+            rtt: exchange.server_rtt,
+            think: exchange.think,
+            client_us: u32::try_from(exchange.loop_ns / 1000).unwrap_or(u32::MAX),
+            server_us: u32::try_from(exchange.server_rtt / 1000).unwrap_or(u32::MAX),
+            fetches: Vec::new(),
+            readers: Vec::new(),
+            flight: exchange.leads,
+            is_outdated: false,
+            is_settled: false,
+            is_gone: false,
+            stored,
+        });
+        let fetch_id = if is_plain {
+            NOBODY.0
+        } else {
+            self.begin_fill(id, fetch, arriving, rules, answer, kept)
+        };
+        self.fetches.at_mut(fetch).owner = For::Arriving(arriving, fetch_id);
+        arriving
+    }
+
+    /// There is something to decide about this response.
+    fn begin_fill(
+        &mut self,
+        id: u32,
+        fetch: u32,
+        arriving: u32,
+        rules: FillRules,
+        answer: &Answer,
+        kept: Option<Kept>,
+    ) -> FetchId {
+        let now = self.now();
+        let exchange = self.exchanges.at(id);
+        let present = match (kept, exchange.kept.as_deref()) {
+            (
+                Some(Kept::Part),
+                Some(Stored {
+                    part: Some(part), ..
+                }),
+            ) => (**part).clone(),
+            _ => ByteSpans::new(),
+        };
+        let response = self.arriving.at_mut(arriving);
+        let mut fill = Fill::new(rules, now, answer.complete_length, present);
+        let fetch_id = fill.begin(now, answer.span);
+        fill.set_round_trips(fetch_id, response.client_us, response.server_us);
+        if exchange.is_background {
+            fill.go_on(fetch_id);
+        }
+        response.fill = Some(fill);
+        response.fetches.push((fetch_id, fetch));
+        fetch_id
+    }
+
+    /// The one who asked reads what arrives.
+    fn read(&mut self, id: u32, arriving: u32, wants: ByteSpan) {
+        let now = self.now();
+        let response = self.arriving.at_mut(arriving);
+        let head_bytes = response.stored.head_bytes;
+        let reader = if response.plain.is_some() {
+            Some(NOBODY.1)
+        } else {
+            let reader = response.fill().attach(now, wants);
+            debug_assert!(reader.is_ok(), "its own response: {reader:?}");
+            response.readers.extend(reader.map(|reader| (reader, id)));
+            reader.ok()
+        };
+        let exchange = self.exchanges.at_mut(id);
+        exchange.expect(head_bytes, wants.len());
+        exchange.stage = Stage::Sending;
+        exchange.reading = reader.map(|reader| Reading { arriving, reader });
+        if reader.is_none() {
+            exchange.written = u64::from(head_bytes);
+            exchange.is_all = true;
+        }
+        self.start_sending(id);
+    }
+
+    /// The response is arriving: those who waited for its head read it, if it is for them.
+    fn land(&mut self, flight: u32, arriving: u32) {
+        let target = self.flights.at(flight).target;
+        self.flights.mark_shared(target);
+        self.flights.at_mut(flight).arriving = Some(arriving);
+        let waiting = std::mem::take(&mut self.flights.at_mut(flight).waiting);
+        for id in waiting {
+            let is_for = self
+                .arriving
+                .at(arriving)
+                .is_for(self.exchanges.at(id).ask());
+            let boarded = if is_for {
+                self.join(id, arriving, Joined::Waited)
+            } else {
+                Boarded::Not
+            };
+            match boarded {
+                Boarded::Reads => {}
+                Boarded::Alone(forwarding) => {
+                    self.exchanges.at_mut(id).forwarding = forwarding;
+                    self.go(id);
+                }
+                Boarded::Not => {
+                    self.pass(id, flight);
+                    self.forward(id);
+                }
+            }
+        }
+    }
+
+    /// The response is stored already: those who waited look again.
+    pub(super) fn land_stored(&mut self, id: u32) {
+        let Some(flight) = self.exchanges.at_mut(id).leads.take() else {
+            return;
+        };
+        self.flights.mark_shared(self.flights.at(flight).target);
+        let mut waiting = Vec::new();
+        self.flights.remove(flight, &mut waiting);
+        for id in waiting {
+            self.look_again(id);
+        }
+    }
+
+    fn look_again(&mut self, id: u32) {
+        let (now, rules) = (self.now(), self.settings.rules);
+        let exchange = self.exchanges.at_mut(id);
+        let which = self.cache.find(now, exchange.ask()).ok();
+        let stored = which.and_then(|which| self.cache.get(which));
+        let Some(stored) = stored.filter(|stored| stored.part.is_none()) else {
+            self.forward(id);
+            return;
+        };
+        let before = *exchange.tx();
+        let commands = exchange.tx().joined(now, &stored.facts, Joined::Waited);
+        exchange.found = which;
+        if let Some(Command::Serve(_)) = commands.first() {
+            let (head, content) = form(exchange, stored);
+            self.plan(id, head, content, true);
+            self.serve_planned(id);
+            return;
+        }
+        // what must be validated before each use is validated for this one too
+        *exchange.tx() = before;
+        let commands = exchange
+            .tx()
+            .handle(now, &rules, Event::Found(&stored.facts));
+        exchange.kept = Some(Box::new(stored.clone()));
+        if let Some(Command::Forward(forwarding)) = commands.first() {
+            exchange.forwarding = forwarding;
+        }
+        self.go(id);
+    }
+
+    /// The answer is not for others: each asks for itself, and for a while so do those who come.
+    fn go_alone(&mut self, id: u32, is_remembered: bool) {
+        let Some(flight) = self.exchanges.at_mut(id).leads.take() else {
+            return;
+        };
+        let now = self.now();
+        let target = self.flights.at(flight).target;
+        if is_remembered {
+            let until = now.tick.plus_ms(self.settings.uncollapsible_ms);
+            self.flights.mark_alone(now, target, until);
+        }
+        let mut waiting = Vec::new();
+        self.flights.remove(flight, &mut waiting);
+        for id in waiting {
+            self.go(id);
+        }
+    }
+
+    /// The next hop gave no head. One of those who wait asks next; if that fails too, all have failed.
+    pub(super) fn failed(&mut self, id: u32) {
+        let (now, rules) = (self.now(), self.settings.rules);
+        let event = Event::Failed(Failure::Disconnected);
+        let commands = self.exchanges.at_mut(id).tx().handle(now, &rules, event);
+        if let Some(flight) = self.exchanges.at_mut(id).leads.take() {
+            let leaders = self.flights.at(flight).leaders;
+            let next = self.flights.at_mut(flight).waiting.pop();
+            match next {
+                Some(next) if leaders < LEADERS_MAX => {
+                    self.flights.at_mut(flight).leaders += 1;
+                    self.exchanges.at_mut(next).leads = Some(flight);
+                    self.go(next);
+                }
+                next => {
+                    let mut waiting: Vec<u32> = next.into_iter().collect();
+                    self.flights.remove(flight, &mut waiting);
+                    for id in waiting {
+                        self.failed(id);
+                    }
+                }
+            }
+        }
+        match commands.first() {
+            Some(Command::Serve(_)) => self.serve_kept(id),
+            _ if self.exchanges.at(id).is_background => self.over(id),
+            _ => self.answer_alone(id),
+        }
+    }
+}
+
+/// What is stored with the fields of a 304, or of a 206 that completes it (RFC 9111 §3.2).
+fn merged(
+    stored: &ResponseFacts,
+    update: &ResponseFacts,
+    received: weir_semantics::Timestamp,
+) -> ResponseFacts {
+    let directives = if update.directives.any {
+        update.directives
+    } else {
+        stored.directives
+    };
+    ResponseFacts {
+        status: stored.status,
+        directives,
+        // the stored one would make it old
+        date: Some(update.date.unwrap_or(received)),
+        expires: update.expires.or(stored.expires),
+        last_modified: update.last_modified.or(stored.last_modified),
+        age: update.age,
+        entity_tag: update.entity_tag.or(stored.entity_tag),
+        has_content_range: false,
+        content_range: None,
+        ..*stored
+    }
+}
+
+fn updated(stored: Validators, ask: &Ask) -> Validators {
+    Validators {
+        etag: ask.validators.etag.or(stored.etag),
+        etag_is_weak: match ask.validators.etag {
+            Some(_) => ask.validators.etag_is_weak,
+            None => stored.etag_is_weak,
+        },
+        last_modified_s: ask.validators.last_modified_s.or(stored.last_modified_s),
+    }
+}

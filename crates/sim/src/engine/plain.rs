@@ -1,0 +1,145 @@
+//! A response whose readers and fetches leave nothing to decide.
+//!
+//! It is asked for once, has one reader, and is so small that no bound on the lead is reached: whatever comes is taken and handed on at
+//! once, as `policy::fetch::Fill` would have it, but without asking. That is most of them. When somebody else comes to read it, or its reader leaves
+//! before its end, or it is cut, a `Fill` is made of it that knows what was, and decides from then on; a test holds both ways equal.
+
+use super::Simulator;
+use super::arriving::Arriving;
+use super::ask::Answer;
+use super::exchange::Reading;
+use super::fetch::For;
+use weir_policy::fetch::{
+    AbortPolicy, ByteSpan, ByteSpans, FetchId, Fill, FillRules, Lead, ReaderId,
+};
+
+/// What there is of a response without a `Fill`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Plain {
+    pub(super) fetch: u32,
+    pub(super) exchange: u32,
+    pub(super) rules: FillRules,
+    /// Length of the content; 1 at least.
+    pub(super) length: u64,
+    /// Bytes that have come, all of which the reader was given.
+    pub(super) front: u64,
+    /// The most that ever came at once.
+    pub(super) lead_max: u64,
+}
+
+/// What a reader and a fetch without a `Fill` are called.
+pub(super) const NOBODY: (FetchId, ReaderId) = (FetchId(0), ReaderId(0));
+
+/// Larger ones are worth a look at who leaves: how fast they came is then of interest.
+const LARGEST_BYTES: u64 = 64 * 1024;
+
+impl Simulator {
+    /// Whether nothing could be decided about such a response while one client reads it.
+    pub(super) fn is_plain(&self, answer: &Answer, head_bytes: u32) -> bool {
+        let bytes = answer.span.to + u64::from(head_bytes);
+        let share = match self.settings.lead {
+            Lead::Bytes(bytes) => bytes / 4,
+            Lead::Unbounded => LARGEST_BYTES,
+        };
+        // the rate at which it came, which is not measured here, decides about nothing so small
+        let little = match self.settings.abort {
+            AbortPolicy::Value { little_bytes } => little_bytes,
+            _ => LARGEST_BYTES,
+        };
+        self.plain_is_allowed
+            && bytes <= share.min(little).min(LARGEST_BYTES)
+            && bytes <= self.settings.network.tcp.receive_window_bytes
+            && answer.span.from == 0
+            && answer.facts.status != 206
+            && answer.complete_length == Some(answer.span.to)
+    }
+
+    /// What has come is taken and handed on.
+    pub(super) fn drive_plain(&mut self, id: u32, plain: Plain) {
+        let fetch = self.fetches.at_mut(plain.fetch);
+        let bytes = fetch.waiting();
+        if bytes == 0 {
+            if fetch.is_cut && fetch.came >= fetch.total {
+                self.decide_from_now_on(id);
+                self.drive(id);
+            }
+            return;
+        }
+        fetch.taken = fetch.came;
+        let plain = Plain {
+            front: plain.front + bytes,
+            lead_max: plain.lead_max.max(bytes),
+            ..plain
+        };
+        self.arriving.at_mut(id).plain = Some(plain);
+        self.tally.traffic.relayed_bytes += bytes;
+        let is_whole = plain.front >= plain.length;
+        let exchange = self.exchanges.at_mut(plain.exchange);
+        exchange.written = exchange.head_bytes + plain.front;
+        if is_whole {
+            exchange.is_all = true;
+            exchange.reading = None;
+        }
+        self.send(plain.exchange);
+        if is_whole {
+            self.end_fetch(plain.fetch);
+            self.release_fetch(plain.fetch);
+            self.settle_plain(id, &plain);
+        } else if self.fetches.at(plain.fetch).is_cut {
+            self.drive_plain(id, plain);
+        }
+    }
+
+    /// All of it is there and was handed on.
+    fn settle_plain(&mut self, id: u32, plain: &Plain) {
+        let aborts = &mut self.tally.aborts;
+        aborts.lead_max_bytes = aborts.lead_max_bytes.max(plain.lead_max);
+        self.close_flight(id);
+        let arriving = self.arriving.at_mut(id);
+        arriving.is_gone = true;
+        if arriving.is_kept && !arriving.is_outdated {
+            let mut stored = arriving.stored.clone();
+            stored.complete_length = Some(plain.length);
+            self.store(stored);
+        }
+        self.arriving.remove(id);
+    }
+
+    /// Makes a `Fill` of what has been without one.
+    pub(super) fn decide_from_now_on(&mut self, id: u32) {
+        let now = self.now();
+        let arriving: &mut Arriving = self.arriving.at_mut(id);
+        let Some(plain) = arriving.plain.take() else {
+            return;
+        };
+        let span = ByteSpan {
+            from: 0,
+            to: plain.length,
+        };
+        let mut fill = Fill::new(plain.rules, now, Some(plain.length), ByteSpans::new());
+        let fetch_id = fill.begin(now, span);
+        fill.set_round_trips(fetch_id, arriving.client_us, arriving.server_us);
+        let reader = fill.attach(now, span);
+        debug_assert!(reader.is_ok(), "it is coming: {reader:?}");
+        if let Ok(reader) = reader {
+            // in no larger pieces than it came: its lead was never further
+            let mut from = 0;
+            while let Some(given) = ByteSpan::new(from, plain.front.min(from + plain.lead_max)) {
+                fill.received(now, fetch_id, given.len());
+                fill.moved(now, reader, given.to);
+                fill.delivered(now, reader, given);
+                from = given.to;
+            }
+            arriving.readers.push((reader, plain.exchange));
+            self.exchanges.at_mut(plain.exchange).reading = Some(Reading {
+                arriving: id,
+                reader,
+            });
+        }
+        arriving.fill = Some(fill);
+        arriving.fetches.push((fetch_id, plain.fetch));
+        self.fetches.at_mut(plain.fetch).owner = For::Arriving(id, fetch_id);
+        let aborts = &mut self.tally.aborts;
+        aborts.lead_max_bytes = aborts.lead_max_bytes.max(plain.lead_max);
+    }
+}

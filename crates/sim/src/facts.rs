@@ -1,0 +1,343 @@
+//! What a row of a trace says to a cache and to the network; and what is assumed where it says nothing.
+//!
+//! The live proxy gathers its facts from field lines. A row has them already, and this puts them where `policy` looks for them.
+
+mod assumed;
+
+pub use assumed::{Assumed, Assumptions};
+
+use crate::hashing::mix;
+use crate::world::{MICROSECOND, Nanos};
+use weir_semantics::{
+    ByteRange, ContentRange, DeltaSeconds, Expires, Method, RangeKind, RequestDirectives,
+    RequestFacts, ResponseDirectives, ResponseFacts, Strength, Timestamp, VaryKind,
+};
+use weir_workload::trace::{AbortedBy, RequestBit, ResponseBit, Row, TraceMethod, TraceVersion};
+
+/// One request as it is simulated.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ask {
+    pub(crate) client: u64,
+    pub(crate) server: u64,
+    pub(crate) target: u64,
+    /// What its nominated fields come to (RFC 9111 §4.1); 0 where the response varies on nothing.
+    pub(crate) variant: u64,
+    /// The set of nominated fields; [`Row::VARY_NONE`] and [`Row::VARY_ALL`] are two of them.
+    pub(crate) vary: u64,
+    pub(crate) request: RequestFacts,
+    /// What the origin answered to this request in the trace.
+    pub(crate) response: ResponseFacts,
+    pub(crate) validators: Validators,
+    /// The request asks for this part: first byte, and the last if that is said.
+    pub(crate) range: Option<(u64, Option<u64>)>,
+    /// Content of the response, had it come to its end.
+    pub(crate) content_bytes: u64,
+    /// The client leaves when it has so many bytes of content.
+    pub(crate) leaves_at: Option<u64>,
+    /// The server breaks off after so many.
+    pub(crate) cut_at: Option<u64>,
+    pub(crate) head_bytes: u32,
+    /// From SYN to SYN-ACK between the one who asks and the server.
+    pub(crate) setup: Option<Nanos>,
+    /// From request to response at the same place.
+    pub(crate) response_time: Option<Nanos>,
+    /// The server never answered.
+    pub(crate) fails: bool,
+    /// The request has content: nobody else is to be answered with what comes.
+    pub(crate) has_content: bool,
+    /// Whether the trace's connections lived on: the client's, the server's.
+    pub(crate) persistent: (bool, bool),
+}
+
+/// What tells one representation from another.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Validators {
+    pub(crate) etag: Option<u64>,
+    pub(crate) etag_is_weak: bool,
+    pub(crate) last_modified_s: Option<i64>,
+}
+
+impl Validators {
+    /// Whether the origin would say that what has `self` is what it has now, which has `other`. A validator that is not known decides
+    /// nothing; entity tags come first (RFC 9110 §13.2.2).
+    pub(crate) fn still_hold(self, other: Self) -> bool {
+        match (self.etag, other.etag) {
+            (Some(ours), Some(theirs)) => ours == theirs,
+            _ => match (self.last_modified_s, other.last_modified_s) {
+                (Some(ours), Some(theirs)) => ours == theirs,
+                _ => true,
+            },
+        }
+    }
+
+    /// Whether both are the same strong entity tag (RFC 9110 §8.8.3.2).
+    pub(crate) fn same_strongly(self, other: Self) -> bool {
+        self.etag.is_some() && self.etag == other.etag && !self.etag_is_weak && !other.etag_is_weak
+    }
+}
+
+/// The response head where the trace does not tell its length, bytes: about what servers of 1997 sent.
+pub(crate) const HEAD_BYTES: u32 = 250;
+
+impl Ask {
+    /// What `row`, the `number`th of its trace, says; `assumed` counts what it does not.
+    pub(crate) fn of(row: &Row, number: u64, assumed: &mut Assumptions) -> Self {
+        let method = assumed.known(row.method.map(method_of), Assumed::Method, Method::Get);
+        let status = assumed.known(row.status, Assumed::Status, 200);
+        let content = Content::of(row, method, status, assumed);
+        let by_version = !matches!(
+            row.version,
+            Some(TraceVersion::Http09 | TraceVersion::Http10)
+        );
+        let known = row.is_persistent_client.zip(row.is_persistent_server);
+        let persistent = (
+            row.is_persistent_client.unwrap_or(by_version),
+            row.is_persistent_server.unwrap_or(by_version),
+        );
+        let persistent = assumed.known(known, Assumed::Persistence, persistent);
+        Self {
+            client: assumed.known(row.client, Assumed::Client, mix(number)),
+            server: assumed.known(row.server, Assumed::Server, mix(row.target)),
+            target: row.target,
+            variant: variant(row, assumed),
+            vary: row.vary.unwrap_or(Row::VARY_NONE),
+            request: request_facts(row, method, status),
+            response: response_facts(row, status, content.bytes, assumed),
+            validators: Validators {
+                etag: row.etag,
+                etag_is_weak: row.etag_is_weak.unwrap_or(false),
+                last_modified_s: row.last_modified_s,
+            },
+            range: row.range_first.map(|first| (first, row.range_last)),
+            content_bytes: content.bytes,
+            leaves_at: content.leaves_at,
+            cut_at: content.cut_at,
+            head_bytes: assumed
+                .known(row.response_head_bytes, Assumed::HeadBytes, HEAD_BYTES)
+                .max(1),
+            setup: row.next_hop_setup_us.or(row.setup_us).map(nanos),
+            response_time: response_time(row),
+            fails: row.status.is_none() && row.aborted_by == Some(AbortedBy::Server),
+            has_content: row.request_content_bytes.unwrap_or(0) > 0,
+            persistent,
+        }
+    }
+
+    /// The same without cookies on either side.
+    pub(crate) fn without_cookies(mut self) -> Self {
+        self.request.has_cookie = false;
+        self.response.has_set_cookie = false;
+        self
+    }
+
+    /// Whether it is answered without content whatever there is.
+    pub(crate) fn is_bare(&self) -> bool {
+        self.request.method == Method::Head
+    }
+}
+
+fn nanos(us: u64) -> Nanos {
+    us.saturating_mul(MICROSECOND)
+}
+
+fn response_time(row: &Row) -> Option<Nanos> {
+    let seen = || {
+        let (request, response) = (row.request_us?, row.response_us?);
+        Some(response.saturating_sub(request))
+    };
+    row.next_hop_response_us.or_else(seen).map(nanos)
+}
+
+fn variant(row: &Row, assumed: &mut Assumptions) -> u64 {
+    match row.vary {
+        None | Some(Row::VARY_NONE) => row.variant.unwrap_or(0),
+        Some(_) => assumed.known(row.variant, Assumed::Variant, 0),
+    }
+}
+
+/// How much content there was, and how it ended.
+struct Content {
+    bytes: u64,
+    leaves_at: Option<u64>,
+    cut_at: Option<u64>,
+}
+
+impl Content {
+    fn of(row: &Row, method: Method, status: u16, assumed: &mut Assumptions) -> Self {
+        let is_bare = method == Method::Head || matches!(status, 100..=199 | 204 | 304);
+        if is_bare {
+            return Self {
+                bytes: 0,
+                leaves_at: None,
+                cut_at: None,
+            };
+        }
+        let known = row.declared_bytes.max(row.received_bytes);
+        let bytes = assumed.known(known, Assumed::ContentBytes, 0);
+        let received = row.received_bytes.unwrap_or(bytes);
+        let is_short = received < bytes;
+        let left = match row.aborted_by {
+            Some(AbortedBy::Client) => true,
+            Some(AbortedBy::Nobody | AbortedBy::Server) => false,
+            // as the paper infers it
+            None => is_short,
+        };
+        let is_cut = row.aborted_by == Some(AbortedBy::Server);
+        Self {
+            bytes,
+            leaves_at: (left && is_short).then_some(received),
+            cut_at: (is_cut && is_short).then_some(received),
+        }
+    }
+}
+
+fn method_of(method: TraceMethod) -> Method {
+    match method {
+        TraceMethod::Get => Method::Get,
+        TraceMethod::Head => Method::Head,
+        TraceMethod::Post => Method::Post,
+        TraceMethod::Put => Method::Put,
+        TraceMethod::Delete => Method::Delete,
+        TraceMethod::Patch => Method::Patch,
+        TraceMethod::Options => Method::Options,
+        TraceMethod::Trace => Method::Trace,
+        TraceMethod::Connect => Method::Connect,
+        TraceMethod::Other => Method::Other,
+    }
+}
+
+fn request_facts(row: &Row, method: Method, status: u16) -> RequestFacts {
+    let bits = row.request_directives.unwrap_or(0);
+    let has = |bit: RequestBit| bits & bit.bit() != 0;
+    let cache_control = [
+        RequestBit::NoCache,
+        RequestBit::NoStore,
+        RequestBit::NoTransform,
+        RequestBit::OnlyIfCached,
+        RequestBit::MaxAge,
+        RequestBit::MaxStale,
+        RequestBit::MinFresh,
+        RequestBit::Extension,
+    ];
+    let any = cache_control.into_iter().any(has) || row.request_max_age_s.is_some();
+    let has_pragma = has(RequestBit::PragmaNoCache);
+    let range = match (row.range_first, status) {
+        _ if method != Method::Get => RangeKind::None,
+        (Some(_), _) => RangeKind::One,
+        // from the end, or several: a row has no place for them
+        (None, 206) => RangeKind::Many,
+        (None, _) => RangeKind::None,
+    };
+    RequestFacts {
+        method,
+        directives: RequestDirectives {
+            no_cache: has(RequestBit::NoCache) || (has_pragma && !any),
+            no_store: has(RequestBit::NoStore),
+            only_if_cached: has(RequestBit::OnlyIfCached),
+            max_age: row.request_max_age_s.map(delta),
+            // the trace has no value for it: the least that means anything
+            min_fresh: has(RequestBit::MinFresh).then_some(DeltaSeconds(1)),
+            max_stale: has(RequestBit::MaxStale).then_some(DeltaSeconds::MAX),
+            any,
+        },
+        has_authorization: row.has_authorization.unwrap_or(false),
+        has_cookie: row.has_cookie.unwrap_or(false),
+        has_range: range != RangeKind::None,
+        range,
+        has_if_range: has(RequestBit::OtherPrecondition) && range != RangeKind::None,
+        has_query: row.has_query.unwrap_or(false),
+        has_cgi_bin: row.has_cgi_bin.unwrap_or(false),
+        has_pragma,
+        preconditions: has(RequestBit::IfNoneMatch)
+            || has(RequestBit::IfModifiedSince)
+            || has(RequestBit::OtherPrecondition),
+        expects_continue: false,
+    }
+}
+
+fn response_facts(
+    row: &Row,
+    status: u16,
+    content_bytes: u64,
+    assumed: &mut Assumptions,
+) -> ResponseFacts {
+    let bits = assumed.known(row.response_directives, Assumed::ResponseDirectives, 0);
+    let has = |bit: ResponseBit| bits & bit.bit() != 0;
+    let expires = match row.expires_s {
+        _ if has(ResponseBit::ExpiresInvalid) => Some(Expires::Invalid),
+        Some(at) => Some(Expires::At(Timestamp(at))),
+        None => None,
+    };
+    let entity_tag = row.etag.map(|_| match row.etag_is_weak {
+        Some(true) => Strength::Weak,
+        _ => Strength::Strong,
+    });
+    let content_range = (status == 206)
+        .then(|| content_range(row, content_bytes))
+        .flatten();
+    ResponseFacts {
+        status,
+        directives: response_directives(row, bits),
+        date: row.date_s.map(Timestamp),
+        expires,
+        last_modified: row.last_modified_s.map(Timestamp),
+        age: row.age_s.map(delta),
+        entity_tag,
+        vary: match row.vary {
+            None | Some(Row::VARY_NONE) => VaryKind::None,
+            Some(Row::VARY_ALL) => VaryKind::Star,
+            Some(_) => VaryKind::Fields,
+        },
+        has_set_cookie: row.has_set_cookie.unwrap_or(false),
+        has_content_range: content_range.is_some(),
+        content_range,
+        has_pragma: has(ResponseBit::PragmaNoCache),
+    }
+}
+
+fn response_directives(row: &Row, bits: u32) -> ResponseDirectives {
+    let has = |bit: ResponseBit| bits & bit.bit() != 0;
+    // a directive whose value is missing is one whose value could not be read: 0 (RFC 9111 §4.2.1)
+    let seconds = |value: Option<u32>, bit| value.or(has(bit).then_some(0)).map(delta);
+    let without_field = ResponseBit::PragmaNoCache.bit() | ResponseBit::ExpiresInvalid.bit();
+    let max_age = seconds(row.max_age_s, ResponseBit::MaxAge);
+    let s_maxage = seconds(row.s_maxage_s, ResponseBit::SMaxAge);
+    ResponseDirectives {
+        no_store: has(ResponseBit::NoStore),
+        no_cache: has(ResponseBit::NoCache),
+        no_cache_fields: has(ResponseBit::NoCacheFields),
+        private: has(ResponseBit::Private) || has(ResponseBit::PrivateFields),
+        public: has(ResponseBit::Public),
+        must_revalidate: has(ResponseBit::MustRevalidate),
+        proxy_revalidate: has(ResponseBit::ProxyRevalidate),
+        must_understand: has(ResponseBit::MustUnderstand),
+        no_transform: has(ResponseBit::NoTransform),
+        immutable: has(ResponseBit::Immutable),
+        max_age,
+        s_maxage,
+        stale_while_revalidate: seconds(
+            row.stale_while_revalidate_s,
+            ResponseBit::StaleWhileRevalidate,
+        ),
+        stale_if_error: seconds(row.stale_if_error_s, ResponseBit::StaleIfError),
+        any: bits & !without_field != 0 || max_age.is_some() || s_maxage.is_some(),
+    }
+}
+
+/// Which part a 206 brings, as far as the request tells: a row has no Content-Range.
+fn content_range(row: &Row, content_bytes: u64) -> Option<ContentRange> {
+    let first = row.range_first?;
+    let last = (first + content_bytes).checked_sub(1)?;
+    (last >= first).then_some(ContentRange::Part {
+        range: ByteRange { first, last },
+        // who asks for all from a place on, and is not given less, has been told where the end is
+        complete_length: row.range_last.is_none().then_some(last + 1),
+    })
+}
+
+const fn delta(seconds: u32) -> DeltaSeconds {
+    DeltaSeconds::from_secs(seconds as u64)
+}
+
+#[cfg(test)]
+mod tests;

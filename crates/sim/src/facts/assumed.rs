@@ -1,0 +1,96 @@
+//! What a trace does not say, and what stands in for it.
+
+use std::fmt;
+
+/// A column without a value, and what is assumed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Assumed {
+    /// No method.
+    Method,
+    /// No status.
+    Status,
+    /// No client.
+    Client,
+    /// No server.
+    Server,
+    /// Nominated fields that are not known.
+    Variant,
+    /// No head length.
+    HeadBytes,
+    /// Neither a declared nor a received length.
+    ContentBytes,
+    /// Nothing about how long the connection lived.
+    Persistence,
+    /// Nothing about the response's Cache-Control.
+    ResponseDirectives,
+    /// Neither a set-up time nor a response time.
+    ServerRtt,
+}
+
+impl Assumed {
+    const ALL: [Self; 10] = [
+        Self::Method,
+        Self::Status,
+        Self::Client,
+        Self::Server,
+        Self::Variant,
+        Self::HeadBytes,
+        Self::ContentBytes,
+        Self::Persistence,
+        Self::ResponseDirectives,
+        Self::ServerRtt,
+    ];
+
+    /// What is assumed, in a sentence.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Method => "no method: GET",
+            Self::Status => "no status: 200",
+            Self::Client => "no client: each request comes from another one",
+            Self::Server => "no server: each target has its own",
+            Self::Variant => "no variant though the response varies: all requests are alike",
+            Self::HeadBytes => "no head length: 250 bytes",
+            Self::ContentBytes => "no length: no content",
+            Self::Persistence => {
+                "nothing about persistence: HTTP/1.0 closes, everything else does not"
+            }
+            Self::ResponseDirectives => {
+                "nothing about the response's Cache-Control: there was none"
+            }
+            Self::ServerRtt => "no set-up or response time: the default round trip to servers",
+        }
+    }
+}
+
+impl fmt::Display for Assumed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// How often each was assumed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Assumptions {
+    counts: [u64; Assumed::ALL.len()],
+}
+
+impl Assumptions {
+    /// What was assumed at all, and for how many requests.
+    pub fn iter(&self) -> impl Iterator<Item = (Assumed, u64)> + '_ {
+        let pairs = Assumed::ALL.into_iter().zip(self.counts);
+        pairs.filter(|(_, count)| *count > 0)
+    }
+
+    pub(crate) fn count(&mut self, assumed: Assumed) {
+        self.counts[assumed as usize] += 1;
+    }
+
+    /// `value`, or what is assumed in its place.
+    pub(crate) fn known<T>(&mut self, value: Option<T>, assumed: Assumed, instead: T) -> T {
+        value.unwrap_or_else(|| {
+            self.count(assumed);
+            instead
+        })
+    }
+}

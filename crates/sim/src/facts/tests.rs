@@ -1,0 +1,236 @@
+use super::*;
+use weir_policy::{Profile, Uncachable1998};
+
+fn ask(row: &Row) -> Ask {
+    Ask::of(row, 0, &mut Assumptions::default())
+}
+
+#[test]
+fn row_that_says_nothing_is_a_plain_request_and_that_is_counted() {
+    let mut assumed = Assumptions::default();
+    let ask = Ask::of(&Row::default(), 0, &mut assumed);
+    assert_eq!(
+        (ask.request.method, ask.response.status),
+        (Method::Get, 200)
+    );
+    assert_eq!(Profile::Http1998.bypass(&ask.request), None);
+    assert_eq!(Profile::Http1998.refuses(&ask.response), None);
+    let named: Vec<Assumed> = assumed.iter().map(|(assumed, _)| assumed).collect();
+    assert!(named.contains(&Assumed::Method) && named.contains(&Assumed::ContentBytes));
+    assert!(!named.contains(&Assumed::Variant));
+}
+
+#[test]
+fn cause_of_1998_is_lost_on_the_way_from_the_row() {
+    let check = |row: Row, expected: Uncachable1998| {
+        let ask = ask(&row);
+        let cause = Profile::Http1998.bypass(&ask.request);
+        let cause = cause.or_else(|| Profile::Http1998.refuses(&ask.response));
+        assert_eq!(cause, Some(expected), "{row:?}");
+    };
+    let row = Row::default;
+    check(
+        Row {
+            has_cookie: Some(true),
+            ..row()
+        },
+        Uncachable1998::Cookie,
+    );
+    check(
+        Row {
+            has_set_cookie: Some(true),
+            ..row()
+        },
+        Uncachable1998::Cookie,
+    );
+    check(
+        Row {
+            has_query: Some(true),
+            ..row()
+        },
+        Uncachable1998::Query,
+    );
+    check(
+        Row {
+            has_cgi_bin: Some(true),
+            ..row()
+        },
+        Uncachable1998::CgiBin,
+    );
+    check(
+        Row {
+            has_authorization: Some(true),
+            ..row()
+        },
+        Uncachable1998::Authorization,
+    );
+    check(
+        Row {
+            method: Some(TraceMethod::Post),
+            ..row()
+        },
+        Uncachable1998::Method,
+    );
+    for bit in [
+        RequestBit::NoCache,
+        RequestBit::Extension,
+        RequestBit::PragmaNoCache,
+    ] {
+        let bits = Row {
+            request_directives: Some(bit.bit()),
+            ..row()
+        };
+        check(bits, Uncachable1998::ClientCacheControl);
+    }
+    for bit in [
+        ResponseBit::Public,
+        ResponseBit::Extension,
+        ResponseBit::ExpiresInvalid,
+        ResponseBit::PragmaNoCache,
+    ] {
+        let bits = Row {
+            response_directives: Some(bit.bit()),
+            ..row()
+        };
+        check(bits, Uncachable1998::ServerCacheControl);
+    }
+    check(
+        Row {
+            expires_s: Some(1),
+            ..row()
+        },
+        Uncachable1998::ServerCacheControl,
+    );
+}
+
+#[test]
+fn condition_of_a_request_counts_as_cache_control() {
+    let bits = RequestBit::IfModifiedSince.bit();
+    let ask = ask(&Row {
+        request_directives: Some(bits),
+        ..Row::default()
+    });
+    assert!(ask.request.preconditions && !ask.request.directives.any);
+}
+
+#[test]
+fn abort_is_seen_in_the_lengths_unless_the_row_knows_better() {
+    let check = |declared, received, aborted_by, expected: (u64, Option<u64>, Option<u64>)| {
+        let ask = ask(&Row {
+            declared_bytes: declared,
+            received_bytes: received,
+            aborted_by,
+            ..Row::default()
+        });
+        assert_eq!((ask.content_bytes, ask.leaves_at, ask.cut_at), expected);
+    };
+    check(Some(100), Some(100), None, (100, None, None));
+    check(Some(100), Some(99), None, (100, Some(99), None));
+    check(
+        Some(100),
+        Some(0),
+        Some(AbortedBy::Client),
+        (100, Some(0), None),
+    );
+    check(
+        Some(100),
+        Some(99),
+        Some(AbortedBy::Server),
+        (100, None, Some(99)),
+    );
+    check(
+        Some(100),
+        Some(99),
+        Some(AbortedBy::Nobody),
+        (100, None, None),
+    );
+    check(Some(100), Some(131), None, (131, None, None));
+    check(None, Some(7), None, (7, None, None));
+    check(Some(7), None, None, (7, None, None));
+}
+
+#[test]
+fn head_and_not_modified_have_the_content_that_they_declare() {
+    for (method, status) in [
+        (TraceMethod::Head, 200),
+        (TraceMethod::Get, 304),
+        (TraceMethod::Get, 204),
+    ] {
+        let row = Row {
+            method: Some(method),
+            status: Some(status),
+            declared_bytes: Some(9),
+            received_bytes: Some(0),
+            ..Row::default()
+        };
+        let ask = ask(&row);
+        assert_eq!((ask.content_bytes, ask.leaves_at), (0, None), "{status}");
+    }
+}
+
+#[test]
+fn part_is_taken_for_the_whole() {
+    let row = Row {
+        status: Some(206),
+        range_first: Some(10),
+        declared_bytes: Some(5),
+        ..Row::default()
+    };
+    let expected = |complete_length| ContentRange::Part {
+        range: ByteRange {
+            first: 10,
+            last: 14,
+        },
+        complete_length,
+    };
+    assert_eq!(ask(&row).response.content_range, Some(expected(Some(15))));
+    let bounded = Row {
+        range_last: Some(14),
+        ..row.clone()
+    };
+    assert_eq!(ask(&bounded).response.content_range, Some(expected(None)));
+    let several = Row {
+        range_first: None,
+        ..row
+    };
+    assert_eq!(ask(&several).request.range, RangeKind::Many);
+    assert_eq!(ask(&several).response.content_range, None);
+}
+
+#[test]
+fn response_time_of_the_next_hop_is_overruled_by_what_the_client_saw() {
+    let row = Row {
+        request_us: Some(40),
+        response_us: Some(100),
+        setup_us: Some(30),
+        ..Row::default()
+    };
+    assert_eq!(
+        (ask(&row).setup, ask(&row).response_time),
+        (Some(30_000), Some(60_000))
+    );
+    let both = Row {
+        next_hop_response_us: Some(50),
+        next_hop_setup_us: Some(20),
+        ..row
+    };
+    assert_eq!(
+        (ask(&both).setup, ask(&both).response_time),
+        (Some(20_000), Some(50_000))
+    );
+}
+
+#[test]
+fn unknown_validator_makes_a_response_another_one() {
+    let tag = |etag, etag_is_weak| Validators {
+        etag,
+        etag_is_weak,
+        last_modified_s: None,
+    };
+    assert!(tag(Some(1), false).still_hold(tag(Some(1), true)));
+    assert!(!tag(Some(1), false).still_hold(tag(Some(2), false)));
+    assert!(tag(Some(1), false).still_hold(tag(None, false)));
+    assert!(tag(Some(1), false).same_strongly(tag(Some(1), false)));
+    assert!(!tag(Some(1), false).same_strongly(tag(Some(1), true)));
+    assert!(!tag(None, false).same_strongly(tag(None, false)));
+}

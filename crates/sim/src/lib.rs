@@ -1,0 +1,35 @@
+//! What would happen: the decisions of `policy` under a virtual clock, on anybody's traffic.
+//!
+//! The live proxy and the simulator step the same values, so what is measured here is what runs there. A run reads a trace once, in
+//! the order of arrival, and keeps what is stored and what is under way: its memory grows with distinct targets, clients and servers,
+//! not with requests. Nothing here has a socket, a thread or a clock, and the same trace, settings and seed give the same outcome to
+//! the last byte.
+//!
+//! What is on the way between hosts is TCP packets in queues ([`tcp`], [`link`](mod@link)); what a request costs is computed from them, not from
+//! averages. Content is numbers only.
+
+pub mod bound;
+mod cache;
+mod compare;
+mod connections;
+mod engine;
+mod facts;
+mod hashing;
+pub mod hits;
+pub mod keys;
+pub mod link;
+pub mod mrc;
+mod outcome;
+mod settings;
+mod spread;
+pub mod sweep;
+mod table;
+pub mod tcp;
+mod world;
+
+pub use compare::{Comparing, Comparison, compare};
+pub use engine::Simulator;
+pub use facts::{Assumed, Assumptions};
+pub use outcome::{Aborts, Connections, Latency, Outcome, Requests, Traffic};
+pub use settings::{Caching, Keep, Network, Path, Settings, SettingsError};
+pub use spread::{Bin, Spread, Summary};

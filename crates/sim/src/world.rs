@@ -1,0 +1,187 @@
+//! The virtual clock, and what is going to happen.
+//!
+//! Beside the live proxy's clock this is the only place that makes `policy::Now`: a decision cannot tell the two worlds apart.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use weir_policy::{Now, Tick};
+use weir_semantics::Timestamp;
+
+/// Nanoseconds since the beginning of the run.
+pub(crate) type Nanos = u64;
+
+/// Nanoseconds in a microsecond: a trace counts in those.
+pub(crate) const MICROSECOND: Nanos = 1000;
+const MILLISECOND: Nanos = 1_000_000;
+const SECOND: Nanos = 1_000_000_000;
+
+/// What happens to whom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Event {
+    /// The next stage of an exchange.
+    Step(u32),
+    /// An acknowledgement reaches the sender towards a client.
+    Acknowledged(u32),
+    /// A client has the last byte of its response.
+    Received(u32),
+    /// The one who sends to a client learns that it has left.
+    Left(u32),
+    /// Packets of a fetch reach the queue in front of the proxy.
+    Queued(u32),
+    /// A packet of a fetch reaches the proxy.
+    Arrived(u32),
+    /// A fetch in the background may take more.
+    Resumed(u32),
+}
+
+/// Time, and the events to come in the order of their times; of two at one time the one that was made first comes first.
+#[derive(Debug)]
+pub(crate) struct World {
+    /// What the wall clock said at the beginning, microseconds since 1970.
+    start_us: i64,
+    at: Nanos,
+    to_come: BinaryHeap<Reverse<u128>>,
+    made: u64,
+}
+
+impl World {
+    /// A world whose wall clock says `start_us`, microseconds since 1970.
+    pub(crate) fn new(start_us: i64) -> Self {
+        Self {
+            start_us,
+            at: 0,
+            to_come: BinaryHeap::new(),
+            made: 0,
+        }
+    }
+
+    pub(crate) const fn at(&self) -> Nanos {
+        self.at
+    }
+
+    /// The time a decision is told.
+    pub(crate) const fn now(&self) -> Now {
+        let second = SECOND as i64;
+        let start_ns = self.start_us.rem_euclid(1_000_000) as u64 * MICROSECOND;
+        let seconds = self.start_us.div_euclid(1_000_000) + ((start_ns + self.at) as i64 / second);
+        Now {
+            wall: Timestamp(seconds),
+            tick: Tick(self.at / MILLISECOND),
+        }
+    }
+
+    /// When something happens that the trace puts at `at_us`; never before the present.
+    pub(crate) fn of_trace(&self, at_us: i64) -> Nanos {
+        let since_us = u64::try_from(at_us.saturating_sub(self.start_us)).unwrap_or(0);
+        since_us.saturating_mul(MICROSECOND).max(self.at)
+    }
+
+    /// Nothing happens before `at`: time passes until then.
+    pub(crate) fn pass_until(&mut self, at: Nanos) {
+        self.at = self.at.max(at);
+    }
+
+    pub(crate) fn schedule(&mut self, at: Nanos, event: Event) {
+        debug_assert!(at >= self.at, "an event in the past");
+        let (kind, whom) = event.split();
+        let order = (self.made << WHOM_BITS) | u64::from(whom);
+        self.made = (self.made + 1) & MADE_MASK;
+        // the kind stands behind the order of making: it must not decide
+        let low = (order << KIND_BITS) | u64::from(kind);
+        self.to_come
+            .push(Reverse((u128::from(at) << 64) | u128::from(low)));
+    }
+
+    /// The next event before `until`; the clock then stands at its time.
+    pub(crate) fn next(&mut self, until: Nanos) -> Option<Event> {
+        let Reverse(key) = *self.to_come.peek()?;
+        let at = (key >> 64) as u64;
+        if at >= until {
+            return None;
+        }
+        self.to_come.pop();
+        self.at = at;
+        #[expect(clippy::cast_possible_truncation, reason = "the lower half")]
+        Some(Event::joined(key as u64))
+    }
+}
+
+/// Kinds of events.
+const KIND_BITS: u32 = 3;
+/// Things under way at once: 33 million.
+const WHOM_BITS: u32 = 25;
+/// The rest counts events: after 68 thousand million the count begins anew, and two events of the same nanosecond may change places.
+const MADE_MASK: u64 = (1 << (64 - KIND_BITS - WHOM_BITS)) - 1;
+
+impl Event {
+    const fn split(self) -> (u8, u32) {
+        match self {
+            Self::Step(whom) => (0, whom),
+            Self::Acknowledged(whom) => (1, whom),
+            Self::Received(whom) => (2, whom),
+            Self::Left(whom) => (3, whom),
+            Self::Queued(whom) => (4, whom),
+            Self::Arrived(whom) => (5, whom),
+            Self::Resumed(whom) => (6, whom),
+        }
+    }
+
+    const fn joined(low: u64) -> Self {
+        let whom = ((low >> KIND_BITS) & ((1 << WHOM_BITS) - 1)) as u32;
+        match low & ((1 << KIND_BITS) - 1) {
+            0 => Self::Step(whom),
+            1 => Self::Acknowledged(whom),
+            2 => Self::Received(whom),
+            3 => Self::Left(whom),
+            4 => Self::Queued(whom),
+            5 => Self::Arrived(whom),
+            _ => Self::Resumed(whom),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn later_event_comes_first_or_two_at_one_time_change_places() {
+        let mut world = World::new(0);
+        world.schedule(20, Event::Resumed(1));
+        world.schedule(10, Event::Arrived(2));
+        world.schedule(10, Event::Step(3));
+        world.schedule(10, Event::Queued((1 << WHOM_BITS) - 1));
+        let mut seen = Vec::new();
+        while let Some(event) = world.next(21) {
+            seen.push((world.at(), event));
+        }
+        let expected = [
+            (10, Event::Arrived(2)),
+            (10, Event::Step(3)),
+            (10, Event::Queued((1 << WHOM_BITS) - 1)),
+            (20, Event::Resumed(1)),
+        ];
+        assert_eq!(seen, expected);
+    }
+
+    #[test]
+    fn event_at_the_bound_happens_before_it() {
+        let mut world = World::new(0);
+        world.schedule(10, Event::Step(0));
+        assert_eq!(world.next(10), None);
+        assert_eq!(world.at(), 0);
+        assert_eq!(world.next(11), Some(Event::Step(0)));
+    }
+
+    #[test]
+    fn second_is_counted_from_the_start_and_not_from_1970() {
+        let mut world = World::new(1_999_600);
+        assert_eq!(world.now().wall, Timestamp(1));
+        world.pass_until(399 * MICROSECOND);
+        assert_eq!(world.now().wall, Timestamp(1));
+        world.pass_until(400 * MICROSECOND);
+        assert_eq!(world.now().wall, Timestamp(2));
+        world.pass_until(MILLISECOND);
+        assert_eq!(world.now().tick, Tick(1));
+    }
+}
