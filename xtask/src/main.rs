@@ -1,15 +1,18 @@
 //! Chores of this repository, in Rust so that one toolchain is all a newcomer needs.
 //!
 //! `ci` is everything that has to be green, `tidy` keeps the walls of the house, `peers` measures weir beside other
-//! caching proxies, `uneven` where their links are uneven, `store-bench` with their stores on disk. The command line is read by hand and the dependencies are few: this package is built before
-//! anything else, so its build time is everybody's waiting time.
+//! caching proxies, `uneven` where their links are uneven, `store-bench` with their stores on disk, `sim-bench` our simulator beside another, `oracles` compares
+//! with what other programs found in traces. The command line is read by hand and the dependencies are few: this
+//! package is built before anything else, so its build time is everybody's waiting time.
 
 mod bed;
 mod ci;
 mod failure;
 mod need;
+mod oracles;
 mod peers;
 mod root;
+mod sim_bench;
 mod store_bench;
 mod tidy;
 mod uneven;
@@ -49,6 +52,15 @@ usage: cargo xtask <chore>
       --pairs N            downloads over the long path with each lead (default 4)
       --out FILE           where the numbers go (default records/uneven-DATE.json)
       --show FILE          print the table of a record as Markdown and measure nothing
+  sim-bench [options]      hits-only simulation beside libCacheSim (Python package, if it is installed): rates and counts
+      --requests N         drawn for the trace (default 10000000)
+      --keys N             responses they are drawn from (default 2000000)
+      --percent N          size of the cache, of all responses (default 10)
+      --rounds N           runs of each, in turn (default 3)
+      --seed N             of the trace (default 1)
+      --python PROGRAM     a Python that has libcachesim (default python3)
+      --out FILE           where the numbers go (default records/sim-DATE.json)
+      --show FILE          print the table of a record as Markdown and measure nothing
   store-bench [options]    disk stores: hits, fill, start after kill -9
       --install            get missing peers from Debian
       --peers NAMES        comma separated: weir,nginx,varnish,squid,trafficserver
@@ -61,6 +73,8 @@ usage: cargo xtask <chore>
       --seed N             of sizes and order (default 1)
       --out FILE           where the numbers go (default records/store-DATE.json)
       --show FILE          print the table of a record as Markdown and measure nothing
+  oracles --data DIR       import the traces in DIR, and compare with the figures in its README.md
+      --weir FILE          the program to ask (default: it is built)
 ";
 
 fn main() -> ExitCode {
@@ -85,6 +99,8 @@ fn dispatch(arguments: &[String]) -> Result<(), Failure> {
         ("peers", _) => peers::run(rest),
         ("uneven", _) => uneven::run(rest),
         ("store-bench", _) => store_bench::run(rest),
+        ("sim-bench", _) => sim_bench::run(rest),
+        ("oracles", _) => oracles::run(rest),
         ("help" | "--help" | "-h", _) => {
             print!("{USAGE}");
             Ok(())

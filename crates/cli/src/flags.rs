@@ -3,8 +3,10 @@
 use crate::bench::BenchCommand;
 use crate::disk_size::DiskSize;
 use crate::messages::{Exit, Failure};
+use crate::sim::SimCommand;
 use crate::store::StoreCommand;
 use crate::suggest;
+use crate::trace::TraceCommand;
 use clap::error::{ContextKind, ErrorKind};
 use clap::{Args, Parser, Subcommand};
 use std::error::Error as _;
@@ -45,6 +47,12 @@ pub(crate) enum Command {
     /// Measure a caching proxy, this one or another, by its address
     #[command(subcommand)]
     Bench(BenchCommand),
+    /// Make traces of what was asked of caches, and say what is in them
+    #[command(subcommand)]
+    Trace(TraceCommand),
+    /// Say what would happen on a trace, with other caches, connections, links and rules
+    #[command(subcommand)]
+    Sim(SimCommand),
 }
 
 /// The flags of `weir serve`. Those that have a knob override it.

@@ -14,8 +14,10 @@ mod key_path;
 mod knobs;
 mod messages;
 mod serve;
+mod sim;
 mod store;
 mod suggest;
+mod trace;
 
 use flags::{Cli, Command};
 
@@ -30,6 +32,8 @@ fn main() -> std::process::ExitCode {
         Command::Knobs => knobs::print(),
         Command::Store(command) => store::run(&command),
         Command::Bench(command) => bench::run(&command),
+        Command::Sim(command) => sim::run(&command),
+        Command::Trace(command) => trace::run(&command),
     });
     messages::exit_code(done)
 }

@@ -46,6 +46,36 @@ const COMMANDS: &[(&str, &str)] = &[
         "store-export-nothing",
         "store export --dir . http://example.com/ --key 00",
     ),
+    ("sim-help", "sim --help"),
+    ("sim-hits-help", "sim hits --help"),
+    ("sim-mrc-help", "sim mrc --help"),
+    ("sim-sweep-help", "sim sweep --help"),
+    (
+        "sim-hits",
+        "sim hits --zipf 20000 --zipf-keys 2000 --size 1%,10%",
+    ),
+    (
+        "sim-mrc",
+        "sim mrc --zipf 20000 --zipf-keys 2000 --zipf-size 700 --sizes 1%..100%:4 --policy lru,sieve",
+    ),
+    (
+        "sim-mrc-sample",
+        "sim mrc --zipf 20000 --zipf-keys 5000 --sizes 1%,10%,50% --policy lru,s3-fifo --sample 0.2",
+    ),
+    ("sim-no-trace", "sim hits not-there.parquet"),
+    ("sim-no-format", "sim hits gateway.toml"),
+    ("sim-bad-policy", "sim mrc --zipf 10 --policy lru,s3fifo"),
+    ("sim-bad-size", "sim hits --zipf 10 --size 10MB"),
+    (
+        "sim-bad-admission",
+        "sim hits --zipf 10 --admission allways",
+    ),
+    (
+        "sim-bad-sample",
+        "sim mrc --zipf 10 --policy lru --sample-keys 500",
+    ),
+    ("sim-bad-axis", "sim sweep --zipf 10 --axis polciy=lru"),
+    ("sim-bad-value", "sim sweep --zipf 10 --axis policy=lru,arc"),
     ("bench-help", "bench --help"),
     ("bench-run-help", "bench run --help"),
     ("bench-master-help", "bench master --help"),
@@ -88,6 +118,8 @@ const COMMANDS: &[(&str, &str)] = &[
         "bench report not-there.json --out x.html",
     ),
     ("bench-unknown-built-in", "bench scenarios wpb2"),
+    ("trace-stats-help", "trace stats --help"),
+    ("trace-stats-missing", "trace stats not-there.parquet"),
     ("check-good", "check gateway.toml"),
     ("check-empty", "check empty.toml"),
     ("check-bad", "check unknown-key.toml"),
@@ -131,5 +163,35 @@ const COMMANDS: &[(&str, &str)] = &[
     (
         "flag-contradicts-file",
         "serve --config every-key.toml --memory 512MiB",
+    ),
+    ("trace-import-help", "trace import --help"),
+    ("trace-import-nothing", "trace import"),
+    (
+        "trace-import-missing",
+        "trace import not-there --out a.parquet",
+    ),
+    (
+        "trace-import-unknown",
+        "trace import cut-in-half.toml --out a.parquet",
+    ),
+    (
+        "trace-import-format",
+        "trace import cut-in-half.toml --format apache --out a.parquet",
+    ),
+    (
+        "trace-import-size",
+        "trace import cut-in-half.toml --missing-size 8KB --out a.parquet",
+    ),
+    (
+        "trace-import-site",
+        "trace import cut-in-half.toml --site www.example.org --out a.parquet",
+    ),
+    (
+        "trace-import-damaged",
+        "trace import cut-in-half.toml --format squid --out a.parquet",
+    ),
+    (
+        "trace-import-itself",
+        "trace import cut-in-half.toml --out cut-in-half.toml",
     ),
 ];

@@ -135,6 +135,7 @@ pub(crate) fn eviction_kind(eviction: Eviction) -> EvictionKind {
         Eviction::S3Fifo => EvictionKind::S3Fifo,
         Eviction::Sieve => EvictionKind::Sieve,
         Eviction::Lru => EvictionKind::Lru,
+        Eviction::Fifo => EvictionKind::Fifo,
     }
 }
 

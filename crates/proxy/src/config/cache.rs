@@ -47,6 +47,8 @@ choice! {
         Sieve = "sieve",
         /// Least recently used.
         Lru = "lru",
+        /// First in, first out.
+        Fifo = "fifo",
     }
 }
 

@@ -55,8 +55,8 @@ pub(crate) static PLANS: [Plan; 8] = [
         is_unlinked_too: true,
         is_together: true,
         cache_mib: 75,
-        scale: 1.0,
-        seconds: 1500.0,
+        scale: 0.6,
+        seconds: 2450.0,
     },
     Plan {
         name: "polymix3-mini",

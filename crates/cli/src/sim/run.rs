@@ -1,0 +1,343 @@
+//! `weir sim run`.
+
+use crate::messages::{Exit, Failure, give};
+use clap::{Args, ValueEnum};
+use serde::Serialize;
+use std::path::PathBuf;
+use weir_policy::Profile;
+use weir_policy::admission::Rule;
+use weir_policy::eviction::EvictionKind;
+use weir_policy::fetch::{AbortPolicy, Lead};
+use weir_proxy::config::{ByteSize, Span};
+use weir_sim::link::LinkRate;
+use weir_sim::tcp::Tcp;
+use weir_sim::{Caching, Comparing, Comparison, Keep, Network, Settings, SettingsError};
+use weir_workload::trace::{Columns, Reader};
+use weir_workload::{Dimension, Law};
+
+/// The flags of `weir sim run`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct RunFlags {
+    /// A trace: of `weir trace import` or `make`, or any Parquet file with its columns
+    #[arg(value_name = "TRACE")]
+    trace: PathBuf,
+
+    /// The network: modem, research, fixed-2024, mobile-2024, leo, geo, mobile-slow; the flags below change single numbers of it
+    #[arg(long, value_name = "NAME", default_value = "modem", value_parser = network)]
+    network: Network,
+
+    /// What may be stored: rfc9111, or http-1998 (nothing with a cookie, a query, cgi-bin or cache control)
+    #[arg(long, value_name = "NAME", default_value = "rfc9111", value_parser = profile)]
+    profile: Profile,
+
+    /// Whether there is a cache
+    #[arg(long, value_name = "WORD", default_value = "on")]
+    caching: CachingWord,
+
+    /// Heads and content that may be stored, and what the catalog needs for itself
+    #[arg(long, value_name = "BYTES", default_value = "unlimited", value_parser = size)]
+    cache_size: Size,
+
+    /// Who leaves for room: s3-fifo, sieve, lru
+    #[arg(long, value_name = "NAME", default_value = "s3-fifo", value_parser = eviction)]
+    eviction: EvictionKind,
+
+    /// What is stored at all: always, second-request, or a largest content, 64KiB for one
+    #[arg(long, value_name = "RULE", default_value = "always", value_parser = admission)]
+    admission: Rule,
+
+    /// Which connections between client and proxy are kept open
+    #[arg(long, value_name = "WORD", default_value = "always")]
+    client_connections: KeepWord,
+
+    /// Which connections between proxy and server are kept open
+    #[arg(long, value_name = "WORD", default_value = "always")]
+    server_connections: KeepWord,
+
+    /// What becomes of a fetch that nobody reads any more: value, stop, finish, squid
+    #[arg(long, value_name = "NAME", default_value = "value", value_parser = abort)]
+    abort: AbortPolicy,
+
+    /// How far a fetch runs ahead of its fastest reader
+    #[arg(long, value_name = "BYTES", default_value = "64KiB", value_parser = size)]
+    lead: Size,
+
+    /// Bytes a second that fetches may take while nobody reads
+    #[arg(long, value_name = "BYTES", default_value = "1MiB", value_parser = size)]
+    background_rate: Size,
+
+    /// What a hit takes beside the network: 5ms, or a law, exp(5ms)
+    #[arg(long, value_name = "LAW")]
+    hit_overhead: Option<Law>,
+
+    /// What a forwarded request takes beside the network
+    #[arg(long, value_name = "LAW")]
+    miss_overhead: Option<Law>,
+
+    /// Of what is drawn by these laws
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+
+    #[command(flatten)]
+    links: LinkFlags,
+
+    /// Print all numbers as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Single numbers of the network.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Network")]
+struct LinkFlags {
+    /// TCP: 1997 or linux
+    #[arg(long, value_name = "NAME", value_parser = tcp)]
+    tcp: Option<Tcp>,
+
+    /// Segments under way on a new connection
+    #[arg(long, value_name = "N")]
+    initial_window: Option<u32>,
+
+    /// Bytes of data in a segment
+    #[arg(long, value_name = "N")]
+    segment_bytes: Option<u32>,
+
+    /// Bytes of headers of a packet
+    #[arg(long, value_name = "N")]
+    header_bytes: Option<u32>,
+
+    /// What a receiver offers to take at once
+    #[arg(long, value_name = "BYTES", value_parser = size)]
+    receive_window: Option<Size>,
+
+    /// Rate of the link toward each client: 21kbit/s
+    #[arg(long, value_name = "RATE", value_parser = bits_s)]
+    client_rate: Option<u64>,
+
+    /// Round trip between client and proxy
+    #[arg(long, value_name = "TIME")]
+    client_rtt: Option<Span>,
+
+    /// Rate of the link from all servers
+    #[arg(long, value_name = "RATE", value_parser = bits_s)]
+    internet_rate: Option<u64>,
+
+    /// Round trip to servers where the trace does not tell
+    #[arg(long, value_name = "TIME")]
+    server_rtt: Option<Span>,
+
+    /// How long a client's idle connection stays open
+    #[arg(long, value_name = "TIME")]
+    client_idle: Option<Span>,
+
+    /// How long an idle connection to a server stays open
+    #[arg(long, value_name = "TIME")]
+    server_idle: Option<Span>,
+
+    /// Bytes that a real queue would hold: packets beyond are counted, and sent all the same
+    #[arg(long, value_name = "BYTES", value_parser = size)]
+    queue_limit: Option<Size>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum CachingWord {
+    /// None: every request goes around the cache
+    Off,
+    /// By the rules of the profile
+    On,
+    /// The same, as if nobody had ever sent a cookie
+    IgnoringCookies,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum KeepWord {
+    /// None
+    Never,
+    /// Those that were kept in the trace
+    AsInTrace,
+    /// All whose response came to its end
+    Always,
+}
+
+/// A number of bytes, or no limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Size(Option<u64>);
+
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Record<'a> {
+    trace: String,
+    seed: u64,
+    #[serde(flatten)]
+    comparison: &'a Comparison,
+}
+
+/// Reads the trace once and simulates it.
+///
+/// # Errors
+/// The flags contradict each other or it is no trace (exit 2), or it cannot be read (3).
+pub(super) fn run(flags: &RunFlags) -> Result<(), Failure> {
+    let mut comparing = Comparing::new(&flags.settings())?;
+    let reader = Reader::open(&flags.trace)?;
+    for row in reader.rows(Columns::ALL) {
+        comparing.push(&row?);
+    }
+    let comparison = comparing.finish();
+    if !flags.json {
+        return give(&comparison.to_string());
+    }
+    let record = Record {
+        trace: flags.trace.display().to_string(),
+        seed: flags.seed,
+        comparison: &comparison,
+    };
+    let json = serde_json::to_string_pretty(&record)
+        .map_err(|error| Failure::outside("cannot write the outcome as JSON", &error))?;
+    give(&format!("{json}\n"))
+}
+
+impl RunFlags {
+    fn settings(&self) -> Settings {
+        let settings = Settings::of(self.links.network(self.network), self.profile);
+        Settings {
+            caching: match self.caching {
+                CachingWord::Off => Caching::Off,
+                CachingWord::On => Caching::On,
+                CachingWord::IgnoringCookies => Caching::IgnoringCookies,
+            },
+            client_connections: self.client_connections.into(),
+            server_connections: self.server_connections.into(),
+            cache_bytes: self.cache_size.0.unwrap_or(settings.cache_bytes),
+            eviction: self.eviction,
+            admission: self.admission,
+            abort: self.abort,
+            lead: self.lead.0.map_or(Lead::Unbounded, Lead::Bytes),
+            background_bytes_s: self.background_rate.0.unwrap_or(u64::MAX),
+            hit_overhead: self.hit_overhead.clone(),
+            miss_overhead: self.miss_overhead.clone(),
+            seed: self.seed,
+            ..settings
+        }
+    }
+}
+
+impl LinkFlags {
+    fn network(&self, preset: Network) -> Network {
+        let tcp = self.tcp.unwrap_or(preset.tcp);
+        let window = self
+            .receive_window
+            .map_or(tcp.receive_window_bytes, |size| size.0.unwrap_or(u64::MAX));
+        let link = |rate: Option<u64>, preset: LinkRate| LinkRate {
+            bits_s: rate.unwrap_or(preset.bits_s),
+            queue_limit_bytes: self.queue_limit.and_then(|size| size.0).unwrap_or(0),
+        };
+        let us = |span: Option<Span>, preset| span.map_or(preset, |span| span.as_millis() * 1000);
+        let ms = |span: Option<Span>, preset| span.map_or(preset, |span| span.as_millis());
+        Network {
+            client_link: link(self.client_rate, preset.client_link),
+            client_rtt_us: us(self.client_rtt, preset.client_rtt_us),
+            internet: link(self.internet_rate, preset.internet),
+            client_idle_ms: ms(self.client_idle, preset.client_idle_ms),
+            server_idle_ms: ms(self.server_idle, preset.server_idle_ms),
+            server_rtt_us: us(self.server_rtt, preset.server_rtt_us),
+            tcp: Tcp {
+                initial_window: self.initial_window.unwrap_or(tcp.initial_window),
+                segment_bytes: self.segment_bytes.unwrap_or(tcp.segment_bytes),
+                header_bytes: self.header_bytes.unwrap_or(tcp.header_bytes),
+                receive_window_bytes: window,
+            },
+            ..preset
+        }
+    }
+}
+
+impl From<KeepWord> for Keep {
+    fn from(word: KeepWord) -> Self {
+        match word {
+            KeepWord::Never => Self::Never,
+            KeepWord::AsInTrace => Self::AsInTrace,
+            KeepWord::Always => Self::Always,
+        }
+    }
+}
+
+impl From<SettingsError> for Failure {
+    fn from(error: SettingsError) -> Self {
+        Self {
+            exit: Exit::BadUsage,
+            what: "cannot simulate this".to_owned(),
+            cause: error.to_string(),
+            hint: Some(error.hint().to_owned()),
+        }
+    }
+}
+
+fn network(name: &str) -> Result<Network, String> {
+    let names = || Network::PRESETS.map(|(name, _)| name).join(", ");
+    Network::preset(name).ok_or_else(|| format!("there is no such network; there are {}", names()))
+}
+
+fn tcp(name: &str) -> Result<Tcp, String> {
+    Tcp::preset(name).ok_or_else(|| "there are 1997 and linux".to_owned())
+}
+
+fn profile(name: &str) -> Result<Profile, String> {
+    let parsed = name.parse();
+    parsed.map_err(|()| "there are rfc9111 and http-1998".to_owned())
+}
+
+fn eviction(name: &str) -> Result<EvictionKind, String> {
+    let names = || EvictionKind::ALL.map(EvictionKind::as_str).join(", ");
+    let parsed = name.parse::<EvictionKind>();
+    parsed.map_err(|_| format!("there are {}", names()))
+}
+
+fn abort(name: &str) -> Result<AbortPolicy, String> {
+    match name {
+        "value" => Ok(AbortPolicy::VALUE),
+        "stop" => Ok(AbortPolicy::Stop),
+        "finish" => Ok(AbortPolicy::Finish),
+        "squid" => Ok(AbortPolicy::SQUID),
+        _ => Err("there are value, stop, finish and squid".to_owned()),
+    }
+}
+
+fn admission(text: &str) -> Result<Rule, String> {
+    match text {
+        "always" => Ok(Rule::Always),
+        "second-request" => Ok(Rule::SecondRequest),
+        _ => {
+            let largest = text.parse::<ByteSize>();
+            let largest = largest.map_err(|error| {
+                format!("it is neither always nor second-request, and as a size: {error}")
+            })?;
+            Ok(Rule::Small {
+                largest: largest.bytes(),
+            })
+        }
+    }
+}
+
+fn size(text: &str) -> Result<Size, String> {
+    if text == "unlimited" {
+        return Ok(Size(None));
+    }
+    let parsed = text.parse::<ByteSize>();
+    let parsed = parsed.map_err(|error| format!("{error}; or `unlimited`"))?;
+    Ok(Size(Some(parsed.bytes())))
+}
+
+/// A rate in the units of scenario files.
+fn bits_s(text: &str) -> Result<u64, String> {
+    let law: Law = text.parse().map_err(|error| format!("{error}"))?;
+    let mean = law.mean().filter(|_| law.is_of(Dimension::BitsPerSecond));
+    match mean {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "checked to be in range"
+        )]
+        Some(rate) if (1.0..1e15).contains(&rate) => Ok(rate.round() as u64),
+        _ => Err("a rate is written as 21kbit/s or 45Mbit/s".to_owned()),
+    }
+}

@@ -1,0 +1,175 @@
+//! `weir sim sweep`: a run for every point of a grid.
+
+use super::trace::{TraceFlags, failure, threads};
+use crate::messages::{Exit, Failure, give, tell};
+use clap::Args;
+use std::io::{IsTerminal as _, Write as _};
+use std::num::NonZero;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+use weir_bench::conduct::Interrupt;
+use weir_sim::sweep::{Grid, GridError, HitsJob, Job as _, Progress, SweepError, sweep as make};
+
+/// The flags of `weir sim sweep`.
+#[derive(Debug, Args)]
+pub(crate) struct SweepFlags {
+    #[command(flatten)]
+    trace: TraceFlags,
+
+    /// An axis of the grid with its values, such as size=1%,10% or policy=lru,s3-fifo; may be repeated
+    ///
+    /// The axes are size (10%), policy (s3-fifo) and admission (always); one that is not named has the value in brackets.
+    #[arg(long, value_name = "NAME=VALUES", required = true)]
+    axis: Vec<String>,
+
+    /// Where the rows go (Parquet); runs that are there already are not made again
+    #[arg(long, value_name = "FILE", default_value = "sweep.parquet")]
+    out: PathBuf,
+
+    /// Runs at the same time; without it, one a core
+    #[arg(long, value_name = "N")]
+    threads: Option<NonZero<usize>>,
+
+    /// Each response counts as one byte: sizes of the cache are numbers of responses
+    #[arg(long)]
+    unit_size: bool,
+}
+
+/// A line that is not on a terminal comes so seldom.
+const LINE_EACH: Duration = Duration::from_secs(10);
+
+/// Makes the runs that are missing.
+///
+/// # Errors
+/// Bad usage (2), the outside failed (3), or it was interrupted (1): what was made is kept.
+pub(super) fn sweep(flags: &SweepFlags) -> Result<(), Failure> {
+    let trace = flags.trace.open()?;
+    let interrupt = Interrupt::on_signals()?;
+    let job = HitsJob::new(trace.as_ref(), flags.trace.rule(), flags.unit_size).map_err(failure)?;
+    let grid = Grid::new(&job.parameters(), &flags.axis).map_err(bad_grid)?;
+    let mut teller = Teller::new();
+    let is_stopped = || interrupt.is_set();
+    let made = make(
+        &job,
+        &grid,
+        &flags.out,
+        threads(flags.threads),
+        &is_stopped,
+        |progress| {
+            teller.tell(progress);
+        },
+    );
+    teller.end();
+    let done = made.map_err(not_whole)?;
+    give(&format!(
+        "{}: {} of {} runs, {} of them made now\n",
+        flags.out.display(),
+        done.runs,
+        done.points,
+        done.runs - done.before
+    ))?;
+    if done.runs < done.points {
+        return Err(Failure {
+            exit: Exit::CheckSaidNo,
+            what: "the sweep is not whole".to_owned(),
+            cause: format!("interrupted after {} of {} runs", done.runs, done.points),
+            hint: Some("the same command goes on".to_owned()),
+        });
+    }
+    Ok(())
+}
+
+fn bad_grid(error: GridError) -> Failure {
+    Failure {
+        exit: Exit::BadUsage,
+        what: "cannot use this grid".to_owned(),
+        cause: error.what,
+        hint: Some(error.hint),
+    }
+}
+
+fn not_whole(error: SweepError) -> Failure {
+    match error {
+        SweepError::File(error) => Failure {
+            exit: if error.is_outside {
+                Exit::OutsideFailed
+            } else {
+                Exit::BadUsage
+            },
+            what: error.what,
+            cause: error.cause,
+            hint: error.hint,
+        },
+        SweepError::Run { .. } => Failure {
+            exit: Exit::OutsideFailed,
+            what: "the sweep is not whole".to_owned(),
+            cause: error.to_string(),
+            hint: Some("the runs until then are kept; the same command goes on".to_owned()),
+        },
+    }
+}
+
+/// Says how far it is: on one line of a terminal, else now and then.
+struct Teller {
+    is_terminal: bool,
+    told: Option<Instant>,
+}
+
+impl Teller {
+    fn new() -> Self {
+        Self {
+            is_terminal: std::io::stderr().is_terminal(),
+            told: None,
+        }
+    }
+
+    fn tell(&mut self, progress: Progress) {
+        let line = line(progress);
+        if self.is_terminal {
+            let _unread = write!(std::io::stderr(), "\r{line}\u{1b}[K");
+            return;
+        }
+        let is_due = self.told.is_none_or(|told| told.elapsed() >= LINE_EACH);
+        if is_due || progress.done == progress.points {
+            tell(&line);
+            self.told = Some(Instant::now());
+        }
+    }
+
+    fn end(&self) {
+        if self.is_terminal {
+            tell(&"");
+        }
+    }
+}
+
+fn line(progress: Progress) -> String {
+    let Progress { done, points, left } = progress;
+    match left {
+        Some(left) if done < points => {
+            let s = left.as_secs();
+            let (hours, minutes, s) = (s / 3600, s / 60 % 60, s % 60);
+            format!("{done} of {points} runs, {hours}:{minutes:02}:{s:02} left")
+        }
+        _ => format!("{done} of {points} runs"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_left_is_told_when_all_is_done_or_nobody_knows() {
+        let told = |done, left: Option<u64>| {
+            line(Progress {
+                done,
+                points: 9,
+                left: left.map(Duration::from_secs),
+            })
+        };
+        assert_eq!(told(2, Some(3725)), "2 of 9 runs, 1:02:05 left");
+        assert_eq!(told(0, None), "0 of 9 runs");
+        assert_eq!(told(9, Some(0)), "9 of 9 runs");
+    }
+}

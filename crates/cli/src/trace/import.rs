@@ -1,0 +1,220 @@
+//! `weir trace import`.
+
+mod input;
+mod outcome;
+mod progress;
+
+use crate::messages::{Exit, Failure, give};
+use clap::{Args, ValueEnum};
+use input::Input;
+use outcome::Outcome;
+use progress::Progress;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use weir_proxy::config::ByteSize;
+use weir_workload::import::{Damaged, Format, MissingSize, Settings, Site, open};
+use weir_workload::trace::{Anonymiser, TraceError, Writer};
+
+/// The flags of `weir trace import`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ImportFlags {
+    /// What to read, in this order; `-` is standard input
+    #[arg(value_name = "IN", required = true)]
+    inputs: Vec<PathBuf>,
+
+    /// The trace to write; one that is there is replaced when the new one is whole
+    #[arg(long, short, value_name = "FILE")]
+    out: PathBuf,
+
+    /// What the inputs are, if their content does not tell: squid, common (or combined), har, oracle-general, webcachesim, pcap, pcapng
+    #[arg(long, value_name = "FORMAT")]
+    format: Option<Format>,
+
+    /// At what cannot be read, stop, or skip and count it
+    #[arg(long, value_name = "WHAT", value_enum, default_value_t = OnDamage::Stop)]
+    on_damage: OnDamage,
+
+    /// Where a size is missing, skip the transaction and count it, or assume so many bytes, such as 8KiB [default: as the format says]
+    #[arg(long, value_name = "skip|SIZE")]
+    missing_size: Option<Missing>,
+
+    /// Whose log it is, for paths without a host: https://www.example.org
+    #[arg(long, value_name = "URL")]
+    site: Option<Site>,
+
+    /// Hide nothing: keep targets readable, and hash clients and servers without a key
+    #[arg(long, conflicts_with = "key_file")]
+    names: bool,
+
+    /// The key that names are hashed with, made if it is not there: traces with one key can be compared [default: one that is forgotten]
+    #[arg(long, value_name = "FILE")]
+    key_file: Option<PathBuf>,
+
+    /// Print the summary as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// What to do at damage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum OnDamage {
+    /// Stop: nothing is written.
+    Stop,
+    /// Leave it out and count it.
+    Skip,
+}
+
+/// What to do where a size is missing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Missing(MissingSize);
+
+impl FromStr for Missing {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "skip" {
+            return Ok(Self(MissingSize::Skip));
+        }
+        let size: Result<ByteSize, _> = text.parse();
+        size.map(|size| Self(MissingSize::Assume(size.bytes())))
+            .map_err(|error| format!("neither `skip` nor a size: {error}"))
+    }
+}
+
+/// Reads everything and writes one trace.
+///
+/// # Errors
+///
+/// An input cannot be told or is the output (exit 2), cannot be read or is damaged, or the trace cannot be written (exit 3).
+pub(super) fn import(flags: &ImportFlags) -> Result<(), Failure> {
+    flags.check()?;
+    let anonymiser = flags.anonymiser()?;
+    let mut writer = Writer::create(&flags.out, anonymiser.meta("weir trace import"))?;
+    let mut outcome = Outcome::new(&flags.out, &anonymiser, flags.key_file.is_some());
+    let mut progress = Progress::new();
+    for (index, path) in flags.inputs.iter().enumerate() {
+        let settings = Settings {
+            missing_size: flags.missing_size.map(|it| it.0).unwrap_or_default(),
+            site: flags.site.clone(),
+            input: u32::try_from(index).unwrap_or(u32::MAX),
+            is_whole_trace: flags.inputs.len() == 1,
+            ..Settings::new(&anonymiser)
+        };
+        read(
+            flags,
+            path,
+            settings,
+            &mut writer,
+            &mut outcome,
+            &mut progress,
+        )?;
+    }
+    progress.end();
+    let meta = writer.meta_mut();
+    meta.source = outcome.source();
+    meta.dropped = outcome.dropped();
+    outcome.written = writer.finish()?.bytes;
+    give(&if flags.json {
+        outcome.json()
+    } else {
+        outcome.text()
+    })
+}
+
+/// Reads one input.
+fn read(
+    flags: &ImportFlags,
+    path: &Path,
+    settings: Settings<'_>,
+    writer: &mut Writer,
+    outcome: &mut Outcome,
+    progress: &mut Progress,
+) -> Result<(), Failure> {
+    let input =
+        Input::open(path).map_err(|error| unread(path, &error, None, Exit::OutsideFailed))?;
+    let meter = input.meter();
+    let mut opened = open(input, flags.format, settings).map_err(|error| {
+        let exit = match &error {
+            weir_workload::import::Unreadable::Source(_) => Exit::OutsideFailed,
+            _ => Exit::BadUsage,
+        };
+        unread(path, &error, error.hint(), exit)
+    })?;
+    outcome.begin(path, opened.format, opened.compression);
+    for item in opened.rows.by_ref() {
+        match item {
+            Ok(row) => {
+                outcome.add(&row);
+                writer.push(row)?;
+            }
+            Err(damaged) if flags.on_damage == OnDamage::Skip => outcome.skip(damaged),
+            Err(damaged) => {
+                progress.end();
+                return Err(stopped(path, &damaged));
+            }
+        }
+        progress.step(path, &meter, writer.rows());
+    }
+    outcome.end(&*opened.rows);
+    Ok(())
+}
+
+fn unread(
+    path: &Path,
+    cause: &impl std::fmt::Display,
+    hint: Option<String>,
+    exit: Exit,
+) -> Failure {
+    Failure {
+        exit,
+        what: format!("cannot read `{}`", path.display()),
+        cause: cause.to_string(),
+        hint,
+    }
+}
+
+fn stopped(path: &Path, damaged: &Damaged) -> Failure {
+    let hint = Some(damaged.hint().to_owned());
+    unread(path, damaged, hint, Exit::OutsideFailed)
+}
+
+impl ImportFlags {
+    fn anonymiser(&self) -> Result<Anonymiser, TraceError> {
+        match &self.key_file {
+            _ if self.names => Ok(Anonymiser::none()),
+            Some(path) => Anonymiser::from_key_file(path),
+            None => Anonymiser::random(),
+        }
+    }
+
+    /// A source is not replaced by what is made of it.
+    fn check(&self) -> Result<(), Failure> {
+        let Ok(out) = self.out.canonicalize() else {
+            return Ok(());
+        };
+        let is_out = |input: &&PathBuf| input.canonicalize().is_ok_and(|input| input == out);
+        match self.inputs.iter().find(is_out) {
+            None => Ok(()),
+            Some(input) => Err(Failure {
+                exit: Exit::BadUsage,
+                what: format!("cannot write trace `{}`", self.out.display()),
+                cause: format!("it is the input `{}`", input.display()),
+                hint: Some("name another file by --out".to_owned()),
+            }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn missing_size_is_assumed_otherwise_than_said() {
+        let read = |text: &str| text.parse().map(|missing: Missing| missing.0);
+        assert_eq!(read("skip"), Ok(MissingSize::Skip));
+        assert_eq!(read("8KiB"), Ok(MissingSize::Assume(8192)));
+        assert_eq!(read("0"), Ok(MissingSize::Assume(0)));
+        assert!(read("zero").is_err_and(|error| error.contains("neither `skip`")));
+    }
+}

@@ -1,0 +1,222 @@
+//! `weir trace make`.
+
+use crate::messages::{Exit, Failure, give, tell};
+use clap::Args;
+use clap::builder::PossibleValuesParser;
+use std::path::PathBuf;
+use weir_workload::make::{Figure, Maker, Measured, Profile, Unit};
+use weir_workload::trace::{Anonymisation, Meta, Writer};
+
+/// The flags of `weir trace make`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct MakeFlags {
+    /// What it is like
+    #[arg(value_name = "PROFILE", value_parser = PossibleValuesParser::new(Profile::names()))]
+    profile: String,
+
+    /// How many requests, instead of the profile's own length
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=Maker::REQUESTS_MAX))]
+    requests: Option<u64>,
+
+    /// Seed: the same seed makes the same trace
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+
+    /// File to write (Parquet); what has the name is replaced
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+
+    /// End with exit code 1 if a number is not as published
+    #[arg(long)]
+    check: bool,
+}
+
+/// Makes a trace, writes it, and prints how it compares.
+///
+/// # Errors
+/// A number is not as published and `--check` was given (exit 1), or the file cannot be written (3).
+pub(super) fn make(flags: &MakeFlags) -> Result<(), Failure> {
+    let name = &flags.profile;
+    let profile = Profile::built_in(name).expect("the flag takes the names of profiles only");
+    let requests = flags.requests.unwrap_or(profile.requests);
+    let measured = write(flags, &profile, requests)?;
+    let figures = measured.figures(&profile);
+    give(&text(&profile, &measured, &figures))?;
+    tell(&format!("trace: {}", flags.output.display()));
+    let off = figures.iter().filter(|figure| !figure.holds()).count();
+    if flags.check && off > 0 {
+        return Err(Failure {
+            exit: Exit::CheckSaidNo,
+            what: format!("the trace is not what `{name}` is calibrated to"),
+            cause: format!("{off} of {} numbers are not as published", figures.len()),
+            hint: (requests < profile.requests)
+                .then(|| format!("a trace of {} requests is nearer", profile.requests)),
+        });
+    }
+    Ok(())
+}
+
+fn write(flags: &MakeFlags, profile: &Profile, requests: u64) -> Result<Measured, Failure> {
+    let meta = Meta {
+        source: format!("weir trace make {} --requests {requests}", profile.name),
+        // nobody is behind its hashes
+        anonymisation: Anonymisation::Keyed,
+        seed: Some(flags.seed),
+        note: profile
+            .about
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" "),
+        ..Meta::default()
+    };
+    let mut writer = Writer::create(&flags.output, meta)?;
+    let mut measured = Measured::new();
+    for row in Maker::new(profile, requests, flags.seed) {
+        measured.add(&row);
+        writer.push(&row)?;
+    }
+    writer.finish()?;
+    Ok(measured)
+}
+
+fn text(profile: &Profile, measured: &Measured, figures: &[Figure]) -> String {
+    let (targets, clients, servers) = measured.distinct();
+    let mut text = format!(
+        "{}: {} requests, {targets} targets, {clients} clients, {servers} servers, {} bytes received\n\n",
+        profile.name,
+        measured.rows(),
+        measured.bytes(),
+    );
+    let heads = [
+        "quantity",
+        "published",
+        "made",
+        "difference",
+        "as published",
+        "source",
+    ];
+    let mut lines = vec![heads.map(str::to_owned)];
+    lines.extend(figures.iter().map(line));
+    let widths: Vec<usize> = (0..heads.len())
+        .map(|column| {
+            lines
+                .iter()
+                .map(|line| line[column].chars().count())
+                .max()
+                .unwrap_or(0)
+        })
+        .collect();
+    for line in &lines {
+        let cells = line.iter().zip(&widths).enumerate();
+        let padded: Vec<String> = cells
+            .map(|(column, (cell, &width))| match column {
+                1..=3 => format!("{cell:>width$}"),
+                _ => format!("{cell:<width$}"),
+            })
+            .collect();
+        text.push_str(padded.join("  ").trim_end());
+        text.push('\n');
+    }
+    let off: Vec<&str> = figures
+        .iter()
+        .filter(|figure| !figure.holds())
+        .map(|figure| figure.published.quantity.name())
+        .collect();
+    let points = Figure::POINTS_MAX;
+    let percent = Figure::SHARE_MAX * 100.0;
+    text.push_str(&format!(
+        "\nas published: shares within {points} points, other numbers within {percent} %\n"
+    ));
+    text.push_str(&if off.is_empty() {
+        format!("all {} numbers are as published\n", figures.len())
+    } else {
+        format!(
+            "{} of {} numbers are NOT as published: {}\n",
+            off.len(),
+            figures.len(),
+            off.join("; ")
+        )
+    });
+    text
+}
+
+fn line(figure: &Figure) -> [String; 6] {
+    let published = &figure.published;
+    let unit = published.quantity.unit();
+    let known = match published.most {
+        Some(most) => format!(
+            "{} to {}",
+            number(published.value, unit),
+            number(most, unit)
+        ),
+        None => number(published.value, unit),
+    };
+    let said = |value: Option<f64>| {
+        value.map_or_else(
+            || "not in this trace".to_owned(),
+            |value| number(value, unit),
+        )
+    };
+    [
+        published.quantity.name().to_owned(),
+        known,
+        said(figure.made),
+        figure.difference().map_or_else(String::new, |off| {
+            format!(
+                "{}{}",
+                if off < 0.0 { "-" } else { "+" },
+                number(off.abs(), unit)
+            )
+        }),
+        if figure.holds() { "yes" } else { "NO" }.to_owned(),
+        published.source.clone(),
+    ]
+}
+
+fn number(value: f64, unit: Unit) -> String {
+    match unit {
+        Unit::Percent | Unit::Seconds => format!("{value:.2} {}", unit.as_str()),
+        Unit::Bytes => format!("{value:.0} B"),
+        Unit::Requests => format!("{value:.2}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn made(name: &str) -> (String, Vec<Figure>) {
+        let profile = Profile::built_in(name).unwrap();
+        let mut measured = Measured::new();
+        Maker::new(&profile, 3000, 1).for_each(|row| measured.add(&row));
+        let figures = measured.figures(&profile);
+        (text(&profile, &measured, &figures), figures)
+    }
+
+    #[test]
+    fn number_that_is_off_is_not_said_to_be() {
+        for name in Profile::names() {
+            let (text, figures) = made(name);
+            let off = figures.iter().filter(|figure| !figure.holds()).count();
+            assert_eq!(text.matches("  NO  ").count(), off, "{text}");
+            let said = if off == 0 {
+                "all ".to_owned()
+            } else {
+                format!("{off} of {} numbers are NOT", figures.len())
+            };
+            assert!(text.contains(&said), "{text}");
+        }
+    }
+
+    #[test]
+    fn published_number_is_left_out() {
+        let (text, figures) = made("modem-1997");
+        for figure in &figures {
+            assert!(text.contains(figure.published.quantity.name()), "{text}");
+        }
+        assert!(
+            text.contains("cookie") && text.contains("30.20 %"),
+            "{text}"
+        );
+    }
+}

@@ -1,0 +1,54 @@
+//! `weir trace`: what was asked of caches, as files. What it does is in `weir-workload`; here are flags and messages.
+
+mod import;
+mod make;
+mod stats;
+
+use crate::messages::{Exit, Failure};
+use clap::Subcommand;
+use weir_workload::trace::{Fault, TraceError};
+
+/// The commands of `weir trace`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum TraceCommand {
+    /// Say what is in a trace: uncachable causes, aborts, persistence, sizes, popularity, infinite-cache hit ratios, round trips
+    ///
+    /// What the source of the trace did not say is shown as "not in this trace", never as 0. docs/trace.md says what counts.
+    Stats(stats::StatsFlags),
+    /// Make a trace of logs, HARs, captures or traces of others; gzip and zstd are read as they are
+    ///
+    /// Clients, servers and URLs become keyed hashes before anything is written. Prints what was imported, and what was left out and why.
+    Import(import::ImportFlags),
+    /// Make up a trace that is like a published one, and say how like
+    ///
+    /// The same profile, length and seed make the same trace on every machine. Each published number is printed beside the one that is
+    /// counted in the trace.
+    Make(make::MakeFlags),
+}
+
+/// Does what is asked for.
+///
+/// # Errors
+///
+/// A check said no (exit 1), bad usage (2), or the outside failed (3).
+pub(crate) fn run(command: &TraceCommand) -> Result<(), Failure> {
+    match command {
+        TraceCommand::Stats(flags) => stats::stats(flags),
+        TraceCommand::Import(flags) => import::import(flags),
+        TraceCommand::Make(flags) => make::make(flags),
+    }
+}
+
+impl From<TraceError> for Failure {
+    fn from(error: TraceError) -> Self {
+        Self {
+            exit: match error.fault {
+                Fault::Usage => Exit::BadUsage,
+                Fault::Outside => Exit::OutsideFailed,
+            },
+            what: error.what,
+            cause: error.cause,
+            hint: error.hint,
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! `weir trace import` as it is used: files in, a trace out, and what is said about it.
+
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use tempfile::TempDir;
+use weir_workload::trace::{Anonymisation, Columns, Reader, Row};
+
+/// A real Squid's lines; one is damaged.
+const SQUID: &str = "\
+1795242067.160     11 127.0.0.1 TCP_MISS/200 2900 GET http://a.example/s/351 - HIER_DIRECT/127.0.0.1 text/plain
+1795242067.260     11 127.0.0.1 TCP_MISS/200 - GET http://a.example/s/1?x - HIER_DIRECT/127.0.0.1 text/plain
+1795242068.162      3 127.0.0.2 TCP_MEM_HIT/200 2900 GET http://a.example/s/351 - HIER_NONE/- text/plain
+what is this
+1795242068.163      0 127.0.0.2 NONE/400 3829 NONE error:invalid-request - HIER_NONE/- text/html
+";
+
+const COMMON: &str =
+    "127.0.0.1 - - [01/Jul/1995:00:00:01 -0400] \"GET /s/351 HTTP/1.0\" 200 6245\n";
+
+fn weir(folder: &TempDir, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_weir"))
+        .args(["trace", "import"])
+        .args(arguments)
+        .current_dir(folder.path())
+        .stdin(Stdio::null())
+        .output()
+        .expect("the binary was built with this test")
+}
+
+fn folder() -> TempDir {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    std::fs::write(folder.path().join("squid.log"), SQUID).expect("written");
+    std::fs::write(folder.path().join("common.log"), COMMON).expect("written");
+    folder
+}
+
+fn rows(path: &Path) -> Vec<Row> {
+    let reader = Reader::open(path).expect("it is a trace");
+    let rows = reader.rows(Columns::ALL);
+    rows.map(|row| row.expect("it is whole")).collect()
+}
+
+fn said(output: &Output) -> String {
+    let text = [&output.stdout[..], &output.stderr].concat();
+    String::from_utf8(text).expect("it is text")
+}
+
+#[test]
+fn damage_is_skipped_without_being_told_to() {
+    let folder = folder();
+    for (more, says, hints) in [
+        (
+            &[][..],
+            "line 2: size `-` is not a number",
+            "--missing-size skip",
+        ),
+        (
+            &["--missing-size", "8KiB"],
+            "line 4: there are fewer than the seven fields",
+            "--on-damage skip",
+        ),
+    ] {
+        let arguments = [&["squid.log", "-o", "t.parquet"][..], more].concat();
+        let output = weir(&folder, &arguments);
+        assert_eq!(output.status.code(), Some(3));
+        let said = said(&output);
+        assert!(
+            said.starts_with("error: cannot read `squid.log`\n"),
+            "{said}"
+        );
+        assert!(said.contains(&format!("  caused by: {says}")), "{said}");
+        assert!(said.contains("hint: ") && said.contains(hints), "{said}");
+        let files = std::fs::read_dir(folder.path()).expect("it is there");
+        assert_eq!(files.count(), 2, "something is left behind");
+    }
+}
+
+#[test]
+fn row_is_lost_or_has_a_name() {
+    let folder = folder();
+    let output = weir(
+        &folder,
+        &[
+            "squid.log",
+            "common.log",
+            "-o",
+            "t.parquet",
+            "--on-damage",
+            "skip",
+            "--missing-size",
+            "8KiB",
+        ],
+    );
+    let said = said(&output);
+    assert!(output.status.success(), "{said}");
+    for line in [
+        "  from       squid.log (squid), 3 rows\n",
+        "  damaged    1; the first: line 4: there are fewer than the seven fields from time to URL\n",
+        "  from       common.log (common), 1 rows\n",
+        "  rows       4\n",
+        "  dropped    2: damaged-fields 1, not-http 1\n",
+        "  clients    2\n",
+        "  received   20237 bytes\n",
+        "  methods    GET 4\n",
+        "  statuses   200 4\n",
+    ] {
+        assert!(said.contains(line), "{line}in\n{said}");
+    }
+    let path = folder.path().join("t.parquet");
+    let reader = Reader::open(&path).expect("it is a trace");
+    let meta = reader.meta();
+    assert_eq!(meta.source, "weir trace import, squid, common");
+    assert_eq!(meta.anonymisation, Anonymisation::Keyed);
+    assert_eq!(meta.dropped["not-http"], 1);
+    let rows = rows(&path);
+    assert_eq!(rows[0].target, rows[2].target);
+    assert_ne!(rows[0].client, rows[2].client);
+    assert_eq!(rows[0].client, rows[3].client, "one address, two logs");
+    assert_eq!(rows[1].received_bytes, Some(8192));
+    assert_eq!(rows[2].verdict.as_deref(), Some("TCP_MEM_HIT"));
+    assert!(rows.iter().all(|row| row.target_text.is_none()));
+    let bytes = std::fs::read(&path).expect("it is there");
+    for name in ["a.example", "127.0.0", "s/351"] {
+        let is_in = bytes
+            .windows(name.len())
+            .any(|window| window == name.as_bytes());
+        assert!(!is_in, "{name} is in the file");
+    }
+}
+
+#[test]
+fn names_under_one_key_differ() {
+    let folder = folder();
+    let import = |out: &str, more: &[&str]| {
+        let arguments = [&["common.log", "-o", out][..], more].concat();
+        let output = weir(&folder, &arguments);
+        assert!(output.status.success(), "{}", said(&output));
+        rows(&folder.path().join(out)).remove(0)
+    };
+    let kept = ["--key-file", "key"];
+    assert_eq!(import("a", &kept), import("b", &kept));
+    assert_ne!(import("c", &[]).client, import("d", &[]).client);
+    let readable = import("e", &["--names", "--site", "http://a.example"]);
+    let expected = Some("http://a.example/s/351");
+    assert_eq!(readable.target_text.as_deref(), expected);
+}
+
+#[test]
+fn standard_input_is_a_file_called_dash() {
+    let folder = folder();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_weir"))
+        .args(["trace", "import", "-", "-o", "t.parquet", "--json"])
+        .current_dir(folder.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the binary was built with this test");
+    let mut input = child.stdin.take().expect("it is piped");
+    input.write_all(COMMON.as_bytes()).expect("it reads");
+    drop(input);
+    let output = child.wait_with_output().expect("it ends");
+    let summary: serde_json::Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+    assert_eq!(summary["rows"], 1);
+    assert_eq!(summary["inputs"][0]["format"], "common");
+    assert_eq!(summary["arrivals"]["first_us"], 804_571_201_000_000_i64);
+    assert_eq!(summary["dropped"], serde_json::json!({}));
+}

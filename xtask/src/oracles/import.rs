@@ -1,0 +1,132 @@
+//! Which traces there are, and what our importer makes of them.
+
+use crate::failure::{During, Failure};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// Folders of traces, and which of the times of a transaction its sources write down.
+const FOLDERS: [(&str, Logged); 4] = [
+    ("clf", Logged::Arrival),
+    ("squid", Logged::End),
+    ("har", Logged::Arrival),
+    ("cdn", Logged::Arrival),
+];
+
+/// The logs of a real Squid among other files.
+const SQUID_GT: &str = "squid_gt";
+
+/// When a source says that a transaction was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Logged {
+    /// When it began.
+    Arrival,
+    /// When it ended.
+    End,
+}
+
+/// A trace of somebody else.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Source {
+    pub(crate) path: PathBuf,
+    pub(crate) logged: Logged,
+}
+
+/// A trace that was imported.
+#[derive(Debug)]
+pub(crate) struct Imported<'a> {
+    pub(crate) source: &'a Source,
+    /// What `weir trace import --json` says of it.
+    pub(crate) summary: Value,
+    /// The Parquet file.
+    pub(crate) trace: PathBuf,
+}
+
+impl Source {
+    fn new(path: PathBuf, logged: Logged) -> Self {
+        Self { path, logged }
+    }
+
+    /// Its name in the tables: that of the file without what says how it is compressed.
+    pub(crate) fn name(&self) -> String {
+        let name = self.path.file_name().unwrap_or_default().to_string_lossy();
+        let name = name.strip_suffix(".gz").unwrap_or(&name);
+        match name.strip_suffix(".access.log") {
+            Some(run) => format!("{SQUID_GT}_{run}"),
+            None => name.to_owned(),
+        }
+    }
+
+    /// Whether it is an archive of a browser.
+    pub(crate) fn is_har(&self) -> bool {
+        self.name().ends_with(".har")
+    }
+}
+
+/// All of them, in the order of their names.
+pub(crate) fn sources(data: &Path) -> Result<Vec<Source>, Failure> {
+    let mut sources = Vec::new();
+    for (folder, logged) in FOLDERS {
+        let files = files(&data.join(folder))?;
+        sources.extend(files.into_iter().map(|path| Source::new(path, logged)));
+    }
+    let is_log = |path: &PathBuf| path.to_string_lossy().contains(".access.log");
+    let logs = files(&data.join(SQUID_GT))?.into_iter().filter(is_log);
+    sources.extend(logs.map(|path| Source::new(path, Logged::End)));
+    Ok(sources)
+}
+
+fn files(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let what = || format!("read `{}`", folder.display());
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder).during(what())? {
+        files.push(entry.during(what())?.path());
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// Imports one; what cannot be read is skipped, so that it is counted.
+pub(crate) fn import<'a>(
+    weir: &Path,
+    source: &'a Source,
+    place: &Path,
+) -> Result<Imported<'a>, Failure> {
+    let trace = place.join(format!("{}.parquet", source.name()));
+    let output = Command::new(weir)
+        .args(["trace", "import", "--on-damage", "skip", "--json", "--out"])
+        .args([&trace, &source.path])
+        .stdin(Stdio::null())
+        .stderr(Stdio::inherit())
+        .output()
+        .during(format_args!("run `{}`", weir.display()))?;
+    let path = source.path.display();
+    if !output.status.success() {
+        return Err(Failure::Refused(format!("`{path}` cannot be imported")));
+    }
+    let summary = serde_json::from_slice(&output.stdout)
+        .during(format_args!("understand what was said about `{path}`"))?;
+    Ok(Imported {
+        source,
+        summary,
+        trace,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn trace_has_another_name_than_in_the_tables() {
+        for (path, name) in [
+            ("clf/elastic_apache_logs.gz", "elastic_apache_logs"),
+            ("clf/nasa_jul95_head.log", "nasa_jul95_head.log"),
+            ("har/theverge.har.gz", "theverge.har"),
+            ("squid_gt/dev.access.log.gz", "squid_gt_dev"),
+        ] {
+            let source = Source::new(path.into(), Logged::End);
+            assert_eq!(source.name(), name);
+        }
+    }
+}
