@@ -50,7 +50,7 @@ set_cookie_share = "0%"
 cookie_size = "constant(1B)"
 lifetime = "constant(1h)"
 life_cycle = {{ length = "constant(1h)", variance = "0%" }}
-validators = {{ last_modified = "0%", etag = "0%", both = "100%" }}
+validators = {{ last_modified = "100%", etag = "100%", both = "100%" }}
 
 [[workload.contents]]
 name = "page"
