@@ -49,7 +49,11 @@ fn connection(mut rest: &[u8]) -> Vec<u8> {
         packet[2..4].copy_from_slice(&total.to_be_bytes());
         let ends = [[192, 0, 2, 1], [192, 0, 2, 2]];
         packet.extend([ends[side], ends[1 - side]].concat());
-        packet.extend(if side == 0 { [4, 0, 0, 80] } else { [0, 80, 4, 0] });
+        packet.extend(if side == 0 {
+            [4, 0, 0, 80]
+        } else {
+            [0, 80, 4, 0]
+        });
         packet.extend(sequence.to_be_bytes());
         packet.extend(next[1 - side].to_be_bytes());
         packet.extend([0x50, tcp_flags, 0xff, 0xff, 0, 0, 0, 0]);
@@ -70,7 +74,9 @@ fn header(link: u8) -> Vec<u8> {
 }
 
 fn record(file: &mut Vec<u8>, packet: &[u8]) {
-    let length = u32::try_from(packet.len()).expect("a packet has a few hundred bytes").to_le_bytes();
+    let length = u32::try_from(packet.len())
+        .expect("a packet has a few hundred bytes")
+        .to_le_bytes();
     file.extend([[0; 4], [0; 4], length, length].concat());
     file.extend(packet);
 }
