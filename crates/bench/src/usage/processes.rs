@@ -81,7 +81,8 @@ impl Processes {
         let mut seen = HashMap::with_capacity(tree.len());
         for id in tree {
             let Some(now) = self.bytes(*id) else {
-                self.hides_bytes = true;
+                // one that is just ending hides nothing from us
+                self.hides_bytes |= self.is_alive(*id);
                 continue;
             };
             let name = (*id, stats[id].started);
@@ -120,6 +121,13 @@ impl Processes {
             read_bytes: numbers.get("read_bytes").copied()?,
             written_bytes: numbers.get("write_bytes").copied()?,
         })
+    }
+
+    /// Whether it is there and has not ended: one that nobody has waited for yet has the state Z, and nothing to look at.
+    fn is_alive(&self, id: u32) -> bool {
+        let stat = self.read(id, "stat").unwrap_or_default();
+        let state = stat.rsplit_once(')').map(|(_, rest)| rest.trim_start());
+        state.is_some_and(|state| !state.starts_with(['Z', 'X']))
     }
 
     fn read(&self, id: u32, file: &str) -> Option<String> {
@@ -237,5 +245,13 @@ mod tests {
         let mut processes = Processes::under(100, proc.path().to_owned());
         assert!(processes.look().is_some());
         assert!(processes.hides_bytes());
+        // one that has ended is nobody's
+        let stat = proc.path().join("100/stat");
+        let text = fs::read_to_string(&stat).expect("it was put there");
+        let (name, rest) = text.rsplit_once(") ").expect("a name in parentheses");
+        fs::write(&stat, format!("{name}) Z{}", &rest[1..])).expect("a file");
+        let mut processes = Processes::under(100, proc.path().to_owned());
+        assert!(processes.look().is_some());
+        assert!(!processes.hides_bytes());
     }
 }
