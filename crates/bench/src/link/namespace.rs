@@ -65,7 +65,7 @@ impl Namespace {
     /// Makes namespace, devices and buckets.
     ///
     /// # Errors
-    /// There are more than [`CLIENTS_MAX`] clients; `ip` or `tc` is missing, or refuses: that needs root.
+    /// There are more than 1024 clients; `ip` or `tc` is missing, or refuses: that needs root.
     pub fn new(link: &Link, clients: u32) -> Result<Self, Failure> {
         if clients > CLIENTS_MAX {
             let cause = format!("{clients} clients, and {CLIENTS_MAX} is the most");

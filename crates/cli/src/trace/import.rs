@@ -38,7 +38,7 @@ pub(crate) struct ImportFlags {
     #[arg(long, value_name = "skip|SIZE")]
     missing_size: Option<Missing>,
 
-    /// Whose log it is, for paths without a host: https://www.example.org
+    /// Whose log it is, for paths without a host: `https://www.example.org`
     #[arg(long, value_name = "URL")]
     site: Option<Site>,
 
