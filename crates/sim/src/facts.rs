@@ -1,6 +1,7 @@
 //! What a row of a trace says to a cache and to the network; and what is assumed where it says nothing.
 //!
-//! The live proxy gathers its facts from field lines. A row has them already, and this puts them where `policy` looks for them.
+//! The live proxy gathers its facts from field lines. A row has them already ([`Row::request_facts_by`], [`Row::response_facts_by`]); what the network
+//! wants to know beside them is here.
 
 mod assumed;
 
@@ -8,11 +9,8 @@ pub use assumed::{Assumed, Assumptions};
 
 use crate::hashing::mix;
 use crate::world::{MICROSECOND, Nanos};
-use weir_semantics::{
-    ByteRange, ContentRange, DeltaSeconds, Expires, Method, RangeKind, RequestDirectives,
-    RequestFacts, ResponseDirectives, ResponseFacts, Strength, Timestamp, VaryKind,
-};
-use weir_workload::trace::{AbortedBy, RequestBit, ResponseBit, Row, TraceMethod, TraceVersion};
+use weir_semantics::{Method, RequestFacts, ResponseFacts};
+use weir_workload::trace::{AbortedBy, Row, TraceVersion};
 
 /// One request as it is simulated.
 #[derive(Clone, Copy, Debug)]
@@ -82,9 +80,10 @@ pub(crate) const HEAD_BYTES: u32 = 250;
 impl Ask {
     /// What `row`, the `number`th of its trace, says; `assumed` counts what it does not.
     pub(crate) fn of(row: &Row, number: u64, assumed: &mut Assumptions) -> Self {
-        let method = assumed.known(row.method.map(method_of), Assumed::Method, Method::Get);
+        let method = assumed.known(row.method.map(Method::from), Assumed::Method, Method::Get);
         let status = assumed.known(row.status, Assumed::Status, 200);
         let content = Content::of(row, method, status, assumed);
+        assumed.known(row.response_directives, Assumed::ResponseDirectives, 0);
         let by_version = !matches!(
             row.version,
             Some(TraceVersion::Http09 | TraceVersion::Http10)
@@ -101,8 +100,8 @@ impl Ask {
             target: row.target,
             variant: variant(row, assumed),
             vary: row.vary.unwrap_or(Row::VARY_NONE),
-            request: request_facts(row, method, status),
-            response: response_facts(row, status, content.bytes, assumed),
+            request: row.request_facts_by(method),
+            response: row.response_facts_by(status),
             validators: Validators {
                 etag: row.etag,
                 etag_is_weak: row.etag_is_weak.unwrap_or(false),
@@ -189,154 +188,6 @@ impl Content {
             cut_at: (is_cut && is_short).then_some(received),
         }
     }
-}
-
-fn method_of(method: TraceMethod) -> Method {
-    match method {
-        TraceMethod::Get => Method::Get,
-        TraceMethod::Head => Method::Head,
-        TraceMethod::Post => Method::Post,
-        TraceMethod::Put => Method::Put,
-        TraceMethod::Delete => Method::Delete,
-        TraceMethod::Patch => Method::Patch,
-        TraceMethod::Options => Method::Options,
-        TraceMethod::Trace => Method::Trace,
-        TraceMethod::Connect => Method::Connect,
-        TraceMethod::Other => Method::Other,
-    }
-}
-
-fn request_facts(row: &Row, method: Method, status: u16) -> RequestFacts {
-    let bits = row.request_directives.unwrap_or(0);
-    let has = |bit: RequestBit| bits & bit.bit() != 0;
-    let cache_control = [
-        RequestBit::NoCache,
-        RequestBit::NoStore,
-        RequestBit::NoTransform,
-        RequestBit::OnlyIfCached,
-        RequestBit::MaxAge,
-        RequestBit::MaxStale,
-        RequestBit::MinFresh,
-        RequestBit::Extension,
-    ];
-    let any = cache_control.into_iter().any(has) || row.request_max_age_s.is_some();
-    let has_pragma = has(RequestBit::PragmaNoCache);
-    let range = match (row.range_first, status) {
-        _ if method != Method::Get => RangeKind::None,
-        (Some(_), _) => RangeKind::One,
-        // from the end, or several: a row has no place for them
-        (None, 206) => RangeKind::Many,
-        (None, _) => RangeKind::None,
-    };
-    RequestFacts {
-        method,
-        directives: RequestDirectives {
-            no_cache: has(RequestBit::NoCache) || (has_pragma && !any),
-            no_store: has(RequestBit::NoStore),
-            only_if_cached: has(RequestBit::OnlyIfCached),
-            max_age: row.request_max_age_s.map(delta),
-            // the trace has no value for it: the least that means anything
-            min_fresh: has(RequestBit::MinFresh).then_some(DeltaSeconds(1)),
-            max_stale: has(RequestBit::MaxStale).then_some(DeltaSeconds::MAX),
-            any,
-        },
-        has_authorization: row.has_authorization.unwrap_or(false),
-        has_cookie: row.has_cookie.unwrap_or(false),
-        has_range: range != RangeKind::None,
-        range,
-        has_if_range: has(RequestBit::OtherPrecondition) && range != RangeKind::None,
-        has_query: row.has_query.unwrap_or(false),
-        has_cgi_bin: row.has_cgi_bin.unwrap_or(false),
-        has_pragma,
-        preconditions: has(RequestBit::IfNoneMatch)
-            || has(RequestBit::IfModifiedSince)
-            || has(RequestBit::OtherPrecondition),
-        expects_continue: false,
-    }
-}
-
-fn response_facts(
-    row: &Row,
-    status: u16,
-    content_bytes: u64,
-    assumed: &mut Assumptions,
-) -> ResponseFacts {
-    let bits = assumed.known(row.response_directives, Assumed::ResponseDirectives, 0);
-    let has = |bit: ResponseBit| bits & bit.bit() != 0;
-    let expires = match row.expires_s {
-        _ if has(ResponseBit::ExpiresInvalid) => Some(Expires::Invalid),
-        Some(at) => Some(Expires::At(Timestamp(at))),
-        None => None,
-    };
-    let entity_tag = row.etag.map(|_| match row.etag_is_weak {
-        Some(true) => Strength::Weak,
-        _ => Strength::Strong,
-    });
-    let content_range = (status == 206)
-        .then(|| content_range(row, content_bytes))
-        .flatten();
-    ResponseFacts {
-        status,
-        directives: response_directives(row, bits),
-        date: row.date_s.map(Timestamp),
-        expires,
-        last_modified: row.last_modified_s.map(Timestamp),
-        age: row.age_s.map(delta),
-        entity_tag,
-        vary: match row.vary {
-            None | Some(Row::VARY_NONE) => VaryKind::None,
-            Some(Row::VARY_ALL) => VaryKind::Star,
-            Some(_) => VaryKind::Fields,
-        },
-        has_set_cookie: row.has_set_cookie.unwrap_or(false),
-        has_content_range: content_range.is_some(),
-        content_range,
-        has_pragma: has(ResponseBit::PragmaNoCache),
-    }
-}
-
-fn response_directives(row: &Row, bits: u32) -> ResponseDirectives {
-    let has = |bit: ResponseBit| bits & bit.bit() != 0;
-    // a directive whose value is missing is one whose value could not be read: 0 (RFC 9111 §4.2.1)
-    let seconds = |value: Option<u32>, bit| value.or(has(bit).then_some(0)).map(delta);
-    let without_field = ResponseBit::PragmaNoCache.bit() | ResponseBit::ExpiresInvalid.bit();
-    let max_age = seconds(row.max_age_s, ResponseBit::MaxAge);
-    let s_maxage = seconds(row.s_maxage_s, ResponseBit::SMaxAge);
-    ResponseDirectives {
-        no_store: has(ResponseBit::NoStore),
-        no_cache: has(ResponseBit::NoCache),
-        no_cache_fields: has(ResponseBit::NoCacheFields),
-        private: has(ResponseBit::Private) || has(ResponseBit::PrivateFields),
-        public: has(ResponseBit::Public),
-        must_revalidate: has(ResponseBit::MustRevalidate),
-        proxy_revalidate: has(ResponseBit::ProxyRevalidate),
-        must_understand: has(ResponseBit::MustUnderstand),
-        no_transform: has(ResponseBit::NoTransform),
-        immutable: has(ResponseBit::Immutable),
-        max_age,
-        s_maxage,
-        stale_while_revalidate: seconds(
-            row.stale_while_revalidate_s,
-            ResponseBit::StaleWhileRevalidate,
-        ),
-        stale_if_error: seconds(row.stale_if_error_s, ResponseBit::StaleIfError),
-        any: bits & !without_field != 0 || max_age.is_some() || s_maxage.is_some(),
-    }
-}
-
-/// Which part a 206 brings, as far as the request tells: a row has no Content-Range.
-fn content_range(row: &Row, content_bytes: u64) -> Option<ContentRange> {
-    let first = row.range_first?;
-    let last = (first + content_bytes).checked_sub(1)?;
-    (last >= first).then_some(ContentRange::Part {
-        range: ByteRange { first, last },
-        // who asks for all from a place on, and is not given less, has been told where the end is
-        complete_length: row.range_last.is_none().then_some(last + 1),
-    })
-}
-
-const fn delta(seconds: u32) -> DeltaSeconds {
-    DeltaSeconds::from_secs(seconds as u64)
 }
 
 #[cfg(test)]

@@ -10,12 +10,18 @@ use weir_semantics::{
 impl Row {
     /// What the request says; `None` if the trace does not even say the method. Whatever else the trace does not say counts as absent.
     ///
-    /// A trace has no values of `min-fresh` and `max-stale`: they count as 0 seconds and as any staleness.
+    /// A trace has no values of `min-fresh` and `max-stale`: they count as 0 seconds and as any staleness. A 206 answers a Range field, also
+    /// one that a row has no place for: of several parts, or from the end.
     #[must_use]
     pub fn request_facts(&self) -> Option<RequestFacts> {
+        Some(self.request_facts_by(self.method?.into()))
+    }
+
+    /// The same where the method is known, or assumed.
+    #[must_use]
+    pub fn request_facts_by(&self, method: Method) -> RequestFacts {
         let bits = self.request_directives.unwrap_or(0);
         let has = |bit: RequestBit| bits & bit.bit() != 0;
-        let method = self.method?.into();
         let has_field = bits & FIELD != 0;
         let has_pragma = has(RequestBit::PragmaNoCache);
         let is_there = |bit, value| has(bit).then_some(value);
@@ -32,17 +38,18 @@ impl Row {
             max_stale: is_there(RequestBit::MaxStale, DeltaSeconds::MAX),
             any: has_field,
         };
-        let has_range = self.range_first.is_some() || self.range_last.is_some();
-        Some(RequestFacts {
+        let has_range =
+            self.range_first.is_some() || self.range_last.is_some() || self.status == Some(206);
+        RequestFacts {
             method,
             directives,
             has_authorization: self.has_authorization.unwrap_or(false),
             has_cookie: self.has_cookie.unwrap_or(false),
             has_range,
-            range: if has_range && method == Method::Get {
-                RangeKind::One
-            } else {
-                RangeKind::None
+            range: match self.range_first {
+                _ if method != Method::Get || !has_range => RangeKind::None,
+                Some(_) => RangeKind::One,
+                None => RangeKind::Many,
             },
             has_if_range: has(RequestBit::OtherPrecondition) && has_range,
             has_query: self.has_query.unwrap_or(false),
@@ -52,20 +59,26 @@ impl Row {
                 || has(RequestBit::IfModifiedSince)
                 || (has(RequestBit::OtherPrecondition) && !has_range),
             expects_continue: false,
-        })
+        }
     }
 
     /// What the response says; `None` if the trace does not even say the status. Whatever else the trace does not say counts as absent.
     ///
-    /// A trace has no Content-Range: a 206 to a single range counts as the part that was asked for, of a whole of unknown length beyond.
+    /// A trace has no Content-Range: a 206 to a single range counts as the part that was asked for. The length of the whole is known where all
+    /// from a place on was asked for.
     #[must_use]
     pub fn response_facts(&self) -> Option<ResponseFacts> {
-        let status = self.status?;
+        Some(self.response_facts_by(self.status?))
+    }
+
+    /// The same where the status is known, or assumed.
+    #[must_use]
+    pub fn response_facts_by(&self, status: u16) -> ResponseFacts {
         let bits = self.response_directives.unwrap_or(0);
         let has = |bit: ResponseBit| bits & bit.bit() != 0;
         let at = |seconds: Option<i64>| seconds.map(Timestamp);
         let content_range = self.part().filter(|_| status == 206);
-        Some(ResponseFacts {
+        ResponseFacts {
             status,
             directives: self.response_directives(bits),
             date: at(self.date_s),
@@ -89,7 +102,7 @@ impl Row {
             has_content_range: content_range.is_some(),
             content_range,
             has_pragma: has(ResponseBit::PragmaNoCache),
-        })
+        }
     }
 
     fn response_directives(&self, bits: u32) -> ResponseDirectives {
@@ -122,11 +135,12 @@ impl Row {
 
     fn part(&self) -> Option<ContentRange> {
         let first = self.range_first?;
-        let length = self.declared_bytes.filter(|length| *length > 0)?;
-        let last = first.checked_add(length - 1)?;
+        let length = self.declared_bytes.max(self.received_bytes);
+        let last = first.checked_add(length?.checked_sub(1)?)?;
         Some(ContentRange::Part {
             range: ByteRange { first, last },
-            complete_length: last.checked_add(1),
+            // who asks for all from a place on, and is not given less, has been told where the end is
+            complete_length: self.range_last.is_none().then_some(last.checked_add(1)?),
         })
     }
 }
