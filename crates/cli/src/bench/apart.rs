@@ -13,24 +13,8 @@ use weir_bench::record;
 /// # Errors
 /// As for `weir bench run`.
 pub(super) fn master(flags: &MasterFlags) -> Result<(), Failure> {
-    let changes = &flags.scenario.changes;
-    let mut scenario = plan::scenario(&flags.scenario.scenario, changes)?;
-    if let Some(clients) = flags.clients {
-        scenario = plan::with_clients(&scenario, clients)?;
-    }
-    let scenario = plan::scaled(&scenario, changes.scale)?;
-    let proxy = &flags.proxy;
-    let plan = plan::run_plan(
-        scenario,
-        changes.seed,
-        proxy.proxy.as_deref(),
-        proxy.gateway,
-        &proxy.about,
-    )?;
-    let out = flags
-        .out
-        .clone()
-        .unwrap_or_else(|| plan::default_path(&[&plan.scenario.name, &plan.label], ".json"));
+    let (clients, out) = (flags.clients, flags.out.as_ref());
+    let (plan, out) = plan::single_run(&flags.scenario, clients, &flags.proxy, out)?;
     let expected = Expected {
         origins: flags.origin_hosts,
         clients: flags.client_hosts,

@@ -2,7 +2,7 @@
 
 use super::VERSION;
 use super::failure::{scenario as scenario_failure, usage};
-use super::flags::{AboutFlags, ChangeFlags, ThreadFlags};
+use super::flags::{AboutFlags, ChangeFlags, ProxyFlags, ScenarioFlags, ThreadFlags};
 use crate::messages::Failure;
 use std::io::IsTerminal as _;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
@@ -87,6 +87,26 @@ pub(super) fn scaled(scenario: &Scenario, factor: f64) -> Result<Scenario, Failu
         return Ok(scenario.clone());
     }
     Ok(scenario.scaled(factor))
+}
+
+/// What `weir bench run` and `weir bench master` are to do, and where the record goes.
+pub(super) fn single_run(
+    what: &ScenarioFlags,
+    clients: Option<u32>,
+    proxy: &ProxyFlags,
+    out: Option<&PathBuf>,
+) -> Result<(RunPlan, PathBuf), Failure> {
+    let changes = &what.changes;
+    let mut scenario = scenario(&what.scenario, changes)?;
+    if let Some(clients) = clients {
+        scenario = with_clients(&scenario, clients)?;
+    }
+    let scenario = scaled(&scenario, changes.scale)?;
+    let address = proxy.proxy.as_deref();
+    let plan = run_plan(scenario, changes.seed, address, proxy.gateway, &proxy.about)?;
+    let by_name = || default_path(&[&plan.scenario.name, &plan.label], ".json");
+    let out = out.cloned().unwrap_or_else(by_name);
+    Ok((plan, out))
 }
 
 /// One run of many.

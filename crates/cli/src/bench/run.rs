@@ -13,30 +13,14 @@ use weir_measure::record::Record;
 /// # Errors
 /// The run is not valid (exit 1), bad usage (2), or the outside failed (3).
 pub(super) fn run(flags: &RunFlags) -> Result<(), Failure> {
-    let changes = &flags.scenario.changes;
-    let mut scenario = plan::scenario(&flags.scenario.scenario, changes)?;
-    if let Some(clients) = flags.clients {
-        scenario = plan::with_clients(&scenario, clients)?;
-    }
-    let scenario = plan::scaled(&scenario, changes.scale)?;
-    let proxy = &flags.proxy;
-    let plan = plan::run_plan(
-        scenario,
-        changes.seed,
-        proxy.proxy.as_deref(),
-        proxy.gateway,
-        &proxy.about,
-    )?;
+    let (clients, out) = (flags.clients, flags.out.as_ref());
+    let (plan, out) = plan::single_run(&flags.scenario, clients, &flags.proxy, out)?;
     let samples = &flags.samples;
     let samples = samples
         .samples
         .clone()
         .map(|path| (path, samples.sample_every));
     let local = plan::local_plan(&flags.threads, samples);
-    let out = flags
-        .out
-        .clone()
-        .unwrap_or_else(|| plan::default_path(&[&plan.scenario.name, &plan.label], ".json"));
     let record = conduct(&plan, &local, &plan::interrupt()?)?;
     outcome::settle(&record, &out)
 }
