@@ -5,6 +5,7 @@
 mod accounts;
 mod counts;
 mod health;
+mod link_time;
 mod outcome;
 mod phase;
 mod sample;
@@ -14,7 +15,11 @@ mod times;
 pub use accounts::Accounts;
 pub(crate) use counts::kinds;
 pub use counts::{Counts, Kind};
-pub use health::{BUSY_SECONDS_SHARE_MAX, BUSY_SHARE, Health, LATE_SHARE_MAX, LATE_US};
+pub use health::{
+    BUSY_SECONDS_SHARE_MAX, BUSY_SHARE, Health, LATE_SHARE_MAX, LATE_US, LINK_JUDGED_US,
+    LINK_SLOWER_SHARE_MAX, LINK_SLOWEST_SHARE_MAX,
+};
+pub use link_time::LinkTime;
 pub use outcome::{CrossCheck, ErrorKind, Outcome};
 pub use phase::{PhaseTally, ResponseTimes};
 pub use sample::Sample;

@@ -9,7 +9,7 @@ use super::{ClientLimits, ClientResult};
 use crate::check::{Conclusion, Examination, Lie};
 use crate::mark::Id;
 use crate::tally::{
-    BUSY_SHARE, ErrorKind, LATE_US, LONGEST_US, Outcome, PhaseTally, Sample, SecondTally,
+    BUSY_SHARE, ErrorKind, LATE_US, LONGEST_US, LinkTime, Outcome, PhaseTally, Sample, SecondTally,
 };
 
 /// What is told of a transaction that has ended. Times are in microseconds since the start.
@@ -96,11 +96,9 @@ impl Ledger {
         health.late_max_us = health.late_max_us.max(late_us);
     }
 
-    /// A link was to be served on then, and is now.
-    pub(super) fn link_turn(&mut self, due_us: u64, now_us: u64) {
-        let health = &mut self.result.health;
-        health.link_turns += 1;
-        health.link_turns_late += u64::from(now_us.saturating_sub(due_us) > LATE_US);
+    /// The link of a client is not used any more.
+    pub(super) fn link_used(&mut self, time: &LinkTime) {
+        self.result.health.link_used(time);
     }
 
     /// One more waits for a connection, so many with its agent.

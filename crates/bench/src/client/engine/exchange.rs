@@ -43,6 +43,7 @@ impl Engine<'_> {
         party.connect_us = None;
         party.head_us = None;
         party.arrived_us = 0;
+        party.is_backlogged = false;
         let about = Particulars {
             id,
             agent: number,
