@@ -156,12 +156,12 @@ fn targets(record: &Record) -> Vec<String> {
         return lines;
     };
     let mut times = times(weir, record);
-    let each: Vec<String> = times.iter().map(|it| format!("{it:.2}")).collect();
     times.sort_by(f64::total_cmp);
-    if let Some(middle) = times.get(times.len().saturating_sub(1) / 2) {
-        let of = match each.len() {
+    let at = |quarter: usize| times.get(times.len().saturating_sub(1) * quarter / 4);
+    if let (Some(low), Some(middle), Some(high)) = (at(1), at(2), at(3)) {
+        let of = match times.len() {
             1 => String::new(),
-            _ => format!(" (in rounds: {}; their median counts)", each.join(", ")),
+            rounds => format!(" (median of {rounds} rounds; quartiles {low:.2} and {high:.2})"),
         };
         say(
             format!(
@@ -210,8 +210,7 @@ fn times(weir: &Row, record: &Record) -> Vec<f64> {
 
 /// The one with the middle speed; of two, the slower one.
 fn median(rounds: &[Hits]) -> Option<&Hits> {
-    let mut sorted: Vec<&Hits> = rounds.iter().collect();
-    sorted.sort_by(|one, other| speed(one).total_cmp(&speed(other)));
+    let sorted = sorted(rounds);
     sorted.get(sorted.len().saturating_sub(1) / 2).copied()
 }
 
@@ -225,19 +224,34 @@ fn rounds(record: &Record) -> String {
     let count = lengths.max().unwrap_or(0);
     let mut out = String::new();
     if count > 1 {
-        out.push_str("\nThat is the round with the middle speed. All of them, responses/s at CPU a request, us:\n\n");
-        let names: Vec<String> = (1..=count).map(|round| format!("round {round}")).collect();
-        out.push_str(&format!("| proxy | {} |\n", names.join(" | ")));
-        out.push_str(&format!("| --- |{}\n", " --: |".repeat(count)));
-        rows(&mut out, record, |row| {
-            let cell = |hits: &Hits| {
-                let cpu = ratio(hits.cpu_us, hits.responses);
-                format!("{:.0} at {cpu:.1}", speed(hits))
-            };
-            (!row.hits.is_empty()).then(|| row.hits.iter().map(cell).collect())
-        });
+        out.push_str(&format!(
+            "\nThat is the round with the middle speed of {count}. Over all rounds, slowest, quartiles and fastest, each with its CPU time a request:\n\n"
+        ));
+        out.push_str(
+            "| proxy | slowest | a quarter below | half below | three quarters below | fastest |\n",
+        );
+        out.push_str("| --- | --: | --: | --: | --: | --: |\n");
+        rows(&mut out, record, |row| quartiles(&row.hits));
     }
     out
+}
+
+/// Responses a second and CPU time a request of five rounds, from the slowest to the fastest.
+fn quartiles(rounds: &[Hits]) -> Option<Vec<String>> {
+    let sorted = sorted(rounds);
+    let last = sorted.len().checked_sub(1)?;
+    let cell = |quarter: usize| {
+        let hits = sorted[last * quarter / 4];
+        let cpu = ratio(hits.cpu_us, hits.responses);
+        format!("{:.0} at {cpu:.1} us", speed(hits))
+    };
+    Some((0..=4).map(cell).collect())
+}
+
+fn sorted(rounds: &[Hits]) -> Vec<&Hits> {
+    let mut sorted: Vec<&Hits> = rounds.iter().collect();
+    sorted.sort_by(|one, other| speed(one).total_cmp(&speed(other)));
+    sorted
 }
 
 fn per_second(count: u64, took_ms: u64) -> f64 {
@@ -293,11 +307,11 @@ mod tests {
             row("fast", &[100, 100, 100]),
         ]);
         let text = render(&record);
-        let expected = "hits a second: 1.80 x the best of the others (in rounds: 3.00, 1.00, 1.80; their median counts), at least 1.5: met";
+        let expected = "hits a second: 1.80 x the best of the others (median of 3 rounds; quartiles 1.00 and 1.80), at least 1.5: met";
         assert!(text.contains(expected), "{text}");
         assert!(text.contains("| weir | 180 |"), "{text}");
         assert!(
-            text.contains("| weir | 300 at 3.3 | 100 at 10.0 | 180 at 5.6 |"),
+            text.contains("| weir | 100 at 10.0 us | 100 at 10.0 us | 180 at 5.6 us | 180 at 5.6 us | 300 at 3.3 us |"),
             "{text}"
         );
     }
