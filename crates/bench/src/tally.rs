@@ -3,6 +3,7 @@
 //! Everything merges without loss: threads and machines each bring theirs, and the sum is what one would have counted.
 
 mod accounts;
+mod by_kind;
 mod counts;
 mod health;
 mod link_time;
@@ -13,6 +14,7 @@ mod second;
 mod times;
 
 pub use accounts::Accounts;
+pub use by_kind::{ByKind, RequestKind};
 pub(crate) use counts::kinds;
 pub use counts::{Counts, Kind};
 pub use health::{

@@ -5,7 +5,6 @@ use crate::disk_size::DiskSize;
 use crate::messages::{Exit, Failure};
 use crate::sim::SimCommand;
 use crate::store::StoreCommand;
-use crate::suggest;
 use crate::trace::TraceCommand;
 use clap::error::{ContextKind, ErrorKind};
 use clap::{Args, Parser, Subcommand};
@@ -15,6 +14,7 @@ use std::path::PathBuf;
 use weir_proxy::config::{
     AdminAddress, ByteSize, Cidr, LogFormat, LogTarget, NextHopUrl, parse_address,
 };
+use weir_workload::toml_text;
 
 /// A caching HTTP proxy.
 #[derive(Debug, Parser)]
@@ -142,7 +142,7 @@ fn bad_value(error: &clap::Error) -> Failure {
         value.map_or_else(String::new, ToString::to_string)
     };
     let source = error.source().map_or_else(String::new, ToString::to_string);
-    let advice = suggest::advise(&source);
+    let advice = toml_text::advise(&source, |_| None);
     Failure {
         exit: Exit::BadUsage,
         what: format!(
