@@ -53,16 +53,21 @@ pub(crate) struct Validators {
     pub(crate) etag: Option<u64>,
     pub(crate) etag_is_weak: bool,
     pub(crate) last_modified_s: Option<i64>,
+    /// They are of a head that the trace tells, and of a whole response: what is not here there is not.
+    pub(crate) are_all: bool,
 }
 
 impl Validators {
     /// Whether the origin would say that what has `self` is what it has now, which has `other`. A validator that is not known decides
-    /// nothing; entity tags come first (RFC 9110 §13.2.2).
+    /// nothing, and one that is known not to be there any more cannot be met (RFC 9110 §13.1.2, §13.1.3); entity tags come first
+    /// (RFC 9110 §13.2.2).
     pub(crate) fn still_hold(self, other: Self) -> bool {
         match (self.etag, other.etag) {
             (Some(ours), Some(theirs)) => ours == theirs,
+            (Some(_), None) if other.are_all => false,
             _ => match (self.last_modified_s, other.last_modified_s) {
                 (Some(ours), Some(theirs)) => ours == theirs,
+                (Some(_), None) => !other.are_all,
                 _ => true,
             },
         }
@@ -106,6 +111,8 @@ impl Ask {
                 etag: row.etag,
                 etag_is_weak: row.etag_is_weak.unwrap_or(false),
                 last_modified_s: row.last_modified_s,
+                // a 304 may leave out what has not changed (RFC 9110 §15.4.5)
+                are_all: row.response_directives.is_some() && status != 304,
             },
             range: row.range_first.map(|first| (first, row.range_last)),
             content_bytes: content.bytes,

@@ -502,5 +502,6 @@ fn updated(stored: Validators, ask: &Ask) -> Validators {
             None => stored.etag_is_weak,
         },
         last_modified_s: ask.validators.last_modified_s.or(stored.last_modified_s),
+        are_all: stored.are_all,
     }
 }
