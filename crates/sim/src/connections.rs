@@ -88,6 +88,19 @@ impl Side {
                 window,
             };
         }
+        self.open_one(now, hop, window)
+    }
+
+    /// A new connection to `hop`, whoever is idle: the request is repeated because a kept one failed it (RFC 9112 §9.3.1).
+    pub(crate) fn take_new(&mut self, now: Now, hop: u64, window: u32) -> Taken {
+        self.end_idle(now);
+        self.openings.requests += 1;
+        let next = u32::try_from(self.hops.len()).unwrap_or(u32::MAX);
+        let hop = HopId(*self.hops.entry(hop).or_insert(next));
+        self.open_one(now, hop, window)
+    }
+
+    fn open_one(&mut self, now: Now, hop: HopId, window: u32) -> Taken {
         self.openings.opened += 1;
         self.open += 1;
         self.openings.open_max = self.openings.open_max.max(self.open);
