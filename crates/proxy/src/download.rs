@@ -30,6 +30,7 @@ use tokio::io::{AsyncRead, AsyncWriteExt, ReadBuf};
 use tokio::net::tcp::ReadHalf;
 use weir_measure::Metric;
 use weir_policy::fetch::AbortPolicy;
+use weir_policy::transaction::says_about_target;
 use weir_policy::{Command, Commands, Event};
 use weir_semantics::{ProxyError, ResponseFacts};
 use weir_store::{Purge, StoredResponse};
@@ -473,12 +474,6 @@ impl Download<'_> {
             reusable: ended.end == RelayEnd::Whole && ended.hop_clean && plan.hop_keeps_alive,
         }
     }
-}
-
-/// Whether a response that is not shared says that others to this target will not be either: not an error, which will
-/// pass, and not a part, whose whole may be.
-const fn says_about_target(status: u16) -> bool {
-    status < 500 && !matches!(status, 206 | 416)
 }
 
 fn relay_plan(

@@ -72,11 +72,12 @@ impl Worker {
         Arc::clone(self.settings.borrow_mut().load())
     }
 
-    /// The time. The wall clock counts whole seconds, so it is asked only when a few milliseconds have passed.
+    /// The time. The wall clock counts whole seconds, so the machine's is asked only when a few milliseconds have passed.
     pub(crate) fn now(&self) -> Now {
-        let tick = self.shared.clock.tick();
+        let clock = &self.shared.clock;
+        let tick = clock.tick();
         let known = self.wall.get();
-        if known.wall.0 != i64::MIN && tick.ms_since(known.tick) < WALL_MS {
+        if !clock.is_manual() && known.wall.0 != i64::MIN && tick.ms_since(known.tick) < WALL_MS {
             return Now {
                 wall: known.wall,
                 tick,

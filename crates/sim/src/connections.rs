@@ -105,6 +105,18 @@ impl Side {
                 window,
             };
         }
+        self.open_one(now, hop, window)
+    }
+
+    /// A new connection to `host`, whoever is idle: the request is repeated because a kept one failed it (RFC 9112 §9.3.1).
+    pub(crate) fn take_new(&mut self, now: Now, host: u64, window: u32) -> Taken {
+        self.end_idle(now);
+        self.openings.requests += 1;
+        let hop = self.hop(host);
+        self.open_one(now, hop, window)
+    }
+
+    fn open_one(&mut self, now: Now, hop: u32, window: u32) -> Taken {
         self.openings.opened += 1;
         self.hops[hop as usize].open += 1;
         self.open += 1;

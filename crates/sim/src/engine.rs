@@ -38,6 +38,7 @@ use crate::cache::Cache;
 use crate::connections::{Openings, Side};
 use crate::facts::{Ask, Assumed, Assumptions};
 use crate::hashing::{ByNumber, mix};
+use crate::journal::{Happening, What};
 use crate::link::Link;
 use crate::outcome::{Connections, Latency, Outcome, Tally};
 use crate::settings::{Caching, Path, Settings, SettingsError};
@@ -49,6 +50,7 @@ use fetch::Fetch;
 use flights::Flights;
 use links::Links;
 use slab::Slab;
+use std::collections::BTreeSet;
 use weir_policy::fetch::{Background, Popularity};
 use weir_policy::{Now, Verdict};
 use weir_workload::Chance;
@@ -81,6 +83,14 @@ pub struct Simulator {
     tally: Tally,
     /// Each request's verdict, if somebody wants them.
     recorded: Option<Vec<(u64, Verdict)>>,
+    /// What happened, if somebody wants to know.
+    journal: Option<Vec<Happening>>,
+    /// Transfers from servers that were begun.
+    transfers: u64,
+    /// Targets that are validated in the background.
+    refreshing: BTreeSet<u64>,
+    /// How often a target was invalidated: what was asked for before is not stored.
+    invalidations: ByNumber<u32>,
     /// Tests switch it off, to see that it makes no difference.
     plain_is_allowed: bool,
 }
@@ -124,6 +134,7 @@ impl Simulator {
         Column::vary,
         Column::declared_bytes,
         Column::received_bytes,
+        Column::complete_bytes,
         Column::response_head_bytes,
         Column::request_content_bytes,
         Column::aborted_by,
@@ -162,6 +173,10 @@ impl Simulator {
             chance: Chance::new(settings.seed, 0),
             tally: Tally::default(),
             recorded: None,
+            journal: None,
+            transfers: 0,
+            refreshing: BTreeSet::new(),
+            invalidations: ByNumber::default(),
             plain_is_allowed: true,
             settings,
         })
@@ -212,6 +227,31 @@ impl Simulator {
             .as_mut()
             .map(std::mem::take)
             .unwrap_or_default()
+    }
+
+    /// From now on everything that happens at the proxy is kept until it is [taken](Self::take_journal). To be asked for before the first
+    /// row; what is otherwise worked out at once is then done step by step, to the same end.
+    pub fn record_journal(&mut self) {
+        self.plain_is_allowed = false;
+        self.journal.get_or_insert_default();
+    }
+
+    /// What has happened since it was asked last.
+    pub fn take_journal(&mut self) -> Vec<Happening> {
+        self.journal
+            .as_mut()
+            .map(std::mem::take)
+            .unwrap_or_default()
+    }
+
+    /// Enters something into the journal.
+    fn enter(&mut self, what: impl FnOnce() -> What) {
+        if let Some(journal) = &mut self.journal {
+            journal.push(Happening {
+                at_ms: self.world.now().tick.0,
+                what: what(),
+            });
+        }
     }
 
     /// Lets everything that is under way come to its end, so that the last verdicts can be taken; rows may still follow.

@@ -30,6 +30,8 @@ pub(crate) struct Ask {
     pub(crate) range: Option<(u64, Option<u64>)>,
     /// Content of the response, had it come to its end.
     pub(crate) content_bytes: u64,
+    /// Length of the whole representation, as far as the trace tells.
+    pub(crate) whole_bytes: Option<u64>,
     /// The client leaves when it has so many bytes of content.
     pub(crate) leaves_at: Option<u64>,
     /// The server breaks off after so many.
@@ -109,6 +111,12 @@ impl Ask {
             },
             range: row.range_first.map(|first| (first, row.range_last)),
             content_bytes: content.bytes,
+            whole_bytes: match (status, method) {
+                (206, _) => row.complete_bytes,
+                (100..=199 | 204 | 304, _) => None,
+                (_, Method::Head) => row.declared_bytes,
+                _ => Some(content.bytes),
+            },
             leaves_at: content.leaves_at,
             cut_at: content.cut_at,
             head_bytes: assumed

@@ -58,8 +58,12 @@ pub(super) struct Exchange {
     pub(super) forwarding: Forwarding,
     /// The flight it leads.
     pub(super) leads: Option<u32>,
-    /// Flights it has been on and has left.
-    pub(super) passed: [Option<u32>; PASSES_MAX],
+    /// Flights it has been on and has left, by their numbers.
+    pub(super) passed: [Option<u64>; PASSES_MAX],
+    /// How often its target had been invalidated when the next hop was asked.
+    pub(super) epoch: u32,
+    /// The next hop is asked once more, as a kept connection failed.
+    pub(super) is_repetition: bool,
 
     pub(super) sender: Sender,
     pub(super) alone: Option<Alone>,
@@ -144,6 +148,8 @@ impl Default for Exchange {
             forwarding: AS_SENT,
             leads: None,
             passed: [None; PASSES_MAX],
+            epoch: 0,
+            is_repetition: false,
             sender: Sender::default(),
             alone: None,
             ahead: None,

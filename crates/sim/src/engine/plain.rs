@@ -9,10 +9,11 @@ use super::arriving::Arriving;
 use super::ask::Answer;
 use super::exchange::Reading;
 use super::fetch::For;
-use weir_policy::Now;
+use weir_policy::catalog::Refusal;
 use weir_policy::fetch::{
     AbortPolicy, ByteSpan, ByteSpans, FetchId, Fill, FillRules, Lead, ReaderId,
 };
+use weir_policy::{Event, Now};
 
 /// What there is of a response without a `Fill`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,14 +96,20 @@ impl Simulator {
     pub(super) fn settle_whole(&mut self, id: u32, length: u64, lead_max: u64) {
         let aborts = &mut self.tally.aborts;
         aborts.lead_max_bytes = aborts.lead_max_bytes.max(lead_max);
-        self.close_flight(id);
+        let is_outdated = self.is_outdated(id);
         let arriving = self.arriving.at_mut(id);
         arriving.is_gone = true;
-        if arriving.is_kept && !arriving.is_outdated {
+        let mut refusal = None;
+        if arriving.is_kept {
+            let held = std::mem::take(&mut arriving.held);
             let mut stored = arriving.stored.clone();
             stored.complete_length = Some(length);
-            self.store(stored);
+            refusal = self.store(stored, held, is_outdated).err();
+            if let Some(why) = refusal {
+                self.tell_leader(id, Event::NotAdmitted(why));
+            }
         }
+        self.close_flight(id, matches!(refusal, None | Some(Refusal::NotResident)));
         self.arriving.remove(id);
     }
 

@@ -9,7 +9,7 @@ mod directives;
 pub(crate) use asked::{Asked, Named};
 
 use weir_semantics::{
-    EntityTag, Expires, FieldLine, Known, Method, RangeKind, RangeSpan, RequestFacts,
+    ContentRange, EntityTag, Expires, FieldLine, Known, Method, RangeKind, RangeSpan, RequestFacts,
     ResponseFacts, Timestamp, VaryKind, feed_selecting, identify, lines_named, nominated,
     single_range,
 };
@@ -80,6 +80,12 @@ pub(crate) fn response_facts(
     set_vary(row, facts.vary, fields, request, hide);
     row.content_type = content_type(fields);
     row.declared_bytes = declared_bytes(fields);
+    row.complete_bytes = match facts.content_range {
+        Some(ContentRange::Part {
+            complete_length, ..
+        }) => complete_length,
+        _ => None,
+    };
 }
 
 /// The one range that is asked for, if it counts from the beginning; the columns have no way to say "the last 500 bytes".

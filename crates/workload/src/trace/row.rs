@@ -214,6 +214,8 @@ columns! {
     "bytes" {
         declared_bytes: Option<u64>, "bytes",
             "Content-Length of the response.";
+        complete_bytes: Option<u64>, "bytes",
+            "Length of the whole that a 206 is a part of, as its Content-Range says.";
         received_bytes: Option<u64>, "bytes",
             "Content that the client received, as it was transferred (without chunk framing).";
         next_hop_bytes: Option<u64>, "bytes",
