@@ -58,14 +58,17 @@ impl RecordFlags {
             return Ok(None);
         };
         let rotation = Rotation::of(&self.record_rotate)?;
-        let file_names =
-            FileNames::of(file).map_err(|cause| unusable(file, Exit::BadUsage, cause))?;
+        let file_names = FileNames::of(file).map_err(|cause| Failure {
+            exit: Exit::BadUsage,
+            hint: Some("name a file: others are made beside it, called after it".to_owned()),
+            ..unusable(file, cause)
+        })?;
         let key_file = self.record_key_file.as_deref();
         let anonymiser = names::anonymiser(self.record_names, key_file)?;
         let names = names::described(&anonymiser, key_file.is_some());
         let say = Box::new(|line: &str| tell(&format!("note: {line}")));
         let series = Series::open(file_names, rotation, anonymiser, say)
-            .map_err(|error| unusable(file, Exit::OutsideFailed, error.cause))?;
+            .map_err(|error| unusable(file, error.cause))?;
         let said = format!(
             "{}, another file after {rotation}; names {names}",
             series.path().display()
@@ -77,9 +80,9 @@ impl RecordFlags {
     }
 }
 
-fn unusable(file: &Path, exit: Exit, cause: String) -> Failure {
+fn unusable(file: &Path, cause: String) -> Failure {
     Failure {
-        exit,
+        exit: Exit::OutsideFailed,
         what: format!("cannot record to `{}`", file.display()),
         cause,
         hint: Some(

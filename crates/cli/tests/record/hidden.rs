@@ -38,7 +38,7 @@ fn name_is_somewhere_in_the_file() {
     assert_eq!(reader.meta().anonymisation, Anonymisation::Keyed);
     assert_eq!(reader.meta().source, "weir serve --record");
     let bytes = std::fs::read(path).expect("a file");
-    let port = nginx.address.port().to_string();
+    let port = format!(":{}", nginx.address.port());
     for name in ["secret", "127.0.0", "hour", &port] {
         let is_in = bytes
             .windows(name.len())

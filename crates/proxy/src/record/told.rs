@@ -19,7 +19,7 @@ pub(crate) struct Told<'a> {
     pub(crate) response: &'a [u8],
     /// Of an exchange.
     pub(crate) notes: Option<&'a Notes>,
-    /// Content of the request, if it is known without notes.
+    /// Content of the request, if it is known and the notes do not say it.
     pub(crate) request_content_bytes: Option<u64>,
     /// The request says nowhere for which host it is.
     pub(crate) lacks_host: bool,
@@ -62,9 +62,9 @@ impl Told<'_> {
             received_bytes,
             next_hop_bytes: account.next_hop_content_bytes
                 + notes.map_or(0, |notes| notes.fetched_bytes + notes.tunnel_bytes),
-            request_content_bytes: self
-                .request_content_bytes
-                .or(notes.and_then(|notes| notes.request_content_bytes)),
+            request_content_bytes: notes
+                .and_then(|notes| notes.request_content_bytes)
+                .or(self.request_content_bytes),
             end: account.end,
             is_persistent: self.is_persistent,
             verdict: report::word(self.verdict).word(),
