@@ -12,6 +12,7 @@ mod file;
 mod flags;
 mod knobs;
 mod messages;
+mod names;
 mod serve;
 mod sim;
 mod store;
