@@ -10,7 +10,7 @@ pub struct ScenarioError {
     /// The file, as the caller named it; `--set` for an assignment.
     pub file: String,
     /// Where in it.
-    pub place: Option<Place>,
+    pub place: Option<Box<Place>>,
     /// What is wrong: a lower-case fragment with the value.
     pub what: String,
     /// What to do, if that is known.
@@ -28,7 +28,7 @@ impl ScenarioError {
     }
 
     pub(super) fn at(mut self, text: &str, span: Option<Range<usize>>) -> Self {
-        self.place = span.map(|span| Place::of(text, &span));
+        self.place = span.map(|span| Box::new(Place::of(text, &span)));
         self
     }
 
