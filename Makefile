@@ -5,8 +5,9 @@ CARGO_TARGET_DIR ?= target
 FUZZ_SECONDS ?= 60
 ROUNDS ?= 200
 SEED ?= $(shell date +%s)
+SEEDS ?= 5000
 
-.PHONY: run test test-browser torture fuzz peers
+.PHONY: run test test-browser torture parity fuzz peers
 
 # a proxy on 127.0.0.1:3128; more arguments by `make run ARGS="..."`
 run:
@@ -26,6 +27,11 @@ test-browser:
 torture:
 	@echo "make torture ROUNDS=$(ROUNDS) SEED=$(SEED)"
 	WEIR_TORTURE_LARGE=20000000 WEIR_TORTURE_ROUNDS=$(ROUNDS) WEIR_TORTURE_SEED=$(SEED) $(CARGO) test --locked --release -p weir-cli --test survival
+
+# proxy and simulator on the same traces: SEEDS of them, from SEED on
+parity:
+	@echo "make parity SEEDS=$(SEEDS) SEED=$(SEED)"
+	WEIR_PARITY_SEEDS=$(SEEDS) WEIR_PARITY_SEED=$(SEED) $(CARGO) test --locked --release -p weir-cli --test parity -- --nocapture
 
 # every fuzz target for FUZZ_SECONDS; needs a nightly toolchain and cargo-fuzz
 fuzz:

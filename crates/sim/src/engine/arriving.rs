@@ -161,6 +161,10 @@ impl Simulator {
             bytes: bytes_so_far,
             readers,
         });
+        // its end is seen with its last byte: before anybody who reads that goes on
+        if self.arriving.at_mut(id).fill().take(now, fetch_id) == Take::Met {
+            self.end(id, fetch_id, fetch, FetchEnd::Whole);
+        }
         true
     }
 

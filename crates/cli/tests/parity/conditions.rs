@@ -1,0 +1,119 @@
+//! Under what a trace is run: the same for the proxy and for the simulator.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path as FilePath;
+use weir_policy::Profile;
+use weir_policy::eviction::EvictionKind;
+use weir_policy::fetch::{AbortPolicy, Lead};
+use weir_proxy::config::{
+    Abort, AdminAddress, ByteSize, Config, Eviction, Listener, LogFormat, LogTarget, Mode, Span,
+    WhenBusy,
+};
+use weir_sim::link::LinkRate;
+use weir_sim::tcp::Tcp;
+use weir_sim::{Network, Settings};
+
+/// One run's.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Conditions {
+    pub(crate) profile: Profile,
+    pub(crate) eviction: EvictionKind,
+    pub(crate) cache_bytes: u64,
+    pub(crate) abort: AbortPolicy,
+    /// Bytes a second that may be fetched for nobody.
+    pub(crate) background_bytes_s: u64,
+    /// How far a fetch may run ahead, bytes.
+    pub(crate) lead_bytes: u64,
+    /// Bits a second of the way from all servers.
+    pub(crate) internet_bits_s: u64,
+    /// How long connections to servers are kept.
+    pub(crate) server_idle_ms: u64,
+}
+
+impl Conditions {
+    /// For the simulator. Clients are near and fast: a request is over for the client when it is for the proxy, so that both have one order.
+    pub(crate) fn settings(&self) -> Settings {
+        let network = Network {
+            client_link: LinkRate::of(0),
+            client_rtt_us: 0,
+            internet: LinkRate::of(self.internet_bits_s),
+            server_idle_ms: self.server_idle_ms,
+            server_rtt_us: 0,
+            tcp: Tcp {
+                header_bytes: 0,
+                ..Tcp::LINUX
+            },
+            ..Network::MODEM
+        };
+        Settings {
+            eviction: self.eviction,
+            cache_bytes: self.cache_bytes,
+            abort: self.abort,
+            background_bytes_s: self.background_bytes_s,
+            lead: Lead::Bytes(self.lead_bytes),
+            ..Settings::of(network, self.profile)
+        }
+    }
+
+    /// For the proxy, which writes its access log to `log`.
+    pub(crate) fn config(&self, log: &FilePath) -> Config {
+        let mut config = Config {
+            workers: 1,
+            listeners: vec![Listener {
+                address: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+                mode: Mode::Forward,
+            }],
+            ..Config::default()
+        };
+        config.admin.address = AdminAddress::Off;
+        config.log.access = LogTarget::File(log.to_owned());
+        config.log.format = LogFormat::Json;
+        config.disk.enabled = false;
+        config.access.allow_destinations = vec!["127.0.0.0/8".parse().expect("a network")];
+        config.cache.memory = ByteSize::from_bytes(self.cache_bytes);
+        config.cache.largest_response = config.cache.memory;
+        config.cache.eviction = match self.eviction {
+            EvictionKind::S3Fifo => Eviction::S3Fifo,
+            EvictionKind::Sieve => Eviction::Sieve,
+            EvictionKind::Lru => Eviction::Lru,
+            EvictionKind::Fifo => Eviction::Fifo,
+        };
+        config.cache.profile = match self.profile {
+            Profile::Rfc9111 => weir_proxy::config::Profile::Rfc9111,
+            Profile::Http1998 => weir_proxy::config::Profile::Http1998,
+        };
+        self.set_fetch(&mut config);
+        let limits = &mut config.limits;
+        limits.next_hop_idle = Span::from_millis(self.server_idle_ms);
+        limits.next_hop_age = Span::from_days(365);
+        // as the simulator has it: nobody waits for a busy one
+        limits.next_hop_busy = WhenBusy::Open;
+        config.validate().expect("a valid configuration");
+        config
+    }
+
+    fn set_fetch(&self, config: &mut Config) {
+        let fetch = &mut config.fetch;
+        let lead = ByteSize::from_bytes(self.lead_bytes);
+        fetch.lead = weir_proxy::config::Lead::Bytes(lead);
+        fetch.background_rate = ByteSize::from_bytes(self.background_bytes_s);
+        match self.abort {
+            AbortPolicy::Stop => fetch.abort = Abort::Stop,
+            AbortPolicy::Finish => fetch.abort = Abort::Finish,
+            AbortPolicy::Squid {
+                min_bytes,
+                max_bytes,
+                pct,
+            } => {
+                fetch.abort = Abort::Squid;
+                fetch.squid_min = ByteSize::from_bytes(min_bytes);
+                fetch.squid_max = ByteSize::from_bytes(max_bytes);
+                fetch.squid_pct = pct;
+            }
+            AbortPolicy::Value { little_bytes } => {
+                fetch.abort = Abort::Value;
+                fetch.abort_little = ByteSize::from_bytes(little_bytes);
+            }
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! One trace, replayed live through the proxy on a manual clock and through the simulator, gives the same verdicts in the same order, request by
+//! request: decisions are `policy`'s, and whoever drives them drives them alike.
+//!
+//! The simulator runs first and keeps a journal. What the world does in it (requests, bytes from servers, clients that leave) then happens to a real proxy over
+//! real sockets, and what the simulator decided is looked for: who is answered from what, who waits for whom, what the next hop is asked and on which
+//! connection, what becomes of transfers that nobody reads, what is stored at the end. `docs/sim.md` says what is covered and what is not.
+
+mod asking;
+mod conditions;
+mod content;
+mod coverage;
+mod difference;
+mod live;
+mod log;
+mod message;
+mod origin;
+mod replay;
+mod script;
+mod shorter;
+mod trace;
+mod wire;
+
+use coverage::Coverage;
+use replay::replay;
+use shorter::shortened;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+use trace::Trace;
+
+/// Longer than anything takes on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+/// Traces that `make test` runs, from the first seed on.
+const SEEDS: u64 = 320;
+
+/// Traces at a time.
+const THREADS: usize = 2;
+
+/// Traces of these seeds were different once.
+const REGRESSIONS: [u64; 0] = [];
+
+/// What must occur, and how often at least in all traces of `make test` together.
+const OCCURS: [(&str, u64); 1] = [("hit", 100)];
+
+fn check(seed: u64, coverage: &mut Coverage) {
+    let trace = Trace::of(seed);
+    if let Err(difference) = replay(&trace, PATIENCE, coverage) {
+        println!("seed {seed} is shortened: {}", difference.what);
+        let (trace, difference) = shortened(&trace, difference);
+        panic!("{}", difference.told(seed, &trace));
+    }
+}
+
+fn number(name: &str) -> Option<u64> {
+    let text = std::env::var(name).ok()?;
+    Some(text.parse().expect("a number"))
+}
+
+#[test]
+fn proxy_and_simulator_decide_differently() {
+    let (seeds, first) = (number("WEIR_PARITY_SEEDS"), number("WEIR_PARITY_SEED"));
+    let is_usual = seeds.is_none() && first.is_none();
+    let first = first.unwrap_or(1);
+    let end = first.saturating_add(seeds.unwrap_or(SEEDS));
+    let next = AtomicU64::new(first);
+    let coverage = Mutex::new(Coverage::default());
+    std::thread::scope(|scope| {
+        for _ in 0..THREADS {
+            scope.spawn(|| {
+                let mut mine = Coverage::default();
+                loop {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    if seed >= end {
+                        break;
+                    }
+                    check(seed, &mut mine);
+                }
+                coverage.lock().expect("no panic").add(mine);
+            });
+        }
+    });
+    let coverage = coverage.into_inner().expect("no panic");
+    println!("{} requests\n{}", coverage.requests, coverage.told());
+    if is_usual {
+        for (words, least) in OCCURS {
+            let found = coverage.of(words);
+            assert!(
+                found >= least,
+                "`{words}` occurs {found} times:\n{}",
+                coverage.told()
+            );
+        }
+    }
+}
+
+#[test]
+fn difference_of_former_days_is_back() {
+    let mut coverage = Coverage::default();
+    for seed in REGRESSIONS {
+        check(seed, &mut coverage);
+    }
+}
