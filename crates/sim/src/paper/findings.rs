@@ -41,14 +41,19 @@ impl Findings {
         saved(run, other)
     }
 
-    /// How many percent fewer bytes come from servers than without a proxy.
+    /// How many percent fewer bytes come from servers than clients receive without a proxy: the paper compares with the bytes of its trace.
     pub(super) fn savings(&self, run: Run) -> Option<f64> {
         saved(self.from_servers(run)?, self.from_servers(Run::NoProxy)?)
     }
 
-    /// Bytes of content from servers.
-    pub(super) fn from_servers(&self, run: Run) -> Option<f64> {
-        Some(self.outcome(run)?.traffic.from_servers_bytes as f64)
+    /// Bytes of content from servers; without a proxy those that clients received, and not what was on its way when they left.
+    fn from_servers(&self, run: Run) -> Option<f64> {
+        let outcome = self.outcome(run)?;
+        let bytes = match run {
+            Run::NoProxy => outcome.requests.content_bytes,
+            _ => outcome.traffic.from_servers_bytes,
+        };
+        Some(bytes as f64)
     }
 
     /// The same for as many requests as the paper's trace has, 10^9 bytes.
