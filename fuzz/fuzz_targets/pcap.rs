@@ -1,8 +1,8 @@
 //! Invariant: any bytes are read as a capture to their end without a panic, and the same rows, faults and counts come whole or in
 //! pieces; every request becomes a row; rows come in order of arrival, or are counted.
 //!
-//! The first byte chooses: a file as it stands, or packets of a link type, so that the fuzzer need not invent a header; or the payloads of
-//! one TCP connection, so that it comes to the HTTP within.
+//! The first byte chooses: a file as it stands, or packets of a link type in either format, so that the fuzzer need not invent headers; or
+//! the payloads of one TCP connection, so that it comes to the HTTP within.
 
 #![no_main]
 
@@ -18,7 +18,8 @@ fuzz_target!(|input: &[u8]| {
         return;
     };
     match choice {
-        0..64 => invariants::capture(rest),
+        0..48 => invariants::capture(rest),
+        48..64 => invariants::capture(&blocks(LINKS[usize::from(choice % 8)], rest)),
         64..128 => invariants::capture(&packets(LINKS[usize::from(choice % 8)], rest)),
         128.. => invariants::capture(&connection(rest)),
     }
@@ -33,6 +34,28 @@ fn packets(link: u8, mut rest: &[u8]) -> Vec<u8> {
         rest = later;
     }
     file
+}
+
+/// The same as blocks of pcapng: of one section and one interface.
+fn blocks(link: u8, mut rest: &[u8]) -> Vec<u8> {
+    let mut file = Vec::new();
+    let section = [0x4d, 0x3c, 0x2b, 0x1a, 1, 0, 0, 0, 255, 255, 255, 255, 255, 255, 255, 255];
+    block(&mut file, 0x0a0d_0d0a, &section);
+    block(&mut file, 1, &[link, 0, 0, 0, 0, 0, 0, 0]);
+    while let Some((&length, after)) = rest.split_first() {
+        let (packet, later) = after.split_at(usize::from(length).min(after.len()));
+        let length = u32::try_from(packet.len()).expect("a packet has a few hundred bytes");
+        let padding = packet.len().next_multiple_of(4) - packet.len();
+        let (lengths, times) = ([length.to_le_bytes(); 2].concat(), [0; 12]);
+        block(&mut file, 6, &[&times[..], &lengths, packet, &[0; 3][..padding]].concat());
+        rest = later;
+    }
+    file
+}
+
+fn block(file: &mut Vec<u8>, kind: u32, body: &[u8]) {
+    let length = u32::try_from(body.len() + 12).expect("a block has a few hundred bytes").to_le_bytes();
+    file.extend([&kind.to_le_bytes()[..], &length, body, &length].concat());
 }
 
 /// A capture of one connection: before each payload stand flags, a shift of the sequence number, and a length.

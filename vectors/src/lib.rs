@@ -4,7 +4,7 @@
 //! asks, whether the origin must be asked, what it answers, and what the client must see. This crate reads them, says
 //! with file and line what is wrong with one, and compares what a runner observed with what is expected.
 //! Deliberately absent: any cache, any clock, any socket. A runner brings those: one drives `weir_policy`, one the
-//! live proxy, others may drive other caches.
+//! live proxy, one the simulator, others may drive other caches.
 //!
 //! # A vector
 //!

@@ -127,9 +127,10 @@ fn read_need(need: &str) -> Result<Need, String> {
     let word = match word {
         "live" => Word::Live,
         "hosts" => Word::Hosts,
+        "heads" => Word::Heads,
         _ => {
             return Err(format!(
-                "`{word}` is no need: `live` or `hosts` is expected"
+                "`{word}` is no need: `live`, `hosts` or `heads` is expected"
             ));
         }
     };

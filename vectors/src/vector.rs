@@ -61,6 +61,8 @@ pub enum Word {
     Live,
     /// Several hosts behind one listener.
     Hosts,
+    /// What messages have beyond the columns of a trace.
+    Heads,
 }
 
 /// Who runs vectors here.
@@ -72,18 +74,21 @@ pub enum Runner {
     Gateway,
     /// The live proxy as a forward proxy.
     Forward,
+    /// The simulator, of the rows of a trace.
+    Simulator,
 }
 
 impl Runner {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Policy, Self::Gateway, Self::Forward];
+    pub const ALL: [Self; 4] = [Self::Policy, Self::Gateway, Self::Forward, Self::Simulator];
 
     /// What it has.
     const fn offers(self) -> &'static [Word] {
         match self {
-            Self::Policy => &[Word::Hosts],
-            Self::Gateway => &[Word::Live, Word::Hosts],
-            Self::Forward => &[Word::Live],
+            Self::Policy => &[Word::Hosts, Word::Heads],
+            Self::Gateway => &[Word::Live, Word::Hosts, Word::Heads],
+            Self::Forward => &[Word::Live, Word::Heads],
+            Self::Simulator => &[Word::Hosts],
         }
     }
 }
@@ -234,6 +239,7 @@ impl fmt::Display for Need {
         let word = match self.word {
             Word::Live => "live",
             Word::Hosts => "hosts",
+            Word::Heads => "heads",
         };
         write!(f, "{word}: {}", self.reason)
     }

@@ -130,6 +130,37 @@ fn row_is_lost_or_has_a_name() {
 }
 
 #[test]
+fn what_was_met_in_a_capture_is_not_said() {
+    let folder = folder();
+    // a real one, of both sides of a Squid
+    let capture = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../sim/tests/squid/data/devcap.pcap.gz"
+    );
+    let output = weir(&folder, &[capture, "-o", "a.parquet"]);
+    let text = said(&output);
+    assert!(output.status.success(), "{text}");
+    for line in [
+        "devcap.pcap.gz (pcap, gzip), 292 rows\n",
+        "\n  met        packets 2507, connections 27, ",
+        "requests 292, responses 292",
+    ] {
+        assert!(text.contains(line), "{line}in\n{text}");
+    }
+    let output = weir(&folder, &[capture, "-o", "b.parquet", "--json"]);
+    let summary: serde_json::Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+    let met = &summary["inputs"][0]["met"];
+    assert_eq!(
+        (&met["packets"], &met["connections"]),
+        (&2507.into(), &27.into())
+    );
+    assert_eq!(
+        (&met["requests"], &met["responses"]),
+        (&292.into(), &292.into())
+    );
+}
+
+#[test]
 fn names_under_one_key_differ() {
     let folder = folder();
     let import = |out: &str, more: &[&str]| {

@@ -8,6 +8,7 @@
 //!
 //! Slots are dense and used again. The arrays grow by an eighth, not by doubling: the budget pays for their capacity.
 
+mod arriving;
 mod cell;
 mod refusal;
 
@@ -18,6 +19,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use cell::Cell;
 
+pub use arriving::{ARRIVING_PERCENT_MAX, check_arriving};
 pub use refusal::Refusal;
 
 /// The place of an entry in the catalog and in arrays kept beside it; used again after the entry has left.

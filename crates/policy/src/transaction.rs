@@ -44,7 +44,7 @@ mod storing;
 
 pub use command::{Command, Commands, Forwarding, Serving};
 pub use event::{Covers, Event, Failure, Missing};
-pub use sharing::Joined;
+pub use sharing::{Joined, says_about_target};
 
 use crate::judge::{Judgement, judge};
 use crate::now::Now;

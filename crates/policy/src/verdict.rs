@@ -4,7 +4,7 @@
 //! and the simulator's tables take their words from here, so that they cannot disagree.
 
 use crate::catalog::Refusal;
-use weir_semantics::{Fwd, NotStorable};
+use weir_semantics::{CacheStatus, Fwd, NotStorable};
 
 /// What happened to one request, complete when its transaction is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,6 +133,33 @@ pub enum Uncachable1998 {
 }
 
 impl Verdict {
+    /// What the cache called `cache` says of it (RFC 9211): the line of `Cache-Status` in responses and logs, and in whatever is
+    /// compared with them.
+    #[must_use]
+    pub const fn cache_status<'a>(&self, cache: &'a str) -> CacheStatus<'a> {
+        CacheStatus {
+            cache,
+            hit: matches!(self.handling, Handling::Hit(_)),
+            fwd: match self.handling {
+                Handling::Hit(_) => None,
+                Handling::Forward(fwd) => Some(fwd),
+                Handling::StaleInstead(_) => Some(Fwd::Stale),
+                // an attempt was made, and nothing came back
+                Handling::Refused(Refused::NextHop) => Some(Fwd::Miss),
+                Handling::Refused(_) => None,
+                Handling::Tunnel => Some(Fwd::Bypass),
+            },
+            fwd_status: self.fwd_status,
+            stored: match self.storing {
+                Some(Storing::Stored) => Some(true),
+                Some(Storing::NotStored(_)) | None => None,
+            },
+            collapsed: if self.collapsed { Some(true) } else { None },
+            ttl: self.ttl,
+            detail: self.detail(),
+        }
+    }
+
     /// The finer reason: of the handling, else that a hit came from disk, else why the response was not stored.
     #[must_use]
     pub const fn detail(&self) -> Option<&'static str> {

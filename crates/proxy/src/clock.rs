@@ -27,6 +27,11 @@ impl Clock {
         }
     }
 
+    /// Whether asking for the wall clock costs nothing.
+    pub(crate) const fn is_manual(&self) -> bool {
+        matches!(self, Self::Manual(_))
+    }
+
     /// The monotonic part of the time alone.
     #[must_use]
     pub fn tick(&self) -> Tick {

@@ -6,10 +6,10 @@
 use crate::inbound::Framing;
 use crate::settings::Settings;
 use weir_policy::fetch::ByteSpan;
-use weir_policy::{Handling, Refused, Serving, Storing, Verdict};
+use weir_policy::{Serving, Verdict};
 use weir_semantics::{
-    ByteRange, CacheStatus, FieldLine, Fwd, Known, Method, Precondition, RangeOutcome,
-    RequestFacts, Timestamp, evaluate, identify, if_range_holds, line_named, select,
+    ByteRange, FieldLine, Known, Method, Precondition, RangeOutcome, RequestFacts, Timestamp,
+    evaluate, identify, if_range_holds, line_named, select,
 };
 use weir_store::{StoredResponse, Stretch};
 use weir_wire::{LineBuffer, Version, parse_fields, write};
@@ -192,27 +192,8 @@ fn write_part(range: ByteRange, complete_length: u64, out: &mut Vec<u8>) {
 
 /// Appends the field `Cache-Status` for a verdict (RFC 9211).
 pub(crate) fn write_cache_status(name: &str, verdict: &Verdict, out: &mut Vec<u8>) {
-    let fwd = match verdict.handling {
-        Handling::Hit(_) => None,
-        Handling::Forward(fwd) => Some(fwd),
-        Handling::StaleInstead(_) => Some(Fwd::Stale),
-        // an attempt was made, and nothing came back
-        Handling::Refused(Refused::NextHop) => Some(Fwd::Miss),
-        Handling::Refused(_) => None,
-        Handling::Tunnel => Some(Fwd::Bypass),
-    };
-    let status = CacheStatus {
-        cache: name,
-        hit: matches!(verdict.handling, Handling::Hit(_)),
-        fwd,
-        fwd_status: verdict.fwd_status,
-        stored: matches!(verdict.storing, Some(Storing::Stored)).then_some(true),
-        collapsed: verdict.collapsed.then_some(true),
-        ttl: verdict.ttl,
-        detail: verdict.detail(),
-    };
     out.extend_from_slice(b"Cache-Status: ");
-    status.write(out);
+    verdict.cache_status(name).write(out);
     out.extend_from_slice(b"\r\n");
 }
 

@@ -7,7 +7,7 @@ use crate::facts::{Ask, Validators};
 use crate::hashing::{ByNumber, mix};
 use std::collections::hash_map::Entry as Place;
 use weir_policy::admission::{Admission, Admissions, Rule};
-use weir_policy::catalog::{Catalog, Refusal, Slot};
+use weir_policy::catalog::{Catalog, Refusal, Slot, check_arriving};
 use weir_policy::eviction::EvictionKind;
 use weir_policy::fetch::{ByteSpan, ByteSpans};
 use weir_policy::{Digest, Missing, Now, StoredFacts};
@@ -134,14 +134,27 @@ impl Cache {
         (*number == which.number).then_some(&**stored)
     }
 
-    /// Bytes of content that a response may have at most.
-    pub(crate) fn refuses(&self, content_bytes: u64, head_bytes: u32) -> Option<Refusal> {
-        let size_bytes = content_bytes.saturating_add(u64::from(head_bytes));
-        let size_max_bytes = self.catalog.size_max_bytes();
-        (size_bytes > size_max_bytes).then_some(Refusal::TooLarge {
-            size_bytes,
-            size_max_bytes,
-        })
+    /// Takes room for a response that is about to arrive: others leave for it now, and it leaves for nobody. How much it holds, to be
+    /// [given back](Self::give_back) before it is stored.
+    pub(crate) fn take_room(
+        &mut self,
+        content_bytes: u64,
+        head_bytes: u32,
+    ) -> Result<u64, Refusal> {
+        let wanted = content_bytes.saturating_add(u64::from(head_bytes));
+        check_arriving(
+            self.catalog.budget_bytes(),
+            self.catalog.held_bytes(),
+            wanted,
+        )?;
+        self.catalog.hold(wanted, &mut self.victims);
+        self.forget_victims();
+        Ok(wanted)
+    }
+
+    /// Room that was taken is not needed any more.
+    pub(crate) fn give_back(&mut self, held: u64) {
+        self.catalog.release(held);
     }
 
     /// Stores a response in the place of what it replaces.
@@ -151,71 +164,70 @@ impl Cache {
             Admission::Admitted => {}
             refused => return Stores::NotAdmitted(refused),
         }
-        let varies = stored.vary != Row::VARY_NONE;
+        if self.is_outdone(&stored) {
+            return Stores::Refused(Refusal::NotResident);
+        }
         let size_bytes = stored.charge_bytes();
-        let same = self.same_place(&stored);
-        let placed = match same {
-            Some(slot) => self
-                .catalog
-                .resize(now, slot, size_bytes, &mut self.victims)
-                .map(|()| slot),
-            None => self.catalog.admit(now, key, size_bytes, &mut self.victims),
-        };
+        // all variants of a target are one to the memory of who has gone
+        let key = digest(stored.target, 0);
+        let placed = self.catalog.admit(now, key, size_bytes, &mut self.victims);
         // before the index is touched: victims may be of this very target
         self.forget_victims();
         let slot = match placed {
             Ok(slot) => slot,
-            Err(refusal) => {
-                if let Some(slot) = same {
-                    self.remove(slot);
-                }
-                return Stores::Refused(refusal);
-            }
+            Err(refusal) => return Stores::Refused(refusal),
         };
-        if same.is_none() {
-            self.displace(stored.target, varies);
-        }
-        self.put(slot, stored, same.is_some());
+        self.displace(&stored);
+        self.put(slot, stored);
         Stores::Done
     }
 
-    /// The slot that a response takes over from the one that it replaces.
-    fn same_place(&self, stored: &Stored) -> Option<Slot> {
-        match self.index.get(&stored.target)? {
-            Kept::Single(slot) if stored.vary == Row::VARY_NONE => Some(*slot),
-            Kept::Single(_) => None,
-            Kept::Varying(_) if stored.vary == Row::VARY_NONE => None,
-            Kept::Varying(slots) => slots.iter().copied().find(|slot| {
-                self.at(*slot)
-                    .is_some_and(|(_, it)| it.vary == stored.vary && it.variant == stored.variant)
-            }),
+    /// Whether what `stored` would take the place of was received after it: of two the most recent one is used (RFC 9111 §4). Unless that
+    /// is a part of the same representation, and `stored` is all of it.
+    fn is_outdone(&self, stored: &Stored) -> bool {
+        self.replaced_by(stored).into_iter().any(|slot| {
+            self.at(slot).is_some_and(|(_, former)| {
+                let joins = former.part.is_some()
+                    && stored.part.is_none()
+                    && former.validators.same_strongly(stored.validators);
+                former.facts.response_tick > stored.facts.response_tick && !joins
+            })
+        })
+    }
+
+    /// Whose place a response takes: a response without Vary that of all, one with Vary that of its variant, or of one without.
+    fn replaced_by(&self, stored: &Stored) -> Vec<Slot> {
+        let is_same = |slot: &Slot| {
+            self.at(*slot)
+                .is_some_and(|(_, it)| it.vary == stored.vary && it.variant == stored.variant)
+        };
+        match self.index.get(&stored.target) {
+            None => Vec::new(),
+            Some(Kept::Single(slot)) => vec![*slot],
+            Some(Kept::Varying(slots)) if stored.vary == Row::VARY_NONE => slots.clone(),
+            Some(Kept::Varying(slots)) => slots.iter().copied().filter(is_same).collect(),
         }
     }
 
-    /// Makes room under the target for a response of the other kind, or for one variant more.
-    fn displace(&mut self, target: u64, varies: bool) {
-        let leaving = match self.index.get(&target) {
-            None => return,
-            Some(Kept::Single(slot)) => vec![*slot],
-            Some(Kept::Varying(slots)) if !varies => slots.clone(),
-            Some(Kept::Varying(slots)) if slots.len() >= VARIANTS_MAX => vec![slots[0]],
-            Some(Kept::Varying(_)) => return,
-        };
-        for slot in leaving {
+    /// Makes room under the target for a response, or for one variant more.
+    fn displace(&mut self, stored: &Stored) {
+        for slot in self.replaced_by(stored) {
             self.remove(slot);
         }
+        if let Some(Kept::Varying(slots)) = self.index.get(&stored.target)
+            && slots.len() >= VARIANTS_MAX
+        {
+            self.remove(slots[0]);
+        }
     }
 
-    fn put(&mut self, slot: Slot, stored: Stored, is_known: bool) {
+    fn put(&mut self, slot: Slot, stored: Stored) {
         self.numbers += 1;
         let (target, varies) = (stored.target, stored.vary != Row::VARY_NONE);
         if self.entries.len() <= slot.index() {
             self.entries.resize_with(slot.index() + 1, || None);
         }
         self.entries[slot.index()] = Some((self.numbers, Box::new(stored)));
-        if is_known {
-            return;
-        }
         match self.index.entry(target) {
             Place::Vacant(place) => {
                 place.insert(if varies {
@@ -232,11 +244,14 @@ impl Cache {
         }
     }
 
-    /// New facts and validators for a stored response (RFC 9111 §4.3.4).
+    /// New facts and validators for a stored response (RFC 9111 §4.3.4). It is another one from now on: what others were told about the one
+    /// before does not touch it.
     pub(crate) fn freshen(&mut self, which: Which, fresh: &Stored) {
         if let Some(Some((number, stored))) = self.entries.get_mut(which.slot.index())
             && *number == which.number
         {
+            self.numbers += 1;
+            *number = self.numbers;
             stored.facts = fresh.facts;
             stored.response = fresh.response;
             stored.validators = fresh.validators;

@@ -30,6 +30,8 @@ pub(crate) struct Ask {
     pub(crate) range: Option<(u64, Option<u64>)>,
     /// Content of the response, had it come to its end.
     pub(crate) content_bytes: u64,
+    /// Length of the whole representation, as far as the trace tells.
+    pub(crate) whole_bytes: Option<u64>,
     /// The client leaves when it has so many bytes of content.
     pub(crate) leaves_at: Option<u64>,
     /// The server breaks off after so many.
@@ -53,16 +55,21 @@ pub(crate) struct Validators {
     pub(crate) etag: Option<u64>,
     pub(crate) etag_is_weak: bool,
     pub(crate) last_modified_s: Option<i64>,
+    /// They are of a head that the trace tells, and of a whole response: what is not here there is not.
+    pub(crate) are_all: bool,
 }
 
 impl Validators {
     /// Whether the origin would say that what has `self` is what it has now, which has `other`. A validator that is not known decides
-    /// nothing; entity tags come first (RFC 9110 §13.2.2).
+    /// nothing, and one that is known not to be there any more cannot be met (RFC 9110 §13.1.2, §13.1.3); entity tags come first
+    /// (RFC 9110 §13.2.2).
     pub(crate) fn still_hold(self, other: Self) -> bool {
         match (self.etag, other.etag) {
             (Some(ours), Some(theirs)) => ours == theirs,
+            (Some(_), None) if other.are_all => false,
             _ => match (self.last_modified_s, other.last_modified_s) {
                 (Some(ours), Some(theirs)) => ours == theirs,
+                (Some(_), None) => !other.are_all,
                 _ => true,
             },
         }
@@ -106,9 +113,17 @@ impl Ask {
                 etag: row.etag,
                 etag_is_weak: row.etag_is_weak.unwrap_or(false),
                 last_modified_s: row.last_modified_s,
+                // a 304 may leave out what has not changed (RFC 9110 §15.4.5)
+                are_all: row.response_directives.is_some() && status != 304,
             },
             range: row.range_first.map(|first| (first, row.range_last)),
             content_bytes: content.bytes,
+            whole_bytes: match (status, method) {
+                (206, _) => row.complete_bytes,
+                (100..=199 | 204 | 304, _) => None,
+                (_, Method::Head) => row.declared_bytes,
+                _ => Some(content.bytes),
+            },
             leaves_at: content.leaves_at,
             cut_at: content.cut_at,
             head_bytes: assumed

@@ -16,6 +16,7 @@ mod engine;
 mod facts;
 mod hashing;
 pub mod hits;
+pub mod journal;
 pub mod keys;
 pub mod link;
 pub mod mrc;

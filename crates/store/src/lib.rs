@@ -42,5 +42,6 @@ pub use join::STORED_SPANS_MAX;
 pub use memory::{MemoryStore, MemoryUse, Purge};
 pub use recall::{Known, Recall, Recalled, Unusable};
 pub use resource::{RULES_MAX, VARIANTS_MAX, VaryRule};
-pub use shard::{ARRIVING_PERCENT_MAX, Found, Lookup};
+pub use shard::{Found, Lookup};
 pub use stored::StoredResponse;
+pub use weir_policy::catalog::ARRIVING_PERCENT_MAX;

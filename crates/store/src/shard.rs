@@ -6,7 +6,7 @@ use crate::stored::StoredResponse;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
-use weir_policy::catalog::{Catalog, Refusal, Slot, Worth};
+use weir_policy::catalog::{Catalog, Refusal, Slot, Worth, check_arriving};
 use weir_policy::{Digest, Missing, Now};
 
 /// Bytes of index and entry table for each slot of the catalog, taken or vacant, as neither table shrinks while slots
@@ -21,18 +21,6 @@ const VICTIMS_KEPT: usize = 256;
 
 /// Bytes by which an arriving response is known: its share of a tree's node, which holds at least five of eleven.
 pub(crate) const ARRIVING_BYTES: usize = 128;
-
-/// How much of a shard those arriving may hold together, percent: they are never evicted, and without a limit slow
-/// next hops would leave no room for what is asked for again and again. Others have no such limit because they keep
-/// nothing that is arriving (Squid, nginx: on disk) or let it exceed the budget (Varnish: transient storage).
-pub const ARRIVING_PERCENT_MAX: u64 = 50;
-
-/// One part in so many of that share is left to small ones: else a few downloads to slow clients would keep everything
-/// else from being stored as long as they last.
-const LEFT_TO_SMALL: u64 = 8;
-
-/// A small one holds at most one part in so many of the share: at a budget of 256 MiB, 2 MiB.
-const SMALL: u64 = 64;
 
 /// Bytes of a shard that has room for content of `largest` bytes while it arrives: it may come to 7/16 of it. The head,
 /// and the list of its pieces, are in the rest.
@@ -188,27 +176,8 @@ impl Shard {
 
     /// Whether those arriving may hold `wanted` bytes where one of them holds `held` already.
     fn check_share(&self, wanted: u64, held: u64) -> Result<(), Refusal> {
-        let share = self.catalog.budget_bytes() / 100 * ARRIVING_PERCENT_MAX;
-        let share = if wanted > share / SMALL {
-            share - share / LEFT_TO_SMALL
-        } else {
-            share
-        };
-        if wanted > share {
-            return Err(Refusal::TooLarge {
-                size_bytes: wanted,
-                size_max_bytes: share,
-            });
-        }
         let others = self.catalog.held_bytes() - held;
-        let room_bytes = share.saturating_sub(others);
-        if wanted > room_bytes {
-            return Err(Refusal::NoRoomArriving {
-                size_bytes: wanted,
-                room_bytes,
-            });
-        }
-        Ok(())
+        check_arriving(self.catalog.budget_bytes(), others, wanted)
     }
 
     fn hold(&mut self, bytes: u64) {

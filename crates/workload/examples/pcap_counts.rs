@@ -1,8 +1,8 @@
-//! Imports captures and prints what was in them, as one JSON object a line: for comparison with other programs that read captures.
+//! Imports captures (or archives) and prints what was in them, as one JSON object a line: for comparison with other programs that read captures.
 //!
 //! `cargo run -p weir-workload --example pcap_counts -- FILE...`. Nothing is hidden, and nothing is written.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -67,6 +67,8 @@ struct Seen {
     declared_bytes: u64,
     received_bytes: u64,
     setups_us: Vec<u64>,
+    responses_us: Vec<u64>,
+    connections: BTreeSet<u64>,
     most_requests: u32,
 }
 
@@ -87,6 +89,10 @@ impl Seen {
         self.declared_bytes += row.declared_bytes.unwrap_or(0);
         self.received_bytes += row.received_bytes.unwrap_or(0);
         self.setups_us.extend(row.setup_us);
+        let times = row.request_us.zip(row.response_us);
+        self.responses_us
+            .extend(times.map(|(request, response)| response.saturating_sub(request)));
+        self.connections.extend(row.connection);
         self.most_requests = self.most_requests.max(row.connection_sequence.unwrap_or(0));
     }
 
@@ -104,10 +110,19 @@ impl Seen {
             "declared_bytes": self.declared_bytes,
             "received_bytes": self.received_bytes,
             "median_setup_us": median(&self.setups_us),
+            "mean_setup_us": mean(&self.setups_us),
+            "mean_response_us": mean(&self.responses_us),
+            "connections_with_requests": self.connections.len(),
             "most_requests_of_a_connection": self.most_requests,
             "met": met,
         })
     }
+}
+
+/// Rounded down.
+fn mean(values: &[u64]) -> Option<u64> {
+    let sum: u64 = values.iter().sum();
+    sum.checked_div(values.len() as u64)
 }
 
 /// The middle one, or the mean of the two in the middle.

@@ -63,9 +63,38 @@ pub(crate) fn check(data: &Path, readme: &str, found: &mut Found) -> Result<(), 
         };
         let counted = Counted(import(Path::new(&counter), &path)?);
         compare(&row, &counted, found);
+        let archive = path.with_added_extension("har");
+        if archive.exists() {
+            let theirs = Counted(import(Path::new(&counter), &archive)?);
+            beside_archive(row["file"], &counted, &theirs, found);
+        }
     }
     Ok(())
 }
+
+/// Another importer made an archive of the same capture. Its means are compared by the millisecond: it rounds its times to that.
+fn beside_archive(name: &str, ours: &Counted, theirs: &Counted, found: &mut Found) {
+    for (figure, pointer, off) in [
+        ("entries of its archive", "/rows", 0),
+        ("mean SYN->SYN-ACK us", "/mean_setup_us", ARCHIVE_OFF_US),
+        (
+            "mean request->response us",
+            "/mean_response_us",
+            ARCHIVE_OFF_US,
+        ),
+    ] {
+        let (here, there) = (ours.number(pointer), theirs.number(pointer));
+        let shown = if here.abs_diff(there) <= off {
+            there
+        } else {
+            here
+        };
+        found.compare(name, figure, &there.to_string(), &shown.to_string());
+    }
+}
+
+/// How far apart two means may be, microseconds.
+const ARCHIVE_OFF_US: u64 = 1000;
 
 fn path(data: &Path, name: &str) -> Option<PathBuf> {
     ["pcap", "squid_gt"]
@@ -130,6 +159,10 @@ fn compare(row: &table::Row<'_>, counted: &Counted, found: &mut Found) {
         let here = counted.number("/most_requests_of_a_connection").to_string();
         found.compare(name, "max req per conn", most, &here);
     }
+    if is_whole {
+        let here = counted.number("/connections_with_requests").to_string();
+        found.compare(name, "HTTP streams", of_http, &here);
+    }
     // the table has all connections, rows only those that carried HTTP
     if is_whole && of_http == row["TCP conns (SYN)"] {
         let median_us = counted.number("/median_setup_us");
@@ -184,14 +217,14 @@ mod tests {
         let mut counted = json!({
             "rows": 2, "methods": {"GET": 1, "POST": 1}, "statuses": {"200": 2}, "requests_with_cookie": 0,
             "responses_with_set_cookie": 1, "responses_with_cache_control": 0, "declared_bytes": 27,
-            "median_setup_us": 5109, "most_requests_of_a_connection": 2,
+            "median_setup_us": 5109, "most_requests_of_a_connection": 2, "connections_with_requests": 1,
             "met": {"packets": 48, "connections": 1, "responses": 2, "responses-interim": 2},
         });
         change(&mut counted);
         let rows = table::find(README, &["file", "packets"]);
         let mut found = Found::default();
         compare(&rows[0], &Counted(counted), &mut found);
-        assert_eq!(found.compared, 13);
+        assert_eq!(found.compared, 14);
         found.differences
     }
 
@@ -204,6 +237,7 @@ mod tests {
             ("/declared_bytes", "sum Content-Length"),
             ("/median_setup_us", "median SYN->SYN-ACK ms"),
             ("/most_requests_of_a_connection", "max req per conn"),
+            ("/connections_with_requests", "HTTP streams"),
             ("/methods/GET", "methods"),
             ("/statuses/200", "status"),
         ] {

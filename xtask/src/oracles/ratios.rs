@@ -9,6 +9,7 @@ use super::Found;
 use super::import::Imported;
 use crate::failure::{During, Failure};
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -19,6 +20,9 @@ const EXACT: f64 = 1e-4;
 const SIEVE: f64 = 0.005;
 const S3_FIFO: f64 = 0.02;
 
+/// Bytes of a record of oracleGeneral: time (4), id (8), size (4), next (8).
+const RECORD_BYTES: usize = 24;
+
 /// The small queue's share of a cache of S3-FIFO.
 const SMALL_IS_ONE_IN: f64 = 10.0;
 
@@ -28,6 +32,7 @@ const RULES: [(&str, &str); 2] = [("K1", "first-size"), ("K2", "size-in-key")];
 /// Places of columns: names come twice in this table.
 const REQUESTS: usize = 2;
 const OBJECTS: usize = 3;
+const ONCE: usize = 4;
 const FOOTPRINT: usize = 5;
 const BYTES: usize = 6;
 const INFINITE: usize = 7;
@@ -49,9 +54,10 @@ pub(crate) fn check(
         let Some(row) = row(readme, &name, word)? else {
             continue;
         };
+        let requests = imported.trace.with_extension("requests");
         let run = |policies: &str, sizes: &str, admission: &str| {
             let flags = ["--key", rule, "--policy", policies, "--size", sizes];
-            simulate(weir, &imported.trace, &flags, admission)
+            simulate(weir, &imported.trace, &requests, &flags, admission)
         };
         let said = run("lru,fifo,sieve", "1%,10%", "always")?;
         let mut compare = Compare {
@@ -60,6 +66,8 @@ pub(crate) fn check(
             found,
         };
         compare.counts(&said)?;
+        let all = std::fs::read(&requests).during(format_args!("read `{}`", requests.display()))?;
+        compare.once(asked_once(&all, word == "K2"));
         for (index, place) in SIZES.into_iter().enumerate() {
             compare.size(&said, index, place)?;
             if compare.holds_enough(place)? {
@@ -90,10 +98,18 @@ fn row<'t>(readme: &'t str, name: &str, word: &str) -> Result<Option<Vec<&'t str
     }
 }
 
-fn simulate(weir: &Path, trace: &Path, flags: &[&str], admission: &str) -> Result<Value, Failure> {
+fn simulate(
+    weir: &Path,
+    trace: &Path,
+    requests: &Path,
+    flags: &[&str],
+    admission: &str,
+) -> Result<Value, Failure> {
     let output = Command::new(weir)
         .args(["sim", "hits", "--json", "--admission", admission])
         .args(flags)
+        .arg("--write-oracle-general")
+        .arg(requests)
         .arg(trace)
         .stdin(Stdio::null())
         .stderr(Stdio::inherit())
@@ -104,6 +120,16 @@ fn simulate(weir: &Path, trace: &Path, flags: &[&str], admission: &str) -> Resul
         return Err(Failure::Refused(format!("`{path}` cannot be simulated")));
     }
     serde_json::from_slice(&output.stdout).during("understand what `weir sim hits` says")
+}
+
+/// Objects that are asked for once, counted in the requests as the simulation takes them: records of oracleGeneral.
+fn asked_once(requests: &[u8], has_size_in_key: bool) -> usize {
+    let mut counts: BTreeMap<(&[u8], &[u8]), u64> = BTreeMap::new();
+    for record in requests.chunks_exact(RECORD_BYTES) {
+        let size = if has_size_in_key { 12..16 } else { 12..12 };
+        *counts.entry((&record[4..12], &record[size])).or_default() += 1;
+    }
+    counts.values().filter(|&&count| count == 1).count()
 }
 
 struct Compare<'a> {
@@ -131,6 +157,12 @@ impl Compare<'_> {
             &said["infinite_byte_hit_ratio"],
             EXACT,
         )
+    }
+
+    fn once(&mut self, once: usize) {
+        let here = once.to_string();
+        self.found
+            .compare(&self.what, "one-hit objs", self.row[ONCE], &here);
     }
 
     /// The caches of one size; its columns begin at `place`.
@@ -241,6 +273,7 @@ mod tests {
             found: &mut found,
         };
         compare.counts(said).unwrap();
+        compare.once(9);
         for (index, place) in SIZES.into_iter().enumerate() {
             compare.size(said, index, place).unwrap();
             let s3_fifo = json!({"caches": [said["s3-fifo"]]});
@@ -269,6 +302,18 @@ mod tests {
             assert_eq!(differences.len(), 1, "{differences:?}");
             assert!(differences[0].contains(figure), "{differences:?}");
         }
+    }
+
+    #[test]
+    fn size_is_in_the_key_where_it_should_not_be() {
+        let record = |id: u8, size: u8| {
+            let mut record = [0; RECORD_BYTES];
+            (record[4], record[12]) = (id, size);
+            record
+        };
+        let requests = [record(1, 7), record(2, 7), record(1, 7), record(1, 8)].concat();
+        assert_eq!(asked_once(&requests, false), 1);
+        assert_eq!(asked_once(&requests, true), 2);
     }
 
     #[test]

@@ -5,10 +5,12 @@ mod outcome;
 mod progress;
 
 use crate::messages::{Exit, Failure, give};
+use crate::names;
 use clap::{Args, ValueEnum};
 use input::Input;
 use outcome::Outcome;
 use progress::Progress;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use weir_proxy::config::ByteSize;
@@ -41,6 +43,11 @@ pub(crate) struct ImportFlags {
     /// Whose log it is, for paths without a host: `https://www.example.org`
     #[arg(long, value_name = "URL")]
     site: Option<Site>,
+
+    /// Where a proxy took requests, for captures of both of its sides: 192.0.2.1:3128. What it asked itself becomes columns of what it was
+    /// asked, and no row
+    #[arg(long, value_name = "ADDRESS")]
+    proxy: Option<SocketAddr>,
 
     /// Hide nothing: keep targets readable, and hash clients and servers without a key
     #[arg(long, conflicts_with = "key_file")]
@@ -96,6 +103,7 @@ pub(super) fn import(flags: &ImportFlags) -> Result<(), Failure> {
         let settings = Settings {
             missing_size: flags.missing_size.map(|it| it.0).unwrap_or_default(),
             site: flags.site.clone(),
+            proxy: flags.proxy,
             input: u32::try_from(index).unwrap_or(u32::MAX),
             is_whole_trace: flags.inputs.len() == 1,
             ..Settings::new(&anonymiser)
@@ -140,6 +148,14 @@ fn read(
         };
         unread(path, &error, error.hint(), exit)
     })?;
+    if flags.proxy.is_some() && !opened.format.is_capture() {
+        let cause = format!(
+            "it is no capture but `{}`, which has no addresses",
+            opened.format
+        );
+        let hint = Some("leave out --proxy".to_owned());
+        return Err(unread(path, &cause, hint, Exit::BadUsage));
+    }
     outcome.begin(path, opened.format, opened.compression);
     for item in opened.rows.by_ref() {
         match item {
@@ -180,11 +196,7 @@ fn stopped(path: &Path, damaged: &Damaged) -> Failure {
 
 impl ImportFlags {
     fn anonymiser(&self) -> Result<Anonymiser, TraceError> {
-        match &self.key_file {
-            _ if self.names => Ok(Anonymiser::none()),
-            Some(path) => Anonymiser::from_key_file(path),
-            None => Anonymiser::random(),
-        }
+        names::anonymiser(self.names, self.key_file.as_deref())
     }
 
     /// A source is not replaced by what is made of it.

@@ -20,6 +20,13 @@ pub enum Joined {
     Arriving,
 }
 
+/// Whether a response with this status that is not shared says that others to its target will not be either: not an error,
+/// which will pass, and not a part, whose whole may be.
+#[must_use]
+pub const fn says_about_target(status: u16) -> bool {
+    status < 500 && !matches!(status, 206 | 416)
+}
+
 impl StoredFacts {
     /// Whether this response answers requests that did not ask for it. If not, nobody is to wait for it: each validates
     /// for itself, all at the same time.

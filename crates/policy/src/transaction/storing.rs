@@ -59,8 +59,11 @@ impl Transaction {
             && matches!(response.status, 200..=205 | 300..=303 | 305..=308 | 404 | 410)
     }
 
-    /// What was being stored ended early.
+    /// What was being stored ended early. Of what was not being stored the reason is known already.
     pub(super) fn incomplete(&mut self) -> Commands {
+        if matches!(self.verdict.storing, Some(Storing::NotStored(_))) {
+            return Commands::default();
+        }
         if self.keeps_part && self.verdict.storing == Some(Storing::Stored) {
             return Commands::one(Command::KeepPart);
         }

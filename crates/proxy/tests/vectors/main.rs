@@ -41,7 +41,7 @@ fn run(runner: Runner, vector: &Vector) -> Vec<String> {
     let weir = Weir::start(runner, vector.profile, &clock, origin.address());
     let usual_host = match runner {
         Runner::Forward => origin.address().to_string(),
-        Runner::Gateway | Runner::Policy => "vectors.test".to_owned(),
+        Runner::Gateway | Runner::Policy | Runner::Simulator => "vectors.test".to_owned(),
     };
     let mut differences = Vec::new();
     for step in &vector.steps {

@@ -73,7 +73,7 @@ impl Weir {
     pub(crate) fn authority_before_target(&self, host: &str) -> String {
         match self.runner {
             Runner::Forward => format!("http://{host}"),
-            Runner::Gateway | Runner::Policy => String::new(),
+            Runner::Gateway | Runner::Policy | Runner::Simulator => String::new(),
         }
     }
 
@@ -103,7 +103,7 @@ fn configure(runner: Runner, profile: Profile, origin: SocketAddr) -> Config {
             let loopback = "127.0.0.0/8".parse().expect("a network");
             config.access.allow_destinations = vec![loopback];
         }
-        Runner::Gateway | Runner::Policy => {
+        Runner::Gateway | Runner::Policy | Runner::Simulator => {
             config.listeners[0].mode = Mode::Gateway;
             config.routes = vec![Route {
                 host: None,

@@ -4,10 +4,13 @@
 //! reader may hand to its client's kernel, until nothing moves.
 
 use super::Simulator;
+use super::ask::is_found;
 use super::fetch::{Fetch, For};
+use super::paced::Paced;
 use super::plain::Plain;
-use crate::cache::{Stored, digest};
+use crate::cache::{Stored, Which, digest};
 use crate::facts::Ask;
+use crate::journal::{Question, What};
 use crate::world::{Event, Nanos};
 use weir_policy::fetch::{
     Abort, ByteSpan, Chance, FetchEnd, FetchId, Fill, Orphan, ReaderId, Step, Stop, Take, judge,
@@ -21,14 +24,21 @@ pub(super) struct Arriving {
     /// Who may do what; nothing while there is nothing to decide.
     pub(super) fill: Option<Fill>,
     pub(super) plain: Option<Plain>,
+    pub(super) paced: Option<Box<Paced>>,
     /// What it will be in the store.
     pub(super) stored: Stored,
     /// It is for the store.
     pub(super) is_kept: bool,
+    /// Room that it holds there, bytes.
+    pub(super) held: u64,
+    /// How often its target had been invalidated when it was asked for.
+    pub(super) epoch: u32,
+    /// Who asked for it: its place among the exchanges, and its number.
+    pub(super) leader: (u32, u64),
+    /// The stored part that it completes.
+    pub(super) part_of: Option<Which>,
     /// And for nobody else.
     pub(super) is_for_store_alone: bool,
-    /// Its target was invalidated since it was asked for.
-    pub(super) is_outdated: bool,
     /// Whether it is settled what becomes of it in the store.
     pub(super) is_settled: bool,
     /// Nobody reads it, and its place was given away.
@@ -62,8 +72,7 @@ impl Arriving {
 
     /// Whether it is the variant for this request.
     pub(super) fn is_for(&self, ask: &Ask) -> bool {
-        !self.is_outdated
-            && (self.stored.vary == Row::VARY_NONE || self.stored.variant == ask.variant)
+        self.stored.vary == Row::VARY_NONE || self.stored.variant == ask.variant
     }
 }
 
@@ -72,6 +81,10 @@ impl Simulator {
     pub(super) fn drive(&mut self, id: u32) {
         if let Some(plain) = self.arriving.at(id).plain {
             self.drive_plain(id, plain);
+            return;
+        }
+        if self.arriving.at(id).paced.is_some() {
+            self.drive_paced(id);
             return;
         }
         loop {
@@ -129,6 +142,8 @@ impl Simulator {
             let it = self.fetches.at(fetch);
             if it.is_cut && it.came >= it.total {
                 self.tally.aborts.by_servers += 1;
+                let transfer = it.number;
+                self.enter(|| What::Broken { transfer });
                 self.end(id, fetch_id, fetch, FetchEnd::Cut);
                 return true;
             }
@@ -137,10 +152,15 @@ impl Simulator {
         let it = self.fetches.at_mut(fetch);
         it.taken += bytes;
         it.granted = it.granted.saturating_sub(bytes);
-        self.arriving
-            .at_mut(id)
-            .fill()
-            .received(now, fetch_id, bytes);
+        let (transfer, bytes_so_far) = (it.number, it.taken - it.head_bytes);
+        let arriving = self.arriving.at_mut(id);
+        arriving.fill().received(now, fetch_id, bytes);
+        let readers = arriving.readers.len();
+        self.enter(|| What::Content {
+            transfer,
+            bytes: bytes_so_far,
+            readers,
+        });
         true
     }
 
@@ -192,6 +212,14 @@ impl Simulator {
             .fetches
             .entry(verdict.as_str())
             .or_insert(0) += 1;
+        let transfer = self.fetches.at(fetch).number;
+        // what is not for the store is not judged, but relayed
+        if self.arriving.at(id).is_kept {
+            self.enter(|| What::Judged {
+                transfer,
+                word: verdict.as_str(),
+            });
+        }
         match verdict {
             Abort::GoOn(_) => self.arriving.at_mut(id).fill().go_on(fetch_id),
             Abort::Stop(_) => self.end(id, fetch_id, fetch, FetchEnd::Stopped),
@@ -200,11 +228,9 @@ impl Simulator {
     }
 
     fn orphan(&mut self, id: u32, fetch_id: FetchId, now: Now) -> Orphan {
+        let is_outdated = self.is_outdated(id);
         let arriving = self.arriving.at_mut(id);
-        let (is_kept, facts) = (
-            arriving.is_kept && !arriving.is_outdated,
-            arriving.stored.facts,
-        );
+        let (is_kept, facts) = (arriving.is_kept && !is_outdated, arriving.stored.facts);
         let (target, server_us) = (arriving.stored.target, arriving.server_us);
         let fill = arriving.fill();
         // opening takes a round trip, and slow start another before it is at speed again (RFC 5681 §3.1)
@@ -225,7 +251,7 @@ impl Simulator {
     }
 
     /// A fetch ends, so.
-    fn end(&mut self, id: u32, fetch_id: FetchId, fetch: u32, how: FetchEnd) {
+    pub(super) fn end(&mut self, id: u32, fetch_id: FetchId, fetch: u32, how: FetchEnd) {
         let now = self.now();
         let arriving = self.arriving.at_mut(id);
         arriving.fill().end(now, fetch_id, how);
@@ -262,19 +288,22 @@ impl Simulator {
                 let delivered = arriving.fill().delivered(now, reader, given);
                 it.written += bytes;
                 it.again_bytes += delivered.again;
+                let (row, given) = (it.number, it.written - it.head_bytes);
                 self.tally.traffic.relayed_bytes += delivered.live;
                 self.tally.aborts.completed_bytes += delivered.kept;
+                self.enter(|| What::Given { row, bytes: given });
+                let arriving = self.arriving.at_mut(id);
                 // a step may begin a fetch: its answer is to be acted upon, whatever it is
                 match arriving.fill().step(now, reader) {
                     Step::Done => self.all_written(id, reader, exchange),
-                    Step::Fetch { fetch, span } => self.fetch_gap(id, fetch, span),
+                    Step::Fetch { fetch, span } => self.fetch_gap(id, exchange, fetch, span),
                     Step::Wait | Step::Read(_) | Step::Cut(_) => {}
                 }
                 self.send(exchange);
                 true
             }
             Step::Fetch { fetch, span } => {
-                self.fetch_gap(id, fetch, span);
+                self.fetch_gap(id, exchange, fetch, span);
                 true
             }
             Step::Done => {
@@ -320,10 +349,14 @@ impl Simulator {
         self.drive(reading.arriving);
     }
 
-    /// Begins to fetch what a reader has come to and is missing.
-    fn fetch_gap(&mut self, id: u32, fetch_id: FetchId, span: ByteSpan) {
+    /// Begins to fetch what a reader has come to and is missing. The request is the reader's own: its row tells whether the origin still has
+    /// the same.
+    fn fetch_gap(&mut self, id: u32, reader: u32, fetch_id: FetchId, span: ByteSpan) {
         let now = self.now();
+        let exchange = self.exchanges.at(reader);
+        let (ask, row) = (*exchange.ask(), exchange.number);
         let arriving = self.arriving.at_mut(id);
+        let refuses = refused(&ask, &arriving.stored);
         let length = arriving.fill().complete_length().unwrap_or(span.from);
         let to = span.to.min(length);
         let (client_us, server_us) = (arriving.client_us, arriving.server_us);
@@ -335,18 +368,30 @@ impl Simulator {
         let (head_bytes, lives_on) = (u64::from(arriving.stored.head_bytes), arriving.lives_on);
         let tcp = self.settings.network.tcp;
         let taken = self.servers.take(now, server, tcp.initial_window);
-        let fetch = self.fetches.reuse();
-        self.fetches.at_mut(fetch).begin(Fetch {
+        let content = match refuses {
+            None => to.saturating_sub(span.from),
+            Some(_) => 0,
+        };
+        let fetch = Fetch {
             owner: For::Arriving(id, fetch_id),
+            status: match (refuses, ask.response.status) {
+                (None, _) => 206,
+                (Some(_), 206 | 304) => 200,
+                (Some(_), status) => status,
+            },
             connection: taken.id,
+            is_reused: !taken.is_new,
             window: taken.window,
             rtt,
             lives_on,
             head_bytes,
-            total: head_bytes + to.saturating_sub(span.from),
+            total: head_bytes + content,
+            refuses,
+            fails: ask.fails,
             offered: window.map_or(tcp.receive_window_bytes, u64::from),
             ..Fetch::default()
-        });
+        };
+        let fetch = self.begin_fetch(fetch, row, taken, Question::Part(span));
         self.arriving.at_mut(id).fetches.push((fetch_id, fetch));
         let setup = if taken.is_new { rtt } else { 0 };
         let first = self.world.at() + setup + rtt + think;
@@ -368,6 +413,16 @@ impl Simulator {
             }
         }
     }
+}
+
+/// How a fetch of a part ends with its head: the origin has another representation now, or none to give.
+fn refused(ask: &Ask, stored: &Stored) -> Option<FetchEnd> {
+    let status = ask.response.status;
+    if ask.fails || (status >= 400 && !matches!(status, 404 | 410)) {
+        return Some(FetchEnd::Cut);
+    }
+    let is_same = is_found(status) && stored.validators.same_strongly(ask.validators);
+    (!is_same).then_some(FetchEnd::Changed)
 }
 
 /// What a fetch takes in one turn: the live proxy's buffer to read into.

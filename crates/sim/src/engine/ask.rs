@@ -4,9 +4,12 @@ use super::Simulator;
 use super::exchange::{Exchange, Stage};
 use super::fetch::{Fetch, For};
 use crate::cache::Stored;
+use crate::connections::Taken;
 use crate::facts::Ask;
+use crate::journal::{Question, What};
 use crate::settings::Keep;
 use weir_policy::fetch::{ByteSpan, Pace};
+use weir_policy::retry::{BodySent, Closed, may_repeat};
 use weir_semantics::{ByteRange, ContentRange, ResponseFacts};
 
 /// What the origin answers.
@@ -28,9 +31,13 @@ impl Simulator {
     pub(super) fn ask(&mut self, id: u32) {
         let now = self.now();
         let tcp = self.settings.network.tcp;
+        let target = self.exchanges.at(id).ask().target;
+        let epoch = self.epoch(target);
         let exchange = self.exchanges.at_mut(id);
         exchange.stage = Stage::Waiting;
+        exchange.epoch = epoch;
         let answer = answer_to(exchange);
+        let (row, question) = (exchange.number, question(exchange));
         let ask = exchange.ask();
         let (head_bytes, server, fails) = (ask.head_bytes, ask.server, ask.fails);
         let lives_on = match self.settings.server_connections {
@@ -39,14 +46,19 @@ impl Simulator {
             Keep::AsInTrace => ask.persistent.1,
         };
         let (rtt, think) = (exchange.server_rtt, exchange.think);
-        let taken = self.servers.take(now, server, tcp.initial_window);
+        let taken = if exchange.is_repetition {
+            self.servers.take_new(now, server, tcp.initial_window)
+        } else {
+            self.servers.take(now, server, tcp.initial_window)
+        };
         let setup = if taken.is_new { rtt } else { 0 };
-        let fetch = self.fetches.reuse();
         let window = Pace::new(self.settings.lead, now).window(None);
-        self.fetches.at_mut(fetch).begin(Fetch {
+        let fetch = Fetch {
             owner: For::Request(id),
+            status: answer.facts.status,
             answer: Some(answer),
             connection: taken.id,
+            is_reused: !taken.is_new,
             window: taken.window,
             rtt,
             head_bytes: u64::from(head_bytes),
@@ -56,29 +68,89 @@ impl Simulator {
             fails,
             offered: window.map_or(tcp.receive_window_bytes, u64::from),
             ..Fetch::default()
-        });
+        };
+        let fetch = self.begin_fetch(fetch, row, taken, question);
         let first = self.world.at() + setup + rtt + think;
         self.send_more(fetch, first);
+    }
+
+    /// A transfer is asked for.
+    pub(super) fn begin_fetch(
+        &mut self,
+        fetch: Fetch,
+        row: u64,
+        taken: Taken,
+        question: Question,
+    ) -> u32 {
+        let transfer = self.transfers;
+        self.transfers += 1;
+        let id = self.fetches.reuse();
+        self.fetches.at_mut(id).begin(Fetch {
+            number: transfer,
+            ..fetch
+        });
+        self.enter(|| What::Asked {
+            row,
+            transfer,
+            connection: taken.id,
+            is_new: taken.is_new,
+            question,
+        });
+        id
+    }
+
+    /// Whether the request is sent once more, after its connection was closed without a byte of an answer; then as a repetition.
+    pub(super) fn repeats(&mut self, id: u32) -> bool {
+        let exchange = self.exchanges.at_mut(id);
+        let closed = Closed {
+            method: exchange.ask().request.method,
+            body: if exchange.ask().has_content {
+                BodySent::Consumed
+            } else {
+                BodySent::None
+            },
+            connection_was_reused: true,
+            response_begun: false,
+            is_repetition: exchange.is_repetition,
+        };
+        let repeats = may_repeat(&closed).is_ok();
+        exchange.is_repetition |= repeats;
+        repeats
+    }
+}
+
+/// What the next hop is asked.
+fn question(exchange: &Exchange) -> Question {
+    match &exchange.kept {
+        Some(_) if exchange.forwarding.validate && exchange.is_background => Question::Refresh,
+        Some(_) if exchange.forwarding.validate => Question::Validation,
+        Some(stored) if exchange.forwarding.complete => {
+            missing(exchange, stored).map_or(Question::AsSent, Question::Part)
+        }
+        _ if exchange.is_background => Question::Refresh,
+        _ => Question::AsSent,
     }
 }
 
 /// What the origin answers to this request in the form in which it is asked.
 fn answer_to(exchange: &Exchange) -> Answer {
-    let ask = exchange.ask();
     match &exchange.kept {
-        Some(stored) if exchange.forwarding.validate => to_validation(ask, stored),
-        Some(stored) if exchange.forwarding.complete => {
-            let wants = exchange.wants(stored.complete_length);
-            to_rest(ask, stored, wants)
-        }
-        _ => as_traced(ask),
+        Some(stored) if exchange.forwarding.validate => to_validation(exchange, stored),
+        Some(stored) if exchange.forwarding.complete => to_rest(exchange, stored),
+        Some(stored) if exchange.is_background => whole_unless_traced(exchange, stored),
+        _ => as_traced(exchange.ask()),
     }
 }
 
+/// Whether the origin has the representation, as far as its answer in the trace tells.
+pub(super) const fn is_found(status: u16) -> bool {
+    matches!(status, 200 | 203 | 206 | 304)
+}
+
 /// To a request with the stored validators (RFC 9111 §4.3.1): 304 if they are the present ones.
-fn to_validation(ask: &Ask, stored: &Stored) -> Answer {
-    let is_found = matches!(ask.response.status, 200 | 203 | 206 | 304);
-    if is_found && stored.validators.still_hold(ask.validators) {
+fn to_validation(exchange: &Exchange, stored: &Stored) -> Answer {
+    let ask = exchange.ask();
+    if is_found(ask.response.status) && stored.validators.still_hold(ask.validators) {
         let facts = ResponseFacts {
             status: 304,
             has_content_range: false,
@@ -87,32 +159,37 @@ fn to_validation(ask: &Ask, stored: &Stored) -> Answer {
         };
         return Answer::without_content(facts);
     }
-    whole_unless_traced(ask, stored)
+    whole_unless_traced(exchange, stored)
 }
 
-/// To a request for what a stored part lacks of `wants`, with If-Range (RFC 9110 §13.1.5).
-fn to_rest(ask: &Ask, stored: &Stored, wants: ByteSpan) -> Answer {
-    let is_found = matches!(ask.response.status, 200 | 203 | 206 | 304);
-    let rest = stored.part.as_ref().and_then(|part| {
-        let gap = part.first_gap(wants)?;
-        // up to the last byte that is missing: what is there in between is fetched too, as the live proxy does
-        let behind = part.run_start(wants.to);
-        let to = if behind < wants.to && behind > gap.from {
-            behind
-        } else {
-            wants.to
-        };
-        ByteSpan::new(gap.from, to)
-    });
-    let (Some(span), true) = (
-        rest,
-        is_found && stored.validators.same_strongly(ask.validators),
-    ) else {
-        return whole_unless_traced(ask, stored);
-    };
-    if stored.complete_length.is_none() {
-        return whole_unless_traced(ask, stored);
+/// The first gap of a stored part in what the request wants; open where the length of the whole is not known.
+fn missing(exchange: &Exchange, stored: &Stored) -> Option<ByteSpan> {
+    let part = stored.part.as_ref()?;
+    if stored.complete_length.is_some() {
+        return part.first_gap(exchange.wants(stored.complete_length));
     }
+    let gap = exchange.ask().range.and_then(|(first, last)| {
+        let to = last.map_or(ByteSpan::OPEN, |last| last.saturating_add(1));
+        part.first_gap(ByteSpan::new(first, to)?)
+    });
+    // if all is there the rest tells at least what it is of
+    gap.or(ByteSpan::new(part.run_end(0), ByteSpan::OPEN))
+}
+
+/// To a request for what a stored part lacks, with If-Range (RFC 9110 §13.1.5).
+fn to_rest(exchange: &Exchange, stored: &Stored) -> Answer {
+    let ask = exchange.ask();
+    let whole = stored.complete_length.or(ask.whole_bytes);
+    let is_same = is_found(ask.response.status) && stored.validators.same_strongly(ask.validators);
+    let (Some(gap), Some(whole), true) = (missing(exchange, stored), whole, is_same) else {
+        return whole_unless_traced(exchange, stored);
+    };
+    let Some(span) = ByteSpan::new(gap.from, gap.to.min(whole)) else {
+        return Answer::without_content(ResponseFacts {
+            status: 416,
+            ..ask.response
+        });
+    };
     let range = ByteRange {
         first: span.from,
         last: span.to - 1,
@@ -122,7 +199,7 @@ fn to_rest(ask: &Ask, stored: &Stored, wants: ByteSpan) -> Answer {
         has_content_range: true,
         content_range: Some(ContentRange::Part {
             range,
-            complete_length: stored.complete_length,
+            complete_length: Some(whole),
         }),
         ..ask.response
     };
@@ -130,21 +207,30 @@ fn to_rest(ask: &Ask, stored: &Stored, wants: ByteSpan) -> Answer {
         facts,
         is_rest: true,
         span,
-        complete_length: stored.complete_length,
+        complete_length: Some(whole),
         content_bytes: span.len(),
     }
 }
 
-/// The representation is another one now: the whole of it. Where the trace has only a 304 or a part of it, it is taken to be as long as the
-/// one that is stored.
-fn whole_unless_traced(ask: &Ask, stored: &Stored) -> Answer {
-    if !matches!(ask.response.status, 206 | 304) || ask.range.is_some() {
+/// The representation is another one now: the whole of it, as the client's own range and conditions are not asked for. Where the trace does
+/// not tell its length, it is taken to be as long as the one that is stored.
+fn whole_unless_traced(exchange: &Exchange, stored: &Stored) -> Answer {
+    let ask = exchange.ask();
+    // a validation in the background is a GET, whatever the client's request was
+    let wants_content = ask.is_bare() && exchange.is_background;
+    if !matches!(ask.response.status, 206 | 304) && !wants_content {
         return as_traced(ask);
     }
-    let length = stored.complete_length.unwrap_or(0);
+    let length = match ask.whole_bytes.or(stored.complete_length) {
+        Some(length) if !ask.is_bare() || wants_content => length,
+        _ => 0,
+    };
     Answer {
         facts: ResponseFacts {
-            status: 200,
+            status: match ask.response.status {
+                206 | 304 => 200,
+                status => status,
+            },
             has_content_range: false,
             content_range: None,
             ..ask.response

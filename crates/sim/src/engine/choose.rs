@@ -3,6 +3,8 @@
 use super::Simulator;
 use super::exchange::{PASSES_MAX, Reading, Stage};
 use crate::cache::{Stored, digest};
+use crate::connections::Taken;
+use crate::journal::What;
 use crate::settings::{Caching, Path};
 use crate::world::Nanos;
 use weir_policy::fetch::AbortPolicy;
@@ -24,6 +26,15 @@ impl Simulator {
     /// The request is at the proxy.
     pub(super) fn choose(&mut self, id: u32) {
         let (now, rules) = (self.now(), self.settings.rules);
+        let exchange = self.exchanges.at(id);
+        let (row, taken) = (exchange.number, exchange.connection);
+        if let Some(Taken { id, is_new, .. }) = taken {
+            self.enter(|| What::Request {
+                row,
+                connection: id,
+                is_new,
+            });
+        }
         let exchange = self.exchanges.at_mut(id);
         let unshared = self.settings.caching == Caching::Off || exchange.ask().has_content;
         let mut commands = exchange
@@ -37,10 +48,9 @@ impl Simulator {
                     let Some(stored) = self.cache.get(which) else {
                         return;
                     };
-                    let wants = exchange.wants(stored.complete_length);
                     let event = match &stored.part {
                         None => Event::Found(&stored.facts),
-                        Some(_) if stored.covers(wants) => {
+                        Some(_) if covers(exchange, stored) => {
                             Event::FoundPart(&stored.facts, Covers::Wanted)
                         }
                         Some(_) => Event::FoundPart(&stored.facts, Covers::Lacking),
@@ -52,7 +62,10 @@ impl Simulator {
         }
         for command in commands.iter() {
             match command {
-                Command::Serve(_) => self.hit(id),
+                Command::Serve(_) => {
+                    let refreshes = commands.iter().count() > 1;
+                    self.hit(id, refreshes);
+                }
                 Command::RefreshInBackground => self.refresh(id),
                 Command::Forward(forwarding) => {
                     self.note(id);
@@ -74,8 +87,15 @@ impl Simulator {
         }
     }
 
-    fn hit(&mut self, id: u32) {
-        self.note(id);
+    fn hit(&mut self, id: u32, refreshes: bool) {
+        let found = self.exchanges.at(id).found;
+        let stored = found.and_then(|which| self.cache.get(which));
+        let is_small = stored.is_some_and(|stored| {
+            stored.complete_length.unwrap_or(0) <= NOT_NOTED_BYTES && !refreshes
+        });
+        if !is_small {
+            self.note(id);
+        }
         let exchange = self.exchanges.at(id);
         let Some(stored) = exchange.found.and_then(|which| self.cache.get(which)) else {
             return;
@@ -104,14 +124,11 @@ impl Simulator {
 
     /// Without a proxy the server's answer is at hand for whoever asks.
     pub(super) fn plan_direct(&mut self, id: u32) {
-        let ask = *self.exchanges.at(id).ask();
-        self.plan(
-            id,
-            ask.head_bytes,
-            ask.cut_at.unwrap_or(ask.content_bytes),
-            false,
-        );
-        if ask.cut_at.is_some() {
+        let ask = self.exchanges.at(id).ask();
+        let (head_bytes, cut_at) = (ask.head_bytes, ask.cut_at);
+        let content_bytes = cut_at.unwrap_or(ask.content_bytes);
+        self.plan(id, head_bytes, content_bytes, false);
+        if cut_at.is_some() {
             self.exchanges.at_mut(id).is_cut = true;
             self.tally.aborts.by_servers += 1;
         }
@@ -156,14 +173,21 @@ impl Simulator {
             return;
         };
         let (ask, link) = (*exchange.ask(), exchange.link);
+        if self.refreshing.len() >= REFRESHES_MAX || !self.refreshing.insert(ask.target) {
+            return;
+        }
+        let exchange = self.exchanges.at(id);
+        let number = exchange.number;
         let (rtt, think) = (exchange.server_rtt, exchange.think);
         let (tx, forwarding) = Transaction::refresh(ask.request, &stored.facts, now);
         let at = self.world.at();
         let own = self.exchanges.reuse();
         let refreshing = self.exchanges.at_mut(own);
         refreshing.begin(ask, now, at);
+        refreshing.number = number;
         refreshing.tx = Some(tx);
         refreshing.link = link;
+        self.links.stay(link);
         refreshing.is_background = true;
         refreshing.found = Some(which);
         refreshing.kept = Some(Box::new(stored));
@@ -205,12 +229,15 @@ impl Simulator {
             std::array::from_fn(|_| flights.next())
         };
         for flight in known.into_iter().flatten() {
-            if self.exchanges.at(id).passed.contains(&Some(flight)) {
+            let number = self.flights.at(flight).number;
+            if self.exchanges.at(id).passed.contains(&Some(number)) {
                 continue;
             }
             let Some(arriving) = self.flights.at(flight).arriving else {
                 self.flights.at_mut(flight).waiting.push(id);
                 self.exchanges.at_mut(id).stage = Stage::Waiting;
+                let row = self.exchanges.at(id).number;
+                self.enter(|| What::Follows { row });
                 return true;
             };
             if !self
@@ -227,7 +254,7 @@ impl Simulator {
                     self.go(id);
                     return true;
                 }
-                Boarded::Not => self.pass(id, flight),
+                Boarded::Not => self.pass(id, number),
             }
         }
         let now = self.now();
@@ -239,7 +266,7 @@ impl Simulator {
     }
 
     /// The request has been on this flight in vain.
-    pub(super) fn pass(&mut self, id: u32, flight: u32) {
+    pub(super) fn pass(&mut self, id: u32, flight: u64) {
         let passed = &mut self.exchanges.at_mut(id).passed;
         if let Some(place) = passed.iter_mut().find(|place| place.is_none()) {
             *place = Some(flight);
@@ -268,7 +295,11 @@ impl Simulator {
         self.decide_from_now_on(arriving);
         let response = self.arriving.at_mut(arriving);
         let exchange = self.exchanges.at_mut(id);
-        let Ok(reader) = response.fill().attach(now, wants) else {
+        // nothing is added to what is settled, nor for a request whose answer may not be joined with it
+        let lets_on =
+            (before.completes() && !response.is_settled) || response.fill().is_coming(wants);
+        let attached = lets_on.then(|| response.fill().attach(now, wants).ok());
+        let Some(reader) = attached.flatten() else {
             *exchange.tx() = before;
             return Boarded::Not;
         };
@@ -281,6 +312,20 @@ impl Simulator {
         Boarded::Reads
     }
 }
+
+/// Whether a stored part holds all that is asked for (RFC 9111 §3.3). Without the complete length no range can be told from another.
+fn covers(exchange: &super::Exchange, stored: &Stored) -> bool {
+    let wants = exchange.wants(stored.complete_length);
+    exchange.ask().is_bare()
+        || has_it_already(exchange, stored)
+        || (stored.complete_length.is_some() && stored.covers(wants))
+}
+
+/// A hit of so much content does not count as a demand for it: the live proxy answers it in one pass, and asks for no lock on the way.
+const NOT_NOTED_BYTES: u64 = 16 * 1024;
+
+/// Background validations under way at once, as the live proxy has it.
+const REFRESHES_MAX: usize = 256;
 
 /// Flights of one target that a request looks at: each is for another variant.
 const FLIGHTS_LOOKED_AT: usize = 8;

@@ -1,7 +1,10 @@
 //! What becomes of a response under construction in the store, and when it is gone.
 
 use super::Simulator;
+use super::exchange::Stage;
 use crate::cache::{Stored, Stores};
+use weir_policy::catalog::Refusal;
+use weir_policy::fetch::Cut;
 use weir_policy::{Command, Event};
 
 impl Simulator {
@@ -12,10 +15,16 @@ impl Simulator {
         let is_whole = arriving.fill().is_whole();
         let is_over = !has_fetches && arriving.fill().is_over();
         if !arriving.is_settled && (is_whole || is_over) {
-            self.arriving.at_mut(id).is_settled = true;
-            self.close_flight(id);
-            if self.arriving.at(id).is_kept && !self.arriving.at(id).is_outdated {
-                self.commit(id, is_whole);
+            arriving.is_settled = true;
+            let refusal = if arriving.is_kept {
+                self.commit(id, is_whole)
+            } else {
+                None
+            };
+            self.close_flight(id, matches!(refusal, None | Some(Refusal::NotResident)));
+            let arriving = self.arriving.at(id);
+            if arriving.is_for_store_alone {
+                self.refreshing.remove(&arriving.stored.target);
             }
         }
         let arriving = self.arriving.at_mut(id);
@@ -33,42 +42,82 @@ impl Simulator {
         }
     }
 
-    /// Nobody comes to it any more by way of its flight.
-    pub(super) fn close_flight(&mut self, id: u32) {
+    /// Nobody comes to it any more by way of its flight; who waits there, as it was all there with its head, looks into the store.
+    pub(super) fn close_flight(&mut self, id: u32, is_stored: bool) {
         if let Some(flight) = self.arriving.at_mut(id).flight.take() {
-            let mut waiting = Vec::new();
-            self.flights.remove(flight, &mut waiting);
-            debug_assert!(waiting.is_empty(), "it has landed");
+            self.end_flight(flight, is_stored);
         }
     }
 
-    fn commit(&mut self, id: u32, is_whole: bool) {
+    /// Whether its target was invalidated since it was asked for.
+    pub(super) fn is_outdated(&self, id: u32) -> bool {
+        let arriving = self.arriving.at(id);
+        arriving.epoch != self.epoch(arriving.stored.target)
+    }
+
+    /// Stores what has come, if it is of use; why not, if it is not because of the catalog.
+    fn commit(&mut self, id: u32, is_whole: bool) -> Option<Refusal> {
         let (now, rules) = (self.now(), self.settings.rules);
+        let is_outdated = self.is_outdated(id);
         let arriving = self.arriving.at_mut(id);
         let mut stored = arriving.stored.clone();
+        let (held, part_of) = (std::mem::take(&mut arriving.held), arriving.part_of);
         stored.complete_length = arriving.fill().complete_length();
         if !is_whole {
+            let has_changed = arriving.fill().closed() == Some(Cut::Changed);
             let commands = arriving.tx.handle(now, &rules, Event::Incomplete);
             let present = arriving.fill().present().clone();
-            if commands.first() != Some(Command::KeepPart) || present.is_empty() {
-                return;
+            let is_of_use = commands.first() == Some(Command::KeepPart) && !present.is_empty();
+            if has_changed || !is_of_use {
+                self.cache.give_back(held);
+                if let Some(part) = part_of.filter(|_| has_changed) {
+                    self.cache.drop_one(part);
+                }
+                self.tell_leader(id, Event::Incomplete);
+                return None;
             }
             stored.part = Some(Box::new(present));
             self.tally.aborts.parts_kept += 1;
         }
-        self.store(stored);
+        let refusal = self.store(stored, held, is_outdated).err()?;
+        self.tell_leader(id, Event::NotAdmitted(refusal));
+        Some(refusal)
     }
 
-    pub(super) fn store(&mut self, stored: Stored) {
-        let now = self.now();
-        match self.cache.store(now, stored) {
-            Stores::NotAdmitted(why) => {
-                *self.tally.not_admitted.entry(why.as_str()).or_insert(0) += 1;
-            }
-            Stores::Refused(why) => {
-                *self.tally.not_admitted.entry(why.as_str()).or_insert(0) += 1;
-            }
-            Stores::Done => {}
+    /// What became of it is the verdict of the one who asked, if that is still there.
+    pub(super) fn tell_leader(&mut self, id: u32, event: Event<'_>) {
+        let (now, rules) = (self.now(), self.settings.rules);
+        let arriving = self.arriving.at(id);
+        let (leader, number) = arriving.leader;
+        if arriving.is_for_store_alone {
+            return;
         }
+        let exchange = self.exchanges.at_mut(leader);
+        if exchange.number == number && exchange.stage == Stage::Sending && !exchange.has_left {
+            exchange.tx().handle(now, &rules, event);
+        }
+    }
+
+    /// Stores a response for which room was taken.
+    pub(super) fn store(
+        &mut self,
+        stored: Stored,
+        held: u64,
+        is_outdated: bool,
+    ) -> Result<(), Refusal> {
+        let now = self.now();
+        self.cache.give_back(held);
+        let why = if is_outdated {
+            Stores::Refused(Refusal::NotResident)
+        } else {
+            self.cache.store(now, stored)
+        };
+        let (word, refused) = match why {
+            Stores::Done => return Ok(()),
+            Stores::NotAdmitted(why) => (why.as_str(), Ok(())),
+            Stores::Refused(why) => (why.as_str(), Err(why)),
+        };
+        *self.tally.not_admitted.entry(word).or_insert(0) += 1;
+        refused
     }
 }

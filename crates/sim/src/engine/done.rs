@@ -2,6 +2,7 @@
 
 use super::Simulator;
 use super::exchange::Stage;
+use crate::journal::What;
 use crate::settings::{Keep, Path};
 use crate::world::{MICROSECOND, Nanos};
 
@@ -14,7 +15,8 @@ impl Simulator {
         if exchange.stage == Stage::Sending && exchange.ends_at == at {
             self.end_sending(id);
             self.account(id);
-            self.give_connection_back(id);
+            let is_reusable = self.give_connection_back(id);
+            self.enter_done(id, is_reusable);
             self.over(id);
         }
         self.release(id);
@@ -27,9 +29,12 @@ impl Simulator {
         exchange.pending -= 1;
         if exchange.stage == Stage::Sending && exchange.ends_at == at {
             exchange.has_left = true;
+            let (row, is_early) = (exchange.number, !exchange.is_all);
+            self.enter(|| What::Left { row, is_early });
             self.tally.aborts.by_clients += 1;
             self.end_sending(id);
             self.account(id);
+            self.enter_done(id, false);
             if let Some(taken) = self.exchanges.at_mut(id).connection.take() {
                 self.clients.close(taken.id);
             }
@@ -37,6 +42,19 @@ impl Simulator {
             self.leave(id);
         }
         self.release(id);
+    }
+
+    fn enter_done(&mut self, id: u32, is_reusable: bool) {
+        let exchange = self.exchanges.at(id);
+        let Some(tx) = &exchange.tx else { return };
+        let (row, verdict) = (exchange.number, *tx.verdict());
+        let bytes = exchange.sender.sent.saturating_sub(exchange.head_bytes);
+        self.enter(|| What::Done {
+            row,
+            verdict,
+            bytes,
+            is_reusable,
+        });
     }
 
     /// Enters a request into the accounts.
@@ -77,12 +95,13 @@ impl Simulator {
         }
     }
 
-    fn give_connection_back(&mut self, id: u32) {
+    /// Whether it can be used again.
+    fn give_connection_back(&mut self, id: u32) -> bool {
         let now = self.now();
         let tcp = &self.settings.network.tcp;
         let exchange = self.exchanges.at_mut(id);
         let Some(taken) = exchange.connection.take() else {
-            return;
+            return false;
         };
         let window = exchange.sender.window_afterwards(tcp);
         let lives_on = match self.settings.client_connections {
@@ -92,11 +111,13 @@ impl Simulator {
             // one connection all the way
             Keep::AsInTrace => exchange.ask().persistent.0 && exchange.ask().persistent.1,
         };
-        if lives_on && !exchange.is_cut {
+        let is_reusable = lives_on && !exchange.is_cut;
+        if is_reusable {
             self.clients.give_back(now, taken.id, window);
         } else {
             self.clients.close(taken.id);
         }
+        is_reusable
     }
 
     /// The request is done.
@@ -117,6 +138,7 @@ impl Simulator {
             && !exchange.is_released
         {
             exchange.is_released = true;
+            self.links.leave(exchange.link);
             self.exchanges.remove(id);
         }
     }

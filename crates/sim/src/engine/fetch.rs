@@ -6,10 +6,11 @@
 
 use super::Simulator;
 use super::ask::Answer;
+use crate::journal::What;
 use crate::tcp::Tcp;
 use crate::world::{Event, Nanos};
 use std::collections::VecDeque;
-use weir_policy::fetch::FetchId;
+use weir_policy::fetch::{FetchEnd, FetchId};
 
 /// Whose a fetch is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -27,6 +28,8 @@ pub(super) enum For {
 #[derive(Debug, Default)]
 pub(super) struct Fetch {
     pub(super) owner: For,
+    /// No other one has it, ever.
+    pub(super) number: u64,
     pub(super) answer: Option<Answer>,
     pub(super) connection: u32,
     /// Segments that may be under way.
@@ -43,6 +46,12 @@ pub(super) struct Fetch {
     pub(super) is_cut: bool,
     /// It breaks off before a head.
     pub(super) fails: bool,
+    /// Its connection was used before.
+    pub(super) is_reused: bool,
+    /// Its head shows that it is not what was asked for.
+    pub(super) refuses: Option<FetchEnd>,
+    /// What the head says.
+    pub(super) status: u16,
     /// Bytes sent, bytes that have come, and bytes that were taken.
     pub(super) sent: u64,
     pub(super) came: u64,
@@ -197,15 +206,7 @@ impl Simulator {
         fetch.window = (fetch.window + 1).min(window_max);
         if !had_head && fetch.came >= fetch.head_bytes {
             fetch.taken = fetch.head_bytes;
-            if let For::Request(exchange) = fetch.owner {
-                if fetch.fails {
-                    self.stop(id);
-                    self.failed(exchange);
-                } else {
-                    self.head(exchange, id);
-                }
-                self.release(exchange);
-            }
+            self.head_came(id);
         }
         self.taken_or_done(id);
         let at = self.world.at();
@@ -213,6 +214,42 @@ impl Simulator {
         self.send_more(id, at + rtt);
         self.fetches.at_mut(id).is_held = false;
         self.release_fetch(id);
+    }
+
+    /// The head of a fetch has come, or the end of the connection in its place.
+    fn head_came(&mut self, id: u32) {
+        let fetch = self.fetches.at(id);
+        let (transfer, status, fails) = (fetch.number, fetch.status, fetch.fails);
+        let (owner, refuses, is_reused) = (fetch.owner, fetch.refuses, fetch.is_reused);
+        self.enter(|| {
+            if fails {
+                What::Broken { transfer }
+            } else {
+                What::Head { transfer, status }
+            }
+        });
+        match owner {
+            For::Request(exchange) if fails => {
+                self.stop(id);
+                if is_reused && self.repeats(exchange) {
+                    self.ask(exchange);
+                } else {
+                    self.failed(exchange);
+                }
+                self.release(exchange);
+            }
+            For::Request(exchange) => {
+                self.head(exchange, id);
+                self.release(exchange);
+            }
+            For::Arriving(arriving, fetch_id) => {
+                if let Some(how) = refuses {
+                    self.end(arriving, fetch_id, id, how);
+                    self.drive(arriving);
+                }
+            }
+            For::Nobody => {}
+        }
     }
 
     /// Something has come: who it is for takes it; a head alone is all there is.
@@ -241,7 +278,14 @@ impl Simulator {
         fetch.is_done = true;
         fetch.owner = For::Nobody;
         let (connection, window) = (fetch.connection, fetch.window);
-        if is_whole && fetch.lives_on {
+        let is_reusable = is_whole && fetch.lives_on;
+        let transfer = fetch.number;
+        self.enter(|| What::Ended {
+            transfer,
+            is_reusable,
+        });
+        let fetch = self.fetches.at_mut(id);
+        if is_reusable {
             self.servers.give_back(now, connection, window);
         } else {
             fetch.is_stopped = !is_whole;
@@ -260,6 +304,11 @@ impl Simulator {
         fetch.owner = For::Nobody;
         self.tally.traffic.wasted_bytes += fetch.waiting();
         self.servers.close(fetch.connection);
+        let transfer = fetch.number;
+        self.enter(|| What::Ended {
+            transfer,
+            is_reusable: false,
+        });
     }
 
     /// Gives its place away once nothing of it is on its way.

@@ -2,7 +2,6 @@
 
 use super::slab::Slab;
 use crate::hashing::ByNumber;
-use std::collections::BTreeMap;
 use weir_policy::{Now, Tick};
 
 /// Requests that ask the next hop for one flight, one after the other.
@@ -15,10 +14,12 @@ const ALONE_MAX: usize = 65_536;
 #[derive(Debug, Default)]
 pub(super) struct Flight {
     pub(super) target: u64,
+    /// No other one has it, ever.
+    pub(super) number: u64,
     /// The response, once its head is there.
     pub(super) arriving: Option<u32>,
     pub(super) leaders: u32,
-    /// Who waits for the head.
+    /// Who waits for the head, in the order of coming.
     pub(super) waiting: Vec<u32>,
     /// The next flight of the same target: for another variant.
     next: Option<u32>,
@@ -28,12 +29,13 @@ pub(super) struct Flight {
 #[derive(Debug, Default)]
 pub(super) struct Flights {
     flights: Slab<Flight>,
+    made: u64,
     first: ByNumber<u32>,
-    alone: BTreeMap<u64, Tick>,
+    alone: ByNumber<Tick>,
 }
 
 impl Flights {
-    /// The flights of a target, newest first.
+    /// The flights of a target: first those of what is arriving already, the newest in front, then in the order of asking.
     pub(super) fn of(&self, target: u64) -> impl Iterator<Item = u32> + '_ {
         let first = self.first.get(&target).copied();
         std::iter::successors(first, |id| self.flights.at(*id).next)
@@ -47,15 +49,37 @@ impl Flights {
         self.flights.at_mut(id)
     }
 
+    /// A flight whose response is asked for.
     pub(super) fn begin(&mut self, target: u64) -> u32 {
+        let id = self.make(target, None);
+        let last = self.of(target).last();
+        match last {
+            Some(last) => self.flights.at_mut(last).next = Some(id),
+            None => {
+                self.first.insert(target, id);
+            }
+        }
+        id
+    }
+
+    /// A flight for a response that is arriving, and that nobody waited for: it is open to those who come from now on.
+    pub(super) fn publish(&mut self, target: u64, arriving: u32) -> u32 {
+        self.mark_shared(target);
+        let id = self.make(target, Some(arriving));
+        self.flights.at_mut(id).next = self.first.insert(target, id);
+        id
+    }
+
+    fn make(&mut self, target: u64, arriving: Option<u32>) -> u32 {
+        self.made += 1;
         let id = self.flights.reuse();
-        let next = self.first.insert(target, id);
         let flight = self.flights.at_mut(id);
         flight.target = target;
-        flight.arriving = None;
+        flight.number = self.made;
+        flight.arriving = arriving;
         flight.leaders = 1;
         flight.waiting.clear();
-        flight.next = next;
+        flight.next = None;
         id
     }
 

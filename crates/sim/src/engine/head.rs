@@ -7,10 +7,13 @@ use super::choose::{Boarded, form};
 use super::exchange::{AS_SENT, Reading, Stage};
 use super::fetch::For;
 use super::flights::LEADERS_MAX;
+use super::paced::Paced;
 use super::plain::{NOBODY, Plain};
 use crate::cache::Stored;
 use crate::facts::{Ask, Validators};
+use weir_policy::catalog::Refusal;
 use weir_policy::fetch::{ByteSpan, ByteSpans, FetchId, Fill, FillRules};
+use weir_policy::transaction::says_about_target;
 use weir_policy::{Command, Event, Failure, Joined, StoredFacts};
 use weir_semantics::{Fits, ResponseFacts};
 
@@ -51,12 +54,13 @@ impl Simulator {
                 }
                 Command::Serve(_) => {
                     self.stop(fetch);
-                    self.go_alone(id, false);
+                    self.pass_on(id);
                     self.serve_kept(id);
                     return;
                 }
                 Command::AskAgain => {
                     self.stop(fetch);
+                    self.drop_found(id);
                     self.exchanges.at_mut(id).forwarding = AS_SENT;
                     self.exchanges.at_mut(id).kept = None;
                     self.go(id);
@@ -75,16 +79,16 @@ impl Simulator {
         }
     }
 
-    /// RFC 9111 §4.4: what is stored, and what is arriving, for this target is not to be used any more.
+    /// RFC 9111 §4.4: what is stored, and what was asked for so far, for this target is not to be used any more.
     fn invalidate(&mut self, target: u64) {
         self.cache.invalidate(target);
-        let mut flights = self.flights.of(target).collect::<Vec<_>>();
-        for flight in flights.drain(..) {
-            if let Some(arriving) = self.flights.at(flight).arriving {
-                self.arriving.at_mut(arriving).is_outdated = true;
-            }
-        }
+        *self.invalidations.entry(target).or_insert(0) += 1;
         self.flights.forget(target);
+    }
+
+    /// How often a target was invalidated.
+    pub(super) fn epoch(&self, target: u64) -> u32 {
+        self.invalidations.get(&target).copied().unwrap_or(0)
     }
 
     /// A 304 updates what is stored, and that is the answer.
@@ -121,6 +125,7 @@ impl Simulator {
     fn serve_kept(&mut self, id: u32) {
         let exchange = self.exchanges.at(id);
         if exchange.is_background {
+            self.refreshing.remove(&exchange.ask().target);
             self.over(id);
             return;
         }
@@ -133,60 +138,82 @@ impl Simulator {
     /// Passes the response on: by way of the store if it is to be stored.
     fn relay(&mut self, id: u32, fetch: u32, answer: &Answer, kept: Option<Kept>) {
         let now = self.now();
-        let status = answer.facts.status;
-        let kept = kept.filter(|kept| self.has_room(id, answer, kept));
         let stored = self.stored_of(id, answer, kept);
-        let answers_others = stored.facts.answers_others(now);
-        if kept.is_none() {
-            // an error of the next hop says nothing about the target
-            self.go_alone(id, status < 500);
-        } else if !answers_others {
+        let answers_others = kept.is_some() && stored.facts.answers_others(now);
+        if kept.is_some() && !answers_others {
             self.go_alone(id, true);
         }
+        let held = kept.and_then(|kept| self.take_room(id, answer, &kept));
+        // the rest of a part is no answer alone: it is joined, if only on its way
+        let kept = kept.filter(|kept| held.is_some() || matches!(kept, Kept::Part));
+        if kept.is_none() {
+            self.go_alone(id, says_about_target(answer.facts.status));
+        }
         if answer.span.from >= answer.span.to {
-            self.relay_head(id, stored, kept.is_some());
+            self.relay_head(id, stored, held);
             return;
         }
-        let arriving = self.begin_arriving(id, fetch, answer, kept, stored);
-        let exchange = self.exchanges.at(id);
-        if !exchange.is_background {
+        let it = self.fetches.at(fetch);
+        let is_background = self.exchanges.at(id).is_background;
+        let is_there = is_background || (it.came >= it.total && !it.is_cut);
+        // all of it came with its head: nobody hears of it before it is stored
+        let is_quick = is_there && matches!(kept, Some(Kept::New(_))) && answer.facts.status != 206;
+        let arriving = self.begin_arriving(id, fetch, answer, (kept, held), stored);
+        if !is_background {
             let wants = match kept {
-                Some(Kept::Part) => exchange.wants(answer.complete_length),
+                Some(Kept::Part) => self.exchanges.at(id).wants(answer.complete_length),
                 _ => answer.span,
             };
             self.read(id, arriving, wants);
         }
-        if let Some(flight) = self.exchanges.at_mut(id).leads.take() {
-            self.land(flight, arriving);
+        let leads = self.exchanges.at_mut(id).leads.take();
+        if !is_quick && kept.is_some() {
+            self.take_off(arriving, leads, answers_others);
         }
-        if self.exchanges.at(id).is_background {
+        if is_background {
             self.over(id);
         }
     }
 
-    /// Whether a response that may be stored would fit at all; the transaction is told if not.
-    fn has_room(&mut self, id: u32, answer: &Answer, kept: &Kept) -> bool {
-        let length = match kept {
-            Kept::New(_) => answer.span.len(),
-            Kept::Part => answer.complete_length.unwrap_or(0),
+    /// From now on others may read what arrives, if it is for others.
+    fn take_off(&mut self, arriving: u32, leads: Option<u32>, answers_others: bool) {
+        match leads {
+            Some(flight) => self.land(flight, arriving),
+            None if answers_others => {
+                let target = self.arriving.at(arriving).stored.target;
+                let flight = self.flights.publish(target, arriving);
+                self.arriving.at_mut(arriving).flight = Some(flight);
+            }
+            None => {}
+        }
+        if !self.arriving.at(arriving).is_kept || self.is_outdated(arriving) {
+            self.close_flight(arriving, true);
+        }
+    }
+
+    /// Takes room for a response that may be stored; the transaction is told if there is none.
+    fn take_room(&mut self, id: u32, answer: &Answer, kept: &Kept) -> Option<u64> {
+        let head_bytes = match (kept, &self.exchanges.at(id).kept) {
+            (Kept::Part, Some(part)) => part.head_bytes,
+            _ => self.exchanges.at(id).ask().head_bytes,
         };
-        let head_bytes = self.exchanges.at(id).ask().head_bytes;
-        let Some(refusal) = self.cache.refuses(length, head_bytes) else {
-            return true;
+        let refusal = match self.cache.take_room(answer.span.len(), head_bytes) {
+            Ok(held) => return Some(held),
+            Err(refusal) => refusal,
         };
         let (now, rules) = (self.now(), self.settings.rules);
         let event = Event::NotAdmitted(refusal);
         self.exchanges.at_mut(id).tx().handle(now, &rules, event);
-        false
+        None
     }
 
     /// What the response would be in the store.
     fn stored_of(&mut self, id: u32, answer: &Answer, kept: Option<Kept>) -> Stored {
         let now = self.now();
         let heuristic = self.settings.rules.heuristic;
-        let exchange = self.exchanges.at_mut(id);
-        let request_time = exchange.tx().request_time();
-        let ask = *exchange.ask();
+        let request_time = self.exchanges.at_mut(id).tx().request_time();
+        let exchange = self.exchanges.at(id);
+        let ask = exchange.ask();
         let (response, facts) = match (kept, &exchange.kept) {
             (Some(Kept::Part), Some(part)) => {
                 let update = ResponseFacts {
@@ -217,12 +244,26 @@ impl Simulator {
     }
 
     /// A response without content: it is there with its head.
-    fn relay_head(&mut self, id: u32, stored: Stored, is_kept: bool) {
-        if is_kept {
-            self.store(stored);
-            self.land_stored(id);
+    fn relay_head(&mut self, id: u32, stored: Stored, held: Option<u64>) {
+        let target = stored.target;
+        if let Some(held) = held {
+            let is_outdated = self.exchanges.at(id).epoch != self.epoch(target);
+            match self.store(stored, held, is_outdated) {
+                Ok(()) => self.land_stored(id),
+                Err(refusal) => {
+                    let (now, rules) = (self.now(), self.settings.rules);
+                    let event = Event::NotAdmitted(refusal);
+                    self.exchanges.at_mut(id).tx().handle(now, &rules, event);
+                    if refusal == Refusal::NotResident {
+                        self.land_stored(id);
+                    } else {
+                        self.go_alone(id, false);
+                    }
+                }
+            }
         }
         if self.exchanges.at(id).is_background {
+            self.refreshing.remove(&target);
             self.over(id);
             return;
         }
@@ -236,7 +277,7 @@ impl Simulator {
         id: u32,
         fetch: u32,
         answer: &Answer,
-        kept: Option<Kept>,
+        (kept, held): (Option<Kept>, Option<u64>),
         stored: Stored,
     ) -> u32 {
         let head_bytes = stored.head_bytes;
@@ -248,9 +289,9 @@ impl Simulator {
                 && answer.complete_length.is_some(),
             ..FillRules::default()
         };
-        let is_plain = !matches!(kept, Some(Kept::Part))
-            && !exchange.is_background
-            && self.is_plain(answer, head_bytes);
+        let is_whole = !matches!(kept, Some(Kept::Part)) && !exchange.is_background;
+        let is_plain = is_whole && self.is_plain(answer, head_bytes);
+        let is_paced = is_whole && !is_plain && self.is_paced(answer);
         let plain = is_plain.then_some(Plain {
             fetch,
             exchange: id,
@@ -259,28 +300,48 @@ impl Simulator {
             front: 0,
             lead_max: 0,
         });
+        let client_us = u32::try_from(exchange.loop_ns / 1000).unwrap_or(u32::MAX);
+        let server_us = u32::try_from(exchange.server_rtt / 1000).unwrap_or(u32::MAX);
+        let paced = is_paced.then(|| {
+            let round_trips = (client_us, server_us);
+            let length = answer.span.to;
+            Box::new(Paced::new(
+                (fetch, id),
+                rules,
+                self.now(),
+                length,
+                round_trips,
+            ))
+        });
         let exchange = self.exchanges.at_mut(id);
         let arriving = self.arriving.insert(Arriving {
             fill: None,
             plain,
-            is_kept: kept.is_some(),
+            paced,
+            is_kept: held.is_some(),
+            held: held.unwrap_or(0),
+            epoch: exchange.epoch,
+            leader: (id, exchange.number),
+            part_of: match kept {
+                Some(Kept::Part) => exchange.found,
+                _ => None,
+            },
             is_for_store_alone: exchange.is_background,
             tx: *exchange.tx(),
             server: exchange.ask().server,
             lives_on: self.fetches.at(fetch).lives_on,
             rtt: exchange.server_rtt,
             think: exchange.think,
-            client_us: u32::try_from(exchange.loop_ns / 1000).unwrap_or(u32::MAX),
-            server_us: u32::try_from(exchange.server_rtt / 1000).unwrap_or(u32::MAX),
+            client_us,
+            server_us,
             fetches: Vec::new(),
             readers: Vec::new(),
             flight: exchange.leads,
-            is_outdated: false,
             is_settled: false,
             is_gone: false,
             stored,
         });
-        let fetch_id = if is_plain {
+        let fetch_id = if is_plain || is_paced {
             NOBODY.0
         } else {
             self.begin_fill(id, fetch, arriving, rules, answer, kept)
@@ -327,7 +388,7 @@ impl Simulator {
         let now = self.now();
         let response = self.arriving.at_mut(arriving);
         let head_bytes = response.stored.head_bytes;
-        let reader = if response.plain.is_some() {
+        let reader = if response.plain.is_some() || response.paced.is_some() {
             Some(NOBODY.1)
         } else {
             let reader = response.fill().attach(now, wants);
@@ -348,7 +409,10 @@ impl Simulator {
 
     /// The response is arriving: those who waited for its head read it, if it is for them.
     fn land(&mut self, flight: u32, arriving: u32) {
-        let target = self.flights.at(flight).target;
+        let (target, number) = (
+            self.flights.at(flight).target,
+            self.flights.at(flight).number,
+        );
         self.flights.mark_shared(target);
         self.flights.at_mut(flight).arriving = Some(arriving);
         let waiting = std::mem::take(&mut self.flights.at_mut(flight).waiting);
@@ -369,7 +433,7 @@ impl Simulator {
                     self.go(id);
                 }
                 Boarded::Not => {
-                    self.pass(id, flight);
+                    self.pass(id, number);
                     self.forward(id);
                 }
             }
@@ -378,23 +442,38 @@ impl Simulator {
 
     /// The response is stored already: those who waited look again.
     pub(super) fn land_stored(&mut self, id: u32) {
-        let Some(flight) = self.exchanges.at_mut(id).leads.take() else {
-            return;
-        };
-        self.flights.mark_shared(self.flights.at(flight).target);
-        let mut waiting = Vec::new();
-        self.flights.remove(flight, &mut waiting);
-        for id in waiting {
-            self.look_again(id);
+        if let Some(flight) = self.exchanges.at_mut(id).leads.take() {
+            self.end_flight(flight, true);
         }
     }
 
-    fn look_again(&mut self, id: u32) {
+    /// Nobody comes by this flight any more; who waits for it looks into the store, or goes alone.
+    pub(super) fn end_flight(&mut self, flight: u32, is_stored: bool) {
+        let (target, number) = (
+            self.flights.at(flight).target,
+            self.flights.at(flight).number,
+        );
+        if is_stored {
+            self.flights.mark_shared(target);
+        }
+        let mut waiting = Vec::new();
+        self.flights.remove(flight, &mut waiting);
+        for id in waiting {
+            if is_stored {
+                self.look_again(id, number);
+            } else {
+                self.go(id);
+            }
+        }
+    }
+
+    fn look_again(&mut self, id: u32, flight: u64) {
         let (now, rules) = (self.now(), self.settings.rules);
         let exchange = self.exchanges.at_mut(id);
         let which = self.cache.find(now, exchange.ask()).ok();
         let stored = which.and_then(|which| self.cache.get(which));
         let Some(stored) = stored.filter(|stored| stored.part.is_none()) else {
+            self.pass(id, flight);
             self.forward(id);
             return;
         };
@@ -430,40 +509,54 @@ impl Simulator {
             let until = now.tick.plus_ms(self.settings.uncollapsible_ms);
             self.flights.mark_alone(now, target, until);
         }
-        let mut waiting = Vec::new();
-        self.flights.remove(flight, &mut waiting);
-        for id in waiting {
-            self.go(id);
-        }
+        self.end_flight(flight, false);
     }
 
-    /// The next hop gave no head. One of those who wait asks next; if that fails too, all have failed.
+    /// The next hop gave no head.
     pub(super) fn failed(&mut self, id: u32) {
+        self.pass_on(id);
         let (now, rules) = (self.now(), self.settings.rules);
         let event = Event::Failed(Failure::Disconnected);
         let commands = self.exchanges.at_mut(id).tx().handle(now, &rules, event);
-        if let Some(flight) = self.exchanges.at_mut(id).leads.take() {
-            let leaders = self.flights.at(flight).leaders;
-            let next = self.flights.at_mut(flight).waiting.pop();
-            match next {
-                Some(next) if leaders < LEADERS_MAX => {
-                    self.flights.at_mut(flight).leaders += 1;
-                    self.exchanges.at_mut(next).leads = Some(flight);
-                    self.go(next);
-                }
-                next => {
-                    let mut waiting: Vec<u32> = next.into_iter().collect();
-                    self.flights.remove(flight, &mut waiting);
-                    for id in waiting {
-                        self.failed(id);
-                    }
-                }
-            }
-        }
         match commands.first() {
             Some(Command::Serve(_)) => self.serve_kept(id),
-            _ if self.exchanges.at(id).is_background => self.over(id),
+            _ if self.exchanges.at(id).is_background => self.serve_kept(id),
             _ => self.answer_alone(id),
+        }
+    }
+
+    /// Who asked for others has nothing for them. The first of those who wait that may ask for others asks next, and who comes before it and may
+    /// not goes alone; if that was the second to ask, all have failed.
+    fn pass_on(&mut self, id: u32) {
+        let Some(flight) = self.exchanges.at_mut(id).leads.take() else {
+            return;
+        };
+        let leaders = self.flights.at(flight).leaders;
+        if leaders >= LEADERS_MAX || self.flights.at(flight).waiting.is_empty() {
+            let mut waiting = Vec::new();
+            self.flights.remove(flight, &mut waiting);
+            for id in waiting {
+                self.failed(id);
+            }
+            return;
+        }
+        let mut waiting = std::mem::take(&mut self.flights.at_mut(flight).waiting);
+        let next = waiting
+            .iter()
+            .position(|id| self.exchanges.at_mut(*id).tx().leads());
+        let rest = waiting.split_off(next.map_or(waiting.len(), |next| next + 1));
+        if next.is_some() {
+            let flight = self.flights.at_mut(flight);
+            flight.waiting = rest;
+            flight.leaders += 1;
+        } else {
+            self.flights.remove(flight, &mut Vec::new());
+        }
+        for (place, id) in waiting.into_iter().enumerate() {
+            if Some(place) == next {
+                self.exchanges.at_mut(id).leads = Some(flight);
+            }
+            self.go(id);
         }
     }
 }
@@ -502,5 +595,6 @@ fn updated(stored: Validators, ask: &Ask) -> Validators {
             None => stored.etag_is_weak,
         },
         last_modified_s: ask.validators.last_modified_s.or(stored.last_modified_s),
+        are_all: stored.are_all,
     }
 }

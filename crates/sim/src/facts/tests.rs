@@ -228,7 +228,21 @@ fn unknown_validator_makes_a_response_another_one() {
         etag,
         etag_is_weak,
         last_modified_s: None,
+        are_all: false,
     };
+    let all = |validators| Validators {
+        are_all: true,
+        ..validators
+    };
+    let dated = Validators {
+        last_modified_s: Some(9),
+        ..tag(None, false)
+    };
+    assert!(!tag(Some(1), false).still_hold(all(tag(None, false))));
+    assert!(!tag(Some(1), false).still_hold(all(dated)));
+    assert!(!dated.still_hold(all(tag(None, false))));
+    assert!(dated.still_hold(tag(None, false)) && dated.still_hold(all(dated)));
+    assert!(tag(None, false).still_hold(all(tag(Some(1), false))));
     assert!(tag(Some(1), false).still_hold(tag(Some(1), true)));
     assert!(!tag(Some(1), false).still_hold(tag(Some(2), false)));
     assert!(tag(Some(1), false).still_hold(tag(None, false)));

@@ -116,6 +116,8 @@ pub mod reason {
     pub const BROWSER_CACHE: &str = "browser-cache";
     /// The size is missing, and such items are not wanted.
     pub const MISSING_SIZE: &str = "missing-size";
+    /// A request of a proxy that none of its clients was waiting for.
+    pub const NEXT_HOP: &str = "next-hop-without-client";
     /// Damage: a line or entry longer than we hold.
     pub const TOO_LONG: &str = "damaged-too-long";
     /// Damage: fields are missing.

@@ -9,13 +9,13 @@ mod directives;
 pub(crate) use asked::{Asked, Named};
 
 use weir_semantics::{
-    EntityTag, Expires, FieldLine, Known, Method, RangeKind, RangeSpan, RequestFacts,
+    ContentRange, EntityTag, Expires, FieldLine, Known, Method, RangeKind, RangeSpan, RequestFacts,
     ResponseFacts, Timestamp, VaryKind, feed_selecting, identify, lines_named, nominated,
     single_range,
 };
 
 use super::Hide;
-use crate::trace::{Row, TraceMethod};
+use crate::trace::{Anonymiser, Row, TraceMethod};
 
 /// A media type with more bytes than this is no media type: the longest that is registered has 83.
 const CONTENT_TYPE_BYTES_MAX: usize = 127;
@@ -80,6 +80,12 @@ pub(crate) fn response_facts(
     set_vary(row, facts.vary, fields, request, hide);
     row.content_type = content_type(fields);
     row.declared_bytes = declared_bytes(fields);
+    row.complete_bytes = match facts.content_range {
+        Some(ContentRange::Part {
+            complete_length, ..
+        }) => complete_length,
+        _ => None,
+    };
 }
 
 /// The one range that is asked for, if it counts from the beginning; the columns have no way to say "the last 500 bytes".
@@ -109,22 +115,14 @@ fn set_vary(
                 .collect();
             names.sort_unstable();
             names.dedup();
-            row.vary = Some(between_the_words(hide.value(names.join(",").as_bytes())));
-            let mut said = Vec::new();
-            for name in &names {
-                feed_selecting(request, name, &mut |bytes| said.extend_from_slice(bytes));
-            }
-            row.variant = Some(hide.value(&said));
+            row.vary = Some(Anonymiser::vary(names.iter().map(String::as_str)));
+            let said = names.iter().map(|name| {
+                let mut value = Vec::new();
+                feed_selecting(request, name, &mut |bytes| value.extend_from_slice(bytes));
+                (name.as_str(), value)
+            });
+            row.variant = Some(hide.variant(&said.collect::<Vec<_>>()));
         }
-    }
-}
-
-/// A hash that is neither of the two values with a meaning of their own.
-const fn between_the_words(hash: u64) -> u64 {
-    match hash {
-        Row::VARY_NONE => 1,
-        Row::VARY_ALL => u64::MAX - 1,
-        other => other,
     }
 }
 

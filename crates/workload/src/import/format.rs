@@ -28,6 +28,12 @@ pub enum Format {
 }
 
 impl Format {
+    /// Whether packets were captured, whose addresses are known.
+    #[must_use]
+    pub const fn is_capture(self) -> bool {
+        matches!(self, Self::Pcap | Self::Pcapng)
+    }
+
     /// All of them.
     pub const ALL: &'static [Self] = &[
         Self::Squid,
@@ -195,7 +201,13 @@ pub fn open<'a>(
         Format::Har => Box::new(har::Har::new(rest, settings)),
         Format::OracleGeneral => Box::new(oracle_general::OracleGeneral::new(rest, settings)),
         Format::Webcachesim => Box::new(webcachesim::rows(rest, settings)),
-        Format::Pcap | Format::Pcapng => Box::new(pcap::Capture::new(rest, &settings)),
+        Format::Pcap | Format::Pcapng => {
+            let capture = pcap::Capture::new(rest, &settings);
+            match settings.proxy {
+                None => Box::new(capture),
+                Some(_) => Box::new(pcap::Proxied::new(capture)),
+            }
+        }
     };
     Ok(Opened {
         compression,

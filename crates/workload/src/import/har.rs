@@ -114,6 +114,10 @@ impl<'a, R: BufRead> Har<'a, R> {
             row.status = Some(status);
             if !answering.is_empty() {
                 response_facts(row, status, &answering, &asking, now_s, hide);
+                if asking.is_empty() {
+                    // there were fields, and nobody knows which
+                    row.variant = None;
+                }
                 row.is_persistent_client = persists(row.version, &asking, &answering);
             }
         }

@@ -13,8 +13,11 @@ pub trait Hide {
     fn server(&self, origin: &[u8]) -> u64;
     /// A target URI as the source has it, without fragment.
     fn target(&self, uri: &[u8]) -> u64;
-    /// Any other value that is compared and never read: an entity tag, nominated fields, the name of a connection.
+    /// Any other value that is compared and never read: an entity tag, the name of a connection.
     fn value(&self, value: &[u8]) -> u64;
+    /// Nominated fields (RFC 9111 §4.1), lower case and in order, each with what the request says in it, in the form in which
+    /// `weir_semantics::feed_selecting` gives it: two that match are equal.
+    fn variant(&self, said: &[(&str, Vec<u8>)]) -> u64;
     /// Whether targets may stay readable beside their numbers.
     fn keeps_names(&self) -> bool;
 }
@@ -37,6 +40,10 @@ impl Hide for Anonymiser {
 
     fn value(&self, value: &[u8]) -> u64 {
         self.etag(value)
+    }
+
+    fn variant(&self, said: &[(&str, Vec<u8>)]) -> u64 {
+        Self::variant(self, said.iter().map(|(name, value)| (*name, &value[..])))
     }
 
     fn keeps_names(&self) -> bool {
@@ -72,6 +79,10 @@ mod tests {
         assert_eq!(
             hide.target(b"http://a/b?c"),
             anonymiser.target("http://a/b?c")
+        );
+        assert_eq!(
+            hide.variant(&[("accept", b"a".to_vec()), ("cookie", Vec::new())]),
+            anonymiser.variant([("accept", &b"a"[..]), ("cookie", &b""[..])])
         );
         assert_ne!(hide.target(b"/\xff"), hide.target(b"/\xfe"));
         assert!(!hide.keeps_names());

@@ -18,7 +18,7 @@
 //! * **Connections** that began before the capture are joined at the first head. Their rows have no `connection_sequence`.
 //! * **Responses** without a request become no row, as nobody knows what they are of; they are counted.
 //! * **Both sides of a proxy** in one capture give the rows of both, each transaction twice: once from the client to the proxy, once from
-//!   the proxy to the server, whose client is the proxy. Filter the capture by the proxy's port to have one of them.
+//!   the proxy to the server, whose client is the proxy. Told where the proxy is ([`Settings::proxy`]), [`open`](super::open) joins them.
 //!
 //! What is deliberately absent: TLS, HTTP/2, fragments of IP, and TCP headers that PPP has compressed; each is counted.
 //!
@@ -39,12 +39,14 @@ pub mod limits;
 mod link;
 mod mend;
 mod order;
+mod proxied;
 mod stream;
 mod transaction;
 mod window;
 
 pub use counts::Counts;
 pub use decode::NotTcp;
+pub(crate) use proxied::Proxied;
 
 use std::collections::HashMap;
 use std::io::Read;
@@ -65,6 +67,8 @@ pub struct Capture<'a, R> {
     hide: &'a dyn Hide,
     /// The number before that of its first connection.
     first: u64,
+    /// Where the proxy is, if both of its sides are in the capture.
+    proxy: Option<SocketAddr>,
     dropped: Dropped,
     open: HashMap<Ends, Connection>,
     /// Connections so far.
@@ -80,6 +84,9 @@ pub struct Capture<'a, R> {
 /// The bits of a connection's number that count the connections of one capture; those above say which input of the trace it was.
 const CONNECTION_BITS: u32 = 40;
 
+/// Set in the number of a connection that is not toward the proxy, where there is one.
+const IS_NEXT_HOP: u64 = 1 << (CONNECTION_BITS - 1);
+
 /// Who talks: client and server.
 type Ends = (SocketAddr, SocketAddr);
 
@@ -90,6 +97,7 @@ impl<'a, R: Read> Capture<'a, R> {
             container: Container::new(reader),
             hide: settings.hide,
             first: u64::from(settings.input) << CONNECTION_BITS,
+            proxy: settings.proxy,
             dropped: Dropped::default(),
             open: HashMap::new(),
             connections: 0,
@@ -130,6 +138,7 @@ impl<'a, R: Read> Capture<'a, R> {
                             open: &mut self.open,
                             connections: &mut self.connections,
                             first: self.first,
+                            proxy: self.proxy,
                             held_bytes: &mut self.held_bytes,
                             around: Around {
                                 hide: self.hide,
@@ -218,6 +227,7 @@ struct Flow<'a> {
     open: &'a mut HashMap<Ends, Connection>,
     connections: &'a mut u64,
     first: u64,
+    proxy: Option<SocketAddr>,
     held_bytes: &'a mut usize,
     around: Around<'a>,
 }
@@ -270,9 +280,11 @@ impl Flow<'_> {
             self.make_room();
         }
         *self.connections += 1;
+        let is_next_hop = self.proxy.is_some_and(|proxy| proxy != ends.1);
+        let side_bit = if is_next_hop { IS_NEXT_HOP } else { 0 };
         let who = Who {
             client: self.around.hide.client(ends.0.ip().to_string().as_bytes()),
-            connection: self.first + *self.connections,
+            connection: (self.first + *self.connections) | side_bit,
             server: ends.1.to_string(),
         };
         let connection = Connection::new(beginning, who, segment, &mut self.around);

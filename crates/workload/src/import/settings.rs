@@ -2,6 +2,7 @@
 
 use super::hide::Hide;
 use std::fmt;
+use std::net::SocketAddr;
 use std::str::FromStr;
 use weir_semantics::Authority;
 
@@ -75,6 +76,8 @@ pub struct Settings<'a> {
     pub site: Option<Site>,
     /// Which input of its trace this is, from 0: connections of different inputs are different, and so are the browsers of two HARs.
     pub input: u32,
+    /// Where a capture's proxy took requests: what the proxy asked becomes columns of what it was asked. Other formats know no addresses.
+    pub proxy: Option<SocketAddr>,
     /// Whether the rows become the whole trace as they are. Places of rows mean something only then.
     pub is_whole_trace: bool,
 }
@@ -88,6 +91,7 @@ impl<'a> Settings<'a> {
             missing_size: MissingSize::default(),
             site: None,
             input: 0,
+            proxy: None,
             is_whole_trace: true,
         }
     }
@@ -99,6 +103,7 @@ impl fmt::Debug for Settings<'_> {
             .field("missing_size", &self.missing_size)
             .field("site", &self.site)
             .field("input", &self.input)
+            .field("proxy", &self.proxy)
             .finish_non_exhaustive()
     }
 }

@@ -23,6 +23,10 @@ impl Hide for Open {
         twox_hash::XxHash3_64::oneshot(value)
     }
 
+    fn variant(&self, said: &[(&str, Vec<u8>)]) -> u64 {
+        self.value(format!("{said:?}").as_bytes())
+    }
+
     fn keeps_names(&self) -> bool {
         true
     }

@@ -3,10 +3,9 @@
 use super::item::chosen;
 use super::profile::Profile;
 use crate::Chance;
-use crate::chance::mix;
 use crate::law::Law;
 use crate::scenario::{CacheControl, Validators, Vary};
-use crate::trace::{ResponseBit, Row};
+use crate::trace::{Anonymiser, ResponseBit, Row};
 
 /// A freshness lifetime in seconds, where one is given.
 #[derive(Clone, Copy, Debug)]
@@ -44,11 +43,7 @@ pub(super) struct Sayings {
 impl Sayings {
     pub(super) fn new(profile: &Profile) -> Self {
         let says = &profile.says;
-        let hash = |vary: &Vary| {
-            vary.value
-                .bytes()
-                .fold(VARY, |hash, byte| mix(hash ^ u64::from(byte)))
-        };
+        let hash = |vary: &Vary| Anonymiser::vary(vary.value.split(',').map(str::trim));
         Self {
             controls: says.cache_control.iter().map(Control::of).collect(),
             dynamic: profile
@@ -167,9 +162,6 @@ impl Control {
         }
     }
 }
-
-/// A unit for the hash of a Vary, apart from the two that the row keeps for itself.
-const VARY: u64 = 0x7661_7279;
 
 /// Keep ages and lifetimes apart from other draws of a target.
 const AGE: u64 = 0x6167_6500;

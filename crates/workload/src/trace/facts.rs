@@ -64,8 +64,8 @@ impl Row {
 
     /// What the response says; `None` if the trace does not even say the status. Whatever else the trace does not say counts as absent.
     ///
-    /// A trace has no Content-Range: a 206 to a single range counts as the part that was asked for. The length of the whole is known where all
-    /// from a place on was asked for.
+    /// A trace has no Content-Range: a 206 to a single range counts as the part that was asked for. Where the trace does not tell the length of
+    /// the whole, it is known if all from a place on was asked for.
     #[must_use]
     pub fn response_facts(&self) -> Option<ResponseFacts> {
         Some(self.response_facts_by(self.status?))
@@ -140,7 +140,10 @@ impl Row {
         Some(ContentRange::Part {
             range: ByteRange { first, last },
             // who asks for all from a place on, and is not given less, has been told where the end is
-            complete_length: self.range_last.is_none().then_some(last.checked_add(1)?),
+            complete_length: match self.complete_bytes {
+                Some(complete) => (complete > last).then_some(complete),
+                None => self.range_last.is_none().then_some(last.checked_add(1)?),
+            },
         })
     }
 }

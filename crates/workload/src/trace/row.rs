@@ -177,7 +177,7 @@ columns! {
         range_last: Option<u64>, "bytes",
             "Last byte of the single range that is asked for; null with a first: to the end.";
         variant: Option<u64>, "hash",
-            "Hash of the values of the request fields that the response's Vary names.";
+            "Hash of the request fields that the response's Vary names, each with what the request says in it; two rows with the same `vary` and the same hash ask for one variant.";
     }
     "what the response says" {
         status: Option<u16>, "",
@@ -207,13 +207,15 @@ columns! {
         etag_is_weak: Option<bool>, "",
             "Whether the entity tag is weak.";
         vary: Option<u64>, "hash",
-            "Hash of the sorted names in Vary; 0 without Vary, all bits one with `*`.";
+            "Hash of the sorted names in Vary, the same under every key; 0 without Vary, all bits one with `*`.";
         content_type: Option<String>, "",
             "The media type, lower case, without parameters.";
     }
     "bytes" {
         declared_bytes: Option<u64>, "bytes",
             "Content-Length of the response.";
+        complete_bytes: Option<u64>, "bytes",
+            "Length of the whole that a 206 is a part of, as its Content-Range says.";
         received_bytes: Option<u64>, "bytes",
             "Content that the client received, as it was transferred (without chunk framing).";
         next_hop_bytes: Option<u64>, "bytes",

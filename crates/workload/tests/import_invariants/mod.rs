@@ -1,7 +1,7 @@
 //! What holds for every importer and any bytes; shared by property tests and fuzz targets.
 
 use std::io::Read;
-use weir_workload::import::{Damaged, Dropped, Format, Settings, Unreadable, open};
+use weir_workload::import::{Damaged, Dropped, Format, Place, Settings, Unreadable, open};
 use weir_workload::trace::{Anonymiser, Row};
 
 type Items = Vec<Result<Row, Damaged>>;
@@ -26,7 +26,7 @@ impl Read for Slowly<'_> {
 }
 
 /// Reads `input`, at once and in small pieces: no panic, the same rows, damage and counts; nothing behind the end, and nothing behind
-/// damage that ends the source; no more items than bytes of a source that is not compressed.
+/// damage that ends the source; of a source that is not compressed every line or record is a row, damage that names it, or counted.
 pub(crate) fn check(input: &[u8], format: Option<Format>) {
     let whole = read(input, input.len().max(1), format);
     let slowly = read(input, 1, format);
@@ -35,14 +35,44 @@ pub(crate) fn check(input: &[u8], format: Option<Format>) {
             assert!(items == again.0, "{items:#?}\nbyte by byte\n{:#?}", again.0);
             assert_eq!(dropped, again.1);
             if format.is_some() && !is_compressed(input) {
-                let count = items.len() as u64 + dropped.total();
-                assert!(count <= input.len() as u64 + 1, "{count} items");
+                account(input, format, &items, &dropped);
             }
         }
         (Err(error), Err(again)) => assert_eq!(error.to_string(), again.to_string()),
         (whole, slowly) => panic!("{} {}", whole.is_ok(), slowly.is_ok()),
     }
 }
+
+/// Nothing is skipped in silence.
+fn account(input: &[u8], format: Option<Format>, items: &Items, dropped: &Dropped) {
+    let count = items.len() as u64 + dropped.total();
+    match format {
+        Some(Format::Squid | Format::Common | Format::Webcachesim) => {
+            let ends = input.iter().filter(|&&byte| byte == b'\n').count();
+            let has_tail = input.last().is_some_and(|&byte| byte != b'\n');
+            let lines = ends as u64 + u64::from(has_tail);
+            assert_eq!(count, lines, "{dropped:?} of {items:#?}");
+        }
+        Some(Format::OracleGeneral) => {
+            assert_eq!(count, input.len().div_ceil(RECORD_BYTES) as u64);
+        }
+        _ => assert!(count <= input.len() as u64 + 1, "{count} items"),
+    }
+    let mut last = 0;
+    for damaged in items.iter().filter_map(|item| item.as_ref().err()) {
+        let (Place::Line(number) | Place::Record(number)) = damaged.place else {
+            continue;
+        };
+        assert!(
+            last < number && number <= count,
+            "{damaged} is behind {last}, of {count}"
+        );
+        last = number;
+    }
+}
+
+/// Bytes of a record of oracleGeneral.
+const RECORD_BYTES: usize = 24;
 
 fn is_compressed(input: &[u8]) -> bool {
     matches!(

@@ -12,8 +12,10 @@ mod formats;
 mod http;
 mod invariants;
 mod loss;
+mod proxied;
 mod random;
 mod talk;
+mod tshark;
 
 use weir_workload::import::Settings;
 use weir_workload::import::pcap::{Capture, Counts};

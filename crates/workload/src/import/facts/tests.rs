@@ -24,6 +24,10 @@ impl Hide for Open {
         hash(bytes)
     }
 
+    fn variant(&self, said: &[(&str, Vec<u8>)]) -> u64 {
+        hash(format!("{said:?}").as_bytes())
+    }
+
     fn keeps_names(&self) -> bool {
         true
     }

@@ -137,6 +137,7 @@ fn answer(any: &mut Any) -> Row {
         vary: any.number(),
         content_type: any.text(),
         declared_bytes: any.number(),
+        complete_bytes: any.number(),
         received_bytes: any.number(),
         next_hop_bytes: any.number(),
         request_head_bytes: any.half(),

@@ -1,0 +1,172 @@
+//! One vector, step by step.
+
+use crate::rows;
+use weir_policy::{Handling, Profile, Refused, Storing, Verdict};
+use weir_semantics::Fwd;
+use weir_sim::link::LinkRate;
+use weir_sim::tcp::Tcp;
+use weir_sim::{Network, Outcome, Settings, Simulator};
+use weir_vectors::{Asked, Fault, Moment, Observed, Origin, Parameters, Seen, Step, Vector, judge};
+use weir_workload::trace::Row;
+
+/// What was not as the vector says.
+pub(crate) fn run(vector: &Vector) -> Vec<String> {
+    let rows = rows::of(vector);
+    let settings = settings(vector.profile);
+    let mut before = simulate(&settings, &[]).0;
+    let mut differences = Vec::new();
+    for step in &vector.steps {
+        // all over again with one row more: what is added is this step's
+        let (after, verdict) = simulate(&settings, &rows[..step.number]);
+        let verdict = verdict.expect("each request has a verdict");
+        let mut wrong = judge(step, MOMENT, &observed(step, &before, &after, &verdict));
+        wrong.extend(bytes(vector, step, &before, &after));
+        differences.extend(
+            wrong.iter().map(|difference| {
+                format!("step {} (line {}): {difference}", step.number, step.line)
+            }),
+        );
+        before = after;
+    }
+    differences
+}
+
+/// Nothing that is observed here has a time or a host in it.
+const MOMENT: Moment<'_> = Moment { at_s: 0, host: "" };
+
+fn settings(profile: weir_vectors::Profile) -> Settings {
+    let network = Network {
+        client_link: LinkRate::of(0),
+        client_rtt_us: 2,
+        internet: LinkRate::of(0),
+        tcp: Tcp::LINUX,
+        ..Network::MODEM
+    };
+    let profile = match profile {
+        weir_vectors::Profile::Rfc9111 => Profile::Rfc9111,
+        weir_vectors::Profile::Http1998 => Profile::Http1998,
+    };
+    Settings::of(network, profile)
+}
+
+/// What the rows come to, and the verdict of the last.
+fn simulate(settings: &Settings, rows: &[Row]) -> (Outcome, Option<Verdict>) {
+    let mut simulator = Simulator::new(settings.clone()).expect("the settings can be run");
+    simulator.record_verdicts();
+    for row in rows {
+        simulator.push(row);
+    }
+    simulator.settle_all();
+    let verdicts = simulator.take_verdicts();
+    let last = rows.len().checked_sub(1).map(|last| last as u64);
+    let verdict = verdicts.iter().find(|(number, _)| Some(*number) == last);
+    let verdict = verdict.map(|(_, verdict)| *verdict);
+    (simulator.finish(), verdict)
+}
+
+/// What the judge is told. What a simulation has no field lines for is told as it should be, and so not judged.
+fn observed(step: &Step, before: &Outcome, after: &Outcome, verdict: &Verdict) -> Observed {
+    let asks = after.server_connections.requests - before.server_connections.requests;
+    let asked = match &step.origin {
+        Origin::None => Asked {
+            method: step.request.method.clone(),
+            target: step.request.target.clone(),
+            fields: Vec::new(),
+        },
+        Origin::Asked(answer) => Asked {
+            method: answer
+                .method
+                .as_ref()
+                .unwrap_or(&step.request.method)
+                .clone(),
+            target: step.request.target.clone(),
+            fields: answer.has.iter().map(wanted).collect(),
+        },
+    };
+    Observed {
+        asked: (0..asks).map(|_| asked.clone()).collect(),
+        seen: Seen {
+            status: match verdict.handling {
+                Handling::Refused(Refused::OnlyIfCached) => 504,
+                Handling::Refused(Refused::NextHop) => 502,
+                _ => step.client.status[0],
+            },
+            body: None,
+            age_s: None,
+            fields: None,
+            cache_status: words(verdict),
+            cut: step.client.cut,
+        },
+    }
+}
+
+fn wanted(wanted: &weir_vectors::Wanted) -> (String, String) {
+    match wanted {
+        weir_vectors::Wanted::Named(name) => (name.clone(), String::new()),
+        weir_vectors::Wanted::Line(field) => (field.name.clone(), field.value(MOMENT)),
+    }
+}
+
+/// Content on both sides, by its length.
+fn bytes(vector: &Vector, step: &Step, before: &Outcome, after: &Outcome) -> Vec<String> {
+    let mut wrong = Vec::new();
+    let mut check = |what: &str, found: u64, expected: u64| {
+        if found != expected {
+            wrong.push(format!(
+                "{found} bytes of content {what}, expected {expected}"
+            ));
+        }
+    };
+    let sent = after.traffic.to_clients_bytes - before.traffic.to_clients_bytes;
+    let fetched = after.traffic.from_servers_bytes - before.traffic.from_servers_bytes;
+    if let (Some(body), false) = (&step.client.body, step.client.cut) {
+        check("to the client", sent, rows::length(vector, body));
+    }
+    match &step.origin {
+        Origin::None => check("from the origin", fetched, 0),
+        Origin::Asked(answer) => {
+            let has_content = answer.method.as_ref().unwrap_or(&step.request.method) != "HEAD"
+                && !matches!(answer.response.status, 204 | 304)
+                && answer.fault.is_none();
+            let expected = if has_content {
+                rows::length(vector, &answer.response.body)
+            } else {
+                0
+            };
+            if answer.fault != Some(Fault::Cut) {
+                check("from the origin", fetched, expected);
+            }
+        }
+    }
+    wrong
+}
+
+/// The verdict as parameters of Cache-Status (RFC 9211).
+fn words(verdict: &Verdict) -> Parameters {
+    let fwd = match verdict.handling {
+        Handling::Hit(_) => None,
+        Handling::Forward(fwd) => Some(fwd),
+        Handling::StaleInstead(_) => Some(Fwd::Stale),
+        Handling::Refused(_) | Handling::Tunnel => Some(Fwd::Bypass),
+    };
+    let mut words = Parameters::default();
+    match fwd {
+        None => words.add("hit", ""),
+        Some(fwd) => {
+            words.add("fwd", fwd.as_str());
+            if let Some(status) = verdict.fwd_status {
+                words.add("fwd-status", status);
+            }
+            if verdict.storing == Some(Storing::Stored) {
+                words.add("stored", "");
+            }
+        }
+    }
+    if let Some(ttl) = verdict.ttl {
+        words.add("ttl", ttl);
+    }
+    if let Some(detail) = verdict.detail() {
+        words.add("detail", detail);
+    }
+    words
+}

@@ -1,0 +1,41 @@
+//! The conformance vectors through the simulator: each step becomes a row of a trace, each vector a run.
+//!
+//! A row has what the origin would have answered to the client's own request, had there been no cache; what the origin is asked
+//! instead, and what it answers then, the simulator has to find out. What is compared: whether the origin is asked, how much content comes
+//! from it (nothing with a 304, the rest of a part) and how much goes to the client, and the words of the verdict. Bodies are numbers:
+//! each has a length of its own.
+
+mod course;
+#[path = "../heads/mod.rs"]
+mod heads;
+mod rows;
+
+use std::io::Write;
+use weir_vectors::{Collection, Runner, Tally, folder};
+
+#[test]
+fn simulation_contradicts_a_vector() {
+    let collection = Collection::load(folder()).unwrap_or_else(|error| panic!("{error}"));
+    let tally = Tally::of(Runner::Simulator, &collection, course::run);
+    write!(std::io::stdout(), "{tally}").unwrap();
+    assert_eq!(
+        tally.ran() + tally.left_out(),
+        collection.vectors().count(),
+        "a vector was lost"
+    );
+    assert!(tally.failed().is_empty(), "{}", tally.failed().join("\n"));
+}
+
+#[test]
+fn vector_that_rows_can_express_is_left_out() {
+    let collection = Collection::load(folder()).unwrap_or_else(|error| panic!("{error}"));
+    let mut needless = collection.vectors().filter(|vector| {
+        let needs = &vector.needs;
+        let is_ours = needs
+            .iter()
+            .any(|need| need.word == weir_vectors::Word::Heads);
+        is_ours && course::run(vector).is_empty()
+    });
+    let first = needless.next().map(|vector| &vector.id);
+    assert_eq!(first, None, "it need not say that it needs heads");
+}

@@ -1,0 +1,52 @@
+//! Any bytes, and traces with other bits here and there, for the reader of traces.
+
+mod trace_invariants;
+
+use proptest::prelude::*;
+use std::sync::LazyLock;
+use trace_invariants::{check, damaged, example, unsealed};
+
+static SEALED: LazyLock<Vec<u8>> = LazyLock::new(example);
+static UNSEALED: LazyLock<Vec<u8>> = LazyLock::new(|| unsealed(example()));
+
+#[test]
+fn whole_trace_is_not_read() {
+    check(&SEALED);
+    check(&UNSEALED);
+    assert_ne!(*SEALED, *UNSEALED, "the seal is still on it");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(192))]
+
+    #[test]
+    fn any_bytes_make_the_reader_panic(
+        bytes in proptest::collection::vec(any::<u8>(), 0..400),
+        has_magic in any::<bool>(),
+    ) {
+        let magic = if has_magic { &b"PAR1"[..] } else { &[] };
+        check(&[magic, &bytes, magic].concat());
+    }
+
+    #[test]
+    fn other_bits_make_the_reader_panic(
+        changes in proptest::collection::vec((any::<usize>(), 1_u8..=255), 1..6),
+        is_sealed in any::<bool>(),
+        end in 0_usize..400,
+    ) {
+        let bytes = if is_sealed { SEALED.clone() } else { UNSEALED.clone() };
+        // most of the damage where it hurts: the footer is at the end
+        let footer = bytes.len().saturating_sub(FOOTER_BYTES);
+        let changes = changes.into_iter().map(|(place, flip)| match place % 2 {
+            0 => (place, flip),
+            _ => (footer + place / 2 % FOOTER_BYTES, flip),
+        });
+        let mut bytes = damaged(bytes, changes);
+        // one in twenty is cut off
+        bytes.truncate(bytes.len().saturating_sub(end.saturating_sub(380)));
+        check(&bytes);
+    }
+}
+
+/// About what the footer takes: three row groups of fifty columns.
+const FOOTER_BYTES: usize = 12_000;
