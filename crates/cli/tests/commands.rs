@@ -50,7 +50,6 @@ const COMMANDS: &[(&str, &str)] = &[
     ("sim-hits-help", "sim hits --help"),
     ("sim-mrc-help", "sim mrc --help"),
     ("sim-sweep-help", "sim sweep --help"),
-    ("sim-paper-proxim-help", "sim paper proxim --help"),
     (
         "sim-hits",
         "sim hits --zipf 20000 --zipf-keys 2000 --size 1%,10%",

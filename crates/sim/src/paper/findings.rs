@@ -41,20 +41,25 @@ impl Findings {
         saved(run, other)
     }
 
-    /// How many percent fewer bytes come from servers than without a proxy.
+    /// How many percent fewer bytes come from servers than clients receive without a proxy: the paper compares with the bytes of its trace.
     pub(super) fn savings(&self, run: Run) -> Option<f64> {
-        saved(self.from_servers(run)?, self.from_servers(Run::NoProxy)?)
+        saved(self.server_bytes(run)?, self.server_bytes(Run::NoProxy)?)
     }
 
-    /// Bytes of content from servers.
-    pub(super) fn from_servers(&self, run: Run) -> Option<f64> {
-        Some(self.outcome(run)?.traffic.from_servers_bytes as f64)
+    /// Bytes of content from servers; without a proxy those that clients received, and not what was on its way when they left.
+    fn server_bytes(&self, run: Run) -> Option<f64> {
+        let outcome = self.outcome(run)?;
+        let bytes = match run {
+            Run::NoProxy => outcome.requests.content_bytes,
+            _ => outcome.traffic.from_servers_bytes,
+        };
+        Some(bytes as f64)
     }
 
     /// The same for as many requests as the paper's trace has, 10^9 bytes.
     pub(super) fn gigabytes(&self, run: Run) -> Option<f64> {
         let scale = self.kind.requests() as f64 / self.requests.max(1) as f64;
-        Some(self.from_servers(run)? * scale / 1e9)
+        Some(self.server_bytes(run)? * scale / 1e9)
     }
 }
 

@@ -24,8 +24,11 @@ pub(super) struct Row {
     pub(super) key: String,
     what: String,
     unit: Unit,
-    ours: Box<dyn Fn(&Findings) -> Option<f64>>,
+    ours: Ours,
 }
+
+/// A number of a trace's findings; `None` where they have none.
+type Ours = Box<dyn Fn(&Findings) -> Option<f64>>;
 
 impl Row {
     fn new(

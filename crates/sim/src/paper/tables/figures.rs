@@ -1,9 +1,10 @@
 //! The figures. Of 4, 7 and 9 it is known what they show; 5, 6 and 8 are what the text between them speaks of.
 
 use super::{Row, Table};
+use crate::outcome::Latency;
 use crate::paper::drawing::{Along, Bar, Bars, Curve, Curves, Group, Mark, Picture, Stroke};
 use crate::paper::experiment::{Cache, Kind, Persistent, Run};
-use crate::paper::facts::SHARE_STEPS;
+use crate::paper::facts::{Facts, SHARE_STEPS};
 use crate::paper::findings::{Findings, Of, mean, median};
 use crate::paper::published::{Published, Unit};
 use crate::spread::{Bin, Summary};
@@ -83,89 +84,63 @@ fn median_marks(key: &str, kind: Kind, series: usize, ours: &Summary, what: &str
     marks
 }
 
+/// A time of the trace itself.
+fn of_trace(of: fn(&Facts) -> f64) -> impl Fn(&Findings) -> Option<f64> {
+    move |findings| Some(of(findings.facts.as_ref()?) / 1e6)
+}
+
+/// A time of the simulated trace.
+fn of_validation(of: fn(&Latency) -> f64) -> impl Fn(&Findings) -> Option<f64> {
+    move |findings| Some(of(&findings.outcome(Run::Validation)?.latency) / 1e6)
+}
+
 pub(super) fn validation(findings: &[Findings]) -> Table {
-    let seconds = |of: fn(&Findings) -> Option<u64>| {
-        move |findings: &Findings| Some(of(findings)? as f64 / 1e6)
+    let row = |key: &str, what: &str, trace: Option<fn(&Facts) -> f64>, of: fn(&Latency) -> f64| {
+        match trace {
+            Some(trace) => Row::new(key, what, Unit::Seconds, of_trace(trace)),
+            None => Row::new(key, what, Unit::Seconds, of_validation(of)),
+        }
     };
-    let simulated = |findings: &Findings| {
-        findings
-            .outcome(Run::Validation)
-            .map(|one| one.latency.clone())
-    };
+    let transfer = |latency: &Latency| latency.transfer.median_us as f64;
     let rows = vec![
-        Row::new(
+        row(
             "validation.transfer-trace",
             "transfer, median: in the trace",
-            Unit::Seconds,
-            seconds(|findings| Some(findings.facts.as_ref()?.transfer.median_us)),
+            Some(|facts| facts.transfer.median_us as f64),
+            transfer,
         ),
-        Row::new(
+        row(
             "validation.transfer",
             "transfer, median: simulated",
-            Unit::Seconds,
-            seconds(|findings| {
-                Some(
-                    findings
-                        .outcome(Run::Validation)?
-                        .latency
-                        .transfer
-                        .median_us,
-                )
-            }),
+            None,
+            transfer,
         ),
-        Row::new(
+        row(
             "validation.total-trace",
             "latency, median: in the trace",
-            Unit::Seconds,
-            seconds(|findings| Some(findings.facts.as_ref()?.total.median_us)),
+            Some(|facts| facts.total.median_us as f64),
+            median,
         ),
-        Row::new(
+        row(
             "validation.total",
             "latency, median: simulated",
-            Unit::Seconds,
-            seconds(|findings| Some(findings.outcome(Run::Validation)?.latency.total.median_us)),
+            None,
+            median,
         ),
-        Row::new(
+        row(
             "validation.total-mean-trace",
             "latency, mean: in the trace",
-            Unit::Seconds,
-            |findings| Some(findings.facts.as_ref()?.total.mean_us / 1e6),
+            Some(|facts| facts.total.mean_us),
+            mean,
         ),
-        Row::new(
+        row(
             "validation.total-mean",
             "latency, mean: simulated",
-            Unit::Seconds,
-            |findings| Some(findings.outcome(Run::Validation)?.latency.total.mean_us / 1e6),
+            None,
+            mean,
         ),
     ];
-    let pictures = Kind::ALL.into_iter().filter_map(|kind| {
-        let findings = of_kind(findings, kind)?;
-        let (facts, latency) = (findings.facts.as_ref()?, simulated(findings)?);
-        let (keys, names) = (
-            ["validation.total", "validation.total-trace", "validation.transfer", "validation.transfer-trace"],
-            ["latency, simulated", "latency, trace", "transfer, simulated", "transfer, trace"],
-        );
-        let summaries = [&latency.total, &facts.total, &latency.transfer, &facts.transfer];
-        let lines = (0..4).map(|place| {
-            let stroke = if place % 2 == 0 { Stroke::Solid } else { Stroke::Dashed };
-            density(names[place], place / 2, stroke, summaries[place])
-        });
-        let marks = (0..4).flat_map(|place| {
-            median_marks(keys[place], kind, place / 2, summaries[place], names[place])
-        });
-        Some(Picture::Curves(Curves {
-            title: format!("Without a proxy, {} trace", kind.as_str()),
-            note: format!(
-                "Simulated (solid) beside the trace (dashed). Median latency: {:.2} s simulated, {:.2} s in the trace.",
-                latency.total.median_us as f64 / 1e6,
-                facts.total.median_us as f64 / 1e6,
-            ),
-            along: Along::Time,
-            labels: DENSITY.map(str::to_owned),
-            lines: lines.collect(),
-            marks: marks.collect(),
-        }))
-    });
+    let pictures = findings.iter().filter_map(validation_picture);
     Table {
         about: "Requests of the trace without a proxy, on connections as they were there, through the simulator: PROXIM's own validation. \
                 Diamonds on the axis are medians."
@@ -173,6 +148,48 @@ pub(super) fn validation(findings: &[Findings]) -> Table {
         rows,
         pictures: pictures.collect(),
     }
+}
+
+/// Lines of the picture: key, name, and whether it is simulated.
+const VALIDATED: [(&str, &str, Stroke); 4] = [
+    ("validation.total", "latency, simulated", Stroke::Solid),
+    ("validation.total-trace", "latency, trace", Stroke::Dashed),
+    ("validation.transfer", "transfer, simulated", Stroke::Solid),
+    (
+        "validation.transfer-trace",
+        "transfer, trace",
+        Stroke::Dashed,
+    ),
+];
+
+fn validation_picture(findings: &Findings) -> Option<Picture> {
+    let facts = findings.facts.as_ref()?;
+    let latency = &findings.outcome(Run::Validation)?.latency;
+    let summaries = [
+        &latency.total,
+        &facts.total,
+        &latency.transfer,
+        &facts.transfer,
+    ];
+    let all = || VALIDATED.into_iter().zip(summaries).enumerate();
+    Some(Picture::Curves(Curves {
+        title: format!("Without a proxy, {} trace", findings.kind.as_str()),
+        note: format!(
+            "Simulated (solid) beside the trace (dashed). Median latency: {:.2} s simulated, {:.2} s in the trace.",
+            latency.total.median_us as f64 / 1e6,
+            facts.total.median_us as f64 / 1e6,
+        ),
+        along: Along::Time,
+        labels: DENSITY.map(str::to_owned),
+        lines: all()
+            .map(|(place, ((_, name, stroke), summary))| density(name, place / 2, stroke, summary))
+            .collect(),
+        marks: all()
+            .flat_map(|(place, ((key, name, _), summary))| {
+                median_marks(key, findings.kind, place / 2, summary, name)
+            })
+            .collect(),
+    }))
 }
 
 pub(super) fn setup(findings: &[Findings]) -> Table {

@@ -91,67 +91,42 @@ fn bandwidth_picture(findings: &[Findings]) -> Option<Picture> {
     })
 }
 
-/// A gain of `run` over `other`.
-fn gain(key: &str, what: &str, run: Run, other: Run, of: Of) -> Row {
+/// A gain: key, what, the run, what it is over, and whether of means or medians.
+type Gain = (&'static str, &'static str, Run, Run, Of);
+
+const DATA_COOKIES: Run = Run::Proxy(Persistent::None, Cache::DataAndCookies);
+const FULL_COOKIES: Run = Run::Proxy(Persistent::All, Cache::DataAndCookies);
+
+/// Over no proxy, which is what section IV of the paper compares with.
+#[rustfmt::skip]
+const GAINS: [Gain; 9] = [
+    ("latency.nothing", "nothing cached, mean", Run::NOTHING, Run::NoProxy, mean),
+    ("latency.data", "data, mean", Run::DATA, Run::NoProxy, mean),
+    ("latency.data-median", "data, median", Run::DATA, Run::NoProxy, median),
+    ("latency.data-cookies", "data with cookies, mean", DATA_COOKIES, Run::NoProxy, mean),
+    ("latency.connections", "connections, mean", Run::CONNECTIONS, Run::NoProxy, mean),
+    ("latency.connections-median", "connections, median", Run::CONNECTIONS, Run::NoProxy, median),
+    ("latency.both", "both, mean", Run::FULL, Run::NoProxy, mean),
+    ("latency.both-median", "both, median", Run::FULL, Run::NoProxy, median),
+    ("latency.both-cookies", "both with cookies, mean", FULL_COOKIES, Run::NoProxy, mean),
+];
+
+/// Over a proxy that caches nothing, as its introduction does.
+#[rustfmt::skip]
+const GAINS_OVER_PROXY: [Gain; 4] = [
+    ("over-proxy.data", "data, mean, over a proxy without caching", Run::DATA, Run::NOTHING, mean),
+    ("over-proxy.connections", "connections, likewise", Run::CONNECTIONS, Run::NOTHING, mean),
+    ("over-proxy.connections-again", "connections, likewise, as section IV has it", Run::CONNECTIONS, Run::NOTHING, mean),
+    ("over-proxy.both", "both, likewise", Run::FULL, Run::NOTHING, mean),
+];
+
+fn gain((key, what, run, other, of): Gain) -> Row {
     Row::percent(key, what, move |findings| findings.gain(run, other, of))
 }
 
 pub(super) fn latency() -> Table {
-    let cookies = Run::Proxy(Persistent::None, Cache::DataAndCookies);
-    let all_cookies = Run::Proxy(Persistent::All, Cache::DataAndCookies);
-    let none = Run::NoProxy;
-    let mut rows = vec![
-        gain(
-            "latency.nothing",
-            "nothing cached, mean",
-            Run::NOTHING,
-            none,
-            mean,
-        ),
-        gain("latency.data", "data, mean", Run::DATA, none, mean),
-        gain(
-            "latency.data-median",
-            "data, median",
-            Run::DATA,
-            none,
-            median,
-        ),
-        gain(
-            "latency.data-cookies",
-            "data with cookies, mean",
-            cookies,
-            none,
-            mean,
-        ),
-        gain(
-            "latency.connections",
-            "connections, mean",
-            Run::CONNECTIONS,
-            none,
-            mean,
-        ),
-        gain(
-            "latency.connections-median",
-            "connections, median",
-            Run::CONNECTIONS,
-            none,
-            median,
-        ),
-        gain("latency.both", "both, mean", Run::FULL, none, mean),
-        gain(
-            "latency.both-median",
-            "both, median",
-            Run::FULL,
-            none,
-            median,
-        ),
-        gain(
-            "latency.both-cookies",
-            "both with cookies, mean",
-            all_cookies,
-            none,
-            mean,
-        ),
+    let mut rows: Vec<Row> = GAINS.into_iter().map(gain).collect();
+    rows.extend([
         factor(
             "latency.client-factor",
             "data and client connections, times the gain of data",
@@ -162,32 +137,8 @@ pub(super) fn latency() -> Table {
             "both, times the gain of data",
             Run::FULL,
         ),
-    ];
-    let over = Run::NOTHING;
-    rows.extend([
-        gain(
-            "over-proxy.data",
-            "data, mean, over a proxy without caching",
-            Run::DATA,
-            over,
-            mean,
-        ),
-        gain(
-            "over-proxy.connections",
-            "connections, likewise",
-            Run::CONNECTIONS,
-            over,
-            mean,
-        ),
-        gain(
-            "over-proxy.connections-again",
-            "connections, likewise, as section IV has it",
-            Run::CONNECTIONS,
-            over,
-            mean,
-        ),
-        gain("over-proxy.both", "both, likewise", Run::FULL, over, mean),
     ]);
+    rows.extend(GAINS_OVER_PROXY.into_iter().map(gain));
     Table {
         about: "By how much less time a request takes on average, or at the median, than without a proxy; then than with a proxy that \
                 caches neither data nor connections, which is what the paper's introduction compares with."
