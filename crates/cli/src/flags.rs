@@ -3,6 +3,7 @@
 use crate::bench::BenchCommand;
 use crate::disk_size::DiskSize;
 use crate::messages::{Exit, Failure};
+use crate::serve::RecordFlags;
 use crate::sim::SimCommand;
 use crate::store::StoreCommand;
 use crate::suggest;
@@ -107,6 +108,9 @@ pub(crate) struct ServeFlags {
     /// Form of the access log: json, squid or combined
     #[arg(long, value_name = "FORMAT")]
     pub(crate) log_format: Option<LogFormat>,
+
+    #[command(flatten)]
+    pub(crate) record: RecordFlags,
 
     /// Print the effective config as TOML and exit
     #[arg(long)]

@@ -13,6 +13,7 @@ mod flags;
 mod key_path;
 mod knobs;
 mod messages;
+mod names;
 mod serve;
 mod sim;
 mod store;
