@@ -52,7 +52,11 @@ usage: cargo xtask <chore>
       --pairs N            downloads over the long path with each lead (default 4)
       --out FILE           where the numbers go (default records/uneven-DATE.json)
       --show FILE          print the table of a record as Markdown and measure nothing
-  sim-bench [options]      hits-only simulation beside libCacheSim (Python package, if it is installed): rates and counts
+  sim-bench [options]      the simulator's rate and memory; hits alone beside libCacheSim (Python package, if it is installed)
+      --parts NAMES        comma separated: hits,made,packets,memory,streamed; a record that is there keeps the others
+      --made N             requests of the trace of 1997 (default 1000000)
+      --memory N           requests at most where memory is looked at (default 16000000)
+      --streamed N         requests of the long trace (default 100000000)
       --requests N         drawn for the trace (default 10000000)
       --keys N             responses they are drawn from (default 2000000)
       --percent N          size of the cache, of all responses (default 10)

@@ -38,6 +38,10 @@ const QUANTUM_US: u64 = 2000;
 /// The least retransmission timeout above the round trip, in microseconds. RFC 6298 asks for a second; Linux has 200 ms.
 const RETRANSMISSION_US: u64 = 200_000;
 
+/// A read that comes late by so much loses nothing, in microseconds: what was there waited in the receive buffer, and has been on the wire
+/// since that was free. For longer the buffer is no substitute for a wire; a kernel's shaper has bursts of the same order.
+pub(crate) const MADE_GOOD_US: u64 = 10_000;
+
 /// Until a SYN is repeated, in microseconds (RFC 6298 §2).
 const SYN_REPEATED_US: u64 = 1_000_000;
 
@@ -126,6 +130,12 @@ impl Line {
     /// When this connection may read again: now or before, or later.
     pub(crate) fn may_read_at_us(&self, flow: Flow) -> u64 {
         self.down.free_at_us().max(flow.stalled_until_us)
+    }
+
+    /// When what waited to be read, and is read now, went on the wire: as soon as that was free, up to [`MADE_GOOD_US`] ago.
+    pub(crate) fn went_on_at_us(&self, flow: Flow, now_us: u64) -> u64 {
+        let earliest_us = now_us.saturating_sub(MADE_GOOD_US);
+        self.may_read_at_us(flow).clamp(earliest_us, now_us)
     }
 
     /// So many bytes were read now; when the last of them has arrived. `more_follow`: as many were there as were asked for.

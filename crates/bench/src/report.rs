@@ -18,6 +18,7 @@ mod measured;
 mod modem;
 mod page;
 mod palette;
+mod phase_tables;
 mod provenance;
 mod source;
 mod summary;

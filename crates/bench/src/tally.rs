@@ -3,8 +3,10 @@
 //! Everything merges without loss: threads and machines each bring theirs, and the sum is what one would have counted.
 
 mod accounts;
+mod by_kind;
 mod counts;
 mod health;
+mod link_time;
 mod outcome;
 mod phase;
 mod sample;
@@ -12,9 +14,14 @@ mod second;
 mod times;
 
 pub use accounts::Accounts;
+pub use by_kind::{ByKind, RequestKind};
 pub(crate) use counts::kinds;
 pub use counts::{Counts, Kind};
-pub use health::{BUSY_SECONDS_SHARE_MAX, BUSY_SHARE, Health, LATE_SHARE_MAX, LATE_US};
+pub use health::{
+    BUSY_SECONDS_SHARE_MAX, BUSY_SHARE, Health, LATE_SHARE_MAX, LATE_US, LINK_JUDGED_US,
+    LINK_SLOWER_SHARE_MAX, LINK_SLOWEST_SHARE_MAX,
+};
+pub use link_time::LinkTime;
 pub use outcome::{CrossCheck, ErrorKind, Outcome};
 pub use phase::{PhaseTally, ResponseTimes};
 pub use sample::Sample;

@@ -12,4 +12,4 @@ mod processes;
 mod watcher;
 
 pub use own_threads::{OwnThreads, ThreadLoad};
-pub use watcher::UsageWatcher;
+pub use watcher::{ProxyProcess, UsageWatcher};

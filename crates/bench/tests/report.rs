@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use weir_bench::report::{self, Named};
-use weir_measure::record::{LieFound, Record};
+use weir_measure::record::{KindSide, LieFound, Record};
 
 /// Made up in every number.
 const MADE_UP: &str = include_str!("data/record-wpb.json");
@@ -242,6 +242,35 @@ fn proxy_that_is_not_valid_is_called_the_best() {
     fast.record.is_valid = false;
     let (page, _) = written(&[fast, slow]);
     assert!(!page.contains("answered soonest"), "{page}");
+}
+
+#[test]
+fn phase_of_either_side_or_a_kind_of_request_is_left_out() {
+    let mut one = run("weir", 8, true);
+    let origin_requests = one.record.phases[1].origin.requests;
+    for phase in &mut one.record.phases {
+        let reloads = KindSide {
+            requests: 4,
+            hits: 1,
+            forwarded: 3,
+            ..KindSide::default()
+        };
+        phase.client.by_kind.insert("reload".to_owned(), reloads);
+        phase.client.could_hit = phase.client.requests / 4;
+    }
+    let (page, _) = written(&[one]);
+    for part in ["hit ratio offered", "without a mark", "kind of request"] {
+        assert!(page.contains(part), "no {part} on the page");
+    }
+    let offered = "<td>25\u{a0}%</td>";
+    assert!(page.contains(offered), "no quarter on the page");
+    assert!(page.contains(&format!("<td>{origin_requests}</td>")));
+    // two phases of four, one in four from the store
+    let row = "<th scope=\"row\">reload</th><td>8</td><td>100\u{a0}%</td><td>25\u{a0}%</td><td>0\u{a0}%</td><td>75\u{a0}%</td>";
+    assert!(page.replace('\n', "").contains(row), "no row of reloads");
+    // a record of an earlier version does not say
+    let (page, _) = written(&[run("weir", 8, true)]);
+    assert!(!page.contains("kind of request"));
 }
 
 #[test]

@@ -1,14 +1,12 @@
 //! A config file: its text, what it says, and where it says it.
 
-use crate::key_path;
 use crate::messages::{Exit, Failure};
-use crate::suggest;
-use std::fmt;
 use std::io::Read as _;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use toml::de::DeTable;
-use weir_proxy::config::{Config, Invalid};
+use weir_proxy::config::{Config, Invalid, knobs};
+use weir_workload::toml_text::{self, LINE_CHARS_MAX, Place};
 
 /// A config file as it was read.
 #[derive(Clone, Debug)]
@@ -68,17 +66,25 @@ impl Document {
 
     fn find(&self, key_path: &str) -> Option<Range<usize>> {
         let document = DeTable::parse(&self.text).ok()?;
-        key_path::find(document.get_ref(), key_path)
+        toml_text::find(document.get_ref(), key_path)
     }
 
     fn refusal(&self, error: &toml::de::Error) -> ConfigError {
-        let advice = suggest::advise(error.message());
+        let advice = toml_text::advise(error.message(), home_of);
         ConfigError {
             place: error.span().map(|span| Place::of(&self.text, &span)),
             message: advice.message,
             hint: advice.hint,
         }
     }
+}
+
+/// The first knob anywhere whose last part is `key`.
+fn home_of(key: &str) -> Option<String> {
+    knobs()
+        .into_iter()
+        .map(|knob| knob.path)
+        .find(|path| path.rsplit('.').next() == Some(key))
 }
 
 /// The longest config file read, in bytes: hundreds of thousands of routes, and no device file to the end.
@@ -110,66 +116,6 @@ impl ConfigError {
         }
     }
 }
-
-/// A place in a text. `Display` is the line with a caret under what is meant.
-#[derive(Debug, PartialEq, Eq)]
-struct Place {
-    /// From 1.
-    line: usize,
-    /// In characters, from 1.
-    column: usize,
-    /// The line, at most [`LINE_CHARS_MAX`] characters of it, without controls.
-    excerpt: String,
-    /// Characters of the excerpt before the caret.
-    indent: usize,
-    /// Carets.
-    width: usize,
-}
-
-impl Place {
-    fn of(text: &str, span: &Range<usize>) -> Self {
-        let start = text.floor_char_boundary(span.start);
-        let line_start = text[..start].rfind('\n').map_or(0, |newline| newline + 1);
-        let line_text = text[line_start..].split('\n').next().unwrap_or("");
-        let before = text[line_start..start].chars().count();
-        let end = text
-            .floor_char_boundary(span.end)
-            .clamp(start, (line_start + line_text.len()).max(start));
-        let skipped = before.saturating_sub(LINE_CHARS_MAX / 2);
-        let excerpt: String = line_text
-            .chars()
-            .skip(skipped)
-            .take(LINE_CHARS_MAX)
-            .map(|c| if c.is_control() { ' ' } else { c })
-            .collect();
-        let indent = before - skipped;
-        Self {
-            line: text[..start].matches('\n').count() + 1,
-            column: before + 1,
-            width: text[start..end]
-                .chars()
-                .count()
-                .clamp(1, LINE_CHARS_MAX - indent),
-            excerpt: excerpt.trim_end().to_owned(),
-            indent,
-        }
-    }
-}
-
-impl fmt::Display for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{:6} | {}", self.line, self.excerpt)?;
-        write!(
-            f,
-            "       | {}{}",
-            " ".repeat(self.indent),
-            "^".repeat(self.width)
-        )
-    }
-}
-
-/// Longer lines are shown in part.
-const LINE_CHARS_MAX: usize = 100;
 
 fn read_bytes(path: &Path) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
@@ -209,36 +155,12 @@ mod tests {
     }
 
     #[test]
-    fn caret_is_beside_what_is_meant() {
-        let check = |text: &str, span: Range<usize>, expected: (usize, usize, &str)| {
-            let place = Place::of(text, &span);
-            let (line, column, shown) = expected;
-            assert_eq!((place.line, place.column), (line, column), "{text:?}");
-            assert_eq!(place.to_string(), shown, "{text:?}");
-        };
-        check("a = 1", 4..5, (1, 5, "     1 | a = 1\n       |     ^"));
-        check("a\nbb = 1\n", 2..4, (2, 1, "     2 | bb = 1\n       | ^^"));
-        check("é = 1", 5..6, (1, 5, "     1 | é = 1\n       |     ^"));
-        check("é", 1..1, (1, 1, "     1 | é\n       | ^"));
-        check("a", 1..1, (1, 2, "     1 | a\n       |  ^"));
-        check("a\n", 2..2, (2, 1, "     2 | \n       | ^"));
-        check("", 0..0, (1, 1, "     1 | \n       | ^"));
-        check(
-            "a = [\n1\n]",
-            4..9,
-            (1, 5, "     1 | a = [\n       |     ^"),
-        );
-        check("\u{1b}[31m", 1..2, (1, 2, "     1 |  [31m\n       |  ^"));
-    }
-
-    #[test]
-    fn long_line_is_printed_whole() {
-        let text = format!("{}X{}", "a".repeat(5000), "b".repeat(5000));
-        let place = Place::of(&text, &(5000..10_001));
-        assert_eq!(place.column, 5001);
-        assert_eq!(place.excerpt.len(), LINE_CHARS_MAX);
-        assert_eq!(place.excerpt.as_bytes()[place.indent], b'X');
-        assert_eq!(place.indent + place.width, LINE_CHARS_MAX);
+    fn key_of_another_table_is_unknown_without_its_place() {
+        let failure = document("memory = \"1GiB\"\n")
+            .parse()
+            .expect_err("it is in `cache`");
+        let hint = failure.hint.expect("a hint");
+        assert_eq!(hint, "that key has another place: `cache.memory`");
     }
 
     #[test]

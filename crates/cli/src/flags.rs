@@ -3,9 +3,9 @@
 use crate::bench::BenchCommand;
 use crate::disk_size::DiskSize;
 use crate::messages::{Exit, Failure};
+use crate::serve::RecordFlags;
 use crate::sim::SimCommand;
 use crate::store::StoreCommand;
-use crate::suggest;
 use crate::trace::TraceCommand;
 use clap::error::{ContextKind, ErrorKind};
 use clap::{Args, Parser, Subcommand};
@@ -15,6 +15,7 @@ use std::path::PathBuf;
 use weir_proxy::config::{
     AdminAddress, ByteSize, Cidr, LogFormat, LogTarget, NextHopUrl, parse_address,
 };
+use weir_workload::toml_text;
 
 /// A caching HTTP proxy.
 #[derive(Debug, Parser)]
@@ -108,6 +109,9 @@ pub(crate) struct ServeFlags {
     #[arg(long, value_name = "FORMAT")]
     pub(crate) log_format: Option<LogFormat>,
 
+    #[command(flatten)]
+    pub(crate) record: RecordFlags,
+
     /// Print the effective config as TOML and exit
     #[arg(long)]
     pub(crate) print_config: bool,
@@ -142,7 +146,7 @@ fn bad_value(error: &clap::Error) -> Failure {
         value.map_or_else(String::new, ToString::to_string)
     };
     let source = error.source().map_or_else(String::new, ToString::to_string);
-    let advice = suggest::advise(&source);
+    let advice = toml_text::advise(&source, |_| None);
     Failure {
         exit: Exit::BadUsage,
         what: format!(

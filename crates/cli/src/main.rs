@@ -10,13 +10,12 @@ mod disk_size;
 mod effective;
 mod file;
 mod flags;
-mod key_path;
 mod knobs;
 mod messages;
+mod names;
 mod serve;
 mod sim;
 mod store;
-mod suggest;
 mod trace;
 
 use flags::{Cli, Command};

@@ -1,9 +1,14 @@
 //! `weir serve`: start, say where, wait.
 
+mod record;
+
+pub(crate) use record::RecordFlags;
+
 use crate::check::describe_cache;
 use crate::effective;
 use crate::flags::ServeFlags;
 use crate::messages::{Failure, give, tell};
+use record::Recording;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use weir_disk::files::SystemFiles;
@@ -21,9 +26,10 @@ pub(crate) fn serve(flags: ServeFlags) -> Result<(), Failure> {
     if flags.print_config {
         return give(&config_text(&config));
     }
+    let recording = flags.record.open()?;
     let reload = move || effective::load(&flags).map_err(|failure| failure.to_string());
     let announced = config.clone();
-    run_until_signalled(config, Box::new(reload), &|started| {
+    run_until_signalled(config, Box::new(reload), recording, &|started| {
         tell(&announcement(&announced, started).trim_end());
     })
 }
@@ -37,6 +43,8 @@ pub(crate) struct Started {
     pub(crate) admin: Option<SocketAddr>,
     /// Where stored responses are on disk.
     pub(crate) disk: DiskTier,
+    /// Where requests are recorded, and how.
+    pub(crate) recorded: Option<String>,
 }
 
 type Reload = Box<dyn Fn() -> Result<Config, String> + Send + Sync>;
@@ -45,6 +53,7 @@ type Reload = Box<dyn Fn() -> Result<Config, String> + Send + Sync>;
 fn run_until_signalled(
     config: Config,
     reload: Reload,
+    recording: Option<Recording>,
     announce: &dyn Fn(&Started),
 ) -> Result<(), Failure> {
     let _ = weir_proxy::raise_descriptor_limit();
@@ -55,13 +64,19 @@ fn run_until_signalled(
         files: Arc::new(SystemFiles),
         say: Arc::new(|line| tell(&format!("note: {line}"))),
     };
-    let proxy = Proxy::start(config, options)
-        .map_err(|error| Failure::outside(format!("cannot {}", error.what), &error.cause))?;
+    let (recorder, recorded) = recording.map(|it| (it.recorder, it.said)).unzip();
+    let proxy = match recorder {
+        Some(recorder) => Proxy::start_recorded(config, options, recorder),
+        None => Proxy::start(config, options),
+    };
+    let proxy =
+        proxy.map_err(|error| Failure::outside(format!("cannot {}", error.what), &error.cause))?;
     let ready = |proxy: &Proxy| {
         announce(&Started {
             listeners: proxy.listeners(),
             admin: proxy.admin_address(),
             disk: proxy.disk().clone(),
+            recorded: recorded.clone(),
         });
         if let Some(problem) = proxy.resolver_problem() {
             tell(&format!(
@@ -102,6 +117,9 @@ fn announcement(config: &Config, started: &Started) -> String {
     for directory in &started.disk.directories {
         let (size, path) = (ByteSize::from_bytes(directory.bytes), &directory.path);
         lines.push_str(&format!("  disk     {size} in {}\n", path.display()));
+    }
+    if let Some(recorded) = &started.recorded {
+        lines.push_str(&format!("  record   {recorded}\n"));
     }
     if let Some(listener) = started.listeners.first() {
         lines.push_str(&format!("  try      {}\n", curl_line(config, listener)));
@@ -166,6 +184,7 @@ mod tests {
                 }],
                 problem: None,
             },
+            recorded: None,
         };
         let found = announcement(&config, &started);
         let rest = found.split_once('\n').unwrap().1;

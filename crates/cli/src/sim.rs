@@ -2,6 +2,7 @@
 
 mod hits;
 mod mrc;
+mod paper;
 mod run;
 mod sweep;
 mod trace;
@@ -24,6 +25,9 @@ pub(crate) enum SimCommand {
     ///
     /// Every decision about caching is taken by the code that `weir serve` runs. docs/sim.md says what the network is like.
     Run(Box<run::RunFlags>),
+    /// Make the tables and figures of a paper again, beside its own numbers
+    #[command(subcommand)]
+    Paper(paper::PaperCommand),
 }
 
 /// Does what was asked for.
@@ -36,5 +40,6 @@ pub(crate) fn run(command: &SimCommand) -> Result<(), Failure> {
         SimCommand::Mrc(flags) => mrc::mrc(flags),
         SimCommand::Sweep(flags) => sweep::sweep(flags),
         SimCommand::Run(flags) => run::run(flags),
+        SimCommand::Paper(command) => paper::paper(command),
     }
 }

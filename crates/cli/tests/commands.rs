@@ -50,6 +50,7 @@ const COMMANDS: &[(&str, &str)] = &[
     ("sim-hits-help", "sim hits --help"),
     ("sim-mrc-help", "sim mrc --help"),
     ("sim-sweep-help", "sim sweep --help"),
+    ("sim-paper-proxim-help", "sim paper proxim --help"),
     (
         "sim-hits",
         "sim hits --zipf 20000 --zipf-keys 2000 --size 1%,10%",
@@ -160,6 +161,21 @@ const COMMANDS: &[(&str, &str)] = &[
     ("bad-network", "serve --allow-destination 10.1.2.3/8"),
     ("workers-is-no-number", "serve --workers two"),
     ("bad-workers", "serve --workers 1025"),
+    ("record-no-folder", "serve --record not-there/t.parquet"),
+    ("record-folder", "serve --record ."),
+    (
+        "record-bad-rotate",
+        "serve --record t.parquet --record-rotate hourly",
+    ),
+    (
+        "record-short-rotate",
+        "serve --record t.parquet --record-rotate 1KiB",
+    ),
+    ("record-nothing", "serve --record-rotate 1h"),
+    (
+        "record-bad-key",
+        "serve --record t.parquet --record-key-file empty.toml",
+    ),
     (
         "flag-contradicts-file",
         "serve --config every-key.toml --memory 512MiB",

@@ -317,6 +317,20 @@ labels! {
         Overloaded = "overloaded",
     }
 
+    /// Why a request is not in the trace of `weir serve --record`.
+    Unrecorded {
+        /// More requests, or more bytes of them, waited to be written than may.
+        QueueFull = "queue-full",
+        /// Its heads together are longer than the recorder takes.
+        TooLarge = "too-large",
+        /// What came was no request: there is no target to write down.
+        NotHttp = "not-http",
+        /// The disk refused the trace a moment ago, and is left alone for a while.
+        WriteFailed = "write-failed",
+        /// It was in a file that could not be finished.
+        Lost = "lost",
+    }
+
     /// What became of a new config.
     ReloadOutcome {
         /// It is in force.
@@ -379,6 +393,7 @@ mod tests {
         check::<WaitEnd>();
         check::<HopOutcome>();
         check::<DnsOutcome>();
+        check::<Unrecorded>();
         check::<ReloadOutcome>();
     }
 

@@ -28,7 +28,7 @@ pub use counters::Counters;
 pub use histogram::{BUCKETS, Histogram, HistogramSnapshot, bucket_limit_us};
 pub use label::{
     Aborted, DiskRefusal, DnsOutcome, HopOutcome, Joined, Label, NotStored, OpenReason, RecallEnd,
-    ReloadOutcome, Reuse, Source, StatusClass, Supply, Verdict, WaitEnd, WaitReason,
+    ReloadOutcome, Reuse, Source, StatusClass, Supply, Unrecorded, Verdict, WaitEnd, WaitReason,
 };
 pub use metric::{Family, Kind, LabelSet, Metric, SLOTS};
 pub use snapshot::Snapshot;

@@ -5,7 +5,7 @@
 
 use crate::label::{
     Aborted, DiskRefusal, DnsOutcome, HopOutcome, Joined, Label, NotStored, OpenReason, RecallEnd,
-    ReloadOutcome, Reuse, StatusClass, Supply, Verdict, WaitEnd, WaitReason,
+    ReloadOutcome, Reuse, StatusClass, Supply, Unrecorded, Verdict, WaitEnd, WaitReason,
 };
 
 /// Whether a number only grows.
@@ -315,6 +315,18 @@ table! {
     TunnelBytesToClients, Counter, "weir_tunnel_client_sent_bytes_total", "bytes";
     /// Bytes relayed from clients to next hops through tunnels.
     TunnelBytesToNextHops, Counter, "weir_tunnel_next_hop_sent_bytes_total", "bytes";
+
+    // --- the recorder --------------------------------------------------------------------------------------------
+    /// Requests written into the trace of `weir serve --record`.
+    Recorded, Counter, "weir_recorded_total", "requests";
+    /// Requests that are not in the trace, by reason. Those of the reason lost had been counted as recorded before.
+    Unrecorded(reason: Unrecorded), Counter, "weir_unrecorded_total", "requests";
+    /// Requests that wait to be recorded.
+    RecordQueued, Gauge, "weir_record_queued", "requests";
+    /// Finished files of the trace.
+    RecordFiles, Counter, "weir_record_files_total", "files";
+    /// Bytes of the finished files of the trace.
+    RecordWrittenBytes, Counter, "weir_record_written_bytes_total", "bytes";
 
     // --- the house -----------------------------------------------------------------------------------------------
     /// Access log lines dropped because the queue was full or the destination failed.

@@ -21,7 +21,7 @@ mod series;
 mod subject;
 mod usage;
 
-pub use client_side::{CacheStatusAgreement, ClientSide};
+pub use client_side::{CacheStatusAgreement, ClientSide, KindSide};
 pub use distribution::Histogram;
 pub use generator::Generator;
 pub use lie::LieFound;

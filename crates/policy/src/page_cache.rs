@@ -7,7 +7,8 @@
 //! What the page cache could hold is nobody's to tell: other processes and the limits of a control group share in it. It shows: what has
 //! been through it as often as the store is large, and is not found in it, does not stay. Until so much has been through, reads go through
 //! it, so that memory that is free is used. From then on the last [`WINDOW_LOOKS`] looks decide. While reads go past it, one in
-//! [`LOOK_EVERY`] still goes through: these look, and what they bring in is found again if there is room for it by now.
+//! [`LOOK_EVERY`] still goes through: these look, and what they bring in is found again if there is room for it by now. While window after
+//! window finds next to nothing they become rarer, down to one in [`LOOK_EVERY_MAX`].
 
 /// Looks into the page cache after which it is judged anew: enough that chance moves their share by a few percent.
 pub const WINDOW_LOOKS: u32 = 256;
@@ -15,6 +16,12 @@ pub const WINDOW_LOOKS: u32 = 256;
 /// One read in so many goes through the page cache while the others go past it: a look that finds nothing costs three to five times
 /// what reading past does, so they add 5 % to the cost of all.
 pub const LOOK_EVERY: u32 = 64;
+
+/// The rarest that looks become: what they add is no longer noticed, and that memory became free is, after 131 072 reads for a window.
+pub const LOOK_EVERY_MAX: u32 = 512;
+
+/// Looks become rarer, by half, while fewer than this share of them find what they want, percent.
+pub const RARER_BELOW_PERCENT: u32 = 10;
 
 /// Reads go past the page cache when fewer than this share of looks find what they want, percent.
 pub const PAST_BELOW_PERCENT: u32 = 40;
@@ -49,6 +56,8 @@ pub struct PageCache {
     found: u32,
     /// Reads since the last that went through.
     past: u32,
+    /// One read in so many looks while the others go past.
+    every: u32,
 }
 
 impl PageCache {
@@ -60,6 +69,7 @@ impl PageCache {
             looks: 0,
             found: 0,
             past: 0,
+            every: LOOK_EVERY,
         }
     }
 
@@ -73,7 +83,7 @@ impl PageCache {
     pub const fn next(&mut self) -> Way {
         if matches!(self.way, Way::Past) {
             self.past += 1;
-            if self.past < LOOK_EVERY {
+            if self.past < self.every {
                 return Way::Past;
             }
             self.past = 0;
@@ -95,10 +105,15 @@ impl PageCache {
                 let volumes = volumes();
                 if volumes.passed_bytes >= volumes.stored_bytes {
                     self.way = Way::Past;
+                    self.every = LOOK_EVERY;
                 }
             }
             Way::Past if percent > THROUGH_ABOVE_PERCENT => self.way = Way::Through,
-            Way::Through | Way::Past => {}
+            Way::Past if percent < RARER_BELOW_PERCENT => {
+                self.every = (self.every * 2).min(LOOK_EVERY_MAX);
+            }
+            Way::Past => self.every = LOOK_EVERY,
+            Way::Through => {}
         }
     }
 }
@@ -156,6 +171,22 @@ mod tests {
         check(Way::Past, share(THROUGH_ABOVE_PERCENT + 1), Way::Through);
         check(Way::Past, 0, Way::Past);
         check(Way::Through, WINDOW_LOOKS, Way::Through);
+    }
+
+    #[test]
+    fn looks_that_find_nothing_stay_frequent_or_cease() {
+        let mut cache = PageCache::new(Way::Past);
+        let mut every = |found| {
+            look(&mut cache, found, FULL);
+            let reads = (1..).find(|_| cache.next() == Way::Through);
+            reads.expect("a look")
+        };
+        let nothing = share(RARER_BELOW_PERCENT) - 1;
+        assert_eq!([every(0), every(nothing)], [128, 256]);
+        assert_eq!([every(0), every(0)], [LOOK_EVERY_MAX; 2]);
+        // what is found now and then makes them frequent again
+        assert_eq!(every(share(RARER_BELOW_PERCENT)), LOOK_EVERY);
+        assert_eq!(every(0), 128);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! What one request cost, gathered on its way and told once at the end: to the counters and to the access log.
 
+use crate::record::End;
 use std::net::SocketAddr;
 use std::time::Instant;
 
@@ -55,6 +56,8 @@ pub(crate) struct Account {
     pub(crate) timed: bool,
     /// What went wrong, as a word.
     pub(crate) error: Option<&'static str>,
+    /// How the response ended.
+    pub(crate) end: End,
 }
 
 impl Account {
@@ -84,6 +87,7 @@ impl Account {
             first_byte_us: None,
             timed,
             error: None,
+            end: End::Whole,
         }
     }
 
@@ -91,6 +95,12 @@ impl Account {
     pub(crate) fn waste(&mut self, content_bytes: u64) {
         self.next_hop_content_bytes += content_bytes;
         self.wasted_bytes += content_bytes;
+    }
+
+    /// The response has ended early: who is to blame, and the word for it.
+    pub(crate) fn break_off(&mut self, end: End, word: &'static str) {
+        self.end = end;
+        self.error = Some(word);
     }
 
     /// Microseconds since the start if the phases are timed: only the access log wants them.

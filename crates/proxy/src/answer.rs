@@ -176,6 +176,12 @@ impl Answer {
     }
 }
 
+/// The head of a message that ends with so many bytes of content.
+pub(crate) fn head_of(message: &[u8], content_bytes: u64) -> &[u8] {
+    let content = usize::try_from(content_bytes).unwrap_or(usize::MAX);
+    &message[..message.len().saturating_sub(content)]
+}
+
 /// The reason phrase of the statuses we make ourselves (RFC 9110 §15).
 pub(crate) const fn reason_phrase(status: u16) -> &'static str {
     match status {

@@ -19,7 +19,7 @@ use std::net::SocketAddr;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use weir_measure::Metric;
@@ -46,6 +46,8 @@ pub(crate) struct Door {
 pub(crate) struct Client {
     pub(crate) stream: TcpStream,
     pub(crate) peer: SocketAddr,
+    /// Which connection it is, of all that the process had.
+    pub(crate) number: u64,
     pub(crate) door: Rc<Door>,
     pub(crate) worker: Rc<Worker>,
     /// Bytes read and not yet used: a head in pieces, or what was sent behind one.
@@ -58,8 +60,8 @@ pub(crate) struct Client {
     pub(crate) next_hops: Distinct,
     /// The connection ends once `outgoing` is sent.
     pub(crate) closing: bool,
-    /// `unread` begins with a head that is not whole, and its time limit runs.
-    in_head: bool,
+    /// `unread` begins with a head that is not whole, and its time limit runs, since its first byte was read.
+    pub(crate) head_began: Option<Instant>,
     /// Tells when a head in pieces is worth parsing again.
     arrival: Arrival,
     /// Place among the connections that a drain wakes.
@@ -83,13 +85,14 @@ pub(crate) async fn serve(stream: TcpStream, peer: SocketAddr, door: Rc<Door>, w
         peer,
         door,
         deadline: Deadline::new(idle),
+        number: worker.number(),
         worker,
         unread: Vec::new(),
         outgoing: Outgoing::default(),
         requests: 0,
         next_hops: Distinct::default(),
         closing: false,
-        in_head: false,
+        head_began: None,
         arrival: Arrival::new(),
         sleeper: None,
         exchange: None,
@@ -116,7 +119,7 @@ impl Client {
         let settings = self.worker.settings();
         self.deadline
             .set(settings.config.limits.client_idle.as_duration());
-        self.in_head = false;
+        self.head_began = None;
     }
 
     /// Serves what can be served at once; ready when that is over.
@@ -138,7 +141,7 @@ impl Client {
             if let Some(exchange) = self.exchange.take() {
                 return Poll::Ready(Turn::Exchange(exchange));
             }
-            if self.unread.is_empty() || self.in_head {
+            if self.unread.is_empty() || self.head_began.is_some() {
                 match self.poll_read_more(cx) {
                     Poll::Pending => return self.poll_idle(cx),
                     Poll::Ready(true) => {}
@@ -189,7 +192,7 @@ impl Client {
             match fast::take(self, &settings, rest, &mut out) {
                 Taken::Answered { consumed } => {
                     rest = &rest[consumed..];
-                    self.in_head = false;
+                    self.head_began = None;
                 }
                 Taken::Partial => {
                     partial = true;
@@ -197,7 +200,7 @@ impl Client {
                 }
                 Taken::Exchange { consumed, exchange } => {
                     rest = &rest[consumed..];
-                    self.in_head = false;
+                    self.head_began = None;
                     self.exchange = Some(exchange);
                     break;
                 }
@@ -215,8 +218,8 @@ impl Client {
 
     /// `unread` begins with a head that is not whole: its time limit runs from its first byte on.
     fn begin_head(&mut self, settings: &Settings) {
-        if !self.in_head {
-            self.in_head = true;
+        if self.head_began.is_none() {
+            self.head_began = Some(Instant::now());
             self.arrival = Arrival::new();
             self.deadline
                 .set(settings.config.limits.request_head.as_duration());

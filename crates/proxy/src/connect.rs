@@ -48,13 +48,14 @@ pub(crate) async fn run(client: &mut Client, exchange: &mut Exchange) -> bool {
     match dial::run(&worker, &settings, &destination).await {
         Err(trouble) => forward::fail(client, exchange, None, trouble).await,
         Ok(connected) => {
-            exchange.account.next_hop = Some(connected.1);
+            exchange.account.next_hop = Some(connected.address);
             exchange.account.connected_us = Some(exchange.account.mark_us());
             exchange.account.status = 200;
             worker
                 .counters()
                 .inc(Metric::NextHopOpens(OpenReason::Tunnel));
             let connection = Connection::new(&worker, connected, destination.hop, permit, false);
+            exchange.note(|notes| notes.connected(&connection));
             let head = b"HTTP/1.1 200 Connection established\r\n\r\n";
             switch::run(client, exchange, connection, head, &[]).await
         }

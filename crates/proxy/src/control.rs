@@ -282,6 +282,9 @@ impl Control {
         ] {
             snapshot.set(metric, value);
         }
+        if let Some(record) = &self.shared.record {
+            record.tally().count_in(&mut snapshot);
+        }
         if let Some(disk) = self.shared.store.disk() {
             disk_tier::count(&disk.usage(), &mut snapshot);
         }
@@ -322,7 +325,15 @@ impl Control {
         self.crew.join();
         self.close_disk();
         self.shared.access_log.flush(LOG_FLUSH);
+        self.close_record();
         finished
+    }
+
+    /// Lets the recorder finish, once nobody is served any more.
+    pub(crate) fn close_record(&self) {
+        if let Some(record) = &self.shared.record {
+            record.close();
+        }
     }
 
     /// Writes what waits to be written, once nobody is served any more.

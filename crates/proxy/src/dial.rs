@@ -22,12 +22,21 @@ const HEAD_START: Duration = Duration::from_millis(250);
 /// Addresses tried for one connection.
 const ADDRESSES_MAX: usize = 6;
 
-/// Connects; the address that answered first.
+/// A connection that was opened.
+pub(crate) struct Connected {
+    pub(crate) stream: TcpStream,
+    /// The address that answered first.
+    pub(crate) address: SocketAddr,
+    /// From SYN to SYN-ACK, microseconds.
+    pub(crate) setup_us: u64,
+}
+
+/// Connects.
 pub(crate) async fn run(
     worker: &Worker,
     settings: &Settings,
     destination: &Destination,
-) -> Result<(TcpStream, SocketAddr), Trouble> {
+) -> Result<Connected, Trouble> {
     let addresses = allowed_addresses(worker, settings, destination).await?;
     let limit = settings.config.limits.connect.as_duration();
     let until = Instant::now() + limit;
@@ -91,10 +100,7 @@ async fn allowed_addresses(
 }
 
 /// Tries the addresses in order; a later one starts when the earlier has failed or its head start is over.
-async fn race(
-    addresses: &[SocketAddr],
-    window: Option<u32>,
-) -> io::Result<(TcpStream, SocketAddr)> {
+async fn race(addresses: &[SocketAddr], window: Option<u32>) -> io::Result<Connected> {
     let (first, rest) = addresses
         .split_first()
         .ok_or(io::ErrorKind::AddrNotAvailable)?;
@@ -125,19 +131,25 @@ async fn race(
 }
 
 /// Connects to one address, with a receive window of so many bytes at first; `None`: as the kernel likes.
-async fn attempt(address: SocketAddr, window: Option<u32>) -> io::Result<(TcpStream, SocketAddr)> {
+async fn attempt(address: SocketAddr, window: Option<u32>) -> io::Result<Connected> {
     let socket = match address {
         SocketAddr::V4(_) => TcpSocket::new_v4(),
         SocketAddr::V6(_) => TcpSocket::new_v6(),
     }?;
     // what an old kernel does not know leaves the window to it, which is better than no connection
     let bounded = window.is_some_and(|window| flow::before_connect(&socket, window).is_ok());
+    let began = Instant::now();
     let stream = socket.connect(address).await?;
+    let took = began.elapsed();
     if bounded {
         let _ = flow::after_connect(&stream);
     }
     stream.set_nodelay(true)?;
-    Ok((stream, address))
+    Ok(Connected {
+        stream,
+        address,
+        setup_us: u64::try_from(took.as_micros()).unwrap_or(u64::MAX),
+    })
 }
 
 fn outcome_of(error: &io::Error) -> HopOutcome {

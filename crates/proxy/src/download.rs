@@ -14,6 +14,7 @@ use crate::exchange::Exchange;
 use crate::flights::Leading;
 use crate::inbound::{self, Framing};
 use crate::keeper::Keeper;
+use crate::record::End;
 use crate::relay::{Relay, RelayEnd, Terms};
 use crate::sink::Sink;
 use crate::upload::Sending;
@@ -309,6 +310,7 @@ impl Download<'_> {
             rest: &received[consumed..],
             hop_keeps_alive: inbound::keeps_alive(head) && body != BodyLength::UntilClose,
         };
+        exchange.note(|notes| notes.answered(response.hop_keeps_alive));
         Ok(
             match self.obey(&commands, &response, &received[..consumed]) {
                 Ok(storing) => self.begin(&response, storing, consumed),
@@ -458,6 +460,7 @@ impl Download<'_> {
             plan.framing,
             plan.head,
             plan.keeper,
+            exchange.moments(),
         );
         let first = &self.received[plan.consumed..];
         exchange.account.next_hop_overhead_bytes -= first.len() as u64;
@@ -502,6 +505,7 @@ fn relay_plan(
 
 /// Enters what a relay moved into the account, and what became of the stored response into the verdict.
 fn settle(exchange: &mut Exchange, worker: &Worker, ended: &crate::relay::Ended) {
+    exchange.note(|notes| notes.left(ended.moments));
     let account: &mut Account = &mut exchange.account;
     account.from_next_hop_bytes += ended.from_hop_bytes;
     account.response_bytes += ended.to_client_bytes;
@@ -517,9 +521,9 @@ fn settle(exchange: &mut Exchange, worker: &Worker, ended: &crate::relay::Ended)
     }
     let account: &mut Account = &mut exchange.account;
     match ended.end {
-        RelayEnd::Whole => {}
+        RelayEnd::Whole => account.end = End::Whole,
         RelayEnd::Cut(word) => {
-            account.error = Some(word);
+            account.break_off(End::NextHopCut, word);
             exchange.tell(worker, Event::Incomplete);
             // with nothing sent it becomes an answer of ours, which is counted there
             if ended.to_client_bytes > 0 {
@@ -527,7 +531,7 @@ fn settle(exchange: &mut Exchange, worker: &Worker, ended: &crate::relay::Ended)
             }
         }
         RelayEnd::ClientLeft => {
-            account.error = Some("client-left");
+            account.break_off(End::ClientLeft, "client-left");
             if !ended.kept {
                 exchange.tell(worker, Event::Incomplete);
             }

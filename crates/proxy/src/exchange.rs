@@ -4,7 +4,7 @@
 //! tenth of a microsecond, and keeps every borrow inside one synchronous function.
 
 use crate::account::Account;
-use crate::answer::{Answer, Trouble};
+use crate::answer::{Answer, Trouble, head_of};
 use crate::client::Client;
 use crate::config::Mode;
 use crate::disk_read::ReadTrouble;
@@ -12,6 +12,7 @@ use crate::flights::Leading;
 use crate::gap::Gap;
 use crate::hit::{self, Persistence, ServedForm};
 use crate::outgoing::{Outgoing, StoredPiece};
+use crate::record::{End, Moments, Notes, Told};
 use crate::request::Request;
 use crate::settings::Settings;
 use crate::upload::UploadEnd;
@@ -106,6 +107,8 @@ pub(crate) struct Exchange {
     pub(crate) expected: Option<Expected>,
     /// What the disk has of other variants.
     pub(crate) known: Option<Known>,
+    /// What a recorder wants to know.
+    pub(crate) notes: Option<Box<Notes>>,
 }
 
 impl Exchange {
@@ -143,6 +146,7 @@ impl Exchange {
             leading: None,
             expected: None,
             known: None,
+            notes: None,
         }
     }
 
@@ -163,8 +167,21 @@ impl Exchange {
             leading: None,
             expected: None,
             known: None,
+            notes: None,
             ..*self
         }
+    }
+
+    /// Enters something for the recorder, if there is one.
+    pub(crate) fn note(&mut self, enter: impl FnOnce(&mut Notes)) {
+        if let Some(notes) = &mut self.notes {
+            enter(notes);
+        }
+    }
+
+    /// Nobody asks when content leaves, unless there is a recorder.
+    pub(crate) fn moments(&self) -> Moments {
+        Moments::new(self.notes.is_some())
     }
 
     /// Whether it fills a gap of a response under construction.
@@ -293,12 +310,26 @@ pub(crate) async fn run(client: &mut Client, mut exchange: Box<Exchange>) -> boo
             Plan::Answer(answer) => break respond(client, &mut exchange, answer).await,
         }
     };
-    report(client, &exchange);
-    alive && !worker.shared.is_draining()
+    let alive = alive && !worker.shared.is_draining();
+    report(client, &exchange, alive);
+    alive
 }
 
-fn report(client: &Client, exchange: &Exchange) {
+fn report(client: &Client, exchange: &Exchange, alive: bool) {
     let (tx, account) = (&exchange.tx, &exchange.account);
+    if let Some(record) = &client.worker.shared.record {
+        let told = Told {
+            account,
+            verdict: tx.verdict(),
+            request: &exchange.head,
+            response: &[],
+            notes: exchange.notes.as_deref(),
+            request_content_bytes: (!exchange.has_content()).then_some(0),
+            lacks_host: exchange.form == Form::Origin && !exchange.persistence.http11,
+            is_persistent: alive,
+        };
+        record.tell(told.of(client));
+    }
     if account.timed {
         let reported = exchange.with_head(|head| {
             report::done(
@@ -411,13 +442,17 @@ async fn send_stored(
     let account = &mut exchange.account;
     account.status = form.status(response);
     account.first_byte_us = Some(account.elapsed_us());
+    exchange.note(|notes| notes.response(&out));
     let (at, end) = form.content(response);
     let head_bytes = out.len() as u64;
     let mut outgoing = Outgoing::default();
     outgoing.push(&out);
     // not copied behind the head: here there is no buffer for that
     outgoing.push_stored(piece.unwrap_or_else(|| StoredPiece::new(response, at, end)));
-    let (sent, end_of_it) = send_all(client, &mut outgoing, &settings).await;
+    let mut moments = exchange.moments();
+    let (sent, end_of_it) =
+        send_all(client, &mut outgoing, &settings, (&mut moments, head_bytes)).await;
+    exchange.note(|notes| notes.left(moments));
     let account = &mut exchange.account;
     account.response_bytes += sent;
     let content = sent.saturating_sub(head_bytes).min(end - at);
@@ -428,15 +463,16 @@ async fn send_stored(
     }
     match end_of_it {
         SendEnd::Whole => {
+            account.end = End::Whole;
             client.closing = !persistence.keep_alive;
             persistence.keep_alive
         }
         SendEnd::ClientLeft => {
-            account.error = Some("client-left");
+            account.break_off(End::ClientLeft, "client-left");
             false
         }
         SendEnd::Unreadable => {
-            account.error = Some("store-cut");
+            account.break_off(End::Ours, "store-cut");
             client.worker.counters().inc(Metric::StoreCuts);
             client.worker.shared.store.drop_one(exchange.key, response);
             false
@@ -469,10 +505,19 @@ pub(crate) async fn respond(client: &mut Client, exchange: &mut Exchange, answer
     exchange.account.error = Some(answer.trouble.error.as_str());
     let mut outgoing = Outgoing::default();
     outgoing.push(&out);
-    let (sent, end) = send_all(client, &mut outgoing, &settings).await;
-    exchange.account.response_bytes += sent;
     // head first: what was sent beyond it is content
-    let content = sent.saturating_sub(out.len() as u64 - content);
+    let head_bytes = out.len() as u64 - content;
+    exchange.note(|notes| notes.response(head_of(&out, content)));
+    let mut moments = exchange.moments();
+    let (sent, end) = send_all(client, &mut outgoing, &settings, (&mut moments, head_bytes)).await;
+    exchange.note(|notes| notes.left(moments));
+    exchange.account.response_bytes += sent;
+    exchange.account.end = match end {
+        SendEnd::Whole => End::Whole,
+        SendEnd::ClientLeft => End::ClientLeft,
+        SendEnd::Unreadable => End::Ours,
+    };
+    let content = sent.saturating_sub(head_bytes);
     exchange.account.body_bytes += content;
     exchange.account.own_bytes += content;
     client.closing = answer.close;
@@ -533,11 +578,13 @@ pub(crate) enum SendEnd {
     Unreadable,
 }
 
-/// Sends everything in `outgoing` within the silence limit; bytes sent and how that ended.
+/// Sends everything in `outgoing` within the silence limit; bytes sent and how that ended. The moments are those of what is behind so
+/// many bytes of the head.
 pub(crate) async fn send_all(
     client: &mut Client,
     outgoing: &mut Outgoing,
     settings: &Settings,
+    (moments, head_bytes): (&mut Moments, u64),
 ) -> (u64, SendEnd) {
     let silence = settings.config.limits.client_silence.as_duration();
     client.deadline.set(silence);
@@ -549,6 +596,7 @@ pub(crate) async fn send_all(
                 Poll::Ready(Err(_)) => return Poll::Ready(false),
                 Poll::Ready(Ok(written)) => {
                     sent += written as u64;
+                    moments.reach(sent.saturating_sub(head_bytes));
                     client.deadline.set(silence);
                 }
             }

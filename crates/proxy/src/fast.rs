@@ -3,12 +3,13 @@
 //! What cannot be answered so (a miss, a large response, a tunnel) leaves as an [`Exchange`].
 
 use crate::account::Account;
-use crate::answer::Answer;
+use crate::answer::{Answer, head_of};
 use crate::client::Client;
 use crate::config::Mode;
 use crate::exchange::{Exchange, Plan};
 use crate::hit::{self, Persistence, ServedForm};
 use crate::max_forwards;
+use crate::record::Told;
 use crate::report;
 use crate::request::{Asked, Request};
 use crate::settings::Settings;
@@ -17,9 +18,11 @@ use std::sync::Arc;
 use std::time::Instant;
 use weir_policy::transaction::Covers;
 use weir_policy::{Command, Commands, Digest, Event, Missing, Now, Serving, Transaction};
-use weir_semantics::{FieldLine, Form, Method, RequestFacts};
+use weir_semantics::{FieldLine, Form, Method, RequestFacts, line_named};
 use weir_store::{Lookup, StoredResponse};
-use weir_wire::{LineBuffer, Progress, RequestHead, Version, parse_request};
+use weir_wire::{
+    BodyLength, LineBuffer, Progress, RequestHead, Version, parse_request, request_body,
+};
 
 /// What became of the front of the input.
 pub(crate) enum Taken {
@@ -46,7 +49,7 @@ pub(crate) fn take(
     input: &[u8],
     out: &mut Vec<u8>,
 ) -> Taken {
-    let started = Instant::now();
+    let started = client.head_began.unwrap_or_else(Instant::now);
     let timed = client.worker.shared.access_log.is_on();
     let mut lines = LineBuffer::new();
     let (head, consumed) = match parse_request(input, &settings.heads, &mut lines) {
@@ -60,6 +63,9 @@ pub(crate) fn take(
             );
             let account = Account::new(started, input.len(), timed);
             refuse(client, settings, None, &answer, account, out);
+            if let Some(record) = &client.worker.shared.record {
+                record.skip();
+            }
             return Taken::Answered {
                 consumed: input.len(),
             };
@@ -77,7 +83,8 @@ pub(crate) fn take(
     let request = match Request::judge(&head, &asked) {
         Ok(request) => request,
         Err(answer) => {
-            refuse(client, settings, Some(&head), &answer, account, out);
+            let asked = Some((&head, &input[..consumed]));
+            refuse(client, settings, asked, &answer, account, out);
             return Taken::Answered { consumed };
         }
     };
@@ -90,23 +97,25 @@ pub(crate) fn take(
     } = &plan
         && is_quick(&request, response)
     {
+        let head = (&head, &input[..consumed]);
         serve(
-            client, settings, &head, &request, &tx, response, *serving, account, out,
+            client, settings, head, &request, &tx, response, *serving, account, out,
         );
         return Taken::Answered { consumed };
     }
-    Taken::Exchange {
-        consumed,
-        exchange: Box::new(Exchange::new(
-            &input[..consumed],
-            &request,
-            Arc::clone(settings),
-            tx,
-            plan,
-            key,
-            account,
-        )),
+    let mut exchange = Box::new(Exchange::new(
+        &input[..consumed],
+        &request,
+        Arc::clone(settings),
+        tx,
+        plan,
+        key,
+        account,
+    ));
+    if client.worker.shared.record.is_some() {
+        exchange.notes = Some(Box::default());
     }
+    Taken::Exchange { consumed, exchange }
 }
 
 /// A response in memory that is copied behind its head, for a request whose content need not be read away first.
@@ -231,7 +240,7 @@ fn is_for_us(mode: Mode, head: &RequestHead<'_, '_>, request: &Request<'_>) -> b
 fn serve(
     client: &mut Client,
     settings: &Arc<Settings>,
-    head: &RequestHead<'_, '_>,
+    (head, received): (&RequestHead<'_, '_>, &[u8]),
     request: &Request<'_>,
     tx: &Transaction,
     response: &Arc<StoredResponse>,
@@ -266,18 +275,32 @@ fn serve(
     }
     client.closing = !persistence.keep_alive;
     report::done(client, settings, Some(head), tx.verdict(), &account);
+    if let Some(record) = &client.worker.shared.record {
+        let told = Told {
+            account: &account,
+            verdict: tx.verdict(),
+            request: received,
+            response: &out[before..head_end],
+            notes: None,
+            request_content_bytes: Some(0),
+            lacks_host: request.form == Form::Origin && !persistence.http11,
+            is_persistent: persistence.keep_alive,
+        };
+        record.tell(told.of(client));
+    }
 }
 
 /// Answers with a message of our own.
 fn refuse(
     client: &mut Client,
     settings: &Arc<Settings>,
-    head: Option<&RequestHead<'_, '_>>,
+    asked: Option<(&RequestHead<'_, '_>, &[u8])>,
     answer: &Answer,
     mut account: Account,
     out: &mut Vec<u8>,
 ) {
     let before = out.len();
+    let head = asked.map(|(head, _)| head);
     let head_only = head.is_some_and(|head| head.method == "HEAD");
     account.body_bytes = answer.write(settings, head_only, &client.worker.date(), out);
     account.own_bytes = account.body_bytes;
@@ -286,4 +309,19 @@ fn refuse(
     account.error = Some(answer.trouble.error.as_str());
     client.closing = client.closing || answer.close;
     report::done(client, settings, head, &answer.verdict(), &account);
+    if let (Some(record), Some((head, received))) = (&client.worker.shared.record, asked) {
+        let body = request_body(head.version, head.fields);
+        let is_bare = matches!(body, Ok(BodyLength::None | BodyLength::Exact(0)));
+        let told = Told {
+            account: &account,
+            verdict: &answer.verdict(),
+            request: received,
+            response: head_of(&out[before..], account.body_bytes),
+            notes: None,
+            request_content_bytes: is_bare.then_some(0),
+            lacks_host: head.target.starts_with('/') && line_named(head.fields, "host").is_none(),
+            is_persistent: !client.closing,
+        };
+        record.tell(told.of(client));
+    }
 }

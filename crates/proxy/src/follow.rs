@@ -9,6 +9,7 @@ use crate::flights::{Boarded, Flight, Following, Landed, Leading, Terms};
 use crate::hit::{self, ServedForm};
 use crate::inbound::Framing;
 use crate::reader::{self, Start};
+use crate::record::End;
 use crate::vary::selecting_digest;
 use crate::worker::Worker;
 use std::future::{Future, poll_fn};
@@ -100,7 +101,7 @@ async fn wait(client: &mut Client, exchange: &mut Exchange, following: Following
     };
     let Some(landed) = landed else {
         worker.counters().inc(Metric::ClientAborts);
-        exchange.account.error = Some("client-left");
+        exchange.account.break_off(End::ClientLeft, "client-left");
         return Some(Gate::Answered(false));
     };
     match landed {
@@ -282,6 +283,7 @@ pub(crate) fn head_for(
     );
     exchange.account.status = form.status(&arriving.response);
     exchange.account.first_byte_us = Some(exchange.account.mark_us());
+    exchange.note(|notes| notes.response(&head));
     head
 }
 
@@ -292,6 +294,7 @@ pub(crate) async fn read(client: &mut Client, exchange: &mut Exchange, start: St
     let sent = reader::run(client, exchange, start).await;
     let counters = worker.counters();
     counters.add(Metric::BytesToClients, sent.bytes);
+    exchange.note(|notes| notes.left(sent.moments));
     let account = &mut exchange.account;
     account.response_bytes += sent.bytes;
     account.body_bytes += sent.live_bytes + sent.stored_bytes;
@@ -300,20 +303,21 @@ pub(crate) async fn read(client: &mut Client, exchange: &mut Exchange, start: St
     account.lead_max_bytes = account.lead_max_bytes.max(arriving.lead_max());
     match sent.end {
         reader::ReadEnd::Whole => {
+            account.end = End::Whole;
             client.closing = !exchange.persistence.keep_alive;
             exchange.persistence.keep_alive
         }
         reader::ReadEnd::Cut => {
-            account.error = Some("next-hop-cut");
+            account.break_off(End::NextHopCut, "next-hop-cut");
             false
         }
         reader::ReadEnd::Unreadable => {
-            account.error = Some("store-cut");
+            account.break_off(End::Ours, "store-cut");
             counters.inc(Metric::StoreCuts);
             false
         }
         reader::ReadEnd::ClientLeft => {
-            account.error = Some("client-left");
+            account.break_off(End::ClientLeft, "client-left");
             counters.inc(Metric::ClientAborts);
             false
         }

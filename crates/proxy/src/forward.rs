@@ -14,6 +14,7 @@ use crate::inbound::Framing;
 use crate::next_hop::{self, Connection};
 use crate::outbound;
 use crate::reader::Start;
+use crate::record::{End, Notes};
 use crate::sink::Sink;
 use crate::upload::{self, Sending, UploadEnd};
 use crate::worker::Worker;
@@ -156,6 +157,7 @@ async fn answer(
             client_alive,
             reusable,
         } => {
+            exchange.note(|notes| notes.kept(reusable && talked.upload_whole));
             if reusable && talked.upload_whole {
                 pool::check_in(&worker, connection);
             }
@@ -165,6 +167,7 @@ async fn answer(
             goes_on
         }
         Downloaded::Freshen { received, reusable } => {
+            exchange.note(|notes| notes.kept(reusable));
             if reusable {
                 pool::check_in(&worker, connection);
             }
@@ -194,7 +197,7 @@ async fn answer(
             if let Some(leading) = exchange.leading.take() {
                 leading.left();
             }
-            exchange.account.error = Some("client-left");
+            exchange.account.break_off(End::ClientLeft, "client-left");
             worker.counters().inc(Metric::ClientAborts);
             false
         }
@@ -238,6 +241,7 @@ fn note_connection(client: &mut Client, exchange: &mut Exchange, connection: &mu
     account.next_hop = Some(connection.address);
     account.next_hop_reused = connection.reused;
     account.connected_us = Some(account.mark_us());
+    exchange.note(|notes| notes.connected(connection));
 }
 
 /// What one attempt came to.
@@ -273,6 +277,7 @@ async fn talk(
             upload_whole: !has_content,
         };
     }
+    exchange.note(Notes::asked);
     let sending = Cell::new(if has_content {
         Sending::NotBegun
     } else {
@@ -323,6 +328,7 @@ async fn talk(
     client.unread = ended.surplus;
     exchange.account.request_bytes += ended.from_client_bytes;
     exchange.account.to_next_hop_bytes += ended.to_hop_bytes;
+    exchange.note(|notes| notes.uploaded(ended.content_bytes));
     exchange.uploaded = Some(ended.end);
     if let UploadEnd::Invalid(error) = ended.end
         && exchange.account.status == 0
@@ -418,7 +424,9 @@ async fn begun(
         framing,
     };
     let alive = follow::read(client, exchange, start).await;
-    exchange.account.fetched_bytes = arriving.brought_bytes() - with_head;
+    let brought = arriving.brought_bytes();
+    exchange.account.fetched_bytes = brought - with_head;
+    exchange.note(|notes| notes.fetched(brought));
     conclude(exchange, &worker, &arriving);
     Ok(alive)
 }

@@ -58,6 +58,7 @@ mod outgoing;
 mod pool;
 mod reader;
 mod recall;
+pub mod record;
 mod refresh;
 mod relay;
 mod report;

@@ -6,7 +6,7 @@
 use crate::ahead;
 use crate::answer::Trouble;
 use crate::destination::{Destination, HopKey};
-use crate::dial;
+use crate::dial::{self, Connected};
 use crate::open_connections::{Permit, Waiting};
 use crate::pool::{self, Socket};
 use crate::seek::Seeker;
@@ -39,18 +39,21 @@ impl Connection {
     /// A connection that nobody has used yet.
     pub(crate) fn new(
         worker: &Worker,
-        (stream, address): (TcpStream, SocketAddr),
+        connected: Connected,
         hop: HopKey,
         permit: Permit,
         ahead: bool,
     ) -> Self {
+        let mut uses = Uses::new(worker.index, worker.now().tick, ahead);
+        uses.number = worker.number();
+        uses.setup_us = connected.setup_us;
         Self {
-            stream,
-            address,
+            stream: connected.stream,
+            address: connected.address,
             hop,
             reused: false,
             permit,
-            uses: Box::new(Uses::new(worker.index, worker.now().tick, ahead)),
+            uses: Box::new(uses),
         }
     }
 

@@ -13,6 +13,7 @@ use crate::flow::{ClientFlow, LOOK_MS, tcp_info, unacknowledged_bytes};
 use crate::gap;
 use crate::inbound::Framing;
 use crate::outbox::Outbox;
+use crate::record::Moments;
 use crate::sink;
 use crate::worker::Worker;
 use std::future::poll_fn;
@@ -51,6 +52,8 @@ pub(crate) struct Sent {
     pub(crate) stored_bytes: u64,
     /// Those of them that were kept from a fetch that had not ended well.
     pub(crate) recovered_bytes: u64,
+    /// When content left.
+    pub(crate) moments: Moments,
 }
 
 /// What a reader begins with.
@@ -112,6 +115,7 @@ pub(crate) async fn run(client: &mut Client, exchange: &Exchange, start: Start) 
             live_bytes: 0,
             stored_bytes: 0,
             recovered_bytes: 0,
+            moments: exchange.moments(),
         },
     };
     reader.sent.end = poll_fn(|cx| reader.poll(cx)).await;
@@ -279,6 +283,8 @@ impl Reader<'_> {
         self.sent.live_bytes += delivered.live;
         self.sent.stored_bytes += delivered.again;
         self.sent.recovered_bytes += delivered.kept;
+        let content_bytes = self.sent.live_bytes + self.sent.stored_bytes;
+        self.sent.moments.reach(content_bytes);
         if self
             .looked
             .is_none_or(|at| now.tick.ms_since(at) >= LOOK_MS)

@@ -10,6 +10,7 @@ use crate::exchange::Exchange;
 use crate::flow::{Governor, left};
 use crate::inbound::Framing;
 use crate::keeper::Keeper;
+use crate::record::Moments;
 use crate::sink::Sink;
 use crate::unsent::Unsent;
 use crate::worker::Worker;
@@ -96,6 +97,8 @@ pub(crate) struct Ended {
     pub(crate) refused: Option<Refusal>,
     /// The store has it, whole.
     pub(crate) kept: bool,
+    /// When content left.
+    pub(crate) moments: Moments,
 }
 
 /// A response under way.
@@ -135,6 +138,7 @@ impl<'a> Relay<'a> {
         framing: Framing,
         head: Vec<u8>,
         keeper: Option<Keeper>,
+        moments: Moments,
     ) -> Self {
         let body = if framing == Framing::None {
             BodyLength::None
@@ -169,6 +173,7 @@ impl<'a> Relay<'a> {
                 overhead_bytes: 0,
                 refused: None,
                 kept: false,
+                moments,
             },
         }
     }
@@ -261,6 +266,7 @@ impl<'a> Relay<'a> {
                 Poll::Ready(Ok(count)) => {
                     self.sent += count;
                     self.ended.to_client_bytes += count as u64;
+                    self.note_content();
                     self.deadline.moved();
                 }
                 Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
@@ -438,10 +444,20 @@ impl<'a> Relay<'a> {
             }
         }
         self.keep_unwritten(&[&header, data, tail], written);
+        self.note_content();
         if left {
             return Err(RelayEnd::ClientLeft);
         }
         Ok(())
+    }
+
+    /// Some was written: whoever wants to know when content left looks how much that was.
+    fn note_content(&mut self) {
+        let ended = &mut self.ended;
+        if ended.moments.are_wanted() {
+            let waiting = self.unsent.content(self.out.len() - self.sent);
+            ended.moments.reach(ended.delivered_bytes - waiting);
+        }
     }
 
     /// Copies behind `out` what of `pieces` was not written; `written` counts from the front of what waited.

@@ -126,7 +126,8 @@ pub(crate) fn not_stored(worker: &Worker, why: NotStored) {
         .inc(Metric::ResponsesNotStored(label(why)));
 }
 
-fn word(verdict: &Verdict) -> Word {
+/// The verdict's word.
+pub(crate) fn word(verdict: &Verdict) -> Word {
     match verdict.handling {
         Handling::Hit(_) => Word::Hit,
         Handling::Forward(Fwd::Bypass) => Word::Bypass,

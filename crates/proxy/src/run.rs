@@ -10,6 +10,7 @@ use crate::demand::{Background, Popularity};
 use crate::disk_tier::{self, DiskTier};
 use crate::open_connections::OpenConnections;
 use crate::pool::Pool;
+use crate::record::{Record, Recorder};
 use crate::resolver::{Resolver, ResolverConfig};
 use crate::settings::{Settings, eviction_kind};
 use crate::shared::{Shared, Stage};
@@ -92,10 +93,36 @@ impl Proxy {
     ///
     /// An address that cannot be had, a log or a store that cannot be opened, a thread that cannot be started.
     pub fn start(config: Config, options: Options) -> Result<Self, StartError> {
+        Self::begin(config, options, None)
+    }
+
+    /// The same, with somebody who writes down what happens.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Proxy::start`].
+    pub fn start_recorded(
+        config: Config,
+        options: Options,
+        recorder: Box<dyn Recorder>,
+    ) -> Result<Self, StartError> {
+        Self::begin(config, options, Some(recorder))
+    }
+
+    fn begin(
+        config: Config,
+        options: Options,
+        recorder: Option<Box<dyn Recorder>>,
+    ) -> Result<Self, StartError> {
         let say = options.say;
         let listener = Arc::new(move |notice: weir_disk::Notice| say(&notice.to_string()));
         let (disk, tier) = disk_tier::open(&config, &options.files, listener)?;
-        let shared = Arc::new(share(&config, options.clock, disk)?);
+        let record = recorder.map(Record::start).transpose();
+        let record = record.map_err(|cause| StartError {
+            what: "start the recorder".into(),
+            cause,
+        })?;
+        let shared = Arc::new(share(&config, options.clock, disk, record)?);
         let crew = Crew::start(&shared).map_err(|cause| StartError {
             what: "start a worker thread".into(),
             cause,
@@ -182,12 +209,18 @@ impl Drop for Proxy {
         self.control.shared().advance(Stage::Cut);
         self.control.join();
         self.control.close_disk();
+        self.control.close_record();
         // before `control`, so that the last handle on it is not dropped on the admin's thread, inside a runtime
         self.admin = None;
     }
 }
 
-fn share(config: &Config, clock: Clock, disk: Option<Arc<Disk>>) -> Result<Shared, StartError> {
+fn share(
+    config: &Config,
+    clock: Clock,
+    disk: Option<Arc<Disk>>,
+    record: Option<Record>,
+) -> Result<Shared, StartError> {
     let workers = worker_count(config);
     let settings = Settings::new(config.clone(), &instance());
     let counters: Box<[Arc<Counters>]> = (0..=workers).map(|_| Arc::default()).collect();
@@ -212,6 +245,7 @@ fn share(config: &Config, clock: Clock, disk: Option<Arc<Disk>>) -> Result<Share
             .map(|_| Pool::new(&settings, workers))
             .collect(),
         access_log: open_log(config)?,
+        record,
         settings: Arc::new(ArcSwap::from_pointee(settings)),
         clock,
         store: Arc::new(store),

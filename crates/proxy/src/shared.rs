@@ -6,6 +6,7 @@ use crate::demand::{Background, Popularity};
 use crate::flights::Flights;
 use crate::open_connections::OpenConnections;
 use crate::pool::Pool;
+use crate::record::Record;
 use crate::resolver::Resolver;
 use crate::settings::Settings;
 use arc_swap::ArcSwap;
@@ -25,6 +26,8 @@ pub(crate) struct Shared {
     pub(crate) store: Arc<MemoryStore>,
     pub(crate) resolver: Resolver,
     pub(crate) access_log: AccessLog,
+    /// Hears of every request that has ended, if anybody is to.
+    pub(crate) record: Option<Record>,
     /// One block a worker, and one more for what no worker owns.
     pub(crate) counters: Box<[Arc<Counters>]>,
     pub(crate) pools: Box<[Pool]>,

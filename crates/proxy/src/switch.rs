@@ -5,7 +5,8 @@
 use crate::client::Client;
 use crate::exchange::Exchange;
 use crate::next_hop::Connection;
-use crate::tunnel::{self, TunnelEnd};
+use crate::record::End;
+use crate::tunnel::{self, Side, TunnelEnd};
 use std::rc::Rc;
 use weir_measure::Metric;
 
@@ -25,6 +26,7 @@ pub(crate) async fn run(
         exchange.account.status = 101;
     }
     exchange.tx.tunnel();
+    exchange.note(|notes| notes.response(head));
     let counters = worker.counters();
     counters.inc(Metric::TunnelsOpened);
     counters.inc(Metric::TunnelsOpen);
@@ -49,13 +51,25 @@ pub(crate) async fn run(
     counters.add(Metric::TunnelBytesToNextHops, report.to_next_hop_bytes);
     let account = &mut exchange.account;
     if report.end != TunnelEnd::Closed {
-        account.error = Some(report.end.word());
+        account.break_off(end_of(report.end), report.end.word());
     }
     account.response_bytes += report.to_client_bytes;
     account.request_bytes += report.to_next_hop_bytes;
     account.from_next_hop_bytes += report.to_client_bytes;
     account.tunnel_bytes += report.to_client_bytes;
     account.to_next_hop_bytes += report.to_next_hop_bytes;
+    let (to_client, to_next_hop) = (report.to_client_bytes, report.to_next_hop_bytes);
+    exchange.note(|notes| notes.tunnelled(head.len(), to_client, to_next_hop));
     client.closing = false;
     false
+}
+
+/// Whose end it was.
+const fn end_of(end: TunnelEnd) -> End {
+    match end {
+        TunnelEnd::Closed => End::Whole,
+        TunnelEnd::Error(Side::Client, _) => End::ClientLeft,
+        TunnelEnd::Error(Side::NextHop, _) => End::NextHopCut,
+        TunnelEnd::IdleLimit | TunnelEnd::Drained => End::Ours,
+    }
 }

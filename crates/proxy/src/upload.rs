@@ -83,6 +83,8 @@ pub(crate) struct Uploaded {
     pub(crate) end: UploadEnd,
     pub(crate) from_client_bytes: u64,
     pub(crate) to_hop_bytes: u64,
+    /// Content among those from the client, without framing.
+    pub(crate) content_bytes: u64,
     /// Bytes behind the content: the next request.
     pub(crate) surplus: Vec<u8>,
 }
@@ -242,11 +244,15 @@ impl Upload {
             match step.event {
                 BodyEvent::NeedMore => return Ok(()),
                 BodyEvent::Data(data) if chunked => {
+                    self.uploaded.content_bytes += data.len() as u64;
                     write::chunk_header(&mut self.out, data.len());
                     self.out.extend_from_slice(data);
                     write::chunk_end(&mut self.out);
                 }
-                BodyEvent::Data(data) => self.out.extend_from_slice(data),
+                BodyEvent::Data(data) => {
+                    self.uploaded.content_bytes += data.len() as u64;
+                    self.out.extend_from_slice(data);
+                }
                 BodyEvent::End => {
                     if chunked {
                         write::last_chunk(&mut self.out, self.reader.trailers());

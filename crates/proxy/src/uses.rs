@@ -21,6 +21,10 @@ pub(crate) struct Uses {
     pub(crate) worker: usize,
     /// Requests sent on it.
     pub(crate) requests: u32,
+    /// Its number, which no other connection has.
+    pub(crate) number: u64,
+    /// From SYN to SYN-ACK, microseconds.
+    pub(crate) setup_us: u64,
     /// It was opened before anybody asked for it.
     pub(crate) ahead: bool,
     opener: Option<Mark>,
@@ -28,13 +32,15 @@ pub(crate) struct Uses {
 }
 
 impl Uses {
-    /// Of a connection that was opened by `worker` at `now`.
+    /// Of a connection that was opened by `worker` at `now`. Its number and what it took are still to be set.
     pub(crate) fn new(worker: usize, now: Tick, ahead: bool) -> Self {
         Self {
             opened: now,
             since: now,
             worker,
             requests: 0,
+            number: 0,
+            setup_us: 0,
             ahead,
             opener: None,
             clients: Distinct::default(),

@@ -33,6 +33,8 @@ pub(crate) struct Worker {
     wall: Cell<Now>,
     /// Connections of clients open on this worker.
     pub(crate) clients: Cell<usize>,
+    /// Connections that were given a number.
+    numbered: Cell<u64>,
 }
 
 /// Wakers of the connections that wait for a request, so that a drain can close them.
@@ -59,7 +61,15 @@ impl Worker {
                 tick: Tick(0),
             }),
             clients: Cell::new(0),
+            numbered: Cell::new(0),
         })
+    }
+
+    /// A number for a connection, which no other has, of this worker or another.
+    pub(crate) fn number(&self) -> u64 {
+        let before = self.numbered.get();
+        self.numbered.set(before + 1);
+        before * self.shared.pools.len() as u64 + self.index as u64
     }
 
     /// For a task that may outlive whoever starts it.

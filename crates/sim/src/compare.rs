@@ -1,12 +1,16 @@
 //! A run beside the two things that it is compared with.
 //!
 //! PROXIM's abstract gives gains over a proxy that keeps neither responses nor connections, its text gains over no proxy at all: both are
-//! always run, on the same rows, in one pass over the trace.
+//! always run, on the same rows, in one pass over the trace. What the rows say is worked out once; each of the three runs has a thread.
 
 use crate::engine::Simulator;
+use crate::facts::{Ask, Assumptions};
 use crate::outcome::Outcome;
 use crate::settings::{Settings, SettingsError};
 use serde::Serialize;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::{self, JoinHandle};
 use weir_workload::trace::Row;
 
 /// Three outcomes of one trace.
@@ -23,10 +27,27 @@ pub struct Comparison {
 /// Three runs that are made together.
 #[derive(Debug)]
 pub struct Comparing {
-    run: Simulator,
-    no_proxy: Simulator,
-    no_caches: Simulator,
+    runs: [Run; 3],
+    facts: Vec<(i64, Ask)>,
+    rows: u64,
+    assumed: Assumptions,
 }
+
+/// What some rows say, and when they come.
+type Facts = Arc<Vec<(i64, Ask)>>;
+
+/// A run in a thread of its own.
+#[derive(Debug)]
+struct Run {
+    facts: SyncSender<Facts>,
+    thread: JoinHandle<Simulator>,
+}
+
+/// Rows that are handed to the runs at a time: half a megabyte.
+const TOGETHER_ROWS: usize = 1024;
+
+/// So often [`TOGETHER_ROWS`] may wait for a run that is slower than the others.
+const WAITING_MAX: usize = 4;
 
 impl Comparing {
     /// A run with these settings, and its baselines.
@@ -34,29 +55,89 @@ impl Comparing {
     /// # Errors
     /// Settings that cannot be run.
     pub fn new(settings: &Settings) -> Result<Self, SettingsError> {
+        let all = [
+            settings.clone(),
+            settings.without_proxy(),
+            settings.without_caches(),
+        ];
+        for settings in &all {
+            settings.check()?;
+        }
+        let [run, no_proxy, no_caches] = all;
         Ok(Self {
-            no_proxy: Simulator::new(settings.without_proxy())?,
-            no_caches: Simulator::new(settings.without_caches())?,
-            run: Simulator::new(settings.clone())?,
+            runs: [Run::new(run)?, Run::new(no_proxy)?, Run::new(no_caches)?],
+            facts: Vec::new(),
+            rows: 0,
+            assumed: Assumptions::default(),
         })
     }
 
     /// The next row of the trace.
     pub fn push(&mut self, row: &Row) {
-        self.run.push(row);
-        self.no_proxy.push(row);
-        self.no_caches.push(row);
+        let ask = Ask::of(row, self.rows, &mut self.assumed);
+        self.rows += 1;
+        self.facts.push((row.arrival_us, ask));
+        if self.facts.len() >= TOGETHER_ROWS {
+            self.hand_over();
+        }
+    }
+
+    fn hand_over(&mut self) {
+        let facts = Arc::new(std::mem::take(&mut self.facts));
+        self.facts.reserve(TOGETHER_ROWS);
+        for run in &self.runs {
+            // a run that does not listen any more has panicked: `finish` says so
+            let _unheard = run.facts.send(Arc::clone(&facts));
+        }
     }
 
     /// What they came to.
+    ///
+    /// # Panics
+    /// If one of the runs has.
     #[must_use]
-    pub fn finish(self) -> Comparison {
+    pub fn finish(mut self) -> Comparison {
+        self.hand_over();
+        let Self { runs, assumed, .. } = self;
+        let [run, no_proxy, no_caches] = runs.map(|run| run.finish(&assumed));
         Comparison {
-            run: self.run.finish(),
-            no_proxy: self.no_proxy.finish(),
-            no_caches: self.no_caches.finish(),
+            run,
+            no_proxy,
+            no_caches,
         }
     }
+}
+
+impl Run {
+    fn new(settings: Settings) -> Result<Self, SettingsError> {
+        let simulator = Simulator::new(settings)?;
+        let (sender, facts) = sync_channel(WAITING_MAX);
+        Ok(Self {
+            facts: sender,
+            thread: thread::spawn(move || work(simulator, &facts)),
+        })
+    }
+
+    fn finish(self, assumed: &Assumptions) -> Outcome {
+        drop(self.facts);
+        match self.thread.join() {
+            Ok(mut simulator) => {
+                simulator.assumed(assumed);
+                simulator.finish()
+            }
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    }
+}
+
+fn work(mut simulator: Simulator, facts: &Receiver<Facts>) -> Simulator {
+    for rows in facts {
+        for (arrival_us, ask) in rows.iter() {
+            simulator.push_ask(*arrival_us, ask);
+        }
+    }
+    simulator.settle_all();
+    simulator
 }
 
 /// Runs a trace that is at hand.
@@ -72,4 +153,35 @@ pub fn compare(
         comparing.push(&row);
     }
     Ok(comparing.finish())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::Network;
+    use weir_policy::Profile;
+
+    #[test]
+    fn runs_that_are_made_together_differ_from_each_alone() {
+        let row = |n: u64| Row {
+            arrival_us: 1000 * i64::try_from(n * n % 777 + n).unwrap(),
+            target: n % 9,
+            client: (n % 5 > 0).then_some(n % 5),
+            max_age_s: Some(1000),
+            received_bytes: (n % 7 > 0).then_some(n % 20_000),
+            ..Row::default()
+        };
+        let rows = || (0..3 * TOGETHER_ROWS as u64 + 7).map(row);
+        let settings = Settings::of(Network::MODEM, Profile::Rfc9111);
+        let together = compare(&settings, rows()).unwrap();
+        let alone = |settings| {
+            let mut simulator = Simulator::new(settings).unwrap();
+            rows().for_each(|row| simulator.push(&row));
+            simulator.finish()
+        };
+        assert!(together.run.assumed.len() > 5 && together.run.out_of_order > 0);
+        assert_eq!(together.no_proxy, alone(settings.without_proxy()));
+        assert_eq!(together.no_caches, alone(settings.without_caches()));
+        assert_eq!(together.run, alone(settings));
+    }
 }

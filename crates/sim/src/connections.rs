@@ -19,9 +19,11 @@ pub(crate) struct Openings {
 /// The connections between two kinds of hosts.
 #[derive(Debug)]
 pub(crate) struct Side {
-    idle: IdleConnections,
-    idle_ms: u64,
-    hops: ByNumber<u32>,
+    limits: IdleLimits,
+    /// Hosts with a connection that is open.
+    hop_of: ByNumber<u32>,
+    hops: Vec<Hop>,
+    unused_hops: Vec<u32>,
     connections: Vec<Connection>,
     unused: Vec<u32>,
     /// Idle ones in the order in which their time is over.
@@ -31,9 +33,22 @@ pub(crate) struct Side {
     pub(crate) openings: Openings,
 }
 
+/// A host, while it has an open connection; then its number is another one's.
+///
+/// Each has a set of idle connections for itself: no limit is over all of them, and so a set is small and soon asked.
+#[derive(Debug)]
+struct Hop {
+    host: u64,
+    open: u32,
+    idle: IdleConnections,
+}
+
+/// The only one that a set knows.
+const ITS_HOP: HopId = HopId(0);
+
 #[derive(Clone, Copy, Debug)]
 struct Connection {
-    hop: HopId,
+    hop: u32,
     window: u32,
     opened: Tick,
     /// How often it has been idle: who waits for its end must know that it was used since.
@@ -53,14 +68,15 @@ pub(crate) struct Taken {
 impl Side {
     pub(crate) fn new(idle_ms: u64) -> Self {
         Self {
-            idle: IdleConnections::new(IdleLimits {
+            limits: IdleLimits {
                 per_hop_max: usize::MAX,
                 total_max: usize::MAX,
                 idle_timeout_ms: idle_ms,
                 lifetime_ms: u64::MAX,
-            }),
-            idle_ms,
-            hops: ByNumber::default(),
+            },
+            hop_of: ByNumber::default(),
+            hops: Vec::new(),
+            unused_hops: Vec::new(),
             connections: Vec::new(),
             unused: Vec::new(),
             ending: VecDeque::new(),
@@ -70,13 +86,14 @@ impl Side {
         }
     }
 
-    /// A connection to `hop`: an idle one, or a new one whose window is `window`.
-    pub(crate) fn take(&mut self, now: Now, hop: u64, window: u32) -> Taken {
+    /// A connection to `host`: an idle one, or a new one whose window is `window`.
+    pub(crate) fn take(&mut self, now: Now, host: u64, window: u32) -> Taken {
         self.end_idle(now);
         self.openings.requests += 1;
-        let next = u32::try_from(self.hops.len()).unwrap_or(u32::MAX);
-        let hop = HopId(*self.hops.entry(hop).or_insert(next));
-        let found = self.idle.check_out(now, hop, &mut self.expired);
+        let hop = self.hop(host);
+        // what the set of a number that is new may still have has been idle for too long, and it forgets that itself
+        let set = &mut self.hops[hop as usize].idle;
+        let found = set.check_out(now, ITS_HOP, &mut self.expired);
         self.expired.clear();
         if let Some(ConnectionId(id)) = found {
             let connection = &mut self.connections[id as usize];
@@ -91,17 +108,17 @@ impl Side {
         self.open_one(now, hop, window)
     }
 
-    /// A new connection to `hop`, whoever is idle: the request is repeated because a kept one failed it (RFC 9112 §9.3.1).
-    pub(crate) fn take_new(&mut self, now: Now, hop: u64, window: u32) -> Taken {
+    /// A new connection to `host`, whoever is idle: the request is repeated because a kept one failed it (RFC 9112 §9.3.1).
+    pub(crate) fn take_new(&mut self, now: Now, host: u64, window: u32) -> Taken {
         self.end_idle(now);
         self.openings.requests += 1;
-        let next = u32::try_from(self.hops.len()).unwrap_or(u32::MAX);
-        let hop = HopId(*self.hops.entry(hop).or_insert(next));
+        let hop = self.hop(host);
         self.open_one(now, hop, window)
     }
 
-    fn open_one(&mut self, now: Now, hop: HopId, window: u32) -> Taken {
+    fn open_one(&mut self, now: Now, hop: u32, window: u32) -> Taken {
         self.openings.opened += 1;
+        self.hops[hop as usize].open += 1;
         self.open += 1;
         self.openings.open_max = self.openings.open_max.max(self.open);
         let connection = Connection {
@@ -116,6 +133,23 @@ impl Side {
             is_new: true,
             window,
         }
+    }
+
+    /// The number of a host, until its last connection is closed.
+    fn hop(&mut self, host: u64) -> u32 {
+        let (hops, unused, limits) = (&mut self.hops, &mut self.unused_hops, self.limits);
+        *self.hop_of.entry(host).or_insert_with(|| {
+            if let Some(number) = unused.pop() {
+                hops[number as usize].host = host;
+                return number;
+            }
+            hops.push(Hop {
+                host,
+                open: 0,
+                idle: IdleConnections::new(limits),
+            });
+            u32::try_from(hops.len() - 1).unwrap_or(u32::MAX)
+        })
     }
 
     fn place(&mut self, connection: Connection) -> u32 {
@@ -140,9 +174,10 @@ impl Side {
         connection.times_idle = connection.times_idle.wrapping_add(1);
         connection.is_idle = true;
         let (hop, opened, times) = (connection.hop, connection.opened, connection.times_idle);
-        match self.idle.check_in(now, hop, ConnectionId(id), opened) {
+        let set = &mut self.hops[hop as usize].idle;
+        match set.check_in(now, ITS_HOP, ConnectionId(id), opened) {
             CheckIn::Kept => {
-                let ends = now.tick.plus_ms(self.idle_ms);
+                let ends = now.tick.plus_ms(self.limits.idle_timeout_ms);
                 self.ending.push_back((ends, id, times));
             }
             // no limit is set that could be reached; if one were, the connection is closed
@@ -156,13 +191,19 @@ impl Side {
         let connection = &mut self.connections[id as usize];
         connection.is_idle = false;
         connection.times_idle = connection.times_idle.wrapping_add(1);
+        let number = connection.hop;
         self.open -= 1;
         self.unused.push(id);
+        let hop = &mut self.hops[number as usize];
+        hop.open -= 1;
+        if hop.open == 0 {
+            self.hop_of.remove(&hop.host);
+            self.unused_hops.push(number);
+        }
     }
 
-    /// Those that were idle for too long are closed by now.
+    /// Those that were idle for too long are closed by now; the sets forget them when they are asked next.
     fn end_idle(&mut self, now: Now) {
-        let mut any = false;
         while let Some((ends, id, times)) = self.ending.front().copied() {
             if ends > now.tick {
                 break;
@@ -171,13 +212,7 @@ impl Side {
             let connection = &self.connections[id as usize];
             if connection.is_idle && connection.times_idle == times {
                 self.close(id);
-                any = true;
             }
-        }
-        // the set itself forgets them when it is asked for their hop, or now if most of what it holds is over
-        if any && self.idle.len() as u64 > 2 * self.open + 1024 {
-            self.idle.expire(now, &mut self.expired);
-            self.expired.clear();
         }
     }
 
@@ -240,6 +275,26 @@ mod tests {
             "the first one's time is over, this one's is not"
         );
         assert_eq!(side.open(at(1700)), 0);
+    }
+
+    #[test]
+    fn hosts_that_are_gone_are_remembered_or_their_connections_found() {
+        let mut side = Side::new(1000);
+        for host in 0..5000 {
+            let taken = side.take(at(host * 10), host, 1);
+            assert!(taken.is_new, "{host} has another one's connection");
+            side.give_back(at(host * 10 + 5), taken.id, 1);
+        }
+        assert_eq!(side.openings.open_max, 101);
+        // a second's worth is open
+        assert!(side.hops.len() <= 102 && side.connections.len() <= 102);
+        let idle = side.hops.iter().map(|hop| hop.idle.len());
+        assert!(idle.max() <= Some(1), "a set keeps what is over");
+        let busy = [side.take(at(60_000), 1, 1), side.take(at(60_000), 1, 1)];
+        side.close(busy[0].id);
+        side.give_back(at(60_001), busy[1].id, 7);
+        assert_eq!(side.take(at(60_002), 1, 1).window, 7);
+        assert_eq!(side.hop_of.len(), 1);
     }
 
     #[test]

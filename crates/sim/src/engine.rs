@@ -25,6 +25,8 @@ mod exchange;
 mod fetch;
 mod flights;
 mod head;
+mod links;
+mod paced;
 mod plain;
 mod send;
 mod slab;
@@ -34,23 +36,25 @@ mod tests;
 
 use crate::cache::Cache;
 use crate::connections::{Openings, Side};
-use crate::facts::{Ask, Assumed};
+use crate::facts::{Ask, Assumed, Assumptions};
 use crate::hashing::{ByNumber, mix};
 use crate::journal::{Happening, What};
 use crate::link::Link;
 use crate::outcome::{Connections, Latency, Outcome, Tally};
 use crate::settings::{Caching, Path, Settings, SettingsError};
+use crate::tcp::Sender;
 use crate::world::{Event, MICROSECOND, Nanos, World};
 use arriving::Arriving;
 use exchange::{Exchange, Stage};
 use fetch::Fetch;
 use flights::Flights;
+use links::Links;
 use slab::Slab;
 use std::collections::BTreeSet;
 use weir_policy::fetch::{Background, Popularity};
 use weir_policy::{Now, Verdict};
 use weir_workload::Chance;
-use weir_workload::trace::Row;
+use weir_workload::trace::{Column, Columns, Row};
 
 /// One run over one trace.
 #[derive(Debug)]
@@ -64,9 +68,10 @@ pub struct Simulator {
     clients: Side,
     servers: Side,
     internet: Link,
-    links: Vec<ClientLink>,
-    link_of: ByNumber<u32>,
+    links: Links,
     exchanges: Slab<Exchange>,
+    /// To work out how a response will go on.
+    scratch: Sender,
     fetches: Slab<Fetch>,
     arriving: Slab<Arriving>,
     flights: Flights,
@@ -90,17 +95,53 @@ pub struct Simulator {
     plain_is_allowed: bool,
 }
 
-/// The link toward one client.
-#[derive(Clone, Copy, Debug, Default)]
-pub(in crate::engine) struct ClientLink {
-    link: Link,
-    /// Who is sent in closed form there, if anybody is.
-    alone: Option<u32>,
-    /// How many are being sent.
-    sending: u32,
-}
-
 impl Simulator {
+    /// What it wants to know of a row: reading more of a trace takes time and changes nothing.
+    pub const COLUMNS: Columns = Columns::of(&[
+        Column::arrival_us,
+        Column::setup_us,
+        Column::request_us,
+        Column::response_us,
+        Column::next_hop_setup_us,
+        Column::next_hop_response_us,
+        Column::client,
+        Column::server,
+        Column::target,
+        Column::method,
+        Column::version,
+        Column::has_cookie,
+        Column::has_authorization,
+        Column::has_query,
+        Column::has_cgi_bin,
+        Column::request_directives,
+        Column::request_max_age_s,
+        Column::range_first,
+        Column::range_last,
+        Column::variant,
+        Column::status,
+        Column::has_set_cookie,
+        Column::response_directives,
+        Column::max_age_s,
+        Column::s_maxage_s,
+        Column::stale_while_revalidate_s,
+        Column::stale_if_error_s,
+        Column::date_s,
+        Column::expires_s,
+        Column::age_s,
+        Column::last_modified_s,
+        Column::etag,
+        Column::etag_is_weak,
+        Column::vary,
+        Column::declared_bytes,
+        Column::received_bytes,
+        Column::complete_bytes,
+        Column::response_head_bytes,
+        Column::request_content_bytes,
+        Column::aborted_by,
+        Column::is_persistent_client,
+        Column::is_persistent_server,
+    ]);
+
     /// A run that has seen nothing yet.
     ///
     /// # Errors
@@ -120,9 +161,9 @@ impl Simulator {
             }),
             servers: Side::new(network.server_idle_ms),
             internet: Link::default(),
-            links: Vec::new(),
-            link_of: ByNumber::default(),
+            links: Links::default(),
             exchanges: Slab::default(),
+            scratch: Sender::default(),
             fetches: Slab::default(),
             arriving: Slab::default(),
             flights: Flights::default(),
@@ -143,24 +184,35 @@ impl Simulator {
 
     /// The next row of the trace; everything before its arrival happens first.
     pub fn push(&mut self, row: &Row) {
+        let ask = Ask::of(row, self.rows, &mut self.tally.assumed);
+        self.push_ask(row.arrival_us, &ask);
+    }
+
+    /// The same, where somebody else has made facts of the row and knows what was assumed.
+    pub(crate) fn push_ask(&mut self, arrival_us: i64, ask: &Ask) {
         if !self.is_begun {
             self.is_begun = true;
-            self.world = World::new(row.arrival_us);
+            self.world = World::new(arrival_us);
         }
-        if row.arrival_us < self.last_arrival_us {
+        if arrival_us < self.last_arrival_us {
             self.tally.out_of_order += 1;
         }
-        self.last_arrival_us = self.last_arrival_us.max(row.arrival_us);
+        self.last_arrival_us = self.last_arrival_us.max(arrival_us);
         let at = self.world.of_trace(self.last_arrival_us);
         self.run_until(at);
         self.world.pass_until(at);
-        let mut ask = Ask::of(row, self.rows, &mut self.tally.assumed);
+        let mut ask = *ask;
         if self.settings.caching == Caching::IgnoringCookies {
             ask = ask.without_cookies();
         }
         self.rows += 1;
         self.tally.requests.count += 1;
         self.begin(ask);
+    }
+
+    /// What somebody else assumed who made facts of rows.
+    pub(crate) fn assumed(&mut self, assumed: &Assumptions) {
+        self.tally.assumed.add(assumed);
     }
 
     /// From now on each request's verdict is kept until it is [taken](Self::take_verdicts).
@@ -219,15 +271,19 @@ impl Simulator {
 
     fn run_until(&mut self, until: Nanos) {
         while let Some(event) = self.world.next(until) {
-            match event {
-                Event::Step(id) => self.step(id),
-                Event::Acknowledged(id) => self.acknowledged(id),
-                Event::Received(id) => self.received(id),
-                Event::Left(id) => self.left(id),
-                Event::Queued(id) => self.queued(id),
-                Event::Arrived(id) => self.arrived(id),
-                Event::Resumed(id) => self.resumed(id),
-            }
+            self.happen(event);
+        }
+    }
+
+    fn happen(&mut self, event: Event) {
+        match event {
+            Event::Step(id) => self.step(id),
+            Event::Acknowledged(id) => self.acknowledged(id),
+            Event::Received(id) => self.received(id),
+            Event::Left(id) => self.left(id),
+            Event::Queued(id) => self.queued(id),
+            Event::Arrived(id) => self.arrived(id),
+            Event::Resumed(id) => self.resumed(id),
         }
     }
 
@@ -235,7 +291,7 @@ impl Simulator {
     fn begin(&mut self, ask: Ask) {
         let now = self.now();
         let is_direct = self.settings.path != Path::Proxy;
-        let client = self.link_to(ask.client);
+        let client = self.links.join(ask.client, self.world.at());
         let client_rtt = self.settings.network.client_rtt_us * MICROSECOND;
         let server_rtt = self.server_rtt(&ask);
         let (hop, rtt) = if is_direct {
@@ -293,15 +349,6 @@ impl Simulator {
             .response_time
             .map_or(0, |response| response.saturating_sub(rtt));
         (rtt, think)
-    }
-
-    fn link_to(&mut self, client: u64) -> u32 {
-        let next = u32::try_from(self.links.len()).unwrap_or(u32::MAX);
-        let link = *self.link_of.entry(client).or_insert(next);
-        if link == next {
-            self.links.push(ClientLink::default());
-        }
-        link
     }
 
     const fn now(&self) -> Now {

@@ -21,6 +21,7 @@ pub mod keys;
 pub mod link;
 pub mod mrc;
 mod outcome;
+pub mod paper;
 mod settings;
 mod spread;
 pub mod sweep;

@@ -39,6 +39,9 @@ impl LinkRate {
 pub(crate) struct Link {
     /// When the last packet in the queue will have left.
     pub(crate) free_at: Nanos,
+    /// The last packet's bytes and how long it took: most are as long as the one before, and a division takes long itself.
+    last_bytes: u32,
+    last_ns: u64,
 }
 
 /// What went over links of one kind.
@@ -49,6 +52,15 @@ pub(crate) struct Carried {
     pub(crate) wire_bytes: u64,
     /// Packets that a queue of the given limit would not have held.
     pub(crate) over_limit: u64,
+}
+
+impl Carried {
+    /// And what was carried elsewhere.
+    pub(crate) const fn add(&mut self, other: &Self) {
+        self.packets += other.packets;
+        self.wire_bytes += other.wire_bytes;
+        self.over_limit += other.over_limit;
+    }
 }
 
 impl Link {
@@ -68,7 +80,11 @@ impl Link {
         }
         carried.packets += 1;
         carried.wire_bytes += u64::from(bytes);
-        self.free_at = self.free_at.max(at) + rate.packet_ns(bytes);
+        if bytes != self.last_bytes {
+            self.last_bytes = bytes;
+            self.last_ns = rate.packet_ns(bytes);
+        }
+        self.free_at = self.free_at.max(at) + self.last_ns;
         self.free_at
     }
 }

@@ -190,11 +190,17 @@ impl Tally {
         };
         let same = |known: &Verdict| {
             known.handling == shape.handling
-                && known.storing.map(word_of) == shape.storing.map(word_of)
+                && (known.storing == shape.storing
+                    || known.storing.map(word_of) == shape.storing.map(word_of))
         };
-        match self.verdicts.iter_mut().find(|(known, _)| same(known)) {
-            Some((_, count)) => *count += 1,
-            None => self.verdicts.push((shape, 1)),
+        let Some(place) = self.verdicts.iter().position(|(known, _)| same(known)) else {
+            self.verdicts.push((shape, 1));
+            return;
+        };
+        self.verdicts[place].1 += 1;
+        // what is frequent is soon found soon
+        if place > 0 && self.verdicts[place].1 > self.verdicts[place - 1].1 {
+            self.verdicts.swap(place, place - 1);
         }
     }
 

@@ -6,11 +6,13 @@
 //! The outcome is one Parquet file with a row a run, which [`Runs`] replaces whole whenever runs have ended: it is never half written, and a
 //! run that is in it is not made again.
 
+mod axes;
 mod file;
 mod grid;
 mod hits_job;
 mod job;
 mod run;
+mod run_job;
 #[cfg(test)]
 mod tests;
 
@@ -19,3 +21,4 @@ pub use grid::{Axis, Grid, GridError, POINTS_MAX, Point};
 pub use hits_job::HitsJob;
 pub use job::{Figure, Figures, Job, Parameter};
 pub use run::{Done, Progress, SweepError, sweep};
+pub use run_job::RunJob;

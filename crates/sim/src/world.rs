@@ -35,11 +35,16 @@ pub(crate) enum Event {
 }
 
 /// Time, and the events to come in the order of their times; of two at one time the one that was made first comes first.
+///
+/// What is made last often comes next: the earliest event may stand beside the heap, so that it need not go through it.
 #[derive(Debug)]
 pub(crate) struct World {
     /// What the wall clock said at the beginning, microseconds since 1970.
     start_us: i64,
     at: Nanos,
+    now: Now,
+    /// Earlier than everything in the heap, if it is there.
+    first: Option<u128>,
     to_come: BinaryHeap<Reverse<u128>>,
     made: u64,
 }
@@ -50,6 +55,8 @@ impl World {
         Self {
             start_us,
             at: 0,
+            now: now(start_us, 0),
+            first: None,
             to_come: BinaryHeap::new(),
             made: 0,
         }
@@ -61,13 +68,12 @@ impl World {
 
     /// The time a decision is told.
     pub(crate) const fn now(&self) -> Now {
-        let second = SECOND as i64;
-        let start_ns = self.start_us.rem_euclid(1_000_000) as u64 * MICROSECOND;
-        let seconds = self.start_us.div_euclid(1_000_000) + ((start_ns + self.at) as i64 / second);
-        Now {
-            wall: Timestamp(seconds),
-            tick: Tick(self.at / MILLISECOND),
-        }
+        self.now
+    }
+
+    const fn stand_at(&mut self, at: Nanos) {
+        self.at = at;
+        self.now = now(self.start_us, at);
     }
 
     /// When something happens that the trace puts at `at_us`; never before the present.
@@ -78,7 +84,7 @@ impl World {
 
     /// Nothing happens before `at`: time passes until then.
     pub(crate) fn pass_until(&mut self, at: Nanos) {
-        self.at = self.at.max(at);
+        self.stand_at(self.at.max(at));
     }
 
     pub(crate) fn schedule(&mut self, at: Nanos, event: Event) {
@@ -88,21 +94,43 @@ impl World {
         self.made = (self.made + 1) & MADE_MASK;
         // the kind stands behind the order of making: it must not decide
         let low = (order << KIND_BITS) | u64::from(kind);
-        self.to_come
-            .push(Reverse((u128::from(at) << 64) | u128::from(low)));
+        let key = (u128::from(at) << 64) | u128::from(low);
+        match self.first {
+            Some(first) if first < key => self.to_come.push(Reverse(key)),
+            Some(first) => {
+                self.to_come.push(Reverse(first));
+                self.first = Some(key);
+            }
+            None if self.to_come.peek().is_none_or(|top| key < top.0) => self.first = Some(key),
+            None => self.to_come.push(Reverse(key)),
+        }
     }
 
     /// The next event before `until`; the clock then stands at its time.
     pub(crate) fn next(&mut self, until: Nanos) -> Option<Event> {
-        let Reverse(key) = *self.to_come.peek()?;
+        let key = match self.first {
+            Some(first) => first,
+            None => self.to_come.peek()?.0,
+        };
         let at = (key >> 64) as u64;
         if at >= until {
             return None;
         }
-        self.to_come.pop();
-        self.at = at;
+        if self.first.take().is_none() {
+            self.to_come.pop();
+        }
+        self.stand_at(at);
         #[expect(clippy::cast_possible_truncation, reason = "the lower half")]
         Some(Event::joined(key as u64))
+    }
+}
+
+const fn now(start_us: i64, at: Nanos) -> Now {
+    let start_ns = start_us.rem_euclid(1_000_000) as u64 * MICROSECOND;
+    let seconds = start_us.div_euclid(1_000_000) + ((start_ns + at) / SECOND) as i64;
+    Now {
+        wall: Timestamp(seconds),
+        tick: Tick(at / MILLISECOND),
     }
 }
 
@@ -162,6 +190,32 @@ mod tests {
             (20, Event::Resumed(1)),
         ];
         assert_eq!(seen, expected);
+    }
+
+    #[test]
+    fn event_is_lost_or_overtaken_where_some_are_made_on_the_way() {
+        let mut world = World::new(0);
+        let mut naive: Vec<(Nanos, u32)> = Vec::new();
+        let chance = &mut weir_workload::Chance::new(1, 0);
+        let mut made = 0;
+        for _ in 0..20_000 {
+            for _ in 0..chance.below(4) {
+                let far = if chance.is(0.5) { 3 } else { 50 };
+                let at = world.at() + chance.below(far);
+                world.schedule(at, Event::Step(made));
+                naive.push((at, made));
+                made = (made + 1) % (1 << WHOM_BITS);
+            }
+            let until = world.at() + chance.below(20);
+            while let Some(event) = world.next(until) {
+                let next = naive.iter().min_by_key(|(at, number)| (*at, *number));
+                let next = next.copied().unwrap();
+                assert_eq!((world.at(), event), (next.0, Event::Step(next.1)));
+                naive.retain(|other| *other != next);
+            }
+            world.pass_until(until);
+            assert!(naive.iter().all(|(at, _)| *at >= until));
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! One request that is to be made, before it is bytes on a wire.
 
-use crate::Target;
+use crate::{Site, Target};
 
 /// One request of a stream: what is asked, how, and what the asker does with the answer.
 ///
@@ -22,6 +22,8 @@ pub struct Ask {
     pub with_embedded: bool,
     /// Carry a `Cookie` field.
     pub cookie: bool,
+    /// Somebody asked for this target before, as far as the order of the stream says.
+    pub was_asked_before: bool,
 }
 
 impl Ask {
@@ -35,7 +37,18 @@ impl Ask {
             abort_at: None,
             with_embedded: false,
             cookie: false,
+            was_asked_before: false,
         }
+    }
+
+    /// Could a shared cache without limits answer from what it has? Upper bound of what any cache can save: what has expired or
+    /// changed since the target was asked for counts as well, and so does what was asked for and never came.
+    #[must_use]
+    pub fn could_hit(&self, site: &Site) -> bool {
+        self.was_asked_before
+            && self.method == Method::Get
+            && self.kind != AskKind::Reload
+            && site.is_storable(self.target)
     }
 }
 

@@ -19,6 +19,7 @@ mod scenario;
 mod site;
 mod stream;
 mod target;
+pub mod toml_text;
 pub mod trace;
 
 pub use ask::{Ask, AskKind, Method};
@@ -29,7 +30,7 @@ pub use phase::PhasePlan;
 pub use rules::{RuleOutcome, RunFacts, check as check_rules};
 pub use scenario::{
     Addresses, BodyPoint, CacheControl, Clients, ContentType, Fault, FaultKind, FaultTargets, Hits,
-    Http, LINK_PRESETS, LifeCycle, Link, Load, Origin, Place, PolyMix, PolyPhase, RampBy, Scenario,
+    Http, LINK_PRESETS, LifeCycle, Link, Load, Origin, PolyMix, PolyPhase, RampBy, Scenario,
     ScenarioError, Validators, Vary, Web, WebContent, Workload, Wpb,
 };
 pub use site::{

@@ -158,7 +158,7 @@ fn refusal(name: &str, old: &str, new: &str) -> (String, String) {
 /// Scenario | what is replaced | by what | what is said | the hint. A mistake is told on the line that it is made in.
 const MISTAKES: &str = r#"
 hits | size = "constant | szie = "constant | unknown key `szie` | did you mean `size`?
-hits | http = "1.1" | http = "2" | unknown value `2` | known here: 1.0, 1.1
+hits | http = "1.1" | http = "2" | unknown value `2` | the values known here are 1.0, 1.1
 hits | targets = 100 | targets = "100" | expected an integer from 0 to 4294967295 |
 hits | targets = 100 | targets = 0 | `workload.targets` is 0 | from 1 to
 hits | constant(1KB) | constant(1kb) | unknown unit `kb` | did you mean `KB`?

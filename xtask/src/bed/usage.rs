@@ -84,6 +84,12 @@ pub(crate) fn memory(root: u32) -> Memory {
     })
 }
 
+/// The most memory that one process has had; 0 if it is gone.
+pub(crate) fn peak_rss_kib(id: u32) -> u64 {
+    let text = std::fs::read_to_string(format!("/proc/{id}/status"));
+    kib_of(&text.unwrap_or_default(), "VmHWM:")
+}
+
 fn stat(id: u32) -> Option<Stat> {
     parse_stat(&std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?)
 }
@@ -144,5 +150,6 @@ mod tests {
         let id = std::process::id();
         assert!(tree(id).contains(&id) && is_running(id));
         assert!(memory(id).rss_kib > 0);
+        assert!(peak_rss_kib(id) >= 1000, "{}", peak_rss_kib(id));
     }
 }

@@ -1,6 +1,5 @@
 //! Our side: the real binary.
 
-use super::options::Options;
 use super::record::{Measured, Whole};
 use crate::bed::usage;
 use crate::failure::{During, Failure};
@@ -8,25 +7,31 @@ use serde_json::Value;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Draws the trace into a file, and says what is in it.
-pub(crate) fn make_trace(weir: &str, options: &Options, to: &Path) -> Result<Whole, Failure> {
+/// Draws so many requests of so many keys into a file, and says what is in it.
+pub(crate) fn make_trace(
+    weir: &str,
+    requests: u64,
+    keys: u64,
+    seed: u64,
+    to: &Path,
+) -> Result<Whole, Failure> {
     let mut command = Command::new(weir);
     command
         .args([
             "sim", "hits", "--json", "--size", "1MiB", "--policy", "fifo",
         ])
-        .args(["--zipf", &options.requests.to_string()])
-        .args(["--zipf-keys", &options.keys.to_string()])
-        .args(["--zipf-seed", &options.seed.to_string()])
+        .args(["--zipf", &requests.to_string()])
+        .args(["--zipf-keys", &keys.to_string()])
+        .args(["--zipf-seed", &seed.to_string()])
         .arg("--write-oracle-general")
         .arg(to);
     let said = said(&mut command)?;
-    let number = |name: &str| said[name].as_u64().unwrap_or_default();
+    let number = |name: &str| figure("weir sim hits --json", &said[name]);
     Ok(Whole {
-        requests: number("requests"),
-        bytes: number("bytes"),
-        keys: number("keys"),
-        footprint_bytes: number("footprint_bytes"),
+        requests: number("requests")?,
+        bytes: number("bytes")?,
+        keys: number("keys")?,
+        footprint_bytes: number("footprint_bytes")?,
     })
 }
 
@@ -48,10 +53,7 @@ pub(crate) fn measure(
     // of a child that was waited for
     let used = usage::cpu_time(own) - before;
     let cache = &said["caches"][0];
-    let number = |value: &Value| {
-        let missing = || Failure::Outside("`weir sim hits --json` lacks a figure".to_owned());
-        value.as_u64().ok_or_else(missing)
-    };
+    let number = |value: &Value| figure("weir sim hits --json", value);
     Ok(Measured {
         requests: number(&said["requests"])?,
         hits: number(&cache["hits"])?,
@@ -72,5 +74,15 @@ pub(crate) fn said(command: &mut Command) -> Result<Value, Failure> {
         let error = String::from_utf8_lossy(&output.stderr).trim().to_owned();
         return Err(Failure::Outside(format!("`{name}` failed: {error}")));
     }
-    serde_json::from_slice(&output.stdout).during(format_args!("understand what `{name}` says"))
+    understood(&name, &output.stdout)
+}
+
+pub(crate) fn understood(name: &str, text: &[u8]) -> Result<Value, Failure> {
+    serde_json::from_slice(text).during(format_args!("understand what `{name}` says"))
+}
+
+/// A whole number that `name` said.
+pub(crate) fn figure(name: &str, value: &Value) -> Result<u64, Failure> {
+    let missing = || Failure::Outside(format!("`{name}` lacks a figure"));
+    value.as_u64().ok_or_else(missing)
 }

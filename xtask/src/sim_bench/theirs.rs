@@ -1,6 +1,6 @@
 //! The other side: libCacheSim, through its Python package, where that is installed.
 
-use super::ours::said;
+use super::ours::{figure, said};
 use super::record::Measured;
 use crate::failure::Failure;
 use std::path::Path;
@@ -34,11 +34,11 @@ pub(crate) fn measure(
         .arg(trace)
         .args([policy, &capacity_bytes.to_string()]);
     let said = said(&mut command)?;
-    let number = |name: &str| said[name].as_u64().unwrap_or_default();
+    let number = |name: &str| figure("libcachesim", &said[name]);
     Ok(Measured {
-        requests: number("requests"),
-        hits: number("hits"),
-        hit_bytes: number("hit_bytes"),
-        cpu_us: number("cpu_us"),
+        requests: number("requests")?,
+        hits: number("hits")?,
+        hit_bytes: number("hit_bytes")?,
+        cpu_us: number("cpu_us")?,
     })
 }

@@ -1,5 +1,5 @@
-//! The course of a measurement, one proxy after the other: fill its store with misses, ask for what is in it, and, in another
-//! store, kill it and start it again.
+//! The course of a measurement: each store is filled with misses, then all are asked in turn for what is in them, round after round, and
+//! another store of each is killed and started again.
 
 use super::device::{self, Traffic};
 use super::latency::{Latency, quantiles};
@@ -58,7 +58,6 @@ pub(crate) struct Field<'a> {
     pub(crate) cores: Cores,
     pub(crate) origin: Origin,
     workplace: Workplace,
-    within: Vec<String>,
 }
 
 /// Measures everybody who is present, into the record.
@@ -80,58 +79,88 @@ pub(crate) fn run(
     };
     let mut origin = Origin::launch(&workplace.path().join("origin"), &place)?;
     origin.wait_until_it_answers()?;
-    let group = Group::make(options.cgroup_mib)?;
     let field = Field {
         words,
         cores,
         origin,
         workplace,
-        within: group.as_ref().map_or_else(Vec::new, Group::within),
     };
+    let mut entrants = Vec::new();
     for contender in present {
-        eprintln!("{}", contender.name);
-        let mut row = Row::new(contender.name);
-        let mut trouble = |what: &str, failure: String| {
-            eprintln!("  {what}: {failure}");
-            record
-                .troubles
-                .push(format!("{} ({what}): {failure}", contender.name));
-        };
-        if let Err(failure) = field.fill_and_hit(contender, options, &mut row) {
-            trouble("fill and hits", failure.to_string());
+        eprintln!("{}: fill", contender.name);
+        let mut entrant = Entrant::new(contender, options.cgroup_mib)?;
+        if let Err(failure) = field.fill(&mut entrant, options) {
+            entrant.fail(record, "fill", &failure);
         }
-        if options.responses > 0 {
-            match restart::measure(&field, contender, options) {
-                Ok(restart) => row.restart = Some(restart),
-                Err(failure) => trouble("restart", failure.to_string()),
+        entrants.push(entrant);
+    }
+    for round in 1..=options.rounds {
+        for entrant in &mut entrants {
+            eprintln!("{}: hits, round {round}", entrant.contender.name);
+            if let Err(failure) = field.hit(entrant, options, round) {
+                entrant.fail(record, "hits", &failure);
             }
         }
-        eprintln!("  {row:?}");
-        record.rows.push(row);
+    }
+    for entrant in &mut entrants {
+        entrant.server = None;
+    }
+    for mut entrant in entrants {
+        if options.responses > 0 {
+            eprintln!("{}: restart", entrant.contender.name);
+            match restart::measure(&field, &entrant, options) {
+                Ok(restart) => entrant.row.restart = Some(restart),
+                Err(failure) => entrant.fail(record, "restart", &failure),
+            }
+        }
+        eprintln!("  {:?}", entrant.row);
+        record.rows.push(entrant.row);
     }
     Ok(())
 }
 
+/// One who is measured, and how far that is.
+pub(crate) struct Entrant {
+    pub(crate) contender: &'static Contender,
+    row: Row,
+    group: Option<Group>,
+    /// With a full store; nothing once that failed.
+    server: Option<Server>,
+}
+
+impl Entrant {
+    fn new(contender: &'static Contender, cgroup_mib: u64) -> Result<Self, Failure> {
+        Ok(Self {
+            contender,
+            row: Row::new(contender.name),
+            group: Group::make(contender.name, cgroup_mib)?,
+            server: None,
+        })
+    }
+
+    /// It takes no further part in what failed.
+    fn fail(&mut self, record: &mut Record, what: &str, failure: &Failure) {
+        let name = self.contender.name;
+        eprintln!("  {what}: {failure}");
+        record.troubles.push(format!("{name} ({what}): {failure}"));
+        self.server = None;
+    }
+
+    fn prefix(&self) -> String {
+        format!("/{}/hits", self.contender.name)
+    }
+}
+
 impl Field<'_> {
-    fn fill_and_hit(
-        &self,
-        contender: &'static Contender,
-        options: &Options,
-        row: &mut Row,
-    ) -> Result<(), Failure> {
-        let working_set = (options.memory_mib * options.times) << 20;
-        let directory = self.directory(contender, "hits");
-        let server = self.start(contender, &directory, options.memory_mib, working_set)?;
-        let prefix = format!("/{}/hits", contender.name);
-        let ask = Ask {
-            to: server.address(),
-            prefix: &prefix,
-            sizes: Sizes::Mix(options.seed),
-            count: mix::count(options.seed, working_set),
-            connections: options.connections,
-        };
+    fn fill(&self, entrant: &mut Entrant, options: &Options) -> Result<(), Failure> {
+        let working_set = working_set_bytes(options);
+        let directory = self.directory(entrant.contender, "hits");
+        let (mut server, _) = self.launch(entrant, &directory, options.memory_mib, working_set)?;
+        server.wait_until_it_answers(READY)?;
+        let prefix = entrant.prefix();
+        let ask = all_of_the_mix(&server, &prefix, options);
         let (received, cost) = self.watch(&server, &ask, Course::All)?;
-        row.fill = Some(Fill {
+        entrant.row.fill = Some(Fill {
             responses: received.responses,
             content_bytes: received.content_bytes,
             took_ms: millis(received.took),
@@ -139,10 +168,22 @@ impl Field<'_> {
             process: cost.process,
             device: cost.device,
         });
+        entrant.server = Some(server);
+        Ok(())
+    }
+
+    /// One round: each has requests of its own, the same for all.
+    fn hit(&self, entrant: &mut Entrant, options: &Options, round: u64) -> Result<(), Failure> {
+        let Some(server) = &entrant.server else {
+            return Ok(());
+        };
+        let prefix = entrant.prefix();
+        let ask = all_of_the_mix(server, &prefix, options);
         let before = self.origin.tally(&prefix)?.fetches;
         let length = Duration::from_secs(options.seconds);
-        let (received, cost) = self.watch(&server, &ask, Course::Random(options.seed, length))?;
-        row.hits = Some(Hits {
+        let course = Course::Random(options.seed.wrapping_add(round - 1), length);
+        let (received, cost) = self.watch(server, &ask, course)?;
+        entrant.row.hits.push(Hits {
             responses: received.responses,
             content_bytes: received.content_bytes,
             took_ms: millis(received.took),
@@ -160,23 +201,10 @@ impl Field<'_> {
         self.workplace.path().join(name).join(contender.name)
     }
 
-    /// Starts a proxy whose store has room for `bytes`; it answers when this returns.
-    fn start(
-        &self,
-        contender: &'static Contender,
-        directory: &Path,
-        memory_mib: u64,
-        bytes: u64,
-    ) -> Result<Server, Failure> {
-        let (mut server, _) = self.launch(contender, directory, memory_mib, bytes)?;
-        server.wait_until_it_answers(READY)?;
-        Ok(server)
-    }
-
-    /// Starts a proxy; also the port of its admin interface, if it has one.
+    /// Starts a proxy whose store has room for `bytes`; also the port of its admin interface, if it has one.
     pub(crate) fn launch(
         &self,
-        contender: &'static Contender,
+        entrant: &Entrant,
         directory: &Path,
         memory_mib: u64,
         bytes: u64,
@@ -191,13 +219,15 @@ impl Field<'_> {
         words.set("MEMORY_MIB", memory_mib);
         words.set("MEMORY_BYTES", memory_mib << 20);
         words.set("DISK_MIB", ((bytes * ROOM_TIMES) >> 20).max(ROOM_MIB_MIN));
+        let within = entrant.group.as_ref().map_or_else(Vec::new, Group::within);
         let place = Place {
             host: Ipv4Addr::LOCALHOST,
             core: Some(self.cores.server),
-            within: &self.within,
+            within: &within,
             life: LIFE,
         };
-        Ok((Server::launch(contender, directory, &words, &place)?, admin))
+        let server = Server::launch(entrant.contender, directory, &words, &place)?;
+        Ok((server, admin))
     }
 
     /// Goes through a course and says what it cost; what was written is on the device when it returns.
@@ -236,6 +266,20 @@ pub(crate) struct Cost {
     device: Option<Traffic>,
 }
 
+fn working_set_bytes(options: &Options) -> u64 {
+    (options.memory_mib * options.times) << 20
+}
+
+fn all_of_the_mix<'a>(server: &Server, prefix: &'a str, options: &Options) -> Ask<'a> {
+    Ask {
+        to: server.address(),
+        prefix,
+        sizes: Sizes::Mix(options.seed),
+        count: mix::count(options.seed, working_set_bytes(options)),
+        connections: options.connections,
+    }
+}
+
 pub(crate) fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
@@ -245,7 +289,7 @@ struct Group(PathBuf);
 
 impl Group {
     /// `None` without a limit.
-    fn make(limit_mib: u64) -> Result<Option<Self>, Failure> {
+    fn make(name: &str, limit_mib: u64) -> Result<Option<Self>, Failure> {
         if limit_mib == 0 {
             return Ok(None);
         }
@@ -253,7 +297,7 @@ impl Group {
         let (parent, knob) = parent_group(&own).ok_or_else(|| {
             Failure::Outside("there is no control group for memory; try `--cgroup 0`".to_owned())
         })?;
-        let path = parent.join(format!("weir-store-bench-{}", std::process::id()));
+        let path = parent.join(format!("weir-store-bench-{}-{name}", std::process::id()));
         std::fs::create_dir(&path).during(format_args!("make `{}`", path.display()))?;
         let group = Self(path);
         let bytes = (limit_mib << 20).to_string();

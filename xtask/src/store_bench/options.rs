@@ -19,7 +19,10 @@ pub(crate) struct Options {
     pub(crate) times: u64,
     /// Memory that the process may use in all, page cache included, MiB (a cgroup); 0 is no limit.
     pub(crate) cgroup_mib: u64,
-    /// Length of the run of hits, seconds.
+    /// Times that all are asked in turn for what is in their stores.
+    #[serde(default = "one")]
+    pub(crate) rounds: u64,
+    /// Length of a round, seconds.
     pub(crate) seconds: u64,
     /// Connections that ask at the same time.
     pub(crate) connections: u64,
@@ -30,6 +33,11 @@ pub(crate) struct Options {
     pub(crate) out: Option<String>,
 }
 
+/// Of records from before there were rounds.
+const fn one() -> u64 {
+    1
+}
+
 impl Default for Options {
     fn default() -> Self {
         Self {
@@ -38,7 +46,8 @@ impl Default for Options {
             memory_mib: 64,
             times: 10,
             cgroup_mib: 0,
-            seconds: 20,
+            rounds: 30,
+            seconds: 2,
             connections: 32,
             responses: 1_000_000,
             seed: 1,
@@ -49,6 +58,7 @@ impl Default for Options {
 
 const MEMORY_MIB_MAX: u64 = 1 << 16;
 const TIMES_MAX: u64 = 1000;
+const ROUNDS_MAX: u64 = 100;
 const SECONDS_MAX: u64 = 3600;
 const RESPONSES_MAX: u64 = 100_000_000;
 
@@ -64,6 +74,7 @@ impl Said for Options {
             "--memory" => option.number(&mut self.memory_mib, 16..=MEMORY_MIB_MAX)?,
             "--times" => option.number(&mut self.times, 1..=TIMES_MAX)?,
             "--cgroup" => option.number(&mut self.cgroup_mib, 0..=MEMORY_MIB_MAX)?,
+            "--rounds" => option.number(&mut self.rounds, 1..=ROUNDS_MAX)?,
             "--seconds" => option.number(&mut self.seconds, 1..=SECONDS_MAX)?,
             "--connections" => option.number(&mut self.connections, 1..=CONNECTIONS_MAX as u64)?,
             "--responses" => option.number(&mut self.responses, 0..=RESPONSES_MAX)?,
@@ -93,13 +104,14 @@ mod tests {
             memory_mib: 32,
             times: 5,
             cgroup_mib: 100,
+            rounds: 2,
             seconds: 3,
             connections: 8,
             responses: 0,
             seed: 7,
             out: Some("r.json".to_owned()),
         };
-        let line = "--install --peers weir,squid --memory 32 --times 5 --cgroup 100 --seconds 3 --connections 8 \
+        let line = "--install --peers weir,squid --memory 32 --times 5 --cgroup 100 --rounds 2 --seconds 3 --connections 8 \
                     --responses 0 --seed 7 --out r.json";
         check(line, Some(Task::Measure(options)));
     }

@@ -8,7 +8,7 @@ use crate::bed::contender::Contender;
 use crate::bed::host::{self, Host};
 use crate::bed::record;
 use crate::bed::template::Words;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
 
 /// Raised when a field changes its meaning.
@@ -38,8 +38,24 @@ pub(crate) struct Record {
 pub(crate) struct Row {
     pub(crate) contender: String,
     pub(crate) fill: Option<Fill>,
-    pub(crate) hits: Option<Hits>,
+    /// Of each round.
+    #[serde(deserialize_with = "rounds")]
+    pub(crate) hits: Vec<Hits>,
     pub(crate) restart: Option<Restart>,
+}
+
+/// Before there were rounds, a record had the one or none.
+fn rounds<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Hits>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Rounds {
+        All(Vec<Hits>),
+        One(Option<Hits>),
+    }
+    Rounds::deserialize(from).map(|rounds| match rounds {
+        Rounds::All(all) => all,
+        Rounds::One(one) => one.into_iter().collect(),
+    })
 }
 
 impl Row {
@@ -47,7 +63,7 @@ impl Row {
         Self {
             contender: contender.to_owned(),
             fill: None,
-            hits: None,
+            hits: Vec::new(),
             restart: None,
         }
     }

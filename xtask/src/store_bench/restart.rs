@@ -1,9 +1,9 @@
 //! A store with many small responses is killed and started again.
 
-use super::course::{Field, millis};
+use super::course::{Entrant, Field, millis};
 use super::load::{Ask, Course, Sizes};
 use super::options::Options;
-use crate::bed::contender::{Contender, WEIR};
+use crate::bed::contender::WEIR;
 use crate::failure::{During, Failure};
 use crate::uneven::origin::READY;
 use serde::{Deserialize, Serialize};
@@ -48,12 +48,13 @@ pub(crate) struct Restart {
 /// Fills a store, kills its proxy, starts it again.
 pub(crate) fn measure(
     field: &Field<'_>,
-    contender: &'static Contender,
+    entrant: &Entrant,
     options: &Options,
 ) -> Result<Restart, Failure> {
-    let directory = field.directory(contender, "restart");
+    let name = entrant.contender.name;
+    let directory = field.directory(entrant.contender, "restart");
     let bytes = options.responses * STORED_BYTES;
-    let prefix = format!("/{}/restart", contender.name);
+    let prefix = format!("/{name}/restart");
     let ask = |to| Ask {
         to,
         prefix: &prefix,
@@ -61,7 +62,7 @@ pub(crate) fn measure(
         count: options.responses,
         connections: options.connections,
     };
-    let (mut server, _) = field.launch(contender, &directory, options.memory_mib, bytes)?;
+    let (mut server, _) = field.launch(entrant, &directory, options.memory_mib, bytes)?;
     server.wait_until_it_answers(READY)?;
     ask(server.address())
         .go(Course::All)
@@ -71,9 +72,9 @@ pub(crate) fn measure(
     drop(server);
 
     let begun = Instant::now();
-    let (server, admin) = field.launch(contender, &directory, options.memory_mib, bytes)?;
+    let (server, admin) = field.launch(entrant, &directory, options.memory_mib, bytes)?;
     wait_until(START_MAX, || TcpStream::connect(server.address()).is_ok())
-        .during(format_args!("connect to {}", contender.name))?;
+        .during(format_args!("connect to {name}"))?;
     let accepted_ms = millis(begun.elapsed());
     let fetches = |seed| -> Result<u64, Failure> {
         let before = field.origin.tally(&prefix)?.fetches;
@@ -93,7 +94,7 @@ pub(crate) fn measure(
         index_bytes: None,
         entries: None,
     };
-    if contender.name == WEIR {
+    if name == WEIR {
         let admin = SocketAddr::from((Ipv4Addr::LOCALHOST, admin));
         let value = |name: &str| metrics(admin).ok().and_then(|text| metric(&text, name));
         wait_until(LOAD_MAX, || value("weir_disk_loading") == Some(0))

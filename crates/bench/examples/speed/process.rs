@@ -64,6 +64,12 @@ impl Serving {
             said: said.trim().to_owned(),
         })
     }
+
+    /// What it has taken so far.
+    pub(crate) fn usage(&self) -> Result<Usage, Box<dyn std::error::Error>> {
+        // utime, stime
+        usage(&format!("/proc/{}/stat", self.child.id()), 11)
+    }
 }
 
 impl Drop for Serving {
@@ -76,16 +82,21 @@ impl Drop for Serving {
 
 /// CPU time of children that have ended and were waited for (proc(5): cutime, cstime).
 fn children() -> Result<Usage, Box<dyn std::error::Error>> {
-    let text = std::fs::read_to_string("/proc/self/stat")?;
+    usage("/proc/self/stat", 13)
+}
+
+/// Two times of this file (proc_pid_stat(5)), the first of them in this place behind the name.
+fn usage(file: &str, place: usize) -> Result<Usage, Box<dyn std::error::Error>> {
+    let text = std::fs::read_to_string(file)?;
     // the name in brackets may hold spaces
-    let (_, rest) = text.rsplit_once(')').ok_or("no name in /proc/self/stat")?;
+    let (_, rest) = text.rsplit_once(')').ok_or("no name before the numbers")?;
     let fields: Vec<&str> = rest.split_whitespace().collect();
     let ticks = |place: usize| -> Result<f64, Box<dyn std::error::Error>> {
         Ok(fields.get(place).ok_or("a short line")?.parse::<f64>()?)
     };
     Ok(Usage {
-        user_s: ticks(13)? / TICKS_PER_S,
-        system_s: ticks(14)? / TICKS_PER_S,
+        user_s: ticks(place)? / TICKS_PER_S,
+        system_s: ticks(place + 1)? / TICKS_PER_S,
     })
 }
 

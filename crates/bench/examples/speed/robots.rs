@@ -1,14 +1,9 @@
 //! Many robots, many addresses, many connections: how much memory that takes.
 
-use std::net::Ipv4Addr;
-use std::sync::Arc;
-
 use serde::Serialize;
-use weir_bench::origin::{self, OriginListen, OriginPlan};
 use weir_workload::Scenario;
 
 use crate::client::Asked;
-use crate::hits::SEED;
 use crate::process::{Serving, Usage, part, run};
 use crate::{Options, record};
 
@@ -16,9 +11,6 @@ const ROBOTS: u32 = 10_000;
 
 /// How many connections there have to be at once, at least.
 const CONNECTIONS_WANTED: u64 = 16_000;
-
-/// As many as the origin holds: a limit of 20 000 open files is a common one.
-const CONNECTIONS_MAX: u32 = 19_500;
 
 /// How much memory the clients may take, in bytes.
 const MEMORY_MAX_BYTES: u64 = 2 << 30;
@@ -84,25 +76,6 @@ addresses = "each"
     Ok(Scenario::parse("speed.toml", &text)?)
 }
 
-/// Serves until its input ends; the first line it prints is its address.
-pub(crate) fn serve() -> crate::Outcome {
-    let origin = origin::start(&OriginPlan {
-        scenario: Arc::new(scenario(1)?),
-        seed: SEED,
-        listen: OriginListen::Ports {
-            address: Ipv4Addr::LOCALHOST.into(),
-            first: None,
-        },
-        threads: 1,
-        shares: 1,
-        connections_max: CONNECTIONS_MAX,
-    })?;
-    println!("{}", origin.servers()[0]);
-    loop {
-        std::thread::park();
-    }
-}
-
 #[derive(Debug, Serialize)]
 struct Found {
     asked: Asked,
@@ -110,7 +83,7 @@ struct Found {
 }
 
 pub(crate) fn measure(options: &Options) -> crate::Outcome {
-    let server = Serving::start(part(1, "origin")?)?;
+    let server = Serving::start(part(1, "serve-robots")?)?;
     let mut command = part(0, "ask-robots")?;
     let seconds = options.seconds.to_string();
     command.args(["--server", &server.said, "--seconds", &seconds]);

@@ -24,8 +24,8 @@ use super::source::Source;
 use super::timers::Timers;
 use super::{ClientPlan, Form};
 use crate::check::Grounds;
-use crate::link::Line;
-use crate::tally::ErrorKind;
+use crate::link::{Line, MADE_GOOD_US};
+use crate::tally::{ErrorKind, LinkTime};
 
 /// What is read at once where no link says less, in bytes.
 const SCRATCH_BYTES: usize = 65_536;
@@ -64,6 +64,8 @@ struct Member {
     agent: Agent,
     /// Its link, if the scenario gives it one.
     line: Option<Box<Line>>,
+    /// How long that held things up.
+    link_time: LinkTime,
     /// Its address, if it has its own.
     address: Option<IpAddr>,
     /// By place, where its connections are among the parties.
@@ -235,6 +237,7 @@ impl<'r> Engine<'r> {
             }
         }
         for member in &mut self.agents {
+            self.ledger.link_used(&member.link_time);
             for order in member.agent.take_queued() {
                 self.ledger.not_sent(&order, ErrorKind::Unfinished, now_us);
                 self.ledger.waits_no_more();
@@ -325,7 +328,13 @@ impl<'r> Engine<'r> {
     fn woken(&mut self, key: usize, now_us: u64) {
         let party = &mut self.parties[key];
         if party.pause != Pause::None && party.pause_until_us <= now_us {
-            self.ledger.link_turn(party.pause_until_us, now_us);
+            let made_good_us = match party.pause {
+                Pause::Read => MADE_GOOD_US,
+                _ => 0,
+            };
+            let (from_us, until_us) = (party.pause_from_us, party.pause_until_us);
+            let time = &mut self.agents[party.agent].link_time;
+            time.turn(from_us, until_us, now_us, made_good_us);
             match party.resume() {
                 Pause::None => {}
                 Pause::Knock => self.knock(key),
@@ -359,6 +368,7 @@ impl Member {
             number,
             agent: Agent::new(chance(CONNECTIONS_STREAM)),
             line: link.map(|link| Box::new(line(link, chance(LINKS_STREAM)))),
+            link_time: LinkTime::default(),
             address,
             parties: Vec::new(),
         }

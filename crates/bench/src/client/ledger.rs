@@ -9,7 +9,8 @@ use super::{ClientLimits, ClientResult};
 use crate::check::{Conclusion, Examination, Lie};
 use crate::mark::Id;
 use crate::tally::{
-    BUSY_SHARE, ErrorKind, LATE_US, LONGEST_US, Outcome, PhaseTally, Sample, SecondTally,
+    BUSY_SHARE, ErrorKind, LATE_US, LONGEST_US, LinkTime, Outcome, PhaseTally, RequestKind, Sample,
+    SecondTally,
 };
 
 /// What is told of a transaction that has ended. Times are in microseconds since the start.
@@ -18,6 +19,8 @@ pub(super) struct Transaction<'t> {
     pub(super) agent: u32,
     pub(super) order: &'t Order,
     pub(super) examination: &'t Examination,
+    /// Could a cache without limits have answered it?
+    pub(super) could_hit: bool,
     pub(super) started_us: u64,
     pub(super) connect_us: Option<u64>,
     pub(super) head_us: Option<u64>,
@@ -96,11 +99,9 @@ impl Ledger {
         health.late_max_us = health.late_max_us.max(late_us);
     }
 
-    /// A link was to be served on then, and is now.
-    pub(super) fn link_turn(&mut self, due_us: u64, now_us: u64) {
-        let health = &mut self.result.health;
-        health.link_turns += 1;
-        health.link_turns_late += u64::from(now_us.saturating_sub(due_us) > LATE_US);
+    /// The link of a client is not used any more.
+    pub(super) fn link_used(&mut self, time: &LinkTime) {
+        self.result.health.link_used(time);
     }
 
     /// One more waits for a connection, so many with its agent.
@@ -176,6 +177,12 @@ impl Ledger {
         let phase = &mut self.result.phases[usize::from(order.ask.phase)];
         phase.until_us = phase.until_us.max(transaction.ended_us);
         phase.accounts.enter(outcome, examination.received);
+        let kind = RequestKind::of(&order.ask);
+        phase.accounts.by_kind.enter(kind, outcome);
+        if transaction.could_hit {
+            phase.accounts.could_hit += 1;
+            phase.accounts.could_hit_content_bytes += examination.received;
+        }
         phase.accounts.condition_ignored += u64::from(conclusion.condition_ignored);
         phase.accounts.reload_ignored +=
             u64::from(order.ask.kind == AskKind::Reload && outcome == Outcome::Hit);
@@ -374,6 +381,7 @@ mod tests {
             agent: 0,
             order: &order,
             examination: &examination,
+            could_hit: outcome == Outcome::Hit,
             started_us: number,
             connect_us: None,
             head_us: None,
@@ -442,6 +450,9 @@ mod tests {
         let times = &phase.response_time;
         let counts = [times.all.count(), times.hit.count(), times.miss.count()];
         assert_eq!(counts, [3, 1, 1]);
+        let by_kind = &phase.accounts.by_kind;
+        assert_eq!((by_kind.ended.sum(), by_kind.hits.sum()), (5, 1));
+        assert_eq!(phase.accounts.could_hit, 1);
         assert_eq!(times.all.max_us(), Some(7));
         assert_eq!((phase.from_us, phase.until_us), (Some(0), 20));
         assert_eq!(result.health.queue_full, 1);

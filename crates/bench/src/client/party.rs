@@ -46,8 +46,11 @@ pub(super) struct Party {
     pub(super) written: usize,
     pub(super) flow: Flow,
     pub(super) pause: Pause,
-    /// When the pause is over.
+    /// When the pause began, and when it is over.
+    pub(super) pause_from_us: u64,
     pub(super) pause_until_us: u64,
+    /// Was there more to read when the link said later? Then the link goes on as soon as it is free, however late we look.
+    pub(super) is_backlogged: bool,
     /// When silence is too long.
     pub(super) silent_at_us: u64,
     pub(super) armed: Armed,
@@ -80,7 +83,9 @@ impl Party {
             written: 0,
             flow: Flow::default(),
             pause: Pause::None,
+            pause_from_us: 0,
             pause_until_us: NEVER_US,
+            is_backlogged: false,
             silent_at_us: NEVER_US,
             armed: Armed::default(),
             is_connecting: false,
@@ -100,8 +105,9 @@ impl Party {
     }
 
     /// Waits for the link.
-    pub(super) fn pause(&mut self, pause: Pause, until_us: u64) {
+    pub(super) fn pause(&mut self, pause: Pause, from_us: u64, until_us: u64) {
         self.pause = pause;
+        self.pause_from_us = from_us;
         self.pause_until_us = until_us;
     }
 
@@ -116,6 +122,7 @@ impl Party {
         self.is_connecting = false;
         self.is_readable = false;
         self.is_read_closed = false;
+        self.is_backlogged = false;
         self.silent_at_us = NEVER_US;
         self.resume();
         self.socket.take().is_some()

@@ -9,7 +9,7 @@ use super::plan::RunPlan;
 use super::{LEAD, PREPARATION_MAX, SILENCE_MAX, STOP_MAX};
 use crate::failure::{Failure, Whose};
 use crate::progress::Progress;
-use crate::usage::UsageWatcher;
+use crate::usage::ProxyProcess;
 use std::collections::HashSet;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant, SystemTime};
@@ -20,6 +20,8 @@ pub(super) struct Course<'r> {
     crew: Crew,
     plan: &'r RunPlan,
     interrupt: &'r Interrupt,
+    /// The proxy's, if it is to be watched.
+    process: Option<ProxyProcess>,
     /// Who has still to bring a result.
     outstanding: HashSet<usize>,
     /// When all were told to stop, if the run is ended early.
@@ -29,12 +31,18 @@ pub(super) struct Course<'r> {
 }
 
 impl<'r> Course<'r> {
-    pub(super) fn new(crew: Crew, plan: &'r RunPlan, interrupt: &'r Interrupt) -> Self {
+    pub(super) fn new(
+        crew: Crew,
+        plan: &'r RunPlan,
+        interrupt: &'r Interrupt,
+        process: Option<ProxyProcess>,
+    ) -> Self {
         let outstanding = crew.all().into_iter().collect();
         Self {
             crew,
             plan,
             interrupt,
+            process,
             outstanding,
             stopped_at: None,
             preparation: Duration::ZERO,
@@ -49,12 +57,13 @@ impl<'r> Course<'r> {
     ) -> Result<Gathered, Failure> {
         let servers = self.prepare_origins(progress)?;
         let shares = self.prepare_clients(servers, progress)?;
+        if let Some(process) = &mut self.process {
+            process.look()?;
+        }
         let start_at = self.start()?;
         gathered.started = SystemTime::now() + start_at.saturating_duration_since(Instant::now());
-        let usage = match self.plan.proxy_pid {
-            Some(pid) => Some(UsageWatcher::start(pid, start_at)?),
-            None => None,
-        };
+        let usage = self.process.take();
+        let usage = usage.map(|process| process.watch(start_at)).transpose()?;
         progress.begin(start_at, shares);
         self.until_clients_are_done(&mut gathered, progress);
         gathered.seconds = start_at.elapsed().as_secs_f64();

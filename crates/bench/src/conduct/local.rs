@@ -8,6 +8,7 @@ use super::participant::{AsClients, AsOrigin, Joining};
 use super::plan::{Approach, RunPlan};
 use crate::failure::Failure;
 use crate::progress::Progress;
+use crate::usage::ProxyProcess;
 use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::time::SystemTime;
@@ -35,6 +36,8 @@ pub fn run(
     progress: &mut Progress<'_>,
 ) -> Result<Gathered, Failure> {
     let what = "cannot start the run";
+    // rather than when the threads wait for a master that has given up
+    plan.proxy_pid.map(ProxyProcess::find).transpose()?;
     connections::raise_for_both(&plan.scenario);
     let master = Master::bind(SocketAddr::from(([127, 0, 0, 1], 0)), Expected::default())?;
     let joining = |name: &str| Joining::new(master.address(), name.to_owned(), &local.version);

@@ -9,6 +9,7 @@ use super::plan::RunPlan;
 use super::{ARRIVAL_MAX, CLOCKS_APART_MAX};
 use crate::failure::Failure;
 use crate::progress::Progress;
+use crate::usage::ProxyProcess;
 use std::net::{SocketAddr, TcpListener};
 use std::time::{Duration, Instant};
 
@@ -72,13 +73,15 @@ impl Master {
     /// Conducts the run. Once it has started, this returns what there is, whatever happens.
     ///
     /// # Errors
-    /// Not all came, somebody could not prepare, or it was interrupted before the start.
+    /// There is no process of the plan's id, not all came, somebody could not prepare, or it was interrupted before the start.
     pub fn conduct(
         self,
         plan: &RunPlan,
         interrupt: &Interrupt,
         progress: &mut Progress<'_>,
     ) -> Result<Gathered, Failure> {
+        // before anybody is waited for
+        let process = plan.proxy_pid.map(ProxyProcess::find).transpose()?;
         let mut crew = Crew::new();
         self.assemble(&mut crew, interrupt, progress)?;
         drop(self.listener);
@@ -92,7 +95,7 @@ impl Master {
             })
         });
         let gathered = Gathered::begun(participants.collect());
-        Course::new(crew, plan, interrupt).run(gathered, progress)
+        Course::new(crew, plan, interrupt, process).run(gathered, progress)
     }
 
     /// Waits until all have come.

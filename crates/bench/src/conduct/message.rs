@@ -12,7 +12,7 @@ use std::net::SocketAddr;
 use weir_measure::record::Host;
 
 /// The version of this protocol. Participants of another are refused.
-pub(super) const PROTOCOL: u32 = 1;
+pub(super) const PROTOCOL: u32 = 2;
 
 /// What a participant does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

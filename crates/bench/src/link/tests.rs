@@ -65,6 +65,26 @@ fn packet_of_a_modem_arrives_before_its_last_bit() {
 }
 
 #[test]
+fn read_that_comes_a_little_late_makes_the_link_slower() {
+    // 1440 bytes take 400 ms: read each time 9 ms late, and once for all 250 ms late
+    let mut line = line(Some(28_800), 0.0, 0.0);
+    let mut flow = Flow::default();
+    let mut arrived_us = line.receive(&mut flow, 0, 1440, true);
+    for _ in 0..10 {
+        let now_us = arrived_us + 9000;
+        let from_us = line.went_on_at_us(flow, now_us);
+        assert_eq!(from_us, arrived_us);
+        arrived_us = line.receive(&mut flow, from_us, 1440, true);
+    }
+    assert_eq!(arrived_us, 11 * 400_000);
+    let now_us = arrived_us + 250_000;
+    let from_us = line.went_on_at_us(flow, now_us);
+    assert_eq!(from_us, now_us - MADE_GOOD_US);
+    // one that comes in time goes on then
+    assert_eq!(line.went_on_at_us(flow, arrived_us), arrived_us);
+}
+
+#[test]
 fn lost_packet_stalls_another_connection_or_none() {
     let mut line = line(None, 10.0, 1.0);
     let mut flow = Flow::default();

@@ -2,10 +2,12 @@
 
 use crate::client::ClientResult;
 use crate::origin::{OriginCounts, PhaseCounts};
-use crate::tally::{Accounts, Counts, CrossCheck, Kind, PhaseTally, SecondTally, Times};
+use crate::tally::{
+    Accounts, ByKind, Counts, CrossCheck, Kind, PhaseTally, RequestKind, SecondTally, Times,
+};
 use std::collections::BTreeMap;
 use weir_measure::record::{
-    CacheStatusAgreement, ClientSide, Histogram, OriginSide, Phase, ResponseTime, Second,
+    CacheStatusAgreement, ClientSide, Histogram, KindSide, OriginSide, Phase, ResponseTime, Second,
 };
 
 /// Every phase.
@@ -57,6 +59,9 @@ fn client_side(accounts: &Accounts) -> ClientSide {
         wrong: by_word(&accounts.wrong),
         content_bytes: accounts.content_bytes,
         hit_content_bytes: accounts.hit_content_bytes,
+        could_hit: accounts.could_hit,
+        could_hit_content_bytes: accounts.could_hit_content_bytes,
+        by_kind: by_kind(&accounts.by_kind),
         connections_opened: accounts.connections_opened,
         connections_reused: accounts.connections_reused,
         cache_status: CacheStatusAgreement {
@@ -65,6 +70,24 @@ fn client_side(accounts: &Accounts) -> ClientSide {
             absent: accounts.cache_status.of(CrossCheck::Absent),
         },
     }
+}
+
+fn by_kind(counts: &ByKind) -> BTreeMap<String, KindSide> {
+    let asked = RequestKind::ALL
+        .iter()
+        .filter(|kind| counts.ended.of(**kind) > 0);
+    asked
+        .map(|kind| {
+            let side = KindSide {
+                requests: counts.ended.of(*kind),
+                hits: counts.hits.of(*kind),
+                validated: counts.validated.of(*kind),
+                forwarded: counts.forwarded.of(*kind),
+                not_modified: counts.not_modified.of(*kind),
+            };
+            (kind.to_string(), side)
+        })
+        .collect()
 }
 
 fn origin_side(counts: &PhaseCounts) -> OriginSide {

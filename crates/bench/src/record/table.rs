@@ -41,10 +41,11 @@ pub fn text(record: &Record) -> String {
     text
 }
 
-const COLUMNS: [&str; 11] = [
+const COLUMNS: [&str; 12] = [
     "phase",
     "requests",
     "per s",
+    "offered",
     "hit ratio",
     "byte hit ratio",
     "mean",
@@ -68,6 +69,7 @@ fn row(phase: &Phase) -> Vec<String> {
         phase
             .rate_per_s()
             .map_or_else(none, |rate| format!("{rate:.1}")),
+        percent(phase.offered_hit_ratio()),
         percent(phase.hit_ratio()),
         percent(phase.byte_hit_ratio()),
         time(times.all.mean_us()),

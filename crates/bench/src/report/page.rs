@@ -6,7 +6,8 @@ use super::html::Html;
 use super::source::Named;
 use super::unit::digits;
 use super::{
-    curve, drawing, modem, palette, provenance, summary, sweep, table, timeline, validity,
+    curve, drawing, modem, palette, phase_tables, provenance, summary, sweep, table, timeline,
+    validity,
 };
 use weir_measure::record::Record;
 
@@ -94,7 +95,7 @@ fn section(html: &mut Html, contest: &Contest<'_>, prefix: &str) -> Vec<Figure> 
         }
         html.close();
     }
-    table::phases(html, contest);
+    phase_tables::write(html, contest);
     html.element("h3", "", "All runs");
     table::runs(html, contest);
     all

@@ -4,7 +4,7 @@ use super::html::Html;
 use super::source::Named;
 use super::unit::{Unit, count, digits, float};
 use std::collections::BTreeMap;
-use weir_measure::record::{LieFound, Mode, Record};
+use weir_measure::record::{Generator, LieFound, Mode, Record};
 
 /// A fold for each run, one for what was wrong, and the scenarios, each text once.
 pub(super) fn write(html: &mut Html, runs: &[Named]) {
@@ -114,10 +114,11 @@ fn list(record: &Record) -> Vec<(&'static str, String)> {
         (
             "generator",
             format!(
-                "late {}, at most {}; busiest thread {} of a core",
+                "late {}, at most {}; busiest thread {} of a core{}",
                 Unit::Share.write(generator.late_share),
                 Unit::Time.write(float(generator.late_max_us)),
-                Unit::Share.write(generator.cpu_share)
+                Unit::Share.write(generator.cpu_share),
+                links(generator)
             ),
         ),
         (
@@ -134,6 +135,20 @@ fn list(record: &Record) -> Vec<(&'static str, String)> {
             record.samples.clone().unwrap_or_else(|| "none".to_owned()),
         ),
     ]
+}
+
+/// By how much links were slower than they are called; nothing without links.
+fn links(generator: &Generator) -> String {
+    let Some(slower) = generator.links_slower_share() else {
+        return String::new();
+    };
+    format!(
+        "; links slower by {} ({} in pauses of {}), the slowest by {}",
+        Unit::Share.write(slower),
+        Unit::Time.write(float(generator.links_late_us)),
+        Unit::Time.write(float(generator.links_planned_us)),
+        Unit::Share.write(generator.link_slowest_share)
+    )
 }
 
 fn lies(html: &mut Html, lies: &[LieFound]) {

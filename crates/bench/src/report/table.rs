@@ -1,4 +1,4 @@
-//! All runs in a table, and what each proxy did phase by phase.
+//! All runs in a table.
 
 use super::contest::{Contest, clients, link_bits_per_s, together};
 use super::html::Html;
@@ -6,9 +6,9 @@ use super::measured;
 use super::source::Named;
 use super::summary::colour;
 use super::unit::{Unit, count, digits, float};
-use weir_measure::record::{Phase, Record};
+use weir_measure::record::Record;
 
-/// More phases than this get a table of their own for each proxy.
+/// So many measured phases have columns here; all of them are in tables of their own.
 const PHASES_IN_ROW: usize = 2;
 
 /// A row for each run: the report of the Wisconsin Proxy Benchmark, for any scenario.
@@ -88,79 +88,6 @@ fn run_cells(html: &mut Html, record: &Record, phases: &[&str]) {
     html.element("td", class, word);
 }
 
-/// A table for each chosen run whose scenario has more phases than fit into a row.
-pub(super) fn phases(html: &mut Html, contest: &Contest<'_>) {
-    if phase_names(contest).len() <= PHASES_IN_ROW {
-        return;
-    }
-    html.element("h3", "", "Phase by phase");
-    for (contestant, run) in contest.chosen() {
-        html.open("details", "");
-        html.open_with("summary", &[("style", &colour(contestant))]);
-        html.element("span", "swatch", "");
-        html.text(contestant.label);
-        html.close();
-        phase_table(html, &run.record);
-        html.close();
-    }
-}
-
-fn phase_table(html: &mut Html, record: &Record) {
-    let columns = [
-        "phase",
-        "length",
-        "offered",
-        "answered",
-        "mean",
-        "hits, median",
-        "misses, median",
-        "99 %",
-        "hit ratio",
-        "byte hit ratio",
-        "errors",
-        "aborted",
-        "new connections",
-    ]
-    .map(str::to_owned);
-    begin(html, &columns);
-    for phase in record.phases.iter().chain([&record.total]) {
-        html.open("tr", if phase.is_measured { "" } else { "muted" });
-        html.open_with("th", &[("scope", "row")]);
-        html.text(&phase.name);
-        html.close();
-        for cell in phase_cells(phase) {
-            html.element("td", "", &cell);
-        }
-        html.close();
-    }
-    end(html);
-}
-
-fn phase_cells(phase: &Phase) -> [String; 12] {
-    let times = &phase.response_time;
-    let median = |times: &weir_measure::record::Histogram| {
-        written(Unit::Time, times.quantile_us(0.5).map(float))
-    };
-    let offered = (phase.seconds > 0.0).then(|| float(phase.offered_requests) / phase.seconds);
-    let rate = |rate: Option<f64>| {
-        rate.map_or_else(|| "–".to_owned(), |rate| format!("{}/s", digits(rate)))
-    };
-    [
-        written(Unit::Time, Some(phase.seconds * 1e6)),
-        rate(offered),
-        rate(phase.rate_per_s()),
-        written(Unit::Time, times.all.mean_us()),
-        median(&times.hit),
-        median(&times.miss),
-        written(Unit::Time, times.all.quantile_us(0.99).map(float)),
-        written(Unit::Share, phase.hit_ratio()),
-        written(Unit::Share, phase.byte_hit_ratio()),
-        count(phase.client.error_count()),
-        count(phase.client.aborted),
-        count(phase.client.connections_opened),
-    ]
-}
-
 /// Names of measured phases, in the order in which they are met.
 fn phase_names<'a>(contest: &Contest<'a>) -> Vec<&'a str> {
     let mut names: Vec<&str> = Vec::new();
@@ -183,7 +110,8 @@ fn sorted<'a>(runs: &[&'a Named]) -> Vec<&'a Named> {
     runs
 }
 
-fn begin(html: &mut Html, columns: &[String]) {
+/// Begins a table with these columns.
+pub(super) fn begin(html: &mut Html, columns: &[String]) {
     html.open("div", "wide");
     html.open("table", "");
     html.open("thead", "");
@@ -196,7 +124,8 @@ fn begin(html: &mut Html, columns: &[String]) {
     html.open("tbody", "");
 }
 
-fn end(html: &mut Html) {
+/// Ends it.
+pub(super) fn end(html: &mut Html) {
     for _ in 0..3 {
         html.close();
     }
@@ -206,6 +135,7 @@ const fn alarm(count: u64) -> &'static str {
     if count > 0 { "bad" } else { "" }
 }
 
-fn written(unit: Unit, value: Option<f64>) -> String {
+/// The number with its unit, or a dash.
+pub(super) fn written(unit: Unit, value: Option<f64>) -> String {
     value.map_or_else(|| "–".to_owned(), |value| unit.write(value))
 }

@@ -1,5 +1,6 @@
 //! The clients' side of the accounts, exact: `requests = hits + validated + forwarded + not_modified + errors + aborted`.
 
+use super::by_kind::ByKind;
 use super::counts::Counts;
 use super::outcome::{CrossCheck, ErrorKind, Outcome};
 use crate::check::LieKind;
@@ -33,6 +34,12 @@ pub struct Accounts {
     pub reload_ignored: u64,
     /// What `Cache-Status` or `X-Cache` said beside what the marks say.
     pub cache_status: Counts<CrossCheck>,
+    /// By how they were asked.
+    pub by_kind: ByKind,
+    /// Of those that have ended, the ones that a cache without limits could have answered from what it had, by the order of the stream.
+    pub could_hit: u64,
+    /// Bytes of content received by those.
+    pub could_hit_content_bytes: u64,
     /// Bytes of content received, aborted and wrong ones included.
     pub content_bytes: u64,
     /// Of those, the ones of hits and of validated responses.
@@ -101,6 +108,9 @@ impl Accounts {
         self.condition_ignored += other.condition_ignored;
         self.reload_ignored += other.reload_ignored;
         self.cache_status.merge(&other.cache_status);
+        self.by_kind.merge(&other.by_kind);
+        self.could_hit += other.could_hit;
+        self.could_hit_content_bytes += other.could_hit_content_bytes;
         self.content_bytes += other.content_bytes;
         self.hit_content_bytes += other.hit_content_bytes;
         self.sent_content_bytes += other.sent_content_bytes;

@@ -22,6 +22,8 @@ pub(super) struct Totals {
 #[derive(Debug)]
 pub(super) struct Processes {
     root: u32,
+    /// When the root was started, as it was first looked at: its id may be given out again.
+    root_started: Option<u64>,
     proc: PathBuf,
     last: HashMap<(u32, u64), Seen>,
     last_ticks: Option<u64>,
@@ -44,6 +46,7 @@ impl Processes {
     fn under(root: u32, proc: PathBuf) -> Self {
         Self {
             root,
+            root_started: None,
             proc,
             last: HashMap::new(),
             last_ticks: None,
@@ -57,10 +60,14 @@ impl Processes {
         self.hides_bytes
     }
 
-    /// Looks at the tree. `None` when its root is gone.
+    /// Looks at the tree. `None` when its root has ended.
     pub(super) fn look(&mut self) -> Option<Totals> {
         let stats = self.stats();
         let root = *stats.get(&self.root)?;
+        let is_the_same = *self.root_started.get_or_insert(root.started) == root.started;
+        if !is_the_same || !self.is_alive(self.root) {
+            return None;
+        }
         let tree = tree(self.root, root.started, &stats);
         let ticks = tree
             .iter()
@@ -245,13 +252,39 @@ mod tests {
         let mut processes = Processes::under(100, proc.path().to_owned());
         assert!(processes.look().is_some());
         assert!(processes.hides_bytes());
-        // one that has ended is nobody's
-        let stat = proc.path().join("100/stat");
-        let text = fs::read_to_string(&stat).expect("it was put there");
-        let (name, rest) = text.rsplit_once(") ").expect("a name in parentheses");
-        fs::write(&stat, format!("{name}) Z{}", &rest[1..])).expect("a file");
+    }
+
+    #[test]
+    fn process_that_has_ended_hides_something_or_is_watched() {
+        let proc = Proc::new();
+        proc.put(100, 1, 1, 0, 0);
+        proc.put(101, 100, 1, 0, 0);
+        fs::remove_file(proc.path().join("101/io")).expect("it was there");
+        // nobody has waited for it yet
+        let end = |id: u32| {
+            let stat = proc.path().join(id.to_string()).join("stat");
+            let text = fs::read_to_string(&stat).expect("it was put there");
+            let (name, rest) = text.rsplit_once(") ").expect("a name in parentheses");
+            fs::write(&stat, format!("{name}) Z{}", &rest[1..])).expect("a file");
+        };
+        end(101);
         let mut processes = Processes::under(100, proc.path().to_owned());
         assert!(processes.look().is_some());
         assert!(!processes.hides_bytes());
+        end(100);
+        assert!(processes.look().is_none());
+    }
+
+    #[test]
+    fn id_that_was_given_out_again_is_still_the_proxy() {
+        let proc = Proc::new();
+        proc.put(100, 1, 1, 0, 0);
+        let mut processes = Processes::under(100, proc.path().to_owned());
+        assert!(processes.look().is_some());
+        let stat = proc.path().join("100/stat");
+        let text = fs::read_to_string(&stat).expect("it was put there");
+        // the last field but two is when it was started
+        fs::write(&stat, text.replace(" 0 100 0 0", " 0 777 0 0")).expect("a file");
+        assert!(processes.look().is_none());
     }
 }

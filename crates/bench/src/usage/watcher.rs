@@ -26,31 +26,66 @@ struct Watched {
     warnings: Vec<String>,
 }
 
-impl UsageWatcher {
-    /// Begins to watch the process tree of `pid`; entries count from `start_at`, which may lie ahead.
+/// A proxy's process, found before anything is measured.
+#[derive(Debug)]
+pub struct ProxyProcess {
+    pid: u32,
+    processes: Processes,
+}
+
+impl ProxyProcess {
+    /// Looks for it on this machine.
     ///
     /// # Errors
-    /// There is no such process, or no thread to watch it.
-    pub fn start(pid: u32, start_at: Instant) -> Result<Self, Failure> {
-        Self::start_every(Duration::from_secs(1), pid, start_at)
+    /// There is no such process, or it has ended.
+    pub fn find(pid: u32) -> Result<Self, Failure> {
+        let mut processes = Processes::of(pid);
+        if processes.look().is_none() {
+            let failure = Failure::usage(cannot_watch(pid), "there is no such process");
+            return Err(failure.with_hint(HINT));
+        }
+        Ok(Self { pid, processes })
     }
 
-    fn start_every(interval: Duration, pid: u32, start_at: Instant) -> Result<Self, Failure> {
-        let mut processes = Processes::of(pid);
-        let what = format!("cannot watch process {pid}");
-        processes.look().ok_or_else(|| {
-            Failure::usage(what.clone(), "there is no such process").with_hint(
-                "--proxy-pid wants the process id of the proxy's master process, on this machine",
-            )
-        })?;
+    /// Looks whether it is still there.
+    ///
+    /// # Errors
+    /// It has ended since it was found.
+    pub fn look(&mut self) -> Result<(), Failure> {
+        if self.processes.look().is_some() {
+            return Ok(());
+        }
+        let cause = "it has ended while the run was prepared";
+        Err(Failure::outside(cannot_watch(self.pid), cause).with_hint(HINT))
+    }
+
+    /// Begins to watch it and all that come from it; entries count from `start_at`, which may lie ahead.
+    ///
+    /// # Errors
+    /// There is no thread to watch it.
+    pub fn watch(self, start_at: Instant) -> Result<UsageWatcher, Failure> {
+        self.watch_every(Duration::from_secs(1), start_at)
+    }
+
+    fn watch_every(self, interval: Duration, start_at: Instant) -> Result<UsageWatcher, Failure> {
+        let Self { pid, mut processes } = self;
         let (stop, stopped) = mpsc::channel();
         let thread = std::thread::Builder::new()
             .name("weir-usage".into())
             .spawn(move || watch(interval, &mut processes, start_at, &stopped))
-            .map_err(|error| Failure::outside(what, error))?;
-        Ok(Self { stop, thread })
+            .map_err(|error| Failure::outside(cannot_watch(pid), error))?;
+        Ok(UsageWatcher { stop, thread })
     }
+}
 
+fn cannot_watch(pid: u32) -> String {
+    format!("cannot watch process {pid}")
+}
+
+const HINT: &str =
+    "--proxy-pid wants the process id of the proxy's master process, on this machine";
+
+impl UsageWatcher {
     /// Ends it. What was seen, and what a reader should know of it.
     #[must_use]
     pub fn stop(self) -> (Vec<UsageSecond>, Vec<String>) {
@@ -150,18 +185,42 @@ mod tests {
 
     #[test]
     fn process_that_does_not_exist_is_watched() {
-        let failure = UsageWatcher::start(u32::MAX, Instant::now()).expect_err("no such process");
+        let failure = ProxyProcess::find(u32::MAX).expect_err("no such process");
         assert!(failure.to_string().contains("no such process"), "{failure}");
     }
 
     #[test]
-    fn process_that_was_watched_shows_no_memory() {
-        let mut sleeper = std::process::Command::new("cat")
+    fn process_that_ends_before_the_start_is_watched() {
+        let mut sleeper = sleeper();
+        let mut found = ProxyProcess::find(sleeper.id()).expect("it is there");
+        found.look().expect("it is still there");
+        sleeper.kill().expect("it is ours");
+        // nobody has waited for it: it has ended all the same
+        let until = Instant::now() + Duration::from_secs(20);
+        let failure = loop {
+            assert!(Instant::now() < until, "it does not end");
+            if let Err(failure) = found.look() {
+                break failure;
+            }
+        };
+        assert!(failure.to_string().contains("has ended"), "{failure}");
+        assert!(ProxyProcess::find(sleeper.id()).is_err());
+        sleeper.wait().expect("it was started");
+    }
+
+    fn sleeper() -> std::process::Child {
+        std::process::Command::new("cat")
             .stdin(std::process::Stdio::piped())
             .spawn()
-            .expect("cat is everywhere");
+            .expect("cat is everywhere")
+    }
+
+    #[test]
+    fn process_that_was_watched_shows_no_memory() {
+        let mut sleeper = sleeper();
         let start_at = Instant::now();
-        let watcher = UsageWatcher::start_every(SOON, sleeper.id(), start_at).expect("it is there");
+        let found = ProxyProcess::find(sleeper.id()).expect("it is there");
+        let watcher = found.watch_every(SOON, start_at).expect("a thread");
         while start_at.elapsed() < 3 * SOON {
             std::thread::yield_now();
         }
@@ -181,12 +240,10 @@ mod tests {
 
     #[test]
     fn proxy_that_ends_takes_the_run_along() {
-        let mut sleeper = std::process::Command::new("cat")
-            .stdin(std::process::Stdio::piped())
-            .spawn()
-            .expect("cat is everywhere");
+        let mut sleeper = sleeper();
         let start_at = Instant::now();
-        let watcher = UsageWatcher::start_every(SOON, sleeper.id(), start_at).expect("it is there");
+        let found = ProxyProcess::find(sleeper.id()).expect("it is there");
+        let watcher = found.watch_every(SOON, start_at).expect("a thread");
         sleeper.kill().expect("it is ours");
         sleeper.wait().expect("it was started");
         while !watcher.thread.is_finished() && start_at.elapsed() < Duration::from_secs(20) {

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use weir_bench::client::{ClientResult, Form};
-use weir_bench::tally::ErrorKind;
+use weir_bench::tally::{ErrorKind, LINK_SLOWER_SHARE_MAX};
 use weir_workload::Link;
 
 use crate::rig::{Hindered, direct, nowhere, plan, run, run_watched, total};
@@ -45,10 +45,10 @@ fn links_that_are_served_late_are_called_as_fast_as_they_should_be() {
     let result = hindered(Link::preset("mobile-low-income"));
     let health = &result.health;
     assert!(
-        health.link_turns_late * 100 > health.link_turns,
+        health.links.late_share() > LINK_SLOWER_SHARE_MAX,
         "{health:?}"
     );
-    let says_so = |reason: &String| reason.contains("turns of the clients' links");
+    let says_so = |reason: &String| reason.contains("the clients' links were");
     assert!(health.reasons().iter().any(says_so), "{health:?}");
 }
 

@@ -17,17 +17,3 @@ fn overloaded_generator_is_called_valid() {
     let full = |reason: &String| reason.contains("queue of an agent was full");
     assert!(record.reasons.iter().any(full), "{:#?}", record.reasons);
 }
-
-#[test]
-fn proxy_that_does_not_answer_is_taken_for_one() {
-    let nobody = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
-    let address = nobody.local_addr().expect("it is bound");
-    drop(nobody);
-    let record = run(&plan(support::wpb(&[]), Some(address)), 1);
-    assert!(!record.is_valid);
-    assert!(
-        record.reasons[0].contains("No request was answered; 80 failed: connect-refused 80"),
-        "{:#?}",
-        record.reasons
-    );
-}

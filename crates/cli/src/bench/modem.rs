@@ -7,6 +7,7 @@ use crate::messages::{Exit, Failure, give, tell};
 use std::path::Path;
 use weir_bench::conduct::{ERRORS_SHARE_MAX, RunPlan};
 use weir_bench::report::{self, Named};
+use weir_bench::usage::ProxyProcess;
 use weir_measure::record::Record;
 use weir_workload::Scenario;
 
@@ -24,6 +25,10 @@ pub(super) fn modem(flags: &ModemFlags) -> Result<(), Failure> {
         .out
         .clone()
         .unwrap_or_else(|| plan::default_path(&["modem"], ""));
+    // rather than after the other proxies' runs
+    for pid in flags.proxy.iter().filter_map(|proxy| proxy.pid) {
+        ProxyProcess::find(pid)?;
+    }
     let interrupt = plan::interrupt()?;
     let mut runs: Vec<Named> = Vec::new();
     for proxy in &flags.proxy {

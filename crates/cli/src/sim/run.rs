@@ -11,8 +11,8 @@ use weir_policy::fetch::{AbortPolicy, Lead};
 use weir_proxy::config::{ByteSize, Span};
 use weir_sim::link::LinkRate;
 use weir_sim::tcp::Tcp;
-use weir_sim::{Caching, Comparing, Comparison, Keep, Network, Settings, SettingsError};
-use weir_workload::trace::{Columns, Reader};
+use weir_sim::{Caching, Comparing, Comparison, Keep, Network, Settings, SettingsError, Simulator};
+use weir_workload::trace::Reader;
 use weir_workload::{Dimension, Law};
 
 /// The flags of `weir sim run`.
@@ -179,7 +179,7 @@ struct Record<'a> {
 pub(super) fn run(flags: &RunFlags) -> Result<(), Failure> {
     let mut comparing = Comparing::new(&flags.settings())?;
     let reader = Reader::open(&flags.trace)?;
-    for row in reader.rows(Columns::ALL) {
+    for row in reader.rows(Simulator::COLUMNS) {
         comparing.push(&row?);
     }
     let comparison = comparing.finish();

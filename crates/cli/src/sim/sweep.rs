@@ -1,14 +1,14 @@
 //! `weir sim sweep`: a run for every point of a grid.
 
-use super::trace::{TraceFlags, failure, threads};
+use super::trace::{TraceFlags, failure, threads, usage};
 use crate::messages::{Exit, Failure, give, tell};
-use clap::Args;
+use clap::{Args, ValueEnum};
 use std::io::{IsTerminal as _, Write as _};
 use std::num::NonZero;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use weir_bench::conduct::Interrupt;
-use weir_sim::sweep::{Grid, GridError, HitsJob, Job as _, Progress, SweepError, sweep as make};
+use weir_sim::sweep::{Grid, GridError, HitsJob, Job, Progress, RunJob, SweepError, sweep as make};
 
 /// The flags of `weir sim sweep`.
 #[derive(Debug, Args)]
@@ -16,9 +16,17 @@ pub(crate) struct SweepFlags {
     #[command(flatten)]
     trace: TraceFlags,
 
+    /// What is simulated
+    #[arg(long, value_name = "WHAT", default_value = "hits")]
+    of: Of,
+
     /// An axis of the grid with its values, such as size=1%,10% or policy=lru,s3-fifo; may be repeated
     ///
-    /// The axes are size (10%), policy (s3-fifo) and admission (always); one that is not named has the value in brackets.
+    /// Of hits the axes are size (10%), policy (s3-fifo) and admission (always); one that is not named has the value in brackets.
+    ///
+    /// Of runs: network (modem), profile (rfc9111), caching (on), size (unlimited), policy (s3-fifo), admission (always), client-connections (always),
+    /// server-connections (always), abort (value), lead (64KiB), background-rate (1MiB), hit-overhead (0s), miss-overhead (0s), seed (1), path (proxy; or
+    /// direct), and the numbers of the network: client-rate, client-rtt, internet-rate, server-rtt, client-idle, server-idle, tcp, initial-window.
     #[arg(long, value_name = "NAME=VALUES", required = true)]
     axis: Vec<String>,
 
@@ -35,6 +43,15 @@ pub(crate) struct SweepFlags {
     unit_size: bool,
 }
 
+/// What there is to be simulated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Of {
+    /// How many requests would be hits, as `weir sim hits`
+    Hits,
+    /// Cache, connections, links and aborts together, as `weir sim run`
+    Run,
+}
+
 /// A line that is not on a terminal comes so seldom.
 const LINE_EACH: Duration = Duration::from_secs(10);
 
@@ -43,15 +60,52 @@ const LINE_EACH: Duration = Duration::from_secs(10);
 /// # Errors
 /// Bad usage (2), the outside failed (3), or it was interrupted (1): what was made is kept.
 pub(super) fn sweep(flags: &SweepFlags) -> Result<(), Failure> {
-    let trace = flags.trace.open()?;
+    match flags.of {
+        Of::Hits => {
+            let trace = flags.trace.open()?;
+            let job = HitsJob::new(trace.as_ref(), flags.trace.rule(), flags.unit_size);
+            let job = job.map_err(failure)?;
+            let grid = Grid::new(&job.parameters(), &flags.axis).map_err(bad_grid)?;
+            make_all(&job, &grid, flags)
+        }
+        Of::Run => {
+            let (job, grid) = runs(flags)?;
+            make_all(&job, &grid, flags)
+        }
+    }
+}
+
+/// Runs of the whole simulation, all of which can be made.
+fn runs(flags: &SweepFlags) -> Result<(RunJob, Grid), Failure> {
+    let unfit = flags
+        .trace
+        .said()
+        .or_else(|| flags.unit_size.then_some("--unit-size"));
+    let (None, Some(path)) = (unfit, flags.trace.path()) else {
+        let flag = unfit.unwrap_or("--zipf");
+        return Err(usage(
+            format!("cannot use `{flag}` with `--of run`"),
+            "a run needs a trace with times, clients and servers, and takes it as it is",
+            Some("`weir trace make` makes one up"),
+        ));
+    };
+    let grid = Grid::new(&RunJob::axes(), &flags.axis).map_err(bad_grid)?;
+    let has_shares = grid.values("size").iter().any(|size| size.contains('%'));
+    let job = RunJob::new(path, has_shares).map_err(failure)?;
+    for point in grid.points() {
+        job.check(&point)
+            .map_err(|cause| usage("cannot use this grid", cause, None))?;
+    }
+    Ok((job, grid))
+}
+
+fn make_all(job: &dyn Job, grid: &Grid, flags: &SweepFlags) -> Result<(), Failure> {
     let interrupt = Interrupt::on_signals()?;
-    let job = HitsJob::new(trace.as_ref(), flags.trace.rule(), flags.unit_size).map_err(failure)?;
-    let grid = Grid::new(&job.parameters(), &flags.axis).map_err(bad_grid)?;
     let mut teller = Teller::new();
     let is_stopped = || interrupt.is_set();
     let made = make(
-        &job,
-        &grid,
+        job,
+        grid,
         &flags.out,
         threads(flags.threads),
         &is_stopped,

@@ -99,6 +99,23 @@ impl TraceFlags {
         })
     }
 
+    /// The file, if it is one.
+    pub(super) fn path(&self) -> Option<&Path> {
+        self.trace.as_deref()
+    }
+
+    /// What was said about requests beyond the file, in the words of the flags; nothing, if they are as they come.
+    pub(super) fn said(&self) -> Option<&'static str> {
+        if self.zipf.is_some() {
+            return Some("--zipf");
+        }
+        let is_oracle_general = self.format == Some(Format::OracleGeneral);
+        let by_size = self.key == KeyBy::SizeInKey;
+        is_oracle_general
+            .then_some("--format oracle-general")
+            .or_else(|| by_size.then_some("--key size-in-key"))
+    }
+
     pub(super) const fn rule(&self) -> KeyRule {
         match self.key {
             KeyBy::FirstSize => KeyRule::FirstSize,

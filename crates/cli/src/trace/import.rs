@@ -5,6 +5,7 @@ mod outcome;
 mod progress;
 
 use crate::messages::{Exit, Failure, give};
+use crate::names;
 use clap::{Args, ValueEnum};
 use input::Input;
 use outcome::Outcome;
@@ -195,11 +196,7 @@ fn stopped(path: &Path, damaged: &Damaged) -> Failure {
 
 impl ImportFlags {
     fn anonymiser(&self) -> Result<Anonymiser, TraceError> {
-        match &self.key_file {
-            _ if self.names => Ok(Anonymiser::none()),
-            Some(path) => Anonymiser::from_key_file(path),
-            None => Anonymiser::random(),
-        }
+        names::anonymiser(self.names, self.key_file.as_deref())
     }
 
     /// A source is not replaced by what is made of it.

@@ -1,4 +1,4 @@
-//! Runs that are ended, or that the generator is not up to.
+//! Runs that are ended, or that had nobody to ask.
 
 use super::bench::{Bench, Running, number};
 use super::support::{Config, Weir};
@@ -37,35 +37,6 @@ fn interrupted_run_leaves_no_record() {
     let record = bench.record("record.json");
     assert_eq!(record["is_valid"], false);
     assert!(number(&record, "/total/client/forwarded") > 0, "{said}");
-}
-
-#[test]
-fn overloaded_generator_is_called_valid() {
-    let (record, said) = Bench::new().run(
-        &[
-            "web-2026",
-            "--direct",
-            "--set",
-            "workload.rate_per_s=60000",
-            "--set",
-            "workload.agents=50",
-            "--set",
-            "clients.connections_max=1",
-            "--set",
-            "clients.queue_max=3",
-            "--set",
-            "workload.warm_up=1s",
-            "--set",
-            "workload.measured=1s",
-        ],
-        1,
-    );
-    assert_eq!(record["is_valid"], false, "{said}");
-    let reasons = record["reasons"].to_string();
-    assert!(
-        reasons.contains("overloaded") || reasons.contains("queue of an agent was full"),
-        "{said}"
-    );
 }
 
 #[test]

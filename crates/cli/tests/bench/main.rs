@@ -8,4 +8,5 @@ mod bench;
 mod ends;
 mod experiments;
 mod kernel_links;
+mod mixes;
 mod proxies;

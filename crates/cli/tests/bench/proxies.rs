@@ -81,11 +81,12 @@ fn persistent_connections_are_opened_anew() {
     );
 }
 
-#[test]
-fn hit_ratio_of_nginx_is_not_the_origins_count() {
-    let nginx = Nginx::start_with(
+/// nginx as a forward proxy with a cache: it says in `X-Cache` what came from it.
+pub(super) fn forward_nginx() -> Nginx {
+    Nginx::start_with(
         "proxy_cache_path cache keys_zone=bench:1m;
-         map $request $target { default \"\"; \"~^[A-Z]+ (?<absolute>http://[^/ ]+/[^ ]*) HTTP/\" $absolute; }",
+         map $request $target { default \"\"; \"~^[A-Z]+ (?<absolute>http://[^/ ]+/[^ ]*) HTTP/\" $absolute; }
+         map \"$http_cache_control $http_pragma\" $is_reload { default 0; \"~no-cache\" 1; }",
         "location / {
              proxy_pass $target;
              proxy_http_version 1.1;
@@ -93,14 +94,25 @@ fn hit_ratio_of_nginx_is_not_the_origins_count() {
              proxy_set_header Host $proxy_host;
              proxy_cache bench;
              proxy_cache_key $target;
+             proxy_cache_revalidate on;
+             proxy_cache_bypass $is_reload;
+             if_modified_since before;
              add_header X-Cache $upstream_cache_status;
          }",
-    );
+    )
+}
+
+#[test]
+fn hit_ratio_of_nginx_is_not_the_origins_count() {
+    let nginx = forward_nginx();
     let address = nginx.address.to_string();
     let mut arguments = SMALL.to_vec();
     arguments.extend(["--proxy", &address, "--label", "nginx"]);
     let (record, said) = Bench::new().run(&arguments, 0);
     check(&record, &format!("{said}{}", nginx.errors()));
+    // every response with content had its word, and it was the marks'
+    let said_by_proxy = number(&record, "/total/client/cache_status/agree");
+    assert_eq!(said_by_proxy, 320, "{said}");
 }
 
 #[test]

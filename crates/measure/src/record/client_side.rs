@@ -28,6 +28,16 @@ pub struct ClientSide {
     pub content_bytes: u64,
     /// Of these in hits, bytes.
     pub hit_content_bytes: u64,
+    /// Requests that a cache without limits could have answered from what it had, by the order in which targets were asked for: what the
+    /// workload offers. Time is left out: what had expired or changed since counts as well.
+    #[serde(default)]
+    pub could_hit: u64,
+    /// Content received by those, bytes.
+    #[serde(default)]
+    pub could_hit_content_bytes: u64,
+    /// Requests that have ended, by how they were asked: `plain`, `reload` ... Empty in records of versions that did not count them.
+    #[serde(default)]
+    pub by_kind: BTreeMap<String, KindSide>,
     /// Connections to the proxy that were set up.
     pub connections_opened: u64,
     /// Requests sent on a connection that had carried one before.
@@ -54,6 +64,21 @@ impl ClientSide {
     pub fn wrong_count(&self) -> u64 {
         self.wrong.values().sum()
     }
+}
+
+/// Requests of one kind by how they ended; what is missing to [`requests`](Self::requests) failed or was aborted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KindSide {
+    /// All of them that have ended.
+    pub requests: u64,
+    /// Answered from the store, or from a fetch that was shared.
+    pub hits: u64,
+    /// Answered from the store after the origin had been asked.
+    pub validated: u64,
+    /// Answered by the origin.
+    pub forwarded: u64,
+    /// Answered with 304, by whomever.
+    pub not_modified: u64,
 }
 
 /// `Cache-Status` (RFC 9211) or `X-Cache` of a response compared with the origin's mark in it.

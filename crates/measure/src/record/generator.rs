@@ -16,10 +16,32 @@ pub struct Generator {
     /// The time that the thread which waited most spent waiting for a processor, as a share of the run: 0..1.
     #[serde(default)]
     pub cpu_wait_share: f64,
+    /// How long all clients' links were to hold things up, in microseconds, summed over their pauses; 0 without links.
+    #[serde(default)]
+    pub links_planned_us: u64,
+    /// How much longer they did so because the generator came late, in microseconds.
+    #[serde(default)]
+    pub links_late_us: u64,
+    /// By how much the slowest link was slower than it is called, of those that held things up for a second or more: a share.
+    #[serde(default)]
+    pub link_slowest_share: f64,
     /// The longest queue of requests of one agent that were due and not sent.
     pub queue_max: u64,
     /// Requests that were dropped because an agent's queue was at its limit.
     pub dropped: u64,
     /// The whole generator's peak memory, bytes, summed over participants.
     pub memory_peak_bytes: u64,
+}
+
+impl Generator {
+    /// By how much all clients' links together were slower than they are called: a share; `None` without links.
+    #[must_use]
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "microseconds of all links of a run are far below 2^53"
+    )]
+    pub fn links_slower_share(&self) -> Option<f64> {
+        (self.links_planned_us > 0)
+            .then(|| self.links_late_us as f64 / self.links_planned_us as f64)
+    }
 }

@@ -50,6 +50,27 @@ impl Phase {
         ratio(self.client.hit_content_bytes, self.client.content_bytes)
     }
 
+    /// The share of the requests that a cache without limits could have answered from what it had: an upper bound of
+    /// [`hit_ratio`](Self::hit_ratio). `None` without a request, and where that was not counted.
+    #[must_use]
+    pub fn offered_hit_ratio(&self) -> Option<f64> {
+        self.offered(self.client.could_hit, self.client.requests)
+    }
+
+    /// The same of the content received, in bytes.
+    #[must_use]
+    pub fn offered_byte_hit_ratio(&self) -> Option<f64> {
+        self.offered(
+            self.client.could_hit_content_bytes,
+            self.client.content_bytes,
+        )
+    }
+
+    fn offered(&self, part: u64, whole: u64) -> Option<f64> {
+        let is_counted = !self.client.by_kind.is_empty();
+        ratio(part, whole).filter(|_| is_counted)
+    }
+
     /// Requests answered a second. `None` for a phase that took no time.
     #[must_use]
     pub fn rate_per_s(&self) -> Option<f64> {
@@ -102,6 +123,19 @@ mod tests {
         assert_eq!(phase.marked_hit_ratio(), Some(0.275));
         phase.origin.requests = 500;
         assert_eq!(phase.hit_ratio(), Some(-0.25));
+    }
+
+    #[test]
+    fn what_was_not_counted_is_offered() {
+        let mut phase = Phase::default();
+        phase.client.requests = 400;
+        phase.client.could_hit = 100;
+        phase.client.content_bytes = 1000;
+        assert_eq!(phase.offered_hit_ratio(), None);
+        let kind = super::super::KindSide::default();
+        phase.client.by_kind.insert("plain".into(), kind);
+        assert_eq!(phase.offered_hit_ratio(), Some(0.25));
+        assert_eq!(phase.offered_byte_hit_ratio(), Some(0.0));
     }
 
     #[test]

@@ -12,6 +12,7 @@ use weir_proxy::clock::{Clock, ManualClock};
 use weir_proxy::config::{
     AdminAddress, Cidr, Config, Listener, LogTarget, Mode, PathPrefix, Route, Span,
 };
+use weir_proxy::record::Recorder;
 use weir_proxy::{Control, Options, Proxy, StartError};
 use weir_semantics::Timestamp;
 
@@ -49,7 +50,7 @@ impl Running {
         later_s: i64,
         change: impl FnOnce(&mut Config),
     ) -> Result<Self, StartError> {
-        Self::try_start(Arc::clone(files), later_s, |config| {
+        Self::try_start(Arc::clone(files), later_s, None, |config| {
             route_to(origin, config);
             change(config);
         })
@@ -65,13 +66,26 @@ impl Running {
         Self::start(change)
     }
 
+    /// A forward proxy that may go to loopback, with changes to the configuration, that tells `recorder` what happens.
+    pub(crate) fn forward_recorded(
+        recorder: Box<dyn Recorder>,
+        change: impl FnOnce(&mut Config),
+    ) -> Self {
+        let proxy = Self::try_start(Arc::new(SystemFiles), 0, Some(recorder), |config| {
+            config.access.allow_destinations = vec![localhost()];
+            change(config);
+        });
+        proxy.expect("a proxy")
+    }
+
     fn start(change: impl FnOnce(&mut Config)) -> Self {
-        Self::try_start(Arc::new(SystemFiles), 0, change).expect("a proxy")
+        Self::try_start(Arc::new(SystemFiles), 0, None, change).expect("a proxy")
     }
 
     fn try_start(
         files: Arc<dyn Files>,
         later_s: i64,
+        recorder: Option<Box<dyn Recorder>>,
         change: impl FnOnce(&mut Config),
     ) -> Result<Self, StartError> {
         let mut config = Config {
@@ -97,7 +111,10 @@ impl Running {
             files,
             say: Arc::new(|_| {}),
         };
-        let proxy = Proxy::start(config, options)?;
+        let proxy = match recorder {
+            Some(recorder) => Proxy::start_recorded(config, options, recorder)?,
+            None => Proxy::start(config, options)?,
+        };
         Ok(Self {
             control: Arc::clone(proxy.control()),
             proxy: Some(proxy),

@@ -6,6 +6,7 @@
 use super::Simulator;
 use super::ask::is_found;
 use super::fetch::{Fetch, For};
+use super::paced::Paced;
 use super::plain::Plain;
 use crate::cache::{Stored, Which, digest};
 use crate::facts::Ask;
@@ -23,6 +24,7 @@ pub(super) struct Arriving {
     /// Who may do what; nothing while there is nothing to decide.
     pub(super) fill: Option<Fill>,
     pub(super) plain: Option<Plain>,
+    pub(super) paced: Option<Box<Paced>>,
     /// What it will be in the store.
     pub(super) stored: Stored,
     /// It is for the store.
@@ -79,6 +81,10 @@ impl Simulator {
     pub(super) fn drive(&mut self, id: u32) {
         if let Some(plain) = self.arriving.at(id).plain {
             self.drive_plain(id, plain);
+            return;
+        }
+        if self.arriving.at(id).paced.is_some() {
+            self.drive_paced(id);
             return;
         }
         loop {

@@ -124,14 +124,11 @@ impl Simulator {
 
     /// Without a proxy the server's answer is at hand for whoever asks.
     pub(super) fn plan_direct(&mut self, id: u32) {
-        let ask = *self.exchanges.at(id).ask();
-        self.plan(
-            id,
-            ask.head_bytes,
-            ask.cut_at.unwrap_or(ask.content_bytes),
-            false,
-        );
-        if ask.cut_at.is_some() {
+        let ask = self.exchanges.at(id).ask();
+        let (head_bytes, cut_at) = (ask.head_bytes, ask.cut_at);
+        let content_bytes = cut_at.unwrap_or(ask.content_bytes);
+        self.plan(id, head_bytes, content_bytes, false);
+        if cut_at.is_some() {
             self.exchanges.at_mut(id).is_cut = true;
             self.tally.aborts.by_servers += 1;
         }
@@ -190,6 +187,7 @@ impl Simulator {
         refreshing.number = number;
         refreshing.tx = Some(tx);
         refreshing.link = link;
+        self.links.stay(link);
         refreshing.is_background = true;
         refreshing.found = Some(which);
         refreshing.kept = Some(Box::new(stored));

@@ -138,6 +138,7 @@ impl Simulator {
             && !exchange.is_released
         {
             exchange.is_released = true;
+            self.links.leave(exchange.link);
             self.exchanges.remove(id);
         }
     }

@@ -3,6 +3,7 @@
 use crate::cache::{Stored, Which};
 use crate::connections::Taken;
 use crate::facts::Ask;
+use crate::link::{Carried, Link};
 use crate::tcp::{Alone, Sender};
 use crate::world::Nanos;
 use weir_policy::fetch::{ByteSpan, ReaderId};
@@ -66,6 +67,8 @@ pub(super) struct Exchange {
 
     pub(super) sender: Sender,
     pub(super) alone: Option<Alone>,
+    /// How the rest of what is being sent will go, if nobody else begins to send on its link.
+    pub(super) ahead: Option<Ahead>,
     /// Head and content of the response, as far as its length is known: bytes.
     pub(super) head_bytes: u64,
     /// Bytes there to be sent, with the head.
@@ -89,6 +92,22 @@ pub(super) struct Exchange {
     pub(super) is_released: bool,
     /// An acknowledgement is waited for.
     pub(super) is_blocked_until: Nanos,
+}
+
+/// The rest of a response, worked out.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ahead {
+    /// When it goes on.
+    pub(super) until: Nanos,
+    /// Bytes and packets when all is sent, when the last of them reaches the client, and the window then.
+    pub(super) sent: u64,
+    pub(super) packets: u64,
+    pub(super) last_at: Nanos,
+    pub(super) window: u32,
+    /// The link then.
+    pub(super) link: Link,
+    /// What will have gone over it from now on.
+    pub(super) carried: Carried,
 }
 
 /// Flights one request is on, one after the other, as the live proxy has it.
@@ -133,6 +152,7 @@ impl Default for Exchange {
             is_repetition: false,
             sender: Sender::default(),
             alone: None,
+            ahead: None,
             head_bytes: 0,
             written: 0,
             is_all: false,
@@ -194,6 +214,11 @@ impl Exchange {
             from,
             to: to.max(from),
         }
+    }
+
+    /// Whether its end is known, if nobody else begins to send on its link.
+    pub(super) const fn is_worked_out(&self) -> bool {
+        self.alone.is_some() || self.ahead.is_some()
     }
 
     /// When its client left, as far as that is known: half a round trip before it is told.

@@ -2,7 +2,6 @@
 
 use super::slab::Slab;
 use crate::hashing::ByNumber;
-use std::collections::BTreeMap;
 use weir_policy::{Now, Tick};
 
 /// Requests that ask the next hop for one flight, one after the other.
@@ -32,7 +31,7 @@ pub(super) struct Flights {
     flights: Slab<Flight>,
     made: u64,
     first: ByNumber<u32>,
-    alone: BTreeMap<u64, Tick>,
+    alone: ByNumber<Tick>,
 }
 
 impl Flights {

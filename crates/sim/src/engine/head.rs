@@ -7,6 +7,7 @@ use super::choose::{Boarded, form};
 use super::exchange::{AS_SENT, Reading, Stage};
 use super::fetch::For;
 use super::flights::LEADERS_MAX;
+use super::paced::Paced;
 use super::plain::{NOBODY, Plain};
 use crate::cache::Stored;
 use crate::facts::{Ask, Validators};
@@ -210,9 +211,9 @@ impl Simulator {
     fn stored_of(&mut self, id: u32, answer: &Answer, kept: Option<Kept>) -> Stored {
         let now = self.now();
         let heuristic = self.settings.rules.heuristic;
-        let exchange = self.exchanges.at_mut(id);
-        let request_time = exchange.tx().request_time();
-        let ask = *exchange.ask();
+        let request_time = self.exchanges.at_mut(id).tx().request_time();
+        let exchange = self.exchanges.at(id);
+        let ask = exchange.ask();
         let (response, facts) = match (kept, &exchange.kept) {
             (Some(Kept::Part), Some(part)) => {
                 let update = ResponseFacts {
@@ -288,9 +289,9 @@ impl Simulator {
                 && answer.complete_length.is_some(),
             ..FillRules::default()
         };
-        let is_plain = !matches!(kept, Some(Kept::Part))
-            && !exchange.is_background
-            && self.is_plain(answer, head_bytes);
+        let is_whole = !matches!(kept, Some(Kept::Part)) && !exchange.is_background;
+        let is_plain = is_whole && self.is_plain(answer, head_bytes);
+        let is_paced = is_whole && !is_plain && self.is_paced(answer);
         let plain = is_plain.then_some(Plain {
             fetch,
             exchange: id,
@@ -299,10 +300,24 @@ impl Simulator {
             front: 0,
             lead_max: 0,
         });
+        let client_us = u32::try_from(exchange.loop_ns / 1000).unwrap_or(u32::MAX);
+        let server_us = u32::try_from(exchange.server_rtt / 1000).unwrap_or(u32::MAX);
+        let paced = is_paced.then(|| {
+            let round_trips = (client_us, server_us);
+            let length = answer.span.to;
+            Box::new(Paced::new(
+                (fetch, id),
+                rules,
+                self.now(),
+                length,
+                round_trips,
+            ))
+        });
         let exchange = self.exchanges.at_mut(id);
         let arriving = self.arriving.insert(Arriving {
             fill: None,
             plain,
+            paced,
             is_kept: held.is_some(),
             held: held.unwrap_or(0),
             epoch: exchange.epoch,
@@ -317,8 +332,8 @@ impl Simulator {
             lives_on: self.fetches.at(fetch).lives_on,
             rtt: exchange.server_rtt,
             think: exchange.think,
-            client_us: u32::try_from(exchange.loop_ns / 1000).unwrap_or(u32::MAX),
-            server_us: u32::try_from(exchange.server_rtt / 1000).unwrap_or(u32::MAX),
+            client_us,
+            server_us,
             fetches: Vec::new(),
             readers: Vec::new(),
             flight: exchange.leads,
@@ -326,7 +341,7 @@ impl Simulator {
             is_gone: false,
             stored,
         });
-        let fetch_id = if is_plain {
+        let fetch_id = if is_plain || is_paced {
             NOBODY.0
         } else {
             self.begin_fill(id, fetch, arriving, rules, answer, kept)
@@ -373,7 +388,7 @@ impl Simulator {
         let now = self.now();
         let response = self.arriving.at_mut(arriving);
         let head_bytes = response.stored.head_bytes;
-        let reader = if response.plain.is_some() {
+        let reader = if response.plain.is_some() || response.paced.is_some() {
             Some(NOBODY.1)
         } else {
             let reader = response.fill().attach(now, wants);

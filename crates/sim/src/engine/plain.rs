@@ -9,11 +9,11 @@ use super::arriving::Arriving;
 use super::ask::Answer;
 use super::exchange::Reading;
 use super::fetch::For;
-use weir_policy::Event;
 use weir_policy::catalog::Refusal;
 use weir_policy::fetch::{
     AbortPolicy, ByteSpan, ByteSpans, FetchId, Fill, FillRules, Lead, ReaderId,
 };
+use weir_policy::{Event, Now};
 
 /// What there is of a response without a `Fill`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,16 +86,16 @@ impl Simulator {
         if is_whole {
             self.end_fetch(plain.fetch);
             self.release_fetch(plain.fetch);
-            self.settle_plain(id, &plain);
+            self.settle_whole(id, plain.length, plain.lead_max);
         } else if self.fetches.at(plain.fetch).is_cut {
             self.drive_plain(id, plain);
         }
     }
 
     /// All of it is there and was handed on.
-    fn settle_plain(&mut self, id: u32, plain: &Plain) {
+    pub(super) fn settle_whole(&mut self, id: u32, length: u64, lead_max: u64) {
         let aborts = &mut self.tally.aborts;
-        aborts.lead_max_bytes = aborts.lead_max_bytes.max(plain.lead_max);
+        aborts.lead_max_bytes = aborts.lead_max_bytes.max(lead_max);
         let is_outdated = self.is_outdated(id);
         let arriving = self.arriving.at_mut(id);
         arriving.is_gone = true;
@@ -103,7 +103,7 @@ impl Simulator {
         if arriving.is_kept {
             let held = std::mem::take(&mut arriving.held);
             let mut stored = arriving.stored.clone();
-            stored.complete_length = Some(plain.length);
+            stored.complete_length = Some(length);
             refusal = self.store(stored, held, is_outdated).err();
             if let Some(why) = refusal {
                 self.tell_leader(id, Event::NotAdmitted(why));
@@ -117,37 +117,56 @@ impl Simulator {
     pub(super) fn decide_from_now_on(&mut self, id: u32) {
         let now = self.now();
         let arriving: &mut Arriving = self.arriving.at_mut(id);
-        let Some(plain) = arriving.plain.take() else {
-            return;
-        };
-        let span = ByteSpan {
-            from: 0,
-            to: plain.length,
-        };
-        let mut fill = Fill::new(plain.rules, now, Some(plain.length), ByteSpans::new());
-        let fetch_id = fill.begin(now, span);
-        fill.set_round_trips(fetch_id, arriving.client_us, arriving.server_us);
-        let reader = fill.attach(now, span);
-        debug_assert!(reader.is_ok(), "it is coming: {reader:?}");
-        if let Ok(reader) = reader {
-            // in no larger pieces than it came: its lead was never further
-            let mut from = 0;
-            while let Some(given) = ByteSpan::new(from, plain.front.min(from + plain.lead_max)) {
-                fill.received(now, fetch_id, given.len());
-                fill.moved(now, reader, given.to);
-                fill.delivered(now, reader, given);
-                from = given.to;
-            }
-            arriving.readers.push((reader, plain.exchange));
-            self.exchanges.at_mut(plain.exchange).reading = Some(Reading {
+        let round_trips = (arriving.client_us, arriving.server_us);
+        let (fill, fetch_id, reader, fetch, exchange) =
+            match (arriving.plain.take(), arriving.paced.take()) {
+                (Some(plain), _) => {
+                    let (fill, fetch_id, reader) = plain.told(now, round_trips);
+                    let aborts = &mut self.tally.aborts;
+                    aborts.lead_max_bytes = aborts.lead_max_bytes.max(plain.lead_max);
+                    (fill, fetch_id, reader, plain.fetch, plain.exchange)
+                }
+                (None, Some(paced)) => {
+                    let (fill, fetch_id, reader) = paced.told();
+                    (fill, fetch_id, reader, paced.fetch, paced.exchange)
+                }
+                (None, None) => return,
+            };
+        if let Some(reader) = reader {
+            arriving.readers.push((reader, exchange));
+            self.exchanges.at_mut(exchange).reading = Some(Reading {
                 arriving: id,
                 reader,
             });
         }
         arriving.fill = Some(fill);
-        arriving.fetches.push((fetch_id, plain.fetch));
-        self.fetches.at_mut(plain.fetch).owner = For::Arriving(id, fetch_id);
-        let aborts = &mut self.tally.aborts;
-        aborts.lead_max_bytes = aborts.lead_max_bytes.max(plain.lead_max);
+        arriving.fetches.push((fetch_id, fetch));
+        self.fetches.at_mut(fetch).owner = For::Arriving(id, fetch_id);
+    }
+}
+
+impl Plain {
+    /// The `Fill` that has been told as much now, its fetch, and its reader.
+    fn told(&self, now: Now, round_trips: (u32, u32)) -> (Fill, FetchId, Option<ReaderId>) {
+        let span = ByteSpan {
+            from: 0,
+            to: self.length,
+        };
+        let mut fill = Fill::new(self.rules, now, Some(self.length), ByteSpans::new());
+        let fetch = fill.begin(now, span);
+        fill.set_round_trips(fetch, round_trips.0, round_trips.1);
+        let reader = fill.attach(now, span);
+        debug_assert!(reader.is_ok(), "it is coming: {reader:?}");
+        if let Ok(reader) = reader {
+            // in no larger pieces than it came: its lead was never further
+            let mut from = 0;
+            while let Some(given) = ByteSpan::new(from, self.front.min(from + self.lead_max)) {
+                fill.received(now, fetch, given.len());
+                fill.moved(now, reader, given.to);
+                fill.delivered(now, reader, given);
+                from = given.to;
+            }
+        }
+        (fill, fetch, reader.ok())
     }
 }

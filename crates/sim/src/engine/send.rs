@@ -1,7 +1,10 @@
 //! Responses on their way to clients: in closed form where nobody else is on the link, packet by packet elsewhere.
+//!
+//! A response that comes from a server while it is sent begins packet by packet; once all of it is there, and nobody else is on the link, the
+//! rest is worked out at once ([`Ahead`]), and there is one event more: its end.
 
 use super::Simulator;
-use super::exchange::Stage;
+use super::exchange::{Ahead, Stage};
 use crate::link::{Carried, Link};
 use crate::settings::Path;
 use crate::tcp::{Alone, Sender, Sent, Terms};
@@ -10,7 +13,7 @@ use crate::world::{Event, Nanos};
 impl Simulator {
     /// Something is there to be sent to the client of an exchange.
     pub(super) fn start_sending(&mut self, id: u32) {
-        let link = self.exchanges.at(id).link as usize;
+        let link = self.exchanges.at(id).link;
         self.links[link].sending += 1;
         if let Some(other) = self.links[link].alone.take() {
             self.by_packets(other);
@@ -33,7 +36,7 @@ impl Simulator {
     fn send_alone(&mut self, id: u32) {
         let at = self.world.at();
         let exchange = self.exchanges.at_mut(id);
-        let link = &mut self.links[exchange.link as usize];
+        let link = &mut self.links[exchange.link];
         let alone = Alone {
             tcp: self.settings.network.tcp,
             window: exchange.sender.window,
@@ -78,10 +81,11 @@ impl Simulator {
         let terms = self.terms(id);
         let exchange = self.exchanges.at_mut(id);
         let Some(alone) = exchange.alone.take() else {
+            self.up_to_now(id, &terms);
             return;
         };
         exchange.ends_at = Nanos::MAX;
-        let link = &mut self.links[exchange.link as usize].link;
+        let link = &mut self.links[exchange.link].link;
         let sender = &mut exchange.sender;
         sender.begin(alone.window);
         // the queue is empty when it begins; nobody else has been there since
@@ -107,7 +111,7 @@ impl Simulator {
     /// Sends what may be sent now.
     pub(super) fn send(&mut self, id: u32) {
         let exchange = self.exchanges.at(id);
-        if exchange.stage != Stage::Sending || exchange.alone.is_some() {
+        if exchange.stage != Stage::Sending || exchange.is_worked_out() {
             return;
         }
         let at = self.world.at();
@@ -115,10 +119,72 @@ impl Simulator {
         let exchange = self.exchanges.at_mut(id);
         let link: &mut Link = match self.settings.path {
             Path::DirectInternet => &mut self.internet,
-            Path::Proxy | Path::DirectClient => &mut self.links[exchange.link as usize].link,
+            Path::Proxy | Path::DirectClient => &mut self.links[exchange.link].link,
         };
         let carried: &mut Carried = &mut self.tally.to_clients;
         let sent = exchange.sender.send(&terms, link, carried, at);
+        match sent.blocked_until {
+            Some(until) if self.is_settled(id) => self.go_ahead(id, &terms, until),
+            _ => self.follow(id, sent),
+        }
+    }
+
+    /// Whether nothing can happen to what is being sent but that somebody else begins to send there.
+    fn is_settled(&self, id: u32) -> bool {
+        let exchange = self.exchanges.at(id);
+        exchange.is_all
+            && exchange.leaves_at.is_none()
+            && self.links[exchange.link].sending == 1
+            && self.settings.path != Path::DirectInternet
+            && self.settings.network.client_link.queue_limit_bytes == 0
+    }
+
+    /// Works out the rest, which goes on at `until`; the sender itself stays where it is, in case somebody else begins to send.
+    fn go_ahead(&mut self, id: u32, terms: &Terms, until: Nanos) {
+        let at = self.world.at();
+        let exchange = self.exchanges.at_mut(id);
+        let scratch = &mut self.scratch;
+        scratch.copy(&exchange.sender);
+        let place = &mut self.links[exchange.link];
+        place.alone = Some(id);
+        let (mut link, mut carried) = (place.link, Carried::default());
+        let mut due = until;
+        while let Some(until) = scratch
+            .send(terms, &mut link, &mut carried, due)
+            .blocked_until
+        {
+            due = until;
+        }
+        exchange.ahead = Some(Ahead {
+            until,
+            sent: scratch.sent,
+            packets: scratch.packets,
+            last_at: scratch.last_at,
+            window: scratch.window_afterwards(&terms.tcp),
+            link,
+            carried,
+        });
+        let last = scratch.last_at.max(at);
+        self.ends(id, last, true);
+    }
+
+    /// Somebody else begins to send beside one whose rest was worked out: it is where it would be by now, and goes on packet by packet.
+    fn up_to_now(&mut self, id: u32, terms: &Terms) {
+        let at = self.world.at();
+        let exchange = self.exchanges.at_mut(id);
+        let Some(ahead) = exchange.ahead.take() else {
+            return;
+        };
+        exchange.ends_at = Nanos::MAX;
+        let link = &mut self.links[exchange.link].link;
+        let mut sent = Sent {
+            blocked_until: Some(ahead.until),
+            left_at: None,
+        };
+        while let Some(due) = sent.blocked_until.filter(|due| *due <= at) {
+            let carried = &mut self.tally.to_clients;
+            sent = exchange.sender.send(terms, link, carried, due);
+        }
         self.follow(id, sent);
     }
 
@@ -181,8 +247,16 @@ impl Simulator {
     /// Nothing more is sent: what was sent in closed form is entered into the accounts.
     pub(super) fn end_sending(&mut self, id: u32) {
         let exchange = self.exchanges.at_mut(id);
-        let link = &mut self.links[exchange.link as usize];
+        let link = &mut self.links[exchange.link];
         link.sending -= 1;
+        if let Some(ahead) = exchange.ahead.take() {
+            link.alone = None;
+            link.link = ahead.link;
+            let sender = &mut exchange.sender;
+            sender.end(ahead.sent, ahead.packets, ahead.last_at, ahead.window);
+            self.tally.to_clients.add(&ahead.carried);
+            return;
+        }
         let Some(alone) = exchange.alone.take() else {
             return;
         };

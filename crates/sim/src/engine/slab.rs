@@ -54,6 +54,12 @@ impl<T> Slab<T> {
         self.unused.push(id);
     }
 
+    /// All places, taken or not.
+    #[cfg(test)]
+    pub(super) fn all(&self) -> impl Iterator<Item = &T> {
+        self.places.iter()
+    }
+
     /// How many places are taken.
     pub(super) fn len(&self) -> usize {
         self.places.len() - self.unused.len()

@@ -86,6 +86,13 @@ impl Assumptions {
         self.counts[assumed as usize] += 1;
     }
 
+    /// And what was assumed elsewhere.
+    pub(crate) fn add(&mut self, other: &Self) {
+        for (count, more) in self.counts.iter_mut().zip(other.counts) {
+            *count += more;
+        }
+    }
+
     /// `value`, or what is assumed in its place.
     pub(crate) fn known<T>(&mut self, value: Option<T>, assumed: Assumed, instead: T) -> T {
         value.unwrap_or_else(|| {

@@ -103,6 +103,13 @@ impl Grid {
         self.axes.iter().map(|axis| axis.name.clone()).collect()
     }
 
+    /// The values of an axis; none if there is no such axis.
+    #[must_use]
+    pub fn values(&self, name: &str) -> &[String] {
+        let axis = self.axes.iter().find(|axis| axis.name == name);
+        axis.map_or(&[], |axis| &axis.values)
+    }
+
     /// All points; the last axis changes fastest.
     #[must_use]
     pub fn points(&self) -> Vec<Point> {
@@ -136,7 +143,8 @@ fn axis(text: &str) -> Result<Axis, GridError> {
         }
     }
     Ok(Axis {
-        name: name.trim().to_owned(),
+        // as a flag has it, or as a column has it
+        name: name.trim().replace('-', "_"),
         values: all,
     })
 }

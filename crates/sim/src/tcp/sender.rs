@@ -63,6 +63,26 @@ impl Sender {
         self.left = None;
     }
 
+    /// Becomes the same as another one, in the memory that it has.
+    pub(crate) fn copy(&mut self, other: &Self) {
+        let mut under_way = std::mem::take(&mut self.under_way);
+        under_way.clear();
+        under_way.extend(&other.under_way);
+        *self = Self {
+            under_way,
+            ..*other
+        };
+    }
+
+    /// Everything is sent and acknowledged.
+    pub(crate) fn end(&mut self, sent: u64, packets: u64, last_at: Nanos, window: u32) {
+        self.under_way.clear();
+        self.sent = sent;
+        self.packets = packets;
+        self.last_at = last_at;
+        self.window = window;
+    }
+
     /// Acknowledgements that are back by `at` open the window.
     fn acknowledge(&mut self, at: Nanos, window_max: u32) {
         while self.under_way.front().is_some_and(|back| *back <= at) {

@@ -1,6 +1,7 @@
 //! Scenarios that come with the program.
 
-use super::{Scenario, ScenarioError, suggest};
+use super::{Scenario, ScenarioError};
+use crate::toml_text;
 
 pub(super) fn text(name: &str) -> Option<&'static str> {
     BUILT_IN
@@ -16,7 +17,7 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
 pub(super) fn scenario(name: &str) -> Result<Scenario, ScenarioError> {
     let Some(text) = text(name) else {
         let known: Vec<&str> = names().collect();
-        let hint = match suggest::nearest(name, &known) {
+        let hint = match toml_text::nearest(name, &known) {
             Some(word) => format!("did you mean `{word}`?"),
             None => format!("built in are {}", known.join(", ")),
         };

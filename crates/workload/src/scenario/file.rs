@@ -1,7 +1,8 @@
 //! The file of a scenario: TOML, with every unknown key refused.
 
+use super::check;
 use super::{Clients, Origin, Scenario, ScenarioError, Workload};
-use super::{check, key_path, suggest};
+use crate::toml_text::{self, Advice};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
@@ -12,7 +13,7 @@ pub(super) fn read(file: &str, text: &str) -> Result<Scenario, ScenarioError> {
     check::check(&scenario).map_err(|invalid| {
         let place = DeTable::parse(text)
             .ok()
-            .and_then(|document| key_path::find(document.get_ref(), &invalid.key_path));
+            .and_then(|document| toml_text::find_nearest(document.get_ref(), &invalid.key_path));
         invalid.into_error(file).at(text, place)
     })?;
     Ok(scenario)
@@ -127,7 +128,7 @@ impl<'s, W> File<'s, W> {
 
 /// Before anything else, so that a file of tomorrow is not blamed for its keys.
 fn check_format(file: &str, text: &str, document: &DeTable<'_>) -> Result<(), ScenarioError> {
-    let place = key_path::find(document, "format");
+    let place = toml_text::find(document, "format");
     let found = document.get("format").map(Spanned::get_ref);
     let number = found.and_then(DeValue::as_integer);
     match number.map(|number| number.as_str().parse()) {
@@ -169,7 +170,7 @@ fn take_kind(
         return Ok(kind);
     }
     let hint =
-        suggest::nearest(found, &KINDS).map_or(known, |word| format!("did you mean `{word}`?"));
+        toml_text::nearest(found, &KINDS).map_or(known, |word| format!("did you mean `{word}`?"));
     Err(
         ScenarioError::new(file, format!("unknown kind `{found}` of workload"))
             .at(text, Some(kind.span()))
@@ -178,7 +179,13 @@ fn take_kind(
 }
 
 fn refusal(file: &str, text: &str, error: &toml::de::Error) -> ScenarioError {
-    let (what, hint) = suggest::advise(error.message());
-    let error = ScenarioError::new(file, what).at(text, error.span());
-    ScenarioError { hint, ..error }
+    let Advice { message, hint } = toml_text::advise(error.message(), |_| None);
+    let is_missing = message.starts_with("missing key");
+    let all_keys =
+        || "`weir bench scenarios NAME` prints a built-in scenario with every key explained";
+    let error = ScenarioError::new(file, message).at(text, error.span());
+    ScenarioError {
+        hint: hint.or_else(|| is_missing.then(|| all_keys().to_owned())),
+        ..error
+    }
 }

@@ -1,7 +1,7 @@
 //! One key changed from the command line.
 
-use super::key_path::{Step, steps};
 use super::{Scenario, ScenarioError, check, file};
+use crate::toml_text::{Step, steps};
 use toml::{Table, Value};
 
 pub(super) fn with<'a>(

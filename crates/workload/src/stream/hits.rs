@@ -72,6 +72,10 @@ impl Iterator for HitsConnection {
         } else {
             (MEASURED, self.chance.below(u64::from(self.targets)))
         };
-        Some(Ask::plain(phase, Target { server: 0, number }))
+        Some(Ask {
+            // others may have been earlier, but there is no order among connections that warm up
+            was_asked_before: phase == MEASURED,
+            ..Ask::plain(phase, Target { server: 0, number })
+        })
     }
 }

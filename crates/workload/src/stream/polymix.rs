@@ -215,6 +215,7 @@ impl Iterator for Robots {
             let phase = u8::try_from(self.leg).unwrap_or(u8::MAX);
             let special = special.at(since_s);
             let mut ask = self.habits.ask(phase, target, special, &mut self.chance);
+            ask.was_asked_before = !is_new;
             self.follow(&mut ask, robot, is_new);
             return Some(Due {
                 at_us: self.leg_began_us + microseconds(since_s),

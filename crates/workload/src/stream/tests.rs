@@ -1,5 +1,6 @@
 //! What is wrong with the streams of the scenarios that come with the program, seen from outside.
 
+mod again;
 mod hits;
 mod infinite;
 mod polymix;

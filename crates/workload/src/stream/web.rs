@@ -15,7 +15,7 @@ use crate::chance::mix;
 use crate::phase::PhasePlan;
 use crate::{Chance, Scenario, Target, Web};
 
-/// All agents of a run as one process in order of time. It keeps no memory of what was asked for.
+/// All agents of a run as one process in order of time. Of what was asked for it remembers a bit a target.
 #[derive(Clone, Debug)]
 pub(super) struct WebAgents {
     chance: Chance,
@@ -30,6 +30,8 @@ pub(super) struct WebAgents {
     since_s: f64,
     /// How many targets were asked for that will not be again.
     once: u64,
+    /// Which of the others were asked for: a bit each, as far as the largest number.
+    asked: Vec<u64>,
 }
 
 /// The numbers of the scenario that each request looks at.
@@ -71,6 +73,7 @@ impl WebAgents {
             phase_began_us: 0,
             since_s: 0.0,
             once: 0,
+            asked: Vec::new(),
         }
     }
 
@@ -87,6 +90,21 @@ impl WebAgents {
             server: u32::try_from(place >> 64).unwrap_or(0),
             number,
         }
+    }
+
+    /// Notes that this target is asked for; was it before?
+    fn note(&mut self, target: Target) -> bool {
+        if target.number >= self.web.targets {
+            return false;
+        }
+        let place = usize::try_from(target.number / 64).unwrap_or(usize::MAX);
+        if place >= self.asked.len() {
+            self.asked.resize(place + 1, 0);
+        }
+        let bit = 1 << (target.number % 64);
+        let was_asked_before = self.asked[place] & bit != 0;
+        self.asked[place] |= bit;
+        was_asked_before
     }
 
     fn ask(&mut self) -> Ask {
@@ -108,6 +126,7 @@ impl WebAgents {
             method,
             abort_at: hangs_up.then(|| super::abort_point(&mut self.chance)),
             cookie: self.chance.is(self.web.cookie),
+            was_asked_before: self.note(target),
             ..Ask::plain(u8::from(self.phase > 0), target)
         }
     }

@@ -159,6 +159,7 @@ impl Iterator for WpbClient {
         };
         Some(Ask {
             kind,
+            was_asked_before: !is_new,
             ..Ask::plain(phase, target)
         })
     }

@@ -104,6 +104,12 @@ impl Writer {
         self.rows
     }
 
+    /// How many bytes the groups have that were written: rows are added to them a group at a time.
+    #[must_use]
+    pub fn written_bytes(&self) -> u64 {
+        self.file.bytes_written() as u64
+    }
+
     /// Adds a row.
     ///
     /// # Errors

@@ -1,27 +1,16 @@
 //! Who takes part in a scenario and how each is started: as a forward proxy if it can be one, with one worker, a store on disk of the
 //! same room for everybody, and little memory before it. What each stores and for how long is left to its own rules.
 
-use crate::bed::contender::{Contender, WEIR};
+use crate::bed::contender::Contender;
 use crate::bed::template::Words;
-
-/// The only one that cannot be a forward proxy.
-const VARNISH: &str = "varnish";
 
 /// Everybody, in the order of reports.
 pub(crate) static CONTENDERS: [Contender; 6] = [
     Contender {
-        name: WEIR,
-        installed_as: None,
-        version: &["@WEIR@", "--version"],
         templates: &[("bench/weir.toml", "weir.toml")],
-        directories: &[],
-        command: &["@WEIR@", "serve", "--config", "@DIR@/weir.toml"],
-        is_cache: true,
+        ..Contender::WEIR
     },
     Contender {
-        name: "squid",
-        installed_as: Some("squid"),
-        version: &["squid", "-v"],
         templates: &[("bench/squid.conf", "squid.conf")],
         directories: &["cache"],
         // its directories are made first
@@ -30,16 +19,11 @@ pub(crate) static CONTENDERS: [Contender; 6] = [
             "-c",
             "squid -z -N -f @DIR@/squid.conf && exec squid -N -f @DIR@/squid.conf",
         ],
-        is_cache: true,
+        ..Contender::SQUID
     },
     Contender {
-        name: "nginx",
-        installed_as: Some("nginx"),
-        version: &["nginx", "-v"],
         templates: &[("bench/nginx.conf", "nginx.conf")],
-        directories: &[],
-        command: &["nginx", "-e", "@DIR@/error.log", "-c", "@DIR@/nginx.conf"],
-        is_cache: true,
+        ..Contender::NGINX
     },
     Contender {
         name: "apache",
@@ -58,11 +42,7 @@ pub(crate) static CONTENDERS: [Contender; 6] = [
         is_cache: true,
     },
     Contender {
-        name: VARNISH,
-        installed_as: Some("varnishd"),
-        version: &["varnishd", "-V"],
         templates: &[("bench/varnish.vcl", "varnish.vcl")],
-        directories: &[],
         // no jail: it would need users that only exist on an installed system. Its store is memory: that on disk is
         // deprecated
         command: &[
@@ -87,12 +67,9 @@ pub(crate) static CONTENDERS: [Contender; 6] = [
             "-p",
             "vsl_space=8M",
         ],
-        is_cache: true,
+        ..Contender::VARNISH
     },
     Contender {
-        name: "trafficserver",
-        installed_as: Some("traffic_server"),
-        version: &["traffic_server", "-V"],
         templates: &[
             ("trafficserver/runroot.yaml", "runroot.yaml"),
             ("bench/trafficserver/records.config", "records.config"),
@@ -100,15 +77,13 @@ pub(crate) static CONTENDERS: [Contender; 6] = [
             ("bench/trafficserver/remap.config", "remap.config"),
             ("trafficserver/ip_allow.yaml", "ip_allow.yaml"),
         ],
-        directories: &["span"],
-        command: &["traffic_server", "--run-root=@DIR@/runroot.yaml"],
-        is_cache: true,
+        ..Contender::TRAFFIC_SERVER
     },
 ];
 
-/// Whether it stands before the origin instead of being told to clients.
+/// Whether it stands before the origin instead of being told to clients: the only one that cannot be a forward proxy.
 pub(crate) fn is_gateway(contender: &Contender) -> bool {
-    contender.name == VARNISH
+    contender.name == Contender::VARNISH.name
 }
 
 /// Memory before a store on disk, MiB: an eighth of the store, and enough for the largest response of WPB.
@@ -136,8 +111,8 @@ mod tests {
     use super::*;
     use crate::root;
 
-    #[test]
-    fn file_of_a_contender_has_a_word_without_a_meaning() {
+    /// Every word that a file or a command may have.
+    fn words(is_caching: bool) -> Words {
         let mut words = Words::default();
         for name in [
             "WEIR",
@@ -152,7 +127,13 @@ mod tests {
         ] {
             words.set(name, "1");
         }
-        set_store(&mut words, 75, true);
+        set_store(&mut words, 75, is_caching);
+        words
+    }
+
+    #[test]
+    fn file_of_a_contender_has_a_word_without_a_meaning() {
+        let words = words(true);
         for contender in &CONTENDERS {
             for (from, _) in contender.templates {
                 let path = root::directory().join("peers").join(from);
@@ -169,20 +150,7 @@ mod tests {
     fn proxy_cannot_be_told_to_keep_nothing() {
         for contender in &CONTENDERS {
             let filled = |is_caching| {
-                let mut words = Words::default();
-                for name in [
-                    "FILES",
-                    "USER",
-                    "MODULES",
-                    "HOST",
-                    "PORT",
-                    "DIR",
-                    "ORIGIN_HOST",
-                    "ORIGIN_PORT",
-                ] {
-                    words.set(name, "1");
-                }
-                set_store(&mut words, 75, is_caching);
+                let words = words(is_caching);
                 let files = contender.templates.iter().map(|(from, _)| {
                     let path = root::directory().join("peers").join(from);
                     let text = std::fs::read_to_string(path).expect("a file of peers/");

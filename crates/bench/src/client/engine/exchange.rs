@@ -43,6 +43,7 @@ impl Engine<'_> {
         party.connect_us = None;
         party.head_us = None;
         party.arrived_us = 0;
+        party.is_backlogged = false;
         let about = Particulars {
             id,
             agent: number,
@@ -128,6 +129,7 @@ impl Engine<'_> {
             agent: self.agents[agent].number,
             order: &order,
             examination: &party.examination,
+            could_hit: order.ask.could_hit(self.grounds.site),
             started_us: party.started_us,
             connect_us: party.connect_us,
             head_us: party.head_us,
@@ -165,7 +167,10 @@ impl Engine<'_> {
     fn embed(&mut self, agent: usize, page: &Ask, at_us: u64) {
         for target in self.grounds.site.embedded(page.target) {
             let order = Order {
-                ask: Ask::plain(page.phase, target),
+                ask: Ask {
+                    was_asked_before: page.was_asked_before,
+                    ..Ask::plain(page.phase, target)
+                },
                 scheduled_us: at_us,
                 is_repeated: false,
             };

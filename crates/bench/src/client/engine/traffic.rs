@@ -51,7 +51,7 @@ impl Engine<'_> {
             Some(line) => {
                 let set_up = line.connect(now_us);
                 party.arrived_us = set_up.ready_at_us;
-                party.pause(Pause::Knock, set_up.knock_at_us);
+                party.pause(Pause::Knock, now_us, set_up.knock_at_us);
             }
         }
         self.rearm(key);
@@ -109,7 +109,7 @@ impl Engine<'_> {
         // without a link the answer is there now
         if party.arrived_us > now_us {
             let at_us = party.arrived_us;
-            return party.pause(Pause::SetUp, at_us);
+            return party.pause(Pause::SetUp, now_us, at_us);
         }
         self.tell(key, Event::Connected);
     }
@@ -144,7 +144,7 @@ impl Engine<'_> {
                 party.silent_at_us = NEVER_US;
                 if party.arrived_us > now_us && !self.is_over {
                     let at_us = party.arrived_us;
-                    return party.pause(Pause::Arrive { ending, keep }, at_us);
+                    return party.pause(Pause::Arrive { ending, keep }, now_us, at_us);
                 }
                 self.end_exchange(key, ending, keep, now_us);
             }
@@ -154,7 +154,7 @@ impl Engine<'_> {
 
     /// The exchange is to be ended; until then nothing moves on its connection.
     pub(super) fn end_exchange(&mut self, key: usize, ending: Ending, keep: bool, at_us: u64) {
-        self.parties[key].pause(Pause::Arrive { ending, keep }, NEVER_US);
+        self.parties[key].pause(Pause::Arrive { ending, keep }, at_us, NEVER_US);
         self.tasks.push_back(Task::Finish {
             party: key,
             ending,
@@ -172,7 +172,7 @@ impl Engine<'_> {
             let at_us = line.send(now_us, party.request.len());
             if at_us > now_us {
                 party.silent_at_us = at_us.saturating_add(self.response_timeout_us);
-                party.pause(Pause::Send, at_us);
+                party.pause(Pause::Send, now_us, at_us);
                 return;
             }
         }
@@ -216,9 +216,10 @@ impl Engine<'_> {
             }
             let mut room = self.scratch.len();
             if let Some(line) = &self.agents[party.agent].line {
-                let at_us = line.may_read_at_us(party.flow);
-                if at_us > self.clock.now_us() {
-                    return party.pause(Pause::Read, at_us);
+                let (at_us, now_us) = (line.may_read_at_us(party.flow), self.clock.now_us());
+                if at_us > now_us {
+                    party.is_backlogged = true;
+                    return party.pause(Pause::Read, now_us, at_us);
                 }
                 room = line.quantum_bytes();
             }
@@ -240,6 +241,7 @@ impl Engine<'_> {
                 }
                 Err(error) if would_block(&error) => {
                     party.is_readable = false;
+                    party.is_backlogged = false;
                     return;
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -257,7 +259,13 @@ impl Engine<'_> {
         let party = &mut self.parties[key];
         party.arrived_us = now_us;
         if let Some(line) = &mut self.agents[party.agent].line {
-            party.arrived_us = line.receive(&mut party.flow, now_us, bytes, more_follow);
+            let from_us = if party.is_backlogged {
+                line.went_on_at_us(party.flow, now_us)
+            } else {
+                now_us
+            };
+            party.arrived_us = line.receive(&mut party.flow, from_us, bytes, more_follow);
+            party.is_backlogged &= more_follow;
         }
         party.silent_at_us = party.arrived_us.saturating_add(self.response_timeout_us);
         let had_head = party.examination.status.is_some();

@@ -1,5 +1,6 @@
 //! What was imported, as it is printed.
 
+use crate::names;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -33,14 +34,9 @@ struct InputRead {
 
 impl Outcome {
     pub(super) fn new(out: &Path, anonymiser: &Anonymiser, is_key_kept: bool) -> Self {
-        let names = match anonymiser.key_id() {
-            None => "readable".to_owned(),
-            Some(id) if is_key_kept => format!("hashed with key {id}"),
-            Some(_) => "hashed with a key that is forgotten".to_owned(),
-        };
         Self {
             out: out.to_owned(),
-            names,
+            names: names::described(anonymiser, is_key_kept),
             inputs: Vec::new(),
             rows: Summary::default(),
             dropped: Dropped::default(),

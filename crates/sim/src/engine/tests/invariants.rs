@@ -12,7 +12,7 @@ use weir_workload::Chance;
 use weir_workload::trace::{AbortedBy, RequestBit, ResponseBit, Row, TraceMethod};
 
 /// Anything that a trace may hold, much of it at the same time and for few targets.
-fn wild(seed: u64, rows: usize) -> Vec<Row> {
+pub(super) fn wild(seed: u64, rows: usize) -> Vec<Row> {
     let chance = &mut Chance::new(seed, 1);
     let mut at_ms = 0;
     (0..rows)
@@ -125,7 +125,7 @@ fn balance(settings: &Settings, outcome: &Outcome, rows: usize) {
     }
 }
 
-fn all_settings() -> Vec<Settings> {
+pub(super) fn all_settings() -> Vec<Settings> {
     let modem = settings();
     let research = Settings::of(Network::RESEARCH, Profile::Http1998);
     let fast = Settings::of(
@@ -245,7 +245,7 @@ fn continuing_costs_less_than_stopping_where_nothing_is_asked_for_twice() {
 }
 
 /// Plain requests of several clients, a tenth of which leave early.
-fn aborting(seed: u64) -> Vec<Row> {
+pub(super) fn aborting(seed: u64) -> Vec<Row> {
     let chance = &mut Chance::new(seed, 2);
     let mut at_ms = 0;
     (0..300)

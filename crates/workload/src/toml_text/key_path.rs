@@ -6,13 +6,16 @@ use toml::de::{DeTable, DeValue};
 
 /// A step of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub enum Step {
+    /// Into a table.
     Key(String),
+    /// Into an array, from 0.
     Index(usize),
 }
 
 /// The steps of `a.b[1].c`; an index may also be written as a step of its own, `a.b.1.c`. Nothing where a step is empty.
-pub(super) fn steps(path: &str) -> Option<Vec<Step>> {
+#[must_use]
+pub fn steps(path: &str) -> Option<Vec<Step>> {
     let step = |part: &str| {
         let part = part.trim();
         let index = part.strip_suffix(']').unwrap_or(part);
@@ -25,8 +28,21 @@ pub(super) fn steps(path: &str) -> Option<Vec<Step>> {
     path.split(['.', '[']).map(step).collect()
 }
 
+/// The bytes of the value at `path`; `None` where the document does not state it.
+#[must_use]
+pub fn find(document: &DeTable<'_>, path: &str) -> Option<Range<usize>> {
+    let (found, is_whole) = follow(document, path)?;
+    is_whole.then_some(found)
+}
+
 /// The bytes of the value at `path`, or of the nearest thing around it that the document states.
-pub(super) fn find(document: &DeTable<'_>, path: &str) -> Option<Range<usize>> {
+#[must_use]
+pub fn find_nearest(document: &DeTable<'_>, path: &str) -> Option<Range<usize>> {
+    follow(document, path).map(|(found, _)| found)
+}
+
+/// How far the path leads, and whether that is its end.
+fn follow(document: &DeTable<'_>, path: &str) -> Option<(Range<usize>, bool)> {
     let steps = steps(path)?;
     let (first, rest) = steps.split_first()?;
     let Step::Key(first) = first else { return None };
@@ -34,10 +50,10 @@ pub(super) fn find(document: &DeTable<'_>, path: &str) -> Option<Range<usize>> {
     for step in rest {
         match descend(place, step) {
             Some(inner) => place = inner,
-            None => break,
+            None => return Some((place.span(), false)),
         }
     }
-    Some(place.span())
+    Some((place.span(), true))
 }
 
 fn descend<'a, 'i>(
@@ -60,7 +76,7 @@ mod tests {
         let text = "a = 1\n[w]\nsizes = \"x\"\n[[w.c]]\nshare = 1\n[[w.c]]\nshare = 2\n";
         let document = DeTable::parse(text).unwrap();
         let check = |path: &str, expected: Option<&str>| {
-            let found = find(document.get_ref(), path).map(|span| &text[span]);
+            let found = find_nearest(document.get_ref(), path).map(|span| &text[span]);
             assert_eq!(found, expected, "{path}");
         };
         check("a", Some("1"));
@@ -72,5 +88,13 @@ mod tests {
         check("none", None);
         check("", None);
         check("w..c", None);
+        // what is around it is not what was asked for
+        for path in ["w.none", "w.c[2]", "a.b", "none", ""] {
+            assert_eq!(find(document.get_ref(), path), None, "{path}");
+        }
+        for path in ["a", "w", "w.c[1].share"] {
+            let found = find(document.get_ref(), path);
+            assert!(found.is_some() && found == find_nearest(document.get_ref(), path));
+        }
     }
 }

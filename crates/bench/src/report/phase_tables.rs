@@ -1,0 +1,199 @@
+//! What each proxy did phase by phase: what the clients saw, what the origin saw, and what became of each kind of request.
+
+use super::contest::Contest;
+use super::html::Html;
+use super::summary::colour;
+use super::table::{begin, end, written};
+use super::unit::{Unit, count, digits, float};
+use weir_measure::record::{Histogram, KindSide, OriginSide, Phase, Record};
+
+/// Tables of the chosen run of each proxy, folded away.
+pub(super) fn write(html: &mut Html, contest: &Contest<'_>) {
+    html.element("h3", "", "Phase by phase");
+    for (contestant, run) in contest.chosen() {
+        html.open("details", "");
+        html.open_with("summary", &[("style", &colour(contestant))]);
+        html.element("span", "swatch", "");
+        html.text(contestant.label);
+        html.close();
+        clients(html, &run.record);
+        origin(html, &run.record);
+        kinds(html, &run.record);
+        html.close();
+    }
+}
+
+fn clients(html: &mut Html, record: &Record) {
+    let columns = [
+        "clients",
+        "length",
+        "offered",
+        "answered",
+        "mean",
+        "hits, median",
+        "misses, median",
+        "99 %",
+        "hit ratio offered",
+        "hit ratio",
+        "byte hit ratio offered",
+        "byte hit ratio",
+        "content",
+        "errors",
+        "aborted",
+        "connections",
+        "requests each",
+    ];
+    begin(html, &columns.map(str::to_owned));
+    for phase in phases(record) {
+        row(html, phase, &client_cells(phase));
+    }
+    end(html);
+}
+
+fn client_cells(phase: &Phase) -> [String; 16] {
+    let (times, client) = (&phase.response_time, &phase.client);
+    let median = |times: &Histogram| written(Unit::Time, times.quantile_us(0.5).map(float));
+    [
+        written(Unit::Time, Some(phase.seconds * 1e6)),
+        a_second(Unit::Count, phase, phase.offered_requests),
+        a_second(Unit::Count, phase, client.answered()),
+        written(Unit::Time, times.all.mean_us()),
+        median(&times.hit),
+        median(&times.miss),
+        written(Unit::Time, times.all.quantile_us(0.99).map(float)),
+        written(Unit::Share, phase.offered_hit_ratio()),
+        written(Unit::Share, phase.hit_ratio()),
+        written(Unit::Share, phase.offered_byte_hit_ratio()),
+        written(Unit::Share, phase.byte_hit_ratio()),
+        a_second(Unit::BytesPerSecond, phase, client.content_bytes),
+        count(client.error_count()),
+        count(client.aborted),
+        count(client.connections_opened),
+        each(client.requests, client.connections_opened),
+    ]
+}
+
+fn origin(html: &mut Html, record: &Record) {
+    let columns = [
+        "origin",
+        "requests",
+        "rate",
+        "for the first time",
+        "again",
+        "without a mark",
+        "304",
+        "content",
+        "not to the end",
+        "connections",
+        "requests each",
+    ];
+    begin(html, &columns.map(str::to_owned));
+    for phase in phases(record) {
+        row(html, phase, &origin_cells(phase));
+    }
+    end(html);
+}
+
+fn origin_cells(phase: &Phase) -> [String; 10] {
+    let OriginSide {
+        requests,
+        distinct,
+        repeated,
+        without_id,
+        content_bytes,
+        not_modified,
+        aborted,
+        connections_opened,
+    } = phase.origin;
+    [
+        count(requests),
+        a_second(Unit::Count, phase, requests),
+        count(distinct),
+        count(repeated),
+        count(without_id),
+        count(not_modified),
+        a_second(Unit::BytesPerSecond, phase, content_bytes),
+        count(aborted),
+        count(connections_opened),
+        each(requests, connections_opened),
+    ]
+}
+
+/// Of the measured phases together; nothing for records that do not say.
+fn kinds(html: &mut Html, record: &Record) {
+    let mut all = std::collections::BTreeMap::<&str, KindSide>::new();
+    for (kind, side) in record.measured().flat_map(|phase| &phase.client.by_kind) {
+        let sum = all.entry(kind).or_default();
+        sum.requests += side.requests;
+        sum.hits += side.hits;
+        sum.validated += side.validated;
+        sum.forwarded += side.forwarded;
+        sum.not_modified += side.not_modified;
+    }
+    if all.is_empty() {
+        return;
+    }
+    let requests: u64 = all.values().map(|side| side.requests).sum();
+    let columns = [
+        "kind of request, measured phases",
+        "requests",
+        "of all",
+        "from the store",
+        "validated",
+        "forwarded",
+        "304",
+    ];
+    begin(html, &columns.map(str::to_owned));
+    for (kind, side) in all {
+        html.open("tr", "");
+        html.open_with("th", &[("scope", "row")]);
+        html.text(kind);
+        html.close();
+        let share = |part: u64, whole: u64| written(Unit::Share, ratio(part, whole));
+        for cell in [
+            count(side.requests),
+            share(side.requests, requests),
+            share(side.hits, side.requests),
+            share(side.validated, side.requests),
+            share(side.forwarded, side.requests),
+            share(side.not_modified, side.requests),
+        ] {
+            html.element("td", "", &cell);
+        }
+        html.close();
+    }
+    end(html);
+}
+
+fn row(html: &mut Html, phase: &Phase, cells: &[String]) {
+    html.open("tr", if phase.is_measured { "" } else { "muted" });
+    html.open_with("th", &[("scope", "row")]);
+    html.text(&phase.name);
+    html.close();
+    for cell in cells {
+        html.element("td", "", cell);
+    }
+    html.close();
+}
+
+fn phases(record: &Record) -> impl Iterator<Item = &Phase> {
+    record.phases.iter().chain([&record.total])
+}
+
+/// So many in the phase's time.
+fn a_second(unit: Unit, phase: &Phase, sum: u64) -> String {
+    let rate = (phase.seconds > 0.0).then(|| float(sum) / phase.seconds);
+    match (unit, rate) {
+        (Unit::Count, Some(rate)) => format!("{}/s", digits(rate)),
+        _ => written(unit, rate),
+    }
+}
+
+/// So many for each.
+fn each(sum: u64, of: u64) -> String {
+    ratio(sum, of).map_or_else(|| "–".to_owned(), digits)
+}
+
+fn ratio(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| float(part) / float(whole))
+}

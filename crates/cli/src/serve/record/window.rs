@@ -1,0 +1,134 @@
+//! Rows in the order in which they arrived, as far as memory goes.
+//!
+//! A request is told when it ends: behind many that came later and were shorter. Who reads a trace wants it the other way round.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use weir_workload::trace::Row;
+
+/// Rows that are held back so that one which arrived before them may still come: some 6 MB.
+const ROWS_MAX: usize = 8 * 1024;
+
+/// Bytes of readable targets among them.
+const TEXT_BYTES_MAX: usize = 1 << 20;
+
+/// Rows that wait for earlier ones.
+#[derive(Debug, Default)]
+pub(super) struct Window {
+    rows: BinaryHeap<Reverse<Waiting>>,
+    /// How many came so far: of two that arrived together, the first to end goes first.
+    count: u64,
+    text_bytes: usize,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    place: (i64, u64),
+    row: Box<Row>,
+}
+
+impl Window {
+    /// Takes a row.
+    pub(super) fn push(&mut self, row: Row) {
+        self.count += 1;
+        self.text_bytes += text_bytes(&row);
+        self.rows.push(Reverse(Waiting {
+            place: (row.arrival_us, self.count),
+            row: Box::new(row),
+        }));
+    }
+
+    /// The earliest row, if there are more than may wait.
+    pub(super) fn overflow(&mut self) -> Option<Box<Row>> {
+        let is_full = self.rows.len() > ROWS_MAX || self.text_bytes > TEXT_BYTES_MAX;
+        if is_full { self.pop() } else { None }
+    }
+
+    /// The earliest row.
+    pub(super) fn pop(&mut self) -> Option<Box<Row>> {
+        let Reverse(Waiting { row, .. }) = self.rows.pop()?;
+        self.text_bytes -= text_bytes(&row);
+        Some(row)
+    }
+
+    /// How many wait.
+    pub(super) fn len(&self) -> u64 {
+        self.rows.len() as u64
+    }
+}
+
+/// Bytes of the row that are not always the same number.
+pub(super) fn text_bytes(row: &Row) -> usize {
+    row.target_text.as_ref().map_or(0, String::len)
+}
+
+impl PartialEq for Waiting {
+    fn eq(&self, other: &Self) -> bool {
+        self.place == other.place
+    }
+}
+
+impl Eq for Waiting {}
+
+impl PartialOrd for Waiting {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Waiting {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.place.cmp(&other.place)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(arrival_us: i64, target: u64) -> Row {
+        Row {
+            arrival_us,
+            target,
+            ..Row::default()
+        }
+    }
+
+    #[test]
+    fn row_that_arrived_first_goes_later() {
+        let mut window = Window::default();
+        for (arrival_us, target) in [(3, 0), (1, 1), (2, 2), (1, 3)] {
+            window.push(row(arrival_us, target));
+        }
+        assert_eq!(window.len(), 4);
+        assert_eq!(window.overflow(), None);
+        let order: Vec<u64> = std::iter::from_fn(|| window.pop())
+            .map(|row| row.target)
+            .collect();
+        assert_eq!(order, [1, 3, 2, 0]);
+    }
+
+    #[test]
+    fn more_rows_or_bytes_wait_than_may() {
+        let mut window = Window::default();
+        for arrival_us in (0..ROWS_MAX as i64).rev() {
+            window.push(row(arrival_us, 0));
+        }
+        assert_eq!(window.overflow(), None);
+        window.push(row(-1, 7));
+        assert_eq!(window.overflow().map(|row| row.target), Some(7));
+        assert_eq!(window.overflow(), None);
+
+        let mut window = Window::default();
+        let large = |arrival_us| Row {
+            target_text: Some("x".repeat(TEXT_BYTES_MAX / 2)),
+            ..row(arrival_us, 0)
+        };
+        window.push(large(1));
+        window.push(large(2));
+        assert_eq!(window.overflow(), None);
+        window.push(large(3));
+        assert_eq!(window.overflow().map(|row| row.arrival_us), Some(1));
+        assert_eq!(window.overflow(), None);
+    }
+}

@@ -1,0 +1,172 @@
+//! `weir sim paper`: a paper's tables and figures, made again.
+
+use super::trace::threads;
+use crate::messages::{Exit, Failure, give, tell};
+use clap::{Args, Subcommand};
+use std::io::{IsTerminal as _, Write as _};
+use std::num::NonZero;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+use weir_bench::conduct::Interrupt;
+use weir_sim::paper::{Exhibit, Order, PaperError, Progress, html, reproduce};
+use weir_workload::make::Maker;
+
+/// The papers that can be made again.
+#[derive(Debug, Subcommand)]
+pub(crate) enum PaperCommand {
+    /// PROXIM (INFOCOM 1999): connections, data, cookies and aborts at a proxy for modems, and at one of a research network
+    ///
+    /// Prints every number of the paper's tables beside ours, and draws its figures 4 to 9 on a page. Its traces are made up
+    /// (`weir trace make`); docs/proxim.md says what differs, and why.
+    Proxim(ProximFlags),
+}
+
+/// The flags of `weir sim paper proxim`.
+#[derive(Debug, Args)]
+pub(crate) struct ProximFlags {
+    /// Requests of each trace; the paper's were 10.7 million (modems) and 1.04 million (research)
+    #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..=Maker::REQUESTS_MAX))]
+    requests: u64,
+
+    /// Of traces and simulators: the same seed prints the same
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+
+    /// Only this table or figure, such as bandwidth or figure-7; several with commas
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    only: Vec<Exhibit>,
+
+    /// Where the page goes
+    #[arg(long, value_name = "FILE", default_value = "proxim.html")]
+    out: PathBuf,
+
+    /// Print everything as JSON
+    #[arg(long)]
+    json: bool,
+
+    /// Passes over a trace at the same time; without it, one a core
+    #[arg(long, value_name = "N")]
+    threads: Option<NonZero<usize>>,
+}
+
+/// A line that is not on a terminal comes so seldom; one on a terminal so often.
+const LINE_EACH: Duration = Duration::from_secs(10);
+const TERMINAL_EACH: Duration = Duration::from_millis(200);
+
+/// Makes the paper again.
+///
+/// # Errors
+/// It was interrupted (exit 1), or the page cannot be written (3).
+pub(super) fn paper(command: &PaperCommand) -> Result<(), Failure> {
+    match command {
+        PaperCommand::Proxim(flags) => proxim(flags),
+    }
+}
+
+fn proxim(flags: &ProximFlags) -> Result<(), Failure> {
+    let interrupt = Interrupt::on_signals()?;
+    let order = Order {
+        requests: flags.requests,
+        seed: flags.seed,
+        only: flags.only.clone(),
+        threads: threads(flags.threads),
+    };
+    let mut teller = Teller::new();
+    let made = reproduce(&order, &|| interrupt.is_set(), |progress| {
+        teller.tell(progress)
+    });
+    teller.end();
+    let paper = made.map_err(not_made)?;
+    let page = flags.out.display();
+    std::fs::write(&flags.out, html(&paper))
+        .map_err(|error| Failure::outside(format!("cannot write `{page}`"), &error))?;
+    tell(&format!("page: {page}"));
+    if !flags.json {
+        return give(&paper.to_string());
+    }
+    let json = serde_json::to_string_pretty(&paper)
+        .map_err(|error| Failure::outside("cannot write the paper as JSON", &error))?;
+    give(&format!("{json}\n"))
+}
+
+fn not_made(error: PaperError) -> Failure {
+    match error {
+        PaperError::Settings(error) => error.into(),
+        PaperError::Interrupted => Failure {
+            exit: Exit::CheckSaidNo,
+            what: "the paper is not made".to_owned(),
+            cause: error.to_string(),
+            hint: Some("`--requests 100000` takes a tenth of the time".to_owned()),
+        },
+    }
+}
+
+/// Says how far it is: on one line of a terminal, else now and then.
+struct Teller {
+    is_terminal: bool,
+    told: Option<Instant>,
+}
+
+impl Teller {
+    fn new() -> Self {
+        Self {
+            is_terminal: std::io::stderr().is_terminal(),
+            told: None,
+        }
+    }
+
+    fn tell(&mut self, progress: Progress) {
+        let each = if self.is_terminal {
+            TERMINAL_EACH
+        } else {
+            LINE_EACH
+        };
+        if self.told.is_some_and(|told| told.elapsed() < each) && progress.done < progress.all {
+            return;
+        }
+        self.told = Some(Instant::now());
+        let line = line(progress);
+        if self.is_terminal {
+            let _unread = write!(std::io::stderr(), "\r{line}\u{1b}[K");
+        } else {
+            tell(&line);
+        }
+    }
+
+    fn end(&self) {
+        if self.is_terminal {
+            tell(&"");
+        }
+    }
+}
+
+fn line(progress: Progress) -> String {
+    let Progress { done, all, left } = progress;
+    let percent = (done * 100).checked_div(all).unwrap_or(100);
+    match left {
+        Some(left) if done < all => {
+            let s = left.as_secs();
+            format!("{percent} %, {}:{:02} left", s / 60, s % 60)
+        }
+        _ => format!("{percent} %"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_left_is_told_when_all_is_done_or_nobody_knows() {
+        let told = |done, left: Option<u64>| {
+            line(Progress {
+                done,
+                all: 400,
+                left: left.map(Duration::from_secs),
+            })
+        };
+        assert_eq!(told(100, Some(125)), "25 %, 2:05 left");
+        assert_eq!(told(0, None), "0 %");
+        assert_eq!(told(400, Some(0)), "100 %");
+    }
+}

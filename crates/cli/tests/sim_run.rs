@@ -1,0 +1,130 @@
+//! `weir sim run` and sweeps of it, on a trace that is made here.
+
+mod snapshot;
+
+use snapshot::{compare, finish, folder, weir, whole};
+use std::path::Path;
+use tempfile::TempDir;
+
+/// A folder with a trace of 1997 in it.
+fn made() -> TempDir {
+    let place = tempfile::tempdir().expect("a temporary folder");
+    let arguments = "trace make modem-1997 --requests 3000 --output modem.parquet";
+    let output = weir(place.path(), &words(arguments));
+    assert_eq!(output.status.code(), Some(0), "{}", whole(&output));
+    place
+}
+
+fn words(line: &str) -> Vec<&str> {
+    line.split_whitespace().collect()
+}
+
+fn said(place: &Path, line: &str) -> String {
+    whole(&weir(place, &words(line)))
+}
+
+/// Name of the snapshot and the arguments, in this order: a sweep goes on with the file of the one before.
+const COMMANDS: &[(&str, &str)] = &[
+    ("sim-run-help", "sim run --help"),
+    ("sim-run", "sim run modem.parquet --profile http-1998"),
+    (
+        "sim-run-research",
+        "sim run modem.parquet --network research --profile http-1998 --caching ignoring-cookies --cache-size 1MiB --eviction lru \
+         --lead unlimited --abort finish --hit-overhead 5ms",
+    ),
+    ("sim-run-no-trace", "sim run not-there.parquet"),
+    (
+        "sim-run-bad-network",
+        "sim run modem.parquet --network modm",
+    ),
+    (
+        "sim-run-bad-window",
+        "sim run modem.parquet --initial-window 0",
+    ),
+    ("sim-run-bad-rate", "sim run modem.parquet --client-rate 21"),
+    (
+        "sim-run-bad-overhead",
+        "sim run modem.parquet --hit-overhead 5KB",
+    ),
+    (
+        "sim-sweep-run",
+        "sim sweep --of run modem.parquet --threads 1 --out s.parquet --axis profile=http-1998 --axis size=1%,unlimited --axis lead=64KiB,unlimited",
+    ),
+    (
+        "sim-sweep-run-goes-on",
+        "sim sweep --of run modem.parquet --threads 1 --out s.parquet --axis profile=http-1998 --axis size=1%,10%,unlimited --axis lead=64KiB,unlimited",
+    ),
+    (
+        "sim-sweep-run-other-file",
+        "sim sweep modem.parquet --out s.parquet --axis policy=lru",
+    ),
+    (
+        "sim-sweep-run-bad-axis",
+        "sim sweep --of run modem.parquet --axis client-conections=never",
+    ),
+    (
+        "sim-sweep-run-bad-value",
+        "sim sweep --of run modem.parquet --axis server-connections=sometimes",
+    ),
+    (
+        "sim-sweep-run-bad-point",
+        "sim sweep --of run modem.parquet --axis tcp=linux --axis initial-window=10,100000",
+    ),
+    (
+        "sim-sweep-run-zipf",
+        "sim sweep --of run --zipf 100 --axis policy=lru",
+    ),
+];
+
+#[test]
+fn command_says_something_else_than_its_snapshot() {
+    let place = made();
+    let snapshots = folder("commands");
+    let mut differences = Vec::new();
+    for (name, line) in COMMANDS {
+        let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
+        let found = format!("$ weir {line}\n{}", said(place.path(), &line));
+        compare(
+            &snapshots.join(format!("{name}.txt")),
+            &found,
+            &mut differences,
+        );
+    }
+    finish(&differences);
+}
+
+#[test]
+fn same_command_says_another_thing_the_second_time() {
+    let place = made();
+    let line =
+        "sim run modem.parquet --profile http-1998 --miss-overhead exp(30ms) --seed 7 --json";
+    let once = said(place.path(), line);
+    assert!(once.starts_with("exit 0") && once.contains("\"no_caches\""));
+    assert_eq!(once, said(place.path(), line));
+}
+
+#[test]
+fn sweep_in_two_pieces_makes_another_file() {
+    let place = made();
+    let sweep = |out: &str, axes: &str, threads: u8| {
+        let line =
+            format!("sim sweep --of run modem.parquet --threads {threads} --out {out} {axes}");
+        let said = said(place.path(), &line);
+        assert!(said.starts_with("exit 0"), "{said}");
+        said
+    };
+    let all = "--axis abort=stop,finish --axis client-connections=never,as-in-trace,always --axis path=proxy,direct";
+    sweep("whole.parquet", all, 1);
+    sweep(
+        "pieces.parquet",
+        "--axis abort=finish --axis client-connections=always --axis path=direct",
+        1,
+    );
+    let said = sweep("pieces.parquet", all, 2);
+    assert!(
+        said.contains("12 of 12 runs, 11 of them made now"),
+        "{said}"
+    );
+    let bytes = |name: &str| std::fs::read(place.path().join(name)).expect("it was written");
+    assert_eq!(bytes("whole.parquet"), bytes("pieces.parquet"));
+}

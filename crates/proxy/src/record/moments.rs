@@ -1,0 +1,38 @@
+//! When content left.
+
+use std::time::Instant;
+
+/// When the kernel took the first and the last byte of content so far, where somebody wants to know.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Moments {
+    is_wanted: bool,
+    content_bytes: u64,
+    first_last: Option<(Instant, Instant)>,
+}
+
+impl Moments {
+    pub(crate) fn new(is_wanted: bool) -> Self {
+        Self {
+            is_wanted,
+            ..Self::default()
+        }
+    }
+
+    pub(crate) fn are_wanted(&self) -> bool {
+        self.is_wanted
+    }
+
+    /// So much content has left until now.
+    pub(crate) fn reach(&mut self, content_bytes: u64) {
+        if self.is_wanted && content_bytes > self.content_bytes {
+            self.content_bytes = content_bytes;
+            let now = Instant::now();
+            self.first_last = Some((self.first_last.map_or(now, |(first, _)| first), now));
+        }
+    }
+
+    /// When the first and the last byte left.
+    pub(crate) fn first_last(&self) -> Option<(Instant, Instant)> {
+        self.first_last
+    }
+}

@@ -1,0 +1,238 @@
+//! A response that one fetch brings for one reader, and that is larger than the bounds on the lead.
+//!
+//! What may be taken and handed on is then a matter of two places and of the reader's pace: `policy::fetch::Pace` is asked as
+//! `policy::fetch::Fill` would ask it. What happened is written down; when somebody else comes to read, when the reader leaves, or when the response is
+//! cut, a `Fill` is told all of it, each thing at its time, and decides from then on. So it is the `Fill` that it would have been. A test holds
+//! both ways equal.
+
+use super::Simulator;
+use super::ask::Answer;
+use weir_policy::Now;
+use weir_policy::fetch::{ByteSpan, ByteSpans, FetchId, Fill, FillRules, Pace, ReaderId};
+
+/// A response with one fetch and one reader.
+#[derive(Clone, Debug)]
+pub(super) struct Paced {
+    pub(super) fetch: u32,
+    pub(super) exchange: u32,
+    rules: FillRules,
+    begun: Now,
+    /// Of the client and of the server, microseconds.
+    round_trips: (u32, u32),
+    /// Length of the content; 1 at least.
+    pub(super) length: u64,
+    /// The next byte that the fetch brings.
+    front: u64,
+    /// The next byte that the reader is given.
+    at: u64,
+    pace: Pace,
+    pub(super) lead_max: u64,
+    told: Vec<Told>,
+}
+
+/// Bytes that came and bytes that were then given, at one time.
+#[derive(Clone, Copy, Debug)]
+struct Told {
+    now: Now,
+    came: u64,
+    given: u64,
+}
+
+/// More is not written down: 2 MiB a response. Who has so much of it behind it is handed to a `Fill` before its time.
+const TOLD_MAX: usize = 65_536;
+
+impl Paced {
+    pub(super) fn new(
+        (fetch, exchange): (u32, u32),
+        rules: FillRules,
+        begun: Now,
+        length: u64,
+        round_trips: (u32, u32),
+    ) -> Self {
+        let mut pace = Pace::new(rules.lead, begun);
+        pace.set_round_trips(round_trips.0, round_trips.1);
+        // about one for each packet
+        let expected = usize::try_from(length / 1024).unwrap_or(usize::MAX);
+        Self {
+            fetch,
+            exchange,
+            rules,
+            begun,
+            round_trips,
+            length,
+            front: 0,
+            at: 0,
+            pace,
+            lead_max: 0,
+            told: Vec::with_capacity(expected.clamp(8, 128)),
+        }
+    }
+
+    /// Bytes that the fetch may take.
+    fn room(&self) -> u64 {
+        let until = self.at.saturating_add(self.pace.ahead()).min(self.length);
+        until.saturating_sub(self.front)
+    }
+
+    fn came(&mut self, now: Now, bytes: u64) {
+        self.front += bytes;
+        self.lead_max = self.lead_max.max(self.front - self.at);
+        self.tell(now, bytes, 0);
+    }
+
+    /// Bytes that the reader may have unsent.
+    fn unsent(&self) -> u64 {
+        if self.is_whole() {
+            return u64::MAX;
+        }
+        self.pace.unsent().map_or(u64::MAX, u64::from)
+    }
+
+    fn given(&mut self, now: Now, bytes: u64) {
+        self.at += bytes;
+        if !self.is_whole() {
+            self.pace.handed_over(now, bytes, self.at == self.front);
+        }
+        self.tell(now, 0, bytes);
+    }
+
+    fn tell(&mut self, now: Now, came: u64, given: u64) {
+        match self.told.last_mut() {
+            // a reader is given what has just come
+            Some(last) if came == 0 && last.given == 0 && last.now == now => last.given = given,
+            _ => self.told.push(Told { now, came, given }),
+        }
+    }
+
+    const fn is_whole(&self) -> bool {
+        self.front >= self.length
+    }
+
+    /// Bytes that have come and were given to nobody.
+    #[cfg(test)]
+    pub(super) const fn held(&self) -> u64 {
+        self.front - self.at
+    }
+
+    /// The window toward the server, if there is one.
+    fn window(&self) -> Option<u32> {
+        self.pace.window(Some(self.length - self.front))
+    }
+
+    /// The `Fill` that has been told the same, its fetch, and its reader.
+    pub(super) fn told(&self) -> (Fill, FetchId, Option<ReaderId>) {
+        let span = ByteSpan {
+            from: 0,
+            to: self.length,
+        };
+        let length = Some(self.length);
+        let mut fill = Fill::new(self.rules, self.begun, length, ByteSpans::new());
+        let fetch = fill.begin(self.begun, span);
+        fill.set_round_trips(fetch, self.round_trips.0, self.round_trips.1);
+        let reader = fill.attach(self.begun, span);
+        debug_assert!(reader.is_ok(), "it is coming: {reader:?}");
+        let reader = reader.ok();
+        let mut at = 0;
+        for told in &self.told {
+            if told.came > 0 {
+                fill.received(told.now, fetch, told.came);
+            }
+            let given = ByteSpan::new(at, at + told.given);
+            if let Some((reader, given)) = reader.zip(given) {
+                fill.moved(told.now, reader, given.to);
+                fill.delivered(told.now, reader, given);
+                at = given.to;
+            }
+        }
+        (fill, fetch, reader)
+    }
+}
+
+impl Simulator {
+    /// Whether there is one reader and one fetch of all of it.
+    pub(super) fn is_paced(&self, answer: &Answer) -> bool {
+        self.plain_is_allowed
+            && answer.span.from == 0
+            && answer.facts.status != 206
+            && answer.complete_length == Some(answer.span.to)
+    }
+
+    /// Moves it on as far as that goes.
+    pub(super) fn drive_paced(&mut self, id: u32) {
+        let Some(mut paced) = self.arriving.at_mut(id).paced.take() else {
+            return;
+        };
+        let mut is_to_be_decided = paced.told.len() >= TOLD_MAX;
+        while !is_to_be_decided {
+            let has_taken = self.take_paced(&mut paced);
+            is_to_be_decided = !has_taken && self.is_cut(&paced);
+            if is_to_be_decided || !self.feed_paced(&mut paced) && !has_taken {
+                break;
+            }
+        }
+        if paced.at >= paced.length {
+            self.end_fetch(paced.fetch);
+            self.release_fetch(paced.fetch);
+            self.settle_whole(id, paced.length, paced.lead_max);
+            return;
+        }
+        if !is_to_be_decided {
+            self.offer_paced(&paced);
+        }
+        self.arriving.at_mut(id).paced = Some(paced);
+        if is_to_be_decided {
+            self.decide_from_now_on(id);
+            self.drive(id);
+        }
+    }
+
+    /// Whether nothing more will come, though it is not all.
+    fn is_cut(&self, paced: &Paced) -> bool {
+        let fetch = self.fetches.at(paced.fetch);
+        fetch.is_cut && fetch.came >= fetch.total && fetch.waiting() == 0 && paced.room() > 0
+    }
+
+    /// The fetch takes what it may of what has come; whether that was anything.
+    fn take_paced(&mut self, paced: &mut Paced) -> bool {
+        let now = self.now();
+        let fetch = self.fetches.at_mut(paced.fetch);
+        let bytes = paced.room().min(fetch.waiting());
+        if bytes == 0 {
+            return false;
+        }
+        fetch.taken += bytes;
+        paced.came(now, bytes);
+        true
+    }
+
+    /// The client's kernel is given what there is, as much as it may hold; whether that was anything.
+    fn feed_paced(&mut self, paced: &mut Paced) -> bool {
+        let now = self.now();
+        let exchange = self.exchanges.at_mut(paced.exchange);
+        let room = paced.unsent();
+        let bytes = (paced.front - paced.at).min(room);
+        if bytes == 0 || exchange.written - exchange.sender.sent >= room {
+            return false;
+        }
+        paced.given(now, bytes);
+        exchange.written = exchange.written.max(exchange.head_bytes) + bytes;
+        self.tally.traffic.relayed_bytes += bytes;
+        if paced.at >= paced.length {
+            exchange.is_all = true;
+            exchange.reading = None;
+        }
+        self.send(paced.exchange);
+        true
+    }
+
+    /// Tells the server how much more may come.
+    fn offer_paced(&mut self, paced: &Paced) {
+        let receive_window_bytes = self.settings.network.tcp.receive_window_bytes;
+        let fetch = self.fetches.at_mut(paced.fetch);
+        fetch.offered = paced.window().map_or(receive_window_bytes, u64::from);
+        if fetch.came > 0 && fetch.sent < fetch.total {
+            let at = self.world.at() + fetch.rtt;
+            self.send_more(paced.fetch, at);
+        }
+    }
+}

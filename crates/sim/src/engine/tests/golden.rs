@@ -1,0 +1,80 @@
+//! Outcomes that were once looked at, kept to the last byte: what makes the simulator faster changes none of them.
+//!
+//! Whoever changes what is simulated changes these numbers too, and says so.
+
+use super::invariants::{aborting, all_settings, wild};
+use super::world::*;
+use crate::settings::{Network, Settings};
+use weir_policy::Profile;
+use weir_workload::trace::Row;
+
+/// FNV-1a of all outcomes' JSON, one after the other.
+fn fingerprint(settings: &[Settings], rows: &[Row]) -> Vec<u64> {
+    let text = |settings| serde_json::to_string(&run(settings, rows)).unwrap();
+    let hash = |text: String| {
+        text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+        })
+    };
+    settings.iter().map(text).map(hash).collect()
+}
+
+#[test]
+fn outcome_of_a_wild_trace_is_another_one() {
+    let found = fingerprint(&all_settings(), &wild(77, 1500));
+    assert_eq!(found, WILD, "{found:#x?}");
+}
+
+#[test]
+fn outcome_of_an_ordinary_trace_is_another_one() {
+    let mut rows: Vec<Row> = (0..6).flat_map(aborting).collect();
+    rows.sort_by_key(|row| row.arrival_us);
+    let networks = Network::PRESETS.map(|(_, network)| Settings::of(network, Profile::Http1998));
+    let all: Vec<Settings> = networks
+        .iter()
+        .flat_map(|all| [all.clone(), all.without_proxy(), all.without_caches()])
+        .collect();
+    let found = fingerprint(&all, &rows);
+    assert_eq!(found, ORDINARY, "{found:#x?}");
+}
+
+/// One for each of `all_settings`.
+const WILD: [u64; 12] = [
+    0xe4ae_0cb0_10e1_d0b1,
+    0x3976_5874_d217_c17e,
+    0xa064_d4fb_6e39_6d87,
+    0xa36d_5b92_22db_326d,
+    0xf203_8a43_0e45_80cf,
+    0xf7b7_8447_811d_6568,
+    0x642e_91dd_3a45_4587,
+    0xe4ae_0cb0_10e1_d0b1,
+    0xd805_3a7b_4739_5cdb,
+    0xd78d_494e_77b5_aad4,
+    0x58f2_864f_8e54_c1cf,
+    0x8041_bed6_3e96_9ae3,
+];
+
+/// Three for each network: the proxy, none, and one without caches.
+const ORDINARY: [u64; 21] = [
+    0x8b57_b102_a4c1_2427,
+    0xdd56_005d_c70a_855b,
+    0x1ea0_43e2_da4e_9621,
+    0xff54_fac7_0a8c_1f75,
+    0x1c21_9c6b_ef56_8bb0,
+    0xce99_db0f_a172_2667,
+    0x7f6c_6a8c_9dba_9703,
+    0x73e5_64f4_28c4_97c6,
+    0x8370_79c1_4c22_348d,
+    0x1b46_948a_7a1f_519f,
+    0xcbff_109d_09e3_8544,
+    0x6499_4602_4123_06be,
+    0x88c9_f1b4_25f6_96a3,
+    0x012f_5857_6f9f_5252,
+    0x2c13_24f3_11aa_5dce,
+    0xc5a3_e267_2d29_93a6,
+    0x637c_a1d8_98d6_8ec5,
+    0xf59d_b8c4_71f6_5d15,
+    0x6aea_662b_ae62_7dbf,
+    0x6516_0ae8_abe7_144a,
+    0x3e3b_ba44_38ca_319a,
+];

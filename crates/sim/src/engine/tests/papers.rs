@@ -1,0 +1,76 @@
+//! What PROXIM (INFOCOM 1999) says of aborted fetches, on any trace in which nothing is asked for twice: where something is, a fetch that is
+//! given up can bring another request a miss.
+
+use super::world::*;
+use crate::settings::{Network, Settings};
+use proptest::prelude::*;
+use weir_policy::Profile;
+use weir_policy::fetch::{AbortPolicy, Lead};
+use weir_workload::Chance;
+use weir_workload::trace::Row;
+
+/// Requests for different targets, half of which are left somewhere on the way.
+fn left_early(seed: u64) -> Vec<Row> {
+    let chance = &mut Chance::new(seed, 5);
+    let mut at_ms = 0;
+    (0..60_u64)
+        .map(|number| {
+            at_ms += i64::try_from(chance.below(30_000)).unwrap();
+            let doublings = chance.below(12);
+            let bytes = 1 + chance.below(256 << doublings);
+            let mut row = by(chance.below(20), row(at_ms, number * 1000, bytes));
+            row.setup_us = Some(chance.below(400_000));
+            row.etag = chance.is(0.5).then_some(1);
+            if chance.is(0.5) {
+                row = leaving_after(chance.below(bytes), row);
+            }
+            row
+        })
+        .collect()
+}
+
+fn from_servers(abort: AbortPolicy, lead: Lead, network: Network, rows: &[Row]) -> u64 {
+    let settings = Settings {
+        abort,
+        lead,
+        background_bytes_s: 1 << 40,
+        ..Settings::of(network, Profile::Rfc9111)
+    };
+    run(&settings, rows).traffic.from_servers_bytes
+}
+
+/// From a lead on whose shares are longer than a segment. Below, a window that opens for a reader who waits (`policy::fetch::Pace`) is larger than
+/// the lead itself, and 4 KiB can cost half a percent more than 16 KiB.
+const LEADS: [Lead; 4] = [
+    Lead::Bytes(16 * 1024),
+    Lead::DEFAULT,
+    Lead::Bytes(512 * 1024),
+    Lead::Unbounded,
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn tighter_lead_brings_more_bytes_from_servers(seed in 0_u64..1 << 40) {
+        let rows = left_early(seed);
+        for network in [Network::MODEM, Network::RESEARCH] {
+            let bytes = LEADS.map(|lead| from_servers(AbortPolicy::Stop, lead, network, &rows));
+            prop_assert!(bytes.is_sorted(), "{:?}", bytes);
+        }
+    }
+
+    #[test]
+    fn fetch_that_goes_on_costs_less_than_one_that_stops(seed in 0_u64..1 << 40) {
+        let rows = left_early(seed);
+        let whole: u64 = rows.iter().filter_map(|row| row.declared_bytes).sum();
+        for network in [Network::MODEM, Network::RESEARCH] {
+            for lead in LEADS {
+                let [stop, value, finish] = [AbortPolicy::Stop, AbortPolicy::VALUE, AbortPolicy::Finish]
+                    .map(|abort| from_servers(abort, lead, network, &rows));
+                prop_assert!(stop <= finish && value <= finish, "{} {} {}", stop, value, finish);
+                prop_assert_eq!(finish, whole, "who goes on fetches everything, once");
+            }
+        }
+    }
+}

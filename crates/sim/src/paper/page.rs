@@ -1,0 +1,174 @@
+//! The paper as one HTML file that needs nothing else: no network, no script.
+//!
+//! The frame is small and its own. That of `weir bench report` belongs to records of runs, and lives where sockets are; what both could
+//! share, text in elements, is a few lines.
+
+use super::drawing::{Picture, escape};
+use super::experiment::Kind;
+use super::shown::{Line, Paper, Shown};
+use super::text;
+use std::fmt::Write as _;
+
+const STYLE: &str = include_str!("style.css");
+
+/// The page.
+#[must_use]
+pub fn html(paper: &Paper) -> String {
+    let mut page = format!(
+        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"/>\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\
+         <title>{TITLE}</title><style>{STYLE}</style></head>\n<body><main>\n<h1>{TITLE}</h1>\n"
+    );
+    let about = &paper.about;
+    put(
+        &mut page,
+        &format!(
+            "<p class=\"sub\">Performance of Web Proxy Caching in Heterogeneous Bandwidth Environments (A. Feldmann, R. Cáceres, F. Douglis, \
+             G. Glass, M. Rabinovich: INFOCOM 1999), on traces made up after its tables. weir {}, {} requests of each trace, seed {}.</p>\n\
+             <p class=\"lead\">{}.</p>\n",
+            about.version,
+            about.requests,
+            about.seed,
+            escape(&paper.count_words())
+        ),
+    );
+    contents(paper, &mut page);
+    for shown in &paper.exhibits {
+        exhibit(shown, &mut page);
+    }
+    put(&mut page, "</main></body></html>\n");
+    page
+}
+
+const TITLE: &str = "PROXIM, made again";
+
+fn put(page: &mut String, markup: &str) {
+    page.push_str(markup);
+}
+
+fn contents(paper: &Paper, page: &mut String) {
+    put(page, "<nav>");
+    for shown in &paper.exhibits {
+        let _infallible = write!(
+            page,
+            "<a href=\"#{0}\">{0}</a> ",
+            escape(shown.exhibit.as_str())
+        );
+    }
+    put(page, "</nav>\n");
+}
+
+fn exhibit(shown: &Shown, page: &mut String) {
+    let _infallible = write!(
+        page,
+        "<section id=\"{}\"><h2>{}</h2>\n<p>{}</p>\n",
+        shown.exhibit.as_str(),
+        escape(shown.exhibit.title()),
+        escape(&shown.about)
+    );
+    if !shown.pictures.is_empty() {
+        put(page, "<div class=\"figures\">");
+        for one in &shown.pictures {
+            picture(one, page);
+        }
+        put(page, "</div>\n");
+    }
+    table(shown, page);
+    if !shown.notes.is_empty() {
+        put(page, "<ul class=\"notes\">");
+        for note in &shown.notes {
+            let _infallible = write!(
+                page,
+                "<li><b>[{}]</b> {}</li>",
+                note.number,
+                escape(note.text)
+            );
+        }
+        put(page, "</ul>\n");
+    }
+    put(page, "</section>\n");
+}
+
+fn picture(picture: &Picture, page: &mut String) {
+    let _infallible = write!(
+        page,
+        "<figure><figcaption><b>{}</b> <span>{}</span>",
+        escape(picture.title()),
+        escape(picture.note())
+    );
+    put(page, "<span class=\"legend\">");
+    for (series, stroke, name) in picture.legend() {
+        let _infallible = write!(
+            page,
+            "<span class=\"key\"><i class=\"{} s{series}\"></i>{}</span> ",
+            stroke.as_str(),
+            escape(&name)
+        );
+    }
+    if picture.has_paper() {
+        put(
+            page,
+            "<span class=\"key\"><i class=\"hollow\"></i>the paper</span>",
+        );
+    }
+    put(page, "</span></figcaption>");
+    page.push_str(&picture.svg());
+    put(page, "</figure>\n");
+}
+
+fn table(shown: &Shown, page: &mut String) {
+    let kinds: Vec<Kind> = Kind::ALL
+        .into_iter()
+        .filter(|kind| shown.lines.iter().any(|line| line.cell(*kind).is_some()))
+        .collect();
+    if kinds.is_empty() {
+        return;
+    }
+    put(page, "<div class=\"wide\"><table><thead><tr><th></th>");
+    for kind in &kinds {
+        let _infallible = write!(
+            page,
+            "<th colspan=\"3\" scope=\"colgroup\">{}</th>",
+            kind.as_str()
+        );
+    }
+    put(page, "</tr><tr><th></th>");
+    for _ in &kinds {
+        put(
+            page,
+            "<th scope=\"col\">ours</th><th scope=\"col\">paper</th><th scope=\"col\">differs</th>",
+        );
+    }
+    put(page, "</tr></thead><tbody>\n");
+    for line in &shown.lines {
+        let _infallible = write!(page, "<tr><th scope=\"row\">{}</th>", escape(&line.what));
+        for kind in &kinds {
+            cells(line, *kind, page);
+        }
+        put(page, "</tr>\n");
+    }
+    put(page, "</tbody></table></div>\n");
+}
+
+fn cells(line: &Line, kind: Kind, page: &mut String) {
+    let Some(cell) = line.cell(kind) else {
+        put(page, "<td class=\"first\"></td><td></td><td></td>");
+        return;
+    };
+    let place = cell.paper.map_or_else(String::new, |paper| {
+        format!(" title=\"{}\"", escape(paper.place))
+    });
+    let class = if cell.is_off { " class=\"off\"" } else { "" };
+    let _infallible = write!(
+        page,
+        "<td class=\"first\">{}</td><td{place}>{}</td><td{class}>{}",
+        escape(&text::ours(cell, line.unit)),
+        escape(&text::paper(cell)),
+        escape(&text::difference(cell)),
+    );
+    let mark = text::mark(cell);
+    if !mark.is_empty() {
+        let _infallible = write!(page, "<sup>{}</sup>", escape(&mark));
+    }
+    put(page, "</td>");
+}

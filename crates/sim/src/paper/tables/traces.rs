@@ -1,0 +1,214 @@
+//! What is counted in the traces, which are calibrated to these very numbers.
+
+use super::{Row, Table};
+use crate::paper::experiment::Run;
+use crate::paper::facts::Facts;
+use crate::paper::findings::{Findings, percent};
+use crate::paper::published::Unit;
+use weir_workload::trace::stats::{Abort, Cause};
+
+fn of_facts<T: 'static>(
+    of: impl Fn(&Facts) -> Option<T> + 'static,
+) -> impl Fn(&Findings) -> Option<T> + 'static {
+    move |findings| of(findings.facts.as_ref()?)
+}
+
+pub(super) fn traces() -> Table {
+    let number = |value: u64| value as f64;
+    let rows = vec![
+        Row::new(
+            "trace.requests",
+            "requests",
+            Unit::Count,
+            of_facts(move |facts| Some(number(facts.summary.requests))),
+        ),
+        Row::new(
+            "trace.clients",
+            "clients",
+            Unit::Count,
+            of_facts(move |facts| facts.summary.population.clients.map(number)),
+        ),
+        Row::new(
+            "trace.servers",
+            "servers",
+            Unit::Count,
+            of_facts(move |facts| facts.summary.population.servers.map(number)),
+        ),
+        Row::new(
+            "trace.bytes",
+            "content that clients received",
+            Unit::Gigabytes,
+            of_facts(|facts| Some(facts.summary.volume.received_bytes? as f64 / 1e9)),
+        ),
+        Row::percent(
+            "trace.persistent",
+            "requests on persistent connections",
+            of_facts(|facts| {
+                let persistent = facts.summary.connections.client.persistent?;
+                Some(percent(persistent.share()))
+            }),
+        ),
+    ];
+    Table {
+        about: "Made up, and calibrated to what the paper says of its own. Shares do not depend on the length of a trace; how many \
+                clients and servers it has does."
+            .to_owned(),
+        rows,
+        pictures: Vec::new(),
+    }
+}
+
+pub(super) fn causes() -> Table {
+    let mut rows: Vec<Row> = Cause::ALL
+        .iter()
+        .map(|&cause| {
+            let ours = of_facts(move |facts| {
+                let mut each = facts.summary.causes.each.iter();
+                let share = each.find(|share| share.cause == cause)?.requests?;
+                Some(percent(share.share()))
+            });
+            Row::percent(key_of(cause), cause.as_str(), ours)
+        })
+        .collect();
+    let union = of_facts(|facts| Some(percent(facts.summary.causes.union?.share())));
+    rows.push(Row::percent("causes.union", "any of them", union));
+    Table {
+        about: "Of all requests, those with this cause; a request can have several.".to_owned(),
+        rows,
+        pictures: Vec::new(),
+    }
+}
+
+const fn key_of(cause: Cause) -> &'static str {
+    match cause {
+        Cause::Cookie => "causes.cookie",
+        Cause::Query => "causes.query",
+        Cause::ClientCacheControl => "causes.client-cache-control",
+        Cause::CgiBin => "causes.cgi-bin",
+        Cause::Method => "causes.method",
+        Cause::Authorization => "causes.authorization",
+        Cause::ServerCacheControl => "causes.server-cache-control",
+    }
+}
+
+pub(super) fn hits() -> Table {
+    let rows = vec![
+        Row::percent(
+            "hits.ignoring-cookies",
+            "hit ratio, ignoring cookies",
+            of_facts(|facts| {
+                let ratios = facts.summary.infinite.ignoring_cookies;
+                Some(percent(ratios.hit_ratio()))
+            }),
+        ),
+        Row::percent(
+            "hits.obeying-cookies",
+            "hit ratio, obeying cookies",
+            of_facts(|facts| {
+                let ratios = facts.summary.infinite.obeying_cookies;
+                Some(percent(ratios.hit_ratio()))
+            }),
+        ),
+        Row::percent(
+            "hits.bytes-ignoring-cookies",
+            "byte hit ratio, ignoring cookies",
+            of_facts(|facts| {
+                let ratios = facts.summary.infinite.ignoring_cookies;
+                ratios.byte_hit_ratio().map(percent)
+            }),
+        ),
+        Row::percent(
+            "hits.bytes-obeying-cookies",
+            "byte hit ratio, obeying cookies",
+            of_facts(|facts| {
+                let ratios = facts.summary.infinite.obeying_cookies;
+                ratios.byte_hit_ratio().map(percent)
+            }),
+        ),
+        Row::percent(
+            "hits.simulated",
+            "hit ratio of the simulated proxy, which stops aborted fetches",
+            |findings| {
+                let outcome = findings.outcome(Run::FULL)?;
+                Some(percent(outcome.requests.hit_ratio()))
+            },
+        ),
+        Row::percent(
+            "hits.simulated-bytes",
+            "byte hit ratio of the simulated proxy",
+            |findings| {
+                let outcome = findings.outcome(Run::FULL)?;
+                Some(percent(outcome.requests.byte_hit_ratio()))
+            },
+        ),
+    ];
+    Table {
+        about: "The cache has room for everything, and takes nothing for stale. What an aborted transfer asked for counts as stored \
+                whole; the simulated proxy has only what came before its client left."
+            .to_owned(),
+        rows,
+        pictures: Vec::new(),
+    }
+}
+
+pub(super) fn aborts() -> Table {
+    let share = |place: usize| {
+        of_facts(move |facts: &Facts| {
+            let all = facts.summary.aborts.by_length?;
+            let transfers: u64 = all.iter().map(|one| one.transfers).sum();
+            (transfers > 0).then(|| percent(all[place].transfers as f64 / transfers as f64))
+        })
+    };
+    let bytes = |place: usize, of: fn(&Abort) -> f64| {
+        of_facts(move |facts: &Facts| {
+            let one = facts.summary.aborts.by_length?[place];
+            (one.transfers > 0).then(|| of(&one))
+        })
+    };
+    let rows = vec![
+        Row::percent(
+            "aborts.complete",
+            "complete, of those with a length",
+            share(0),
+        ),
+        Row::percent("aborts.aborted", "aborted", share(1)),
+        Row::percent("aborts.overlong", "longer than declared", share(2)),
+        Row::new(
+            "aborts.complete-bytes",
+            "complete: mean size",
+            Unit::Bytes,
+            bytes(0, Abort::declared_mean),
+        ),
+        Row::new(
+            "aborts.aborted-declared",
+            "aborted: mean declared size",
+            Unit::Bytes,
+            bytes(1, Abort::declared_mean),
+        ),
+        Row::new(
+            "aborts.aborted-received",
+            "aborted: mean received size",
+            Unit::Bytes,
+            bytes(1, Abort::received_mean),
+        ),
+        Row::new(
+            "aborts.overlong-declared",
+            "longer: mean declared size",
+            Unit::Bytes,
+            bytes(2, Abort::declared_mean),
+        ),
+        Row::new(
+            "aborts.overlong-received",
+            "longer: mean received size",
+            Unit::Bytes,
+            bytes(2, Abort::received_mean),
+        ),
+    ];
+    Table {
+        about: "An abort is inferred, as in the paper: fewer bytes were received than Content-Length declared. The paper has this table \
+                of its modem trace alone, and gives sums of bytes; means are the same at any length."
+            .to_owned(),
+        rows,
+        pictures: Vec::new(),
+    }
+}

@@ -1,0 +1,299 @@
+//! The axes of the whole simulation: each word of a point as a setting.
+//!
+//! Words are those of `weir sim run`. An axis of the network that is not named leaves the number to the network that is.
+
+use super::grid::Point;
+use super::job::Parameter;
+use crate::hits::admission_from_word;
+use crate::mrc::Size;
+use crate::settings::{Caching, Keep, Network, Settings, UNLIMITED_BYTES};
+use crate::tcp::Tcp;
+use weir_policy::Profile;
+use weir_policy::eviction::EvictionKind;
+use weir_policy::fetch::{AbortPolicy, Lead};
+use weir_workload::{Dimension, Law};
+
+/// The word for what is left to the network.
+const NETWORK: &str = "network";
+
+/// An axis, in the order of the file's columns: those that come later change what those before have set.
+macro_rules! axis {
+    ($name:literal, $meaning:literal, $default:literal) => {
+        Parameter {
+            name: $name,
+            meaning: $meaning,
+            default: $default,
+            check: |word| {
+                let mut settings = Settings::of(Network::MODEM, Profile::Rfc9111);
+                set(&mut settings, $name, word, 0)
+            },
+        }
+    };
+}
+
+pub(super) fn parameters() -> Vec<Parameter> {
+    vec![
+        axis!(
+            "network",
+            "a network by name: modem, research, fixed-2024, mobile-2024, leo, geo, mobile-slow",
+            "modem"
+        ),
+        axis!(
+            "profile",
+            "what may be stored: rfc9111 or http-1998",
+            "rfc9111"
+        ),
+        axis!("caching", "off, on or ignoring-cookies", "on"),
+        axis!(
+            "size",
+            "the size of the cache, bytes such as `64MiB`, a share of the footprint such as `10%`, or unlimited",
+            "unlimited"
+        ),
+        axis!("policy", "who leaves", "s3-fifo"),
+        axis!(
+            "admission",
+            "who comes in: always, second-request or small:SIZE",
+            "always"
+        ),
+        axis!(
+            "client_connections",
+            "which are kept toward clients: never, as-in-trace or always",
+            "always"
+        ),
+        axis!(
+            "server_connections",
+            "which are kept toward servers: never, as-in-trace or always",
+            "always"
+        ),
+        axis!(
+            "abort",
+            "what becomes of a fetch that nobody reads: value, stop, finish or squid",
+            "value"
+        ),
+        axis!(
+            "lead",
+            "how far a fetch runs ahead of its fastest reader, bytes such as `64KiB`, or unlimited",
+            "64KiB"
+        ),
+        axis!(
+            "background_rate",
+            "bytes a second that fetches may take while nobody reads, or unlimited",
+            "1MiB"
+        ),
+        axis!(
+            "client_rate",
+            "bits a second such as `21kbit/s`, or as the network has it",
+            "network"
+        ),
+        axis!(
+            "client_rtt",
+            "a time such as `250ms`, or as the network has it",
+            "network"
+        ),
+        axis!(
+            "internet_rate",
+            "bits a second such as `21kbit/s`, or as the network has it",
+            "network"
+        ),
+        axis!(
+            "server_rtt",
+            "a time such as `250ms`, or as the network has it",
+            "network"
+        ),
+        axis!(
+            "client_idle",
+            "a time such as `250ms`, or as the network has it",
+            "network"
+        ),
+        axis!(
+            "server_idle",
+            "a time such as `250ms`, or as the network has it",
+            "network"
+        ),
+        axis!("tcp", "1997, linux, or as the network has it", "network"),
+        axis!(
+            "initial_window",
+            "segments under way on a new connection, or as the network has it",
+            "network"
+        ),
+        axis!(
+            "hit_overhead",
+            "what a hit takes beside the network, a time or a law",
+            "0s"
+        ),
+        axis!(
+            "miss_overhead",
+            "what a forwarded request takes beside the network, a time or a law",
+            "0s"
+        ),
+        axis!("seed", "a number, for what is drawn by these laws", "1"),
+        axis!(
+            "path",
+            "proxy; or direct: clients and servers without one, connections as in the trace",
+            "proxy"
+        ),
+    ]
+}
+
+/// The settings of a point.
+pub(super) fn settings(point: &Point, footprint_bytes: u64) -> Result<Settings, String> {
+    let mut settings = Settings::of(Network::MODEM, Profile::Rfc9111);
+    for parameter in parameters() {
+        let word = point
+            .get(parameter.name)
+            .map_or(parameter.default, String::as_str);
+        set(&mut settings, parameter.name, word, footprint_bytes)?;
+    }
+    Ok(settings)
+}
+
+fn set(settings: &mut Settings, name: &str, word: &str, footprint: u64) -> Result<(), String> {
+    match name {
+        "network" => settings.network = network(word)?,
+        "profile" => {
+            let profile = word.parse();
+            settings.rules.profile = profile.map_err(|()| none_of(word, "rfc9111, http-1998"))?;
+        }
+        "caching" => settings.caching = caching(word)?,
+        "size" => settings.cache_bytes = size(word, footprint)?.unwrap_or(UNLIMITED_BYTES),
+        "policy" => {
+            let known = || EvictionKind::ALL.map(EvictionKind::as_str).join(", ");
+            settings.eviction = word.parse().map_err(|_| none_of(word, &known()))?;
+        }
+        "admission" => settings.admission = admission_from_word(word)?,
+        "client_connections" => settings.client_connections = keep(word)?,
+        "server_connections" => settings.server_connections = keep(word)?,
+        "abort" => settings.abort = abort(word)?,
+        "lead" => settings.lead = bytes(word)?.map_or(Lead::Unbounded, Lead::Bytes),
+        "background_rate" => settings.background_bytes_s = bytes(word)?.unwrap_or(u64::MAX),
+        "hit_overhead" => settings.hit_overhead = overhead(word)?,
+        "miss_overhead" => settings.miss_overhead = overhead(word)?,
+        "seed" => settings.seed = whole(word)?,
+        "path" => match word {
+            "proxy" => {}
+            "direct" => *settings = settings.without_proxy(),
+            _ => return Err(none_of(word, "proxy, direct")),
+        },
+        _ if word == NETWORK => {}
+        _ => set_link(&mut settings.network, name, word)?,
+    }
+    Ok(())
+}
+
+/// A single number of the network.
+fn set_link(network: &mut Network, name: &str, word: &str) -> Result<(), String> {
+    match name {
+        "client_rate" => network.client_link.bits_s = bits_s(word)?,
+        "client_rtt" => network.client_rtt_us = microseconds(word)?,
+        "internet_rate" => network.internet.bits_s = bits_s(word)?,
+        "server_rtt" => network.server_rtt_us = microseconds(word)?,
+        "client_idle" => network.client_idle_ms = microseconds(word)? / 1000,
+        "server_idle" => network.server_idle_ms = microseconds(word)? / 1000,
+        "tcp" => network.tcp = Tcp::preset(word).ok_or_else(|| none_of(word, "1997, linux"))?,
+        "initial_window" => {
+            let segments = u32::try_from(whole(word)?).ok();
+            let segments = segments.filter(|segments| *segments > 0);
+            network.tcp.initial_window =
+                segments.ok_or_else(|| format!("`{word}` is no number of segments"))?;
+        }
+        _ => return Err(format!("unknown axis `{name}`")),
+    }
+    Ok(())
+}
+
+fn network(word: &str) -> Result<Network, String> {
+    let names = || Network::PRESETS.map(|(name, _)| name).join(", ");
+    Network::preset(word).ok_or_else(|| none_of(word, &names()))
+}
+
+fn caching(word: &str) -> Result<Caching, String> {
+    match word {
+        "off" => Ok(Caching::Off),
+        "on" => Ok(Caching::On),
+        "ignoring-cookies" => Ok(Caching::IgnoringCookies),
+        _ => Err(none_of(word, "off, on, ignoring-cookies")),
+    }
+}
+
+fn keep(word: &str) -> Result<Keep, String> {
+    match word {
+        "never" => Ok(Keep::Never),
+        "as-in-trace" => Ok(Keep::AsInTrace),
+        "always" => Ok(Keep::Always),
+        _ => Err(none_of(word, "never, as-in-trace, always")),
+    }
+}
+
+fn abort(word: &str) -> Result<AbortPolicy, String> {
+    match word {
+        "value" => Ok(AbortPolicy::VALUE),
+        "stop" => Ok(AbortPolicy::Stop),
+        "finish" => Ok(AbortPolicy::Finish),
+        "squid" => Ok(AbortPolicy::SQUID),
+        _ => Err(none_of(word, "value, stop, finish, squid")),
+    }
+}
+
+/// Bytes, or a share of the footprint; `None`: no limit.
+fn size(word: &str, footprint_bytes: u64) -> Result<Option<u64>, String> {
+    if word == "unlimited" {
+        return Ok(None);
+    }
+    Ok(Some(word.parse::<Size>()?.of(footprint_bytes)))
+}
+
+/// Bytes; `None`: no limit.
+fn bytes(word: &str) -> Result<Option<u64>, String> {
+    match word {
+        "unlimited" => Ok(None),
+        "0" => Ok(Some(0)),
+        _ => match word.parse()? {
+            Size::Bytes(bytes) => Ok(Some(bytes)),
+            Size::Percent(_) => Err(format!("`{word}` is no number of bytes, such as `64KiB`")),
+        },
+    }
+}
+
+fn overhead(word: &str) -> Result<Option<Law>, String> {
+    let law: Law = word.parse().map_err(|error| format!("{error}"))?;
+    if !law.is_of(Dimension::Seconds) {
+        return Err(format!("`{word}` is no time, such as `5ms` or `exp(5ms)`"));
+    }
+    Ok(Some(law).filter(|law| law.maximum() != Some(0.0)))
+}
+
+fn bits_s(word: &str) -> Result<u64, String> {
+    constant(word, Dimension::BitsPerSecond, 1.0..1e15)
+        .ok_or_else(|| format!("`{word}` is no rate, such as `21kbit/s` or `45Mbit/s`"))
+}
+
+fn microseconds(word: &str) -> Result<u64, String> {
+    let seconds: Option<Law> = word.parse().ok();
+    let us = seconds.filter(|law| law.is_of(Dimension::Seconds));
+    let us = us.and_then(|law| in_range(law.times(1e6).mean()?, &(0.0..1e15)));
+    us.ok_or_else(|| format!("`{word}` is no time, such as `250ms` or `30s`"))
+}
+
+fn constant(word: &str, dimension: Dimension, range: std::ops::Range<f64>) -> Option<u64> {
+    let law: Law = word.parse().ok()?;
+    let value = law.mean().filter(|_| law.is_of(dimension))?;
+    in_range(value, &range)
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "checked to be in range"
+)]
+fn in_range(value: f64, range: &std::ops::Range<f64>) -> Option<u64> {
+    range.contains(&value).then(|| value.round() as u64)
+}
+
+fn whole(word: &str) -> Result<u64, String> {
+    word.parse()
+        .map_err(|_| format!("`{word}` is no whole number"))
+}
+
+fn none_of(word: &str, known: &str) -> String {
+    format!("unknown value `{word}`, expected one of {known}")
+}

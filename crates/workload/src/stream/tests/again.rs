@@ -1,0 +1,55 @@
+//! Whether a request is for something that was asked for before.
+
+use std::collections::BTreeSet;
+
+use super::{closed, mini, open, scenario};
+use crate::stream::Share;
+use crate::{AskKind, Method, Scenario, Site, Target};
+
+fn web() -> Scenario {
+    let times = ["workload.warm_up=5s", "workload.measured=10s"];
+    scenario("web-2026", &times)
+}
+
+#[test]
+fn target_that_is_new_was_asked_for_before() {
+    for scenario in [
+        mini("polymix3").scaled(0.1),
+        mini("polymix4").scaled(0.1),
+        web(),
+    ] {
+        let mut asked = BTreeSet::<Target>::new();
+        let mut again = 0;
+        for due in open(&scenario, 11) {
+            let is_new = asked.insert(due.ask.target);
+            assert_eq!(due.ask.was_asked_before, !is_new, "{due:?}");
+            again += usize::from(!is_new);
+        }
+        assert!(again > 100, "{}: {again}", scenario.name);
+    }
+    let few = scenario("wpb", &["workload.requests_per_client=40"]);
+    for (_, asks) in closed(&few, 11, Share::WHOLE) {
+        let mut asked = BTreeSet::<Target>::new();
+        for ask in asks {
+            assert_eq!(ask.was_asked_before, !asked.insert(ask.target), "{ask:?}");
+        }
+    }
+}
+
+#[test]
+fn cache_could_answer_what_is_new_forced_or_not_to_be_stored() {
+    let scenario = mini("polymix3");
+    let site = Site::new(&scenario, 12);
+    let (mut all, mut could) = (0, 0);
+    for due in open(&scenario, 12) {
+        let ask = due.ask;
+        let expected = ask.was_asked_before
+            && ask.method == Method::Get
+            && ask.kind != AskKind::Reload
+            && site.is_storable(ask.target);
+        assert_eq!(ask.could_hit(&site), expected, "{ask:?}");
+        all += 1;
+        could += usize::from(expected);
+    }
+    assert!(could > all / 10 && could < all, "{could} of {all}");
+}

@@ -1,0 +1,94 @@
+//! Traces in files: made, read, and streamed.
+
+use super::child::{self, Took};
+use super::ours::figure;
+use crate::failure::{During, Failure};
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+use std::process::Command;
+
+/// `weir trace make`, with the file written.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Made {
+    pub(crate) profile: String,
+    pub(crate) requests: u64,
+    pub(crate) file_bytes: u64,
+    pub(crate) took: Took,
+    /// `weir trace stats` of it: all columns read.
+    pub(crate) stats: Took,
+    /// `weir sim run` of it: three runs, the file read once.
+    pub(crate) run: Took,
+}
+
+/// A trace that is much larger than memory could be taken for, read once or twice.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Streamed {
+    pub(crate) policy: String,
+    pub(crate) requests: u64,
+    pub(crate) keys: u64,
+    pub(crate) file_bytes: u64,
+    pub(crate) took: Took,
+}
+
+/// Makes a trace, and reads it.
+pub(crate) fn make(
+    weir: &str,
+    profile: &str,
+    requests: u64,
+    seed: u64,
+    to: &Path,
+) -> Result<Made, Failure> {
+    let mut command = Command::new(weir);
+    command
+        .args([
+            "trace",
+            "make",
+            profile,
+            "--requests",
+            &requests.to_string(),
+        ])
+        .args(["--seed", &seed.to_string(), "--output"])
+        .arg(to);
+    let (_, took) = child::run(&mut command)?;
+    let (_, stats) = child::run(Command::new(weir).args(["trace", "stats"]).arg(to))?;
+    let mut run = Command::new(weir);
+    run.args(["sim", "run", "--network", "modem"])
+        .args(["--profile", "http-1998", "--json"])
+        .arg(to);
+    let (_, run) = child::said(&mut run)?;
+    Ok(Made {
+        profile: profile.to_owned(),
+        requests,
+        file_bytes: length(to)?,
+        took,
+        stats,
+        run,
+    })
+}
+
+/// One cache over a trace in a file, which is read once.
+pub(crate) fn stream(
+    weir: &str,
+    policy: &str,
+    capacity_bytes: u64,
+    trace: &Path,
+) -> Result<Streamed, Failure> {
+    let mut command = Command::new(weir);
+    command
+        .args(["sim", "hits", "--json", "--format", "oracle-general"])
+        .args(["--policy", policy, "--size", &capacity_bytes.to_string()])
+        .arg(trace);
+    let (said, took) = child::said(&mut command)?;
+    Ok(Streamed {
+        policy: policy.to_owned(),
+        requests: figure("weir sim hits --json", &said["requests"])?,
+        keys: figure("weir sim hits --json", &said["keys"])?,
+        file_bytes: length(trace)?,
+        took,
+    })
+}
+
+fn length(file: &Path) -> Result<u64, Failure> {
+    let metadata = std::fs::metadata(file).during(format_args!("look at `{}`", file.display()))?;
+    Ok(metadata.len())
+}

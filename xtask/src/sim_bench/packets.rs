@@ -1,0 +1,80 @@
+//! Packets and connections: how many requests of a trace a second on one core, in how much memory.
+
+use super::child::{self, Took};
+use super::ours::figure;
+use crate::failure::Failure;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::path::Path;
+use std::process::Command;
+
+/// One scenario of one run of the example `speed`: one thread, rows at hand.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Packets {
+    /// `proxy`, `proxy without caches` or `no proxy`.
+    pub(crate) scenario: String,
+    /// Rows of the trace.
+    pub(crate) requests: u64,
+    /// By the clock, of the simulation alone.
+    pub(crate) seconds: f64,
+    /// Processor time of the one thread.
+    pub(crate) cpu_seconds: f64,
+    pub(crate) packets_each: f64,
+    pub(crate) hit_ratio: f64,
+    /// Different ones that were stored at the end.
+    pub(crate) stored: u64,
+    /// Of the outcome: runs of the same have the same.
+    pub(crate) outcome: String,
+}
+
+/// Memory of the proxy alone, for so many requests of the same keys.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Memory {
+    pub(crate) requests: u64,
+    pub(crate) keys: u64,
+    pub(crate) took: Took,
+}
+
+/// The three scenarios on a trace.
+pub(crate) fn measure(speed: &str, trace: &Path) -> Result<Vec<Packets>, Failure> {
+    let (said, _) = child::said(Command::new(speed).arg("--json").arg(trace))?;
+    let scenarios = said["scenarios"].as_array().into_iter().flatten();
+    scenarios.map(scenario).collect()
+}
+
+fn scenario(said: &Value) -> Result<Packets, Failure> {
+    let real = |name: &str| said[name].as_f64().unwrap_or_default();
+    let text = |name: &str| said[name].as_str().unwrap_or_default().to_owned();
+    Ok(Packets {
+        scenario: text("name"),
+        requests: figure("speed --json", &said["requests"])?,
+        seconds: real("seconds"),
+        cpu_seconds: real("cpu_seconds"),
+        packets_each: real("packets_each"),
+        hit_ratio: real("hit_ratio"),
+        stored: figure("speed --json", &said["stored"])?,
+        outcome: text("outcome"),
+    })
+}
+
+/// The proxy alone, on requests that are drawn as they are needed.
+pub(crate) fn memory(speed: &str, requests: u64, keys: u64) -> Result<Memory, Failure> {
+    let mut command = Command::new(speed);
+    command
+        .args(["--main", "--json"])
+        .args(["--requests", &requests.to_string()])
+        .args(["--keys", &keys.to_string()]);
+    let (_, took) = child::said(&mut command)?;
+    Ok(Memory {
+        requests,
+        keys,
+        took,
+    })
+}
+
+impl Packets {
+    #[expect(clippy::cast_precision_loss, reason = "printed in thousands")]
+    pub(crate) fn requests_s(&self) -> f64 {
+        self.requests as f64 / self.cpu_seconds.max(1e-9)
+    }
+}
