@@ -1,8 +1,7 @@
 //! One vector, step by step.
 
 use crate::rows;
-use weir_policy::{Handling, Profile, Refused, Storing, Verdict};
-use weir_semantics::Fwd;
+use weir_policy::{Handling, Profile, Refused, Verdict};
 use weir_sim::link::LinkRate;
 use weir_sim::tcp::Tcp;
 use weir_sim::{Network, Outcome, Settings, Simulator};
@@ -141,32 +140,9 @@ fn bytes(vector: &Vector, step: &Step, before: &Outcome, after: &Outcome) -> Vec
     wrong
 }
 
-/// The verdict as parameters of Cache-Status (RFC 9211).
+/// The verdict as Cache-Status has it (RFC 9211).
 fn words(verdict: &Verdict) -> Parameters {
-    let fwd = match verdict.handling {
-        Handling::Hit(_) => None,
-        Handling::Forward(fwd) => Some(fwd),
-        Handling::StaleInstead(_) => Some(Fwd::Stale),
-        Handling::Refused(_) | Handling::Tunnel => Some(Fwd::Bypass),
-    };
-    let mut words = Parameters::default();
-    match fwd {
-        None => words.add("hit", ""),
-        Some(fwd) => {
-            words.add("fwd", fwd.as_str());
-            if let Some(status) = verdict.fwd_status {
-                words.add("fwd-status", status);
-            }
-            if verdict.storing == Some(Storing::Stored) {
-                words.add("stored", "");
-            }
-        }
-    }
-    if let Some(ttl) = verdict.ttl {
-        words.add("ttl", ttl);
-    }
-    if let Some(detail) = verdict.detail() {
-        words.add("detail", detail);
-    }
-    words
+    let mut line = Vec::new();
+    verdict.cache_status("simulated").write(&mut line);
+    Parameters::of_last_member(std::str::from_utf8(&line).expect("a field is text"))
 }

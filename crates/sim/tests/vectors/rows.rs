@@ -113,9 +113,15 @@ fn answered(vector: &Vector, step: &Step) -> (u16, Lines, u64) {
         let unsaid = |line: &(String, String)| {
             let name = line.0.to_ascii_lowercase();
             let is_of_it = ["vary", "etag", "last-modified"].contains(&name.as_str());
-            is_of_it && !lines.iter().any(|other| other.0.eq_ignore_ascii_case(&name))
+            is_of_it
+                && !lines
+                    .iter()
+                    .any(|other| other.0.eq_ignore_ascii_case(&name))
         };
-        let same: Lines = fields_of(whole, before).into_iter().filter(unsaid).collect();
+        let same: Lines = fields_of(whole, before)
+            .into_iter()
+            .filter(unsaid)
+            .collect();
         lines.extend(same);
     }
     let body = match &step.client.body {
