@@ -166,9 +166,9 @@ mod tests {
         let row = |n: u64| Row {
             arrival_us: 1000 * i64::try_from(n * n % 777 + n).unwrap(),
             target: n % 9,
-            client: (n % 5 > 0).then_some(n % 5),
+            client: Some(n % 5).filter(|client| *client > 0),
             max_age_s: Some(1000),
-            received_bytes: (n % 7 > 0).then_some(n % 20_000),
+            received_bytes: (!n.is_multiple_of(7)).then_some(n % 20_000),
             ..Row::default()
         };
         let rows = || (0..3 * TOGETHER_ROWS as u64 + 7).map(row);

@@ -32,6 +32,11 @@ macro_rules! axis {
 }
 
 pub(super) fn parameters() -> Vec<Parameter> {
+    [caches(), transfers(), links(), others()].concat()
+}
+
+/// What is stored, and by which rules.
+fn caches() -> Vec<Parameter> {
     vec![
         axis!(
             "network",
@@ -55,6 +60,12 @@ pub(super) fn parameters() -> Vec<Parameter> {
             "who comes in: always, second-request or small:SIZE",
             "always"
         ),
+    ]
+}
+
+/// Connections that are kept, and fetches.
+fn transfers() -> Vec<Parameter> {
+    vec![
         axis!(
             "client_connections",
             "which are kept toward clients: never, as-in-trace or always",
@@ -80,6 +91,12 @@ pub(super) fn parameters() -> Vec<Parameter> {
             "bytes a second that fetches may take while nobody reads, or unlimited",
             "1MiB"
         ),
+    ]
+}
+
+/// Single numbers of the network.
+fn links() -> Vec<Parameter> {
+    vec![
         axis!(
             "client_rate",
             "bits a second such as `21kbit/s`, or as the network has it",
@@ -116,6 +133,11 @@ pub(super) fn parameters() -> Vec<Parameter> {
             "segments under way on a new connection, or as the network has it",
             "network"
         ),
+    ]
+}
+
+fn others() -> Vec<Parameter> {
+    vec![
         axis!(
             "hit_overhead",
             "what a hit takes beside the network, a time or a law",
