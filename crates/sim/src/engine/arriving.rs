@@ -12,7 +12,8 @@ use crate::facts::Ask;
 use crate::journal::{Question, What};
 use crate::world::{Event, Nanos};
 use weir_policy::fetch::{
-    Abort, ByteSpan, Chance, FetchEnd, FetchId, Fill, Orphan, ReaderId, Step, Stop, Take, judge,
+    Abort, AbortPolicy, ByteSpan, Chance, FetchEnd, FetchId, Fill, Orphan, ReaderId, Step, Stop,
+    Take, judge,
 };
 use weir_policy::{Now, Tick, Transaction};
 use weir_workload::trace::Row;
@@ -39,6 +40,8 @@ pub(super) struct Arriving {
     pub(super) is_for_store_alone: bool,
     /// Whether it is settled what becomes of it in the store.
     pub(super) is_settled: bool,
+    /// Those who waited for it are about to read it: it stays as long.
+    pub(super) is_landing: bool,
     /// Nobody reads it, and its place was given away.
     pub(super) is_gone: bool,
     /// The transaction of the one who asked: it decides whether a part is kept.
@@ -121,6 +124,14 @@ impl Simulator {
                 0 => return false,
                 granted => granted,
             },
+            Take::Orphaned if self.fetches.at(fetch).came < self.fetches.at(fetch).head_bytes => {
+                // there is nothing to judge it by before its head
+                if self.settings.abort == AbortPolicy::Finish {
+                    return false;
+                }
+                self.end(id, fetch_id, fetch, FetchEnd::Stopped);
+                return true;
+            }
             Take::Orphaned => return self.judge(id, fetch_id, fetch),
             Take::Met => {
                 self.end(id, fetch_id, fetch, FetchEnd::Whole);

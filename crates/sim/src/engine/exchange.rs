@@ -16,6 +16,8 @@ pub(super) enum Stage {
     Choose,
     /// What is planned is sent.
     Serve,
+    /// It is forwarded: for others too, by another's fetch, or alone.
+    Forward,
     /// The next hop is asked.
     Ask,
     /// For a response that another one asked for, or for its own.
