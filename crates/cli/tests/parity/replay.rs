@@ -90,7 +90,15 @@ impl Replay<'_> {
                 row,
                 connection,
                 is_new,
-            } => self.ask(row, connection, is_new),
+            } => {
+                self.ask(row, connection, is_new)?;
+                // what shows in nothing that is looked for has to be over before time goes on
+                let next = script.happenings.get(place + 1);
+                match next.filter(|next| next.at_ms == script.happenings[place].at_ms) {
+                    Some(_) => Ok(()),
+                    None => self.settle(),
+                }
+            }
             What::Follows { row } => self.see_waiting(row),
             What::Asked {
                 row,

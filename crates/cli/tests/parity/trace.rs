@@ -456,6 +456,18 @@ impl Target {
         self.if_error_s = None;
     }
 
+    /// All that it says in Cache-Control, as bits.
+    fn said(&self) -> u32 {
+        let lifetimes = [
+            (self.max_age_s, ResponseBit::MaxAge),
+            (self.s_maxage_s, ResponseBit::SMaxAge),
+            (self.while_revalidate_s, ResponseBit::StaleWhileRevalidate),
+            (self.if_error_s, ResponseBit::StaleIfError),
+        ];
+        let said = lifetimes.iter().filter(|(seconds, _)| seconds.is_some());
+        said.fold(self.directives, |bits, (_, bit)| bits | bit.bit())
+    }
+
     /// A GET of it, answered.
     fn row(&self, at_ms: i64, variant: u64) -> Row {
         let now_s = START_S + at_ms / 1000;
@@ -487,7 +499,7 @@ impl Target {
                 (false, true) => 1,
                 (false, false) => Row::VARY_NONE,
             }),
-            response_directives: Some(self.directives),
+            response_directives: Some(self.said()),
             max_age_s: self.max_age_s,
             s_maxage_s: self.s_maxage_s,
             stale_while_revalidate_s: self.while_revalidate_s,
