@@ -116,10 +116,13 @@ impl Simulator {
         let now = self.now();
         let waiting = self.fetches.at(fetch).waiting();
         let arriving = self.arriving.at_mut(id);
+        let is_for_store_alone = arriving.is_for_store_alone;
         let may = match arriving.fill().take(now, fetch_id) {
             Take::UpTo(most) => most,
             Take::Wait => return false,
-            Take::Background if arriving.is_for_store_alone => u64::MAX,
+            Take::Background if is_for_store_alone => u64::MAX,
+            // one that goes on is judged anew when it turns out to be for nobody
+            Take::Background if !self.is_wanted(id) => return self.judge(id, fetch_id, fetch),
             Take::Background => match self.granted(id, fetch_id, fetch) {
                 0 => return false,
                 granted => granted,
@@ -171,6 +174,11 @@ impl Simulator {
             self.end(id, fetch_id, fetch, FetchEnd::Whole);
         }
         true
+    }
+
+    /// Whether what comes will be stored, as things are.
+    fn is_wanted(&self, id: u32) -> bool {
+        self.arriving.at(id).is_kept && !self.is_outdated(id)
     }
 
     /// What the budget of the background lets a fetch take now; it looks again when there is more.

@@ -146,7 +146,7 @@ impl Default for Exchange {
             has_left: false,
             ends_at: Nanos::MAX,
             is_released: false,
-            is_blocked_until: 0,
+            is_blocked_until: Nanos::MAX,
         }
     }
 }

@@ -452,7 +452,8 @@ impl Simulator {
             self.flights.at(flight).target,
             self.flights.at(flight).number,
         );
-        if is_stored {
+        // of what was arriving that was said when it took off
+        if is_stored && self.flights.at(flight).arriving.is_none() {
             self.flights.mark_shared(target);
         }
         let mut waiting = Vec::new();
