@@ -367,6 +367,7 @@ impl Simulator {
         match self.exchanges.at(id).stage {
             Stage::Choose => self.choose(id),
             Stage::Serve => self.serve_planned(id),
+            Stage::Forward => self.forward(id),
             Stage::Ask => self.ask(id),
             Stage::Waiting | Stage::Sending | Stage::Over => {}
         }

@@ -116,6 +116,11 @@ impl Live {
         address.to_string()
     }
 
+    /// Milliseconds since the beginning.
+    pub(crate) const fn at_ms(&self) -> u64 {
+        self.at_ms
+    }
+
     /// It is `at_ms` after the beginning; never earlier than it was.
     pub(crate) fn stand_at(&mut self, at_ms: u64) {
         self.clock.advance_ms(at_ms.saturating_sub(self.at_ms));

@@ -35,9 +35,9 @@ pub(crate) fn replay(
         left_early: 0,
     };
     for (place, happening) in script.happenings.iter().enumerate() {
-        replay.live.stand_at(happening.at_ms);
         replay
-            .step(&script, place)
+            .pass_until(happening.at_ms)
+            .and_then(|()| replay.step(&script, place))
             .map_err(|what| Difference::new(row_of(&replay, happening.what), what))
             .map_err(|difference| difference.after(&script.happenings[..=place]))?;
         coverage.happened(happening.what);
@@ -123,6 +123,15 @@ impl Replay<'_> {
                 ..
             } => self.see_done(row, bytes, is_reusable),
         }
+    }
+
+    /// Time goes on, once the proxy has done what shows in nothing that is looked for.
+    fn pass_until(&mut self, at_ms: u64) -> Step {
+        if at_ms > self.live.at_ms() {
+            self.settle()?;
+            self.live.stand_at(at_ms);
+        }
+        Ok(())
     }
 
     /// A client sends its request.
@@ -362,6 +371,9 @@ impl Replay<'_> {
             return Err(format!("`{word}` is no word of the counters"));
         };
         let metric = Metric::FetchesAbandoned(fate);
+        if fate == Aborted::StopNotKept {
+            self.nudge(transfer)?;
+        }
         let judged = self.live.wait_for(|live| live.count(metric) >= expected);
         judged.ok_or_else(|| {
             let others = Aborted::ALL.iter().map(|fate| {
@@ -374,6 +386,20 @@ impl Replay<'_> {
                 others.join(", ")
             )
         })
+    }
+
+    /// Something more comes of a transfer: that it is for nobody is noticed when there is something to take.
+    fn nudge(&mut self, number: u64) -> Step {
+        let Some(transfer) = self.transfers.get(&number) else {
+            return Err(format!("transfer {number} was not asked for"));
+        };
+        let from = transfer.sent;
+        let to = (from + 1000).min(transfer.answer.content.len() as u64);
+        let (hop, content) = (
+            transfer.hop,
+            part_of(&transfer.answer.content, from, to)?.to_vec(),
+        );
+        self.send(hop, &content)
     }
 
     fn see_ended(&mut self, number: u64, is_reusable: bool) -> Step {

@@ -12,6 +12,9 @@ use weir_workload::trace::{AbortedBy, RequestBit, ResponseBit, Row, TraceMethod}
 /// 2026-01-01 00:00:00 GMT: when every trace begins.
 pub(crate) const START_S: i64 = 1_767_225_600;
 
+/// Round trip to servers, microseconds: about that of a connection within a machine. Not none: what a new connection costs is weighed by it.
+const SERVER_RTT_US: u64 = 100;
+
 /// Servers of a trace.
 pub(crate) const SERVERS: u64 = 2;
 
@@ -186,7 +189,9 @@ impl<'a> Maker<'a> {
             } else {
                 1 << 30
             },
-            lead_bytes: [16_384, 65_536, 262_144][usize::try_from(chance.below(3)).expect("three")],
+            // with less, a connection whose window the kernel had opened further is not used again
+            lead_bytes: [65_536, 262_144, 1 << 20]
+                [usize::try_from(chance.below(3)).expect("three")],
             internet_bits_s: match self.kind {
                 Kind::Sharing => 800_000 << chance.below(3),
                 Kind::Caching | Kind::Eviction | Kind::Old => 8_000_000 << chance.below(6),
@@ -209,7 +214,7 @@ impl<'a> Maker<'a> {
         row.client = Some(1 + self.chance.below(4));
         let thinks = [0, 20, 100, 500, 1500];
         let think = thinks[usize::try_from(self.chance.below(5)).expect("five")];
-        row.next_hop_response_us = Some(think * 1000);
+        row.next_hop_response_us = Some(think * 1000 + SERVER_RTT_US);
         self.set_request(&mut row);
         match self.chance.below(100) {
             0..=4 => self.make_unsafe(&mut row),
@@ -456,6 +461,18 @@ impl Target {
         self.if_error_s = None;
     }
 
+    /// All that it says in Cache-Control, as bits.
+    fn said(&self) -> u32 {
+        let lifetimes = [
+            (self.max_age_s, ResponseBit::MaxAge),
+            (self.s_maxage_s, ResponseBit::SMaxAge),
+            (self.while_revalidate_s, ResponseBit::StaleWhileRevalidate),
+            (self.if_error_s, ResponseBit::StaleIfError),
+        ];
+        let said = lifetimes.iter().filter(|(seconds, _)| seconds.is_some());
+        said.fold(self.directives, |bits, (_, bit)| bits | bit.bit())
+    }
+
     /// A GET of it, answered.
     fn row(&self, at_ms: i64, variant: u64) -> Row {
         let now_s = START_S + at_ms / 1000;
@@ -474,7 +491,7 @@ impl Target {
         let is_modified = matches!(self.validators, Validators::Modified | Validators::Both);
         Row {
             arrival_us: START_S * 1_000_000 + at_ms * 1000,
-            next_hop_setup_us: Some(0),
+            next_hop_setup_us: Some(SERVER_RTT_US),
             server: Some(self.number % SERVERS),
             target: self.number,
             method: Some(TraceMethod::Get),
@@ -487,7 +504,7 @@ impl Target {
                 (false, true) => 1,
                 (false, false) => Row::VARY_NONE,
             }),
-            response_directives: Some(self.directives),
+            response_directives: Some(self.said()),
             max_age_s: self.max_age_s,
             s_maxage_s: self.s_maxage_s,
             stale_while_revalidate_s: self.while_revalidate_s,

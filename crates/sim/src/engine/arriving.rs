@@ -13,7 +13,8 @@ use crate::facts::Ask;
 use crate::journal::{Question, What};
 use crate::world::{Event, Nanos};
 use weir_policy::fetch::{
-    Abort, ByteSpan, Chance, FetchEnd, FetchId, Fill, Orphan, ReaderId, Step, Stop, Take, judge,
+    Abort, AbortPolicy, ByteSpan, Chance, FetchEnd, FetchId, Fill, Orphan, ReaderId, Step, Stop,
+    Take, judge,
 };
 use weir_policy::{Now, Tick, Transaction};
 use weir_workload::trace::Row;
@@ -41,6 +42,8 @@ pub(super) struct Arriving {
     pub(super) is_for_store_alone: bool,
     /// Whether it is settled what becomes of it in the store.
     pub(super) is_settled: bool,
+    /// Those who waited for it are about to read it: it stays as long.
+    pub(super) is_landing: bool,
     /// Nobody reads it, and its place was given away.
     pub(super) is_gone: bool,
     /// The transaction of the one who asked: it decides whether a part is kept.
@@ -119,14 +122,25 @@ impl Simulator {
         let now = self.now();
         let waiting = self.fetches.at(fetch).waiting();
         let arriving = self.arriving.at_mut(id);
+        let is_for_store_alone = arriving.is_for_store_alone;
         let may = match arriving.fill().take(now, fetch_id) {
             Take::UpTo(most) => most,
             Take::Wait => return false,
-            Take::Background if arriving.is_for_store_alone => u64::MAX,
+            Take::Background if is_for_store_alone => u64::MAX,
+            // one that goes on is judged anew when it turns out to be for nobody
+            Take::Background if !self.is_wanted(id) => return self.judge(id, fetch_id, fetch),
             Take::Background => match self.granted(id, fetch_id, fetch) {
                 0 => return false,
                 granted => granted,
             },
+            Take::Orphaned if self.fetches.at(fetch).came < self.fetches.at(fetch).head_bytes => {
+                // there is nothing to judge it by before its head
+                if self.settings.abort == AbortPolicy::Finish {
+                    return false;
+                }
+                self.end(id, fetch_id, fetch, FetchEnd::Stopped);
+                return true;
+            }
             Take::Orphaned => return self.judge(id, fetch_id, fetch),
             Take::Met => {
                 self.end(id, fetch_id, fetch, FetchEnd::Whole);
@@ -166,6 +180,11 @@ impl Simulator {
             self.end(id, fetch_id, fetch, FetchEnd::Whole);
         }
         true
+    }
+
+    /// Whether what comes will be stored, as things are.
+    fn is_wanted(&self, id: u32) -> bool {
+        self.arriving.at(id).is_kept && !self.is_outdated(id)
     }
 
     /// What the budget of the background lets a fetch take now; it looks again when there is more.

@@ -113,7 +113,8 @@ impl Simulator {
             response_begun: false,
             is_repetition: exchange.is_repetition,
         };
-        let repeats = may_repeat(&closed).is_ok();
+        // a validation in the background is not worth it: the next request for it asks again
+        let repeats = !exchange.is_background && may_repeat(&closed).is_ok();
         exchange.is_repetition |= repeats;
         repeats
     }

@@ -217,6 +217,14 @@ impl Simulator {
         }
     }
 
+    /// The same once what is happening now has happened: a connection that falls idle with it can be used.
+    pub(super) fn go_next(&mut self, id: u32) {
+        let overhead = draw(self.settings.miss_overhead.as_ref(), &mut self.chance);
+        self.exchanges.at_mut(id).stage = Stage::Ask;
+        let at = self.world.at() + overhead;
+        self.later(id, at);
+    }
+
     /// Finds a flight for the request, or begins one; whether somebody else brings what it waits for.
     fn board(&mut self, id: u32) -> bool {
         let target = self.exchanges.at(id).ask().target;

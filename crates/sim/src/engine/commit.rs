@@ -31,6 +31,7 @@ impl Simulator {
         if arriving.is_settled
             && arriving.fetches.is_empty()
             && arriving.readers.is_empty()
+            && !arriving.is_landing
             && !arriving.is_gone
         {
             arriving.is_gone = true;

@@ -17,6 +17,8 @@ pub(super) enum Stage {
     Choose,
     /// What is planned is sent.
     Serve,
+    /// It is forwarded: for others too, by another's fetch, or alone.
+    Forward,
     /// The next hop is asked.
     Ask,
     /// For a response that another one asked for, or for its own.
@@ -164,7 +166,7 @@ impl Default for Exchange {
             has_left: false,
             ends_at: Nanos::MAX,
             is_released: false,
-            is_blocked_until: 0,
+            is_blocked_until: Nanos::MAX,
         }
     }
 }

@@ -338,6 +338,7 @@ impl Simulator {
             readers: Vec::new(),
             flight: exchange.leads,
             is_settled: false,
+            is_landing: false,
             is_gone: false,
             stored,
         });
@@ -416,6 +417,7 @@ impl Simulator {
         self.flights.mark_shared(target);
         self.flights.at_mut(flight).arriving = Some(arriving);
         let waiting = std::mem::take(&mut self.flights.at_mut(flight).waiting);
+        self.arriving.at_mut(arriving).is_landing = true;
         for id in waiting {
             let is_for = self
                 .arriving
@@ -430,13 +432,18 @@ impl Simulator {
                 Boarded::Reads => {}
                 Boarded::Alone(forwarding) => {
                     self.exchanges.at_mut(id).forwarding = forwarding;
-                    self.go(id);
+                    self.go_next(id);
                 }
                 Boarded::Not => {
                     self.pass(id, number);
-                    self.forward(id);
+                    self.forward_next(id);
                 }
             }
+        }
+        let response = self.arriving.at_mut(arriving);
+        response.is_landing = false;
+        if response.fill.is_some() {
+            self.settle(arriving);
         }
     }
 
@@ -447,13 +454,21 @@ impl Simulator {
         }
     }
 
+    /// Looks for another flight, once what is happening now has happened.
+    fn forward_next(&mut self, id: u32) {
+        self.exchanges.at_mut(id).stage = Stage::Forward;
+        let at = self.world.at();
+        self.later(id, at);
+    }
+
     /// Nobody comes by this flight any more; who waits for it looks into the store, or goes alone.
     pub(super) fn end_flight(&mut self, flight: u32, is_stored: bool) {
         let (target, number) = (
             self.flights.at(flight).target,
             self.flights.at(flight).number,
         );
-        if is_stored {
+        // of what was arriving that was said when it took off
+        if is_stored && self.flights.at(flight).arriving.is_none() {
             self.flights.mark_shared(target);
         }
         let mut waiting = Vec::new();
@@ -462,7 +477,7 @@ impl Simulator {
             if is_stored {
                 self.look_again(id, number);
             } else {
-                self.go(id);
+                self.go_next(id);
             }
         }
     }
@@ -474,7 +489,7 @@ impl Simulator {
         let stored = which.and_then(|which| self.cache.get(which));
         let Some(stored) = stored.filter(|stored| stored.part.is_none()) else {
             self.pass(id, flight);
-            self.forward(id);
+            self.forward_next(id);
             return;
         };
         let before = *exchange.tx();
@@ -495,7 +510,7 @@ impl Simulator {
         if let Some(Command::Forward(forwarding)) = commands.first() {
             exchange.forwarding = forwarding;
         }
-        self.go(id);
+        self.go_next(id);
     }
 
     /// The answer is not for others: each asks for itself, and for a while so do those who come.
@@ -556,7 +571,7 @@ impl Simulator {
             if Some(place) == next {
                 self.exchanges.at_mut(id).leads = Some(flight);
             }
-            self.go(id);
+            self.go_next(id);
         }
     }
 }

@@ -218,6 +218,8 @@ impl Simulator {
         let exchange = self.exchanges.at_mut(id);
         exchange.pending -= 1;
         if exchange.stage == Stage::Sending && exchange.is_blocked_until == at {
+            // it may be blocked again until this very moment, where there is no way between the two
+            exchange.is_blocked_until = Nanos::MAX;
             self.send(id);
             let exchange = self.exchanges.at(id);
             if let (false, Some(reading)) = (exchange.is_all, exchange.reading) {
