@@ -70,6 +70,9 @@ fn number_of_the_paper_is_not_in_the_json() {
     assert_eq!(json["count"]["published"], PUBLISHED.len());
     let exhibits = json["exhibits"].as_array().expect("exhibits");
     assert_eq!(exhibits.len(), Exhibit::ALL.len());
+    for (shown, exhibit) in exhibits.iter().zip(Exhibit::ALL) {
+        assert_eq!(shown["exhibit"], exhibit.as_str());
+    }
     let causes = exhibits.iter().find(|one| one["exhibit"] == "causes");
     let cookie = &causes.expect("causes")["lines"][0];
     assert_eq!(cookie["key"], "causes.cookie");

@@ -121,7 +121,8 @@ impl Bar {
         );
         let middle = y + THICK / 2.0;
         let text = format!("{:.0}", self.value);
-        svg.text("value", (to - 6.0, middle + 4.5), Anchor::End, &text);
+        // at the beginning: the paper's mark may stand at the end
+        svg.text("value", (from + 7.0, middle + 4.5), Anchor::Start, &text);
         if let Some(paper) = self.paper {
             let told = format!("{}, the paper: {paper:.1}", self.name);
             svg.diamond("paper ink", (x(paper), middle), &told);

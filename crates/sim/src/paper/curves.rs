@@ -47,7 +47,7 @@ pub(super) struct Mark {
 const WIDTH: f64 = 640.0;
 const HEIGHT: f64 = 330.0;
 /// Room around the plot: above, right, below, left.
-const MARGINS: [f64; 4] = [34.0, 18.0, 48.0, 48.0];
+const MARGINS: [f64; 4] = [34.0, 26.0, 48.0, 48.0];
 
 /// What is left of a line when its thin ends are cut off, as a share of its height.
 const THIN: f64 = 0.01;

@@ -1,14 +1,13 @@
 //! What is laid beside the paper: its tables, its figures, and numbers of its text that belong together.
 
 use super::experiment::{Cache, Kind, Persistent, Run};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
 /// A table or a figure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Exhibit {
     /// The traces themselves.
     Traces,
@@ -145,6 +144,12 @@ impl Exhibit {
             Self::Figure7 => of(&[Kind::Modem], &Run::latency()),
             Self::Figure9 => of(&[Kind::Research], &Run::latency()),
         }
+    }
+}
+
+impl Serialize for Exhibit {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
     }
 }
 
