@@ -14,7 +14,7 @@ use crate::inbound::Framing;
 use crate::next_hop::{self, Connection};
 use crate::outbound;
 use crate::reader::Start;
-use crate::record::{End, Notes};
+use crate::record::End;
 use crate::sink::Sink;
 use crate::upload::{self, Sending, UploadEnd};
 use crate::worker::Worker;
@@ -277,7 +277,6 @@ async fn talk(
             upload_whole: !has_content,
         };
     }
-    exchange.note(Notes::asked);
     let sending = Cell::new(if has_content {
         Sending::NotBegun
     } else {

@@ -5,6 +5,7 @@ use crate::client::Client;
 use crate::deadline::{Deadline, Party};
 use crate::download::HopTrouble;
 use crate::exchange::Exchange;
+use crate::record::Notes;
 use crate::worker::Worker;
 use std::cell::Cell;
 use std::future::poll_fn;
@@ -121,6 +122,7 @@ pub(crate) async fn send_head(
     exchange.account.to_next_hop_bytes += sent as u64;
     worker.counters().add(Metric::BytesToNextHops, sent as u64);
     if written {
+        exchange.note(Notes::asked);
         return Ok(());
     }
     Err(HopTrouble::Unanswered(Trouble::new(

@@ -216,14 +216,12 @@ fn row_of_an_aborted_download_and_its_line_in_the_log_differ() {
     let nginx = Nginx::start(LOCATIONS);
     nginx.file("large", &content(1, BYTES));
     let mut weir = record(folder.path(), &["--access-log", "access.log"]);
-    let mut asked = 0;
-    for location in ["hour", "private"] {
+    for (location, asked) in ["hour", "private"].into_iter().zip(1..) {
         let mut client = Client::new(&weir, nginx.address);
         client.send("GET", &format!("/{location}/large"), "");
         assert_eq!(client.client.head().status(), 200);
         client.client.take(1_000_000);
         drop(client);
-        asked += 1;
         weir.until("counted", |metrics| metrics.all_requests() == asked);
     }
     assert_eq!(weir.stop().code(), Some(0));
