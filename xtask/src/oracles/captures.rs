@@ -13,7 +13,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// Figures that are not those of the table: the file, the column, and what we find.
-const DIFFERENCES: [(&str, &str, &str); 13] = [
+const DIFFERENCES: [(&str, &str, &str); 14] = [
+    // of connections that were opened together the archive's times are too long; ours are those of the table, whose median is equal
+    ("p2h_fhs.pcap", "mean SYN->SYN-ACK us", "86884"),
     // a hole of 238 bytes, the head of one response: its request has none, and the content is passed over up to the next head. `tshark`
     // finds 999 responses, too, when it does not order segments
     (Z1000, "resp", "999"),
@@ -84,12 +86,18 @@ fn beside_archive(name: &str, ours: &Counted, theirs: &Counted, found: &mut Foun
         ),
     ] {
         let (here, there) = (ours.number(pointer), theirs.number(pointer));
-        let shown = if here.abs_diff(there) <= off {
-            there
+        let differs = DIFFERENCES
+            .iter()
+            .find(|difference| (difference.0, difference.1) == (name, figure));
+        let there = there.to_string();
+        let expected = differs.map_or(there.as_str(), |difference| difference.2);
+        let is_near = differs.is_none() && here.abs_diff(theirs.number(pointer)) <= off;
+        let shown = if is_near {
+            there.clone()
         } else {
-            here
+            here.to_string()
         };
-        found.compare(name, figure, &there.to_string(), &shown.to_string());
+        found.compare(name, figure, expected, &shown);
     }
 }
 

@@ -4,7 +4,7 @@ use crate::rows;
 use weir_policy::{Handling, Profile, Refused, Verdict};
 use weir_sim::link::LinkRate;
 use weir_sim::tcp::Tcp;
-use weir_sim::{Network, Outcome, Settings, Simulator};
+use weir_sim::{Keep, Network, Outcome, Settings, Simulator};
 use weir_vectors::{Asked, Fault, Moment, Observed, Origin, Parameters, Seen, Step, Vector, judge};
 use weir_workload::trace::Row;
 
@@ -45,7 +45,11 @@ fn settings(profile: weir_vectors::Profile) -> Settings {
         weir_vectors::Profile::Rfc9111 => Profile::Rfc9111,
         weir_vectors::Profile::Http1998 => Profile::Http1998,
     };
-    Settings::of(network, profile)
+    Settings {
+        // who closes a connection that was used before is asked once more (RFC 9112 §9.3.1), and no vector is about that
+        server_connections: Keep::Never,
+        ..Settings::of(network, profile)
+    }
 }
 
 /// What the rows come to, and the verdict of the last.
