@@ -12,7 +12,7 @@
 //! `origin`: our clients on the first core, the origin on the second, 1 KiB a response as fast as they come; CPU time of the origin's
 //! process is read from the kernel.
 //!
-//! `robots`: 10 000 robots in an open loop, each with its own address and up to four connections, against an origin that takes 2.5 s to
+//! `robots`: 10 000 robots in an open loop, each with its own address and up to two connections, against an origin that takes 2.5 s to
 //! answer; what the clients' process takes is read from the kernel.
 //!
 //! On stdout a table, in the record everything that was measured, raw.
