@@ -154,8 +154,12 @@ fn nanos(us: u64) -> Nanos {
     us.saturating_mul(MICROSECOND)
 }
 
+/// What the origin took. A response that came from a cache says nothing of it.
 fn response_time(row: &Row) -> Option<Nanos> {
     let seen = || {
+        if row.next_hop_bytes == Some(0) {
+            return None;
+        }
         let (request, response) = (row.request_us?, row.response_us?);
         Some(response.saturating_sub(request))
     };

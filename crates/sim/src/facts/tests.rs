@@ -200,6 +200,20 @@ fn part_is_taken_for_the_whole() {
 }
 
 #[test]
+fn time_of_a_cache_is_taken_for_that_of_an_origin() {
+    let row = |next_hop_bytes| Row {
+        request_us: Some(10),
+        response_us: Some(100),
+        next_hop_bytes,
+        ..Row::default()
+    };
+    let expected = ask(&row(None)).response_time;
+    assert_eq!(ask(&row(Some(1))).response_time, expected);
+    assert_eq!(expected, Some(90_000));
+    assert_eq!(ask(&row(Some(0))).response_time, None);
+}
+
+#[test]
 fn response_time_of_the_next_hop_is_overruled_by_what_the_client_saw() {
     let row = Row {
         request_us: Some(40),
