@@ -39,7 +39,9 @@ fn packets(link: u8, mut rest: &[u8]) -> Vec<u8> {
 /// The same as blocks of pcapng: of one section and one interface.
 fn blocks(link: u8, mut rest: &[u8]) -> Vec<u8> {
     let mut file = Vec::new();
-    let section = [0x4d, 0x3c, 0x2b, 0x1a, 1, 0, 0, 0, 255, 255, 255, 255, 255, 255, 255, 255];
+    let section = [
+        0x4d, 0x3c, 0x2b, 0x1a, 1, 0, 0, 0, 255, 255, 255, 255, 255, 255, 255, 255,
+    ];
     block(&mut file, 0x0a0d_0d0a, &section);
     block(&mut file, 1, &[link, 0, 0, 0, 0, 0, 0, 0]);
     while let Some((&length, after)) = rest.split_first() {
@@ -47,14 +49,20 @@ fn blocks(link: u8, mut rest: &[u8]) -> Vec<u8> {
         let length = u32::try_from(packet.len()).expect("a packet has a few hundred bytes");
         let padding = packet.len().next_multiple_of(4) - packet.len();
         let (lengths, times) = ([length.to_le_bytes(); 2].concat(), [0; 12]);
-        block(&mut file, 6, &[&times[..], &lengths, packet, &[0; 3][..padding]].concat());
+        block(
+            &mut file,
+            6,
+            &[&times[..], &lengths, packet, &[0; 3][..padding]].concat(),
+        );
         rest = later;
     }
     file
 }
 
 fn block(file: &mut Vec<u8>, kind: u32, body: &[u8]) {
-    let length = u32::try_from(body.len() + 12).expect("a block has a few hundred bytes").to_le_bytes();
+    let length = u32::try_from(body.len() + 12)
+        .expect("a block has a few hundred bytes")
+        .to_le_bytes();
     file.extend([&kind.to_le_bytes()[..], &length, body, &length].concat());
 }
 

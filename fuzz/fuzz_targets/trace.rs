@@ -31,6 +31,7 @@ fuzz_target!(|input: &[u8]| {
         96.. => UNSEALED.clone(),
     };
     let changes = rest.as_chunks::<3>().0.iter();
-    let changes = changes.map(|[high, low, flip]| (usize::from(u16::from_be_bytes([*high, *low])), *flip));
+    let changes =
+        changes.map(|[high, low, flip]| (usize::from(u16::from_be_bytes([*high, *low])), *flip));
     trace_invariants::check(&trace_invariants::damaged(whole, changes));
 });
