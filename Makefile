@@ -31,7 +31,7 @@ torture:
 # proxy and simulator on the same traces: SEEDS of them, from SEED on
 parity:
 	@echo "make parity SEEDS=$(SEEDS) SEED=$(SEED)"
-	WEIR_PARITY_SEEDS=$(SEEDS) WEIR_PARITY_SEED=$(SEED) $(CARGO) test --locked --release -p weir-cli --test parity -- --nocapture
+	WEIR_PARITY_SEEDS=$(SEEDS) WEIR_PARITY_SEED=$(SEED) $(CARGO) test --locked --release -p weir-cli --test parity
 
 # every fuzz target for FUZZ_SECONDS; needs a nightly toolchain and cargo-fuzz
 fuzz:

@@ -9,7 +9,7 @@ use weir_sim::journal::{Question, What};
 #[derive(Debug, Default)]
 pub(crate) struct Coverage {
     counts: BTreeMap<String, u64>,
-    pub(crate) requests: u64,
+    requests: u64,
 }
 
 impl Coverage {
@@ -82,6 +82,10 @@ impl Coverage {
             .counts
             .iter()
             .map(|(word, count)| format!("{count:>7}  {word}"));
-        lines.collect::<Vec<_>>().join("\n")
+        let requests = format!("{:>7}  requests", self.requests);
+        std::iter::once(requests)
+            .chain(lines)
+            .collect::<Vec<_>>()
+            .join("\n")
     }
 }

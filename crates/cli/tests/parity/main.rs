@@ -98,9 +98,10 @@ const OCCURS: [(&str, u64); 54] = [
 fn check(seed: u64, coverage: &mut Coverage) {
     let trace = Trace::of(seed);
     if let Err(difference) = replay(&trace, PATIENCE, coverage) {
-        println!("seed {seed} is shortened: {}", difference.what);
+        let first = difference.what.clone();
         let (trace, difference) = shortened(&trace, difference);
-        panic!("{}", difference.told(seed, &trace));
+        let told = difference.told(seed, &trace);
+        panic!("{told}\nbefore it was shortened: {first}");
     }
 }
 
@@ -133,7 +134,6 @@ fn proxy_and_simulator_decide_differently() {
         }
     });
     let coverage = coverage.into_inner().expect("no panic");
-    println!("{} requests\n{}", coverage.requests, coverage.told());
     if is_usual {
         for (words, least) in OCCURS {
             let found = coverage.of(words);

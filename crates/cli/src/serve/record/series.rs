@@ -5,6 +5,7 @@ use super::rotation::Rotation;
 use super::row;
 use super::window::{Window, text_bytes};
 use jiff::Timestamp;
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::path::{Path, PathBuf};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -20,9 +21,6 @@ const GROUP_TEXT_BYTES_MAX: usize = 1 << 20;
 
 /// How long nothing is tried after the disk refused something; a shorter time of rotation counts instead.
 const REST: Duration = Duration::from_secs(60);
-
-/// Numbers that connections of one run may have: those of the next begin behind them.
-const NUMBERS_BITS: u32 = 32;
 
 /// Tells the operator something.
 pub(super) type Say = Box<dyn Fn(&str) + Send>;
@@ -106,13 +104,13 @@ impl Series {
         anonymiser: Anonymiser,
         say: Say,
     ) -> Result<Self, TraceError> {
-        let started_s = u64::try_from(Timestamp::now().as_second()).unwrap_or(0);
         let mut series = Self {
             file_names,
             rotation,
             anonymiser,
             say,
-            numbers_from: started_s << NUMBERS_BITS,
+            // anywhere: two runs may begin in the same second
+            numbers_from: RandomState::new().build_hasher().finish(),
             open: None,
             closing: None,
             rests_until: None,
