@@ -422,7 +422,7 @@ fn part_of_what_the_catalog_refused_is_kept() {
          0 response {STORED} => relay, store lifetime=60 age=0
          1 not-admitted => nothing
          9 incomplete => nothing
-         = uri-miss fwd-status=200 not-stored=incomplete",
+         = uri-miss fwd-status=200 not-stored=no-slot",
     ));
     check(
         "GET /
