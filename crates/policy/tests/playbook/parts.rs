@@ -430,6 +430,6 @@ fn part_of_what_the_catalog_refused_is_kept() {
          0 missing target => forward
          0 response 200 | Cache-Control: no-store | ETag: \"a\" => relay
          9 incomplete => nothing
-         = uri-miss fwd-status=200 not-stored=incomplete",
+         = uri-miss fwd-status=200 not-stored=response-no-store",
     );
 }
