@@ -1,6 +1,6 @@
 //! Connections opened before anybody asks for them.
 
-use crate::support::{Running, ScriptedOrigin, Way};
+use crate::support::{OriginConnection, Running, ScriptedOrigin, Way};
 use weir_measure::{HopOutcome, Metric, OpenReason, Supply};
 
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
@@ -46,11 +46,15 @@ fn burst_finds_no_connection_although_some_are_to_be_ready() {
     hops[0].answer(OK);
     clients[0].read_response();
     proxy.wait_for(Metric::ConnectionCacheIdle, 3);
-    // the burst: each finds one
-    for client in &mut clients {
-        client.send(GET);
+    // the burst: each finds one; for one target two would follow the third
+    for (number, client) in (0..).zip(&mut clients) {
+        client.send(get(number));
     }
-    for hop in &mut hops {
+    // two more take the place of those in use, and may be taken in place of them
+    hops.extend((0..2).map(|_| origin.accept()));
+    let asked = Vec::from_iter((0..3).map(|_| OriginConnection::asked(&mut hops)));
+    // no answer before the last question, or one connection could serve two
+    for mut hop in asked {
         hop.answer(OK);
     }
     for client in &mut clients {

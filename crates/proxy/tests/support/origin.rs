@@ -55,11 +55,7 @@ impl ScriptedOrigin {
 
     fn is_called(&self, within: Duration) -> bool {
         let mut events = [PollFd::new(&self.listener, PollFlags::IN)];
-        let limit = Timespec {
-            tv_sec: i64::try_from(within.as_secs()).expect("short"),
-            tv_nsec: 0,
-        };
-        poll(&mut events, Some(&limit)).expect("a socket") == 1
+        poll(&mut events, Some(&limit(within))).expect("a socket") == 1
     }
 
     /// From now on answers every request by itself; `answer` gets the head and the content.
@@ -68,6 +64,13 @@ impl ScriptedOrigin {
         answer: impl Fn(&Head, &[u8]) -> Vec<u8> + Send + Sync + 'static,
     ) -> Answering {
         Answering::start(self.listener, Arc::new(answer))
+    }
+}
+
+fn limit(within: Duration) -> Timespec {
+    Timespec {
+        tv_sec: i64::try_from(within.as_secs()).expect("short"),
+        tv_nsec: 0,
     }
 }
 
@@ -82,6 +85,17 @@ impl OriginConnection {
         let head = self.read_head();
         self.send(answer);
         head
+    }
+
+    /// Takes out of `hops` the next one on which something comes.
+    pub(crate) fn asked(hops: &mut Vec<Self>) -> Self {
+        let mut events = Vec::from_iter(
+            hops.iter()
+                .map(|hop| PollFd::new(&hop.stream, PollFlags::IN)),
+        );
+        poll(&mut events, Some(&limit(PATIENCE))).expect("sockets");
+        let asked = events.iter().position(|event| !event.revents().is_empty());
+        hops.remove(asked.expect("nobody asks the next hop"))
     }
 
     /// Sends `bytes` from a thread of its own, as fast as the proxy takes them.
