@@ -111,7 +111,7 @@ fn cut_response_is_a_lie_and_no_error() {
 
 #[test]
 fn stale_version_is_not_noticed() {
-    // all targets change every second or so, and nothing lets a cache use them longer
+    // all targets change every second, and nothing lets a cache use them longer
     let scenario = web(&[
         "workload.agents=8",
         "workload.targets=3",
@@ -119,6 +119,8 @@ fn stale_version_is_not_noticed() {
         "workload.warm_up=1s",
         "workload.measured=6s",
         "workload.lifetime=constant(0s)",
+        "workload.life_cycle.length=constant(1s)",
+        "workload.life_cycle.variance=0%",
         "workload.cache_control=[{ share = 1.0, max_age = true, directives = \"must-revalidate\" }]",
         "clients.queue_max=1000",
     ]);
@@ -132,8 +134,8 @@ fn stale_version_is_not_noticed() {
         "{:?}",
         total.wrong
     );
-    // honest for the version's life and the slack of two seconds, then never again; a busy machine answers more of them early than late
+    // honest for the version's life and the slack of two seconds, then never again
     let answered = total.responses();
-    assert!(total.wrong.sum() > answered / 10, "{total:?}");
+    assert!(total.wrong.sum() > answered / 4, "{total:?}");
     assert!(total.wrong.sum() < answered, "{total:?}");
 }

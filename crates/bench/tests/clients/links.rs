@@ -30,7 +30,7 @@ fn response_is_faster_than_the_link() {
     let scenario = hits(&[
         "workload.connections=2",
         "workload.targets=2",
-        "workload.duration=2s",
+        "workload.duration=4s",
     ]);
     let scenario = with_link(scenario, link(Some(400_000), 0.0));
     let served = Served::new(scenario.clone());
