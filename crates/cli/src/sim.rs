@@ -5,6 +5,7 @@ mod mrc;
 mod paper;
 mod run;
 mod sweep;
+mod teller;
 mod trace;
 
 use crate::messages::Failure;

@@ -1,12 +1,11 @@
 //! `weir sim paper`: a paper's tables and figures, made again.
 
+use super::teller::Teller;
 use super::trace::threads;
 use crate::messages::{Exit, Failure, give, tell};
 use clap::{Args, Subcommand};
-use std::io::{IsTerminal as _, Write as _};
 use std::num::NonZero;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
 use weir_bench::conduct::Interrupt;
 use weir_sim::paper::{Exhibit, Order, PaperError, Progress, html, reproduce};
 use weir_workload::make::Maker;
@@ -49,10 +48,6 @@ pub(crate) struct ProximFlags {
     threads: Option<NonZero<usize>>,
 }
 
-/// A line that is not on a terminal comes so seldom; one on a terminal so often.
-const LINE_EACH: Duration = Duration::from_secs(10);
-const TERMINAL_EACH: Duration = Duration::from_millis(200);
-
 /// Makes the paper again.
 ///
 /// # Errors
@@ -73,7 +68,7 @@ fn proxim(flags: &ProximFlags) -> Result<(), Failure> {
     };
     let mut teller = Teller::new();
     let made = reproduce(&order, &|| interrupt.is_set(), |progress| {
-        teller.tell(progress)
+        teller.tell(progress.done == progress.all, || line(progress));
     });
     teller.end();
     let paper = made.map_err(not_made)?;
@@ -101,45 +96,6 @@ fn not_made(error: PaperError) -> Failure {
     }
 }
 
-/// Says how far it is: on one line of a terminal, else now and then.
-struct Teller {
-    is_terminal: bool,
-    told: Option<Instant>,
-}
-
-impl Teller {
-    fn new() -> Self {
-        Self {
-            is_terminal: std::io::stderr().is_terminal(),
-            told: None,
-        }
-    }
-
-    fn tell(&mut self, progress: Progress) {
-        let each = if self.is_terminal {
-            TERMINAL_EACH
-        } else {
-            LINE_EACH
-        };
-        if self.told.is_some_and(|told| told.elapsed() < each) && progress.done < progress.all {
-            return;
-        }
-        self.told = Some(Instant::now());
-        let line = line(progress);
-        if self.is_terminal {
-            let _unread = write!(std::io::stderr(), "\r{line}\u{1b}[K");
-        } else {
-            tell(&line);
-        }
-    }
-
-    fn end(&self) {
-        if self.is_terminal {
-            tell(&"");
-        }
-    }
-}
-
 fn line(progress: Progress) -> String {
     let Progress { done, all, left } = progress;
     let percent = (done * 100).checked_div(all).unwrap_or(100);
@@ -155,6 +111,7 @@ fn line(progress: Progress) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
 
     #[test]
     fn time_left_is_told_when_all_is_done_or_nobody_knows() {

@@ -1,12 +1,11 @@
 //! `weir sim sweep`: a run for every point of a grid.
 
+use super::teller::Teller;
 use super::trace::{TraceFlags, failure, threads, usage};
-use crate::messages::{Exit, Failure, give, tell};
+use crate::messages::{Exit, Failure, give};
 use clap::{Args, ValueEnum};
-use std::io::{IsTerminal as _, Write as _};
 use std::num::NonZero;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
 use weir_bench::conduct::Interrupt;
 use weir_sim::sweep::{Grid, GridError, HitsJob, Job, Progress, RunJob, SweepError, sweep as make};
 
@@ -51,9 +50,6 @@ enum Of {
     /// Cache, connections, links and aborts together, as `weir sim run`
     Run,
 }
-
-/// A line that is not on a terminal comes so seldom.
-const LINE_EACH: Duration = Duration::from_secs(10);
 
 /// Makes the runs that are missing.
 ///
@@ -110,7 +106,7 @@ fn make_all(job: &dyn Job, grid: &Grid, flags: &SweepFlags) -> Result<(), Failur
         threads(flags.threads),
         &is_stopped,
         |progress| {
-            teller.tell(progress);
+            teller.tell(progress.done == progress.points, || line(progress));
         },
     );
     teller.end();
@@ -163,40 +159,6 @@ fn not_whole(error: SweepError) -> Failure {
     }
 }
 
-/// Says how far it is: on one line of a terminal, else now and then.
-struct Teller {
-    is_terminal: bool,
-    told: Option<Instant>,
-}
-
-impl Teller {
-    fn new() -> Self {
-        Self {
-            is_terminal: std::io::stderr().is_terminal(),
-            told: None,
-        }
-    }
-
-    fn tell(&mut self, progress: Progress) {
-        let line = line(progress);
-        if self.is_terminal {
-            let _unread = write!(std::io::stderr(), "\r{line}\u{1b}[K");
-            return;
-        }
-        let is_due = self.told.is_none_or(|told| told.elapsed() >= LINE_EACH);
-        if is_due || progress.done == progress.points {
-            tell(&line);
-            self.told = Some(Instant::now());
-        }
-    }
-
-    fn end(&self) {
-        if self.is_terminal {
-            tell(&"");
-        }
-    }
-}
-
 fn line(progress: Progress) -> String {
     let Progress { done, points, left } = progress;
     match left {
@@ -212,6 +174,7 @@ fn line(progress: Progress) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
 
     #[test]
     fn time_left_is_told_when_all_is_done_or_nobody_knows() {
