@@ -293,16 +293,17 @@ impl Simulator {
         let is_direct = self.settings.path != Path::Proxy;
         let client = self.links.join(ask.client, self.world.at());
         let client_rtt = self.settings.network.client_rtt_us * MICROSECOND;
-        let server_rtt = self.server_rtt(&ask);
-        let (hop, rtt) = if is_direct {
-            (mix(ask.client) ^ ask.server, client_rtt + server_rtt.0)
+        let server = self.server_times(&ask);
+        let (hop, rtt, setup) = if is_direct {
+            let hop = mix(ask.client) ^ ask.server;
+            (hop, client_rtt + server.rtt, client_rtt + server.setup)
         } else {
-            (ask.client, client_rtt)
+            (ask.client, client_rtt, client_rtt)
         };
         let window = self.settings.network.tcp.initial_window;
         let taken = self.clients.take(now, hop, window);
         let at = self.world.at();
-        let ready = if taken.is_new { at + rtt } else { at };
+        let ready = if taken.is_new { at + setup } else { at };
         let id = self.exchanges.reuse();
         let exchange = self.exchanges.at_mut(id);
         exchange.begin(ask, now, at);
@@ -310,14 +311,15 @@ impl Simulator {
         exchange.ready = ready;
         exchange.connection = Some(taken);
         exchange.link = client;
-        exchange.server_rtt = server_rtt.0;
-        exchange.think = server_rtt.1;
+        exchange.server_rtt = server.rtt;
+        exchange.server_setup = server.setup;
+        exchange.think = server.think;
         if is_direct {
             // the first packet comes to the queue that is the last stretch before the client
             exchange.loop_ns = rtt;
             exchange.after_ns = client_rtt / 2;
             exchange.stage = Stage::Serve;
-            let first = ready + rtt - exchange.after_ns + server_rtt.1;
+            let first = ready + rtt - exchange.after_ns + server.think;
             self.plan_direct(id);
             self.later(id, first);
         } else {
@@ -328,8 +330,9 @@ impl Simulator {
         }
     }
 
-    /// Round trip to the server, and how long it thinks: the round trip is the shorter of set-up and response time.
-    fn server_rtt(&mut self, ask: &Ask) -> (Nanos, Nanos) {
+    /// What the trace says of the way to the server. Set-up is what it was in the trace, lost SYNs and slow servers included; on a
+    /// connection that was there already, the last one that was seen of this server.
+    fn server_times(&mut self, ask: &Ask) -> ServerTimes {
         let setup = match ask.setup {
             Some(setup) => {
                 self.setups.insert(ask.server, setup);
@@ -345,10 +348,13 @@ impl Simulator {
                 self.settings.network.server_rtt_us * MICROSECOND
             }
         };
-        let think = ask
-            .response_time
-            .map_or(0, |response| response.saturating_sub(rtt));
-        (rtt, think)
+        ServerTimes {
+            setup: setup.unwrap_or(rtt),
+            rtt,
+            think: ask
+                .response_time
+                .map_or(0, |response| response.saturating_sub(rtt)),
+        }
     }
 
     const fn now(&self) -> Now {
@@ -415,6 +421,16 @@ impl Simulator {
             out_of_order: self.tally.out_of_order,
         }
     }
+}
+
+/// How far away the server of a request is.
+struct ServerTimes {
+    /// What a new connection takes.
+    setup: Nanos,
+    /// Round trip: the shorter of set-up and response time.
+    rtt: Nanos,
+    /// What the response takes longer.
+    think: Nanos,
 }
 
 const fn connections(openings: Openings) -> Connections {

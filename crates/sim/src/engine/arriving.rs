@@ -51,6 +51,8 @@ pub(super) struct Arriving {
     pub(super) server: u64,
     /// Connections to the server are kept open.
     pub(super) lives_on: bool,
+    /// What a new connection to it takes.
+    pub(super) server_setup: Nanos,
     pub(super) rtt: Nanos,
     pub(super) think: Nanos,
     pub(super) client_us: u32,
@@ -388,6 +390,7 @@ impl Simulator {
             .set_round_trips(fetch_id, client_us, server_us);
         let window = arriving.fill().window(fetch_id);
         let (server, rtt, think) = (arriving.server, arriving.rtt, arriving.think);
+        let server_setup = arriving.server_setup;
         let (head_bytes, lives_on) = (u64::from(arriving.stored.head_bytes), arriving.lives_on);
         let tcp = self.settings.network.tcp;
         let taken = self.servers.take(now, server, tcp.initial_window);
@@ -416,7 +419,7 @@ impl Simulator {
         };
         let fetch = self.begin_fetch(fetch, row, taken, Question::Part(span));
         self.arriving.at_mut(id).fetches.push((fetch_id, fetch));
-        let setup = if taken.is_new { rtt } else { 0 };
+        let setup = if taken.is_new { server_setup } else { 0 };
         let first = self.world.at() + setup + rtt + think;
         self.send_more(fetch, first);
     }

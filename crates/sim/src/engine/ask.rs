@@ -46,12 +46,13 @@ impl Simulator {
             Keep::AsInTrace => ask.persistent.1,
         };
         let (rtt, think) = (exchange.server_rtt, exchange.think);
+        let server_setup = exchange.server_setup;
         let taken = if exchange.is_repetition {
             self.servers.take_new(now, server, tcp.initial_window)
         } else {
             self.servers.take(now, server, tcp.initial_window)
         };
-        let setup = if taken.is_new { rtt } else { 0 };
+        let setup = if taken.is_new { server_setup } else { 0 };
         let window = Pace::new(self.settings.lead, now).window(None);
         let fetch = Fetch {
             owner: For::Request(id),

@@ -179,6 +179,7 @@ impl Simulator {
         let exchange = self.exchanges.at(id);
         let number = exchange.number;
         let (rtt, think) = (exchange.server_rtt, exchange.think);
+        let server_setup = exchange.server_setup;
         let (tx, forwarding) = Transaction::refresh(ask.request, &stored.facts, now);
         let at = self.world.at();
         let own = self.exchanges.reuse();
@@ -193,6 +194,7 @@ impl Simulator {
         refreshing.kept = Some(Box::new(stored));
         refreshing.forwarding = forwarding;
         refreshing.server_rtt = rtt;
+        refreshing.server_setup = server_setup;
         refreshing.think = think;
         self.go(own);
     }

@@ -48,6 +48,8 @@ pub(super) struct Exchange {
     /// The client's link.
     pub(super) link: u32,
     pub(super) server_rtt: Nanos,
+    /// What a new connection to the server takes.
+    pub(super) server_setup: Nanos,
     pub(super) think: Nanos,
     pub(super) loop_ns: Nanos,
     pub(super) after_ns: Nanos,
@@ -142,6 +144,7 @@ impl Default for Exchange {
             connection: None,
             link: 0,
             server_rtt: 0,
+            server_setup: 0,
             think: 0,
             loop_ns: 0,
             after_ns: 0,

@@ -330,6 +330,7 @@ impl Simulator {
             tx: *exchange.tx(),
             server: exchange.ask().server,
             lives_on: self.fetches.at(fetch).lives_on,
+            server_setup: exchange.server_setup,
             rtt: exchange.server_rtt,
             think: exchange.think,
             client_us,

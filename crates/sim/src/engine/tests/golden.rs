@@ -40,18 +40,18 @@ fn outcome_of_an_ordinary_trace_is_another_one() {
 
 /// One for each of `all_settings`.
 const WILD: [u64; 12] = [
-    0x2590_a7d2_6f69_dd25,
-    0x3976_5874_d217_c17e,
-    0xa064_d4fb_6e39_6d87,
-    0xffbe_40e5_9c90_9097,
-    0xf203_8a43_0e45_80cf,
-    0x2734_1250_24da_2ce7,
-    0x7909_65ee_ebc3_3a41,
-    0x5428_c8c4_ae56_ac60,
-    0x6010_b194_4025_9699,
-    0x13e2_e6a1_d718_b7fd,
-    0xafeb_f7f2_e65b_7c96,
-    0x0dbd_097e_563d_e3f9,
+    0x7431_5300_249c_b763,
+    0xeaaa_fc75_b4bc_7e0e,
+    0x6fd4_4588_699a_4f84,
+    0xb26b_9942_9f3b_d948,
+    0xcab0_7783_81db_3455,
+    0x8d6d_1840_e114_5f30,
+    0x0e05_e464_8574_fb8c,
+    0x07e7_2dd5_3eff_70e6,
+    0xb03e_d17d_134a_37ba,
+    0x8124_c777_619f_e0be,
+    0x76ff_9894_b2b6_d7aa,
+    0x1a5e_ce23_eb4e_4df9,
 ];
 
 /// Three for each network: the proxy, none, and one without caches.

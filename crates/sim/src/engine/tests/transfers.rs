@@ -4,6 +4,7 @@ use super::world::*;
 use crate::link::LinkRate;
 use crate::settings::{Network, Path, Settings};
 use crate::tcp::Tcp;
+use weir_workload::trace::Row;
 
 const MS: u64 = 1000;
 
@@ -30,6 +31,26 @@ fn proxy_adds_something_else_to_a_miss_than_the_way_of_the_packets() {
         250.0 * 1000.0 + 125_000.0 + 200_000.0 + on_the_internet_us + on_the_modem_us + 125_000.0;
     let found = total_us(&settings, 250) as f64;
     assert!((found - expected).abs() < 3.0, "{found} {expected}");
+}
+
+#[test]
+fn new_connection_takes_a_round_trip_where_the_trace_says_longer_or_the_round_trip_grows_with_it() {
+    // as if the first SYN had been lost: 3 s until there is a connection, and 100 ms to the response as ever
+    let slow = |at_ms, target| Row {
+        setup_us: Some(3_100_000),
+        request_us: Some(3_100_000),
+        response_us: Some(3_200_000),
+        ..row(at_ms, target, 250)
+    };
+    for settings in [settings(), settings().without_proxy()] {
+        let usual = run(&settings, &[row(0, 1, 250)]).latency;
+        let lost = run(&settings, &[slow(0, 1)]).latency;
+        assert_eq!(lost.total.max_us, usual.total.max_us + 3000 * MS);
+    }
+    // the connection to the server is kept: its set-up is spared
+    let both = run(&settings(), &[slow(0, 1), slow(20_000, 2)]).latency;
+    let packet_us = 540 * 8 * 1000 / 21;
+    assert!(both.total.p10_us < 500 * MS + packet_us, "{both:?}");
 }
 
 #[test]
