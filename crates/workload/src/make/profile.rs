@@ -85,6 +85,9 @@ pub(super) struct Network {
     pub(super) access_s: f64,
     /// Bytes a second of a transfer.
     pub(super) rate: Law,
+    /// Bytes a second of the link that all transfers of a client share, headers with them: the next request waits for it. Without it, no link is
+    /// waited for.
+    pub(super) client_bytes_s: Option<f64>,
     /// Bytes that come with the response head, in the same packet.
     pub(super) first_packet_bytes: u64,
 }

@@ -8,7 +8,7 @@ use super::pages::{Page, PageNumber};
 use super::planned::{Marks, Planned, Wanted};
 use super::profile::Profile;
 use super::saying::Sayings;
-use super::session::{Session, Site};
+use super::session::{Coming, Session, Site};
 use super::shelf::Shelf;
 use crate::Chance;
 use crate::chance::mix;
@@ -124,8 +124,7 @@ impl World {
         let mut ends_us = at_us;
         let mut received = Received::default();
         for (number, one) in asked.iter().enumerate() {
-            let planned = self.plan(session, &visit, one, ready_us);
-            let end_us = planned.arrival_us + planned.last_byte_us;
+            let (planned, end_us) = self.plan(session, &visit, one, ready_us);
             ends_us = ends_us.max(end_us);
             if number == 0 {
                 // what is embedded is known when the document is there
@@ -325,14 +324,14 @@ impl World {
         }
     }
 
-    /// When everything happens to one request that could be made at `ready_us`.
+    /// When everything happens to one request that could be made at `ready_us`; and when its client has all of it.
     fn plan(
         &mut self,
         session: &mut Session,
         visit: &Visit,
         asked: &Asked,
         ready_us: u64,
-    ) -> Planned {
+    ) -> (Planned, u64) {
         let version = self.version(visit.site.version);
         let multiplexes = matches!(version, TraceVersion::Http2 | TraceVersion::Http3);
         let slot = session
@@ -363,7 +362,16 @@ impl World {
         // without a length the end of HTTP/1.0 content is the end of the connection
         let has_end = asked.is_declared || version != TraceVersion::Http10;
         let persists = visit.site.persists && has_end && (multiplexes || !ending.is_aborted);
-        let ends_us = slot.begins_us + last_byte_us;
+        // what was seen at the place of measurement is still on its way to the client
+        let coming = Coming {
+            at_us: slot.begins_us + response_us,
+            bytes: ending.received,
+            slow_start_rtt_us: setup_us.map(|setup_us| {
+                microseconds(network.access_s) + setup_us.min(response_us - request_us)
+            }),
+        };
+        let got_us = session.link.carry(coming, network.client_bytes_s);
+        let ends_us = got_us.max(slot.begins_us + last_byte_us);
         let sent_us = slot.begins_us + request_us;
         let (connection, sequence) =
             session
@@ -372,7 +380,7 @@ impl World {
         self.connections += u64::from(slot.is_new);
         self.order += 1;
         self.persistent.count(1.0, f64::from(u8::from(persists)));
-        Planned {
+        let planned = Planned {
             arrival_us: slot.begins_us,
             order: self.order,
             client: session.client,
@@ -393,7 +401,8 @@ impl World {
             received: ending.received,
             is_aborted: ending.is_aborted,
             persists,
-        }
+        };
+        (planned, ends_us)
     }
 
     fn version(&self, place: usize) -> TraceVersion {
