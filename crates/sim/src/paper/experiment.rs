@@ -1,7 +1,7 @@
 //! The runs of the paper, and their settings.
 //!
 //! Where the paper says nothing: a proxy stops fetching as soon as its client has left, unless it is told otherwise, and reads as fast
-//! as it can; what answering and forwarding cost the proxy itself is nothing.
+//! as it can; what answering and forwarding cost the proxy itself is nothing; receivers offer what hosts of the time did.
 
 use crate::link::LinkRate;
 use crate::settings::{Caching, Keep, Network, Settings};
@@ -190,7 +190,8 @@ impl Run {
 }
 
 fn base(kind: Kind, seed: u64) -> Settings {
-    let settings = Settings::of(kind.network(), Profile::Http1998);
+    let mut settings = Settings::of(kind.network(), Profile::Http1998);
+    settings.network.tcp.receive_window_bytes = RECEIVE_WINDOW_BYTES;
     Settings {
         rules: Rules {
             // the paper's cache takes nothing for stale
@@ -207,6 +208,9 @@ fn base(kind: Kind, seed: u64) -> Settings {
         ..settings
     }
 }
+
+/// Six segments of 1460 bytes, what Windows 95 and Solaris 2.5 offered on an Ethernet unless told otherwise.
+const RECEIVE_WINDOW_BYTES: u64 = 8760;
 
 /// Longer than any trace: a year.
 const HEURISTIC_MAX_S: u32 = 31_536_000;

@@ -91,6 +91,15 @@ fn cookies_cost_no_latency_or_one_cache_is_as_good_as_both() {
 }
 
 #[test]
+fn data_gain_more_than_connections_behind_modems_or_one_cache_is_as_good_as_both() {
+    let gain = |word: &str| ours(&format!("latency.{word}"), Kind::Modem);
+    assert!(gain("connections") > gain("data"));
+    assert!(gain("connections-median") > gain("data-median") + 5.0);
+    assert!(gain("both") > gain("connections") && gain("both") > gain("data"));
+    assert!(gain("both-median") > gain("connections-median"));
+}
+
+#[test]
 fn aborted_fetches_cost_nothing_or_flow_control_does_not_help() {
     let saved = |word: &str| ours(&format!("bandwidth.{word}"), Kind::Modem);
     assert!(
