@@ -254,6 +254,12 @@ impl Simulator {
         }
     }
 
+    /// Events so far: what a run costs is what each of them costs, and what each request costs once.
+    #[must_use]
+    pub const fn events(&self) -> u64 {
+        self.world.made()
+    }
+
     /// Lets everything that is under way come to its end, so that the last verdicts can be taken; rows may still follow.
     pub fn settle_all(&mut self) {
         self.run_until(Nanos::MAX);

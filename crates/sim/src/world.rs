@@ -71,6 +71,11 @@ impl World {
         self.now
     }
 
+    /// Events that were made so far.
+    pub(crate) const fn made(&self) -> u64 {
+        self.made
+    }
+
     const fn stand_at(&mut self, at: Nanos) {
         self.at = at;
         self.now = now(self.start_us, at);
