@@ -201,13 +201,13 @@ impl Simulator {
         let at = self.world.of_trace(self.last_arrival_us);
         self.run_until(at);
         self.world.pass_until(at);
-        let mut ask = *ask;
-        if self.settings.caching == Caching::IgnoringCookies {
-            ask = ask.without_cookies();
-        }
         self.rows += 1;
         self.tally.requests.count += 1;
-        self.begin(ask);
+        if self.settings.caching == Caching::IgnoringCookies {
+            self.begin(&ask.without_cookies());
+        } else {
+            self.begin(ask);
+        }
     }
 
     /// What somebody else assumed who made facts of rows.
@@ -294,12 +294,12 @@ impl Simulator {
     }
 
     /// A request begins: its client has a connection, or opens one.
-    fn begin(&mut self, ask: Ask) {
+    fn begin(&mut self, ask: &Ask) {
         let now = self.now();
         let is_direct = self.settings.path != Path::Proxy;
         let client = self.links.join(ask.client, self.world.at());
         let client_rtt = self.settings.network.client_rtt_us * MICROSECOND;
-        let server_rtt = self.server_rtt(&ask);
+        let server_rtt = self.server_rtt(ask);
         let (hop, rtt) = if is_direct {
             (mix(ask.client) ^ ask.server, client_rtt + server_rtt.0)
         } else {
