@@ -50,7 +50,7 @@ use fetch::Fetch;
 use flights::Flights;
 use links::Links;
 use slab::Slab;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use weir_policy::fetch::{Background, Popularity};
 use weir_policy::{Now, Verdict};
 use weir_workload::Chance;
@@ -68,6 +68,8 @@ pub struct Simulator {
     clients: Side,
     servers: Side,
     internet: Link,
+    /// Bytes of content and heads in each packet in front of that link or on it.
+    on_internet: VecDeque<u32>,
     links: Links,
     exchanges: Slab<Exchange>,
     /// To work out how a response will go on.
@@ -161,6 +163,7 @@ impl Simulator {
             }),
             servers: Side::new(network.server_idle_ms),
             internet: Link::default(),
+            on_internet: VecDeque::new(),
             links: Links::default(),
             exchanges: Slab::default(),
             scratch: Sender::default(),
