@@ -13,6 +13,10 @@ use weir_sim::{Network, Outcome, Settings, Simulator};
 use weir_workload::Chance;
 use weir_workload::trace::{Columns, Reader, Row, TraceMethod};
 
+/// As in the command that is measured here.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Rows that are made at a time: as few as a reader has just decoded when the simulator gets them.
 const CHUNK: u64 = 500;
 
