@@ -133,22 +133,33 @@ impl ToCome {
             if first >= len {
                 break;
             }
-            let children = &self.heap[first..len.min(first + WIDTH)];
-            let (mut least, mut key) = (0, children[0]);
-            for (child, other) in children.iter().enumerate().skip(1) {
-                if *other < key {
-                    (least, key) = (child, *other);
-                }
-            }
+            let least = first + least(&self.heap[first..len.min(first + WIDTH)]);
+            let key = self.heap[least];
             if last <= key {
                 break;
             }
             self.heap[place] = key;
-            place = first + least;
+            place = least;
         }
         self.heap[place] = last;
         self.heads[HEAP] = self.heap[0];
     }
+}
+
+/// Which of some keys is the smallest. Nobody can guess which, so where there are four it is found without a branch.
+fn least(keys: &[u128]) -> usize {
+    if let [a, b, c, d] = keys {
+        let (left, right) = (usize::from(b < a), 2 + usize::from(d < c));
+        let is_right = usize::from(keys[right] < keys[left]);
+        return left + (right - left) * is_right;
+    }
+    (1..keys.len()).fold(0, |least, other| {
+        if keys[other] < keys[least] {
+            other
+        } else {
+            least
+        }
+    })
 }
 
 /// Children of a place in the heap: with four it is half as deep as with two, and they are side by side.
