@@ -17,15 +17,17 @@
 mod ahead;
 mod estimate;
 mod hop;
+mod queue;
 mod reasons;
 
 pub use ahead::{AheadDemand, AheadRules, NotAhead, judge_ahead};
 pub use estimate::{Luck, Mean};
 pub use hop::{Choice, Demand, Hop, OpenRules, Place, Room, WhenBusy};
+pub use queue::IdleQueue;
 pub use reasons::{OpenReason, WaitEnd, WaitReason};
 
 use crate::now::{Now, Tick};
-use alloc::collections::{BTreeMap, VecDeque};
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 /// A next hop as far as connections are alike: one address, one scheme, one set of TLS parameters.
@@ -126,27 +128,17 @@ pub struct ConnectionCounters {
 
 /// The idle connections of one driver.
 ///
-/// The ordinary ways, in and out by next hop, touch one queue and allocate nothing once it has grown; the rare ones
+/// The ordinary ways, in and out by next hop, touch one [`IdleQueue`] and allocate nothing once it has grown; the rare ones
 /// (a total limit reached, a sweep) look at every hop.
 #[derive(Debug)]
 pub struct IdleConnections {
     limits: IdleLimits,
-    /// The oldest in front. An empty queue stays until the next [`Self::expire`]: it is about to be filled again.
-    hops: BTreeMap<HopId, VecDeque<Idle>>,
+    /// An empty queue stays until the next [`Self::expire`]: it is about to be filled again.
+    hops: BTreeMap<HopId, IdleQueue>,
     len: usize,
-    next: Serial,
+    /// Connections that fell idle so far.
+    next: u64,
     counters: ConnectionCounters,
-}
-
-/// The order in which connections fell idle. Ticks never go back and the time-out is one for all, so this is also the
-/// order in which they expire.
-type Serial = u64;
-
-#[derive(Clone, Copy, Debug)]
-struct Idle {
-    connection: ConnectionId,
-    serial: Serial,
-    since: Tick,
 }
 
 impl IdleConnections {
@@ -184,14 +176,9 @@ impl IdleConnections {
             let why = CloseReason::Lifetime;
             return CheckIn::NotKept { why };
         }
-        let idle = Idle {
-            connection,
-            serial: self.next,
-            since: now.tick,
-        };
-        self.next += 1;
         let queue = self.hops.entry(hop).or_default();
-        queue.push_back(idle);
+        queue.push(now, connection, self.next);
+        self.next += 1;
         self.len += 1;
         let over = if queue.len() > self.limits.per_hop_max {
             Some((hop, CloseReason::PerHopMax))
@@ -220,32 +207,26 @@ impl IdleConnections {
         hop: HopId,
         expired: &mut Vec<ConnectionId>,
     ) -> Option<ConnectionId> {
+        let idle_timeout_ms = self.limits.idle_timeout_ms;
         let found = self.hops.get_mut(&hop).and_then(|queue| {
-            let before = queue.len();
-            while let Some(oldest) = queue.front() {
-                if !oldest.is_expired(now, &self.limits) {
-                    break;
-                }
-                expired.push(oldest.connection);
-                queue.pop_front();
-            }
-            self.counters.expiries += (before - queue.len()) as u64;
-            let found = queue.pop_back();
-            self.len -= before - queue.len();
+            let before = expired.len();
+            let found = queue.take(now, idle_timeout_ms, expired);
+            let ended = expired.len() - before;
+            self.counters.expiries += ended as u64;
+            self.len -= ended + usize::from(found.is_some());
             found
         });
         match found {
             Some(_) => self.counters.hits += 1,
             None => self.counters.misses += 1,
         }
-        found.map(|idle| idle.connection)
+        found
     }
 
     /// Forgets `connection`: its next hop closed it. Whether it was idle here. Looks at every connection.
     pub fn remove(&mut self, connection: ConnectionId) -> bool {
         for queue in self.hops.values_mut() {
-            if let Some(place) = queue.iter().position(|idle| idle.connection == connection) {
-                queue.remove(place);
+            if queue.remove(connection) {
                 self.len -= 1;
                 return true;
             }
@@ -257,13 +238,7 @@ impl IdleConnections {
     pub fn expire(&mut self, now: Now, expired: &mut Vec<ConnectionId>) {
         let before = expired.len();
         for queue in self.hops.values_mut() {
-            while let Some(oldest) = queue.front() {
-                if !oldest.is_expired(now, &self.limits) {
-                    break;
-                }
-                expired.push(oldest.connection);
-                queue.pop_front();
-            }
+            queue.expire(now, self.limits.idle_timeout_ms, expired);
         }
         self.hops.retain(|_, queue| !queue.is_empty());
         let count = expired.len() - before;
@@ -274,15 +249,18 @@ impl IdleConnections {
     /// When [`Self::expire`] next has something to do; earlier only after a check-in into an empty set.
     #[must_use]
     pub fn next_expiry(&self) -> Option<Tick> {
-        let oldest = self.hops.values().filter_map(VecDeque::front);
-        let since = oldest.map(|idle| idle.since).min()?;
+        let since = self
+            .hops
+            .values()
+            .filter_map(IdleQueue::oldest_since)
+            .min()?;
         Some(since.plus_ms(self.limits.idle_timeout_ms))
     }
 
     /// How many connections to `hop` are idle, expired ones included.
     #[must_use]
     pub fn idle(&self, hop: HopId) -> usize {
-        self.hops.get(&hop).map_or(0, VecDeque::len)
+        self.hops.get(&hop).map_or(0, IdleQueue::len)
     }
 
     /// Whether one more connection to `hop` would be kept without closing another.
@@ -294,7 +272,7 @@ impl IdleConnections {
     /// The connection to `hop` that has been idle longest.
     #[must_use]
     pub fn oldest_of(&self, hop: HopId) -> Option<ConnectionId> {
-        self.hops.get(&hop)?.front().map(|idle| idle.connection)
+        self.hops.get(&hop)?.oldest()
     }
 
     /// The connection that has been idle longest, of all next hops.
@@ -328,31 +306,27 @@ impl IdleConnections {
         hop: HopId,
         limit: CloseReason,
     ) -> Option<(ConnectionId, CloseReason)> {
-        let oldest = self.hops.get_mut(&hop)?.pop_front()?;
+        let queue = self.hops.get_mut(&hop)?;
+        let is_expired = queue.oldest_is_expired(now, self.limits.idle_timeout_ms);
+        let oldest = queue.shed()?;
         self.len -= 1;
         // It would have left anyway: no sign that the limit is too small.
-        let why = if oldest.is_expired(now, &self.limits) {
+        let why = if is_expired {
             self.counters.expiries += 1;
             CloseReason::IdleTimeout
         } else {
             self.counters.evictions += 1;
             limit
         };
-        Some((oldest.connection, why))
+        Some((oldest, why))
     }
 
     fn oldest_hop(&self) -> Option<HopId> {
         let fronts = self
             .hops
             .iter()
-            .filter_map(|(hop, queue)| queue.front().map(|idle| (idle.serial, *hop)));
+            .filter_map(|(hop, queue)| queue.oldest_serial().map(|serial| (serial, *hop)));
         fronts.min().map(|(_, hop)| hop)
-    }
-}
-
-impl Idle {
-    fn is_expired(&self, now: Now, limits: &IdleLimits) -> bool {
-        now.tick.ms_since(self.since) >= limits.idle_timeout_ms
     }
 }
 

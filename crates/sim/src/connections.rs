@@ -5,7 +5,7 @@
 
 use crate::hashing::ByNumber;
 use std::collections::VecDeque;
-use weir_policy::connections::{CheckIn, ConnectionId, HopId, IdleConnections, IdleLimits};
+use weir_policy::connections::{ConnectionId, IdleQueue};
 use weir_policy::{Now, Tick};
 
 /// What happened on one side.
@@ -19,7 +19,7 @@ pub(crate) struct Openings {
 /// The connections between two kinds of hosts.
 #[derive(Debug)]
 pub(crate) struct Side {
-    limits: IdleLimits,
+    idle_ms: u64,
     /// Hosts with a connection that is open.
     hop_of: ByNumber<u32>,
     hops: Vec<Hop>,
@@ -28,29 +28,23 @@ pub(crate) struct Side {
     unused: Vec<u32>,
     /// Idle ones in the order in which their time is over.
     ending: VecDeque<(Tick, u32, u32)>,
-    expired: Vec<ConnectionId>,
+    times_idle: u64,
     open: u64,
     pub(crate) openings: Openings,
 }
 
 /// A host, while it has an open connection; then its number is another one's.
-///
-/// Each has a set of idle connections for itself: no limit is over all of them, and so a set is small and soon asked.
 #[derive(Debug)]
 struct Hop {
     host: u64,
     open: u32,
-    idle: IdleConnections,
+    idle: IdleQueue,
 }
-
-/// The only one that a set knows.
-const ITS_HOP: HopId = HopId(0);
 
 #[derive(Clone, Copy, Debug)]
 struct Connection {
     hop: u32,
     window: u32,
-    opened: Tick,
     /// How often it has been idle: who waits for its end must know that it was used since.
     times_idle: u32,
     is_idle: bool,
@@ -68,19 +62,14 @@ pub(crate) struct Taken {
 impl Side {
     pub(crate) fn new(idle_ms: u64) -> Self {
         Self {
-            limits: IdleLimits {
-                per_hop_max: usize::MAX,
-                total_max: usize::MAX,
-                idle_timeout_ms: idle_ms,
-                lifetime_ms: u64::MAX,
-            },
+            idle_ms,
             hop_of: ByNumber::default(),
             hops: Vec::new(),
             unused_hops: Vec::new(),
             connections: Vec::new(),
             unused: Vec::new(),
             ending: VecDeque::new(),
-            expired: Vec::new(),
+            times_idle: 0,
             open: 0,
             openings: Openings::default(),
         }
@@ -91,21 +80,18 @@ impl Side {
         self.end_idle(now);
         self.openings.requests += 1;
         let hop = self.hop(host);
-        // what the set of a number that is new may still have has been idle for too long, and it forgets that itself
-        let set = &mut self.hops[hop as usize].idle;
-        let found = set.check_out(now, ITS_HOP, &mut self.expired);
-        self.expired.clear();
-        if let Some(ConnectionId(id)) = found {
+        // those that were idle for too long have just been closed
+        let (idle, ended) = (&mut self.hops[hop as usize].idle, &mut Vec::new());
+        if let Some(ConnectionId(id)) = idle.take(now, self.idle_ms, ended) {
             let connection = &mut self.connections[id as usize];
             connection.is_idle = false;
-            let window = connection.window;
             return Taken {
                 id,
                 is_new: false,
-                window,
+                window: connection.window,
             };
         }
-        self.open_one(now, hop, window)
+        self.open_one(hop, window)
     }
 
     /// A new connection to `host`, whoever is idle: the request is repeated because a kept one failed it (RFC 9112 §9.3.1).
@@ -113,10 +99,10 @@ impl Side {
         self.end_idle(now);
         self.openings.requests += 1;
         let hop = self.hop(host);
-        self.open_one(now, hop, window)
+        self.open_one(hop, window)
     }
 
-    fn open_one(&mut self, now: Now, hop: u32, window: u32) -> Taken {
+    fn open_one(&mut self, hop: u32, window: u32) -> Taken {
         self.openings.opened += 1;
         self.hops[hop as usize].open += 1;
         self.open += 1;
@@ -124,7 +110,6 @@ impl Side {
         let connection = Connection {
             hop,
             window,
-            opened: now.tick,
             times_idle: 0,
             is_idle: false,
         };
@@ -137,7 +122,7 @@ impl Side {
 
     /// The number of a host, until its last connection is closed.
     fn hop(&mut self, host: u64) -> u32 {
-        let (hops, unused, limits) = (&mut self.hops, &mut self.unused_hops, self.limits);
+        let (hops, unused) = (&mut self.hops, &mut self.unused_hops);
         *self.hop_of.entry(host).or_insert_with(|| {
             if let Some(number) = unused.pop() {
                 hops[number as usize].host = host;
@@ -146,7 +131,7 @@ impl Side {
             hops.push(Hop {
                 host,
                 open: 0,
-                idle: IdleConnections::new(limits),
+                idle: IdleQueue::default(),
             });
             u32::try_from(hops.len() - 1).unwrap_or(u32::MAX)
         })
@@ -173,17 +158,12 @@ impl Side {
         connection.window = window;
         connection.times_idle = connection.times_idle.wrapping_add(1);
         connection.is_idle = true;
-        let (hop, opened, times) = (connection.hop, connection.opened, connection.times_idle);
-        let set = &mut self.hops[hop as usize].idle;
-        match set.check_in(now, ITS_HOP, ConnectionId(id), opened) {
-            CheckIn::Kept => {
-                let ends = now.tick.plus_ms(self.limits.idle_timeout_ms);
-                self.ending.push_back((ends, id, times));
-            }
-            // no limit is set that could be reached; if one were, the connection is closed
-            CheckIn::KeptFor { close, .. } => self.close(close.0),
-            CheckIn::NotKept { .. } => self.close(id),
-        }
+        let (hop, times) = (connection.hop, connection.times_idle);
+        let idle = &mut self.hops[hop as usize].idle;
+        idle.push(now, ConnectionId(id), self.times_idle);
+        self.times_idle += 1;
+        let ends = now.tick.plus_ms(self.idle_ms);
+        self.ending.push_back((ends, id, times));
     }
 
     /// The connection is closed.
@@ -202,7 +182,7 @@ impl Side {
         }
     }
 
-    /// Those that were idle for too long are closed by now; the sets forget them when they are asked next.
+    /// Those that were idle for too long are closed by now.
     fn end_idle(&mut self, now: Now) {
         while let Some((ends, id, times)) = self.ending.front().copied() {
             if ends > now.tick {
@@ -211,6 +191,9 @@ impl Side {
             self.ending.pop_front();
             let connection = &self.connections[id as usize];
             if connection.is_idle && connection.times_idle == times {
+                // of its host's it has been idle longest
+                let oldest = self.hops[connection.hop as usize].idle.shed();
+                debug_assert_eq!(oldest, Some(ConnectionId(id)), "another one is older");
                 self.close(id);
             }
         }

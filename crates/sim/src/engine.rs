@@ -50,7 +50,7 @@ use fetch::Fetch;
 use flights::Flights;
 use links::Links;
 use slab::Slab;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use weir_policy::fetch::{Background, Popularity};
 use weir_policy::{Now, Verdict};
 use weir_workload::Chance;
@@ -68,6 +68,8 @@ pub struct Simulator {
     clients: Side,
     servers: Side,
     internet: Link,
+    /// Bytes of content and heads in each packet in front of that link or on it.
+    on_internet: VecDeque<u32>,
     links: Links,
     exchanges: Slab<Exchange>,
     /// To work out how a response will go on.
@@ -161,6 +163,7 @@ impl Simulator {
             }),
             servers: Side::new(network.server_idle_ms),
             internet: Link::default(),
+            on_internet: VecDeque::new(),
             links: Links::default(),
             exchanges: Slab::default(),
             scratch: Sender::default(),
@@ -201,13 +204,13 @@ impl Simulator {
         let at = self.world.of_trace(self.last_arrival_us);
         self.run_until(at);
         self.world.pass_until(at);
-        let mut ask = *ask;
-        if self.settings.caching == Caching::IgnoringCookies {
-            ask = ask.without_cookies();
-        }
         self.rows += 1;
         self.tally.requests.count += 1;
-        self.begin(ask);
+        if self.settings.caching == Caching::IgnoringCookies {
+            self.begin(&ask.without_cookies());
+        } else {
+            self.begin(ask);
+        }
     }
 
     /// What somebody else assumed who made facts of rows.
@@ -254,6 +257,12 @@ impl Simulator {
         }
     }
 
+    /// Events so far: what a run costs is what each of them costs, and what each request costs once.
+    #[must_use]
+    pub const fn events(&self) -> u64 {
+        self.world.made()
+    }
+
     /// Lets everything that is under way come to its end, so that the last verdicts can be taken; rows may still follow.
     pub fn settle_all(&mut self) {
         self.run_until(Nanos::MAX);
@@ -288,12 +297,12 @@ impl Simulator {
     }
 
     /// A request begins: its client has a connection, or opens one.
-    fn begin(&mut self, ask: Ask) {
+    fn begin(&mut self, ask: &Ask) {
         let now = self.now();
         let is_direct = self.settings.path != Path::Proxy;
         let client = self.links.join(ask.client, self.world.at());
         let client_rtt = self.settings.network.client_rtt_us * MICROSECOND;
-        let server = self.server_times(&ask);
+        let server = self.server_times(ask);
         let (hop, rtt, setup) = if is_direct {
             let hop = mix(ask.client) ^ ask.server;
             (hop, client_rtt + server.rtt, client_rtt + server.setup)

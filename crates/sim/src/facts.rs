@@ -138,10 +138,11 @@ impl Ask {
     }
 
     /// The same without cookies on either side.
-    pub(crate) fn without_cookies(mut self) -> Self {
-        self.request.has_cookie = false;
-        self.response.has_set_cookie = false;
-        self
+    pub(crate) fn without_cookies(&self) -> Self {
+        let mut ask = *self;
+        ask.request.has_cookie = false;
+        ask.response.has_set_cookie = false;
+        ask
     }
 
     /// Whether it is answered without content whatever there is.

@@ -39,9 +39,16 @@ impl LinkRate {
 pub(crate) struct Link {
     /// When the last packet in the queue will have left.
     pub(crate) free_at: Nanos,
-    /// The last packet's bytes and how long it took: most are as long as the one before, and a division takes long itself.
-    last_bytes: u32,
-    last_ns: u64,
+    /// Most packets are full, or as long as the one before, and a division takes long itself.
+    longest: Took,
+    last: Took,
+}
+
+/// How long a packet took.
+#[derive(Clone, Copy, Debug, Default)]
+struct Took {
+    bytes: u32,
+    ns: u64,
 }
 
 /// What went over links of one kind.
@@ -80,12 +87,25 @@ impl Link {
         }
         carried.packets += 1;
         carried.wire_bytes += u64::from(bytes);
-        if bytes != self.last_bytes {
-            self.last_bytes = bytes;
-            self.last_ns = rate.packet_ns(bytes);
-        }
-        self.free_at = self.free_at.max(at) + self.last_ns;
+        self.free_at = self.free_at.max(at) + self.takes_ns(rate, bytes);
         self.free_at
+    }
+
+    fn takes_ns(&mut self, rate: LinkRate, bytes: u32) -> u64 {
+        if let Some(known) = [self.longest, self.last]
+            .iter()
+            .find(|it| it.bytes == bytes)
+        {
+            return known.ns;
+        }
+        let ns = rate.packet_ns(bytes);
+        let took = Took { bytes, ns };
+        if bytes > self.longest.bytes {
+            self.longest = took;
+        } else {
+            self.last = took;
+        }
+        ns
     }
 }
 

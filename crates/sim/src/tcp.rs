@@ -58,15 +58,17 @@ impl Tcp {
     /// Segments that the receive window holds; one at least, or nothing would ever be sent.
     #[must_use]
     pub const fn window_max(&self) -> u32 {
+        // no division where there is no limit: it is asked for with every packet
+        if self.receive_window_bytes >= self.segment_bytes as u64 * WINDOW_SEGMENTS_MAX as u64 {
+            return WINDOW_SEGMENTS_MAX;
+        }
         let segments = self.receive_window_bytes / self.segment_bytes as u64;
         if segments == 0 {
             1
-        } else if segments > WINDOW_SEGMENTS_MAX as u64 {
-            WINDOW_SEGMENTS_MAX
         } else {
             #[expect(
                 clippy::cast_possible_truncation,
-                reason = "at most the largest window"
+                reason = "less than the largest window"
             )]
             {
                 segments as u32

@@ -2,8 +2,9 @@
 //!
 //! Beside the live proxy's clock this is the only place that makes `policy::Now`: a decision cannot tell the two worlds apart.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+mod to_come;
+
+use to_come::{Lane, ToCome};
 use weir_policy::{Now, Tick};
 use weir_semantics::Timestamp;
 
@@ -35,29 +36,29 @@ pub(crate) enum Event {
 }
 
 /// Time, and the events to come in the order of their times; of two at one time the one that was made first comes first.
-///
-/// What is made last often comes next: the earliest event may stand beside the heap, so that it need not go through it.
 #[derive(Debug)]
 pub(crate) struct World {
     /// What the wall clock said at the beginning, microseconds since 1970.
     start_us: i64,
+    /// The same in seconds, and the nanoseconds beyond: it is looked at with every event.
+    start: (i64, Nanos),
     at: Nanos,
     now: Now,
-    /// Earlier than everything in the heap, if it is there.
-    first: Option<u128>,
-    to_come: BinaryHeap<Reverse<u128>>,
+    to_come: ToCome,
     made: u64,
 }
 
 impl World {
     /// A world whose wall clock says `start_us`, microseconds since 1970.
     pub(crate) fn new(start_us: i64) -> Self {
+        let beyond_us = start_us.rem_euclid(1_000_000) as u64;
+        let start = (start_us.div_euclid(1_000_000), beyond_us * MICROSECOND);
         Self {
             start_us,
+            start,
             at: 0,
-            now: now(start_us, 0),
-            first: None,
-            to_come: BinaryHeap::new(),
+            now: now(start, 0),
+            to_come: ToCome::default(),
             made: 0,
         }
     }
@@ -71,9 +72,14 @@ impl World {
         self.now
     }
 
+    /// Events that were made so far.
+    pub(crate) const fn made(&self) -> u64 {
+        self.made
+    }
+
     const fn stand_at(&mut self, at: Nanos) {
         self.at = at;
-        self.now = now(self.start_us, at);
+        self.now = now(self.start, at);
     }
 
     /// When something happens that the trace puts at `at_us`; never before the present.
@@ -95,41 +101,21 @@ impl World {
         // the kind stands behind the order of making: it must not decide
         let low = (order << KIND_BITS) | u64::from(kind);
         let key = (u128::from(at) << 64) | u128::from(low);
-        match self.first {
-            Some(first) if first < key => self.to_come.push(Reverse(key)),
-            Some(first) => {
-                self.to_come.push(Reverse(first));
-                self.first = Some(key);
-            }
-            None if self.to_come.peek().is_none_or(|top| key < top.0) => self.first = Some(key),
-            None => self.to_come.push(Reverse(key)),
-        }
+        self.to_come.push(key, event.lane());
     }
 
     /// The next event before `until`; the clock then stands at its time.
     pub(crate) fn next(&mut self, until: Nanos) -> Option<Event> {
-        let key = match self.first {
-            Some(first) => first,
-            None => self.to_come.peek()?.0,
-        };
-        let at = (key >> 64) as u64;
-        if at >= until {
-            return None;
-        }
-        if self.first.take().is_none() {
-            self.to_come.pop();
-        }
-        self.stand_at(at);
+        let key = self.to_come.pop_below(u128::from(until) << 64)?;
+        self.stand_at((key >> 64) as u64);
         #[expect(clippy::cast_possible_truncation, reason = "the lower half")]
         Some(Event::joined(key as u64))
     }
 }
 
-const fn now(start_us: i64, at: Nanos) -> Now {
-    let start_ns = start_us.rem_euclid(1_000_000) as u64 * MICROSECOND;
-    let seconds = start_us.div_euclid(1_000_000) + ((start_ns + at) / SECOND) as i64;
+const fn now((start_s, beyond_ns): (i64, Nanos), at: Nanos) -> Now {
     Now {
-        wall: Timestamp(seconds),
+        wall: Timestamp(start_s + ((beyond_ns + at) / SECOND) as i64),
         tick: Tick(at / MILLISECOND),
     }
 }
@@ -142,6 +128,14 @@ const WHOM_BITS: u32 = 25;
 const MADE_MASK: u64 = (1 << (64 - KIND_BITS - WHOM_BITS)) - 1;
 
 impl Event {
+    const fn lane(self) -> Lane {
+        match self {
+            Self::Arrived(_) => Lane::Link,
+            Self::Step(_) => Lane::Way,
+            _ => Lane::None,
+        }
+    }
+
     const fn split(self) -> (u8, u32) {
         match self {
             Self::Step(whom) => (0, whom),

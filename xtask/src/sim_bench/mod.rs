@@ -48,7 +48,7 @@ fn measure(options: &Options, arguments: &[String]) -> Result<(), Failure> {
     let file: PathBuf = options.out.as_ref().map_or_else(default, Into::into);
     let mut record = Record::resume(&file, options, arguments)?;
     let weir = program::build(&["-p", "weir-cli", "--bin", "weir"], "weir")?;
-    let speed = program::build(&["-p", "weir-sim", "--example", "speed"], "speed")?;
+    let speed = program::build(&["-p", "weir-sim", "--example", "sim_speed"], "sim_speed")?;
     let place = Workplace::make("sim-bench")?;
     if options.has("hits") {
         record.hits = Some(hits(options, &weir, place.path())?);

@@ -8,7 +8,7 @@ use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
 
-/// One scenario of one run of the example `speed`: one thread, rows at hand.
+/// One scenario of one run of the example `sim_speed`: one thread, rows at hand.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Packets {
     /// `proxy`, `proxy without caches` or `no proxy`.
@@ -47,12 +47,12 @@ fn scenario(said: &Value) -> Result<Packets, Failure> {
     let text = |name: &str| said[name].as_str().unwrap_or_default().to_owned();
     Ok(Packets {
         scenario: text("name"),
-        requests: figure("speed --json", &said["requests"])?,
+        requests: figure("sim_speed --json", &said["requests"])?,
         seconds: real("seconds"),
         cpu_seconds: real("cpu_seconds"),
         packets_each: real("packets_each"),
         hit_ratio: real("hit_ratio"),
-        stored: figure("speed --json", &said["stored"])?,
+        stored: figure("sim_speed --json", &said["stored"])?,
         outcome: text("outcome"),
     })
 }

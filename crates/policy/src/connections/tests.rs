@@ -237,7 +237,7 @@ proptest! {
                 Step::Wait(more) => ms += more,
             }
             prop_assert_eq!(idle.len(), twin.0.len());
-            let queued = idle.hops.values().map(VecDeque::len).sum::<usize>();
+            let queued = idle.hops.values().map(IdleQueue::len).sum::<usize>();
             prop_assert_eq!(queued, twin.0.len());
         }
     }

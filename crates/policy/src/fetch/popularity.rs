@@ -84,7 +84,7 @@ impl Popularity {
         let words = (1_usize << bytes.ilog2()) / size_of::<u64>();
         Self {
             words: vec![0; words].into_boxed_slice(),
-            width: words as u64 * COUNTERS_A_WORD / ROWS,
+            width: words as u64 * COUNTERS_A_WORD / ROWS as u64,
             noted: 0,
             reached: [0; CLASSES],
             again: [0; CLASSES],
@@ -99,15 +99,15 @@ impl Popularity {
 
     /// `key` was asked for.
     pub fn note(&mut self, key: Digest) {
-        let asked = self.asked(key);
+        let places = self.places(key);
+        let asked = self.least(places);
         let class = class(asked);
         if asked > 0 {
             self.again[class] += 1;
         }
         self.reached[(class + 1).min(CLASSES - 1)] += 1;
         // conservative: only the smallest counters of a key are too small
-        for row in 0..ROWS {
-            let (word, shift) = self.place(key, row);
+        for (word, shift) in places {
             if u64::from(asked) == (self.words[word] >> shift) & COUNT_MAX && asked < ASKED_MAX {
                 self.words[word] += 1 << shift;
             }
@@ -121,12 +121,7 @@ impl Popularity {
     /// How often `key` was asked for lately, 0 to 15; rather too often than too seldom, since keys share counters.
     #[must_use]
     pub fn asked(&self, key: Digest) -> u32 {
-        let count = |row| {
-            let (word, shift) = self.place(key, row);
-            (self.words[word] >> shift) & COUNT_MAX
-        };
-        let least = (0..ROWS).map(count).min().unwrap_or(0);
-        u32::try_from(least).unwrap_or(ASKED_MAX)
+        self.least(self.places(key))
     }
 
     /// The chance that `key` is asked for again. One that was never noted counts as asked for once: by whoever asks.
@@ -147,13 +142,24 @@ impl Popularity {
     /// A third.
     const FIRST_GUESS: Chance = Chance(341);
 
-    fn place(&self, key: Digest, row: u64) -> (usize, u64) {
+    /// The key's counter in each row: its word, and where in that it begins.
+    fn places(&self, key: Digest) -> [(usize, u64); ROWS] {
         // an odd step reaches every counter of a power of two
-        let hash = key.0.wrapping_add((key.1 | 1).wrapping_mul(row));
-        let counter = (hash ^ (hash >> 32)) & (self.width - 1);
-        let counter = row * self.width + counter;
-        let word = usize::try_from(counter / COUNTERS_A_WORD).unwrap_or(0);
-        (word, counter % COUNTERS_A_WORD * COUNTER_BITS)
+        let (mut hash, step) = (key.0, key.1 | 1);
+        let mut row_begins = 0;
+        [(); ROWS].map(|()| {
+            let counter = row_begins + ((hash ^ (hash >> 32)) & (self.width - 1));
+            hash = hash.wrapping_add(step);
+            row_begins += self.width;
+            let word = usize::try_from(counter / COUNTERS_A_WORD).unwrap_or(0);
+            (word, counter % COUNTERS_A_WORD * COUNTER_BITS)
+        })
+    }
+
+    fn least(&self, places: [(usize, u64); ROWS]) -> u32 {
+        let counts = places.map(|(word, shift)| (self.words[word] >> shift) & COUNT_MAX);
+        let least = counts.into_iter().min().unwrap_or(0);
+        u32::try_from(least).unwrap_or(ASKED_MAX)
     }
 
     /// Halves every count, so that what was popular once is forgotten.
@@ -172,7 +178,7 @@ fn class(asked: u32) -> usize {
     (asked as usize).min(CLASSES - 1)
 }
 
-const ROWS: u64 = 4;
+const ROWS: usize = 4;
 const COUNTER_BITS: u64 = 4;
 const COUNTERS_A_WORD: u64 = 64 / COUNTER_BITS;
 const COUNT_MAX: u64 = 15;

@@ -23,7 +23,7 @@ use weir_workload::trace::Row;
 #[derive(Debug)]
 pub(super) struct Arriving {
     /// Who may do what; nothing while there is nothing to decide.
-    pub(super) fill: Option<Fill>,
+    pub(super) fill: Option<Box<Fill>>,
     pub(super) plain: Option<Plain>,
     pub(super) paced: Option<Box<Paced>>,
     /// What it will be in the store.

@@ -184,7 +184,7 @@ impl Simulator {
         let at = self.world.at();
         let own = self.exchanges.reuse();
         let refreshing = self.exchanges.at_mut(own);
-        refreshing.begin(ask, now, at);
+        refreshing.begin(&ask, now, at);
         refreshing.number = number;
         refreshing.tx = Some(tx);
         refreshing.link = link;

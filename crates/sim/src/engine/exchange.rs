@@ -176,11 +176,11 @@ impl Default for Exchange {
 
 impl Exchange {
     /// A request at `at`; what the place was used for before is forgotten, but not its memory.
-    pub(super) fn begin(&mut self, ask: Ask, now: Now, at: Nanos) {
+    pub(super) fn begin(&mut self, ask: &Ask, now: Now, at: Nanos) {
         let sender = std::mem::take(&mut self.sender);
         *self = Self {
             tx: Some(Transaction::new(ask.request, now)),
-            ask: Some(ask),
+            ask: Some(*ask),
             began: at,
             sender,
             ..Self::default()

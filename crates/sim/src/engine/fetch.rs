@@ -70,24 +70,17 @@ pub(super) struct Fetch {
     pub(super) under_way: u32,
     /// Bytes that come to the queue, and when.
     pub(super) to_queue: VecDeque<(Nanos, u64)>,
-    /// Bytes that come out of it, and when.
-    pub(super) to_proxy: VecDeque<(Nanos, u32)>,
     pub(super) is_queue_due: bool,
-    pub(super) is_proxy_due: bool,
+    /// Packets in it, or on the link behind it.
+    pub(super) on_link: u32,
 }
 
 impl Fetch {
     /// A new transfer; what the place was used for before is forgotten, but not its memory.
     pub(super) fn begin(&mut self, fetch: Self) {
         let mut to_queue = std::mem::take(&mut self.to_queue);
-        let mut to_proxy = std::mem::take(&mut self.to_proxy);
         to_queue.clear();
-        to_proxy.clear();
-        *self = Self {
-            to_queue,
-            to_proxy,
-            ..fetch
-        };
+        *self = Self { to_queue, ..fetch };
     }
 
     /// Bytes of content that have come and were not taken.
@@ -123,7 +116,7 @@ impl Fetch {
 
     /// Nothing is on its way, and nothing will be.
     const fn is_over(&self) -> bool {
-        !self.is_queue_due && !self.is_proxy_due && !self.is_held && !self.is_waiting_for_grant
+        !self.is_queue_due && self.on_link == 0 && !self.is_held && !self.is_waiting_for_grant
     }
 }
 
@@ -166,26 +159,23 @@ impl Simulator {
                 let departs = self
                     .internet
                     .carry(rate, at, segment + tcp.header_bytes, carried);
-                fetch.to_proxy.push_back((departs, segment));
+                fetch.on_link += 1;
+                self.on_internet.push_back(segment);
+                self.world.schedule(departs, Event::Arrived(id));
                 left -= u64::from(segment);
             }
-        }
-        if !fetch.is_proxy_due
-            && let Some((due, _)) = fetch.to_proxy.front()
-        {
-            fetch.is_proxy_due = true;
-            self.world.schedule(*due, Event::Arrived(id));
         }
     }
 
     /// A packet of a fetch is at the proxy.
     pub(super) fn arrived(&mut self, id: u32) {
         let window_max = self.settings.network.tcp.window_max();
-        let fetch = self.fetches.at_mut(id);
-        fetch.is_proxy_due = false;
-        let Some((_, bytes)) = fetch.to_proxy.pop_front() else {
+        // packets leave the link in the order in which they came to it
+        let Some(bytes) = self.on_internet.pop_front() else {
             return;
         };
+        let fetch = self.fetches.at_mut(id);
+        fetch.on_link -= 1;
         let had_head = fetch.came >= fetch.head_bytes;
         let content_before = fetch.came.saturating_sub(fetch.head_bytes);
         fetch.came += u64::from(bytes);
@@ -193,10 +183,6 @@ impl Simulator {
         let content = fetch.came.saturating_sub(fetch.head_bytes) - content_before;
         self.tally.traffic.from_servers_bytes += content;
         self.tally.traffic.from_servers_head_bytes += u64::from(bytes) - content;
-        if let Some((due, _)) = fetch.to_proxy.front() {
-            fetch.is_proxy_due = true;
-            self.world.schedule(*due, Event::Arrived(id));
-        }
         if fetch.is_stopped {
             self.tally.traffic.wasted_bytes += content;
             self.release_fetch(id);

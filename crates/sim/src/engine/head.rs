@@ -380,7 +380,7 @@ impl Simulator {
         if exchange.is_background {
             fill.go_on(fetch_id);
         }
-        response.fill = Some(fill);
+        response.fill = Some(Box::new(fill));
         response.fetches.push((fetch_id, fetch));
         fetch_id
     }

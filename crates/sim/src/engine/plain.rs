@@ -139,7 +139,7 @@ impl Simulator {
                 reader,
             });
         }
-        arriving.fill = Some(fill);
+        arriving.fill = Some(Box::new(fill));
         arriving.fetches.push((fetch_id, fetch));
         self.fetches.at_mut(fetch).owner = For::Arriving(id, fetch_id);
     }

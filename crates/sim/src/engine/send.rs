@@ -7,7 +7,7 @@ use super::Simulator;
 use super::exchange::{Ahead, Stage};
 use crate::link::{Carried, Link};
 use crate::settings::Path;
-use crate::tcp::{Alone, Sender, Sent, Terms};
+use crate::tcp::{Alone, Sent, Terms};
 use crate::world::{Event, Nanos};
 
 impl Simulator {
@@ -50,6 +50,7 @@ impl Simulator {
         match exchange.leaves_at {
             None => {
                 let last = alone.departure_ns(alone.packets()) + exchange.after_ns;
+                exchange.sender.last_at = last;
                 self.ends(id, last, true);
             }
             Some(enough) => {
@@ -263,18 +264,22 @@ impl Simulator {
             return;
         };
         link.alone = None;
-        let packets = match exchange.leaves_at {
-            None => alone.packets(),
-            Some(enough) => alone.packets_until_left(alone.packets_for(enough)),
+        let (sender, after) = (&mut exchange.sender, exchange.after_ns);
+        // when it is with its client, or that one leaves, was found out at the beginning
+        let (packets, departs) = match exchange.leaves_at {
+            None => (alone.packets(), sender.last_at - after),
+            Some(enough) => {
+                let packets = alone.packets_until_left(alone.packets_for(enough));
+                (packets, alone.departure_ns(packets))
+            }
         };
-        let after = exchange.after_ns;
-        let last = alone.departure_ns(packets);
-        link.link.free_at = last;
-        let sender: &mut Sender = &mut exchange.sender;
-        sender.first_at = Some(alone.departure_ns(1) + after);
-        if exchange.leaves_at.is_none() {
-            sender.last_at = last + after;
-        }
+        link.link.free_at = departs;
+        let first = if packets == 1 {
+            departs
+        } else {
+            alone.departure_ns(1)
+        };
+        sender.first_at = Some(first + after);
         sender.sent = alone.bytes_of(packets);
         sender.packets = packets;
         sender.window = alone.window_afterwards();

@@ -63,14 +63,20 @@ impl Alone {
     /// When packet number `number` (from 1) has left the link, nanoseconds.
     #[must_use]
     pub fn departure_ns(&self, number: u64) -> Nanos {
-        let packet_ns = self
-            .rate
-            .packet_ns(self.tcp.segment_bytes + self.tcp.header_bytes);
         let own_bytes = self.bytes_of(number) - self.bytes_of(number - 1);
         #[expect(clippy::cast_possible_truncation, reason = "at most a segment")]
-        let own_ns = self
-            .rate
-            .packet_ns(own_bytes as u32 + self.tcp.header_bytes);
+        let own_bytes = own_bytes as u32;
+        let packet_ns = |bytes| self.rate.packet_ns(bytes + self.tcp.header_bytes);
+        let own_ns = packet_ns(own_bytes);
+        if number == 1 {
+            return self.begins_ns + own_ns;
+        }
+        // each of these is a division, and most responses are short
+        let packet_ns = if own_bytes == self.tcp.segment_bytes {
+            own_ns
+        } else {
+            packet_ns(self.tcp.segment_bytes)
+        };
         let window_max = u64::from(self.tcp.window_max()).max(u64::from(self.window));
         let mut begins = self.begins_ns;
         let mut before = 0;

@@ -29,15 +29,13 @@ fn check(it: &Simulator) {
     let mut on_the_link = 0;
     for fetch in fetches() {
         let queued: u64 = fetch.to_queue.iter().map(|(_, bytes)| bytes).sum();
-        let under_way: u64 = fetch
-            .to_proxy
-            .iter()
-            .map(|(_, bytes)| u64::from(*bytes))
-            .sum();
-        assert_eq!(fetch.sent, fetch.came + queued + under_way, "{fetch:?}");
+        let under_way = fetch.sent - fetch.came - queued;
+        assert_eq!(under_way > 0, fetch.on_link > 0, "{fetch:?}");
         assert!(fetch.came <= fetch.total && fetch.taken <= fetch.came.max(fetch.head_bytes));
         on_the_link += under_way;
     }
+    let packets = it.on_internet.iter().map(|bytes| u64::from(*bytes));
+    assert_eq!(on_the_link, packets.sum::<u64>(), "packets on the link");
     let came = traffic.from_servers_bytes + traffic.from_servers_head_bytes;
     assert_eq!(
         up.wire_bytes,

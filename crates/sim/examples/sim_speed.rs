@@ -1,6 +1,6 @@
 //! How many requests a second the simulator takes on one core, and in how much memory.
 //!
-//! `cargo run --release -p weir-sim --example speed -- [--requests N] [--keys N] [--main] [--json] [TRACE]`
+//! `cargo run --release -p weir-sim --example sim_speed -- [--requests N] [--keys N] [--main] [--json] [TRACE]`
 //!
 //! Of a trace, or of requests as modem users made them in 1997, which are drawn; with `--keys` no more targets are drawn from than that. Making and
 //! reading rows is not measured, and what others do on the machine counts little: requests a second are those of processor time. The scenarios run one after the other; with `--main` the first alone, which is what a peak of memory is of.
@@ -12,6 +12,10 @@ use weir_policy::Profile;
 use weir_sim::{Network, Outcome, Settings, Simulator};
 use weir_workload::Chance;
 use weir_workload::trace::{Columns, Reader, Row, TraceMethod};
+
+/// As in the command that is measured here.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Rows that are made at a time: as few as a reader has just decoded when the simulator gets them.
 const CHUNK: u64 = 500;
@@ -53,9 +57,11 @@ fn main() {
             None => draw(&options, &mut push),
         }
         let begun = Begun::now();
+        simulator.settle_all();
+        let events = simulator.events();
         let outcome = simulator.finish();
         spent.add(&begun);
-        let figures = figures(name, &outcome, &spent);
+        let figures = figures(name, &outcome, events, &spent);
         if !options.is_json {
             tell(&figures);
         }
@@ -105,7 +111,7 @@ fn on_cpu() -> Option<Duration> {
     Some(Duration::from_nanos(ns))
 }
 
-fn figures(name: &str, outcome: &Outcome, spent: &Spent) -> Value {
+fn figures(name: &str, outcome: &Outcome, events: u64, spent: &Spent) -> Value {
     let requests = outcome.requests.count;
     let packets = outcome.traffic.to_clients_packets + outcome.traffic.from_servers_packets;
     let text = serde_json::to_string(outcome).unwrap_or_else(|error| panic!("{error}"));
@@ -116,6 +122,7 @@ fn figures(name: &str, outcome: &Outcome, spent: &Spent) -> Value {
         "cpu_seconds": spent.on_cpu.as_secs_f64(),
         "requests_s": requests as f64 / spent.on_cpu.as_secs_f64(),
         "packets_each": packets as f64 / requests as f64,
+        "events_each": events as f64 / requests as f64,
         "hit_ratio": outcome.requests.hit_ratio(),
         "stored": outcome.stored,
         "connections_at_once": outcome.client_connections.open_max,
@@ -126,11 +133,12 @@ fn figures(name: &str, outcome: &Outcome, spent: &Spent) -> Value {
 
 fn tell(figures: &Value) {
     println!(
-        "{}: {:.0} requests/s of {}, {:.1} packets each, hit ratio {:.3}, {} connections at once, peak {} KiB, outcome {}",
+        "{}: {:.0} requests/s of {}, {:.1} packets and {:.1} events each, hit ratio {:.3}, {} connections at once, peak {} KiB, outcome {}",
         figures["name"].as_str().unwrap_or_default(),
         figures["requests_s"].as_f64().unwrap_or_default(),
         figures["requests"],
         figures["packets_each"].as_f64().unwrap_or_default(),
+        figures["events_each"].as_f64().unwrap_or_default(),
         figures["hit_ratio"].as_f64().unwrap_or_default(),
         figures["connections_at_once"],
         figures["peak_rss_kib"],
