@@ -101,7 +101,7 @@ fn what_is_no_http_is_believed() {
 
 #[test]
 fn stale_version_is_believed() {
-    // all targets change every second or so, and a cache has to ask each time
+    // all targets change every second, and a cache has to ask each time
     let scenario = support::web(&[
         "workload.agents=8",
         "workload.targets=3",
@@ -109,6 +109,8 @@ fn stale_version_is_believed() {
         "workload.warm_up=1s",
         "workload.measured=5s",
         "workload.lifetime=constant(0s)",
+        "workload.life_cycle.length=constant(1s)",
+        "workload.life_cycle.variance=0%",
         "workload.cache_control=[{ share = 1.0, max_age = true, directives = \"must-revalidate\" }]",
         "clients.queue_max=1000",
     ]);
