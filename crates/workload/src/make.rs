@@ -9,6 +9,7 @@
 //! without cookies: in each, the share of dynamic requests, of reloads and of hits is what the marginals and the union leave
 //! open; `docs/trace-make.md` has the arithmetic. Each share is kept by its debt, so that it holds for any length and seed.
 
+mod client_link;
 mod connections;
 mod debt;
 mod endings;

@@ -1,5 +1,6 @@
 //! Everything that a page visited by a client changes, and the transactions that it becomes.
 
+use super::client_link::Coming;
 use super::connections::Limits;
 use super::debt::{Debt, Mix};
 use super::endings::Endings;
@@ -8,7 +9,7 @@ use super::pages::{Page, PageNumber};
 use super::planned::{Marks, Planned, Wanted};
 use super::profile::Profile;
 use super::saying::Sayings;
-use super::session::{Coming, Session, Site};
+use super::session::{Session, Site};
 use super::shelf::Shelf;
 use crate::Chance;
 use crate::chance::mix;
