@@ -2,9 +2,9 @@
 //!
 //! Beside the live proxy's clock this is the only place that makes `policy::Now`: a decision cannot tell the two worlds apart.
 
-mod to_come;
+mod event_queue;
 
-use to_come::{Lane, ToCome};
+use event_queue::{EventQueue, Lane};
 use weir_policy::{Now, Tick};
 use weir_semantics::Timestamp;
 
@@ -44,7 +44,7 @@ pub(crate) struct World {
     start: (i64, Nanos),
     at: Nanos,
     now: Now,
-    to_come: ToCome,
+    queue: EventQueue,
     made: u64,
 }
 
@@ -58,7 +58,7 @@ impl World {
             start,
             at: 0,
             now: now(start, 0),
-            to_come: ToCome::default(),
+            queue: EventQueue::default(),
             made: 0,
         }
     }
@@ -101,12 +101,12 @@ impl World {
         // the kind stands behind the order of making: it must not decide
         let low = (order << KIND_BITS) | u64::from(kind);
         let key = (u128::from(at) << 64) | u128::from(low);
-        self.to_come.push(key, event.lane());
+        self.queue.push(key, event.lane());
     }
 
     /// The next event before `until`; the clock then stands at its time.
     pub(crate) fn next(&mut self, until: Nanos) -> Option<Event> {
-        let key = self.to_come.pop_below(u128::from(until) << 64)?;
+        let key = self.queue.pop_below(u128::from(until) << 64)?;
         self.stand_at((key >> 64) as u64);
         #[expect(clippy::cast_possible_truncation, reason = "the lower half")]
         Some(Event::joined(key as u64))

@@ -1,4 +1,4 @@
-//! What is to come, the earliest first.
+//! The event queue: what is to come, the earliest first.
 //!
 //! Most events need no search for their place: the packets of one link leave it in the order in which they came to it, and requests that
 //! take equally long to the proxy come to it in the order in which they were sent. Such events stand in [lanes](Lane), each of which is in order by
@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 /// Keys that are given back in their order, smallest first. Each is given once, below [`NOTHING`].
 #[derive(Debug)]
-pub(super) struct ToCome {
+pub(super) struct EventQueue {
     lanes: [VecDeque<u128>; LANES],
     heap: Vec<u128>,
     /// The first of each lane, what is before all of the heap, and the first of that.
@@ -34,7 +34,7 @@ const HEAP: usize = LANES + 1;
 /// The head of what is empty.
 const NOTHING: u128 = u128::MAX;
 
-impl Default for ToCome {
+impl Default for EventQueue {
     fn default() -> Self {
         Self {
             lanes: Default::default(),
@@ -44,7 +44,7 @@ impl Default for ToCome {
     }
 }
 
-impl ToCome {
+impl EventQueue {
     pub(super) fn push(&mut self, key: u128, lane: Lane) {
         let has_place = match lane {
             Lane::Link => self.stands_behind(0, key),
@@ -173,7 +173,7 @@ mod tests {
     #[test]
     fn key_is_lost_or_given_after_a_larger_one() {
         let chance = &mut weir_workload::Chance::new(3, 0);
-        let (mut to_come, mut naive) = (ToCome::default(), BTreeSet::new());
+        let (mut queue, mut naive) = (EventQueue::default(), BTreeSet::new());
         let mut at = 0;
         for made in 0..30_000_u128 {
             let lanes = [Lane::Link, Lane::Way, Lane::None];
@@ -187,17 +187,17 @@ mod tests {
             // some come to a lane before those that stand there
             let wait = if chance.is(0.05) { 0 } else { wait };
             let key = u128::from(at + wait) << 64 | made;
-            to_come.push(key, lane);
+            queue.push(key, lane);
             naive.insert(key);
             at += chance.below(3);
             let bound = u128::from(at) << 64;
-            while let Some(key) = to_come.pop_below(bound) {
+            while let Some(key) = queue.pop_below(bound) {
                 assert_eq!(naive.pop_first(), Some(key));
                 assert!(key < bound);
             }
             assert!(naive.first().is_none_or(|first| *first >= bound));
         }
-        while let Some(key) = to_come.pop_below(NOTHING) {
+        while let Some(key) = queue.pop_below(NOTHING) {
             assert_eq!(naive.pop_first(), Some(key));
         }
         assert!(naive.is_empty());
