@@ -64,8 +64,12 @@ fn ratio(part: u64, whole: u64) -> f64 {
 }
 
 /// What holds for every cache that may keep all of it.
+///
+/// `lingering`: how many requests of a hundred with a date from before the last modification may be answered 304. A target of
+/// this mix changes in the second that its Expires names. A cache that takes it for fresh through that second, as nginx does, answers
+/// rightly for the version before, whose date is not later than the one asked with; a cache that ends with the second never does.
 #[track_caller]
-fn check_polymix(record: &Value, said: &str) {
+fn check_polymix(record: &Value, said: &str, lingering: u64) {
     let phases = record["phases"].as_array().expect("a list");
     let names: Vec<&str> = phases
         .iter()
@@ -112,7 +116,11 @@ fn check_polymix(record: &Value, said: &str) {
     assert_eq!(of("reload", "hits"), 0, "{kinds}");
     assert!(of("reload", "forwarded") > 0, "{kinds}");
     assert!(of("if-modified-304", "not_modified") > 0, "{kinds}");
-    assert_eq!(of("if-modified-200", "not_modified"), 0, "{kinds}");
+    let (early, dated) = (
+        of("if-modified-200", "not_modified"),
+        of("if-modified-200", "requests"),
+    );
+    assert!(dated > 0 && early * 100 <= dated * lingering, "{kinds}");
     let special = of("reload", "requests") + of("if-modified-304", "requests");
     let all = number(record, "/total/client/requests");
     assert!((0.02..0.16).contains(&ratio(special, all)), "{kinds}");
@@ -123,14 +131,14 @@ fn check_polymix(record: &Value, said: &str) {
 fn polymix_is_another_one_through_this_proxy() {
     let weir = Weir::serve(&Config::forward());
     let (record, said) = run(POLYMIX, &weir.address().to_string());
-    check_polymix(&record, &said);
+    check_polymix(&record, &said, 0);
 }
 
 #[test]
 fn polymix_is_another_one_through_nginx() {
     let nginx = forward_nginx();
     let (record, said) = run(POLYMIX, &nginx.address.to_string());
-    check_polymix(&record, &format!("{said}{}", nginx.errors()));
+    check_polymix(&record, &format!("{said}{}", nginx.errors()), 25);
 }
 
 #[test]
