@@ -41,9 +41,9 @@ pub struct DiskConfig {
     pub segment_bytes: u64,
     /// Bytes that may wait to be written, a directory; beyond that an append is refused ([`crate::Refused::Busy`]).
     pub queue_bytes_max: usize,
-    /// Threads that read, a directory.
+    /// Threads that read, a directory, where the system does no reads side by side; else one does.
     pub readers: usize,
-    /// Reads that may wait for a thread, a directory; beyond that a read fails ([`crate::ReadError::Busy`]).
+    /// Reads that may wait to begin, a directory; beyond that a read fails ([`crate::ReadError::Busy`]).
     pub reads_waiting_max: usize,
     /// When bytes are verified.
     pub verify: Verify,

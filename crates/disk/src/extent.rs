@@ -57,7 +57,7 @@ impl Extent {
     }
 
     /// From offset `at` of the content to the end of the verified chunk that holds it (at most 64 KiB): ready at once if the page
-    /// cache is looked into and has it, else when a thread has read it. How long to wait is the caller's decision: dropping the future
+    /// cache is looked into and has it, else when it was read. How long to wait is the caller's decision: dropping the future
     /// is fine.
     ///
     /// # Errors
@@ -198,7 +198,7 @@ impl Run {
         };
         let place = u32::try_from(chunk.offset).unwrap_or(u32::MAX);
         let read = self.bytes_at(buffer, chunk.offset, chunk.len as usize, patience);
-        if read.is_none() {
+        if read.is_none() && patience == Patience::None {
             self.segment.left_memory(place);
         }
         let bytes = match read? {
@@ -210,7 +210,7 @@ impl Run {
             return Some(Err(self.damaged(chunk.offset)));
         }
         // what was read past the page cache says nothing of what is in it
-        if patience != Patience::Waits(Way::Past) {
+        if patience != Patience::Brought(Way::Past) {
             self.segment.verified(place, chunk.len);
         }
         let skip = usize::try_from(at - self.reference.from - u64::from(chunk.begin));

@@ -1,13 +1,24 @@
 //! The one seam to the file system: everything the store does to files goes through [`Files`] and [`File`].
 //!
 //! Two worlds implement it: [`SystemFiles`] over the kernel, and `SimulatedFiles` in memory (feature `simulated`), which fails, tears, reorders
-//! and crashes on command. Transfers may be short and may be interrupted; [`read_full`] and [`write_full`] cope.
+//! and crashes on command. Transfers may be short and may be interrupted; [`read_full`], [`Progress`] and [`write_full`] cope.
 
+mod batch;
+mod memory;
+mod progress;
+mod ring;
 #[cfg(any(test, feature = "simulated"))]
 pub mod simulated;
 mod system;
 
+pub use batch::{Batch, Bell, Came, Transfer};
+pub use memory::Memory;
+pub use progress::Progress;
 pub use system::SystemFiles;
+
+#[cfg(test)]
+pub(crate) use batch::tests as batch_tests;
+use progress::TRANSFERS_MAX;
 
 use std::fmt::Debug;
 use std::io;
@@ -101,6 +112,9 @@ pub trait Files: Send + Sync + Debug {
 
     /// Wall clock, in seconds since 1970: written into headers for people, decides nothing.
     fn wall_s(&self) -> u64;
+
+    /// For reads side by side, at most `max` at once; `None` if the system has no such thing.
+    fn batch(&self, max: usize) -> Option<Box<dyn Batch>>;
 }
 
 /// An open file. All offsets are in bytes; there is no position.
@@ -162,32 +176,25 @@ pub trait File: Send + Sync + Debug {
     fn system(&self) -> Option<&Arc<std::fs::File>> {
         None
     }
+
+    /// The same opened to be read past the page cache, if that can be had.
+    fn system_direct(&self) -> Option<&std::fs::File> {
+        None
+    }
 }
 
 /// What a read past the page cache counts in, in bytes: no device has longer sectors, and a page is this long.
 pub const DIRECT_BYTES: usize = 4096;
-
-/// Calls of `read_at` for one full read: a file system that gives less than a 16th each time is broken.
-const TRANSFERS_MAX: usize = 4096;
 
 /// Reads until `bytes` is full or the file ends; returns how many bytes there were.
 ///
 /// # Errors
 /// What the system says.
 pub fn read_full(file: &dyn File, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
-    let mut done = 0;
-    for _ in 0..TRANSFERS_MAX {
-        if done == bytes.len() {
-            return Ok(done);
-        }
-        match file.read_at(&mut bytes[done..], offset + done as u64) {
-            Ok(0) => return Ok(done),
-            Ok(count) => done += count,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Err(io::ErrorKind::TimedOut.into())
+    let progress = Progress::through(bytes.len());
+    finish(progress, bytes, offset, |bytes, offset| {
+        file.read_at(bytes, offset)
+    })
 }
 
 /// [`read_full`] past the page cache, of a file that has `end` bytes: with alignments as for [`File::read_at_direct`].
@@ -200,23 +207,28 @@ pub fn read_full_direct(
     offset: u64,
     end: u64,
 ) -> io::Result<usize> {
-    let there = usize::try_from(end.saturating_sub(offset)).unwrap_or(usize::MAX);
-    let wanted = bytes.len().min(there);
-    let mut done = 0;
-    for _ in 0..TRANSFERS_MAX {
-        // what came short of a sector is read again
-        let from = done - done % DIRECT_BYTES;
-        match file.read_at_direct(&mut bytes[from..], offset + from as u64) {
-            Ok(count) if from + count <= done => return Ok(done),
-            Ok(count) => done = from + count,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-        if done >= wanted {
-            return Ok(done);
+    let progress = Progress::past(bytes.len(), offset, end);
+    finish(progress, bytes, offset, |bytes, offset| {
+        file.read_at_direct(bytes, offset)
+    })
+}
+
+fn finish(
+    mut progress: Progress,
+    bytes: &mut [u8],
+    offset: u64,
+    mut transfer: impl FnMut(&mut [u8], u64) -> io::Result<usize>,
+) -> io::Result<usize> {
+    if progress.is_empty() {
+        return Ok(0);
+    }
+    loop {
+        let next = progress.next();
+        let came = transfer(&mut bytes[next..], offset + next as u64);
+        if let Some(ended) = progress.advance(came) {
+            return ended;
         }
     }
-    Err(io::ErrorKind::TimedOut.into())
 }
 
 /// Writes all pieces.

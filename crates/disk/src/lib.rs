@@ -1,4 +1,3 @@
-#![forbid(unsafe_code)]
 //! Where the bytes of stored responses live when they do not live in memory.
 //!
 //! A log: segment files are written in sequence and never changed, an index in memory says where the record of a key lies, a
@@ -8,7 +7,9 @@
 //!
 //! Deliberately absent: HTTP (what a record means is its owner's `meta`), sockets, a runtime, the decision what to
 //! store (`weir_policy::admission` and the caller). No call here blocks on the device but [`Disk::open`] (a few small
-//! reads a directory) and [`Disk::close`]; reads and writes are done by threads of this crate.
+//! reads a directory) and [`Disk::close`]; reads and writes are begun and waited for by threads of this crate.
+//!
+//! The one place with `unsafe` is where memory is handed to the kernel's `io_uring` (`files/ring.rs`).
 
 mod config;
 mod directory;

@@ -60,6 +60,13 @@ pub enum Notice {
         /// The directory.
         path: PathBuf,
     },
+    /// The system does no reads side by side: each of them takes a thread that waits for it.
+    OneByOne {
+        /// The directory.
+        path: PathBuf,
+        /// Threads that read.
+        threads: usize,
+    },
     /// The index is complete.
     Ready {
         /// The directory.
@@ -110,6 +117,12 @@ impl fmt::Display for Notice {
                 f,
                 "the file system of `{}` gives no direct access (O_DIRECT), or there are no descriptors left for it: \
                  what is read from there takes room in the page cache also where it is not asked for again",
+                path.display()
+            ),
+            Self::OneByOne { path, threads } => write!(
+                f,
+                "the kernel gives no io_uring (`sysctl kernel.io_uring_disabled`, or what a container may do): `{}` is read by threads \
+                 ({threads}), at more CPU time a hit",
                 path.display()
             ),
             Self::Ready {

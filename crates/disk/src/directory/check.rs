@@ -14,7 +14,6 @@ use std::collections::HashMap;
 use std::io;
 use std::sync::atomic::Ordering;
 use weir_policy::Digest;
-use weir_policy::page_cache::Way;
 
 /// A record whose every byte is as it was written.
 pub(super) struct Verified {
@@ -45,7 +44,7 @@ pub(super) fn verify(
     read_bytes: &mut u64,
 ) -> Result<Verified, Flaw> {
     let (offset, guess) = (place.offset(), place.class.bytes());
-    let patience = Patience::Waits(Way::Through);
+    let patience = Patience::Waits;
     let mut buffer = Buffer::default();
     let found = reader::record(directory, segment, offset, guess, patience, &mut buffer);
     let found = match found {

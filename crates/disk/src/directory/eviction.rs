@@ -17,7 +17,6 @@ use crate::format::{
 use crate::index::Place;
 use std::collections::HashSet;
 use std::sync::Arc;
-use weir_policy::page_cache::Way;
 
 /// What may be carried forward into a new segment, in percent of it: so that writing always frees more than it copies.
 pub(crate) const CARRIED_PERCENT_MAX: u64 = 50;
@@ -88,7 +87,7 @@ impl Writer {
     fn carry(&mut self, home: &Segment, place: Place, victim: &Arc<Segment>, left: &mut u64) {
         let directory = Arc::clone(&self.directory);
         let guess = place.class.bytes();
-        let (offset, patience) = (place.offset(), Patience::Waits(Way::Through));
+        let (offset, patience) = (place.offset(), Patience::Waits);
         let mut buffer = Buffer::default();
         let found = reader::record(&directory, home, offset, guess, patience, &mut buffer);
         let Ok(found) = found else {

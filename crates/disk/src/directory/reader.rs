@@ -1,11 +1,11 @@
 //! Reads a record, and decides whether it is what was asked for.
 
 use super::Directory;
-use super::buffer::Buffer;
+use super::buffer::{Buffer, Span, There};
 use super::segment::Segment;
 use crate::ReadError;
 use crate::extent::{Extent, Run};
-use crate::files::{DIRECT_BYTES, File, read_full, read_full_direct};
+use crate::files::{DIRECT_BYTES, File, read_full};
 use crate::format::{
     FormatError, Kind, RECORD_HEADER_BYTES, RUN_REF_BYTES, RecordHeader, RunHeader, RunRef,
     SEGMENT_BYTES_MAX, Wrong,
@@ -27,14 +27,16 @@ const INLINE_BYTES_MAX: u64 = 64 * 1024;
 pub(crate) enum Patience {
     /// Only what the page cache has.
     None,
-    /// It is done by a thread that has nothing else to do.
-    Waits(Way),
+    /// Only what was brought into the buffer; what is not there is asked for.
+    Brought(Way),
+    /// It is done by a thread that has nothing else to do, through the page cache.
+    Waits,
 }
 
 /// Why there are no bytes.
 #[derive(Debug)]
 pub(crate) enum Unread {
-    /// The device would have to be asked.
+    /// The device has to be asked first.
     WouldWait,
     /// The device said no.
     Device,
@@ -55,13 +57,9 @@ pub(crate) fn read(
     let file = &*segment.file;
     let done = match patience {
         Patience::None => now(file, buffer.room(len), offset).ok_or(Unread::WouldWait)?,
-        Patience::Waits(way) => {
+        Patience::Brought(way) => return brought(directory, segment, buffer, offset, len, way),
+        Patience::Waits => {
             directory.counters.waited_reads.add(1);
-            if way == Way::Past
-                && let Some(there) = past(directory, segment, buffer, offset, len)
-            {
-                return there;
-            }
             let read = read_full(file, buffer.room(len), offset);
             let brought = read.as_ref().copied().unwrap_or_default();
             directory.counters.brought_bytes.add(brought as u64);
@@ -69,6 +67,56 @@ pub(crate) fn read(
         }
     };
     judged(directory, done).map(|count| 0..count)
+}
+
+/// What was brought of `len` bytes at `offset`.
+fn brought(
+    directory: &Directory,
+    segment: &Segment,
+    buffer: &mut Buffer,
+    offset: u64,
+    len: usize,
+    way: Way,
+) -> Result<Range<usize>, Unread> {
+    let way = match directory.can_read_past() {
+        true => way,
+        false => Way::Through,
+    };
+    let unit = match way {
+        Way::Through => 1,
+        Way::Past => DIRECT_BYTES,
+    };
+    let lead = usize::try_from(offset % unit as u64).unwrap_or(0);
+    let span = Span {
+        file: Arc::clone(&segment.file),
+        offset: offset - lead as u64,
+        len: (lead + len).next_multiple_of(unit),
+        end: segment.end(),
+        way,
+    };
+    let mut is_unsupported = false;
+    let there = buffer.take(span, |read| {
+        directory.counters.waited_reads.add(1);
+        is_unsupported = way == Way::Past
+            && matches!(&read, Err(error) if error.kind() == io::ErrorKind::Unsupported);
+        if is_unsupported {
+            return None;
+        }
+        if way == Way::Through {
+            let brought = read.as_ref().copied().unwrap_or_default();
+            directory.counters.brought_bytes.add(brought as u64);
+        }
+        judged(directory, read).ok()
+    });
+    match there {
+        There::Bytes(count) => Ok(lead..count.clamp(lead, lead + len)),
+        There::Nothing if is_unsupported => {
+            directory.cannot_read_past();
+            brought(directory, segment, buffer, offset, len, Way::Through)
+        }
+        There::Nothing => Err(Unread::Device),
+        There::NotYet => Err(Unread::WouldWait),
+    }
 }
 
 /// What the page cache has; `None` if that is not all of it.
@@ -87,31 +135,6 @@ fn now(file: &dyn File, bytes: &mut [u8], offset: u64) -> Option<io::Result<usiz
         }
         Err(error) => Some(Err(error)),
     }
-}
-
-/// Reads past the page cache; where in `buffer` the bytes are. `None`: that cannot be had here.
-fn past(
-    directory: &Directory,
-    segment: &Segment,
-    buffer: &mut Buffer,
-    offset: u64,
-    len: usize,
-) -> Option<Result<Range<usize>, Unread>> {
-    let lead = usize::try_from(offset % DIRECT_BYTES as u64).ok()?;
-    let (begin, whole) = (
-        offset - lead as u64,
-        (lead + len).next_multiple_of(DIRECT_BYTES),
-    );
-    let end = segment.end();
-    let read = read_full_direct(&*segment.file, buffer.room(whole), begin, end);
-    if let Err(error) = &read
-        && error.kind() == io::ErrorKind::Unsupported
-    {
-        directory.cannot_read_past();
-        return None;
-    }
-    let there = judged(directory, read);
-    Some(there.map(|count| lead..count.clamp(lead, lead + len)))
 }
 
 /// Counts what came of a read.

@@ -1,4 +1,4 @@
-//! How a read is done: at once if the page cache is looked into and has it, else by a thread, through the page cache or past it.
+//! How a read is done: at once if the page cache is looked into and has it, else while others are, through the page cache or past it.
 
 use super::Directory;
 use super::reader::Patience;
@@ -10,7 +10,8 @@ use std::sync::{MutexGuard, PoisonError};
 use weir_policy::page_cache::{PageCache, Volumes, Way};
 
 impl Directory {
-    /// Does `read` of something in `segment`, which answers with `None` if it would have to wait.
+    /// Does `read` of something in `segment`. It works on [`Buffer::with`](super::buffer::Buffer::with), answers with `None` if it would have to
+    /// wait, and is called again when it need not.
     pub(crate) fn read<T, F>(
         &self,
         segment: &Segment,
@@ -27,9 +28,7 @@ impl Directory {
         };
         let done = match now {
             Some(done) => Ok(done),
-            None => Err(self
-                .pool
-                .submit(move || read(Patience::Waits(way)).unwrap_or(Err(ReadError::Device)))),
+            None => Err(self.pool.submit(move || read(Patience::Brought(way)))),
         };
         async move {
             match done {
@@ -41,7 +40,7 @@ impl Directory {
 
     fn way(&self, segment: &Segment) -> Way {
         // what is not yet on the device would have to be written first
-        if !segment.is_sealed() || self.is_indirect.load(Ordering::Relaxed) {
+        if !segment.is_sealed() || !self.can_read_past() {
             return Way::Through;
         }
         self.page_cache().next()
@@ -73,6 +72,11 @@ impl Directory {
             passed_bytes: self.counters.passed_bytes(),
             stored_bytes,
         }
+    }
+
+    /// Nothing said yet that reads past the page cache cannot be had.
+    pub(crate) fn can_read_past(&self) -> bool {
+        !self.is_indirect.load(Ordering::Relaxed)
     }
 
     /// Reads past the page cache cannot be had: from now on all go through it.

@@ -8,6 +8,7 @@ use crate::directory::open::{
     Claimed, Opened, Opening, claim, new_superblock, open as open_directory, start,
     write_superblock,
 };
+use crate::directory::pool::READS_AT_ONCE_MAX;
 use crate::directory::purges::LOCAL;
 use crate::directory::segment::SEGMENTS_MAX;
 use crate::directory::writer::Writer;
@@ -16,7 +17,7 @@ use crate::files::Files;
 use crate::format::{
     ALIGN_BYTES, PurgeEntry, Purged, RUN_BYTES_MAX, SEGMENT_BYTES_MAX, Superblock,
 };
-use crate::{DirectoryConfig, DiskConfig, OpenError};
+use crate::{DirectoryConfig, DiskConfig, Notice, OpenError};
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -264,10 +265,7 @@ fn spawn(
     run(disk, "disk-writer", move || writer.run())?;
     let is_closing = closing();
     run(disk, "disk-loader", move || loader.run(is_closing))?;
-    for _ in 0..config.readers.max(1) {
-        let directory = Arc::clone(directory);
-        run(disk, "disk-reader", move || directory.pool.run())?;
-    }
+    read(disk, config, directory)?;
     if config.scrub_bytes_per_s > 0 {
         let (directory, is_closing) = (Arc::clone(directory), closing());
         let rate = config.scrub_bytes_per_s;
@@ -276,6 +274,33 @@ fn spawn(
         })?;
     }
     Ok(())
+}
+
+/// Begins the threads that read: one, or several that wait for one read each.
+fn read(disk: &Disk, config: &DiskConfig, directory: &Arc<Directory>) -> io::Result<()> {
+    if let Some(batch) = directory.files.batch(READS_AT_ONCE_MAX) {
+        let directory = Arc::clone(directory);
+        return run(disk, "disk-reader", move || {
+            if directory.pool.run_batch(batch).is_err() {
+                one_by_one(&directory, 1);
+                directory.pool.run();
+            }
+        });
+    }
+    let threads = config.readers.max(1);
+    one_by_one(directory, threads);
+    for _ in 0..threads {
+        let directory = Arc::clone(directory);
+        run(disk, "disk-reader", move || directory.pool.run())?;
+    }
+    Ok(())
+}
+
+fn one_by_one(directory: &Directory, threads: usize) {
+    directory.tell(Notice::OneByOne {
+        path: directory.path.clone(),
+        threads,
+    });
 }
 
 fn run(disk: &Disk, name: &str, what: impl FnOnce() + Send + 'static) -> io::Result<()> {

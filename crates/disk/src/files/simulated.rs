@@ -4,6 +4,7 @@
 //! and keeps the names that were made, changed or removed since the last [`Files::sync_directory`] up to a random point.
 //! [`SimulatedFiles::kill`] ends the process only: everything written stays. After both, handles and locks of before are dead.
 
+mod batch;
 mod content;
 mod fault;
 mod world;
@@ -11,7 +12,8 @@ mod world;
 pub use content::SECTOR_BYTES;
 pub use fault::{Fault, Plan, Random};
 
-use super::{Access, DIRECT_BYTES, File, Files, Lock, Space};
+use super::{Access, Batch, DIRECT_BYTES, File, Files, Lock, Space};
+use batch::SimulatedBatch;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -165,6 +167,10 @@ impl Files for SimulatedFiles {
 
     fn wall_s(&self) -> u64 {
         1_800_000_000
+    }
+
+    fn batch(&self, _max: usize) -> Option<Box<dyn Batch>> {
+        Some(Box::<SimulatedBatch>::default())
     }
 }
 

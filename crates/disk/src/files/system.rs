@@ -1,6 +1,7 @@
 //! Files of the kernel.
 
-use super::{Access, File, Files, Lock, Space};
+use super::ring::Ring;
+use super::{Access, Batch, File, Files, Lock, Space};
 use rustix::fs::{Advice, FallocateFlags, Mode, OFlags};
 use rustix::io::{Errno, ReadWriteFlags};
 use std::io::{self, IoSlice, IoSliceMut, Read, Seek, Write};
@@ -107,6 +108,10 @@ impl Files for SystemFiles {
             .duration_since(UNIX_EPOCH)
             .map_or(0, |since| since.as_secs())
     }
+
+    fn batch(&self, max: usize) -> Option<Box<dyn Batch>> {
+        Some(Box::new(Ring::new(max)?))
+    }
 }
 
 #[derive(Debug)]
@@ -143,8 +148,7 @@ impl File for SystemFile {
     }
 
     fn read_at_direct(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
-        let direct = self.direct.get_or_init(|| self.open_direct()).as_ref();
-        let direct = direct.ok_or(io::ErrorKind::Unsupported)?;
+        let direct = self.system_direct().ok_or(io::ErrorKind::Unsupported)?;
         match rustix::io::pread(direct, bytes, offset) {
             // sectors longer than a page, or a file system that only notices now
             Err(Errno::INVAL | Errno::OPNOTSUPP) => Err(io::ErrorKind::Unsupported.into()),
@@ -183,5 +187,9 @@ impl File for SystemFile {
 
     fn system(&self) -> Option<&Arc<std::fs::File>> {
         Some(&self.file)
+    }
+
+    fn system_direct(&self) -> Option<&std::fs::File> {
+        self.direct.get_or_init(|| self.open_direct()).as_ref()
     }
 }

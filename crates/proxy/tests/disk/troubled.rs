@@ -7,7 +7,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex};
-use weir_disk::files::{Access, File, Files, Lock, Space, SystemFiles};
+use weir_disk::files::{Access, Batch, File, Files, Lock, Space, SystemFiles};
 
 /// What a device reads or does not read at once, bytes.
 const SECTOR_BYTES: u64 = 512;
@@ -142,6 +142,11 @@ impl Files for TroubledFiles {
 
     fn wall_s(&self) -> u64 {
         SystemFiles.wall_s()
+    }
+
+    // what the kernel does by itself would not be troubled
+    fn batch(&self, _max: usize) -> Option<Box<dyn Batch>> {
+        None
     }
 }
 

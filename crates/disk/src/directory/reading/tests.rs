@@ -143,6 +143,101 @@ fn bytes_read_past_the_page_cache_of_a_real_file_system_are_others() {
     }
 }
 
+/// What the reads of all responses come to that are under way side by side, in both ways.
+fn read_side_by_side(
+    store: &Store,
+    batch: Box<dyn crate::files::Batch>,
+) -> Vec<Result<Loaded, ReadError>> {
+    let results: Arc<Mutex<Vec<_>>> = Arc::default();
+    let mut flights = crate::directory::pool::Flights::new(batch, 32);
+    for way in [Way::Past, Way::Through] {
+        for key in 0..=LENGTHS.len() as u64 {
+            let (candidate, results) =
+                (store.disk.find(digest(key)).unwrap(), Arc::clone(&results));
+            let directory = Arc::clone(&store.directory);
+            flights.begin(Box::new(move || {
+                let patience = super::super::reader::Patience::Brought(way);
+                let loaded = super::super::reader::load(&directory, &candidate, patience);
+                let has_ended = loaded.is_some();
+                results.lock().unwrap().extend(loaded);
+                has_ended
+            }));
+        }
+    }
+    while flights.under_way() > 0 {
+        flights.wait(std::time::Duration::from_secs(60)).unwrap();
+    }
+    std::mem::take(&mut *results.lock().unwrap())
+}
+
+/// Whether content that was loaded is what was stored under its key; nothing, if there is none.
+fn is_right(loaded: &Loaded) -> Option<bool> {
+    let key = loaded.key.0 - 1;
+    let length = LENGTHS.get(usize::try_from(key).unwrap());
+    let inline = loaded.inline.as_ref()?;
+    Some(length.is_some_and(|len| **inline == *content(key, *len)))
+}
+
+#[test]
+fn reads_side_by_side_bring_each_others_responses() {
+    let (simulated, _) = Store::simulated();
+    let directory = tempfile::tempdir().unwrap();
+    let files: Arc<dyn Files> = Arc::new(SystemFiles);
+    let real = Store::filled(&files, directory.path());
+    for store in [simulated, real] {
+        // the kernel may have no batch for us: one of ours does it then
+        let ours = || SimulatedFiles::new(1).batch(32).unwrap();
+        let batch = store.directory.files.batch(32).unwrap_or_else(ours);
+        let results = read_side_by_side(&store, batch);
+        assert_eq!(results.len(), 2 * (LENGTHS.len() + 1));
+        let mut keys: Vec<_> = results
+            .into_iter()
+            .map(|loaded| {
+                let loaded = loaded.unwrap();
+                // the two longest have to be read by their extents
+                let key = loaded.key.0;
+                let is_short = LENGTHS
+                    .get(usize::try_from(key - 1).unwrap())
+                    .is_some_and(|len| *len <= 65_536);
+                assert_eq!(is_right(&loaded), is_short.then_some(true), "{key}");
+                key
+            })
+            .collect();
+        keys.sort_unstable();
+        keys.dedup();
+        assert_eq!(keys.len(), LENGTHS.len() + 1);
+    }
+}
+
+#[test]
+fn short_failed_or_interrupted_transfers_side_by_side_bring_something_else() {
+    let (mut right, mut failed) = (0, 0);
+    for seed in 0..300 {
+        let (store, files) = Store::simulated();
+        files.plan(Plan {
+            one_in: 1 + seed % 20,
+            seed,
+            indirect: seed % 7 == 0,
+            ..Plan::default()
+        });
+        let results = read_side_by_side(&store, files.batch(32).unwrap());
+        assert_eq!(results.len(), 2 * (LENGTHS.len() + 1), "{seed}");
+        for result in results {
+            match result {
+                Ok(loaded) => {
+                    // what came short has to be read by its extents
+                    let is_right = is_right(&loaded);
+                    assert_ne!(is_right, Some(false), "{seed} {:?}", loaded.key);
+                    right += u32::from(is_right == Some(true));
+                }
+                Err(ReadError::Device | ReadError::Fenced) => failed += 1,
+                Err(other) => panic!("{seed}: {other:?}"),
+            }
+        }
+    }
+    assert!(right > 1000 && failed > 100, "{right} {failed}");
+}
+
 #[test]
 fn read_past_the_page_cache_goes_through_it() {
     let (store, files) = Store::simulated();

@@ -14,7 +14,6 @@ use crate::format::{
 use crate::record::BodyBlock;
 use std::sync::Arc;
 use weir_policy::Digest;
-use weir_policy::page_cache::Way;
 
 /// The key of a record that nobody asks for: it tells how far the purge journal goes, as every record does.
 pub(crate) const MARK: Digest = Digest(0, 0);
@@ -236,7 +235,7 @@ impl Writer {
             return false;
         };
         let (offset, guess) = (place.offset(), place.class.bytes());
-        let patience = Patience::Waits(Way::Through);
+        let patience = Patience::Waits;
         let mut buffer = Buffer::default();
         match reader::record(directory, &segment, offset, guess, patience, &mut buffer) {
             Ok(found) => found.header.key == key && found.header.generation > generation,
