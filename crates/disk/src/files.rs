@@ -113,7 +113,7 @@ pub trait Files: Send + Sync + Debug {
     /// Wall clock, in seconds since 1970: written into headers for people, decides nothing.
     fn wall_s(&self) -> u64;
 
-    /// For reads side by side, at most `max` at once; `None` if the system has no such thing.
+    /// For reads of this thread side by side, at most `max` at once; `None` if the system has no such thing.
     fn batch(&self, max: usize) -> Option<Box<dyn Batch>>;
 }
 

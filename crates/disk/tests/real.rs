@@ -347,3 +347,22 @@ fn unreadable_segment_is_deleted_or_stops_the_store() {
     assert_eq!(disk.usage().set_aside, 1);
     assert!(directory.path().join("0000000000000001.seg.aside").exists());
 }
+
+/// The kernel would interrupt it in its calls: one with a time limit fails then.
+#[test]
+fn thread_that_opens_a_store_is_interrupted_when_it_ends() {
+    let directory = tempfile::tempdir().unwrap();
+    let (socket, _other) = std::os::unix::net::UnixDatagram::pair().unwrap();
+    let limit = std::time::Duration::from_millis(40);
+    socket.set_read_timeout(Some(limit)).unwrap();
+    for key in 0..20 {
+        let disk = open(directory.path());
+        append(&disk, key, 10_000);
+        until("the writer", || disk.usage().stored == 1);
+        assert!(load(&disk, key).is_some());
+        disk.close();
+        drop(disk);
+        let error = socket.recv(&mut [0]).unwrap_err();
+        assert_eq!(error.kind(), std::io::ErrorKind::WouldBlock);
+    }
+}

@@ -251,6 +251,9 @@ fn is_local(entry: &PurgeEntry) -> bool {
     entry.what == Purged::All && entry.segment == LOCAL
 }
 
+/// What threads that read are called.
+const READER: &str = "disk-reader";
+
 fn spawn(
     disk: &Arc<Disk>,
     config: &DiskConfig,
@@ -265,7 +268,8 @@ fn spawn(
     run(disk, "disk-writer", move || writer.run())?;
     let is_closing = closing();
     run(disk, "disk-loader", move || loader.run(is_closing))?;
-    read(disk, config, directory)?;
+    let (reading, threads) = (Arc::clone(directory), config.readers);
+    run(disk, READER, move || read(&reading, threads))?;
     if config.scrub_bytes_per_s > 0 {
         let (directory, is_closing) = (Arc::clone(directory), closing());
         let rate = config.scrub_bytes_per_s;
@@ -276,30 +280,23 @@ fn spawn(
     Ok(())
 }
 
-/// Begins the threads that read: one, or several that wait for one read each.
-fn read(disk: &Disk, config: &DiskConfig, directory: &Arc<Directory>) -> io::Result<()> {
-    if let Some(batch) = directory.files.batch(READS_AT_ONCE_MAX) {
-        let directory = Arc::clone(directory);
-        return run(disk, "disk-reader", move || {
-            if directory.pool.run_batch(batch).is_err() {
-                one_by_one(&directory, 1);
-                directory.pool.run();
-            }
+/// What the thread does that reads: all of it side by side, or one after the other with the help of some more.
+fn read(directory: &Directory, threads: usize) {
+    if let Some(batch) = directory.files.batch(READS_AT_ONCE_MAX)
+        && directory.pool.run_batch(batch).is_ok()
+    {
+        return;
+    }
+    std::thread::scope(|scope| {
+        let more = (1..threads).map_while(|_| {
+            let thread = std::thread::Builder::new().name(READER.to_owned());
+            thread.spawn_scoped(scope, || directory.pool.run()).ok()
         });
-    }
-    let threads = config.readers.max(1);
-    one_by_one(directory, threads);
-    for _ in 0..threads {
-        let directory = Arc::clone(directory);
-        run(disk, "disk-reader", move || directory.pool.run())?;
-    }
-    Ok(())
-}
-
-fn one_by_one(directory: &Directory, threads: usize) {
-    directory.tell(Notice::OneByOne {
-        path: directory.path.clone(),
-        threads,
+        directory.tell(Notice::OneByOne {
+            path: directory.path.clone(),
+            threads: 1 + more.count(),
+        });
+        directory.pool.run();
     });
 }
 

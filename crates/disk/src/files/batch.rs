@@ -35,8 +35,11 @@ pub struct Came {
     pub result: io::Result<usize>,
 }
 
-/// Transfers under way, begun and waited for by one thread.
-pub trait Batch: Send + Debug {
+/// Transfers under way, begun and waited for by the thread that made it.
+///
+/// It does not leave that thread: the kernel interrupts the one that made a ring when the ring ends, and an interrupted call with a time
+/// limit, of a socket for example, fails.
+pub trait Batch: Debug {
     /// Has a transfer done. It begins with the next [`Self::wait`], together with others.
     fn begin(&mut self, transfer: Transfer);
 
