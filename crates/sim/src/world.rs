@@ -4,7 +4,7 @@
 
 mod event_queue;
 
-use event_queue::{EventQueue, Lane};
+use event_queue::EventQueue;
 use weir_policy::{Now, Tick};
 use weir_semantics::Timestamp;
 
@@ -101,7 +101,7 @@ impl World {
         // the kind stands behind the order of making: it must not decide
         let low = (order << KIND_BITS) | u64::from(kind);
         let key = (u128::from(at) << 64) | u128::from(low);
-        self.queue.push(key, event.lane());
+        self.queue.push(key);
     }
 
     /// The next event before `until`; the clock then stands at its time.
@@ -128,14 +128,6 @@ const WHOM_BITS: u32 = 25;
 const MADE_MASK: u64 = (1 << (64 - KIND_BITS - WHOM_BITS)) - 1;
 
 impl Event {
-    const fn lane(self) -> Lane {
-        match self {
-            Self::Arrived(_) => Lane::Link,
-            Self::Step(_) => Lane::Way,
-            _ => Lane::None,
-        }
-    }
-
     const fn split(self) -> (u8, u32) {
         match self {
             Self::Step(whom) => (0, whom),
