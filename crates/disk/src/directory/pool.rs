@@ -175,6 +175,7 @@ impl Pool {
     /// # Errors
     /// The system gave up, and with it what was under way: the thread is to go on with [`Self::run`].
     pub(crate) fn run_batch(&self, batch: Box<dyn Batch>) -> io::Result<()> {
+        let _fault = Fault(self);
         let bell = self.bell.set(batch.bell());
         debug_assert!(bell.is_ok(), "one thread only");
         let mut flights = Flights::new(batch, READS_AT_ONCE_MAX);
@@ -238,6 +239,17 @@ impl Pool {
         drop(waiting);
         self.ready.notify_all();
         self.call();
+    }
+}
+
+/// Ends all reads if the thread that does them ends by a fault of ours: who waits learns it, and nobody waits again.
+struct Fault<'p>(&'p Pool);
+
+impl Drop for Fault<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.close();
+        }
     }
 }
 
@@ -403,6 +415,20 @@ mod tests {
         pool.close();
         thread.join().unwrap();
         assert_eq!(runtime().block_on(hangs), Err(ReadError::Closed));
+    }
+
+    #[test]
+    fn reads_wait_for_ever_when_one_of_them_panics() {
+        let files = SimulatedFiles::new(1);
+        let (pool, thread) = batched(move || files.batch(1).unwrap(), 1000);
+        let read = || {
+            runtime().block_on(
+                pool.submit(|| -> Option<Result<(), ReadError>> { panic!("a fault of ours") }),
+            )
+        };
+        assert_eq!(read(), Err(ReadError::Closed));
+        assert!(thread.join().is_err());
+        assert_eq!(read(), Err(ReadError::Closed));
     }
 
     /// A batch that the system takes away.
