@@ -50,26 +50,36 @@ impl Host {
 
 /// The commit of the work tree, marked when there are changes on top of it.
 pub(crate) fn commit() -> String {
-    let git = |arguments: &[&str]| {
-        let mut command = Command::new("git");
-        command.args(["-c", "safe.directory=*"]).args(arguments);
-        command
-            .current_dir(root::directory())
-            .stderr(Stdio::null())
-            .output()
-            .ok()
-            .and_then(|output| {
-                let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-                output.status.success().then_some(text)
-            })
-    };
-    let Some(commit) = git(&["rev-parse", "--verify", "HEAD"]) else {
-        return "none".to_owned();
-    };
-    match git(&["status", "--porcelain"]) {
-        Some(changes) if changes.is_empty() => commit,
-        _ => format!("{commit} and changes"),
+    match git(&["rev-parse", "--verify", "HEAD"]) {
+        None => "none".to_owned(),
+        Some(commit) if changes().is_empty() => commit,
+        Some(commit) => format!("{commit} and changes"),
     }
+}
+
+/// Paths of the repository with uncommitted changes. Changes below `records/` do not count: they are what measurements write.
+pub(crate) fn changes() -> Vec<String> {
+    let said = git(&["status", "--porcelain", "--", ".", ":!records"]);
+    let Some(said) = said else {
+        return vec!["git does not tell".to_owned()];
+    };
+    let lines = said.lines().map(str::trim_start);
+    lines
+        .map(|line| line.split_once(' ').map_or(line, |(_, path)| path.trim()))
+        .map(str::to_owned)
+        .collect()
+}
+
+fn git(arguments: &[&str]) -> Option<String> {
+    let mut command = Command::new("git");
+    command.args(["-c", "safe.directory=*"]).args(arguments);
+    let output = command
+        .current_dir(root::directory())
+        .stderr(Stdio::null())
+        .output()
+        .ok()?;
+    let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    output.status.success().then_some(text)
 }
 
 /// What takes part and the compiler say of themselves.

@@ -22,7 +22,6 @@ mod wrk;
 
 use crate::bed::{self, host, options::Task};
 use crate::failure::Failure;
-use crate::root;
 use options::Options;
 use record::Record;
 use std::path::Path;
@@ -42,6 +41,8 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
 }
 
 fn measure(options: &Options, arguments: &[String]) -> Result<(), Failure> {
+    let name = format!("peers-{}.json", host::date());
+    let file = bed::record::place(options.record.as_deref(), &name)?;
     let chosen = bed::contender::named(&contender::CONTENDERS, &options.only)?;
     let tools = ["nginx", "wrk", "setpriv", "timeout"];
     let (present, left_out) = bed::contender::prepare(&chosen, &tools, "peers", options.install)?;
@@ -51,8 +52,6 @@ fn measure(options: &Options, arguments: &[String]) -> Result<(), Failure> {
         record.left_out.insert(name, reason);
     }
     bench::fill(&mut record, options, &programs, &present)?;
-    let default = || root::directory().join(format!("records/peers-{}.json", host::date()));
-    let file = options.record.as_ref().map_or_else(default, Into::into);
     record.write(&file)?;
     print!("{}", table::render(&record));
     eprintln!("recorded in {}", file.display());

@@ -21,12 +21,11 @@ use crate::bed::options::Task;
 use crate::bed::workplace::Workplace;
 use crate::bed::{self, program};
 use crate::failure::Failure;
-use crate::root;
 use files::Streamed;
 use options::Options;
 use packets::Packets;
 use record::{Hits, Record, SCHEMA};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Policies of both, by our names.
 pub(crate) const POLICIES: [&str; 4] = ["fifo", "lru", "sieve", "s3-fifo"];
@@ -44,8 +43,8 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
 }
 
 fn measure(options: &Options, arguments: &[String]) -> Result<(), Failure> {
-    let default = || root::directory().join(format!("records/sim-{}.json", host::date()));
-    let file: PathBuf = options.out.as_ref().map_or_else(default, Into::into);
+    let name = format!("sim-{}.json", host::date());
+    let file = bed::record::place(options.out.as_deref(), &name)?;
     let mut record = Record::resume(&file, options, arguments)?;
     let weir = program::build(&["-p", "weir-cli", "--bin", "weir"], "weir")?;
     let speed = program::build(&["-p", "weir-sim", "--example", "sim_speed"], "sim_speed")?;

@@ -19,7 +19,6 @@ use crate::bed::affinity::Cores;
 use crate::bed::contender::WEIR;
 use crate::bed::{self, files, host, options::Task, program, template::Words};
 use crate::failure::{During, Failure};
-use crate::root;
 use options::Options;
 use record::{Record, SCHEMA};
 use std::path::Path;
@@ -54,6 +53,8 @@ fn in_release(arguments: &[String]) -> Result<(), Failure> {
 }
 
 fn measure(options: &Options, arguments: &[String]) -> Result<(), Failure> {
+    let name = format!("store-{}.json", host::date());
+    let file = bed::record::place(options.out.as_deref(), &name)?;
     let chosen = bed::contender::named(&contender::CONTENDERS, &options.peers)?;
     let tools = ["setpriv", "timeout"];
     let (present, left_out) =
@@ -70,8 +71,6 @@ fn measure(options: &Options, arguments: &[String]) -> Result<(), Failure> {
     let mut record = Record::begin(options, arguments, &words, &present, cores);
     record.left_out.extend(left_out);
     course::run(&mut record, options, &words, &present, cores)?;
-    let default = || root::directory().join(format!("records/store-{}.json", host::date()));
-    let file = options.out.as_ref().map_or_else(default, Into::into);
     bed::record::write(&record, &file)?;
     print!("{}", table::render(&record));
     eprintln!("recorded in {}", file.display());

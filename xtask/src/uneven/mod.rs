@@ -27,7 +27,6 @@ mod targets;
 
 use crate::bed::{self, files, host, options::Task, program, template::Words};
 use crate::failure::Failure;
-use crate::root;
 use options::Options;
 use record::{Record, SCHEMA};
 use std::path::Path;
@@ -54,6 +53,8 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
 }
 
 fn measure(options: &Options, arguments: &[String]) -> Result<(), Failure> {
+    let name = format!("uneven-{}.json", host::date());
+    let file = bed::record::place(options.out.as_deref(), &name)?;
     let chosen = bed::contender::named(&contender::CONTENDERS, &options.peers)?;
     let tools = ["setpriv", "timeout"];
     let (present, left_out) = bed::contender::prepare(&chosen, &tools, "uneven", options.install)?;
@@ -66,8 +67,6 @@ fn measure(options: &Options, arguments: &[String]) -> Result<(), Failure> {
     let mut record = Record::begin(options, arguments, &words, &present, files_max);
     record.left_out.extend(left_out);
     course::run(&mut record, options, &words, &present)?;
-    let default = || root::directory().join(format!("records/uneven-{}.json", host::date()));
-    let file = options.out.as_ref().map_or_else(default, Into::into);
     bed::record::write(&record, &file)?;
     print!("{}", table::render(&record));
     eprintln!("recorded in {}", file.display());

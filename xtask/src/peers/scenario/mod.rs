@@ -14,24 +14,17 @@ mod options;
 mod peer;
 mod plan;
 
-use crate::bed::{contender, host};
+use crate::bed::{contender, host, record};
 use crate::failure::Failure;
-use crate::root;
 
 /// `cargo xtask peers --scenario NAME [options]`
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     let options = options::parse(arguments)?;
+    let name = format!("bench-{}-{}", options.scenario.name, host::date());
+    let out = record::place(options.out.as_deref(), &name)?;
     let chosen = contender::named(&peer::CONTENDERS, &options.peers)?;
     let tools = ["setpriv", "timeout"];
     let (present, left_out) = contender::prepare(&chosen, &tools, "peers", options.install)?;
-    let default = || {
-        root::directory().join(format!(
-            "records/bench-{}-{}",
-            options.scenario.name,
-            host::date()
-        ))
-    };
-    let out = options.out.as_ref().map_or_else(default, Into::into);
     let outcome = course::run(&options, &present, &out)?;
     for (name, reason) in left_out {
         eprintln!("left out: {name}: {reason}");
