@@ -7,6 +7,7 @@ mod arrows;
 mod calls;
 mod changelog;
 mod complaint;
+mod features;
 mod length;
 mod licences;
 mod links;
@@ -34,6 +35,10 @@ pub(crate) fn run() -> Result<(), Failure> {
     let mut complaints = complaints_about_files(&tree);
     complaints.extend(arrows::check(tree.text("ARCHITECTURE.md"), &metadata));
     complaints.extend(changelog::check(tree.text("CHANGELOG.md")));
+    complaints.extend(features::check(
+        &features::read(&["--workspace"])?,
+        &features::read(&["--package", "weir-cli"])?,
+    ));
     complaints.extend(licences::check(tree.text("deny.toml"), &metadata));
     complaints.extend(links::check(&tree, |path| directory.join(path).exists()));
     complaints.sort();
