@@ -74,6 +74,22 @@ const KNOWN: &[Need] = &[
         package: "util-linux",
     },
     Need {
+        program: "unshare",
+        package: "util-linux",
+    },
+    Need {
+        program: "nsenter",
+        package: "util-linux",
+    },
+    Need {
+        program: "ip",
+        package: "iproute2",
+    },
+    Need {
+        program: "tc",
+        package: "iproute2",
+    },
+    Need {
         program: "timeout",
         package: "coreutils",
     },

@@ -15,9 +15,21 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Programs without which a test cannot do its work: a real origin, a real client, the list of files for `tidy`, and file systems
-/// that are full, broken or standing still.
-const PROGRAMS: [&str; 6] = ["nginx", "curl", "git", "mount", "mkfs.ext4", "fsfreeze"];
+/// Programs without which a test cannot do its work: a real origin, a real client, the list of files for `tidy`, file systems
+/// that are full, broken or frozen, and networks and mounts of the test's own.
+const PROGRAMS: [&str; 11] = [
+    "nginx",
+    "curl",
+    "git",
+    "mount",
+    "mkfs.ext4",
+    "fsfreeze",
+    "ip",
+    "tc",
+    "unshare",
+    "nsenter",
+    "setpriv",
+];
 
 /// What a step hands back: a remark for the table.
 type Remark = Result<String, Failure>;
@@ -134,6 +146,14 @@ fn print_table(all: &[Done], total: Duration) {
 }
 
 fn prerequisites() -> Remark {
+    // tests mount file systems and make network namespaces
+    if !rustix::process::geteuid().is_root() {
+        return Err(Failure::Outside(
+            "the tests mount file systems and make network namespaces, which takes root\n\
+             hint: run it as root, in a container or a virtual machine if you like"
+                .to_owned(),
+        ));
+    }
     let needs = PROGRAMS
         .map(need::known)
         .into_iter()
