@@ -4,6 +4,7 @@
 //! ones. There is one build profile and one set of features: clippy and the documentation share what `check` makes,
 //! tests are built once. The lock file is taken as it is (`--locked`).
 
+mod environment;
 mod ignored;
 mod outcome;
 
@@ -87,6 +88,9 @@ pub(crate) fn run() -> Result<(), Failure> {
         remark: Ok(remark),
         ..first
     }];
+    for name in environment::settings() {
+        println!("{name} is set in the environment; the steps run without it");
+    }
     all.extend(STEPS.iter().map(perform));
     print_table(&all, begun.elapsed());
     let failed: Vec<&str> = all
@@ -173,7 +177,7 @@ fn prerequisites() -> Remark {
 }
 
 fn has_cargo(part: &str) -> bool {
-    let output = root::cargo()
+    let output = environment::cargo()
         .args([part, "--version"])
         .stdin(Stdio::null())
         .output();
@@ -181,9 +185,12 @@ fn has_cargo(part: &str) -> bool {
 }
 
 fn fmt() -> Remark {
-    finish("cargo fmt", root::cargo().args(["fmt", "--all", "--check"]))?;
+    finish(
+        "cargo fmt",
+        environment::cargo().args(["fmt", "--all", "--check"]),
+    )?;
     // the fuzz targets are a workspace of their own
-    let mut fuzz = root::cargo();
+    let mut fuzz = environment::cargo();
     fuzz.args(["fmt", "--check", "--manifest-path"])
         .arg(fuzz_manifest()?);
     finish("cargo fmt of the fuzz targets", &mut fuzz)
@@ -203,11 +210,11 @@ fn clippy() -> Remark {
         "-D",
         "warnings",
     ];
-    finish("cargo clippy", root::cargo().args(arguments))
+    finish("cargo clippy", environment::cargo().args(arguments))
 }
 
 fn doc() -> Remark {
-    let mut command = root::cargo();
+    let mut command = environment::cargo();
     command
         .args(["doc", "--workspace", "--no-deps", "--locked"])
         .env("RUSTDOCFLAGS", "-D warnings");
@@ -217,7 +224,7 @@ fn doc() -> Remark {
 /// The fuzz targets must keep compiling. `check` needs neither a nightly toolchain nor a C++ compiler: the fuzzing
 /// engine is not linked, so its build script is told that there is a finished one.
 fn fuzz_build() -> Remark {
-    let mut command = root::cargo();
+    let mut command = environment::cargo();
     command
         .args(["check", "--bins", "--locked", "--manifest-path"])
         .arg(fuzz_manifest()?);
@@ -235,7 +242,7 @@ fn fuzz_manifest() -> Result<PathBuf, Failure> {
 }
 
 fn test() -> Remark {
-    let mut child = root::cargo()
+    let mut child = environment::cargo()
         .args(["test", "--workspace", "--locked", "--no-fail-fast"])
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
