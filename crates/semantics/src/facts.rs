@@ -159,7 +159,7 @@ pub struct ResponseFacts {
     pub entity_tag: Option<Strength>,
     /// What kind of `Vary` it has.
     pub vary: VaryKind,
-    /// Is there a `Set-Cookie` field?
+    /// Is there a `Set-Cookie` field, or its predecessor `Set-Cookie2`?
     pub has_set_cookie: bool,
     /// Is there a `Content-Range` that names a part? Where it does not parse as one it means nothing: it is no sign
     /// of a part in a response that is no 206 (RFC 9110 §14.4).
@@ -218,7 +218,7 @@ impl ResponseFacts {
                     facts.vary.add_line(line.value);
                     nominated_fields += list_elements(line.value).count();
                 }
-                Some(Known::SetCookie) => facts.has_set_cookie = true,
+                Some(Known::SetCookie | Known::SetCookie2) => facts.has_set_cookie = true,
                 Some(Known::ContentRange) => {
                     let range = ContentRange::parse(line.value);
                     let is_part = matches!(range, Some(ContentRange::Part { .. }));

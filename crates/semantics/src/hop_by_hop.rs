@@ -31,12 +31,23 @@ pub const fn is_stored(known: Known) -> bool {
         )
 }
 
+/// Does this response field change what one client keeps for itself? In a response that updates a stored one it concerns the
+/// client whose request brought the update, and no other.
+#[must_use]
+pub const fn is_for_one_client(known: Known) -> bool {
+    matches!(
+        known,
+        Known::SetCookie | Known::SetCookie2 | Known::ClearSiteData
+    )
+}
+
 /// Does a 304 replace this field of the stored response (RFC 9111 §3.2)? Not what is not stored, not
 /// `Content-Length`, and neither `Content-Encoding` nor `Content-Range`: they describe the content as it is stored,
-/// which a 304 does not change.
+/// which a 304 does not change. Nor what is [for one client](is_for_one_client).
 #[must_use]
 pub const fn is_freshened(known: Known) -> bool {
     is_stored(known)
+        && !is_for_one_client(known)
         && !matches!(
             known,
             Known::ContentLength | Known::ContentEncoding | Known::ContentRange
@@ -188,5 +199,6 @@ mod tests {
             ]
         );
         assert!(is_freshened(Known::ContentType) && !is_freshened(Known::ContentLength));
+        assert!(is_stored(Known::SetCookie) && !is_freshened(Known::SetCookie));
     }
 }

@@ -21,6 +21,7 @@ mod date;
 mod entity_tag;
 mod facts;
 mod field;
+mod freshen;
 mod freshness;
 mod hop_by_hop;
 mod host;
@@ -45,11 +46,14 @@ pub use date::{parse_http_date, write_http_date};
 pub use entity_tag::{EntityTag, Strength};
 pub use facts::{Expires, NOMINATED_FIELDS_MAX, RequestFacts, ResponseFacts};
 pub use field::{FieldLine, is_token, line_named, lines_named, list_elements};
+pub use freshen::{Compared, Merged, merge, validates};
 pub use freshness::{
     Heuristic, Lifetime, corrected_initial_age, current_age, freshness_lifetime,
     heuristic_permitted,
 };
-pub use hop_by_hop::{ConnectionOptions, is_freshened, is_hop_by_hop, is_stored};
+pub use hop_by_hop::{
+    ConnectionOptions, is_for_one_client, is_freshened, is_hop_by_hop, is_stored,
+};
 pub use host::{Authority, AuthorityError, HostName};
 pub use known::{Known, identify};
 pub use method::Method;

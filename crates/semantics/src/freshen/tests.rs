@@ -1,0 +1,267 @@
+use proptest::prelude::*;
+use proptest::sample::{select, subsequence};
+
+use super::*;
+
+const NOW: Timestamp = Timestamp(784_111_777);
+const RECEIVED: &[u8] = b"Sun, 06 Nov 1994 08:49:37 GMT";
+
+fn lines<'a>(texts: &[&'a str]) -> Vec<FieldLine<'a>> {
+    texts
+        .iter()
+        .map(|text| {
+            let (name, value) = text.split_once(": ").unwrap_or((text, ""));
+            FieldLine::new(name, value.as_bytes())
+        })
+        .collect()
+}
+
+fn texts(fields: &[FieldLine<'_>]) -> Vec<String> {
+    fields
+        .iter()
+        .map(|line| format!("{}: {}", line.name, String::from_utf8_lossy(line.value)))
+        .collect()
+}
+
+fn merged<'a>(stored: &[&'a str], update: &[&'a str]) -> Merged<'a> {
+    merge(&lines(stored), &lines(update), RECEIVED)
+}
+
+/// Updated by a response with a Date, so that none is put in.
+#[track_caller]
+fn check(stored: &[&str], update: &[&str], expected: &[&str]) {
+    let date = "Date: Sun, 06 Nov 1994 08:49:00 GMT";
+    let (update, expected) = ([update, &[date]].concat(), [expected, &[date]].concat());
+    let merged = merge(&lines(stored), &lines(&update), RECEIVED);
+    assert_eq!(texts(&merged.stored), expected);
+}
+
+#[test]
+fn field_of_the_update_replaces_all_stored_lines_of_its_name() {
+    check(&["A: 1", "B: 1"], &[], &["A: 1", "B: 1"]);
+    check(
+        &["A: 1", "B: 1", "a: 2"],
+        &["a: 3", "C: 4", "A: 5"],
+        &["B: 1", "a: 3", "C: 4", "A: 5"],
+    );
+}
+
+#[test]
+fn what_describes_the_stored_content_is_not_updated() {
+    let stored = ["Content-Length: 1", "Content-Encoding: gzip"];
+    let update = [
+        "Content-Length: 2",
+        "Content-Encoding: br",
+        "Content-Range: bytes 0-1/2",
+    ];
+    check(&stored, &update, &stored);
+    // means nothing in a 200, and is kept (RFC 9110 §14.4)
+    let stored = ["Content-Range: bytes */9"];
+    check(&stored, &["Content-Range: bytes 0-1/2"], &stored);
+}
+
+#[test]
+fn fields_of_one_connection_are_not_merged() {
+    let update = [
+        "Connection: X-One, keep-alive, Cache-Control",
+        "X-One: 1",
+        "Keep-Alive: timeout=5",
+        "Proxy-Authenticate: Basic",
+        "Cache-Control: private",
+        "X-Two: 2",
+    ];
+    check(
+        &["X-One: 0"],
+        &update,
+        &["X-One: 0", "Cache-Control: private", "X-Two: 2"],
+    );
+}
+
+#[test]
+fn cookies_of_the_update_go_to_its_own_client_alone() {
+    for field in [
+        "Set-Cookie: user=b",
+        "SET-COOKIE2: user=b",
+        "Clear-Site-Data: \"cookies\"",
+    ] {
+        let merged = merged(&["A: 1"], &["B: 2", field, "Connection: set-cookie2"]);
+        assert_eq!(texts(&merged.own), [field]);
+        assert!(!texts(&merged.stored).contains(&field.to_owned()));
+        assert!(texts(&merged.for_client()).contains(&field.to_owned()));
+        assert!(!merged.facts(200, NOW).has_set_cookie);
+    }
+    let merged = merged(
+        &["Set-Cookie: all=1", "A: 1"],
+        &["Set-Cookie: user=b", "Set-Cookie: c=d"],
+    );
+    assert_eq!(texts(&merged.stored)[..2], ["Set-Cookie: all=1", "A: 1"]);
+    let for_client = texts(&merged.for_client());
+    assert!(!for_client.contains(&"Set-Cookie: all=1".to_owned()));
+    assert!(for_client.ends_with(&[
+        "Set-Cookie: user=b".to_owned(),
+        "Set-Cookie: c=d".to_owned()
+    ]));
+    assert!(merged.facts(200, NOW).has_set_cookie);
+}
+
+#[test]
+fn update_without_date_was_made_when_it_was_received() {
+    let stored = ["Date: Sun, 06 Nov 1994 00:00:00 GMT", "A: 1"];
+    let merged = merged(&stored, &[]);
+    assert_eq!(
+        texts(&merged.stored),
+        ["A: 1", "Date: Sun, 06 Nov 1994 08:49:37 GMT"]
+    );
+}
+
+#[test]
+fn change_of_the_nominated_fields_is_told() {
+    let changes =
+        |stored: &[&'static str], update: &[&'static str]| merged(stored, update).changes_vary;
+    assert!(changes(&[], &["Vary: Cookie"]));
+    assert!(changes(&["Vary: Accept"], &["Vary: Accept, Cookie"]));
+    assert!(changes(&["Vary: Accept, Cookie"], &["Vary: Accept"]));
+    assert!(changes(&["Vary: Accept"], &["Vary: "]));
+    assert!(changes(&["Vary: Accept"], &["Vary: *"]));
+    assert!(!changes(&["Vary: Accept"], &[]));
+    assert!(!changes(&[], &[]));
+    assert!(!changes(
+        &["Vary: Accept, Cookie"],
+        &["Vary: cookie", "Vary: , ACCEPT, accept"]
+    ));
+}
+
+#[track_caller]
+fn check_validates(stored: Option<&str>, update: &[&str], expected: Fits) {
+    let stored = stored.map(str::as_bytes);
+    assert_eq!(
+        validates(stored, &lines(update)),
+        expected,
+        "{stored:?} {update:?}"
+    );
+}
+
+#[test]
+fn not_modified_with_the_tag_of_another_response_does_not_fit() {
+    for (stored, update) in [
+        (Some("\"a\""), &["ETag: \"a\""][..]),
+        (Some("\"a\""), &["ETag: W/\"a\""]),
+        (Some("W/\"a\""), &["ETag: W/\"a\""]),
+        (Some("a"), &["ETag: a"]),
+        (Some("\"a\""), &[]),
+        (None, &[]),
+        (None, &["ETag: W/\"a\""]),
+        (None, &["ETag: a"]),
+    ] {
+        check_validates(stored, update, Fits::Same);
+    }
+    for (stored, update) in [
+        (Some("\"a\""), &["ETag: \"b\""][..]),
+        (Some("\"a\""), &["ETag: W/\"b\""]),
+        (Some("W/\"a\""), &["ETag: W/\"b\""]),
+        (Some("W/\"a\""), &["ETag: \"a\""]),
+        (Some("\"a\""), &["ETag: a"]),
+        (Some("a"), &["ETag: \"a\""]),
+        (Some("\"a\""), &["ETag: \"a\"", "ETag: \"b\""]),
+        (None, &["ETag: \"a\""]),
+    ] {
+        check_validates(stored, update, Fits::Other);
+    }
+}
+
+#[test]
+fn head_fits_where_every_validator_and_the_length_are_the_stored_ones() {
+    let date = "Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT";
+    let stored = Compared {
+        entity_tag: Some(b"\"a\""),
+        last_modified: Some(NOW),
+        complete_length: Some(9),
+    };
+    let fits = |stored: &Compared<'_>, head: &[&str]| {
+        let head = lines(head);
+        stored.fits(&head, &ResponseFacts::gather(200, &head, NOW))
+    };
+    for head in [
+        &[][..],
+        &["ETag: \"a\""],
+        &[date],
+        &["Content-Length: 9"],
+        &["ETag: \"a\"", date, "Content-Length: 9"],
+    ] {
+        assert_eq!(fits(&stored, head), Fits::Same, "{head:?}");
+    }
+    for head in [
+        &["ETag: \"b\""][..],
+        &["ETag: W/\"a\""],
+        &["Last-Modified: Sun, 06 Nov 1994 08:49:38 GMT"],
+        &["Content-Length: 8"],
+        &["Content-Length: +9"],
+        &["Content-Length: 99999999999999999999999"],
+        &["ETag: \"a\"", "Content-Length: 8"],
+    ] {
+        assert_eq!(fits(&stored, head), Fits::Other, "{head:?}");
+    }
+    let bare = Compared {
+        entity_tag: None,
+        last_modified: None,
+        complete_length: None,
+    };
+    assert_eq!(fits(&bare, &["Content-Length: 8"]), Fits::Same);
+    assert_eq!(fits(&bare, &["ETag: \"a\""]), Fits::Other);
+    assert_eq!(fits(&bare, &[date]), Fits::Other);
+}
+
+/// Lines of which facts are made; each alone says what is seen by [`ResponseFacts::updated_by`].
+const TELLING: &[&str] = &[
+    "Cache-Control: max-age=60",
+    "Cache-Control: private",
+    "Cache-Control: no-store, s-maxage=5",
+    "Expires: Sun, 06 Nov 1994 09:49:37 GMT",
+    "Expires: 0",
+    "Last-Modified: Sun, 06 Nov 1994 07:49:37 GMT",
+    "ETag: \"a\"",
+    "ETag: W/\"b\"",
+    "Vary: Accept",
+    "Vary: *",
+    "Set-Cookie: a=b",
+    "Date: Sun, 06 Nov 1994 08:00:00 GMT",
+    "Pragma: no-cache",
+    "X-Other: 1",
+];
+
+fn telling() -> impl Strategy<Value = Vec<&'static str>> {
+    subsequence(TELLING, 0..TELLING.len())
+}
+
+proptest! {
+    #[test]
+    fn merge_of_facts_is_the_merge_of_fields(
+        stored in telling(),
+        mut update in telling(),
+        age in select(&["Age: 7", "X-No: 1"][..]),
+        status in select(&[200_u16, 301, 404][..]),
+    ) {
+        update.push(age);
+        let (stored, update) = (lines(&stored), lines(&update));
+        let merged = merge(&stored, &update, RECEIVED).facts(status, NOW);
+        let facts = ResponseFacts::gather(status, &stored, NOW)
+            .updated_by(&ResponseFacts::gather(304, &update, NOW), NOW);
+        prop_assert_eq!(merged, facts);
+    }
+
+    #[test]
+    fn no_field_for_one_client_of_the_update_is_stored(
+        stored in telling(),
+        update in telling(),
+    ) {
+        let (stored, update) = (lines(&stored), lines(&update));
+        let cookies = |fields: &[FieldLine<'_>]| {
+            lines_named(fields, "set-cookie").map(<[u8]>::to_vec).collect::<Vec<_>>()
+        };
+        let merged = merge(&stored, &update, RECEIVED);
+        prop_assert_eq!(cookies(&merged.stored), cookies(&stored));
+        let has_cookies = !cookies(&update).is_empty();
+        let expected = if has_cookies { &update } else { &stored };
+        prop_assert_eq!(cookies(&merged.for_client()), cookies(expected));
+    }
+}
