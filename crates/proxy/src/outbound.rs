@@ -1,16 +1,17 @@
 //! The request head as it goes to the next hop.
 //!
 //! Names, spelling and order stay as received (RFC 9110 §7.6). Left out: hop-by-hop fields and what Connection names
-//! (§7.6.1), credentials meant for a proxy. Put in: Host of the canonical target (RFC 9112 §3.2.2), Via, the framing
-//! we use, and on validation the stored response's validators for the client's own (RFC 9111 §4.3.1).
+//! (§7.6.1), credentials meant for a proxy. Put in: Host of the canonical target (RFC 9112 §3.2.2) in the place of the
+//! one received, however that was spelled: two spellings share a cache key, so the next hop must not be able to tell
+//! them apart. Also put in: Via, the framing we use, and on validation the stored response's validators for the client's own (RFC 9111 §4.3.1).
 
 use crate::exchange::Exchange;
 use crate::gap::Gap;
 use crate::max_forwards;
 use weir_policy::Forwarding;
 use weir_semantics::{
-    ConnectionOptions, FieldLine, Form, Known, Method, Target, identify, is_hop_by_hop,
-    lines_named, write_http_date,
+    ConnectionOptions, FieldLine, Known, Method, Target, identify, is_hop_by_hop, lines_named,
+    write_http_date,
 };
 use weir_store::StoredResponse;
 use weir_wire::{BodyLength, RequestHead, Version, write};
@@ -78,7 +79,7 @@ fn write_fields(
         let known = identify(line.name);
         if known == Some(Known::Host) {
             if !host_written {
-                write_host_as(exchange, line, out);
+                write_host(exchange, out);
                 host_written = true;
             }
             continue;
@@ -131,16 +132,7 @@ fn is_precondition(known: Option<Known>) -> bool {
     )
 }
 
-/// Host in the client's spelling of the name, with the canonical target as value where the two differ in more than
-/// form: the target's authority wins (RFC 9112 §3.2.2).
-fn write_host_as(exchange: &Exchange, line: &FieldLine<'_>, out: &mut Vec<u8>) {
-    if exchange.form == Form::Absolute {
-        write_host(exchange, out);
-    } else {
-        write::field(out, line.name, line.value);
-    }
-}
-
+/// Host of the canonical target: what key, routing and rules use.
 fn write_host(exchange: &Exchange, out: &mut Vec<u8>) {
     let target = Target {
         scheme: weir_semantics::Scheme::Http,

@@ -246,3 +246,24 @@ fn tunnel_goes_beyond_the_limit_of_connections() {
     proxy.wait_for(Metric::NextHopsOpen, 0);
     open(&proxy, &target);
 }
+
+#[test]
+fn connect_is_judged_by_its_canonical_target() {
+    let proxy = Running::forward_with(|config| {
+        config.access.allow_destinations = vec![localhost()];
+        // where nobody listens
+        config.access.connect_ports = vec![1];
+    });
+    for (spelled, status) in [
+        ("127.0.0.1:1", 502),
+        ("127.0.0.1:01", 502),
+        ("127.0.0.1:00001", 502),
+        ("127.0.0.1:02", 403),
+        // another notation of an address is not another destination
+        ("[0:0::ffff:10.0.0.1]:01", 403),
+    ] {
+        let mut client = proxy.client();
+        client.send(connect(spelled));
+        assert_eq!(client.read_head().status(), status, "{spelled}");
+    }
+}

@@ -170,3 +170,106 @@ fn forward_proxy_guesses_the_scheme_of_a_path() {
         &format!("GET / HTTP/1.1\r\nHost: {}\r\n\r\n", way.host),
     );
 }
+
+/// Spellings of one host, and what is sent on for all of them.
+const SPELLINGS: [(&str, &str); 9] = [
+    ("a.test", "a.test"),
+    ("A.TEST", "a.test"),
+    ("a.test:", "a.test"),
+    ("a.test:80", "a.test"),
+    ("a.test:080", "a.test"),
+    ("A.test:08080", "a.test:8080"),
+    ("a.test:443", "a.test:443"),
+    ("[0:0::1]:80", "[::1]"),
+    ("[::1]:8080", "[::1]:8080"),
+];
+
+#[test]
+fn host_is_forwarded_in_its_canonical_form_however_it_was_spelled() {
+    let ask = "Connection: Upgrade\r\nUpgrade: websocket\r\n";
+    for (method, path, fields) in [
+        ("GET", "/", ""),
+        ("HEAD", "/", ""),
+        ("POST", "/", "Content-Length: 0\r\n"),
+        ("OPTIONS", "*", ""),
+        ("GET", "/chat", ask),
+        ("GET", "/", "Range: bytes=0-1\r\n"),
+    ] {
+        let way = Way::gateway();
+        for (spelling, canonical) in SPELLINGS {
+            let mut client = way.proxy.client();
+            client.send(format!(
+                "{method} {path} HTTP/1.1\r\nX: 1\r\nhOsT: {spelling}\r\n{fields}\r\n"
+            ));
+            let (_hop, head) = way.origin.answer(
+                "HTTP/1.1 200 OK\r\nCache-Control: no-store\r\nConnection: close\r\nContent-Length: 0\r\n\r\n",
+            );
+            assert_eq!(head.all("host"), [canonical], "{method} {path} {spelling}");
+            assert_eq!(head.fields()[..2], [("X", "1"), ("Host", canonical)]);
+            client.read_head();
+        }
+    }
+}
+
+#[test]
+fn host_of_a_background_refresh_is_canonical() {
+    let way = Way::gateway();
+    let answer = "HTTP/1.1 200 OK\r\nCache-Control: max-age=1, stale-while-revalidate=60\r\nETag: \"a\"\r\nContent-Length: 2\r\n\r\nok";
+    let mut client = way.proxy.client();
+    client.send("GET / HTTP/1.1\r\nHost: a.test\r\n\r\n");
+    let (mut hop, _) = way.origin.answer(answer);
+    client.read_response();
+    way.proxy.clock.advance_ms(5_000);
+    client.send("HEAD / HTTP/1.1\r\nHost: A.Test:080\r\n\r\n");
+    assert!(client.read_head().verdict().starts_with("hit;"));
+    let refresh = hop.answer(answer);
+    assert_eq!(refresh.start_line(), "GET / HTTP/1.1");
+    assert_eq!(refresh.all("host"), ["a.test"]);
+    assert!(refresh.has("if-none-match"));
+}
+
+#[test]
+fn host_of_a_request_for_the_missing_range_is_canonical() {
+    let way = Way::gateway();
+    let part = |range: &str, text: &str| {
+        format!(
+            "HTTP/1.1 206 Partial Content\r\nCache-Control: max-age=60\r\nETag: \"a\"\r\nContent-Range: bytes {range}/4\r\nContent-Length: {}\r\n\r\n{text}",
+            text.len()
+        )
+    };
+    let mut client = way.proxy.client();
+    client.send("GET / HTTP/1.1\r\nHost: a.test\r\nRange: bytes=0-1\r\n\r\n");
+    let (mut hop, _) = way.origin.answer(part("0-1", "ab"));
+    client.read_response();
+    client.send("GET / HTTP/1.1\r\nHost: A.TEST:080\r\n\r\n");
+    let rest = hop.answer(part("2-3", "cd"));
+    assert_eq!(rest.field("range"), Some("bytes=2-3"));
+    assert_eq!(rest.all("host"), ["a.test"]);
+    assert_eq!(client.read_response().text(), "abcd");
+}
+
+#[test]
+fn https_target_on_a_plain_gateway_is_refused_with_421() {
+    let way = Way::gateway();
+    for line in [
+        "GET https://a.test/ HTTP/1.1",
+        "GET HTTPS://a.test:80/ HTTP/1.1",
+        "HEAD https://a.test/ HTTP/1.1",
+        "POST https://a.test/ HTTP/1.1",
+        "OPTIONS https://a.test HTTP/1.1",
+    ] {
+        let mut client = way.proxy.client();
+        client.send(format!("{line}\r\nHost: a.test\r\n\r\n"));
+        assert_eq!(
+            client.read_head().start_line(),
+            "HTTP/1.1 421 Misdirected Request",
+            "{line}"
+        );
+        way.origin.expect_untouched();
+    }
+    // its neighbour: the same host over the scheme that this listener has
+    let mut client = way.proxy.client();
+    client.send("GET http://a.test/ HTTP/1.1\r\nHost: a.test\r\n\r\n");
+    let (_hop, _) = way.origin.answer("HTTP/1.1 204 No Content\r\n\r\n");
+    assert_eq!(client.read_response().status(), 204);
+}
