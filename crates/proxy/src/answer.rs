@@ -195,6 +195,7 @@ pub(crate) const fn reason_phrase(status: u16) -> &'static str {
         412 => "Precondition Failed",
         416 => "Range Not Satisfiable",
         417 => "Expectation Failed",
+        421 => "Misdirected Request",
         431 => "Request Header Fields Too Large",
         500 => "Internal Server Error",
         501 => "Not Implemented",

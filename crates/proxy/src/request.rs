@@ -134,6 +134,14 @@ fn check_form(
             405,
             Trouble::denied("this is a gateway; CONNECT is for forward proxies"),
         )),
+        // what it gets here came over a connection that proves nothing of the host (RFC 9110 §7.4, §15.5.20)
+        (Mode::Gateway, Form::Absolute) if target.scheme == Scheme::Https => Err(Answer::closing(
+            421,
+            Trouble::new(
+                ProxyError::HttpRequestError,
+                "this listener has no TLS and does not answer for https:// URLs",
+            ),
+        )),
         (Mode::Forward, Form::Origin) => Err(Answer::closing(
             400,
             Trouble::bad(
