@@ -73,7 +73,8 @@ fn response_head(
     write::status_line(&mut out, Version::Http11, head.status, head.reason);
     write_end_to_end(head.fields, &mut out, |known| {
         // its framing field is written as received only where the framing stays
-        known == Some(Known::ContentLength) && matches!(framing, Framing::Chunked | Framing::Close)
+        known == Some(Known::ContentLength)
+            && (has_no_length(head.status) || matches!(framing, Framing::Chunked | Framing::Close))
     });
     write_date_if_missing(head.fields, date, &mut out);
     out.extend_from_slice(exchange.settings.via_line(head.version));
@@ -90,7 +91,7 @@ fn response_head(
 pub(crate) fn interim_head(head: &ResponseHead<'_, '_>) -> Vec<u8> {
     let mut out = Vec::with_capacity(256);
     write::status_line(&mut out, Version::Http11, head.status, head.reason);
-    write_end_to_end(head.fields, &mut out, |_| false);
+    write_end_to_end(head.fields, &mut out, is_length);
     write::end_of_head(&mut out);
     out
 }
@@ -99,7 +100,7 @@ pub(crate) fn interim_head(head: &ResponseHead<'_, '_>) -> Vec<u8> {
 pub(crate) fn switching_head(head: &ResponseHead<'_, '_>, settings: &Settings) -> Vec<u8> {
     let mut out = Vec::with_capacity(512);
     write::status_line(&mut out, Version::Http11, head.status, head.reason);
-    write_end_to_end(head.fields, &mut out, |_| false);
+    write_end_to_end(head.fields, &mut out, is_length);
     for line in head.fields {
         if identify(line.name) == Some(Known::Upgrade) {
             write::field(&mut out, line.name, line.value);
@@ -126,6 +127,7 @@ pub(crate) fn stored_head(
         status => (status, head.reason),
     };
     write::status_line(&mut out, Version::Http11, status, reason);
+    let with_length = with_length && !has_no_length(status);
     write_stored_fields(head.fields, with_length, &mut out);
     write_date_if_missing(head.fields, date, &mut out);
     out.extend_from_slice(settings.via_line(head.version));
@@ -141,6 +143,15 @@ pub(crate) fn write_stored_fields(fields: &[FieldLine<'_>], with_length: bool, o
         Some(known) => !is_stored(known),
         None => false,
     });
+}
+
+/// Whether a response with this status is sent without Content-Length, whatever was received (RFC 9110 §8.6).
+const fn has_no_length(status: u16) -> bool {
+    status < 200 || status == 204
+}
+
+fn is_length(known: Option<Known>) -> bool {
+    known == Some(Known::ContentLength)
 }
 
 fn write_end_to_end(

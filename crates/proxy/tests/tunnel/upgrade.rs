@@ -121,3 +121,18 @@ fn client_that_leaves_keeps_the_other_side_of_its_tunnel() {
         way.proxy.wait_for(Metric::NextHopsOpen, 0);
     });
 }
+
+#[test]
+fn switch_of_protocols_is_written_without_framing_fields() {
+    Way::each(|way| {
+        let mut client = way.proxy.client();
+        client.send(way.head("GET", "/chat", "1.1", ASK));
+        let (_hop, _) = way.origin.answer(
+            "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nContent-Length: 0\r\n\r\nhi",
+        );
+        let head = client.read_head();
+        assert_eq!(head.status(), 101);
+        assert!(!head.has("content-length") && !head.has("transfer-encoding"));
+        client.expect("hi");
+    });
+}

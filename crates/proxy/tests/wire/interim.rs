@@ -129,3 +129,41 @@ fn interim_responses_in_front_of_the_limit_cost_the_answer() {
         assert_eq!(client.read_head().status(), 200);
     });
 }
+
+#[test]
+fn interim_response_is_written_without_framing_fields() {
+    Way::each(|way| {
+        let mut client = way.proxy.client();
+        client.send(way.get("/"));
+        let (_hop, _) = way.origin.answer(
+            "HTTP/1.1 103 Early Hints\r\nContent-Length: 0\r\nTransfer-Encoding: chunked\r\nLink: </a>\r\n\r\n".to_owned() + OK,
+        );
+        let hints = client.read_head();
+        assert_eq!(hints.status(), 103);
+        assert_eq!(hints.fields(), [("Link", "</a>")]);
+        assert_eq!(client.read_response().text(), "ok");
+    });
+}
+
+#[test]
+fn response_204_is_written_without_framing_fields_also_from_the_store() {
+    Way::each(|way| {
+        let mut client = way.proxy.client();
+        client.send(way.get("/"));
+        let (mut hop, _) = way.origin.answer(
+            "HTTP/1.1 204 No Content\r\nCache-Control: max-age=60\r\nContent-Length: 0\r\n\r\n",
+        );
+        for method in ["", "GET", "HEAD"] {
+            if !method.is_empty() {
+                client.send(way.head(method, "/", "1.1", ""));
+            }
+            let head = client.read_head();
+            assert_eq!(head.status(), 204);
+            assert!(!head.has("content-length") && !head.has("transfer-encoding"));
+        }
+        // and that length agrees with the status, so the connection goes on
+        client.send(way.get("/other"));
+        hop.answer(OK);
+        assert_eq!(client.read_response().text(), "ok");
+    });
+}
