@@ -7,12 +7,23 @@ ROUNDS ?= 200
 SEED ?= $(shell date +%s)
 SEEDS ?= 5000
 
-.PHONY: run test test-browser torture parity fuzz peers
+.PHONY: run release test test-browser torture parity fuzz peers
+
+RELEASE = $(CARGO_TARGET_DIR)/release
+OBJCOPY ?= objcopy
 
 # a proxy on 127.0.0.1:3128; more arguments by `make run ARGS="..."`
-run:
+run: release
+	exec $(RELEASE)/weir serve $(ARGS)
+
+# the program without symbols, and the symbols beside it in weir.debug: debuggers, perf and backtraces of panics find them there.
+# cargo's own file keeps its symbols, so that nothing is compiled again; the file that is run is a new one each time, as one
+# that is running cannot be written to
+release:
 	$(CARGO) build --release --locked -p weir-cli
-	exec $(CARGO_TARGET_DIR)/release/weir serve $(ARGS)
+	$(OBJCOPY) --only-keep-debug $(RELEASE)/weir $(RELEASE)/weir.debug
+	cd $(RELEASE) && $(OBJCOPY) --strip-all --add-gnu-debuglink=weir.debug weir weir.stripped
+	mv -f $(RELEASE)/weir.stripped $(RELEASE)/weir
 
 # everything that CI runs
 test:
