@@ -156,10 +156,18 @@ mod tests {
     }
 
     #[test]
-    fn nobody_listening_is_a_failure_of_everybody() {
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
-        let address = listener.local_addr().expect("its address");
-        drop(listener);
+    fn refused_connection_is_a_failure_of_its_client() {
+        // bound but not listening: nothing else can take the port meanwhile
+        let socket = rustix::net::socket(
+            rustix::net::AddressFamily::INET,
+            rustix::net::SocketType::STREAM,
+            None,
+        )
+        .expect("a socket");
+        let any = SocketAddr::from(([127, 0, 0, 1], 0));
+        rustix::net::bind(&socket, &any).expect("a port");
+        let bound = rustix::net::getsockname(&socket).expect("its address");
+        let address = SocketAddr::try_from(bound).expect("an address of IPv4");
         let mut crowd = Crowd::connect(address, 3, 64 * 1024);
         crowd.ask(1, Duration::ZERO, |_| String::new());
         assert_eq!(crowd.standing().failed.values().sum::<usize>(), 3);
