@@ -14,6 +14,7 @@ mod peers;
 mod root;
 mod sim_bench;
 mod store_bench;
+mod tables;
 mod tidy;
 mod uneven;
 
@@ -25,6 +26,7 @@ usage: cargo xtask <chore>
 
   ci                       prerequisites, fmt, tidy, clippy, tests, docs, fuzz build
   tidy                     the rules of the house that the compiler does not know
+  tables                   write the tables of documents anew, from the newest records
   need PROGRAM...          make sure that programs are installed (Debian packages)
   peers [options]          measure weir beside other caching proxies
       --install            get missing peers from Debian
@@ -99,6 +101,7 @@ fn dispatch(arguments: &[String]) -> Result<(), Failure> {
     match (chore.as_str(), rest) {
         ("ci", []) => ci::run(),
         ("tidy", []) => tidy::run(),
+        ("tables", []) => tables::run(),
         ("need", [_, ..]) => need::programs_named(rest),
         ("peers", _) => peers::run(rest),
         ("uneven", _) => uneven::run(rest),

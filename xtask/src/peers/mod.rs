@@ -23,8 +23,9 @@ mod wrk;
 use crate::bed::{self, host, options::Task};
 use crate::failure::Failure;
 use options::Options;
-use record::Record;
+pub(crate) use record::Record;
 use std::path::Path;
+pub(crate) use table::{cells, idle_bytes, median_cpu_us, render};
 
 /// `cargo xtask peers [options]`; with `--scenario` see [`scenario`].
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
@@ -38,6 +39,20 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
         }
         Task::Measure(options) => measure(&options, arguments),
     }
+}
+
+/// Whether every contender is in the record with every kind of request.
+pub(crate) fn record_is_whole(record: &Record) -> bool {
+    let all = contender::CONTENDERS.iter();
+    all.clone().all(|contender| {
+        record
+            .idle
+            .iter()
+            .any(|idle| idle.contender == contender.name)
+            || !contender.is_cache
+    }) && all
+        .filter(|contender| contender.is_cache)
+        .all(|contender| cells().all(|cell| median_cpu_us(record, cell, contender.name).is_some()))
 }
 
 fn measure(options: &Options, arguments: &[String]) -> Result<(), Failure> {

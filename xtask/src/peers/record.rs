@@ -10,6 +10,7 @@ use crate::bed::contender::Contender;
 use crate::bed::host::{self, Host};
 use crate::bed::record;
 use crate::failure::Failure;
+use crate::tables::Begun;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -33,6 +34,12 @@ pub(crate) struct Record {
     pub(crate) left_out: BTreeMap<String, String>,
     pub(crate) runs: Vec<Run>,
     pub(crate) idle: Vec<Idle>,
+}
+
+impl Begun for Record {
+    fn begun(&self) -> &str {
+        &self.begun
+    }
 }
 
 impl Record {

@@ -47,24 +47,24 @@ fn head(out: &mut String, record: &Record) {
     } = record;
     line(
         out,
-        format_args!("{command}, begun {begun}, commit {commit}"),
+        format_args!("`{command}`, begun {begun}, commit `{commit}`\\"),
     );
     line(
         out,
         format_args!(
-            "{}, {} cores, Linux {}, load average {} at the beginning",
+            "{}, {} cores, Linux {}, load average {} at the beginning\\",
             host.cpu, host.cores, host.kernel, host.load_average
         ),
     );
     line(
         out,
         format_args!(
-            "{} rounds of {} s, wrk with {} connections; server on core {}, wrk and origin on core {}",
+            "{} rounds of {} s, wrk with {} connections; server on core {}, wrk and origin on core {}\n",
             settings.rounds, settings.seconds, record.wrk_connections, cores.server, cores.load
         ),
     );
     for (name, version) in &record.versions {
-        line(out, format_args!("  {name}: {version}"));
+        line(out, format_args!("* {name}: {version}"));
     }
 }
 
@@ -77,6 +77,23 @@ fn of(
     let sound = record.runs.iter().filter(|run| run.trouble.is_none());
     let these = sound.filter(|run| run.cell == cell && run.contender == contender);
     spread(these.map(number).collect())
+}
+
+/// Names of the kinds of requests, in the order of the tables.
+pub(crate) fn cells() -> impl Iterator<Item = &'static str> {
+    CELLS.iter().map(|cell| cell.name)
+}
+
+/// Median CPU time of a request, microseconds; `None` if no sound run has it.
+pub(crate) fn median_cpu_us(record: &Record, cell: &str, contender: &str) -> Option<f64> {
+    cpu(record, cell, contender).map(|spread| spread.median)
+}
+
+/// User memory of an idle connection, bytes; `None` if it was not measured.
+pub(crate) fn idle_bytes(record: &Record, contender: &str) -> Option<u64> {
+    let mut sound = record.idle.iter().filter(|idle| idle.trouble.is_none());
+    let found = sound.find(|idle| idle.contender == contender);
+    found.map(super::idle::Idle::bytes_per_connection)
 }
 
 fn cpu(record: &Record, cell: &str, contender: &str) -> Option<Spread> {
@@ -111,7 +128,7 @@ fn cell_table(out: &mut String, record: &Record, cell: &str) {
     if rows.is_empty() {
         return;
     }
-    line(out, format_args!("\n{cell}"));
+    line(out, format_args!("\n### {cell}\n"));
     line(
         out,
         format_args!(
@@ -137,7 +154,7 @@ fn idle_table(out: &mut String, record: &Record) {
     }
     line(
         out,
-        format_args!("\nidle keep-alive connections, growth of user memory (PSS)"),
+        format_args!("\n### Idle keep-alive connections, growth of user memory (PSS)\n"),
     );
     line(
         out,
@@ -168,7 +185,7 @@ fn figures(out: &mut String, record: &Record) {
             let verdict = verdict(ratio <= most);
             line(
                 &mut lines,
-                format_args!("  {cell}: {ratio:.2} x {other}, at most {most:.2}: {verdict}"),
+                format_args!("* {cell}: {ratio:.2} x {other}, at most {most:.2}: {verdict}"),
             );
         }
     }
@@ -181,13 +198,13 @@ fn figures(out: &mut String, record: &Record) {
         let verdict = verdict(bytes <= IDLE_BYTES_MAX);
         line(
             &mut lines,
-            format_args!("  idle connection: {bytes} bytes, at most {IDLE_BYTES_MAX}: {verdict}"),
+            format_args!("* idle connection: {bytes} bytes, at most {IDLE_BYTES_MAX}: {verdict}"),
         );
     }
     if !lines.is_empty() {
         line(
             out,
-            format_args!("\nCPU time of weir beside the agreed figures"),
+            format_args!("\n### CPU time of weir beside the agreed figures\n"),
         );
         out.push_str(&lines);
     }
@@ -196,14 +213,14 @@ fn figures(out: &mut String, record: &Record) {
 fn trouble(out: &mut String, record: &Record) {
     let mut lines = String::new();
     for (name, reason) in &record.left_out {
-        line(&mut lines, format_args!("  {name}: {reason}"));
+        line(&mut lines, format_args!("* {name}: {reason}"));
     }
     for run in &record.runs {
         if let Some(trouble) = &run.trouble {
             line(
                 &mut lines,
                 format_args!(
-                    "  round {}, {}, {}: {trouble}",
+                    "* round {}, {}, {}: {trouble}",
                     run.round, run.cell, run.contender
                 ),
             );
@@ -213,12 +230,12 @@ fn trouble(out: &mut String, record: &Record) {
         if let Some(trouble) = &idle.trouble {
             line(
                 &mut lines,
-                format_args!("  idle, {}: {trouble}", idle.contender),
+                format_args!("* idle, {}: {trouble}", idle.contender),
             );
         }
     }
     if !lines.is_empty() {
-        line(out, format_args!("\nleft out"));
+        line(out, format_args!("\n### Left out\n"));
         out.push_str(&lines);
     }
 }

@@ -15,6 +15,7 @@ mod metadata;
 mod purity;
 mod rust_text;
 mod spdx;
+mod tables;
 mod tree;
 mod whitespace;
 mod words;
@@ -22,7 +23,12 @@ mod words;
 use crate::failure::Failure;
 use crate::root;
 use complaint::Complaint;
-use tree::Tree;
+pub(crate) use tree::Tree;
+
+/// The text files of the repository.
+pub(crate) fn tree() -> Result<Tree, Failure> {
+    Tree::read(&root::directory())
+}
 
 /// Reads the repository, prints a line for each complaint.
 ///
@@ -34,6 +40,7 @@ pub(crate) fn run() -> Result<(), Failure> {
     let metadata = metadata::read()?;
     let mut complaints = complaints_about_files(&tree);
     complaints.extend(arrows::check(tree.text("ARCHITECTURE.md"), &metadata));
+    complaints.extend(tables::check(&tree, crate::tables::with_newest)?);
     complaints.extend(changelog::check(tree.text("CHANGELOG.md")));
     complaints.extend(features::check(
         &features::read(&["--workspace"])?,

@@ -28,8 +28,10 @@ mod targets;
 use crate::bed::{self, files, host, options::Task, program, template::Words};
 use crate::failure::Failure;
 use options::Options;
-use record::{Record, SCHEMA};
+pub(crate) use record::Record;
+use record::SCHEMA;
 use std::path::Path;
+pub(crate) use table::{experiments as render_experiments, render};
 
 /// Connections at once, of the clients: the most that an experiment wants.
 const CONNECTIONS_MAX: usize = 10_000;
@@ -50,6 +52,19 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
         }
         Task::Measure(options) => measure(&options, arguments),
     }
+}
+
+/// Whether every contender is in the record with the experiments that all of them take part in.
+pub(crate) fn record_has_experiments(record: &Record) -> bool {
+    let has = |name: &str| record.contenders.iter().any(|contender| contender == name);
+    let is_measured = !record.aborts.is_empty()
+        && !record.leads.is_empty()
+        && !record.joins.is_empty()
+        && !record.herds.is_empty();
+    is_measured
+        && contender::CONTENDERS
+            .iter()
+            .all(|contender| has(contender.name))
 }
 
 fn measure(options: &Options, arguments: &[String]) -> Result<(), Failure> {

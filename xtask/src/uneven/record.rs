@@ -12,6 +12,7 @@ use crate::bed::contender::Contender;
 use crate::bed::host::{self, Host};
 use crate::bed::record;
 use crate::bed::template::Words;
+use crate::tables::Begun;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -41,6 +42,12 @@ pub(crate) struct Record {
     pub(crate) herds: Vec<Measured<Herd>>,
     pub(crate) memories: Vec<Measured<Memory>>,
     pub(crate) path: Option<LongPath>,
+}
+
+impl Begun for Record {
+    fn begun(&self) -> &str {
+        &self.begun
+    }
 }
 
 impl Record {

@@ -14,7 +14,7 @@ use std::fmt::Write;
 pub(crate) fn render(record: &Record) -> String {
     let mut out = String::new();
     head(&mut out, record);
-    experiments(&mut out, record);
+    out.push_str(&experiments(record));
     memory(&mut out, record);
     if let Some(path) = &record.path {
         long_path(&mut out, path);
@@ -83,7 +83,8 @@ fn row<T>(
     }
 }
 
-fn experiments(out: &mut String, record: &Record) {
+/// What happens to each proxy: a row an experiment, a column a proxy.
+pub(crate) fn experiments(record: &Record) -> String {
     let mut rows = String::new();
     row(
         &mut rows,
@@ -142,12 +143,12 @@ fn experiments(out: &mut String, record: &Record) {
             (herd.clients == clients).then(|| fetches(herd))
         });
     }
-    if !rows.is_empty() {
-        let names = record.contenders.join(" | ");
-        let rule = " --: |".repeat(record.contenders.len());
-        line(out, &format!("\n| | {names} |\n| --- |{rule}"));
-        out.push_str(&rows);
+    if rows.is_empty() {
+        return rows;
     }
+    let names = record.contenders.join(" | ");
+    let rule = " --: |".repeat(record.contenders.len());
+    format!("\n| | {names} |\n| --- |{rule}\n{rows}")
 }
 
 fn join_time(join: &Join) -> String {

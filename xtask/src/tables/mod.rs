@@ -1,0 +1,147 @@
+//! `cargo xtask tables`: tables of documents, made from the newest record.
+//!
+//! A document marks the place:
+//!
+//! ```text
+//! <!-- table peers-cpu: made by `cargo xtask tables` -->
+//! ...
+//! <!-- end of table -->
+//! ```
+//!
+//! The chore replaces what stands between the two lines. `tidy` complains when a table differs from what the chore would write, so a
+//! figure in such a table is always that of the newest record that has all of its rows.
+
+mod newest;
+mod peers_cpu;
+
+pub(crate) use newest::Begun;
+
+use crate::failure::{During, Failure};
+use crate::peers;
+use crate::root;
+use crate::uneven;
+
+const BEGIN: &str = "<!-- table ";
+const BEGIN_END: &str = ": made by `cargo xtask tables` -->";
+const END: &str = "<!-- end of table -->";
+
+type MakeTable = fn() -> Result<String, Failure>;
+
+/// Names of tables, and how each is made.
+const TABLES: [(&str, MakeTable); 4] = [
+    ("peers-cpu", || {
+        peers_cpu::render(&newest::record("peers", peers::record_is_whole)?.0)
+    }),
+    ("peers", || {
+        newest::record("peers", peers::record_is_whole).map(|(record, _)| peers::render(&record))
+    }),
+    ("uneven", || {
+        let (record, path) = newest::record("uneven", uneven::record_has_experiments)?;
+        Ok(uneven::render_experiments(&record) + &format!("\nFrom `{path}`.\n"))
+    }),
+    ("uneven-record", || {
+        newest::record("uneven", uneven::record_has_experiments)
+            .map(|(record, _)| uneven::render(&record))
+    }),
+];
+
+/// `cargo xtask tables`: writes the documents anew whose tables are not those of the newest records.
+pub(crate) fn run() -> Result<(), Failure> {
+    let mut written = 0;
+    for path in documents()? {
+        let file = root::directory().join(&path);
+        let text = std::fs::read_to_string(&file).during(format_args!("read `{path}`"))?;
+        let new = replace(&text, &path, &make)?;
+        if new != text {
+            std::fs::write(&file, new).during(format_args!("write `{path}`"))?;
+            println!("{path}");
+            written += 1;
+        }
+    }
+    println!("tables: {written} documents written");
+    Ok(())
+}
+
+/// The document with the tables of the newest records.
+///
+/// # Errors
+/// A marker is not understood, or no record has the table.
+pub(crate) fn with_newest(path: &str, text: &str) -> Result<String, Failure> {
+    replace(text, path, &make)
+}
+
+fn documents() -> Result<Vec<String>, Failure> {
+    let tree = crate::tidy::tree()?;
+    let documents = tree
+        .files()
+        .iter()
+        .filter(|file| file.path.ends_with(".md"));
+    Ok(documents.map(|file| file.path.clone()).collect())
+}
+
+fn make(name: &str) -> Result<String, Failure> {
+    let Some((_, table)) = TABLES.iter().find(|(known, _)| *known == name) else {
+        let names: Vec<&str> = TABLES.iter().map(|(name, _)| *name).collect();
+        return Err(Failure::Usage(format!(
+            "`{name}` is not a table; known tables: {}",
+            names.join(", ")
+        )));
+    };
+    table()
+}
+
+fn replace(
+    text: &str,
+    path: &str,
+    make: &dyn Fn(&str) -> Result<String, Failure>,
+) -> Result<String, Failure> {
+    let mut out = String::with_capacity(text.len());
+    let mut lines = (1..).zip(text.lines());
+    while let Some((number, line)) = lines.next() {
+        out.push_str(line);
+        out.push('\n');
+        let name = line.strip_prefix(BEGIN);
+        let Some(name) = name.and_then(|rest| rest.strip_suffix(BEGIN_END)) else {
+            continue;
+        };
+        let table = make(name).during(format_args!("make the table at {path}:{number}"))?;
+        if lines.by_ref().all(|(_, line)| line != END) {
+            return Err(Failure::Usage(format!(
+                "{path}:{number}: the table does not end; write `{END}` below it"
+            )));
+        }
+        out.push_str(&format!("\n{}\n\n{END}\n", table.trim()));
+    }
+    Ok(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(name: &str) -> Result<String, Failure> {
+        match name {
+            "known" => Ok("| a |\n".to_owned()),
+            _ => Err(Failure::Usage("no such table".to_owned())),
+        }
+    }
+
+    #[test]
+    fn only_the_lines_between_the_markers_are_replaced() {
+        let text = format!("one\n{BEGIN}known{BEGIN_END}\nold\nolder\n{END}\ntwo\n");
+        let expected = format!("one\n{BEGIN}known{BEGIN_END}\n\n| a |\n\n{END}\ntwo\n");
+        let once = replace(&text, "a.md", &table).expect("a document");
+        assert_eq!(once, expected);
+        assert_eq!(replace(&once, "a.md", &table).ok(), Some(expected));
+    }
+
+    #[test]
+    fn table_without_end_or_of_no_known_name_is_refused() {
+        let endless = format!("{BEGIN}known{BEGIN_END}\nold\n");
+        let refused = replace(&endless, "a.md", &table).map_err(|failure| failure.to_string());
+        assert!(refused.is_err_and(|text| text.contains("a.md:1") && text.contains("end")));
+        let unknown = format!("x\n{BEGIN}other{BEGIN_END}\n{END}\n");
+        let refused = replace(&unknown, "a.md", &table).map_err(|failure| failure.to_string());
+        assert!(refused.is_err_and(|text| text.contains("a.md:2")));
+    }
+}
