@@ -54,10 +54,13 @@ macro_rules! labels {
 }
 
 labels! {
-    /// How a request was answered: `hit`, the forward reasons of RFC 9211 §2.2, and what never reached the cache.
+    /// How a request was answered: `hit`, the forward reasons of RFC 9211 §2.2, `collapsed` (§2.6), and what never reached the
+    /// cache.
     Verdict {
         /// Answered from a stored response without asking the next hop first.
         Hit = "hit",
+        /// It waited for the response to another request and was answered by it: it asked nothing of the next hop itself.
+        Collapsed = "collapsed",
         /// Nothing is stored under this target URI.
         UriMiss = "uri-miss",
         /// Something is stored, but for other values of the nominated fields (RFC 9111 §4.1).

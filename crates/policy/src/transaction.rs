@@ -110,7 +110,6 @@ impl Transaction {
                 fwd_status: None,
                 storing: None,
                 ttl: None,
-                collapsed: false,
                 from_disk: false,
             },
         }

@@ -17,8 +17,6 @@ pub struct Verdict {
     pub storing: Option<Storing>,
     /// Freshness left in seconds, negative when stale (RFC 9211 §2.5); set on hits.
     pub ttl: Option<i64>,
-    /// Whether the request waited for another one's response head and was answered by it (RFC 9211 §2.6).
-    pub collapsed: bool,
     /// Whether the stored response, or its content, came from disk and not from memory.
     pub from_disk: bool,
 }
@@ -30,6 +28,9 @@ pub enum Handling {
     Hit(Hit),
     /// Forwarded, for this reason (RFC 9211 §2.2).
     Forward(Fwd),
+    /// It waited for the response to another request and was answered by it; alone it would have been forwarded, for this
+    /// reason (RFC 9211 §2.6). It asked nothing of the next hop itself, so it is counted apart from those that did.
+    Collapsed(Fwd),
     /// Forwarded, but the stale stored response was served in place of the answer.
     StaleInstead(Excuse),
     /// Answered by us, for this reason.
@@ -142,7 +143,7 @@ impl Verdict {
             hit: matches!(self.handling, Handling::Hit(_)),
             fwd: match self.handling {
                 Handling::Hit(_) => None,
-                Handling::Forward(fwd) => Some(fwd),
+                Handling::Forward(fwd) | Handling::Collapsed(fwd) => Some(fwd),
                 Handling::StaleInstead(_) => Some(Fwd::Stale),
                 // an attempt was made, and nothing came back
                 Handling::Refused(Refused::NextHop) => Some(Fwd::Miss),
@@ -154,9 +155,22 @@ impl Verdict {
                 Some(Storing::Stored) => Some(true),
                 Some(Storing::NotStored(_)) | None => None,
             },
-            collapsed: if self.collapsed { Some(true) } else { None },
+            collapsed: match self.handling {
+                Handling::Collapsed(_) => Some(true),
+                _ => None,
+            },
             ttl: self.ttl,
             detail: self.detail(),
+        }
+    }
+
+    /// The reason beside the word, where each stands in a column of its own (log, tables): for a collapsed request why it
+    /// would have been forwarded, else [`Verdict::detail`]. `Cache-Status` has `fwd` for the first.
+    #[must_use]
+    pub const fn reason(&self) -> Option<&'static str> {
+        match self.handling {
+            Handling::Collapsed(fwd) => Some(fwd.as_str()),
+            _ => self.detail(),
         }
     }
 
@@ -179,6 +193,7 @@ impl Handling {
         match self {
             Self::Hit(_) => "hit",
             Self::Forward(fwd) => fwd.as_str(),
+            Self::Collapsed(_) => "collapsed",
             Self::StaleInstead(_) => "stale",
             Self::Refused(_) => "refused",
             Self::Tunnel => "tunnel",
@@ -189,7 +204,7 @@ impl Handling {
     #[must_use]
     pub const fn detail(self) -> Option<&'static str> {
         match self {
-            Self::Hit(Hit::Fresh) | Self::Forward(_) | Self::Tunnel => None,
+            Self::Hit(Hit::Fresh) | Self::Forward(_) | Self::Collapsed(_) | Self::Tunnel => None,
             Self::Hit(Hit::MaxStale) => Some("max-stale"),
             Self::Hit(Hit::WhileRevalidate) => Some("stale-while-revalidate"),
             Self::Hit(Hit::Delayed) => Some("delayed"),

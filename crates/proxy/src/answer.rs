@@ -116,7 +116,6 @@ impl Answer {
             fwd_status: None,
             storing: None,
             ttl: None,
-            collapsed: false,
             from_disk: false,
         }
     }

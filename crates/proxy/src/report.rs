@@ -66,7 +66,7 @@ fn count(counters: &Counters, verdict: &Verdict, account: &Account, total_us: u6
             counters.inc(Metric::ServedStale);
             Source::NextHop
         }
-        Handling::Forward(_) | Handling::Tunnel => Source::NextHop,
+        Handling::Forward(_) | Handling::Collapsed(_) | Handling::Tunnel => Source::NextHop,
         Handling::Refused(_) => Source::Proxy,
     };
     if let Some(joined) = joined(verdict) {
@@ -104,10 +104,11 @@ fn from_next_hop(counters: &Counters, account: &Account) {
 
 /// How the request came to share another's response, if it did.
 fn joined(verdict: &Verdict) -> Option<Joined> {
-    if verdict.collapsed {
-        return Some(Joined::Collapsed);
+    match verdict.handling {
+        Handling::Collapsed(_) => Some(Joined::Collapsed),
+        Handling::Hit(Hit::Delayed) => Some(Joined::Delayed),
+        _ => None,
     }
-    (verdict.handling == Handling::Hit(Hit::Delayed)).then_some(Joined::Delayed)
 }
 
 /// Counts what became of a response that could have been stored.
@@ -130,6 +131,7 @@ pub(crate) fn not_stored(worker: &Worker, why: NotStored) {
 pub(crate) fn word(verdict: &Verdict) -> Word {
     match verdict.handling {
         Handling::Hit(_) => Word::Hit,
+        Handling::Collapsed(_) => Word::Collapsed,
         Handling::Forward(Fwd::Bypass) => Word::Bypass,
         Handling::Forward(Fwd::Method) => Word::Method,
         Handling::Forward(Fwd::UriMiss) => Word::UriMiss,
@@ -203,7 +205,7 @@ impl Described<'_> {
             }),
             status: account.status,
             verdict: word(verdict).word(),
-            detail: detail(verdict),
+            detail: verdict.reason().unwrap_or_default(),
             cache_status: value,
             stored: verdict.storing == Some(Storing::Stored),
             next_hop_status: verdict.fwd_status,
@@ -227,16 +229,6 @@ impl Described<'_> {
             referer: field("referer"),
         });
     }
-}
-
-/// The finer reason: of the handling, else that it shared another's response, else why the response was not stored.
-fn detail(verdict: &Verdict) -> &'static str {
-    let collapsed = verdict.collapsed.then_some(Joined::Collapsed.word());
-    let handling = verdict.handling.detail();
-    handling
-        .or(collapsed)
-        .or(verdict.detail())
-        .unwrap_or_default()
 }
 
 fn phases(account: &Account, total_us: u64) -> Phases {

@@ -47,8 +47,10 @@ pub struct Requests {
     pub count: u64,
     /// Answered without the next hop, delayed hits included.
     pub hits: u64,
-    /// Answered with a response that was on its way for another request: joined while it arrived, or waited for.
+    /// Of the hits, those answered with a response that was still arriving for another request.
     pub delayed_hits: u64,
+    /// Answered with the response to another request, which they waited for: they are no hits, and asked nothing of a server.
+    pub collapsed: u64,
     /// Answered with a stored response that the origin confirmed.
     pub validated: u64,
     /// Content that clients received, bytes.
@@ -179,7 +181,7 @@ impl Tally {
                 self.requests.hits += 1;
                 self.requests.delayed_hits += u64::from(hit == Hit::Delayed);
             }
-            Handling::Forward(_) if verdict.collapsed => self.requests.delayed_hits += 1,
+            Handling::Collapsed(_) => self.requests.collapsed += 1,
             _ => {}
         }
         // few different ones: words are made of them at the end
@@ -208,7 +210,7 @@ impl Tally {
         let mut words = BTreeMap::new();
         for (verdict, count) in &self.verdicts {
             let word = verdict.handling.as_str();
-            let word = match verdict.detail() {
+            let word = match verdict.reason() {
                 Some(detail) => format!("{word}/{detail}"),
                 None => word.to_owned(),
             };

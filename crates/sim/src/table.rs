@@ -31,6 +31,7 @@ fn answers(run: &Outcome) -> String {
         )
     };
     line("delayed hits", part(requests.delayed_hits));
+    line("collapsed", part(requests.collapsed));
     line("validated", part(requests.validated));
     line(
         "stored at the end",

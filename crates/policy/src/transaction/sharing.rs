@@ -101,12 +101,11 @@ impl Transaction {
             }
         };
         self.verdict.handling = match (joined, hit) {
-            (Joined::Waited, _) => Handling::Forward(self.reason_to_forward()),
+            (Joined::Waited, _) => Handling::Collapsed(self.reason_to_forward()),
             (Joined::Arriving, Hit::Fresh) => Handling::Hit(Hit::Delayed),
             // that it is stale is the more important to say
             (Joined::Arriving, stale) => Handling::Hit(stale),
         };
-        self.verdict.collapsed = joined == Joined::Waited;
         self.serve(now, stored)
     }
 

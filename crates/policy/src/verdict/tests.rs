@@ -29,6 +29,7 @@ fn two_ways_to_be_answered_share_a_word_and_a_detail() {
     for fwd in Fwd::ALL {
         add(Handling::Forward(*fwd));
     }
+    add(Handling::Collapsed(Fwd::UriMiss));
     for excuse in [Excuse::IfError, Excuse::Disconnected] {
         add(Handling::StaleInstead(excuse));
     }
@@ -80,4 +81,31 @@ fn two_reasons_not_to_store_share_a_word() {
             NotStored::Incomplete,
         ]);
     check_words(all.map(NotStored::as_str));
+}
+
+#[test]
+fn collapsed_request_has_a_word_of_its_own_and_keeps_its_reason() {
+    for fwd in Fwd::ALL {
+        let verdict = Verdict {
+            handling: Handling::Collapsed(*fwd),
+            fwd_status: None,
+            storing: None,
+            ttl: Some(60),
+            from_disk: false,
+        };
+        assert_eq!(verdict.handling.as_str(), "collapsed");
+        assert_eq!(verdict.reason(), Some(fwd.as_str()));
+        let status = verdict.cache_status("weir");
+        assert_eq!(
+            (status.hit, status.fwd, status.collapsed, status.detail),
+            (false, Some(*fwd), Some(true), None),
+            "RFC 9211 §2.6: it would have been forwarded, and was not"
+        );
+        let alone = Verdict {
+            handling: Handling::Forward(*fwd),
+            ..verdict
+        };
+        assert_eq!(alone.handling.as_str(), fwd.as_str());
+        assert_eq!(alone.cache_status("weir").collapsed, None);
+    }
 }

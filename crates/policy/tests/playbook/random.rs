@@ -139,6 +139,7 @@ fn check_end(world: &World, record: &Record, tx: &Transaction) {
     match verdict.handling {
         Handling::Hit(_) => assert!(serves && !forwards, "hit"),
         Handling::Forward(_) => assert!(forwards && (relays || (freshens && serves)), "forward"),
+        Handling::Collapsed(_) => panic!("there was no other request"),
         Handling::StaleInstead(_) => assert!(forwards && serves && !freshens, "stale instead"),
         Handling::Refused(_) => assert!(answers, "refused"),
         Handling::Tunnel => panic!("nobody asked for a tunnel"),

@@ -11,8 +11,8 @@
 
 use weir_policy::catalog::Refusal;
 use weir_policy::{
-    Command, Commands, Covers, Event, Failure, Forwarding, Joined, Missing, Now, Profile, Rules,
-    StoredFacts, Storing, Tick, Transaction, Verdict,
+    Command, Commands, Covers, Event, Failure, Forwarding, Handling, Joined, Missing, Now, Profile,
+    Rules, StoredFacts, Storing, Tick, Transaction, Verdict,
 };
 use weir_semantics::{
     DeltaSeconds, FieldLine, Fits, Heuristic, Method, RequestFacts, ResponseFacts, Timestamp,
@@ -254,12 +254,16 @@ fn facts_text(facts: &StoredFacts) -> String {
 
 /// A verdict as scripts write it.
 fn verdict_text(verdict: &Verdict) -> String {
-    let mut text = verdict.handling.as_str().to_owned();
+    let (handling, collapsed) = match verdict.handling {
+        Handling::Collapsed(fwd) => (Handling::Forward(fwd), true),
+        handling => (handling, false),
+    };
+    let mut text = handling.as_str().to_owned();
     let mut add = |word: String| {
         text.push(' ');
         text.push_str(&word);
     };
-    if let Some(detail) = verdict.handling.detail() {
+    if let Some(detail) = handling.detail() {
         add(detail.to_owned());
     }
     if let Some(status) = verdict.fwd_status {
@@ -273,7 +277,7 @@ fn verdict_text(verdict: &Verdict) -> String {
     if let Some(ttl) = verdict.ttl {
         add(format!("ttl={ttl}"));
     }
-    if verdict.collapsed {
+    if collapsed {
         add("collapsed".to_owned());
     }
     text

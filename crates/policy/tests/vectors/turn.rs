@@ -211,7 +211,7 @@ impl Turn<'_> {
         let verdict = self.tx.verdict();
         let fwd = match verdict.handling {
             Handling::Hit(_) => None,
-            Handling::Forward(fwd) => Some(fwd),
+            Handling::Forward(fwd) | Handling::Collapsed(fwd) => Some(fwd),
             Handling::StaleInstead(_) => Some(Fwd::Stale),
             Handling::Refused(_) | Handling::Tunnel => Some(Fwd::Bypass),
         };

@@ -20,9 +20,9 @@ pub(crate) struct Entry<'a> {
     pub(crate) version: &'a str,
     /// Status sent to the client; 0 if it was gone before.
     pub(crate) status: u16,
-    /// Word of the verdict: `hit`, `uri-miss`, ... as in the counters and in `Cache-Status`.
+    /// Word of the verdict: `hit`, `uri-miss`, `collapsed`, ... as in the counters and in `Cache-Status`.
     pub(crate) verdict: &'static str,
-    /// Why: the reason's word.
+    /// Why: the reason's word; of a collapsed request, why it would have been forwarded.
     pub(crate) detail: &'static str,
     /// The `Cache-Status` field sent (RFC 9211).
     pub(crate) cache_status: &'a [u8],

@@ -55,6 +55,8 @@ fn code(entry: &Entry<'_>) -> &'static str {
         "stale" if entry.next_hop_status == Some(304) => "TCP_REFRESH_UNMODIFIED",
         "stale" => "TCP_REFRESH_MODIFIED",
         "request" => "TCP_CLIENT_REFRESH_MISS",
+        // "CF": the response to another client's request (Squid's wiki, *Squid result codes*)
+        "collapsed" => "TCP_CF_MISS",
         "refused" => "TCP_DENIED",
         "tunnel" => "TCP_TUNNEL",
         "invalid" | "local" => "NONE_NONE",

@@ -117,6 +117,7 @@ fn squid_line_cannot_be_read_by_squid_tools() {
         ("stale", Some(304), "TCP_REFRESH_UNMODIFIED"),
         ("stale", Some(200), "TCP_REFRESH_MODIFIED"),
         ("request", Some(200), "TCP_CLIENT_REFRESH_MISS"),
+        ("collapsed", None, "TCP_CF_MISS"),
         ("refused", None, "TCP_DENIED"),
         ("tunnel", None, "TCP_TUNNEL"),
         ("bypass", Some(200), "TCP_MISS"),

@@ -98,6 +98,7 @@ fn figures(capacity_bytes: u64, outcome: &Outcome) -> Figures {
         ("requests", requests.count),
         ("hits", requests.hits),
         ("delayed_hits", requests.delayed_hits),
+        ("collapsed", requests.collapsed),
         ("validated", requests.validated),
         ("content_bytes", requests.content_bytes),
         ("hit_bytes", requests.hit_bytes),

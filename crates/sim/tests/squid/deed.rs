@@ -57,12 +57,13 @@ impl fmt::Display for Words<'_> {
         let verdict = self.0;
         match verdict.handling {
             Handling::Hit(_) => f.write_str("hit")?,
+            Handling::Collapsed(fwd) => write!(f, "fwd={}", fwd.as_str())?,
             handling => write!(f, "fwd={}", handling.as_str())?,
         }
         if verdict.fwd_status == Some(304) {
             f.write_str(";fwd-status=304")?;
         }
-        if verdict.collapsed {
+        if matches!(verdict.handling, Handling::Collapsed(_)) {
             f.write_str(";collapsed")?;
         }
         match (verdict.detail(), verdict.storing) {

@@ -94,8 +94,17 @@ fn two_ask_at_once_and_the_next_hop_is_asked_twice() {
         by(3, row(3000, 1, 100_000)),
     ];
     let outcome = run(&settings(), &rows);
-    assert_eq!(verdicts(&outcome), [("hit/delayed", 1), ("uri-miss", 2)]);
-    assert_eq!(outcome.requests.delayed_hits, 2);
+    assert_eq!(
+        verdicts(&outcome),
+        [
+            ("collapsed/uri-miss", 1),
+            ("hit/delayed", 1),
+            ("uri-miss", 1)
+        ]
+    );
+    assert_eq!(outcome.requests.delayed_hits, 1);
+    assert_eq!(outcome.requests.collapsed, 1);
+    assert_eq!(outcome.requests.hits, 1, "a collapsed request is no hit");
     assert_eq!(outcome.traffic.from_servers_bytes, 100_000);
     assert_eq!(outcome.traffic.to_clients_bytes, 300_000);
     assert_eq!(outcome.requests.hit_bytes, 200_000);
@@ -120,6 +129,7 @@ fn those_who_wait_for_what_is_not_shared_wait_for_each_other() {
     assert_eq!(verdicts(&outcome), [("uri-miss/set-cookie", 5)]);
     assert_eq!(outcome.server_connections.requests, 5);
     assert_eq!(outcome.requests.delayed_hits, 0);
+    assert_eq!(outcome.requests.collapsed, 0);
 }
 
 #[test]
