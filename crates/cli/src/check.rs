@@ -3,7 +3,7 @@
 use crate::effective;
 use crate::flags::{CheckFlags, ServeFlags};
 use crate::messages::{Failure, give};
-use weir_proxy::config::{AdminAddress, Config};
+use weir_proxy::config::{AdminAddress, Config, TokenFile};
 
 /// Reads and validates the file; prints `ok` and a summary on stdout.
 ///
@@ -27,9 +27,12 @@ fn summary(config: &Config) -> String {
     for listener in &config.listeners {
         lines.push_str(&format!("  {} on {}\n", listener.mode, listener.address));
     }
-    lines.push_str(&match config.admin.address {
-        AdminAddress::Off => "  admin off\n".to_owned(),
-        AdminAddress::At(address) => format!("  admin on {address}\n"),
+    lines.push_str(&match (&config.admin.address, &config.admin.token_file) {
+        (AdminAddress::Off, _) => "  admin off\n".to_owned(),
+        (address, TokenFile::Off) => format!("  admin on {address}\n"),
+        (address, TokenFile::At(path)) => {
+            format!("  admin on {address}, token in {}\n", path.display())
+        }
     });
     if !config.routes.is_empty() {
         let hops: usize = config

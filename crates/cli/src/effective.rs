@@ -38,8 +38,8 @@ fn apply(config: &mut Config, flags: &ServeFlags) -> Result<(), Failure> {
             lead: None,
         }];
     }
-    if let Some(address) = flags.admin {
-        config.admin.address = address;
+    if let Some(address) = &flags.admin {
+        config.admin.address = address.clone();
     }
     if let Some(size) = flags.memory {
         config.cache.memory = size;

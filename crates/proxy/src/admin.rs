@@ -1,21 +1,23 @@
 //! The operator's door: health, metrics, config, purge and reload over HTTP/1.1 on an address of its own.
 //!
 //! It runs on a thread and runtime of its own, so that neither a slow scraper nor a long purge takes time from a worker.
-//! It has no password: it is to listen on loopback or on a network of operators. What it does defend against is a browser
-//! on the same machine being made to talk to it: `Host` must be an address or `localhost`, which a page that
-//! rebinds a name cannot send, and a `POST` from another origin is refused.
+//! What changes the state of the proxy (every method but GET and HEAD) asks for a bearer token if the configuration names one; it
+//! must where other machines reach the address. Against a browser that is made to talk to it there is more: `Host` must be an
+//! address or `localhost`, which a page that rebinds a name cannot send, and a `POST` from another origin is refused.
+//! And the proxy itself never connects to it for a client ([`weir_policy::destination::OwnAddresses`]).
 
 mod connections;
 mod exposition;
 mod guard;
 mod listener;
 mod purge;
+mod socket;
 #[cfg(test)]
 mod tests;
+mod token;
 
 use std::fmt;
 use std::io;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -24,13 +26,18 @@ use axum::Router;
 use axum::body::Bytes;
 use axum::extract::{DefaultBodyLimit, RawQuery, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
-use axum::middleware::from_fn;
+use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use tokio::sync::oneshot;
 use weir_measure::Snapshot;
 
+use crate::config::AdminAddress;
 use listener::Bounded;
+use socket::SocketFile;
+
+pub use socket::AdminSocket;
+pub use token::{Token, TokenError};
 
 /// Bytes of a request body: a URL and a little JSON around it.
 const BODY_BYTES_MAX: usize = 16 << 10;
@@ -81,6 +88,9 @@ pub trait Control: Send + Sync {
 
     /// The process takes no new work and is about to end.
     fn is_draining(&self) -> bool;
+
+    /// What whoever changes anything has to present; `None` if nothing is asked for.
+    fn token(&self) -> Option<Arc<Token>>;
 }
 
 /// Why something was not purged, or perhaps not for good.
@@ -113,16 +123,18 @@ impl std::error::Error for PurgeFailure {}
 /// A running admin; it stops when dropped, which must not be in a method of [`Control`].
 #[derive(Debug)]
 pub struct AdminHandle {
-    address: SocketAddr,
+    address: AdminAddress,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
+    /// Dropped after the thread has ended.
+    _file: Option<SocketFile>,
 }
 
 impl AdminHandle {
     /// The address it listens on.
     #[must_use]
-    pub const fn address(&self) -> SocketAddr {
-        self.address
+    pub const fn address(&self) -> &AdminAddress {
+        &self.address
     }
 }
 
@@ -135,23 +147,20 @@ impl Drop for AdminHandle {
     }
 }
 
-/// Serves `control` on `listener` until the handle is dropped.
+/// Serves `control` on `socket` until the handle is dropped.
 ///
 /// # Errors
 ///
 /// When the listener or the thread cannot be set up.
-pub fn serve(
-    listener: std::net::TcpListener,
-    control: Arc<dyn Control>,
-) -> io::Result<AdminHandle> {
-    let address = listener.local_addr()?;
-    listener.set_nonblocking(true)?;
+pub fn serve(socket: AdminSocket, control: Arc<dyn Control>) -> io::Result<AdminHandle> {
+    let address = socket.address().clone();
+    let file = SocketFile::of(&address);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
     let listener = {
         let _entered = runtime.enter();
-        Bounded::new(tokio::net::TcpListener::from_std(listener)?)
+        Bounded::new(socket.listening)?
     };
     let (stop, stopped) = oneshot::channel::<()>();
     let run = move || {
@@ -170,6 +179,7 @@ pub fn serve(
         address,
         stop: Some(stop),
         thread: Some(thread),
+        _file: file,
     })
 }
 
@@ -199,7 +209,7 @@ fn router(control: Arc<dyn Control>) -> Router {
             )
         })
         .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
-        .layer(from_fn(guard::check))
+        .layer(from_fn_with_state(Arc::clone(&control), guard::check))
         .with_state(control)
 }
 

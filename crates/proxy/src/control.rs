@@ -1,21 +1,25 @@
 //! What an operator does to a running proxy: reload, purge, look, stop.
 
-use crate::admin::{self, PurgeFailure};
-use crate::config::{self, Config, Mode};
+use crate::admin::{self, PurgeFailure, Token};
+use crate::config::{self, AdminAddress, Config, Mode};
 use crate::crew::{Crew, Order};
 use crate::disk_tier;
 use crate::invalidate::DURABLE_WAIT;
 use crate::listener;
+use crate::local_address::is_local;
 use crate::request::key_of;
-use crate::run::{Describe, Reload, StartError, clients_max};
+use crate::run::{Describe, Reload, StartError, clients_max, read_token};
 use crate::settings::Settings;
 use crate::shared::{Shared, Stage};
-use std::net::TcpListener;
+use arc_swap::ArcSwapOption;
+use std::io;
+use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 use weir_measure::{Metric, ReloadOutcome, Snapshot};
+use weir_policy::destination::OwnAddresses;
 use weir_semantics::{Authority, Form, Method, Scheme, Target, canonical_target};
 use weir_store::Purge;
 
@@ -27,6 +31,10 @@ pub struct Control {
     reload: Reload,
     describe: Describe,
     runtime: tokio::runtime::Runtime,
+    /// The admin interface as bound; a restart alone changes it.
+    admin: AdminAddress,
+    /// What it asks for.
+    token: ArcSwapOption<Token>,
 }
 
 struct State {
@@ -41,6 +49,17 @@ struct Open {
     /// As bound.
     bound: config::Listener,
     stop: watch::Sender<bool>,
+}
+
+impl State {
+    /// Where those of the open listeners are bound that `config` has too.
+    fn bound_for(&self, config: &Config) -> Vec<SocketAddr> {
+        let stays = self
+            .open
+            .iter()
+            .filter(|open| config.listeners.contains(&open.configured));
+        stays.map(|open| open.bound.address).collect()
+    }
 }
 
 impl Control {
@@ -63,7 +82,16 @@ impl Control {
             runtime: tokio::runtime::Builder::new_current_thread()
                 .enable_time()
                 .build()?,
+            admin: AdminAddress::Off,
+            token: ArcSwapOption::empty(),
         })
+    }
+
+    /// With an admin interface at `address`, as bound, that asks for `token`.
+    pub(crate) fn with_admin(mut self, address: AdminAddress, token: Option<Token>) -> Self {
+        self.admin = address;
+        self.token.store(token.map(Arc::new));
+        self
     }
 
     pub(crate) fn shared(&self) -> &Arc<Shared> {
@@ -89,9 +117,59 @@ impl Control {
     }
 
     /// Opens what `config` has and is not open, closes what is open and it has not. Nothing changes if one
-    /// address cannot be had.
+    /// address cannot be had, or a next hop is this proxy itself. What is about to be opened is no destination from before it
+    /// is.
     pub(crate) fn open_listeners(&self, config: &Config) -> Result<(), StartError> {
         let mut state = self.state();
+        let before = self.shared.own.load_full();
+        let configured = config.listeners.iter().map(|listener| listener.address);
+        let bound = state.bound_for(config);
+        let wanted = OwnAddresses::new(
+            self.admin
+                .socket()
+                .into_iter()
+                .chain(bound)
+                .chain(configured),
+        );
+        self.refuse_own_next_hops(config, &wanted)?;
+        let configured = config.listeners.iter().map(|listener| listener.address);
+        self.shared.own.store(Arc::new(before.and(configured)));
+        let opened = self.change_listeners(&mut state, config);
+        self.shared.own.store(match opened {
+            Ok(()) => Arc::new(OwnAddresses::new(
+                self.admin
+                    .socket()
+                    .into_iter()
+                    .chain(state.bound_for(config)),
+            )),
+            Err(_) => before,
+        });
+        opened
+    }
+
+    /// Refuses next hops at one of the addresses in `own`, by address, by the hosts file, or by the name of the loopback. What name
+    /// servers say is asked when a connection is made: at start there may be none.
+    fn refuse_own_next_hops(&self, config: &Config, own: &OwnAddresses) -> Result<(), StartError> {
+        for hop in config.routes.iter().flat_map(|route| &route.next_hops) {
+            let known = match hop.host.ip() {
+                Some(ip) => vec![ip],
+                None => self.shared.resolver.known(hop.host.as_str()),
+            };
+            let is_own = |ip: &IpAddr| own.check(SocketAddr::new(*ip, hop.port), is_local).is_err();
+            if let Some(ip) = known.iter().find(|ip| is_own(ip)) {
+                let address = SocketAddr::new(*ip, hop.port);
+                return Err(StartError {
+                    what: format!("use the next hop {hop}"),
+                    cause: io::Error::other(format!(
+                        "this proxy itself listens at {address}; name the origin in the route, not the proxy"
+                    )),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn change_listeners(&self, state: &mut State, config: &Config) -> Result<(), StartError> {
         let mut added = Vec::new();
         for wanted in &config.listeners {
             if !state.open.iter().any(|open| open.configured == *wanted) {
@@ -181,6 +259,7 @@ impl Control {
 
     fn put_in_force(&self, config: Config) -> Result<String, String> {
         let before = self.state().config.clone();
+        let token = self.next_token(&config)?;
         self.open_listeners(&config)
             .map_err(|error| error.to_string())?;
         let instance = self.shared.settings.load().instance.clone();
@@ -192,6 +271,7 @@ impl Control {
             .clients_max
             .store(clients_max(&config), Ordering::Relaxed);
         self.shared.store.set_budget(config.cache.memory.bytes());
+        self.token.store(token);
         let log = self.shared.access_log.reopen();
         let notes = unchanged_until_restart(&before, &config);
         self.state().config = config;
@@ -201,6 +281,18 @@ impl Control {
                 "config reloaded\n{notes}note: the access log could not be opened again and stays as it was: {error}\n"
             )),
         }
+    }
+
+    /// The token of `config`. The address stays as it is until a restart: it must not be left without one.
+    fn next_token(&self, config: &Config) -> Result<Option<Arc<Token>>, String> {
+        let token = read_token(&config.admin.token_file).map_err(|error| error.to_string())?;
+        if token.is_none() && self.admin.is_public() {
+            return Err(format!(
+                "cannot do without `admin.token_file`: other machines can reach the admin interface on {}, which changes only with a restart",
+                self.admin
+            ));
+        }
+        Ok(token.map(Arc::new))
     }
 
     /// Forgets what is stored for a URL; how many responses that were, as far as that is known. It survives a crash when
@@ -362,7 +454,7 @@ const LOG_FLUSH: std::time::Duration = std::time::Duration::from_secs(2);
 fn unchanged_until_restart(before: &Config, after: &Config) -> String {
     let changed = [
         ("workers", before.workers != after.workers),
-        ("admin.address", before.admin != after.admin),
+        ("admin.address", before.admin.address != after.admin.address),
         (
             "cache.eviction",
             before.cache.eviction != after.cache.eviction,
@@ -413,5 +505,9 @@ impl admin::Control for Control {
 
     fn is_draining(&self) -> bool {
         self.shared.is_draining()
+    }
+
+    fn token(&self) -> Option<Arc<Token>> {
+        self.token.load_full()
     }
 }

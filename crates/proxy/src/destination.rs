@@ -3,11 +3,15 @@
 use crate::answer::{Answer, Trouble};
 use crate::config::Mode;
 use crate::exchange::Exchange;
+use crate::local_address::is_local;
 use crate::settings::Settings;
+use crate::shared::Shared;
 use crate::worker::Worker;
 use std::fmt;
+use std::net::SocketAddr;
 use std::sync::{Arc, PoisonError};
 use weir_policy::connections::HopId;
+use weir_policy::destination::{Denied, DeniedWhy};
 use weir_policy::fetch::Lead;
 use weir_policy::route::Outcome;
 use weir_semantics::ProxyError;
@@ -49,18 +53,17 @@ impl Destination {
     /// The destination of an exchange; the answer to give if there is none.
     pub(crate) fn of(exchange: &Exchange, mode: Mode, worker: &Worker) -> Result<Self, Answer> {
         match mode {
-            Mode::Forward => Self::of_target(exchange),
+            Mode::Forward => Self::of_target(exchange, worker),
             Mode::Gateway => Self::of_route(exchange, worker),
         }
     }
 
-    fn of_target(exchange: &Exchange) -> Result<Self, Answer> {
+    fn of_target(exchange: &Exchange, worker: &Worker) -> Result<Self, Answer> {
         let host = exchange.host;
         if let Some(ip) = host.ip() {
-            exchange
-                .settings
-                .destinations
-                .check(ip)
+            let address = SocketAddr::new(ip, exchange.port);
+            not_ours(&worker.shared, address)
+                .and_then(|()| exchange.settings.destinations.check(ip))
                 .map_err(|denied| Answer::open(403, prohibited(&denied)))?;
         }
         let bare = host.as_str().trim_start_matches('[').trim_end_matches(']');
@@ -130,10 +133,16 @@ impl Destination {
     }
 }
 
+/// Whether `address` is another's than this proxy's own, listeners and admin interface.
+pub(crate) fn not_ours(shared: &Shared, address: SocketAddr) -> Result<(), Denied> {
+    shared.own.load().check(address, is_local)
+}
+
 /// The trouble when a destination is not allowed.
-pub(crate) fn prohibited(denied: &weir_policy::destination::Denied) -> Trouble {
-    Trouble::new(
-        ProxyError::DestinationIpProhibited,
-        format!("{denied}; --allow-destination or access.allow_destinations opens more"),
-    )
+pub(crate) fn prohibited(denied: &Denied) -> Trouble {
+    let text = match denied.why {
+        DeniedWhy::Own => format!("{denied}: this proxy itself listens there"),
+        _ => format!("{denied}; --allow-destination or access.allow_destinations opens more"),
+    };
+    Trouble::new(ProxyError::DestinationIpProhibited, text)
 }

@@ -1,7 +1,7 @@
 //! Opening a connection: resolve, judge every address, try them one after the other with a head start each.
 
 use crate::answer::Trouble;
-use crate::destination::{Destination, prohibited};
+use crate::destination::{Destination, not_ours, prohibited};
 use crate::flow::{self, first_window};
 use crate::resolver::ResolveError;
 use crate::settings::Settings;
@@ -87,9 +87,15 @@ async fn allowed_addresses(
     let mut denied = None;
     let mut allowed = Vec::new();
     for ip in addresses {
-        match settings.destinations.check(ip) {
-            Err(why) if destination.guarded => denied = Some(why),
-            _ => allowed.push(SocketAddr::new(ip, hop.port)),
+        let address = SocketAddr::new(ip, hop.port);
+        // whatever is opened, and whoever named it: ourselves never
+        let judged = not_ours(&worker.shared, address).and_then(|()| {
+            let rules = settings.destinations.check(ip);
+            if destination.guarded { rules } else { Ok(()) }
+        });
+        match judged {
+            Err(why) => denied = denied.or(Some(why)),
+            Ok(()) => allowed.push(address),
         }
     }
     allowed.truncate(ADDRESSES_MAX);

@@ -48,6 +48,7 @@ mod invalidate;
 mod keeper;
 mod kept;
 mod listener;
+mod local_address;
 mod max_forwards;
 mod next_hop;
 pub mod on_disk;

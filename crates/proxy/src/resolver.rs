@@ -171,6 +171,14 @@ impl Resolver {
         self.shared.problem.as_deref()
     }
 
+    /// The addresses that the hosts file has for `host`, or the loopback's for its own names; none for any other. Nobody is
+    /// asked.
+    pub(crate) fn known(&self, host: &str) -> Vec<IpAddr> {
+        let name = name::canonical(host).ok();
+        let known = name.and_then(|name| self.shared.hosts.get(&name));
+        known.map_or_else(Vec::new, |addresses| addresses.to_vec())
+    }
+
     /// The addresses of `host`: an IP literal (IPv6 with or without brackets) or a name, in any case.
     ///
     /// Callable from any tokio runtime with a timer; waits at most [`ResolverConfig::time_limit`]. A caller that gives

@@ -1,9 +1,9 @@
 //! Starting, changing and stopping a proxy: the one thread that is not a worker.
 
 use crate::access_log::{AccessLog, Destination, Format};
-use crate::admin::{self, AdminHandle};
+use crate::admin::{self, AdminHandle, AdminSocket, Token};
 use crate::clock::Clock;
-use crate::config::{self, Config, LogFormat, LogTarget};
+use crate::config::{self, AdminAddress, Config, LogFormat, LogTarget, TokenFile};
 use crate::control::Control;
 use crate::crew::Crew;
 use crate::demand::{Background, Popularity};
@@ -19,7 +19,7 @@ use std::collections::HashSet;
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -82,7 +82,7 @@ impl std::error::Error for StartError {
 pub struct Proxy {
     control: Arc<Control>,
     admin: Option<AdminHandle>,
-    admin_address: Option<SocketAddr>,
+    admin_address: AdminAddress,
     disk: DiskTier,
 }
 
@@ -114,6 +114,7 @@ impl Proxy {
         options: Options,
         recorder: Option<Box<dyn Recorder>>,
     ) -> Result<Self, StartError> {
+        let token = read_token(&config.admin.token_file)?;
         let say = options.say;
         let listener = Arc::new(move |notice: weir_disk::Notice| say(&notice.to_string()));
         let (disk, tier) = disk_tier::open(&config, &options.files, listener)?;
@@ -127,6 +128,14 @@ impl Proxy {
             what: "start a worker thread".into(),
             cause,
         })?;
+        let failed = |cause| StartError {
+            what: format!("listen on {} for the admin interface", config.admin.address),
+            cause,
+        };
+        let socket = AdminSocket::bind(&config.admin.address).map_err(failed)?;
+        let admin_address = socket
+            .as_ref()
+            .map_or(AdminAddress::Off, |socket| socket.address().clone());
         let control = Control::new(
             shared,
             crew,
@@ -137,31 +146,21 @@ impl Proxy {
         .map_err(|cause| StartError {
             what: "start the control thread's runtime".into(),
             cause,
-        })?;
+        })?
+        .with_admin(admin_address.clone(), token);
         let control = Arc::new(control);
         control.open_listeners(&config)?;
         let mut proxy = Self {
             control,
             admin: None,
-            admin_address: None,
+            admin_address,
             disk: tier,
         };
-        if let Some(address) = config.admin.address.socket() {
-            proxy.start_admin(address)?;
+        if let Some(socket) = socket {
+            let control: Arc<dyn admin::Control> = Arc::clone(&proxy.control) as _;
+            proxy.admin = Some(admin::serve(socket, control).map_err(failed)?);
         }
         Ok(proxy)
-    }
-
-    fn start_admin(&mut self, address: SocketAddr) -> Result<(), StartError> {
-        let failed = |cause| StartError {
-            what: format!("listen on {address} for the admin interface"),
-            cause,
-        };
-        let listener = TcpListener::bind(address).map_err(failed)?;
-        self.admin_address = Some(listener.local_addr().map_err(failed)?);
-        let control: Arc<dyn admin::Control> = Arc::clone(&self.control) as _;
-        self.admin = Some(admin::serve(listener, control).map_err(failed)?);
-        Ok(())
     }
 
     /// The listeners as bound, in the order of the configuration.
@@ -170,10 +169,16 @@ impl Proxy {
         self.control.listeners()
     }
 
-    /// The admin interface as bound, unless it is off.
+    /// The admin interface as bound.
+    #[must_use]
+    pub fn admin(&self) -> &AdminAddress {
+        &self.admin_address
+    }
+
+    /// Address and port of the admin interface as bound, if it has them.
     #[must_use]
     pub fn admin_address(&self) -> Option<SocketAddr> {
-        self.admin_address
+        self.admin_address.socket()
     }
 
     /// The disk tier.
@@ -247,6 +252,7 @@ fn share(
         access_log: open_log(config)?,
         record,
         settings: Arc::new(ArcSwap::from_pointee(settings)),
+        own: ArcSwap::default(),
         clock,
         store: Arc::new(store),
         resolver,
@@ -264,6 +270,17 @@ fn share(
         popularity: Popularity::default(),
         background: Background::new(config.fetch.background_rate.bytes()),
         lead_max_bytes: AtomicU64::new(0),
+    })
+}
+
+/// The admin interface's token, if the configuration names one.
+pub(crate) fn read_token(file: &TokenFile) -> Result<Option<Token>, StartError> {
+    let Some(path) = file.path() else {
+        return Ok(None);
+    };
+    Token::read(path).map(Some).map_err(|error| StartError {
+        what: format!("use the admin token in `{}`", path.display()),
+        cause: io::Error::other(error),
     })
 }
 

@@ -8,3 +8,5 @@ mod destination;
 mod errors;
 #[path = "safety/key.rs"]
 mod key;
+#[path = "safety/own.rs"]
+mod own;

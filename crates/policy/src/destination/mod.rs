@@ -5,6 +5,7 @@
 //! connected to (a name can resolve differently the next time: DNS rebinding).
 
 mod client;
+mod own;
 mod port;
 mod special;
 
@@ -14,6 +15,7 @@ use core::net::IpAddr;
 use ipnet::IpNet;
 
 pub use client::{ClientDenied, ClientRules};
+pub use own::OwnAddresses;
 pub use port::{ConnectPorts, PortDenied};
 
 /// Which addresses may be connected to.
@@ -59,7 +61,7 @@ impl fmt::Display for Denied {
 
 impl core::error::Error for Denied {}
 
-/// Why a destination is denied; but for the first two, the kind of address it is (the IANA special-purpose address
+/// Why a destination is denied; but for the first three, the kind of address it is (the IANA special-purpose address
 /// registries of RFC 6890).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum DeniedWhy {
@@ -67,6 +69,8 @@ pub enum DeniedWhy {
     Rule,
     /// No `allow` rule names it, and the default is [`DenyDefault::All`].
     NotAllowed,
+    /// This proxy itself listens there; see [`OwnAddresses`]. No rule opens it.
+    Own,
     /// `0.0.0.0/8`, `::`: "this host", which connects to the loopback on many systems.
     Unspecified,
     /// `127.0.0.0/8`, `::1`.
@@ -104,6 +108,7 @@ impl DeniedWhy {
         match self {
             Self::Rule => "denied-by-rule",
             Self::NotAllowed => "not-allowed",
+            Self::Own => "own-address",
             Self::Unspecified => "unspecified",
             Self::Loopback => "loopback",
             Self::Metadata => "metadata",

@@ -5,21 +5,88 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use axum::extract::Request;
-use axum::http::{HeaderMap, HeaderName, Method, StatusCode, header};
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::Response;
 
-/// Refuses with 403 and the reason, or passes on.
-pub(super) async fn check(request: Request, next: Next) -> Response {
+use super::{Control, Token};
+
+/// Refuses with 403 or 401 and the reason, or passes on.
+pub(super) async fn check(
+    State(control): State<Arc<dyn Control>>,
+    request: Request,
+    next: Next,
+) -> Response {
     let authority = request
         .uri()
         .authority()
         .map(axum::http::uri::Authority::as_str);
-    match refusal(request.method(), authority, request.headers()) {
-        Some(why) => super::text(StatusCode::FORBIDDEN, format!("{why}\n")),
+    if let Some(why) = refusal(request.method(), authority, request.headers()) {
+        return super::text(StatusCode::FORBIDDEN, format!("{why}\n"));
+    }
+    match challenge(
+        request.method(),
+        request.headers(),
+        control.token().as_deref(),
+    ) {
+        Some(challenge) => unauthorized(challenge),
         None => next.run(request).await,
     }
+}
+
+/// What a request that may change something lacks (RFC 6750 §3), if there is a token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Challenge {
+    /// It presents none.
+    Missing,
+    /// It presents another, or several.
+    Wrong,
+}
+
+/// Whether the token is asked for in vain. Reading is free: GET and HEAD change nothing here, and must not.
+fn challenge(method: &Method, headers: &HeaderMap, token: Option<&Token>) -> Option<Challenge> {
+    let token = token?;
+    if method == Method::GET || method == Method::HEAD {
+        return None;
+    }
+    let mut lines = headers.get_all(header::AUTHORIZATION).iter();
+    let (Some(line), None) = (lines.next(), lines.next()) else {
+        let any = headers.contains_key(header::AUTHORIZATION);
+        return Some(if any {
+            Challenge::Wrong
+        } else {
+            Challenge::Missing
+        });
+    };
+    let line = line.as_bytes();
+    let (scheme, presented) = line.split_at(SCHEME.len().min(line.len()));
+    let is_it = scheme.eq_ignore_ascii_case(SCHEME) && token.is(presented.trim_ascii());
+    (!is_it).then_some(Challenge::Wrong)
+}
+
+/// The scheme and the space behind it (RFC 6750 §2.1); in any case, as of every scheme (RFC 9110 §11.1).
+const SCHEME: &[u8] = b"Bearer ";
+
+fn unauthorized(challenge: Challenge) -> Response {
+    let (field, why) = match challenge {
+        Challenge::Missing => (
+            r#"Bearer realm="weir admin""#,
+            "this needs the token in `admin.token_file`, as `Authorization: Bearer TOKEN`",
+        ),
+        Challenge::Wrong => (
+            r#"Bearer realm="weir admin", error="invalid_token""#,
+            "this is not the token in `admin.token_file`",
+        ),
+    };
+    let mut response = super::text(StatusCode::UNAUTHORIZED, format!("{why}\n"));
+    let field = HeaderValue::from_static(field);
+    response
+        .headers_mut()
+        .insert(header::WWW_AUTHENTICATE, field);
+    response
 }
 
 /// Why a request is refused, if it is. `authority` is that of an absolute-form target, which has precedence over

@@ -4,15 +4,15 @@
 //! descriptors that clients need.
 
 use std::io;
-use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use super::socket::Listening;
 use axum::serve::Listener;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, Sleep, sleep};
 
@@ -24,51 +24,82 @@ const SILENCE_MAX: Duration = Duration::from_secs(30);
 const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 
 pub(super) struct Bounded {
-    listener: TcpListener,
+    listener: Accepting,
     places: Arc<Semaphore>,
 }
 
+enum Accepting {
+    Tcp(TcpListener),
+    Unix(UnixListener),
+}
+
 impl Bounded {
-    pub(super) fn new(listener: TcpListener) -> Self {
-        Self {
-            listener,
+    /// Called in the runtime that will accept; `listening` does not block.
+    pub(super) fn new(listening: Listening) -> io::Result<Self> {
+        Ok(Self {
+            listener: match listening {
+                Listening::Tcp(listener) => Accepting::Tcp(TcpListener::from_std(listener)?),
+                Listening::Unix(listener) => Accepting::Unix(UnixListener::from_std(listener)?),
+            },
             places: Arc::new(Semaphore::new(CONNECTIONS_MAX)),
-        }
+        })
+    }
+
+    async fn next(&self) -> io::Result<Stream> {
+        Ok(match &self.listener {
+            Accepting::Tcp(listener) => Stream::Tcp(listener.accept().await?.0),
+            Accepting::Unix(listener) => Stream::Unix(listener.accept().await?.0),
+        })
     }
 }
 
 impl Listener for Bounded {
     type Io = Connection;
-    type Addr = SocketAddr;
+    /// Nobody asks where a request came from.
+    type Addr = ();
 
-    async fn accept(&mut self) -> (Connection, SocketAddr) {
+    async fn accept(&mut self) -> (Connection, ()) {
         loop {
             // the semaphore is never closed: an error cannot happen, and would only mean no bound
             let place = Arc::clone(&self.places).acquire_owned().await.ok();
-            match self.listener.accept().await {
-                Ok((stream, address)) => {
-                    return (
-                        Connection {
-                            stream,
-                            silence: Box::pin(sleep(SILENCE_MAX)),
-                            _place: place,
-                        },
-                        address,
-                    );
+            match self.next().await {
+                Ok(stream) => {
+                    let connection = Connection {
+                        stream,
+                        silence: Box::pin(sleep(SILENCE_MAX)),
+                        _place: place,
+                    };
+                    return (connection, ());
                 }
                 Err(_error) => sleep(ACCEPT_PAUSE).await,
             }
         }
     }
 
-    fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.listener.local_addr()
+    fn local_addr(&self) -> io::Result<()> {
+        Ok(())
     }
+}
+
+/// What the bytes go through.
+enum Stream {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+/// Calls the same function of whichever stream it is.
+macro_rules! either {
+    ($stream:expr, $call:ident($($argument:expr),*)) => {
+        match $stream {
+            Stream::Tcp(stream) => Pin::new(stream).$call($($argument),*),
+            Stream::Unix(stream) => Pin::new(stream).$call($($argument),*),
+        }
+    };
 }
 
 /// A connection with a place among the few and a limit on silence.
 pub(super) struct Connection {
-    stream: TcpStream,
+    stream: Stream,
     silence: Pin<Box<Sleep>>,
     _place: Option<OwnedSemaphorePermit>,
 }
@@ -97,7 +128,7 @@ impl AsyncRead for Connection {
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let result = Pin::new(&mut self.stream).poll_read(cx, buffer);
+        let result = either!(&mut self.stream, poll_read(cx, buffer));
         self.watch(cx, result)
     }
 }
@@ -108,7 +139,7 @@ impl AsyncWrite for Connection {
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        let result = Pin::new(&mut self.stream).poll_write(cx, bytes);
+        let result = either!(&mut self.stream, poll_write(cx, bytes));
         self.watch(cx, result)
     }
 
@@ -117,19 +148,22 @@ impl AsyncWrite for Connection {
         cx: &mut Context<'_>,
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let result = Pin::new(&mut self.stream).poll_write_vectored(cx, slices);
+        let result = either!(&mut self.stream, poll_write_vectored(cx, slices));
         self.watch(cx, result)
     }
 
     fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
+        match &self.stream {
+            Stream::Tcp(stream) => stream.is_write_vectored(),
+            Stream::Unix(stream) => stream.is_write_vectored(),
+        }
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(cx)
+        either!(&mut self.stream, poll_flush(cx))
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(cx)
+        either!(&mut self.stream, poll_shutdown(cx))
     }
 }

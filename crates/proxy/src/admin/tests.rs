@@ -1,7 +1,9 @@
 //! The admin over real connections.
 
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::net::UnixStream;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc;
@@ -18,6 +20,7 @@ struct Fake {
     /// Reload waits for this, if it is there.
     gate: Mutex<Option<mpsc::Receiver<()>>>,
     refuse_reload: bool,
+    token: Option<Arc<Token>>,
 }
 
 impl Control for Fake {
@@ -63,27 +66,53 @@ impl Control for Fake {
     fn is_draining(&self) -> bool {
         self.draining.load(Relaxed)
     }
+
+    fn token(&self) -> Option<Arc<Token>> {
+        self.token.clone()
+    }
 }
 
 fn start(fake: Fake) -> (AdminHandle, Arc<Fake>) {
+    start_at("127.0.0.1:0", fake)
+}
+
+fn start_at(address: &str, fake: Fake) -> (AdminHandle, Arc<Fake>) {
     let fake = Arc::new(fake);
-    let listener = TcpListener::bind("127.0.0.1:0").expect("loopback");
+    let address = address.parse().expect("an address");
+    let socket = AdminSocket::bind(&address).expect("free").expect("on");
     let control: Arc<dyn Control> = Arc::<Fake>::clone(&fake);
-    (serve(listener, control).expect("starts"), fake)
+    (serve(socket, control).expect("starts"), fake)
+}
+
+fn tcp(admin: &AdminHandle) -> SocketAddr {
+    admin.address().socket().expect("TCP")
+}
+
+/// A file with a token, in a folder that goes with it.
+fn token() -> (tempfile::TempDir, Arc<Token>) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("token");
+    std::fs::write(&path, "0123456789abcdef\n").expect("a file");
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).expect("ours");
+    let token = Token::read(&path).expect("a token");
+    (folder, Arc::new(token))
 }
 
 /// Sends `request` (a head without `Host`, then `\n\n`, then a body) and reads to the end; status and the rest.
 fn ask(admin: &AdminHandle, request: &str) -> (u16, String) {
     let (head, body) = request.split_once("\n\n").unwrap_or((request, ""));
     let head = head.replace('\n', "\r\n");
-    let (address, length) = (admin.address(), body.len());
+    let (address, length) = (tcp(admin), body.len());
     let rest =
         format!("Host: {address}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}");
     exchange(admin, &format!("{head}\r\n{rest}"))
 }
 
 fn exchange(admin: &AdminHandle, bytes: &str) -> (u16, String) {
-    let mut stream = TcpStream::connect(admin.address()).expect("listens");
+    speak(TcpStream::connect(tcp(admin)).expect("listens"), bytes)
+}
+
+fn speak(mut stream: impl Read + Write, bytes: &str) -> (u16, String) {
     stream.write_all(bytes.as_bytes()).expect("takes it");
     let mut text = String::new();
     stream.read_to_string(&mut text).expect("answers");
@@ -277,7 +306,7 @@ fn long_reload_makes_the_process_look_dead() {
 #[test]
 fn silent_connection_keeps_the_admin_from_stopping() {
     let (admin, _fake) = start(Fake::default());
-    let address = admin.address();
+    let address = tcp(&admin);
     let silent: Vec<_> = (0..3)
         .map(|_| TcpStream::connect(address).expect("listens"))
         .collect();
@@ -288,4 +317,103 @@ fn silent_connection_keeps_the_admin_from_stopping() {
         let end = stream.read(&mut [0]);
         assert!(matches!(end, Ok(0) | Err(_)));
     }
+}
+
+#[test]
+fn what_changes_state_needs_the_token_and_what_reads_does_not() {
+    let (_folder, token) = token();
+    let (admin, fake) = start(Fake {
+        token: Some(token),
+        ..Fake::default()
+    });
+    let purge = "POST /purge?url=http://a/ HTTP/1.1";
+    let check = |request: &str, field: &str, expected: u16, challenge: &str| {
+        let request = match field {
+            "" => request.to_owned(),
+            field => format!("{request}\n{field}"),
+        };
+        let (status, text) = ask(&admin, &request);
+        assert_eq!(status, expected, "{request}");
+        let asked = text
+            .lines()
+            .find_map(|line| line.strip_prefix("www-authenticate: "));
+        assert_eq!(asked.unwrap_or_default(), challenge, "{request}");
+    };
+    let missing = r#"Bearer realm="weir admin""#;
+    let wrong = r#"Bearer realm="weir admin", error="invalid_token""#;
+    for request in [purge, "POST /purge-all HTTP/1.1", "POST /reload HTTP/1.1"] {
+        check(request, "", 401, missing);
+        check(
+            request,
+            "Authorization: Bearer 0123456789abcdeg",
+            401,
+            wrong,
+        );
+    }
+    for field in [
+        "Authorization: Bearer",
+        "Authorization: Bearer ",
+        "Authorization: Bearer 0123456789abcde",
+        "Authorization: Bearer 0123456789abcdef0",
+        "Authorization: Bearer 0123456789abcdef 0123456789abcdef",
+        "Authorization: Basic 0123456789abcdef",
+        "Authorization: 0123456789abcdef",
+        "Authorization: Bearer 0123456789abcdef\nAuthorization: Bearer 0123456789abcdef",
+    ] {
+        check(purge, field, 401, wrong);
+    }
+    // what a later endpoint may be: asked before it is looked for
+    check("DELETE /metrics HTTP/1.1", "", 401, missing);
+    check("POST /nothere HTTP/1.1", "", 401, missing);
+    for request in ["/healthz", "/metrics", "/connections", "/config", "/"] {
+        check(&format!("GET {request} HTTP/1.1"), "", 200, "");
+    }
+    assert!(fake.purged.lock().expect("no panic").is_empty());
+    check(purge, "Authorization: Bearer 0123456789abcdef", 200, "");
+    check(
+        "POST /purge-all HTTP/1.1",
+        "Authorization: bearer  0123456789abcdef",
+        200,
+        "",
+    );
+    check(
+        "POST /reload HTTP/1.1",
+        "Authorization: BEARER 0123456789abcdef",
+        200,
+        "",
+    );
+    assert_eq!(*fake.purged.lock().expect("no panic"), ["http://a/", "all"]);
+}
+
+#[test]
+fn token_does_not_open_the_door_to_a_rebound_name() {
+    let (_folder, token) = token();
+    let (admin, fake) = start(Fake {
+        token: Some(token),
+        ..Fake::default()
+    });
+    let (status, _) = exchange(
+        &admin,
+        "POST /purge-all HTTP/1.1\r\nHost: evil.example\r\nAuthorization: Bearer 0123456789abcdef\r\nConnection: close\r\n\r\n",
+    );
+    assert_eq!(status, 403);
+    assert!(fake.purged.lock().expect("no panic").is_empty());
+}
+
+#[test]
+fn unix_socket_answers_as_a_tcp_one_does_and_leaves_no_file() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("admin.sock");
+    let (admin, fake) = start_at(&format!("unix:{}", path.display()), Fake::default());
+    let speak_there = |request: &str, host: &str| {
+        let request = format!("{request} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
+        speak(UnixStream::connect(&path).expect("listens"), &request)
+    };
+    let (status, text) = speak_there("GET /healthz", "localhost");
+    assert!(status == 200 && text.ends_with("\r\n\r\nok\n"), "{text}");
+    assert_eq!(speak_there("POST /purge-all", "localhost").0, 200);
+    assert_eq!(*fake.purged.lock().expect("no panic"), ["all"]);
+    assert_eq!(speak_there("POST /purge-all", "evil.example").0, 403);
+    drop(admin);
+    assert!(!path.exists(), "the socket's file stays behind");
 }

@@ -6,6 +6,7 @@ use super::value::{BadValue, Form, text_value};
 use serde::Deserialize;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
 
 /// Reads `address:port`.
 ///
@@ -27,22 +28,31 @@ pub fn parse_address(text: &str) -> Result<SocketAddr, BadValue> {
 }
 
 /// The address of the admin interface, or none: `"off"`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AdminAddress {
     /// There is no admin interface.
     Off,
     /// It listens here; port 0 takes any free one.
     At(SocketAddr),
+    /// It listens on a Unix socket: `"unix:"` and a path.
+    Unix(PathBuf),
 }
 
 impl AdminAddress {
-    /// The address, unless it is off.
+    /// Address and port, if it has them.
     #[must_use]
-    pub const fn socket(self) -> Option<SocketAddr> {
+    pub const fn socket(&self) -> Option<SocketAddr> {
         match self {
-            Self::Off => None,
-            Self::At(address) => Some(address),
+            Self::Off | Self::Unix(_) => None,
+            Self::At(address) => Some(*address),
         }
+    }
+
+    /// Whether other machines can reach it.
+    #[must_use]
+    pub fn is_public(&self) -> bool {
+        self.socket()
+            .is_some_and(|address| !address.ip().to_canonical().is_loopback())
     }
 }
 
@@ -51,6 +61,7 @@ impl fmt::Display for AdminAddress {
         match self {
             Self::Off => f.write_str("off"),
             Self::At(address) => address.fmt(f),
+            Self::Unix(path) => write!(f, "{UNIX_PREFIX}{}", path.display()),
         }
     }
 }
@@ -59,18 +70,39 @@ impl std::str::FromStr for AdminAddress {
     type Err = BadValue;
 
     fn from_str(text: &str) -> Result<Self, BadValue> {
-        match text {
-            "off" => Ok(Self::Off),
+        match (text, text.strip_prefix(UNIX_PREFIX)) {
+            ("off", _) => Ok(Self::Off),
+            (_, Some(path)) => parse_path(path).map(Self::Unix),
             _ => parse_address(text).map(Self::At),
         }
     }
 }
 
 impl Form for AdminAddress {
-    const FORM: &'static str = "an address and port, such as \"127.0.0.1:3129\", or \"off\"";
+    const FORM: &'static str = "an address and port, such as \"127.0.0.1:3129\", a Unix socket, such as \"unix:/run/weir/admin.sock\", or \"off\"";
 }
 
 text_value!(AdminAddress);
+
+/// What is before the path of a Unix socket.
+const UNIX_PREFIX: &str = "unix:";
+
+/// Bytes of a Unix socket's path: what `sockaddr_un` holds, less the NUL at its end (unix(7)).
+const UNIX_PATH_BYTES_MAX: usize = 107;
+
+fn parse_path(path: &str) -> Result<PathBuf, BadValue> {
+    if !path.starts_with('/') {
+        return Err(BadValue::new(format!(
+            "`{UNIX_PREFIX}{path}` is not a Unix socket: a path from `/` on is expected, such as unix:/run/weir/admin.sock"
+        )));
+    }
+    if path.len() > UNIX_PATH_BYTES_MAX || path.contains('\0') {
+        return Err(BadValue::new(format!(
+            "the path in `{UNIX_PREFIX}{path}` cannot be that of a Unix socket: it has more than {UNIX_PATH_BYTES_MAX} bytes, or a NUL"
+        )));
+    }
+    Ok(PathBuf::from(path))
+}
 
 /// The address of a DNS server; port 53 (RFC 1035 §4.2) when the text has none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,6 +165,25 @@ mod tests {
     }
 
     #[test]
+    fn admin_address_that_other_machines_reach_is_public() {
+        for (text, expected) in [
+            ("off", false),
+            ("unix:/run/admin.sock", false),
+            ("127.0.0.1:1", false),
+            ("127.9.9.9:1", false),
+            ("[::1]:1", false),
+            ("[::ffff:127.0.0.1]:1", false),
+            ("0.0.0.0:1", true),
+            ("[::]:1", true),
+            ("10.0.0.1:1", true),
+            ("[2001:db8::1]:1", true),
+        ] {
+            let address: AdminAddress = text.parse().unwrap();
+            assert_eq!(address.is_public(), expected, "{text}");
+        }
+    }
+
+    #[test]
     fn admin_or_dns_address_is_written_back_differently() {
         let admin = |text: &str| {
             text.parse()
@@ -140,7 +191,13 @@ mod tests {
         };
         assert_eq!(admin("off"), Ok("off".to_owned()));
         assert_eq!(admin("[::1]:0"), Ok("[::1]:0".to_owned()));
-        assert!(admin("Off").is_err());
+        let socket = "unix:/run/weir/admin.sock";
+        assert_eq!(admin(socket), Ok(socket.to_owned()));
+        let long = format!("unix:/{}", "x".repeat(UNIX_PATH_BYTES_MAX));
+        for bad in ["Off", "unix:", "unix:admin.sock", &long] {
+            assert!(admin(bad).is_err(), "{bad}");
+        }
+        assert!(admin(&long[..long.len() - 1]).is_ok());
         let dns = |text: &str| text.parse().map(|server: DnsServer| server.to_string());
         assert_eq!(dns("192.0.2.53"), Ok("192.0.2.53:53".to_owned()));
         assert_eq!(dns("::1"), Ok("[::1]:53".to_owned()));

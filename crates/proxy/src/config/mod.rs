@@ -24,6 +24,7 @@ mod next_hop_url;
 mod quantity;
 mod route;
 mod span;
+mod token_file;
 mod value;
 mod when_busy;
 
@@ -46,6 +47,7 @@ pub use log::{Log, LogFormat, LogTarget};
 pub use next_hop_url::NextHopUrl;
 pub use route::{HostPattern, PathPrefix, Route};
 pub use span::Span;
+pub use token_file::TokenFile;
 pub use value::{BadValue, Form};
 pub use when_busy::WhenBusy;
 
@@ -99,7 +101,8 @@ impl Config {
         self.log.check_ranges()?;
         listener::check(&self.listeners, self.admin.address.socket())?;
         self.check_modes()?;
-        route::check(&self.routes, &self.listeners)?;
+        admin::check(&self.admin)?;
+        route::check(&self.routes, &self.listeners, &self.admin.address)?;
         cache::check(&self.cache)?;
         disk::check(&self.disk)?;
         fetch::check(&self.fetch)?;

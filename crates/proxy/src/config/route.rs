@@ -1,5 +1,6 @@
 //! Which next hops a gateway asks, by host and path prefix.
 
+use super::address::AdminAddress;
 use super::host::Host;
 use super::invalid::Invalid;
 use super::knob::Knob;
@@ -10,7 +11,7 @@ use super::value::{BadValue, Form, text_value};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fmt;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// One `[[route]]` table. Which of several routes a request takes is decided in `weir_policy::route`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -160,9 +161,14 @@ impl Form for Vec<NextHopUrl> {
 /// Refuses routes that lead nowhere, twice to the same requests, or back to a listener.
 ///
 /// Sorted sets, so that a hundred thousand routes stay cheap.
-pub(super) fn check(routes: &[Route], listeners: &[Listener]) -> Result<(), Invalid> {
+pub(super) fn check(
+    routes: &[Route],
+    listeners: &[Listener],
+    admin: &AdminAddress,
+) -> Result<(), Invalid> {
     let mut seen = BTreeSet::new();
     let own: BTreeSet<SocketAddr> = listeners.iter().map(|listener| listener.address).collect();
+    let admin: BTreeSet<SocketAddr> = admin.socket().into_iter().collect();
     for (index, route) in routes.iter().enumerate() {
         if route.next_hops.is_empty() {
             return Err(Invalid::new(
@@ -192,6 +198,13 @@ pub(super) fn check(routes: &[Route], listeners: &[Listener]) -> Result<(), Inva
                     "name the origin here, not the proxy",
                 ));
             }
+            if leads_back(hop, &admin) {
+                return Err(Invalid::new(
+                    format!("route[{index}].next_hops[{place}]"),
+                    format!("{hop} is the admin interface of this proxy: every client could purge"),
+                    "name the origin here, not the proxy",
+                ));
+            }
         }
     }
     Ok(())
@@ -204,16 +217,26 @@ fn describe(route: &Route) -> String {
     }
 }
 
+/// As far as the text tells; what interfaces, hosts file and name servers say is asked when the proxy starts and connects.
 fn leads_back(hop: &NextHopUrl, own: &BTreeSet<SocketAddr>) -> bool {
-    let Some(address) = hop.host.ip().map(|ip| ip.to_canonical()) else {
-        return false;
+    let loopback: [IpAddr; 2] = [Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];
+    let is_localhost = |name: &str| name == "localhost" || name.ends_with(".localhost");
+    let addresses = match hop.host.ip().map(|ip| ip.to_canonical()) {
+        // a connection to the unspecified address arrives at the loopback
+        Some(ip) if ip.is_unspecified() => vec![loopback[usize::from(ip.is_ipv6())]],
+        Some(ip) => vec![ip],
+        // RFC 6761 §6.3
+        None if is_localhost(hop.host.as_str().trim_end_matches('.')) => loopback.to_vec(),
+        None => Vec::new(),
     };
-    let everywhere = match address {
-        std::net::IpAddr::V4(_) => SocketAddr::from(([0; 4], hop.port)),
-        std::net::IpAddr::V6(_) => SocketAddr::from(([0; 16], hop.port)),
-    };
-    own.contains(&SocketAddr::new(address, hop.port))
-        || ((address.is_loopback() || address.is_unspecified()) && own.contains(&everywhere))
+    let listens_at = |ip: IpAddr| own.contains(&SocketAddr::new(ip, hop.port));
+    addresses.into_iter().any(|ip| {
+        let everywhere = match ip {
+            IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+            IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+        };
+        listens_at(ip) || (ip.is_loopback() && listens_at(everywhere))
+    })
 }
 
 #[cfg(test)]
@@ -229,6 +252,33 @@ mod tests {
         let path = |text: &str| text.parse().map(|prefix: PathPrefix| prefix.to_string());
         assert_eq!(path("/"), Ok("/".to_owned()));
         assert_eq!(path("/Static/"), Ok("/Static/".to_owned()));
+    }
+
+    #[test]
+    fn next_hop_that_is_this_proxy_is_told_by_its_text() {
+        let own = |text: &str| BTreeSet::from([text.parse().unwrap()]);
+        let check = |hop: &str, listens: &str, expected: bool| {
+            let hop: NextHopUrl = hop.parse().unwrap();
+            assert_eq!(leads_back(&hop, &own(listens)), expected, "{hop} {listens}");
+        };
+        for hop in [
+            "http://127.0.0.1:81",
+            "http://0.0.0.0:81",
+            "http://[::ffff:127.0.0.1]:81",
+            "http://localhost:81",
+            "http://x.LOCALHOST:81",
+        ] {
+            check(hop, "127.0.0.1:81", true);
+            check(hop, "0.0.0.0:81", true);
+            check(hop, "127.0.0.1:82", false);
+            check(hop, "10.0.0.1:81", false);
+        }
+        check("http://127.0.0.2:81", "127.0.0.1:81", false);
+        check("http://127.0.0.2:81", "0.0.0.0:81", true);
+        check("http://[::]:81", "[::1]:81", true);
+        check("http://[::1]:81", "[::]:81", true);
+        check("http://[::1]:81", "0.0.0.0:81", false);
+        check("http://localhost.example:81", "127.0.0.1:81", false);
     }
 
     #[test]

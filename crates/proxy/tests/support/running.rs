@@ -151,10 +151,15 @@ impl Running {
         RawClient::from_stream(socket.into())
     }
 
+    /// Where the admin interface listens.
+    pub(crate) fn admin_address(&self) -> SocketAddr {
+        let proxy = self.proxy.as_ref().expect("it runs");
+        proxy.admin_address().expect("the admin interface is on")
+    }
+
     /// What the admin interface answers to a GET.
     pub(crate) fn admin(&self, path: &str) -> String {
-        let proxy = self.proxy.as_ref().expect("it runs");
-        let address = proxy.admin_address().expect("the admin interface is on");
+        let address = self.admin_address();
         let mut admin = RawClient::connect(address);
         let response = admin.ask(format!("GET {path} HTTP/1.1\r\nHost: {address}\r\n\r\n"));
         assert_eq!(response.status(), 200, "{path}");
@@ -179,11 +184,16 @@ impl Running {
 
     /// Changes the configuration of the running proxy.
     pub(crate) fn reload(&self, change: impl FnOnce(&mut Config)) {
+        self.try_reload(change).expect("accepted");
+    }
+
+    /// The same, where it may be refused.
+    pub(crate) fn try_reload(&self, change: impl FnOnce(&mut Config)) -> Result<String, String> {
         let mut config = self.config.lock().expect("no panic");
         change(&mut config);
         config.validate().expect("a valid configuration");
         drop(config);
-        self.control.reload().expect("accepted");
+        self.control.reload()
     }
 
     /// Forgets what is stored for a URL; how many responses that were.

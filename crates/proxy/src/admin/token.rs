@@ -1,0 +1,221 @@
+//! The bearer token (RFC 6750) without which nobody changes the state of the proxy, and the file that holds it.
+
+use std::fmt;
+use std::fs::{File, OpenOptions};
+use std::hint::black_box;
+use std::io::{self, Read as _};
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::path::Path;
+
+/// Fewest bytes of a token: 16 characters of base64 are 96 random bits, which cannot be tried out over a network.
+const TOKEN_BYTES_MIN: usize = 16;
+/// Most bytes of a token: it has to fit into a request head with the rest.
+const TOKEN_BYTES_MAX: usize = 1024;
+
+/// A token, which is never shown.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Token(Box<str>);
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Token(..)")
+    }
+}
+
+/// Why a file gives no token.
+#[derive(Debug)]
+pub enum TokenError {
+    /// It cannot be read.
+    Io(io::Error),
+    /// It is no ordinary file.
+    NoFile,
+    /// Others than its owner may read or write it: these are its permission bits.
+    Open(u32),
+    /// It holds fewer bytes than a token has.
+    Short(usize),
+    /// It holds more.
+    Long,
+    /// It holds something else than the characters of a token (RFC 6750 §2.1).
+    Text,
+}
+
+impl fmt::Display for TokenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Io(error) => error.fmt(f),
+            Self::NoFile => f.write_str("it is not an ordinary file"),
+            Self::Open(mode) => write!(
+                f,
+                "its mode is {mode:04o}, so others than its owner can read or change it; run `chmod 600` on it, and make a new token \
+                 if they may have read it"
+            ),
+            Self::Short(bytes) => write!(
+                f,
+                "it holds {bytes} bytes, and a token has at least {TOKEN_BYTES_MIN}; `head -c 32 /dev/urandom | base64` makes one"
+            ),
+            Self::Long => write!(f, "it holds more than {TOKEN_BYTES_MAX} bytes"),
+            Self::Text => f.write_str(
+                "a token is one line of letters, digits and `-._~+/`, perhaps with `=` at its end; \
+                 `head -c 32 /dev/urandom | base64` makes one",
+            ),
+        }
+    }
+}
+
+impl std::error::Error for TokenError {}
+
+impl Token {
+    /// Reads the token in `path`: one line, in a file that its owner alone can read.
+    ///
+    /// # Errors
+    ///
+    /// Each [`TokenError`].
+    pub fn read(path: &Path) -> Result<Self, TokenError> {
+        // a FIFO would make us wait for a writer
+        let nonblocking = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or_default();
+        let file = OpenOptions::new()
+            .read(true)
+            .custom_flags(nonblocking)
+            .open(path)
+            .map_err(TokenError::Io)?;
+        // of what was opened: the path may lead elsewhere by now
+        let metadata = file.metadata().map_err(TokenError::Io)?;
+        if !metadata.is_file() {
+            return Err(TokenError::NoFile);
+        }
+        let mode = metadata.permissions().mode() & 0o777;
+        if mode & 0o077 != 0 {
+            return Err(TokenError::Open(mode));
+        }
+        Self::of_text(&read_text(file)?)
+    }
+
+    fn of_text(text: &[u8]) -> Result<Self, TokenError> {
+        let line = text.strip_suffix(b"\n").unwrap_or(text);
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        if line.len() > TOKEN_BYTES_MAX {
+            return Err(TokenError::Long);
+        }
+        if line.len() < TOKEN_BYTES_MIN {
+            return Err(TokenError::Short(line.len()));
+        }
+        let end = line.iter().rposition(|byte| *byte != b'=').unwrap_or(0);
+        let fits = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~+/".contains(byte);
+        match str::from_utf8(line) {
+            Ok(line_text) if line[..=end].iter().all(fits) => Ok(Self(line_text.into())),
+            _ => Err(TokenError::Text),
+        }
+    }
+
+    /// The token as it is sent, by those who have it.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether `presented` is this token. How long that takes depends on `presented` alone: it tells nothing of the token.
+    #[must_use]
+    pub fn is(&self, presented: &[u8]) -> bool {
+        let own = self.0.as_bytes();
+        let mut differs = u8::from(own.len() != presented.len());
+        for (at, byte) in presented.iter().enumerate() {
+            differs |= byte ^ own[at % own.len()];
+            differs = black_box(differs);
+        }
+        differs == 0
+    }
+}
+
+fn read_text(file: File) -> Result<Vec<u8>, TokenError> {
+    let mut text = Vec::new();
+    // a line end, and one byte that is too many
+    file.take(TOKEN_BYTES_MAX as u64 + 3)
+        .read_to_end(&mut text)
+        .map_err(TokenError::Io)?;
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    const GOOD: &str = "abcdefghijklmnop";
+
+    fn read(text: &str, mode: u32) -> Result<Token, String> {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("token");
+        fs::write(&path, text).expect("a file");
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).expect("its owner");
+        Token::read(&path).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn token_is_the_one_line_of_a_private_file() {
+        for (text, mode) in [
+            (GOOD.to_owned(), 0o600),
+            (format!("{GOOD}\n"), 0o400),
+            (format!("{GOOD}\r\n"), 0o600),
+            (format!("{GOOD}-._~+/=="), 0o600),
+            ("x".repeat(TOKEN_BYTES_MAX), 0o600),
+        ] {
+            let token = read(&text, mode).expect("a token");
+            assert_eq!(token.as_str(), text.trim_end());
+        }
+    }
+
+    #[test]
+    fn file_that_others_can_read_is_refused() {
+        for mode in [0o640, 0o604, 0o644, 0o620, 0o602, 0o610, 0o777] {
+            let refused = read(GOOD, mode).expect_err("open to others");
+            assert!(
+                refused.contains(&format!("its mode is {mode:04o}")),
+                "{refused}"
+            );
+            assert!(refused.contains("chmod 600"), "{refused}");
+        }
+    }
+
+    #[test]
+    fn text_that_is_no_token_is_refused() {
+        for (text, part) in [
+            ("", "holds 0 bytes"),
+            ("abcdefghijklmno\n", "holds 15 bytes"),
+            ("two words are no token", "one line of"),
+            ("abcdefgh\nijklmnopqrst", "one line of"),
+            ("abcdefgh=ijklmnopqrst", "one line of"),
+            ("\u{e4}bcdefghijklmnop", "one line of"),
+            ("================", "one line of"),
+            (&"x".repeat(TOKEN_BYTES_MAX + 1), "more than 1024"),
+            (&"x".repeat(1 << 20), "more than 1024"),
+        ] {
+            let refused = read(text, 0o600).expect_err("no token");
+            assert!(refused.contains(part), "{refused}");
+        }
+        let folder = tempfile::tempdir().expect("a folder");
+        assert!(matches!(
+            Token::read(folder.path()),
+            Err(TokenError::NoFile)
+        ));
+        let missing = Token::read(&folder.path().join("missing"));
+        assert!(matches!(missing, Err(TokenError::Io(_))));
+    }
+
+    #[test]
+    fn only_the_whole_token_is_the_token() {
+        let token = Token(GOOD.into());
+        assert!(token.is(GOOD.as_bytes()));
+        let twice = GOOD.repeat(2);
+        for other in [
+            "",
+            "a",
+            "abcdefghijklmno",
+            "abcdefghijklmnoq",
+            "Abcdefghijklmnop",
+            &twice,
+        ] {
+            assert!(!token.is(other.as_bytes()), "{other}");
+        }
+        assert_eq!(format!("{token:?}"), "Token(..)");
+    }
+}
