@@ -3,6 +3,7 @@
 use crate::bench::BenchCommand;
 use crate::disk_size::DiskSize;
 use crate::messages::{Exit, Failure};
+use crate::operate::{PurgeFlags, ReloadFlags};
 use crate::serve::RecordFlags;
 use crate::sim::SimCommand;
 use crate::store::StoreCommand;
@@ -40,6 +41,10 @@ pub(crate) enum Command {
     Serve(ServeFlags),
     /// Say whether a config file is good, and what it means
     Check(CheckFlags),
+    /// Make a running proxy forget the stored responses of URLs, or all
+    Purge(PurgeFlags),
+    /// Make a running proxy read its config file again; a bad one is refused whole
+    Reload(ReloadFlags),
     /// Print every knob of a config file: form, default, range and reason (Markdown)
     Knobs,
     /// Look into a store on disk that no process uses; nothing is ever written to it
@@ -75,7 +80,7 @@ pub(crate) struct ServeFlags {
     #[arg(long, value_name = "URL")]
     pub(crate) origin: Vec<NextHopUrl>,
 
-    /// Address of the admin interface, or off
+    /// Address of the admin interface (ADDR may be unix:PATH), or off
     #[arg(long, value_name = "ADDR|off")]
     pub(crate) admin: Option<AdminAddress>,
 

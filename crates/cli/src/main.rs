@@ -13,6 +13,7 @@ mod flags;
 mod knobs;
 mod messages;
 mod names;
+mod operate;
 mod serve;
 mod sim;
 mod store;
@@ -28,6 +29,8 @@ fn main() -> std::process::ExitCode {
     let done = Cli::read().and_then(|cli| match cli.command {
         Command::Serve(flags) => serve::serve(flags),
         Command::Check(flags) => check::check(&flags),
+        Command::Purge(flags) => operate::purge(&flags),
+        Command::Reload(flags) => operate::reload(&flags),
         Command::Knobs => knobs::print(),
         Command::Store(command) => store::run(&command),
         Command::Bench(command) => bench::run(&command),

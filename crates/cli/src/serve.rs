@@ -8,12 +8,14 @@ use crate::check::describe_cache;
 use crate::effective;
 use crate::flags::ServeFlags;
 use crate::messages::{Failure, give, tell};
+use crate::operate::{Announced, Running};
 use record::Recording;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use weir_disk::files::SystemFiles;
 use weir_proxy::clock::Clock;
-use weir_proxy::config::{ByteSize, Config, Listener, Mode};
+use weir_proxy::config::{AdminAddress, ByteSize, Config, Listener, Mode};
 use weir_proxy::{DiskTier, Options, Proxy, Stopped};
 
 /// Starts the proxy and returns when it has drained; or prints the effective config.
@@ -27,11 +29,66 @@ pub(crate) fn serve(flags: ServeFlags) -> Result<(), Failure> {
         return give(&config_text(&config));
     }
     let recording = flags.record.open()?;
-    let reload = move || effective::load(&flags).map_err(|failure| failure.to_string());
+    let path = flags.config.clone();
+    let files = Arc::new(RuntimeFile::default());
+    let noted = Arc::clone(&files);
+    let reload = move || {
+        let config = effective::load(&flags).map_err(|failure| failure.to_string())?;
+        noted.reloaded(&config);
+        Ok(config)
+    };
     let announced = config.clone();
     run_until_signalled(config, Box::new(reload), recording, &|started| {
         tell(&announcement(&announced, started).trim_end());
+        files.started(&announced, started, path.as_deref());
     })
+}
+
+/// The file by which `weir purge` and `weir reload` find this process, while it runs.
+#[derive(Default)]
+struct RuntimeFile {
+    written: Mutex<Option<(Announced, Running)>>,
+}
+
+impl RuntimeFile {
+    /// Without it they have to be told the address: that is no reason not to serve.
+    fn started(&self, config: &Config, started: &Started, path: Option<&Path>) {
+        if started.admin == AdminAddress::Off {
+            return;
+        }
+        let running = Running {
+            pid: std::process::id(),
+            admin: started.admin.clone(),
+            token_file: token_path(config),
+            config: path.and_then(|path| std::fs::canonicalize(path).ok()),
+        };
+        match Announced::write(&running) {
+            Ok(announced) => *self.lock() = Some((announced, running)),
+            Err(error) => tell(&format!(
+                "note: `weir purge` and `weir reload` will need `--admin {}`: nothing tells them where this proxy is ({error})",
+                started.admin
+            )),
+        }
+    }
+
+    /// The token may be in another file now.
+    fn reloaded(&self, config: &Config) {
+        if let Some((announced, running)) = &mut *self.lock() {
+            running.token_file = token_path(config);
+            // what cannot be written stays as it was, and `--token-file` says better
+            let _ = announced.rewrite(running);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<(Announced, Running)>> {
+        self.written.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whole, for a reader in another folder.
+fn token_path(config: &Config) -> Option<PathBuf> {
+    let path = config.admin.token_file.path()?;
+    std::path::absolute(path).ok()
 }
 
 /// What is known once the sockets are bound: port 0 has become a number.
@@ -39,8 +96,8 @@ pub(crate) fn serve(flags: ServeFlags) -> Result<(), Failure> {
 pub(crate) struct Started {
     /// In the order of the config.
     pub(crate) listeners: Vec<Listener>,
-    /// Unless it is off.
-    pub(crate) admin: Option<SocketAddr>,
+    /// As bound.
+    pub(crate) admin: AdminAddress,
     /// Where stored responses are on disk.
     pub(crate) disk: DiskTier,
     /// Where requests are recorded, and how.
@@ -74,7 +131,7 @@ fn run_until_signalled(
     let ready = |proxy: &Proxy| {
         announce(&Started {
             listeners: proxy.listeners(),
-            admin: proxy.admin_address(),
+            admin: proxy.admin().clone(),
             disk: proxy.disk().clone(),
             recorded: recorded.clone(),
         });
@@ -110,8 +167,10 @@ fn announcement(config: &Config, started: &Started) -> String {
             listener.mode, listener.address
         ));
     }
-    if let Some(address) = started.admin {
-        lines.push_str(&format!("  admin    http://{address}\n"));
+    match &started.admin {
+        AdminAddress::Off => {}
+        AdminAddress::At(address) => lines.push_str(&format!("  admin    http://{address}\n")),
+        AdminAddress::Unix(_) => lines.push_str(&format!("  admin    {}\n", started.admin)),
     }
     lines.push_str(&format!("  cache    {}\n", describe_cache(config)));
     for directory in &started.disk.directories {
@@ -129,9 +188,11 @@ fn announcement(config: &Config, started: &Started) -> String {
             "note: nothing is kept on disk: {problem}; `--disk-dir PATH` says where it can be\n"
         ));
     }
-    if let Some(address) = started.admin.filter(|address| !address.ip().is_loopback()) {
+    if started.admin.is_public() {
         lines.push_str(&format!(
-            "note: the admin interface on {address} can be reached from other machines and asks for no password\n"
+            "note: the admin interface on {} can be reached from other machines: they can read metrics and config, and \
+             with the token purge and reload\n",
+            started.admin
         ));
     }
     lines
@@ -176,7 +237,7 @@ mod tests {
         let config: Config = toml::from_str(toml_text).unwrap();
         let started = Started {
             listeners: config.listeners.clone(),
-            admin: config.admin.address.socket(),
+            admin: config.admin.address.clone(),
             disk: DiskTier {
                 directories: vec![DirectoryConfig {
                     path: "/home/a/.cache/weir".into(),
@@ -209,6 +270,7 @@ mod tests {
         check(
             r#"
             admin.address = "0.0.0.0:3129"
+            admin.token_file = "/etc/weir/token"
             cache.memory = "64MiB"
             [[listener]]
             address = "0.0.0.0:8080"
@@ -223,7 +285,7 @@ mod tests {
   cache    64MiB in memory, s3-fifo, rfc9111, responses up to 64MiB
   disk     10GiB in /home/a/.cache/weir
   try      curl -sD- -o /dev/null -H 'Host: www.example.com' http://127.0.0.1:8080/static
-note: the admin interface on 0.0.0.0:3129 can be reached from other machines and asks for no password
+note: the admin interface on 0.0.0.0:3129 can be reached from other machines: they can read metrics and config, and with the token purge and reload
 ",
         );
     }

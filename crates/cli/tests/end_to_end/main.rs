@@ -15,6 +15,7 @@ mod exhaustion;
 mod forward;
 mod gateway;
 mod names;
+mod operate;
 mod reload;
 mod stale;
 mod start;

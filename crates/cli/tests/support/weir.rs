@@ -44,6 +44,8 @@ pub(crate) struct Start<'a> {
     pub(crate) open_files: Option<u32>,
     /// In a network of its own, which nothing outside sees: see [`Weir::beside`].
     pub(crate) own_network: bool,
+    /// Where it says that it runs; `None`: in its folder.
+    pub(crate) runtime: Option<&'a Path>,
 }
 
 /// Makes loopback work in a new network, and a place for the names of further ones.
@@ -61,6 +63,17 @@ impl Weir {
             config,
             &Start {
                 arguments,
+                ..Start::default()
+            },
+        )
+    }
+
+    /// Starts one that says in `runtime` that it runs.
+    pub(crate) fn serve_known_in(config: &Config, runtime: &Path) -> Self {
+        Self::start(
+            config,
+            &Start {
+                runtime: Some(runtime),
                 ..Start::default()
             },
         )
@@ -127,6 +140,8 @@ impl Weir {
             .args(start.arguments)
             .current_dir(folder.path())
             .env_remove("RUST_BACKTRACE")
+            // `weir purge` and `weir reload` find it there, and no other
+            .env("XDG_RUNTIME_DIR", start.runtime.unwrap_or(folder.path()))
             .stdin(Stdio::null())
             .stdout(stdout)
             .stderr(Stdio::piped())

@@ -1,0 +1,199 @@
+//! Which proxy is meant, where its admin interface is, and the token for it.
+
+use super::running::{self, Running};
+use crate::effective;
+use crate::flags::ServeFlags;
+use crate::messages::{Exit, Failure};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::path::{Path, PathBuf};
+use weir_proxy::admin::Token;
+use weir_proxy::config::AdminAddress;
+
+/// Flags that say which proxy is meant; without them it is the one that runs.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(crate) struct AdminFlags {
+    /// Address of its admin interface, such as 127.0.0.1:3129 or unix:/run/weir/admin.sock
+    #[arg(long, value_name = "ADDR")]
+    admin: Option<AdminAddress>,
+
+    /// Config file that it was started with
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+
+    /// File that holds the token, instead of the one the proxy was configured with
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+}
+
+/// An admin interface, and what opens it.
+#[derive(Debug)]
+pub(crate) struct Door {
+    /// Where it is.
+    pub(crate) address: AdminAddress,
+    /// What it is to be given.
+    pub(crate) token: Option<Token>,
+}
+
+/// Finds the admin interface that the flags mean.
+///
+/// # Errors
+///
+/// There is none, there are several, or the token cannot be read.
+pub(crate) fn door(flags: &AdminFlags) -> Result<Door, Failure> {
+    let place = match (&flags.admin, &flags.config) {
+        (Some(address), config) => named(address, config.as_deref())?,
+        (None, Some(config)) => configured(config)?,
+        (None, None) => the_one_that_runs()?,
+    };
+    let token_file = flags.token_file.clone().or(place.token_file);
+    let token = token_file.map(|path| {
+        Token::read(&path).map_err(|error| Failure {
+            exit: Exit::BadUsage,
+            what: format!("cannot use the admin token in `{}`", path.display()),
+            cause: error.to_string(),
+            hint: None,
+        })
+    });
+    Ok(Door {
+        address: reachable(place.address),
+        token: token.transpose()?,
+    })
+}
+
+/// Where the interface is, and in what file its token.
+struct Place {
+    address: AdminAddress,
+    token_file: Option<PathBuf>,
+}
+
+impl From<Running> for Place {
+    fn from(running: Running) -> Self {
+        Self {
+            address: running.admin,
+            token_file: running.token_file,
+        }
+    }
+}
+
+fn named(address: &AdminAddress, config: Option<&Path>) -> Result<Place, Failure> {
+    if *address == AdminAddress::Off {
+        return Err(off("`--admin off` names no address"));
+    }
+    let token_file = match config {
+        Some(config) => configured(config)?.token_file,
+        // what runs is looked at for its token alone: that it cannot be is no failure
+        None => {
+            let mut all = running::all().unwrap_or_default().into_iter();
+            let same = all.find(|it| reachable(it.admin.clone()) == reachable(address.clone()));
+            same.and_then(|it| it.token_file)
+        }
+    };
+    let address = address.clone();
+    Ok(Place {
+        address,
+        token_file,
+    })
+}
+
+/// The proxy that was started with this file, where its flags and port 0 count; else what the file says.
+fn configured(path: &Path) -> Result<Place, Failure> {
+    let started_with = std::fs::canonicalize(path).ok();
+    let mut same: Vec<Running> = running::all().unwrap_or_default();
+    same.retain(|it| it.config.is_some() && it.config == started_with);
+    if same.len() > 1 {
+        return Err(several(&same));
+    }
+    if let Some(one) = same.pop() {
+        return Ok(one.into());
+    }
+    let config = effective::load(&ServeFlags {
+        config: Some(path.to_owned()),
+        ..ServeFlags::default()
+    })?;
+    let address = config.admin.address;
+    if address == AdminAddress::Off {
+        return Err(off("the config file says `admin.address = \"off\"`"));
+    }
+    if address.socket().is_some_and(|socket| socket.port() == 0) {
+        return Err(Failure {
+            exit: Exit::OutsideFailed,
+            what: "cannot find the admin interface".to_owned(),
+            cause: format!(
+                "no proxy that was started with `{}` runs for this user, and the file leaves the port to the system",
+                path.display()
+            ),
+            hint: Some("name the address with `--admin ADDR`".to_owned()),
+        });
+    }
+    Ok(Place {
+        address,
+        token_file: config.admin.token_file.path().map(Path::to_owned),
+    })
+}
+
+fn the_one_that_runs() -> Result<Place, Failure> {
+    let mut all = running::all().map_err(|error| nothing_runs(error.to_string()))?;
+    match (all.pop(), all.is_empty()) {
+        (Some(one), true) => Ok(one.into()),
+        (Some(last), false) => {
+            all.push(last);
+            Err(several(&all))
+        }
+        (None, _) => Err(nothing_runs(format!(
+            "no proxy with an admin interface runs for this user (`{}` has none)",
+            running::folder().display()
+        ))),
+    }
+}
+
+fn nothing_runs(cause: String) -> Failure {
+    Failure {
+        exit: Exit::OutsideFailed,
+        what: "cannot find a proxy".to_owned(),
+        cause,
+        hint: Some(
+            "start one with `weir serve`, or say where it is: `--admin ADDR`, `--config FILE`"
+                .to_owned(),
+        ),
+    }
+}
+
+fn several(all: &[Running]) -> Failure {
+    let each = all
+        .iter()
+        .map(|it| format!("{} (process {})", it.admin, it.pid));
+    Failure {
+        exit: Exit::BadUsage,
+        what: "cannot tell which proxy is meant".to_owned(),
+        cause: format!(
+            "{} run here: {}",
+            all.len(),
+            each.collect::<Vec<_>>().join(", ")
+        ),
+        hint: Some("choose one with `--admin ADDR`".to_owned()),
+    }
+}
+
+fn off(cause: &str) -> Failure {
+    Failure {
+        exit: Exit::BadUsage,
+        what: "cannot reach the admin interface".to_owned(),
+        cause: cause.to_owned(),
+        hint: Some("SIGHUP reloads without it; purging needs one".to_owned()),
+    }
+}
+
+/// What a client on this machine connects to.
+fn reachable(address: AdminAddress) -> AdminAddress {
+    match address {
+        AdminAddress::At(socket) => {
+            let ip = match socket.ip() {
+                IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+                IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+                ip => ip,
+            };
+            AdminAddress::At((ip, socket.port()).into())
+        }
+        other => other,
+    }
+}

@@ -1,0 +1,249 @@
+//! `weir purge` and `weir reload` beside a proxy that runs.
+
+use crate::support::{Config, Nginx, Weir};
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+const LOCATIONS: &str =
+    "location /id { add_header Cache-Control max-age=3600; return 200 $request_id; }";
+
+/// A command of the operator, by whom proxies are known that say in `runtime` that they run.
+fn weir(runtime: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_weir"))
+        .args(arguments)
+        .env("XDG_RUNTIME_DIR", runtime)
+        .output()
+        .expect("the binary was built with this test")
+}
+
+/// Expects an exit code, and parts of what is said on stdout, or on stderr for a failure.
+#[track_caller]
+fn expect(output: &Output, exit: i32, parts: &[&str]) {
+    let (stdout, stderr) = (
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr),
+    );
+    assert_eq!(output.status.code(), Some(exit), "{stdout}{stderr}");
+    let (said, silent) = if exit == 0 {
+        (&stdout, &stderr)
+    } else {
+        (&stderr, &stdout)
+    };
+    for part in parts {
+        assert!(said.contains(part), "no `{part}` in: {said}");
+    }
+    assert!(silent.is_empty(), "{silent}");
+}
+
+/// A file with a token, which `mode` lets others read or not.
+fn token(folder: &Path, name: &str, text: &str, mode: u32) -> PathBuf {
+    let path = folder.join(name);
+    fs::write(&path, format!("{text}\n")).expect("a file");
+    fs::set_permissions(&path, fs::Permissions::from_mode(mode)).expect("ours");
+    path
+}
+
+fn quoted(path: &Path) -> String {
+    format!("{:?}", path.to_str().expect("text"))
+}
+
+#[test]
+fn purge_and_reload_find_the_proxy_that_runs() {
+    let nginx = Nginx::start(LOCATIONS);
+    let proxy = Weir::serve(&Config::forward());
+    let (url, other) = (nginx.url("/id?a=1&b=%20"), nginx.url("/id"));
+    for url in [&url, &other] {
+        proxy.get(url).expect(200);
+        assert!(proxy.get(url).is_hit());
+    }
+    let purged = weir(proxy.folder(), &["purge", &url, &nginx.url("/nothing")]);
+    expect(
+        &purged,
+        0,
+        &[
+            &format!("purged 1 {url}\n"),
+            &format!("purged 0 {}\n", nginx.url("/nothing")),
+        ],
+    );
+    assert!(!proxy.get(&url).is_hit());
+    assert!(proxy.get(&other).is_hit(), "the other URL was not meant");
+    expect(&weir(proxy.folder(), &["purge", "--all"]), 0, &["purged "]);
+    assert!(!proxy.get(&other).is_hit());
+    expect(
+        &weir(proxy.folder(), &["reload"]),
+        0,
+        &["config reloaded\n"],
+    );
+
+    let config = proxy.file("weir.toml");
+    let config = config.to_str().expect("text");
+    // port 0 of the file is the port that the system chose
+    expect(
+        &weir(proxy.folder(), &["purge", "--all", "--config", config]),
+        0,
+        &[],
+    );
+    let admin = proxy.admin.to_string();
+    let nowhere = Path::new("/nowhere");
+    expect(
+        &weir(nowhere, &["purge", "--all", "--admin", &admin]),
+        0,
+        &[],
+    );
+    expect(
+        &weir(nowhere, &["purge", "--all", "--config", config]),
+        3,
+        &["error: cannot find the admin interface", "--admin"],
+    );
+    expect(
+        &weir(proxy.folder(), &["purge", "/id"]),
+        2,
+        &["error: cannot purge `/id`\n  caused by: "],
+    );
+}
+
+#[test]
+fn token_is_found_with_the_address() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let first = token(folder.path(), "first", "first-0123456789", 0o600);
+    let second = token(folder.path(), "second", "second-0123456789", 0o600);
+    let socket = folder.path().join("admin.sock");
+    let address = format!("unix:{}", socket.display());
+    let config = |token: &Path| {
+        Config::guarded()
+            .set("admin.address", &format!("{address:?}"))
+            .set("admin.token_file", &quoted(token))
+    };
+    let mut proxy = Weir::serve(&config(&first));
+    let (here, nowhere) = (proxy.folder().to_owned(), Path::new("/nowhere"));
+    let file = proxy.file("weir.toml");
+    let file = file.to_str().expect("text");
+    let (first, other) = (
+        first.to_str().expect("text"),
+        second.to_str().expect("text"),
+    );
+    expect(&weir(&here, &["purge", "--all"]), 0, &["purged 0\n"]);
+    let with_address = ["purge", "--all", "--admin", &address];
+    expect(&weir(&here, &with_address), 0, &[]);
+    expect(
+        &weir(nowhere, &["purge", "--all", "--config", file]),
+        0,
+        &[],
+    );
+    let with_token = ["purge", "--all", "--admin", &address, "--token-file", first];
+    expect(&weir(nowhere, &with_token), 0, &[]);
+
+    expect(
+        &weir(nowhere, &with_address),
+        2,
+        &[
+            "error: cannot purge everything",
+            "asks for a token",
+            "--token-file",
+        ],
+    );
+    let wrong = ["purge", "--all", "--token-file", other];
+    expect(&weir(&here, &wrong), 2, &["has another token"]);
+
+    // the next one is asked for from the reload on, and found
+    proxy.rewrite(&config(&second).text());
+    expect(&weir(&here, &["reload"]), 0, &["config reloaded"]);
+    expect(&weir(&here, &["purge", "--all"]), 0, &[]);
+    expect(&weir(nowhere, &with_token), 2, &["has another token"]);
+
+    // a file that others can read is no token: all stays as it was
+    fs::set_permissions(&second, fs::Permissions::from_mode(0o644)).expect("ours");
+    let parts = ["error: cannot use the admin token", "its mode is 0644"];
+    expect(&weir(&here, &["reload"]), 2, &parts);
+    fs::set_permissions(&second, fs::Permissions::from_mode(0o600)).expect("ours");
+    expect(&weir(&here, &["purge", "--all"]), 0, &[]);
+
+    assert!(proxy.stop().success());
+    assert!(!socket.exists(), "the socket stays behind");
+    let parts = [
+        "error: cannot find a proxy",
+        "no proxy with an admin interface runs",
+    ];
+    expect(&weir(&here, &["reload"]), 3, &parts);
+}
+
+#[test]
+fn proxy_does_not_start_with_a_token_that_others_can_read() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let open = token(folder.path(), "open", "open-0123456789abc", 0o640);
+    let text = Config::guarded()
+        .set("admin.token_file", &quoted(&open))
+        .text();
+    let file = folder.path().join("weir.toml");
+    fs::write(&file, text).expect("a file");
+    let file = file.to_str().expect("text");
+    let output = weir(folder.path(), &["serve", "--config", file]);
+    let parts = [
+        "error: cannot use the admin token in",
+        "its mode is 0640",
+        "chmod 600",
+    ];
+    expect(&output, 3, &parts);
+}
+
+#[test]
+fn config_that_a_reload_refuses_is_explained() {
+    let proxy = Weir::serve(&Config::guarded());
+    proxy.rewrite("[cache]\nmemroy = \"1GiB\"\n");
+    expect(
+        &weir(proxy.folder(), &["reload"]),
+        2,
+        &[
+            "error: cannot reload the config\n",
+            "unknown key `memroy`",
+            "did you mean `memory`?",
+        ],
+    );
+}
+
+#[test]
+fn one_of_two_proxies_has_to_be_named() {
+    let runtime = tempfile::tempdir().expect("a folder");
+    let config = Config::guarded();
+    let proxies = [(); 2].map(|()| Weir::serve_known_in(&config, runtime.path()));
+    let [one, other] = proxies.each_ref().map(|proxy| proxy.admin.to_string());
+    let both = ["cannot tell which proxy is meant", &one, &other, "--admin"];
+    expect(&weir(runtime.path(), &["reload"]), 2, &both);
+    let named = ["reload", "--admin", &other];
+    expect(&weir(runtime.path(), &named), 0, &["config reloaded"]);
+}
+
+#[test]
+fn proxy_that_was_killed_is_not_found() {
+    let runtime = tempfile::tempdir().expect("a folder");
+    let proxy = Weir::serve_known_in(&Config::guarded(), runtime.path());
+    let left = runtime.path().join(format!("weir/{}.toml", proxy.id()));
+    let mode = fs::metadata(&left)
+        .expect("it says that it runs")
+        .permissions()
+        .mode();
+    assert_eq!(mode & 0o777, 0o600);
+    drop(proxy);
+    assert!(left.exists(), "it was killed and could not remove it");
+    expect(
+        &weir(runtime.path(), &["reload"]),
+        3,
+        &["cannot find a proxy"],
+    );
+    assert!(!left.exists());
+    // and the next one is found
+    let _next = Weir::serve_known_in(&Config::guarded(), runtime.path());
+    expect(&weir(runtime.path(), &["reload"]), 0, &[]);
+}
+
+#[test]
+fn folder_that_others_can_write_to_is_not_believed() {
+    let runtime = tempfile::tempdir().expect("a folder");
+    let folder = runtime.path().join("weir");
+    fs::create_dir(&folder).expect("a folder");
+    fs::set_permissions(&folder, fs::Permissions::from_mode(0o777)).expect("ours");
+    let parts = ["cannot find a proxy", "nobody else can write to"];
+    expect(&weir(runtime.path(), &["purge", "--all"]), 3, &parts);
+}
