@@ -6,6 +6,7 @@
 
 mod batch;
 mod content;
+mod device;
 mod fault;
 mod world;
 
@@ -14,6 +15,7 @@ pub use fault::{Fault, Plan, Random};
 
 use super::{Access, Batch, DIRECT_BYTES, File, Files, Lock, Space};
 use batch::SimulatedBatch;
+use device::Device;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -21,17 +23,23 @@ use world::{FileId, World};
 
 /// A machine with one file system.
 #[derive(Clone, Debug)]
-pub struct SimulatedFiles(Arc<Mutex<World>>);
+pub struct SimulatedFiles {
+    world: Arc<Mutex<World>>,
+    device: Arc<Device>,
+}
 
 impl SimulatedFiles {
     /// An empty one.
     #[must_use]
     pub fn new(seed: u64) -> Self {
-        Self(Arc::new(Mutex::new(World::new(seed))))
+        Self {
+            world: Arc::new(Mutex::new(World::new(seed))),
+            device: Arc::default(),
+        }
     }
 
     fn world(&self) -> MutexGuard<'_, World> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.world.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What will go wrong from now on; replaces what was planned before, and counts operations anew.
@@ -48,6 +56,16 @@ impl SimulatedFiles {
     /// Bytes that may be in use; beyond, writing fails with `ENOSPC`.
     pub fn limit_space(&self, bytes: u64) {
         self.world().space = bytes;
+    }
+
+    /// The device stops: no write and no sync returns until [`Self::resume`].
+    pub fn stop(&self) {
+        self.device.set_stopped(true);
+    }
+
+    /// The device works again.
+    pub fn resume(&self) {
+        self.device.set_stopped(false);
     }
 
     /// The power fails and comes back.
@@ -244,6 +262,7 @@ impl File for SimulatedFile {
     }
 
     fn write_at(&self, pieces: &[&[u8]], offset: u64) -> io::Result<usize> {
+        self.world.device.wait();
         let mut world = self.world()?;
         let whole = pieces.concat();
         let fault = world.faults.next_write()?;
@@ -264,6 +283,7 @@ impl File for SimulatedFile {
     }
 
     fn sync(&self) -> io::Result<()> {
+        self.world.device.wait();
         let mut world = self.world()?;
         if let Err(error) = world.faults.next() {
             // as Linux does: the pages count as clean, and what was to be written is gone with the next power failure; one that
