@@ -178,6 +178,12 @@ impl Spill {
         Ok(())
     }
 
+    /// Whether the queue has room for so many bytes more at this moment: what finds none fails the spill.
+    #[must_use]
+    pub fn has_room(&self, bytes: usize) -> bool {
+        self.directory.queue.has_room(bytes + JOB_BYTES)
+    }
+
     /// Closes the run under way, so that everything pushed will be written without waiting for more.
     ///
     /// # Errors

@@ -127,6 +127,12 @@ impl Queue {
         Ok(())
     }
 
+    /// Whether there is room for bytes that would wait here.
+    pub(crate) fn has_room(&self, bytes: usize) -> bool {
+        let waiting = self.lock();
+        waiting.is_closed || waiting.bytes + bytes <= self.bytes_max
+    }
+
     /// Gives room back.
     pub(crate) fn release(&self, bytes: usize) {
         let mut waiting = self.lock();

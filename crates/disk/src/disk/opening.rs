@@ -83,6 +83,7 @@ fn assemble(
         last: AtomicU64::new(0),
         secret: Mutex::new(superblocks[0].secret),
     });
+    let claimed_count = claimed.len().max(1);
     let (mut locks, mut opened) = (Vec::new(), Vec::new());
     for ((claimed, superblock), (limits, position)) in claimed
         .into_iter()
@@ -95,7 +96,8 @@ fn assemble(
             path: claimed.path,
             superblock,
             limits,
-            queue_bytes_max: config.queue_bytes_max,
+            // all of them together hold no more than one would
+            queue_bytes_max: config.queue_bytes_max / claimed_count,
             reads_waiting_max: config.reads_waiting_max,
             files: Arc::clone(files),
             tickets: Arc::clone(&tickets),
