@@ -9,6 +9,8 @@
     reason = "a script that cannot be read fails its test"
 )]
 
+#[path = "fetch_playbook/confirming.rs"]
+mod confirming;
 #[path = "fetch_playbook/ending.rs"]
 mod ending;
 #[path = "fetch_playbook/gaps.rs"]
@@ -17,6 +19,8 @@ mod gaps;
 mod leaving;
 #[path = "fetch_playbook/pacing.rs"]
 mod pacing;
+#[path = "fetch_playbook/passing.rs"]
+mod passing;
 #[path = "fetch_playbook/reading.rs"]
 mod reading;
 #[path = "fetch_playbook/script.rs"]

@@ -18,8 +18,10 @@
 //!   nothing if it can be resumed: next hops do lose patience with a proxy that makes them wait.
 
 mod accounts;
+mod confirm;
 mod fetch;
 mod gaps;
+mod passing;
 mod reader;
 mod view;
 mod words;
@@ -31,9 +33,10 @@ use accounts::Accounts;
 use fetch::{Fetch, Fetches};
 use reader::{Reader, Readers};
 
+pub use passing::{PASSING_AHEAD_BYTES_MAX, PASSING_BEHIND_BYTES, PASSING_BEHIND_READER_BYTES};
 pub use words::{
-    Cut, Delivered, FETCHES_MAX, FetchEnd, FetchId, FillRules, NEAR_BYTES, NotHere, READERS_MAX,
-    ReaderId, SPANS_MAX, Step, Take,
+    Confirm, Cut, Delivered, FETCHES_MAX, FetchEnd, FetchId, FillRules, NEAR_BYTES, NotHere,
+    READERS_MAX, ReaderId, SPANS_MAX, Step, Take,
 };
 
 /// A response under construction.
@@ -51,6 +54,8 @@ pub struct Fill {
     /// What a reader of a fetch not begun yet may have unsent.
     base: Pace,
     accounts: Accounts,
+    /// What comes is not kept.
+    is_passing: bool,
     stirred: bool,
 }
 
@@ -72,12 +77,20 @@ impl Fill {
             fetches: Fetches::default(),
             closed: None,
             base: Pace::new(rules.lead, now),
+            is_passing: false,
             stirred: false,
         }
     }
 
     /// A fetch of `span` runs: the first, by a driver that has its head already. `span.from` is not present.
     pub fn begin(&mut self, now: Now, span: ByteSpan) -> FetchId {
+        let fetch = self.ask(now, span);
+        self.confirmed(fetch);
+        fetch
+    }
+
+    /// A fetch of `span` runs that is only asked for so far.
+    fn ask(&mut self, now: Now, span: ByteSpan) -> FetchId {
         self.stirred = true;
         self.fetches.begin(now, self.rules.lead, span)
     }
@@ -125,7 +138,7 @@ impl Fill {
             self.claim(at);
             if self.is_to_fetch(at, missing) {
                 let span = self.gap(missing, end);
-                let fetch = self.begin(now, span);
+                let fetch = self.ask(now, span);
                 return Step::Fetch { fetch, span };
             }
         }
@@ -199,6 +212,7 @@ impl Fill {
         let to = from.saturating_add(bytes).min(fetch.asked.to).min(length);
         let to = to.max(from);
         fetch.front = to;
+        fetch.is_confirmed = true;
         fetch.active = now.tick;
         if !fetch.goes_on {
             self.accounts.led(to.saturating_sub(fetch.consumed));
@@ -229,14 +243,15 @@ impl Fill {
         if fetch.front >= limit {
             return Take::Met;
         }
-        let Some((_, fastest)) = self.fastest(fetch) else {
+        let fastest = self.fastest(fetch).map(|(_, reader)| reader);
+        let Some(fastest) = fastest.or_else(|| self.expecting(fetch)) else {
             return match (fetch.goes_on, fetch.gives_way) {
                 (true, false) => Take::Background,
                 (true, true) => Take::GiveWay,
                 (false, _) => Take::Orphaned,
             };
         };
-        let until = fastest.at.saturating_add(fetch.pace.ahead());
+        let until = fastest.at.saturating_add(self.ahead(fetch));
         let until = until.min(fastest.to).min(limit);
         match until.saturating_sub(fetch.front) {
             0 if fetch.gives_way => Take::GiveWay,
@@ -336,7 +351,9 @@ impl Fill {
     /// Whether a fetch was cut while nobody waited for it, and can be resumed. It must have brought something: who cuts
     /// us off at once is not asked again and again.
     fn was_kept_waiting(&self, fetch: &Fetch, take: Take) -> bool {
-        let has_brought = fetch.front > fetch.asked.from;
+        // one whose head was awaited may have brought that alone
+        let is_head_alone = fetch.is_confirmed && fetch.expected_by.is_some();
+        let has_brought = fetch.front > fetch.asked.from || is_head_alone;
         match take {
             Take::Met => true,
             Take::UpTo(_) => false,

@@ -11,6 +11,7 @@
 mod abort;
 mod background;
 mod byte_span;
+mod continuation;
 mod fill;
 mod pace;
 mod popularity;
@@ -18,9 +19,11 @@ mod popularity;
 pub use abort::{Abort, AbortPolicy, GoOn, Orphan, Stop, judge};
 pub use background::Background;
 pub use byte_span::{ByteSpan, ByteSpans};
+pub use continuation::{Continuation, NoContinuation, Rest, continuation};
 pub use fill::{
-    Cut, Delivered, FETCHES_MAX, FetchEnd, FetchId, Fill, FillRules, NEAR_BYTES, NotHere,
-    READERS_MAX, ReaderId, SPANS_MAX, Step, Take,
+    Confirm, Cut, Delivered, FETCHES_MAX, FetchEnd, FetchId, Fill, FillRules, NEAR_BYTES, NotHere,
+    PASSING_AHEAD_BYTES_MAX, PASSING_BEHIND_BYTES, PASSING_BEHIND_READER_BYTES, READERS_MAX,
+    ReaderId, SPANS_MAX, Step, Take,
 };
 pub use pace::{Lead, Pace};
 pub use popularity::{Chance, Popularity};

@@ -13,7 +13,7 @@
 //! Numbers are bytes; `k` is 1024 of them. A span without an end is open.
 
 use weir_policy::fetch::{ByteSpan, ByteSpans, FetchEnd, FetchId, Fill, FillRules, Lead, ReaderId};
-use weir_policy::fetch::{Step, Take};
+use weir_policy::fetch::{Confirm, Step, Take};
 use weir_policy::{Now, Tick};
 use weir_semantics::Timestamp;
 
@@ -85,6 +85,8 @@ fn play(fill: &mut Fill, event: &str) -> String {
         ["leave", reader] => fill.leave(now, r(reader)),
         ["received", fetch, count] => fill.received(now, f(fetch), bytes(count)),
         ["go-on", fetch] => fill.go_on(f(fetch)),
+        ["confirmed", fetch] => fill.confirmed(f(fetch)),
+        ["pass"] => fill.pass(),
         ["end", fetch, how] => fill.end(now, f(fetch), end(how)),
         ["round-trips", fetch, client_ms, next_hop_ms] => {
             let us = |ms: &str| ms.parse::<u32>().unwrap() * 1000;
@@ -103,6 +105,9 @@ fn answer(fill: &mut Fill, now: Now, words: &[&str]) -> String {
             Err(not_here) => not_here.as_str().to_owned(),
         },
         ["step", reader] => step(fill.step(now, r(reader))),
+        ["confirm", reader] => confirm(fill.confirm(now, r(reader))),
+        ["passed"] => size(fill.passed(false)),
+        ["passed", "with-room"] => size(fill.passed(true)),
         ["read", reader] => read(fill, now, r(reader), u64::MAX),
         ["read", reader, most] => read(fill, now, r(reader), bytes(most)),
         ["take", fetch] => take(fill.take(now, f(fetch))),
@@ -163,6 +168,15 @@ fn step(step: Step) -> String {
         Step::Fetch { fetch, span } => format!("fetch f{} {}", fetch.0, spelt(span)),
         Step::Done => "done".to_owned(),
         Step::Cut(cut) => format!("cut {}", cut.as_str()),
+    }
+}
+
+fn confirm(confirm: Confirm) -> String {
+    match confirm {
+        Confirm::Yes => "yes".to_owned(),
+        Confirm::Wait => "wait".to_owned(),
+        Confirm::Fetch { fetch, span } => format!("fetch f{} {}", fetch.0, spelt(span)),
+        Confirm::No => "no".to_owned(),
     }
 }
 

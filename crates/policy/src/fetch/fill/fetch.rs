@@ -1,6 +1,6 @@
 //! One running fetch, and all that run.
 
-use super::words::FetchId;
+use super::words::{FetchId, ReaderId};
 use crate::fetch::byte_span::{ByteSpan, ByteSpans};
 use crate::fetch::pace::{Lead, Pace};
 use crate::now::{Now, Tick};
@@ -23,6 +23,10 @@ pub(super) struct Fetch {
     pub(super) consumed: u64,
     /// When it brought something last, or was begun.
     pub(super) active: Tick,
+    /// Its response head has come, and is of the same representation.
+    pub(super) is_confirmed: bool,
+    /// The reader that is sent its head once this fetch is confirmed.
+    pub(super) expected_by: Option<ReaderId>,
 }
 
 /// The running fetches: few.
@@ -45,6 +49,8 @@ impl Fetches {
             gives_way: false,
             consumed: asked.from,
             active: now.tick,
+            is_confirmed: false,
+            expected_by: None,
         });
         id
     }

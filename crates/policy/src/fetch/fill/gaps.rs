@@ -74,7 +74,7 @@ impl Fill {
         }
     }
 
-    fn fetches_max(&self) -> usize {
+    pub(super) fn fetches_max(&self) -> usize {
         usize::try_from(self.rules.fetches_max.max(1)).unwrap_or(usize::MAX)
     }
 

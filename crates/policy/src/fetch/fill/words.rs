@@ -82,6 +82,24 @@ pub enum Step {
     Cut(Cut),
 }
 
+/// Whether a reader that was sent nothing so far can be sent its head.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Confirm {
+    /// All it wants is here, or is being brought by fetches whose response heads were of this representation.
+    Yes,
+    /// A fetch that it needs has no response head yet: look again when one has come, or has ended.
+    Wait,
+    /// Its driver begins this fetch now, and then looks again. It counts as begun, and waits for its reader.
+    Fetch {
+        /// The fetch.
+        fetch: FetchId,
+        /// What it is to ask for.
+        span: ByteSpan,
+    },
+    /// It will not get all of it here, or not for certain: it asks elsewhere.
+    No,
+}
+
 /// Why a reader's next byte will not come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Cut {

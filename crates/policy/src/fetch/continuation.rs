@@ -1,0 +1,121 @@
+//! A client that was sent a part of a response, where the rest is not here any more.
+//!
+//! Content that passed by before a slow reader came to it, or stored content that is damaged or cannot be read: the next
+//! hop may have the rest. It is asked for by `Range` with `If-Range` (RFC 9110 §13.1.5), for this client alone, so that the
+//! client sees one representation or an honest cut.
+
+use super::byte_span::ByteSpan;
+
+/// What is known of the rest that a client was promised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rest {
+    /// The next byte the client is to get.
+    pub at: u64,
+    /// One past the last byte it was promised; open: to the end of the content.
+    pub to: u64,
+    /// The complete length of the representation, if it is known.
+    pub complete_length: Option<u64>,
+    /// The representation has a strong entity tag.
+    pub strong_tag: bool,
+    /// The request lets the next hop be asked.
+    pub forwards: bool,
+}
+
+/// Where the rest comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Continuation {
+    /// From the next hop, by a fetch of this span for this client alone.
+    Fetch(ByteSpan),
+    /// From nowhere: the client is cut.
+    Cut(NoContinuation),
+}
+
+/// Why the rest cannot be fetched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum NoContinuation {
+    /// Without a strong entity tag what would come could be of another representation.
+    NoStrongTag,
+    /// Without the length it could not be told whether all of it came.
+    NoLength,
+    /// The request forbids to ask the next hop (`only-if-cached`).
+    NotForwarded,
+    /// Nothing is left of what was promised.
+    BeyondEnd,
+}
+
+impl NoContinuation {
+    /// The reason as a word for logs and counters.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::NoStrongTag => "no-strong-tag",
+            Self::NoLength => "no-length",
+            Self::NotForwarded => "not-forwarded",
+            Self::BeyondEnd => "beyond-end",
+        }
+    }
+}
+
+/// Where the client gets the rest from.
+#[must_use]
+pub fn continuation(rest: &Rest) -> Continuation {
+    let Some(length) = rest.complete_length else {
+        return Continuation::Cut(NoContinuation::NoLength);
+    };
+    if !rest.strong_tag {
+        return Continuation::Cut(NoContinuation::NoStrongTag);
+    }
+    if !rest.forwards {
+        return Continuation::Cut(NoContinuation::NotForwarded);
+    }
+    match ByteSpan::new(rest.at, rest.to.min(length)) {
+        Some(span) => Continuation::Fetch(span),
+        None => Continuation::Cut(NoContinuation::BeyondEnd),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const REST: Rest = Rest {
+        at: 10,
+        to: 100,
+        complete_length: Some(1000),
+        strong_tag: true,
+        forwards: true,
+    };
+
+    fn check(rest: Rest, expected: Result<(u64, u64), &str>) {
+        let found = match continuation(&rest) {
+            Continuation::Fetch(span) => Ok((span.from, span.to)),
+            Continuation::Cut(why) => Err(why.as_str()),
+        };
+        assert_eq!(found, expected, "{rest:?}");
+    }
+
+    #[test]
+    fn rest_is_fetched_up_to_what_was_promised() {
+        check(REST, Ok((10, 100)));
+        let to = ByteSpan::OPEN;
+        check(Rest { to, ..REST }, Ok((10, 1000)));
+        check(Rest { at: 99, ..REST }, Ok((99, 100)));
+        check(Rest { at: 100, ..REST }, Err("beyond-end"));
+    }
+
+    #[test]
+    fn rest_that_may_be_of_another_representation_is_not_fetched() {
+        let strong_tag = false;
+        check(Rest { strong_tag, ..REST }, Err("no-strong-tag"));
+        let complete_length = None;
+        check(
+            Rest {
+                complete_length,
+                ..REST
+            },
+            Err("no-length"),
+        );
+        let forwards = false;
+        check(Rest { forwards, ..REST }, Err("not-forwarded"));
+    }
+}
