@@ -9,6 +9,7 @@ use crate::shard::{ArrivingId, Shard};
 use crate::spilling::Spilling;
 use crate::stored::StoredResponse;
 use std::sync::{Arc, MutexGuard};
+use std::task::Waker;
 use weir_policy::catalog::Refusal;
 use weir_policy::{Digest, Now};
 
@@ -137,11 +138,43 @@ impl Building {
             growing.stop_behind();
             return;
         }
-        let held = growing.held_bytes();
-        let held = held.saturating_sub(spilling.handed_bytes());
-        if held < self.reserved {
-            self.reserved = held;
-            let charge = (self.head_charge + held) as u64;
+        let handed = spilling.handed_bytes();
+        self.give_back(growing.held_bytes().saturating_sub(handed));
+    }
+
+    /// Nothing is pushed at the moment: takes back the memory of what was written meanwhile. `waker` is woken when there is
+    /// more to take back, so that what was written does not stay in memory, in nobody's account, while a fetch waits.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Self::reserve_held`]: the disk takes no more, and memory has no room for what waited for it.
+    pub fn take_back(&mut self, growing: &mut Growing, waker: &Waker) -> Result<(), Refusal> {
+        if !matches!(self.disk, ToDisk::Spilling(_)) {
+            return Ok(());
+        }
+        self.go_on(growing);
+        match &self.disk {
+            ToDisk::Spilling(spilling) => {
+                spilling.wake_on_written(waker);
+                Ok(())
+            }
+            ToDisk::Not | ToDisk::Never => self.reserve_held(growing.held_bytes()),
+        }
+    }
+
+    /// It will not be stored: nothing more of it goes to disk, what was written is found by nobody, and its room is given
+    /// back as far as it holds no memory. To be told again when it holds less.
+    pub fn pass(&mut self, growing: &mut Growing) {
+        self.disk = ToDisk::Never;
+        growing.stop_behind();
+        self.give_back(growing.held_bytes());
+    }
+
+    /// Only so many bytes are held for content any more.
+    fn give_back(&mut self, held_bytes: usize) {
+        if held_bytes < self.reserved {
+            self.reserved = held_bytes;
+            let charge = (self.head_charge + held_bytes) as u64;
             self.shard().give_back(self.id, charge);
         }
     }

@@ -284,7 +284,13 @@ impl Growing {
     /// Lets go the blocks that end before `at`: nobody will read them, and it will not be finished. They still count as
     /// present.
     pub fn release_before(&mut self, at: u64) {
+        let before = self.sealed.len();
         self.sealed.retain(|piece| piece.to() > at);
+        if self.sealed.len() < before {
+            self.sealed_bytes = self.sealed.iter().map(Piece::held_bytes).sum();
+            let capacity = list_capacity(self.sealed.len());
+            self.sealed.shrink_to(capacity);
+        }
         if self
             .base
             .pieces()
@@ -293,6 +299,7 @@ impl Growing {
         {
             let kept = self.base.pieces().iter().filter(|piece| piece.to() > at);
             self.base = Body::new(kept.cloned().collect(), self.complete_length);
+            self.base_bytes = self.base.charged_bytes();
         }
     }
 

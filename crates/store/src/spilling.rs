@@ -3,6 +3,7 @@
 use crate::charge::block_bytes;
 use crate::growing::Growing;
 use std::sync::Arc;
+use std::task::Waker;
 use weir_disk::{Committed, Disk, Extent, Refused, Spill, Ticket};
 use weir_policy::Digest;
 
@@ -69,7 +70,12 @@ impl Spilling {
         }
         while let Some((from, block)) = growing.next_behind() {
             let bytes = block_bytes(block.len());
-            if self.handed_bytes.saturating_add(bytes) > waiting_max {
+            let is_end = waiting_max == usize::MAX;
+            if !is_end
+                && (self.handed_bytes.saturating_add(bytes) > waiting_max
+                    || !self.spill.has_room(bytes))
+            {
+                // it waits in memory, in its own account
                 break;
             }
             self.spill.push(from, Arc::clone(block))?;
@@ -77,6 +83,13 @@ impl Spilling {
             growing.pop_behind();
         }
         Ok(())
+    }
+
+    /// Wakes `waker` once when more was written, if anything waits for that.
+    pub(crate) fn wake_on_written(&self, waker: &Waker) {
+        if self.handed_bytes > 0 {
+            self.spill.wake_on_written(waker);
+        }
     }
 
     /// Bytes of memory of what was handed over and is not known to be written: they are in the disk's account.
