@@ -216,6 +216,14 @@ labels! {
         TooSlow = "too-slow",
     }
 
+    /// Why the rest of a response that a client was being sent was not here any more.
+    Lost {
+        /// The response passes by, and the client was too far behind the others.
+        LeftBehind = "left-behind",
+        /// It is stored, and could not be read: damaged, or the device failed or took too long.
+        Unreadable = "unreadable",
+    }
+
     /// How a request to a next hop came to its connection.
     Supply {
         /// One was opened for it.
@@ -385,6 +393,7 @@ mod tests {
         check::<StatusClass>();
         check::<NotStored>();
         check::<Joined>();
+        check::<Lost>();
         check::<RecallEnd>();
         check::<DiskRefusal>();
         check::<Aborted>();

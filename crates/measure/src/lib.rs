@@ -27,8 +27,9 @@ pub mod snapshot;
 pub use counters::Counters;
 pub use histogram::{BUCKETS, Histogram, HistogramSnapshot, bucket_limit_us};
 pub use label::{
-    Aborted, DiskRefusal, DnsOutcome, HopOutcome, Joined, Label, NotStored, OpenReason, RecallEnd,
-    ReloadOutcome, Reuse, Source, StatusClass, Supply, Unrecorded, Verdict, WaitEnd, WaitReason,
+    Aborted, DiskRefusal, DnsOutcome, HopOutcome, Joined, Label, Lost, NotStored, OpenReason,
+    RecallEnd, ReloadOutcome, Reuse, Source, StatusClass, Supply, Unrecorded, Verdict, WaitEnd,
+    WaitReason,
 };
 pub use metric::{Family, Kind, LabelSet, Metric, SLOTS};
 pub use snapshot::Snapshot;

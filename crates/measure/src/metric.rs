@@ -4,8 +4,8 @@
 //! the help paragraph, which is also the variant's documentation. Adding a counter is adding a row.
 
 use crate::label::{
-    Aborted, DiskRefusal, DnsOutcome, HopOutcome, Joined, Label, NotStored, OpenReason, RecallEnd,
-    ReloadOutcome, Reuse, StatusClass, Supply, Unrecorded, Verdict, WaitEnd, WaitReason,
+    Aborted, DiskRefusal, DnsOutcome, HopOutcome, Joined, Label, Lost, NotStored, OpenReason,
+    RecallEnd, ReloadOutcome, Reuse, StatusClass, Supply, Unrecorded, Verdict, WaitEnd, WaitReason,
 };
 
 /// Whether a number only grows.
@@ -195,7 +195,10 @@ table! {
     DiskHits, Counter, "weir_disk_hits_total", "requests";
     /// Look-ups on disk for what memory had not, by what came of them.
     Recalls(outcome: RecallEnd), Counter, "weir_disk_lookups_total", "look-ups";
-    /// Responses cut because the rest of what was promised could not be read from disk.
+    /// Responses whose rest was not here any more while a client was being sent them, and was fetched for that client alone,
+    /// by why it was not.
+    Continued(reason: Lost), Counter, "weir_continued_responses_total", "responses";
+    /// Responses cut because the rest of what was promised could not be read from disk, and could not be fetched either.
     StoreCuts, Counter, "weir_disk_cut_responses_total", "responses";
     /// Purges and invalidations that might not survive a crash, because the disk failed.
     PurgesNotDurable, Counter, "weir_disk_purges_not_durable_total", "purges";
@@ -285,8 +288,8 @@ table! {
     FollowersWaiting, Gauge, "weir_followers_waiting", "requests";
     /// Fetches whose last reader left, by what became of them and why.
     FetchesAbandoned(fate: Aborted), Counter, "weir_fetches_abandoned_total", "fetches";
-    /// Responses under construction that turned out to have no room in the store: kept for their readers only, up to 1 MiB
-    /// behind the fastest.
+    /// Responses under construction that turned out to have no room in the store: kept for their readers only, 128 KiB a
+    /// reader behind the fastest, or 1 MiB where there is room for that.
     PassedThrough, Counter, "weir_passed_through_total", "responses";
     /// Body bytes read from next hops, whatever became of them. With those from the store and our own they are the body bytes
     /// sent to clients and the wasted ones.

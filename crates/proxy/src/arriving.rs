@@ -4,10 +4,14 @@
 //! behind one mutex, with the wakers of those who wait. The mutex is held for a decision and at most one copy of
 //! [`COPY_BYTES_MAX`], never across an await.
 
+mod passing;
+mod settling;
+
 use crate::flights::Flight;
-use crate::report;
 use crate::waiting::{Waiting, WaitsFor, Woken};
 use crate::worker::Worker;
+use passing::Passing;
+pub(crate) use passing::PassingRoom;
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
@@ -15,18 +19,14 @@ use weir_disk::Extent;
 use weir_measure::{Counters, Metric};
 use weir_policy::catalog::Refusal;
 use weir_policy::fetch::{
-    ByteSpan, Chance, Cut, Delivered, FetchEnd, FetchId, Fill, FillRules, Lead, NotHere, Orphan,
-    ReaderId, Step, Take,
+    ByteSpan, ByteSpans, Chance, Confirm, Delivered, FetchEnd, FetchId, Fill, FillRules, Lead,
+    NotHere, Orphan, ReaderId, Step, Take,
 };
-use weir_policy::{Digest, NotStored, Now};
+use weir_policy::{Digest, Now};
 use weir_store::{Block, Building, Growing, Place, Slice, StoredResponse, VaryRule};
 
 /// Bytes of the block under way that a reader copies at once; whole blocks are shared.
 pub(crate) const COPY_BYTES_MAX: usize = 64 * 1024;
-
-/// Content that is passing is kept for readers that are so many bytes behind the fastest; one that falls further behind is
-/// cut, rather than the others slowed or memory filled.
-const LEFT_BEHIND_BYTES: u64 = 1024 * 1024;
 
 /// A response under construction.
 #[derive(Debug)]
@@ -71,14 +71,6 @@ struct Inner {
     lead_max: u64,
 }
 
-/// A response that turned out too large to keep.
-#[derive(Clone, Copy, Debug)]
-struct Passing {
-    why: Refusal,
-    /// Content before this is not there any more.
-    floor: u64,
-}
-
 /// What became of it in the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
@@ -121,6 +113,8 @@ pub(crate) enum Reading {
     Done,
     /// It was cut.
     Cut,
+    /// Its next byte was let go before it came to it.
+    LeftBehind,
 }
 
 /// Who follows.
@@ -161,12 +155,9 @@ impl Arriving {
         );
         let fetch = fill.begin(now, beginnings.span);
         let passing = beginnings.building.as_ref().err();
-        let passing = passing.map(|why| Passing {
-            why: *why,
-            floor: 0,
-        });
+        let passing = passing.map(|why| Passing::begin(worker, *why));
         if passing.is_some() {
-            worker.counters().inc(Metric::PassedThrough);
+            fill.pass();
         }
         let place = growing.open(beginnings.span);
         let arriving = Self {
@@ -195,6 +186,53 @@ impl Arriving {
             }),
         };
         (Arc::new(arriving), fetch)
+    }
+
+    /// The rest of `response`, `span` of it, for one client alone: nothing of it is here or kept, and its reader has it
+    /// fetched. `None` if there is no such rest.
+    pub(crate) fn alone(
+        worker: &Worker,
+        key: Digest,
+        lead: Lead,
+        response: &Arc<StoredResponse>,
+        span: ByteSpan,
+    ) -> Option<(Arc<Self>, ReaderId)> {
+        let now = worker.now();
+        let complete_length = response.complete_length();
+        let rules = FillRules {
+            lead,
+            fetches_max: 1,
+            can_range: true,
+        };
+        let mut fill = Fill::new(rules, now, complete_length, ByteSpans::new());
+        fill.pass();
+        let reader = fill.attach(now, span).ok()?;
+        let alone = Self {
+            key,
+            lead,
+            response: Arc::clone(response),
+            vary: None,
+            has_length: true,
+            part: None,
+            counters: Arc::clone(worker.shared.common_counters()),
+            inner: Mutex::new(Inner {
+                fill,
+                growing: Growing::new(complete_length, None),
+                places: Vec::new(),
+                first: (FetchId(0), 0),
+                building: None,
+                flight: None,
+                has_taken_off: true,
+                waiting: Waiting::default(),
+                trailers: Box::default(),
+                passing: Some(Passing::alone()),
+                outcome: Some(Outcome::Dropped),
+                client_us: 0,
+                next_hop_us: 0,
+                lead_max: 0,
+            }),
+        };
+        Some((Arc::new(alone), reader))
     }
 
     /// The flight from which those come who wait for it, and under which newcomers find it.
@@ -260,6 +298,7 @@ impl Arriving {
         let step = inner.fill.step(now, reader);
         inner.wake_stirred();
         match step {
+            Step::Read(span) if inner.has_passed(span.from) => Reading::LeftBehind,
             Step::Read(span) => {
                 debug_assert_eq!(span.from, at);
                 let write_max = inner.fill.unsent(reader);
@@ -271,13 +310,32 @@ impl Arriving {
                 Reading::Wait
             }
             Step::Fetch { fetch, span } => {
-                let place = inner.growing.open(span);
-                inner.places.push((fetch, place));
+                inner.open(fetch, span);
                 Reading::Fetch(fetch, span)
             }
             Step::Done => Reading::Done,
             Step::Cut(_) => Reading::Cut,
         }
+    }
+
+    /// Whether `reader`, which was sent nothing so far, can be sent its head; the waker is kept if it has to wait.
+    pub(crate) fn confirm(&self, now: Now, reader: ReaderId, waker: &Waker) -> Confirm {
+        let mut inner = self.lock();
+        let confirm = inner.fill.confirm(now, reader);
+        inner.wake_stirred();
+        match confirm {
+            Confirm::Wait => inner.waiting.reader(reader, waker),
+            Confirm::Fetch { fetch, span } => inner.open(fetch, span),
+            Confirm::Yes | Confirm::No => {}
+        }
+        confirm
+    }
+
+    /// The response head of `fetch` has come, and is of this representation.
+    pub(crate) fn confirmed(&self, fetch: FetchId) {
+        let mut inner = self.lock();
+        inner.fill.confirmed(fetch);
+        inner.wake_readers();
     }
 
     /// The kernel took bytes of `reader`'s, up to `span.to`.
@@ -349,8 +407,10 @@ impl Arriving {
     // --- fetches -------------------------------------------------------------------------------------------------
 
     /// What `fetch` may take now; it will be woken when that has changed.
-    pub(crate) fn take(&self, now: Now, fetch: FetchId, waker: &Waker) -> Take {
+    pub(crate) fn take(&self, worker: &Worker, fetch: FetchId, waker: &Waker) -> Take {
+        let now = worker.now();
         let mut inner = self.lock();
+        inner.take_back(worker, waker);
         let take = inner.fill.take(now, fetch);
         let waits_for = match take {
             Take::Wait | Take::Background | Take::Orphaned => WaitsFor::Readers,
@@ -370,20 +430,17 @@ impl Arriving {
     /// else is let on.
     pub(crate) fn push(&self, worker: &Worker, fetch: FetchId, bytes: &[u8]) {
         let inner = &mut *self.lock();
-        let Some((_, place)) = inner.places.iter().find(|(known, _)| *known == fetch) else {
+        let place = inner.places.iter().find(|(known, _)| *known == fetch);
+        let Some(&(_, place)) = place else {
             return;
         };
         if inner.passing.is_none()
             && let Some(building) = &mut inner.building
-            && let Err(why) = building.reserve_push(&mut inner.growing, *place, bytes.len())
+            && let Err(why) = building.reserve_push(&mut inner.growing, place, bytes.len())
         {
-            inner.passing = Some(Passing { why, floor: 0 });
-            worker.counters().inc(Metric::PassedThrough);
-            if let Some(flight) = &inner.flight {
-                worker.shared.flights.remove(flight);
-            }
+            inner.pass(worker, why);
         }
-        inner.growing.push(*place, bytes);
+        inner.growing.push(place, bytes);
         inner.fill.received(worker.now(), fetch, bytes.len() as u64);
         if inner.first.0 == fetch {
             inner.first.1 += bytes.len() as u64;
@@ -513,60 +570,6 @@ impl Arriving {
         inner.wake_fetches();
     }
 
-    // --- the end -------------------------------------------------------------------------------------------------
-
-    /// Stores what there is once nothing more will come: also not for those who are about to read, and may want more.
-    fn settle(&self, inner: &mut Inner, worker: &Worker) {
-        if inner.outcome.is_some() || !inner.fill.is_over() || inner.is_boarding() {
-            return;
-        }
-        let building = inner.building.take();
-        let outcome = match (inner.passing, building) {
-            (Some(passing), _) => Outcome::Refused(passing.why),
-            (None, Some(building)) => self.store(inner, building, worker),
-            (None, None) => return,
-        };
-        if inner.fill.closed() == Some(Cut::Changed)
-            && let Some(part) = &self.part
-        {
-            worker.shared.store.drop_one(self.key, part);
-        }
-        inner.outcome = Some(outcome);
-        if let Some(flight) = inner.flight.take() {
-            worker.shared.flights.remove(&flight);
-        }
-        let counters = worker.counters();
-        match outcome {
-            Outcome::Whole => counters.inc(Metric::Stored),
-            Outcome::Part => counters.inc(Metric::PartsStored),
-            Outcome::Refused(why) => report::not_stored(worker, NotStored::Catalog(why)),
-            Outcome::Dropped => report::not_stored(worker, NotStored::Incomplete),
-        }
-        worker.shared.note_lead(inner.lead_max());
-    }
-
-    fn store(&self, inner: &mut Inner, mut building: Building, worker: &Worker) -> Outcome {
-        let is_whole = inner.fill.is_whole();
-        // if the next hop has another one now, what is here can neither be completed nor is it right
-        let has_changed = inner.fill.closed() == Some(Cut::Changed);
-        if !is_whole && (has_changed || !self.response.facts.can_be_part()) {
-            return Outcome::Dropped;
-        }
-        let body = building.finish(&mut inner.growing);
-        if !is_whole && body.present_bytes() == 0 {
-            return Outcome::Dropped;
-        }
-        let mut response = self.response.with_body(body);
-        if is_whole && !self.has_length && response.facts.status != 204 {
-            response.add_content_length();
-        }
-        match building.commit(worker.now(), self.vary.clone(), response) {
-            Ok(()) if is_whole => Outcome::Whole,
-            Ok(()) => Outcome::Part,
-            Err(refusal) => Outcome::Refused(refusal),
-        }
-    }
-
     pub(crate) fn key(&self) -> Digest {
         self.key
     }
@@ -599,10 +602,7 @@ impl Inner {
         // nothing is added to what is settled
         let can_fetch = joining.completes && self.outcome.is_none();
         // of what is passing some may be gone
-        let is_there = self
-            .passing
-            .is_none_or(|passing| passing.floor <= span.from);
-        has_place && is_there && (can_fetch || self.fill.is_coming(span))
+        has_place && !self.has_passed(span.from) && (can_fetch || self.fill.is_coming(span))
     }
 
     /// Whether it is for those alone who are on it: it is over, will not be kept, or was asked for before a purge.
@@ -627,26 +627,27 @@ impl Inner {
                 out.extend_from_slice(&bytes[..count]);
                 Reading::Copied
             }
-            // let pass before this reader came
             None => {
-                debug_assert!(self.passing.is_some(), "present, and not there");
-                Reading::Cut
+                debug_assert!(false, "present, and not there");
+                Reading::LeftBehind
             }
         }
     }
 
-    /// What is passing goes when all have read it, or the fastest is [`LEFT_BEHIND_BYTES`] beyond it.
-    fn let_pass(&mut self) {
-        let Some(passing) = &mut self.passing else {
-            return;
-        };
-        let Some((slowest, fastest)) = self.fill.places() else {
-            return;
-        };
-        let floor = slowest.max(fastest.saturating_sub(LEFT_BEHIND_BYTES));
-        if floor > passing.floor {
-            passing.floor = floor;
-            self.growing.release_before(floor);
+    /// A fetch of `span` begins.
+    fn open(&mut self, fetch: FetchId, span: ByteSpan) {
+        let place = self.growing.open(span);
+        self.places.push((fetch, place));
+    }
+
+    /// Takes back the memory of what was written to disk since the last look; `waker` is woken when there is more. It passes
+    /// by if the disk takes no more of it, and memory has no room for what waited there.
+    fn take_back(&mut self, worker: &Worker, waker: &Waker) {
+        if self.passing.is_none()
+            && let Some(building) = &mut self.building
+            && let Err(why) = building.take_back(&mut self.growing, waker)
+        {
+            self.pass(worker, why);
         }
     }
 }

@@ -17,7 +17,7 @@ use crate::request::Request;
 use crate::settings::Settings;
 use crate::upload::UploadEnd;
 use crate::worker::Worker;
-use crate::{connect, forward, recall, refresh, report, upload};
+use crate::{connect, continuation, forward, recall, refresh, report, upload};
 use std::future::poll_fn;
 use std::ops::Range;
 use std::sync::Arc;
@@ -472,10 +472,14 @@ async fn send_stored(
             false
         }
         SendEnd::Unreadable => {
-            account.break_off(End::Ours, "store-cut");
-            client.worker.counters().inc(Metric::StoreCuts);
             client.worker.shared.store.drop_one(exchange.key, response);
-            false
+            exchange.persistence = persistence;
+            let went_on = continuation::run(client, exchange, response, outgoing).await;
+            went_on.unwrap_or_else(|| {
+                exchange.account.break_off(End::Ours, "store-cut");
+                client.worker.counters().inc(Metric::StoreCuts);
+                false
+            })
         }
     }
 }

@@ -113,8 +113,7 @@ impl Fetch {
             if self.end.is_some() {
                 return Poll::Ready(());
             }
-            let now = self.worker.now();
-            let most = match self.arriving.take(now, self.id, cx.waker()) {
+            let most = match self.arriving.take(&self.worker, self.id, cx.waker()) {
                 Take::UpTo(most) => most,
                 Take::Wait => {
                     // readers keep it waiting, not the next hop

@@ -6,9 +6,10 @@ use crate::client::Client;
 use crate::departure::Departure;
 use crate::exchange::{self, Exchange};
 use crate::flights::{Boarded, Flight, Following, Landed, Leading, Terms};
+use crate::gap;
 use crate::hit::{self, ServedForm};
 use crate::inbound::Framing;
-use crate::reader::{self, Start};
+use crate::reader::{self, Attached, Start};
 use crate::record::End;
 use crate::vary::selecting_digest;
 use crate::worker::Worker;
@@ -18,6 +19,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use weir_measure::Metric;
+use weir_policy::fetch::Confirm;
 use weir_policy::transaction::Joined;
 use weir_policy::{Command, Event, Forwarding, Serving};
 use weir_store::{Lookup, StoredResponse, VaryRule};
@@ -100,9 +102,7 @@ async fn wait(client: &mut Client, exchange: &mut Exchange, following: Following
         .await
     };
     let Some(landed) = landed else {
-        worker.counters().inc(Metric::ClientAborts);
-        exchange.account.break_off(End::ClientLeft, "client-left");
-        return Some(Gate::Answered(false));
+        return Some(client_left(client, exchange));
     };
     match landed {
         Landed::Lead(leading) => Some(Gate::Ask(Some(leading))),
@@ -117,6 +117,12 @@ async fn wait(client: &mut Client, exchange: &mut Exchange, following: Following
         }
         Landed::Read(_) => None,
     }
+}
+
+fn client_left(client: &Client, exchange: &mut Exchange) -> Gate {
+    client.worker.counters().inc(Metric::ClientAborts);
+    exchange.account.break_off(End::ClientLeft, "client-left");
+    Gate::Answered(false)
 }
 
 /// A request on a flight: until it has left, or reads what arrives. Then those are told who went on for its sake.
@@ -236,14 +242,54 @@ async fn join(
         return None;
     };
     drop(boarding);
+    let attached = Attached::new(&client.worker, arriving, reader);
+    match confirm(client, exchange, &attached).await {
+        Confirmed::Yes => {}
+        Confirmed::No => {
+            exchange.tx = before;
+            return None;
+        }
+        Confirmed::ClientLeft => return Some(client_left(client, exchange)),
+    }
     let start = Start {
-        arriving: Arc::clone(arriving),
-        reader,
+        attached,
         span,
         head: head_for(client, exchange, arriving, form, serving),
         framing: form.framing(exchange.persistence.http11),
     };
     Some(Gate::Answered(read(client, exchange, start).await))
+}
+
+/// Whether a reader can be sent its head.
+enum Confirmed {
+    Yes,
+    /// It cannot have all of it from there.
+    No,
+    ClientLeft,
+}
+
+/// Waits until it is known whether all that the reader will be promised is of one representation.
+async fn confirm(client: &Client, exchange: &Exchange, attached: &Attached) -> Confirmed {
+    let worker = &client.worker;
+    let half_closed = exchange.settings.config.fetch.half_closed.as_duration();
+    let mut departure = Departure::new(half_closed);
+    poll_fn(|cx| {
+        loop {
+            let (arriving, reader) = (&attached.arriving, attached.id);
+            match arriving.confirm(worker.now(), reader, cx.waker()) {
+                Confirm::Yes => return Poll::Ready(Confirmed::Yes),
+                Confirm::No => return Poll::Ready(Confirmed::No),
+                Confirm::Fetch { fetch, span } => {
+                    gap::spawn(client, exchange, arriving, fetch, span);
+                }
+                Confirm::Wait => {
+                    let departed = departure.poll(&client.stream, cx);
+                    return departed.map(|()| Confirmed::ClientLeft);
+                }
+            }
+        }
+    })
+    .await
 }
 
 /// In what form what is arriving answers the request. Without a known length there are no parts of it.
@@ -290,7 +336,7 @@ pub(crate) fn head_for(
 /// Sends what `start` says and enters it into the account; whether the connection may go on.
 pub(crate) async fn read(client: &mut Client, exchange: &mut Exchange, start: Start) -> bool {
     let worker = Rc::clone(&client.worker);
-    let arriving = Arc::clone(&start.arriving);
+    let arriving = Arc::clone(&start.attached.arriving);
     let sent = reader::run(client, exchange, start).await;
     let counters = worker.counters();
     counters.add(Metric::BytesToClients, sent.bytes);
@@ -309,6 +355,10 @@ pub(crate) async fn read(client: &mut Client, exchange: &mut Exchange, start: St
         }
         reader::ReadEnd::Cut => {
             account.break_off(End::NextHopCut, "next-hop-cut");
+            false
+        }
+        reader::ReadEnd::LeftBehind => {
+            account.break_off(End::Ours, "left-behind");
             false
         }
         reader::ReadEnd::Unreadable => {

@@ -13,7 +13,7 @@ use crate::hit::ServedForm;
 use crate::inbound::Framing;
 use crate::next_hop::{self, Connection};
 use crate::outbound;
-use crate::reader::Start;
+use crate::reader::{Attached, Start};
 use crate::record::End;
 use crate::sink::Sink;
 use crate::upload::{self, Sending, UploadEnd};
@@ -416,8 +416,7 @@ async fn begun(
         return Ok(false);
     };
     let start = Start {
-        arriving: Arc::clone(&arriving),
-        reader,
+        attached: Attached::new(&worker, &arriving, reader),
         span,
         head,
         framing,

@@ -161,6 +161,7 @@ async fn run(mut pending: Pending, mode: Mode, mut exchange: Exchange, forwardin
     match asked {
         Ok(Some((connection, Downloaded::Begun(arrived)))) => {
             pending.begun = true;
+            pending.arriving.confirmed(pending.fetch);
             fetch::begin(
                 &pending.worker,
                 &exchange.settings,
@@ -239,15 +240,14 @@ impl Pending {
     /// Ready once nobody needs it any more, or another reader needs its place: there is nothing to judge it by before
     /// its head. Says how it ends then.
     async fn unneeded(&self) -> FetchEnd {
-        poll_fn(|cx| {
-            let now = self.worker.now();
-            match self.arriving.take(now, self.fetch, cx.waker()) {
+        poll_fn(
+            |cx| match self.arriving.take(&self.worker, self.fetch, cx.waker()) {
                 Take::Met => Poll::Ready(FetchEnd::Whole),
                 Take::Orphaned if self.finishes => Poll::Pending,
                 Take::Orphaned | Take::GiveWay => Poll::Ready(FetchEnd::Stopped),
                 Take::UpTo(_) | Take::Wait | Take::Background => Poll::Pending,
-            }
-        })
+            },
+        )
         .await
     }
 

@@ -21,6 +21,7 @@ mod client;
 pub mod clock;
 pub mod config;
 mod connect;
+mod continuation;
 mod control;
 mod crew;
 mod deadline;

@@ -85,6 +85,13 @@ impl Outgoing {
         Poll::Ready(Ok(written))
     }
 
+    /// What was not written of the bytes, and of the piece, which could not be read: the next byte of the content, and one past
+    /// the last. `None` without a piece.
+    pub(crate) fn into_unread(mut self) -> Option<(Vec<u8>, u64, u64)> {
+        let (at, end) = self.stored?.rest();
+        Some((self.bytes.split_off(self.sent), at, end))
+    }
+
     /// Why the piece could not be read, if so.
     pub(crate) fn trouble(&self) -> Option<ReadTrouble> {
         self.stored.as_ref().and_then(|piece| piece.trouble())

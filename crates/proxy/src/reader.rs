@@ -5,6 +5,7 @@
 
 use crate::arriving::{Arriving, COPY_BYTES_MAX, Reading};
 use crate::client::Client;
+use crate::continuation;
 use crate::deadline::Party;
 use crate::departure::Departure;
 use crate::disk_read::DiskRead;
@@ -23,6 +24,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::io::AsyncWrite;
+use weir_measure::Lost;
 use weir_policy::Tick;
 use weir_policy::fetch::{ByteSpan, FetchId, ReaderId};
 use weir_wire::write;
@@ -34,8 +36,10 @@ pub(crate) enum ReadEnd {
     Whole,
     /// The fetch was cut: the client has less than it was promised.
     Cut,
-    /// What was there could not be read from disk: the same.
+    /// What was there could not be read from disk, nor fetched: the same.
     Unreadable,
+    /// What is not kept was let go before it came to it, and could not be fetched: the same.
+    LeftBehind,
     /// The client went away, or stopped reading.
     ClientLeft,
 }
@@ -58,8 +62,7 @@ pub(crate) struct Sent {
 
 /// What a reader begins with.
 pub(crate) struct Start {
-    pub(crate) arriving: Arc<Arriving>,
-    pub(crate) reader: ReaderId,
+    pub(crate) attached: Attached,
     pub(crate) span: ByteSpan,
     pub(crate) head: Vec<u8>,
     pub(crate) framing: Framing,
@@ -69,19 +72,22 @@ pub(crate) struct Start {
 struct Reader<'a> {
     client: &'a mut Client,
     exchange: &'a Exchange,
-    arriving: Arc<Arriving>,
-    id: ReaderId,
+    attached: Attached,
     flow: ClientFlow,
     /// When the round trip was looked at.
     looked: Option<Tick>,
     framing: Framing,
     /// Next byte the client is to get.
     at: u64,
+    /// One past the last byte it wants.
+    to: u64,
     outbox: Outbox,
     /// A read from disk, and one past the last byte of the content that may be sent of it.
     reading: Option<(DiskRead, u64)>,
     /// The content is over, and what ends it is in the outbox.
     finished: bool,
+    /// What it reads is fetched for it alone.
+    is_continued: bool,
     departure: Departure,
     silence: Duration,
     sent: Sent,
@@ -90,23 +96,19 @@ struct Reader<'a> {
 /// Sends what `start` says, and what is still to come of it, until there is no more.
 pub(crate) async fn run(client: &mut Client, exchange: &Exchange, start: Start) -> Sent {
     let config = &exchange.settings.config;
-    let attached = Attached {
-        arriving: Arc::clone(&start.arriving),
-        worker: Rc::clone(&client.worker),
-        id: start.reader,
-    };
     let mut reader = Reader {
         flow: ClientFlow::new(0),
         looked: None,
         client,
         exchange,
-        arriving: start.arriving,
-        id: start.reader,
+        attached: start.attached,
         framing: start.framing,
         at: start.span.from,
+        to: start.span.to,
         outbox: Outbox::new(start.head),
         reading: None,
         finished: false,
+        is_continued: false,
         departure: Departure::new(config.fetch.half_closed.as_duration()),
         silence: config.limits.client_silence.as_duration(),
         sent: Sent {
@@ -120,20 +122,28 @@ pub(crate) async fn run(client: &mut Client, exchange: &Exchange, start: Start) 
     };
     reader.sent.end = poll_fn(|cx| reader.poll(cx)).await;
     reader.flow.release(&reader.client.stream);
-    let is_cut = matches!(reader.sent.end, ReadEnd::Cut | ReadEnd::Unreadable);
+    let is_cut = !matches!(reader.sent.end, ReadEnd::Whole | ReadEnd::ClientLeft);
     if is_cut && reader.framing == Framing::Close {
         sink::end_by_reset(&reader.client.stream);
     }
-    let sent = reader.sent;
-    drop(attached);
-    sent
+    reader.sent
 }
 
-/// Leaves when it is dropped, however that comes.
-struct Attached {
-    arriving: Arc<Arriving>,
+/// A reader's place at a response under construction. Leaves when it is dropped, however that comes.
+pub(crate) struct Attached {
+    pub(crate) arriving: Arc<Arriving>,
     worker: Rc<Worker>,
-    id: ReaderId,
+    pub(crate) id: ReaderId,
+}
+
+impl Attached {
+    pub(crate) fn new(worker: &Rc<Worker>, arriving: &Arc<Arriving>, id: ReaderId) -> Self {
+        Self {
+            arriving: Arc::clone(arriving),
+            worker: Rc::clone(worker),
+            id,
+        }
+    }
 }
 
 impl Drop for Attached {
@@ -156,13 +166,32 @@ impl Reader<'_> {
             match self.next(cx) {
                 Next::Ready => {}
                 Next::Fetch(fetch, span) => {
-                    gap::spawn(self.client, self.exchange, &self.arriving, fetch, span);
+                    let arriving = &self.attached.arriving;
+                    gap::spawn(self.client, self.exchange, arriving, fetch, span);
                 }
                 Next::Wait => return self.poll_waiting(cx),
                 Next::Cut => return Poll::Ready(ReadEnd::Cut),
-                Next::Unreadable => return Poll::Ready(ReadEnd::Unreadable),
+                Next::Lost(_, end) if self.is_continued => return Poll::Ready(end),
+                Next::Lost(why, end) => {
+                    if !self.continue_alone(why) {
+                        return Poll::Ready(end);
+                    }
+                }
             }
         }
+    }
+
+    /// The next byte is not here any more: from now on it reads what is fetched for it alone. `false` if that cannot be.
+    fn continue_alone(&mut self, why: Lost) -> bool {
+        let response = Arc::clone(&self.attached.arriving.response);
+        let rest = (self.at, self.to);
+        let Some(attached) = continuation::begin(self.client, self.exchange, &response, rest, why)
+        else {
+            return false;
+        };
+        self.attached = attached;
+        self.is_continued = true;
+        true
     }
 
     /// The client does not take what there is.
@@ -185,13 +214,15 @@ impl Reader<'_> {
         }
         let now = self.client.worker.now();
         let mut copied = Vec::new();
-        let reading = self
+        let attached = &self.attached;
+        let reading = attached
             .arriving
-            .read(now, self.id, self.at, cx.waker(), &mut copied);
+            .read(now, attached.id, self.at, cx.waker(), &mut copied);
         match reading {
             Reading::Wait => return Next::Wait,
             Reading::Fetch(fetch, span) => return Next::Fetch(fetch, span),
             Reading::Cut => return Next::Cut,
+            Reading::LeftBehind => return Next::Lost(Lost::LeftBehind, ReadEnd::LeftBehind),
             Reading::Disk { extent, to } => {
                 self.reading = Some((DiskRead::new(&extent, self.at), to));
                 return self.next_from_disk(cx);
@@ -220,7 +251,7 @@ impl Reader<'_> {
         let most = usize::try_from(*to - self.at).unwrap_or(usize::MAX);
         self.reading = None;
         let Ok(block) = read else {
-            return Next::Unreadable;
+            return Next::Lost(Lost::Unreadable, ReadEnd::Unreadable);
         };
         let count = block.len().min(most);
         self.put_chunk_header(count);
@@ -238,7 +269,7 @@ impl Reader<'_> {
     fn finish(&mut self) {
         self.finished = true;
         if self.framing == Framing::Chunked {
-            let trailers = self.arriving.trailers();
+            let trailers = self.attached.arriving.trailers();
             self.outbox
                 .put_frame(|out| write::last_chunk(out, &trailers), b"");
         }
@@ -247,7 +278,7 @@ impl Reader<'_> {
     /// Writes until everything is with the kernel; `false` if the client has gone.
     fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<bool> {
         while !self.outbox.is_empty() {
-            let unsent = self.arriving.unsent(self.id);
+            let unsent = self.attached.arriving.unsent(self.attached.id);
             self.flow.set_unsent(&self.client.stream, unsent);
             let Ok(room) = ready!(self.flow.poll_room(&self.client.stream, cx)) else {
                 return Poll::Ready(false);
@@ -279,7 +310,8 @@ impl Reader<'_> {
         };
         self.at = span.to;
         let now = self.client.worker.now();
-        let delivered = self.arriving.handed_over(now, self.id, span);
+        let attached = &self.attached;
+        let delivered = attached.arriving.handed_over(now, attached.id, span);
         self.sent.live_bytes += delivered.live;
         self.sent.stored_bytes += delivered.again;
         self.sent.recovered_bytes += delivered.kept;
@@ -293,9 +325,11 @@ impl Reader<'_> {
             let client = &self.client.stream;
             if let Some((info, unacknowledged)) = tcp_info(client).zip(unacknowledged_bytes(client))
             {
-                let looked = self
-                    .arriving
-                    .look_at_client(self.id, info.rtt_us, unacknowledged);
+                let attached = &self.attached;
+                let looked =
+                    attached
+                        .arriving
+                        .look_at_client(attached.id, info.rtt_us, unacknowledged);
                 if let Some(lead_bytes) = looked {
                     self.client.worker.shared.note_lead(lead_bytes);
                 }
@@ -310,5 +344,6 @@ enum Next {
     Fetch(FetchId, ByteSpan),
     Wait,
     Cut,
-    Unreadable,
+    /// What was here is not any more; and how it ends if that cannot be helped.
+    Lost(Lost, ReadEnd),
 }

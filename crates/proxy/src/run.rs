@@ -269,6 +269,7 @@ fn share(
         flights: Arc::default(),
         popularity: Popularity::default(),
         background: Background::new(config.fetch.background_rate.bytes()),
+        passing: Arc::default(),
         lead_max_bytes: AtomicU64::new(0),
     })
 }

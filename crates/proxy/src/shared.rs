@@ -1,6 +1,7 @@
 //! What all workers share.
 
 use crate::access_log::AccessLog;
+use crate::arriving::PassingRoom;
 use crate::clock::Clock;
 use crate::demand::{Background, Popularity};
 use crate::flights::Flights;
@@ -51,6 +52,8 @@ pub(crate) struct Shared {
     pub(crate) refreshing: Mutex<HashSet<Digest>>,
     /// Targets that are being asked for.
     pub(crate) flights: Arc<Flights>,
+    /// For readers far behind of what is not kept.
+    pub(crate) passing: Arc<PassingRoom>,
     pub(crate) popularity: Popularity,
     pub(crate) background: Background,
     /// The furthest a fetch was ahead of its fastest reader, bytes.

@@ -61,6 +61,11 @@ impl StoredPiece {
         self.at >= self.end
     }
 
+    /// The next byte of the content to be sent, and one past the last.
+    pub(crate) fn rest(&self) -> (u64, u64) {
+        (self.at, self.end)
+    }
+
     /// Why it could not be read, if so.
     pub(crate) fn trouble(&self) -> Option<ReadTrouble> {
         self.trouble

@@ -25,6 +25,8 @@ mod reading;
 mod restart;
 #[path = "disk/start.rs"]
 mod start;
+#[path = "disk/stopped.rs"]
+mod stopped;
 #[path = "disk/troubled.rs"]
 mod troubled;
 #[path = "disk/vary.rs"]

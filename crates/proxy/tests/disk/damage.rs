@@ -1,8 +1,8 @@
 //! Damage on disk under a running proxy: no wrong byte leaves (R01-R04).
 
 use super::depot::Depot;
-use crate::support::Representation;
-use weir_measure::Metric;
+use crate::support::{Head, OriginConnection, RawClient, Representation};
+use weir_measure::{Lost, Metric};
 
 #[test]
 fn damaged_small_response_is_served() {
@@ -44,25 +44,117 @@ fn damage_before_anything_was_sent_is_more_than_a_miss() {
     assert_eq!(depot.proxy().count(Metric::StoreCuts), 0);
 }
 
-#[test]
-fn damage_behind_what_was_sent_is_hidden_from_the_client() {
-    let mut depot = Depot::simulated(|_| {});
-    let what = Representation::new("/a", 3_000_000);
-    depot.store_whole(&what);
+/// A client that has read the head of a stored response with a bit flipped at 2 000 000, after a restart.
+fn reading_damage(depot: &mut Depot, what: &Representation, request: &str) -> (RawClient, Head) {
+    depot.store_whole(what);
     depot.restart();
     let (path, at) = depot.find(&what.bytes(2_000_000, 2_000_300));
     depot.flip(&path, at);
     let mut client = depot.proxy().client();
-    client.send(what.get(""));
+    client.send(request);
     let head = client.read_head();
-    assert_eq!(head.status(), 200);
-    let came = client.read_cut(&head);
-    what.check(0, &came);
-    assert!(came.len() <= 2_000_000);
+    (client, head)
+}
+
+/// The next hop is asked for the rest of `what` up to `to`, if it is still the same; where the rest begins.
+fn asked_for_the_rest(depot: &Depot, what: &Representation, to: u64) -> (OriginConnection, u64) {
+    let mut hop = depot.origin.accept();
+    let asked = hop.read_head();
+    assert_eq!(asked.field("if-range"), what.tag.as_deref());
+    let range = asked.field("range").expect("a range");
+    let (from, last) = range
+        .trim_start_matches("bytes=")
+        .split_once('-')
+        .expect("first and last byte");
+    assert_eq!(last, (to - 1).to_string());
+    let from = from.parse().expect("a number");
+    assert!(from <= 2_000_000, "{from}");
+    (hop, from)
+}
+
+#[test]
+fn rest_of_a_damaged_response_comes_from_the_next_hop() {
+    for range in [None, Some((500_000, 2_500_000))] {
+        let mut depot = Depot::simulated(|_| {});
+        let what = Representation::new("/a", 3_000_000);
+        let (from, to) = range.unwrap_or((0, what.length));
+        let request = match range {
+            None => what.get(""),
+            Some((from, to)) => what.get_range(&format!("{from}-{}", to - 1)),
+        };
+        let (mut client, head) = reading_damage(&mut depot, &what, &request);
+        assert_eq!(head.status(), if range.is_some() { 206 } else { 200 });
+        let length = usize::try_from(to - from).expect("small");
+        let came = std::thread::scope(|scope| {
+            let reading = scope.spawn(|| client.read_exactly(length));
+            let (mut hop, at) = asked_for_the_rest(&depot, &what, to);
+            assert!(at > from);
+            hop.send(what.part(at, to));
+            reading.join().expect("no panic")
+        });
+        what.check(from, &came);
+        depot.rest();
+        let continued = Metric::Continued(Lost::Unreadable);
+        assert_eq!(depot.proxy().count(continued), 1);
+        assert_eq!(depot.proxy().count(Metric::StoreCuts), 0);
+        // its copy is not used again
+        depot.store_whole(&what);
+        depot.hit_on_disk(&what);
+    }
+}
+
+#[test]
+fn rest_of_a_damaged_response_is_of_the_same_representation_or_does_not_come() {
+    let what = Representation::new("/a", 3_000_000);
+    let next = what.next(3_000_000);
+    let answers: [fn(&Representation, &Representation, u64) -> Vec<u8>; 4] = [
+        |_, next, _| next.whole(),
+        |_, next, at| next.part(at, next.length),
+        |what, _, at| what.part(at + 1, what.length),
+        |_, _, _| b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n".to_vec(),
+    ];
+    for answer in answers {
+        let mut depot = Depot::simulated(|_| {});
+        let (mut client, head) = reading_damage(&mut depot, &what, &what.get(""));
+        let came = std::thread::scope(|scope| {
+            let reading = scope.spawn(|| client.read_cut(&head));
+            let (mut hop, at) = asked_for_the_rest(&depot, &what, what.length);
+            hop.try_send(answer(&what, &next, at));
+            reading.join().expect("no panic")
+        });
+        what.check(0, &came);
+        assert!(came.len() <= 2_000_000);
+        depot.rest();
+    }
+}
+
+#[test]
+fn rest_of_a_damaged_response_without_a_strong_tag_does_not_come() {
+    for tag in [None, Some("W/\"a\"")] {
+        let mut depot = Depot::simulated(|_| {});
+        let what = Representation::new("/a", 3_000_000).tagged(tag);
+        let (mut client, head) = reading_damage(&mut depot, &what, &what.get(""));
+        let came = client.read_cut(&head);
+        what.check(0, &came);
+        assert!(came.len() <= 2_000_000);
+        depot.proxy().wait_for(Metric::StoreCuts, 1);
+        depot.origin.expect_untouched();
+        // what came before it is as good as ever; now it is asked for again
+        depot.store_whole(&what);
+        depot.hit_on_disk(&what);
+    }
+}
+
+/// Also where the request forbids to ask the next hop.
+#[test]
+fn rest_of_a_damaged_response_is_not_fetched_for_only_if_cached() {
+    let mut depot = Depot::simulated(|_| {});
+    let what = Representation::new("/a", 3_000_000);
+    let request = what.get("Cache-Control: only-if-cached\r\n");
+    let (mut client, head) = reading_damage(&mut depot, &what, &request);
+    what.check(0, &client.read_cut(&head));
     depot.proxy().wait_for(Metric::StoreCuts, 1);
-    // what came before it is as good as ever; now it is asked for again
-    depot.store_whole(&what);
-    depot.hit_on_disk(&what);
+    depot.origin.expect_untouched();
 }
 
 #[test]

@@ -151,7 +151,7 @@ impl Depot {
         self.proxy = Some(self.another(0).expect("a proxy"));
     }
 
-    /// Asks for `what`, which the origin sends whole if it is asked. Every byte that comes is compared.
+    /// Asks for `what`, which the origin sends if it is asked, whole or the rest of it. Every byte that comes is compared.
     pub(super) fn ask_either(&self, what: &Representation) -> Either {
         let mut client = self.proxy().client();
         client.send(what.get("Connection: close\r\n"));
@@ -168,7 +168,13 @@ impl Depot {
             });
             while !reading.is_finished() {
                 if self.origin.is_touched() {
-                    self.origin.answer(what.whole());
+                    let mut hop = self.origin.accept();
+                    let asked = hop.read_head();
+                    // the rest of what could not be read
+                    match asked.field("range").and_then(first_byte) {
+                        Some(from) => hop.send(what.part(from, what.length)),
+                        None => hop.send(what.whole()),
+                    }
                 }
                 std::thread::yield_now();
             }
@@ -318,4 +324,10 @@ pub(super) struct Either {
 /// Whether a hit says that it came from disk.
 pub(super) fn is_from_disk(response: &Response) -> bool {
     response.head.cache_status().contains("detail=disk")
+}
+
+/// The first byte of a range.
+fn first_byte(range: &str) -> Option<u64> {
+    let (first, _) = range.strip_prefix("bytes=")?.split_once('-')?;
+    first.parse().ok()
 }

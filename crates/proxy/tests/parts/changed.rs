@@ -321,3 +321,65 @@ fn error_between_two_gaps_drops_the_part() {
     shelf.rest();
     shelf.hit_part(&what, "0-299999", 0, 300_000);
 }
+
+/// Somebody reads the first bytes as they arrive; whoever joins and wants more than those is sent its head once the next hop
+/// has said that it still has the same.
+#[test]
+fn client_that_joins_a_ranged_fetch_gets_the_new_representation_if_it_has_changed() {
+    for (has_changed, range) in [(false, None), (true, None), (true, Some("0-399999"))] {
+        let shelf = Shelf::new();
+        let what = Representation::new("/", LENGTH);
+        let next = what.next(LENGTH);
+        let mut first = shelf.proxy.client();
+        first.send(what.get_range("0-199999"));
+        let mut hop = shelf.origin.accept();
+        hop.read_head();
+        hop.send(what.part_head(0, 200_000));
+        hop.send(what.bytes(0, 50_000));
+        assert_eq!(first.read_head().status(), 206);
+        what.check(0, &first.read_exactly(50_000));
+        let request = range.map_or_else(|| what.get(""), |range| what.get_range(range));
+        let to = range.map_or(LENGTH, |_| 400_000);
+        let mut joining = shelf.proxy.client();
+        joining.send(&request);
+        let mut own = shelf.origin.accept();
+        let asked = own.read_head();
+        let expected = format!("bytes=200000-{}", to - 1);
+        assert_eq!(asked.field("range"), Some(expected.as_str()));
+        assert_eq!(asked.field("if-range"), what.tag.as_deref());
+        // though it could be sent fifty thousand bytes
+        shelf.proxy.turn();
+        joining.expect_no_bytes();
+        let response = if has_changed {
+            own.try_send(next.whole());
+            let mut again = shelf.origin.accept();
+            let asked = again.read_head();
+            assert!(!asked.has("if-range"), "{asked:?}");
+            let message = match range {
+                None => next.whole(),
+                Some(_) => next.part(0, to),
+            };
+            again.send_while(&message, || joining.read_response())
+        } else {
+            std::thread::scope(|scope| {
+                let reading = scope.spawn(|| joining.read_response());
+                own.send(what.part_head(200_000, LENGTH));
+                hop.send(what.bytes(50_000, 200_000));
+                what.check(50_000, &first.read_exactly(150_000));
+                own.send(what.bytes(200_000, LENGTH));
+                reading.join().expect("no panic")
+            })
+        };
+        let expected = if has_changed { &next } else { &what };
+        match range {
+            None => expected.check_whole(&response),
+            Some(_) => expected.check_part(&response, 0, to),
+        }
+        if has_changed {
+            // the first is read to its end
+            hop.send(what.bytes(50_000, 200_000));
+            what.check(50_000, &first.read_exactly(150_000));
+        }
+        shelf.rest();
+    }
+}

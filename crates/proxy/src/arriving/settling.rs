@@ -1,0 +1,63 @@
+//! The end of a response under construction: stored, whole or in part, or not.
+
+use super::{Arriving, Inner, Outcome};
+use crate::report;
+use crate::worker::Worker;
+use weir_measure::Metric;
+use weir_policy::NotStored;
+use weir_policy::fetch::Cut;
+use weir_store::Building;
+
+impl Arriving {
+    /// Stores what there is once nothing more will come: also not for those who are about to read, and may want more.
+    pub(super) fn settle(&self, inner: &mut Inner, worker: &Worker) {
+        if inner.outcome.is_some() || !inner.fill.is_over() || inner.is_boarding() {
+            return;
+        }
+        let building = inner.building.take();
+        let outcome = match (&inner.passing, building) {
+            (Some(passing), _) => Outcome::Refused(passing.why),
+            (None, Some(building)) => self.store(inner, building, worker),
+            (None, None) => return,
+        };
+        if inner.fill.closed() == Some(Cut::Changed)
+            && let Some(part) = &self.part
+        {
+            worker.shared.store.drop_one(self.key, part);
+        }
+        inner.outcome = Some(outcome);
+        if let Some(flight) = inner.flight.take() {
+            worker.shared.flights.remove(&flight);
+        }
+        let counters = worker.counters();
+        match outcome {
+            Outcome::Whole => counters.inc(Metric::Stored),
+            Outcome::Part => counters.inc(Metric::PartsStored),
+            Outcome::Refused(why) => report::not_stored(worker, NotStored::Catalog(why)),
+            Outcome::Dropped => report::not_stored(worker, NotStored::Incomplete),
+        }
+        worker.shared.note_lead(inner.lead_max());
+    }
+
+    fn store(&self, inner: &mut Inner, mut building: Building, worker: &Worker) -> Outcome {
+        let is_whole = inner.fill.is_whole();
+        // if the next hop has another one now, what is here can neither be completed nor is it right
+        let has_changed = inner.fill.closed() == Some(Cut::Changed);
+        if !is_whole && (has_changed || !self.response.facts.can_be_part()) {
+            return Outcome::Dropped;
+        }
+        let body = building.finish(&mut inner.growing);
+        if !is_whole && body.present_bytes() == 0 {
+            return Outcome::Dropped;
+        }
+        let mut response = self.response.with_body(body);
+        if is_whole && !self.has_length && response.facts.status != 204 {
+            response.add_content_length();
+        }
+        match building.commit(worker.now(), self.vary.clone(), response) {
+            Ok(()) if is_whole => Outcome::Whole,
+            Ok(()) => Outcome::Part,
+            Err(refusal) => Outcome::Refused(refusal),
+        }
+    }
+}
