@@ -27,7 +27,9 @@ mod record;
 mod spill;
 mod usage;
 
-pub use config::{DirectoryConfig, DiskConfig, SEGMENT_BYTES_DEFAULT, SEGMENTS_MIN, Verify};
+pub use config::{
+    DirectoryConfig, DiskConfig, SEGMENT_BYTES_DEFAULT, SEGMENT_BYTES_MIN, SEGMENTS_MIN, Verify,
+};
 pub use disk::{Disk, Listener};
 pub use extent::{Extent, SendPiece};
 pub use failure::{CheckError, OpenError, PurgeError, ReadError, Refused};

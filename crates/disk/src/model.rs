@@ -7,6 +7,7 @@
 mod damage;
 mod faults;
 mod journal;
+mod room;
 mod truth;
 mod world;
 

@@ -16,6 +16,7 @@ fn config(path: &Path) -> DiskConfig {
     };
     DiskConfig {
         segment_bytes: 4 << 20,
+        segments_min: 16,
         sync_interval_ms: 50,
         ..DiskConfig::new(vec![directory])
     }
@@ -163,7 +164,7 @@ fn bytes_in_the_kernels_hands_change_when_their_segment_leaves() {
     let directory = tempfile::tempdir().unwrap();
     let small = DirectoryConfig {
         path: directory.path().to_path_buf(),
-        bytes: 2 << 20,
+        bytes: 16 << 20,
     };
     let config = DiskConfig::new(vec![small]);
     let disk = Disk::open(config, Arc::new(SystemFiles), silent()).unwrap();
@@ -313,7 +314,7 @@ fn directory_that_is_removed_while_it_is_used_ends_the_store() {
             meta: Vec::new(),
             body: vec![BodyBlock {
                 from: 0,
-                bytes: content(key, 900_000),
+                bytes: content(key, 400_000),
             }],
         };
         key += u64::from(disk.append(new).is_ok());

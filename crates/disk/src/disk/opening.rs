@@ -1,7 +1,6 @@
 //! From a configuration to a store at work.
 
 use super::{Disk, Listener, Tickets};
-use crate::config::{SEGMENT_BYTES_MIN, SEGMENTS_MIN};
 use crate::directory::journal::Found;
 use crate::directory::loader::Loader;
 use crate::directory::open::{
@@ -15,7 +14,8 @@ use crate::directory::writer::Writer;
 use crate::directory::{Clock, Directory, Limits, scrub};
 use crate::files::Files;
 use crate::format::{
-    ALIGN_BYTES, PurgeEntry, Purged, RUN_BYTES_MAX, SEGMENT_BYTES_MAX, Superblock,
+    ALIGN_BYTES, CHUNK_BYTES, PAGE_BYTES, PurgeEntry, Purged, RUN_BYTES_MAX, SEGMENT_BYTES_MAX,
+    Superblock,
 };
 use crate::{DirectoryConfig, DiskConfig, Notice, OpenError};
 use std::io;
@@ -121,21 +121,26 @@ fn assemble(
     Ok((Arc::new(disk), stepped))
 }
 
-/// Segments large enough that there are not too many files, and small enough that there are enough to evict.
+/// Segments large enough that there are not too many files, and small enough that little leaves with one.
 fn limits(config: &DiskConfig, directory: &DirectoryConfig) -> Result<Limits, OpenError> {
-    let largest = (directory.bytes / SEGMENTS_MIN).min(u64::from(SEGMENT_BYTES_MAX));
-    if largest < SEGMENT_BYTES_MIN {
+    let segments_min = config.segments_min.max(2);
+    let least = config.segment_bytes_min.max(2 * PAGE_BYTES as u64);
+    let largest = (directory.bytes / segments_min).min(u64::from(SEGMENT_BYTES_MAX));
+    if largest < least {
         return Err(OpenError::TooSmall {
             path: directory.path.clone(),
-            bytes_min: SEGMENT_BYTES_MIN * SEGMENTS_MIN,
+            bytes_min: least * segments_min,
         });
     }
     // half of the files that there may be, as a start leaves one behind that is not full
     let smallest = directory.bytes / (SEGMENTS_MAX as u64 / 2);
-    let wanted = config.segment_bytes.max(smallest).max(SEGMENT_BYTES_MIN);
+    let wanted = config.segment_bytes.max(smallest).max(least);
     let align = ALIGN_BYTES as u64;
     let segment_bytes = wanted.min(largest) / align * align;
-    let run_bytes = u64::from(RUN_BYTES_MAX).min(segment_bytes / 4) / align * align;
+    // what does not fit any more stays empty at a segment's end: an eighth at most, but a block lies in one run
+    let block_bytes = (CHUNK_BYTES as u64).min(segment_bytes / 2);
+    let run_bytes =
+        (segment_bytes / 8).clamp(block_bytes, u64::from(RUN_BYTES_MAX)) / align * align;
     Ok(Limits {
         bytes: directory.bytes,
         segment_bytes: u32::try_from(segment_bytes).unwrap_or(SEGMENT_BYTES_MAX),

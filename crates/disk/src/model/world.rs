@@ -162,6 +162,9 @@ impl World {
         });
         DiskConfig {
             segment_bytes: 32 * 1024,
+            // so few that some leave within the operations of a seed
+            segments_min: 8,
+            segment_bytes_min: 32 * 1024,
             queue_bytes_max: 64 * 1024,
             ..DiskConfig::new(directories.collect())
         }

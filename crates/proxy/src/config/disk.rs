@@ -7,6 +7,7 @@ use super::value::{BadValue, Form, choice, text_value};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::PathBuf;
+use weir_disk::{SEGMENT_BYTES_MIN, SEGMENTS_MIN};
 
 table! {
     /// The `[disk]` table.
@@ -122,8 +123,10 @@ impl Form for Scrub {
 
 text_value!(Scrub);
 
-/// The least a directory can be: eight segments of half a mebibyte.
-const DIRECTORY_BYTES_MIN: ByteSize = ByteSize::from_mib(4);
+/// The least a directory can be: as many of the smallest segments as the disk tier cuts one into.
+const DIRECTORY_BYTES_MIN: ByteSize = ByteSize::from_mib(16);
+
+const _: () = assert!(DIRECTORY_BYTES_MIN.bytes() == SEGMENTS_MIN * SEGMENT_BYTES_MIN);
 
 /// Refuses directories that cannot be, and two of one place.
 pub(super) fn check(disk: &Disk) -> Result<(), Invalid> {
@@ -177,13 +180,13 @@ mod tests {
             check(&disk).err().map(|invalid| invalid.key_path)
         };
         assert_eq!(verdict(Vec::new()), None);
-        assert_eq!(verdict(vec![directory("/a", "4MiB")]), None);
+        assert_eq!(verdict(vec![directory("/a", "16MiB")]), None);
         assert_eq!(
-            verdict(vec![directory("/a", "4MiB"), directory("b", "4MiB")]).as_deref(),
+            verdict(vec![directory("/a", "16MiB"), directory("b", "16MiB")]).as_deref(),
             Some("disk.directories[1].path")
         );
         assert_eq!(
-            verdict(vec![directory("/a", "4095KiB")]).as_deref(),
+            verdict(vec![directory("/a", "16383KiB")]).as_deref(),
             Some("disk.directories[0].size")
         );
         assert_eq!(

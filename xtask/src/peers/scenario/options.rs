@@ -70,7 +70,7 @@ impl Said for Options {
             }
             "--cache" => {
                 let mut mib = 0;
-                option.number(&mut mib, 8..=1 << 20)?;
+                option.number(&mut mib, 16..=1 << 20)?;
                 self.cache_mib = Some(mib);
             }
             "--seed" => option.number(&mut self.seed, 0..=u64::MAX)?,

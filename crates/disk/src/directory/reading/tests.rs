@@ -36,10 +36,10 @@ impl Store {
     /// With every length of response in it, and a large one behind them; sealed, and opened again.
     fn filled(files: &Arc<dyn Files>, path: &Path) -> Self {
         let config = DiskConfig {
-            segment_bytes: 1 << 20,
+            segment_bytes: 2 << 20,
             ..DiskConfig::new(vec![DirectoryConfig {
                 path: path.to_path_buf(),
-                bytes: 16 << 20,
+                bytes: 256 << 20,
             }])
         };
         let log: crate::Listener = Arc::new(|_| {});
