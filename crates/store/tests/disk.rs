@@ -20,6 +20,7 @@ use weir_policy::{Digest, Secret};
 use weir_semantics::DeltaSeconds;
 use weir_store::{
     Body, Building, Growing, Lookup, MemoryStore, Place, Recall, Recalled, StoredResponse, Stretch,
+    VaryRule,
 };
 
 /// Memory: larger responses than an eighth of it are for the disk alone.
@@ -207,6 +208,13 @@ impl Tiers {
 
     fn in_memory(&self, key: u64) -> Option<Arc<StoredResponse>> {
         match self.store.find(NOW, digest(key), &|_| Digest::default()) {
+            Lookup::Found(found) => Some(found.response),
+            Lookup::Missing(_) => None,
+        }
+    }
+
+    fn in_variant(&self, key: u64, selecting: Digest) -> Option<Arc<StoredResponse>> {
+        match self.store.find(NOW, digest(key), &|_| selecting) {
             Lookup::Found(found) => Some(found.response),
             Lookup::Missing(_) => None,
         }
@@ -401,6 +409,41 @@ fn look_up_that_began_before_a_purge_brings_back_what_was_purged() {
     tiers.reopen();
     for key in 1..3 {
         assert!(tiers.recall(key).is_none());
+    }
+}
+
+/// The rules of its target were read when it is purged, and the variant itself was not.
+#[test]
+fn variant_that_was_purged_while_it_was_looked_for_on_disk_is_not_found() {
+    let rule = VaryRule(vec!["accept".into()].into());
+    let selecting = Digest(3, 3);
+    for is_purged in [false, true] {
+        let mut tiers = Tiers::new();
+        let mut arriving = tiers.begin(1, 1, 1000, (0, 1000), None);
+        arriving.push_to(1000);
+        arriving.growing.close(arriving.place);
+        let body = arriving.building.finish(&mut arriving.growing);
+        let vary = Some((rule.clone(), selecting));
+        arriving
+            .building
+            .commit(NOW, vary, response(1, body))
+            .expect("it is stored");
+        // the variant, and the rules
+        tiers.written = 2;
+        tiers.reopen();
+        let recall = Recall::of(tiers.store.expect(digest(1))).expect("there is a disk");
+        let recalled = block_on(recall.run(NOW, &|_| {
+            if is_purged {
+                drop(tiers.store.purge(digest(1)));
+            }
+            selecting
+        }));
+        assert_eq!(
+            matches!(recalled, Recalled::Found(_)),
+            !is_purged,
+            "{recalled:?}"
+        );
+        assert_eq!(tiers.in_variant(1, selecting).is_some(), !is_purged);
     }
 }
 
