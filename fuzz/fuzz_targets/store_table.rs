@@ -8,7 +8,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use weir_disk::format::{
-    JOURNAL_ENTRY_BYTES, PAGE_BYTES, PurgeEntry, Seal, SegmentHeader, StoreId, Superblock,
+    JOURNAL_ENTRY_BYTES, JournalContents, PAGE_BYTES, PurgeEntry, Seal, SegmentHeader, StoreId, Superblock,
     TRAILER_BYTES, Trailer, Volume, decode_table, encode_table, table_bytes,
 };
 
@@ -73,12 +73,16 @@ fn purge_entry(bytes: &mut [u8], right: bool) {
         begin_with(bytes, *b"WEIR-PUR");
         right_sum(bytes, JOURNAL_ENTRY_BYTES, seal, AT);
     }
-    if let Ok(found) = PurgeEntry::decode(bytes, seal, AT) {
+    if let Ok((found, edition)) = PurgeEntry::decode(bytes, seal, AT) {
         assert_eq!(
-            PurgeEntry::decode(&found.encode(seal, AT), seal, AT),
-            Ok(found)
+            PurgeEntry::decode(&found.encode(seal, AT, edition), seal, AT),
+            Ok((found, edition))
         );
     }
+    // the copies of a journal: whatever they are, what one of them has whole is read
+    let (first, second) = bytes.split_at(bytes.len() / 2);
+    let both = JournalContents::read([Some(first), Some(second)], seal);
+    assert!(both.lost.is_some() || !both.entries.is_empty());
 }
 
 /// The input is what stands in the header's first bytes, for it to be short.

@@ -21,6 +21,15 @@ pub enum Notice {
         /// What was wrong.
         why: String,
     },
+    /// One copy of the purge journal was damaged, and the other had what it lacked.
+    JournalRecovered {
+        /// The journal.
+        path: PathBuf,
+        /// Entries that one copy only had.
+        entries: u64,
+        /// What was wrong with the first of them in the other copy.
+        why: String,
+    },
     /// A directory failed too often; it rests and is tried again.
     Fenced {
         /// The directory.
@@ -90,6 +99,12 @@ impl fmt::Display for Notice {
             Self::JournalDamaged { path, why } => write!(
                 f,
                 "the purge journal `{}` is damaged ({why}): what was stored before is dropped",
+                path.display()
+            ),
+            Self::JournalRecovered { path, entries, why } => write!(
+                f,
+                "one copy of the purge journal `{}` is damaged ({why}): {entries} entries were read from the other copy, \
+                 nothing is lost, and both are written anew",
                 path.display()
             ),
             Self::Fenced { path, why, rest_ms } => write!(

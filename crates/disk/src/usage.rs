@@ -49,6 +49,8 @@ pub struct DiskUse {
     pub evicted: u64,
     /// Purges made durable.
     pub purged: u64,
+    /// Entries of purge journals that one copy had lost, and the other had.
+    pub purges_recovered: u64,
     /// Records and chunks that did not verify.
     pub damaged: u64,
     /// Errors of the device when reading.

@@ -266,21 +266,21 @@ fn second_process_is_let_in() {
 }
 
 #[test]
-fn store_of_a_newer_version_is_read() {
+fn store_of_a_newer_version_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     drop(open(directory.path()));
     let path = directory.path().join(SUPERBLOCK_FILE);
     let old = std::fs::read(&path).unwrap();
     // what a newer version would write: another number, and a checksum that fits
     let mut page = old[..4096].to_vec();
-    page[8] = 2;
+    page[8] = 3;
     let sum = twox_hash::XxHash3_64::oneshot_with_seed(0, &page[..4088]);
     page[4088..].copy_from_slice(&sum.to_le_bytes());
     std::fs::write(&path, [&page[..], &page[..]].concat()).unwrap();
     let refused = Disk::open(config(directory.path()), Arc::new(SystemFiles), silent());
     let text = refused.unwrap_err().to_string();
-    assert!(text.contains("format version 2"), "{text}");
-    assert_eq!(std::fs::read(&path).unwrap()[8], 2, "it was changed");
+    assert!(text.contains("format version 3"), "{text}");
+    assert_eq!(std::fs::read(&path).unwrap()[8], 3, "it was changed");
 }
 
 #[test]

@@ -235,6 +235,8 @@ table! {
     DiskScrubbedBytes, Counter, "weir_disk_scrubbed_bytes_total", "bytes";
     /// Stretches on disk that were not as they had been written. They were not sent.
     DiskDamaged, Counter, "weir_disk_damaged_total", "stretches";
+    /// Entries of purge journals that one of the two copies had lost. The other had them: nothing was dropped.
+    DiskPurgesRecovered, Counter, "weir_disk_purges_recovered_total", "entries";
     /// Errors of the device, reading and writing.
     DiskErrors, Counter, "weir_disk_errors_total", "errors";
 

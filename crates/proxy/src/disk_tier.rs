@@ -217,6 +217,7 @@ pub(crate) fn count(usage: &DiskUse, snapshot: &mut Snapshot) {
         (Metric::DiskReadBytes, usage.read_bytes),
         (Metric::DiskScrubbedBytes, usage.scrubbed_bytes),
         (Metric::DiskDamaged, usage.damaged),
+        (Metric::DiskPurgesRecovered, usage.purges_recovered),
         (Metric::DiskErrors, usage.read_errors + usage.write_errors),
     ] {
         snapshot.set(metric, value);

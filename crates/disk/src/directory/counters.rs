@@ -55,6 +55,7 @@ pub(crate) struct Counters {
     pub(crate) lost: Counter,
     pub(crate) evicted: Counter,
     pub(crate) purged: Counter,
+    pub(crate) purges_recovered: Counter,
     pub(crate) damaged: Counter,
     pub(crate) read_errors: Counter,
     pub(crate) write_errors: Counter,
@@ -89,6 +90,7 @@ impl Counters {
         sum.lost += self.lost.get();
         sum.evicted += self.evicted.get();
         sum.purged += self.purged.get();
+        sum.purges_recovered += self.purges_recovered.get();
         sum.damaged += self.damaged.get();
         sum.read_errors += self.read_errors.get();
         sum.write_errors += self.write_errors.get();

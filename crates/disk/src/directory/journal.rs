@@ -1,19 +1,21 @@
-//! The purge journal on disk: appended to and synced before a purge is acknowledged.
+//! The purge journal on disk: both copies are appended to and synced before a purge is acknowledged.
 //!
-//! An entry never straddles a sector, so a crash leaves it whole or not at all; what is there and cannot be read was
-//! damaged, and then nobody knows what was purged. Every segment and record says how far the journal went when it was
-//! written: so one that lost its end is noticed too.
+//! An entry never straddles a sector, so a crash leaves it whole or not at all. What one copy has lost the other has; what
+//! neither has was purged all the same, and nobody knows what it was. Every segment and record says how far the journal went when
+//! it was written: so a journal that lost its end is noticed too.
 
 use crate::files::{Access, File, Files, read_full, write_full};
-use crate::format::{JOURNAL_ENTRY_BYTES, JOURNAL_FILE, PurgeEntry, Seal};
+use crate::format::{
+    JOURNAL_ENTRY_BYTES, JOURNAL_FILE, JOURNAL_MIRROR_FILE, JournalContents, PurgeEntry, Seal,
+};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Entries beyond those in force until the file is written anew.
+/// Entries beyond those in force until the files are written anew.
 const SUPERFLUOUS_MAX: u64 = 4096;
 
-/// Bytes of a journal that is read: beyond is not one of ours. Twice what [`super::purges::PURGES_MAX`] needs.
+/// Bytes of a copy that are read: beyond is not one of ours. Twice what [`super::purges::PURGES_MAX`] needs.
 const BYTES_MAX: u64 = 2 * (super::purges::PURGES_MAX * JOURNAL_ENTRY_BYTES) as u64 + (1 << 20);
 
 /// Entries that are encoded and written at once.
@@ -23,8 +25,11 @@ const ENTRIES_AT_ONCE: usize = 4096;
 pub(crate) struct Journal {
     directory: PathBuf,
     seal: Seal,
-    file: Option<Arc<dyn File>>,
+    /// Both copies, if they say the same and can be appended to.
+    files: Option<[Arc<dyn File>; 2]>,
     end: u64,
+    /// How often it was written anew.
+    edition: u64,
     /// The highest generation in it.
     pub(crate) last: u64,
 }
@@ -35,9 +40,19 @@ pub(crate) enum Found {
     /// There is none.
     Absent,
     /// These entries.
-    Entries(Vec<PurgeEntry>),
+    Entries(Entries),
     /// Something, but what is not known.
     Damaged(String),
+}
+
+/// All entries of a journal.
+#[derive(Debug)]
+pub(crate) struct Entries {
+    pub(crate) entries: Vec<PurgeEntry>,
+    /// How many of them one copy only had.
+    pub(crate) recovered: u64,
+    /// What was wrong with the other.
+    pub(crate) damage: String,
 }
 
 impl Journal {
@@ -46,8 +61,9 @@ impl Journal {
         Self {
             directory: directory.to_path_buf(),
             seal,
-            file: None,
+            files: None,
             end: 0,
+            edition: 0,
             last: 0,
         }
     }
@@ -56,52 +72,66 @@ impl Journal {
         self.directory.join(JOURNAL_FILE)
     }
 
-    /// Reads it, to be appended to afterwards.
-    pub(crate) fn read(&mut self, files: &dyn Files) -> io::Result<Found> {
-        let file = match files.open(&self.path(), Access::Write) {
-            Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Absent),
-            Err(error) => return Err(error),
-        };
-        let len = file.len()?;
-        if len > BYTES_MAX {
-            return Ok(Found::Damaged(format!("it has {len} bytes")));
-        }
-        let mut bytes = vec![0; usize::try_from(len).unwrap_or_default()];
-        let there = read_full(&*file, &mut bytes, 0)?;
-        if !there.is_multiple_of(JOURNAL_ENTRY_BYTES) {
-            return Ok(Found::Damaged(format!("it is cut off after {there} bytes")));
-        }
-        let mut entries = Vec::with_capacity(there / JOURNAL_ENTRY_BYTES);
-        for entry in bytes[..there].chunks_exact(JOURNAL_ENTRY_BYTES) {
-            let at = (entries.len() * JOURNAL_ENTRY_BYTES) as u64;
-            match PurgeEntry::decode(entry, self.seal, at) {
-                Ok(entry) => entries.push(entry),
-                Err(error) => return Ok(Found::Damaged(error.to_string())),
-            }
-        }
-        if entries.is_empty() {
-            // one is written with its first entry
-            return Ok(Found::Damaged("it is empty".to_owned()));
-        }
-        let last = entries.iter().map(|entry| entry.generation).max();
-        self.last = last.unwrap_or_default();
-        self.end = there as u64;
-        self.file = Some(file);
-        Ok(Found::Entries(entries))
+    fn mirror_path(&self) -> PathBuf {
+        self.directory.join(JOURNAL_MIRROR_FILE)
     }
 
-    /// Adds entries; when this returns they are on the device. After an error it must be written anew.
+    /// Reads it, to be appended to afterwards; if the copies differ, it must be written anew before ([`Self::is_good`]).
+    pub(crate) fn read(&mut self, files: &dyn Files) -> io::Result<Found> {
+        let copies = [self.path(), self.mirror_path()].map(|path| Copy::read(files, &path));
+        let (one, other) = match copies {
+            [Ok(None), Ok(None)] => return Ok(Found::Absent),
+            // one that the device does not give any more is one that is lost
+            [Err(error), Ok(None) | Err(_)] | [Ok(None), Err(error)] => return Err(error),
+            [one, other] => (one.unwrap_or_default(), other.unwrap_or_default()),
+        };
+        let copies = [&one, &other].map(|copy| copy.as_ref().map(|copy| &copy.bytes[..]));
+        let contents = JournalContents::read(copies, self.seal);
+        self.edition = contents.edition;
+        let too_long = [&one, &other]
+            .into_iter()
+            .flatten()
+            .find(|it| it.is_too_long);
+        if let Some(copy) = too_long {
+            let len = copy.bytes.len();
+            return Ok(Found::Damaged(format!("it has more than {len} bytes")));
+        }
+        if let Some(lost) = contents.lost {
+            let what = format!("{}: {}", lost.file, lost.error);
+            return Ok(Found::Damaged(what));
+        }
+        let entries = contents.entries;
+        let last = entries.iter().map(|entry| entry.generation).max();
+        self.last = last.unwrap_or_default();
+        self.end = (entries.len() * JOURNAL_ENTRY_BYTES) as u64;
+        if contents.is_mirrored {
+            self.files = one.zip(other).map(|(one, other)| [one.file, other.file]);
+        }
+        let damage = contents
+            .damage
+            .map(|it| format!("{}: {}", it.file, it.error));
+        Ok(Found::Entries(Entries {
+            entries,
+            recovered: contents.recovered,
+            damage: damage.unwrap_or_default(),
+        }))
+    }
+
+    /// Adds entries; when this returns they are on the device, twice. After an error it must be written anew.
     pub(crate) fn append(&mut self, entries: &[PurgeEntry]) -> io::Result<()> {
-        let Some(file) = self.file.take() else {
+        let Some(copies) = self.files.take() else {
             return Err(io::ErrorKind::NotFound.into());
         };
-        let bytes = encode(self.seal, self.end, entries);
-        write_full(&*file, &[&bytes], self.end)?;
-        file.sync()?;
+        let bytes = encode(self.seal, self.end, self.edition, entries);
+        for copy in &copies {
+            write_full(&**copy, &[&bytes], self.end)?;
+        }
+        for copy in &copies {
+            copy.sync()?;
+        }
         self.end += bytes.len() as u64;
         self.saw(entries);
-        self.file = Some(file);
+        self.files = Some(copies);
         Ok(())
     }
 
@@ -110,34 +140,54 @@ impl Journal {
         self.last = self.last.max(last.unwrap_or_default());
     }
 
-    /// Writes a new one in place of the old: the old one stays until the new one is on the device.
+    /// Writes a new edition in place of the old: the old one stays until the new one is on the device.
     pub(crate) fn rewrite(&mut self, files: &dyn Files, entries: &[PurgeEntry]) -> io::Result<()> {
-        let new = self.directory.join("purges.journal.new");
-        match files.unlink(&new) {
+        let edition = self.edition + 1;
+        let new = [JOURNAL_FILE, JOURNAL_MIRROR_FILE]
+            .map(|name| self.directory.join(format!("{name}.new")));
+        let copies = [
+            self.write_copy(files, &new[0], edition, entries)?,
+            self.write_copy(files, &new[1], edition, entries)?,
+        ];
+        // which of them are there after a crash is not known until all of this is done
+        self.files = None;
+        self.edition = edition;
+        // a journal of version 1, which has no mirror, is never seen without one from here on
+        files.rename(&new[1], &self.mirror_path())?;
+        files.rename(&new[0], &self.path())?;
+        files.sync_directory(&self.directory)?;
+        self.end = (entries.len() * JOURNAL_ENTRY_BYTES) as u64;
+        self.saw(entries);
+        self.files = Some(copies);
+        Ok(())
+    }
+
+    /// Writes a copy under another name; when this returns it is on the device.
+    fn write_copy(
+        &self,
+        files: &dyn Files,
+        path: &Path,
+        edition: u64,
+        entries: &[PurgeEntry],
+    ) -> io::Result<Arc<dyn File>> {
+        match files.unlink(path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
-        let file = files.open(&new, Access::Create)?;
+        let file = files.open(path, Access::Create)?;
         let mut end = 0;
         for some in entries.chunks(ENTRIES_AT_ONCE) {
-            let bytes = encode(self.seal, end, some);
+            let bytes = encode(self.seal, end, edition, some);
             write_full(&*file, &[&bytes], end)?;
             end += bytes.len() as u64;
         }
         file.sync()?;
-        files.rename(&new, &self.path())?;
-        // which of the two is there after a crash is not known until this is done
-        self.file = None;
-        files.sync_directory(&self.directory)?;
-        self.end = end;
-        self.saw(entries);
-        self.file = Some(file);
-        Ok(())
+        Ok(file)
     }
 
     /// Whether it can be appended to.
     pub(crate) fn is_good(&self) -> bool {
-        self.file.is_some()
+        self.files.is_some()
     }
 
     /// Whether it is worth writing anew when `in_force` entries are all that is needed.
@@ -147,11 +197,38 @@ impl Journal {
     }
 }
 
-fn encode(seal: Seal, at: u64, entries: &[PurgeEntry]) -> Vec<u8> {
+/// A copy that was read.
+struct Copy {
+    file: Arc<dyn File>,
+    bytes: Vec<u8>,
+    is_too_long: bool,
+}
+
+impl Copy {
+    /// `None`: there is none.
+    fn read(files: &dyn Files, path: &Path) -> io::Result<Option<Self>> {
+        let file = match files.open(path, Access::Write) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let len = file.len()?;
+        let mut bytes = vec![0; usize::try_from(len.min(BYTES_MAX)).unwrap_or_default()];
+        let there = read_full(&*file, &mut bytes, 0)?;
+        bytes.truncate(there);
+        Ok(Some(Self {
+            file,
+            bytes,
+            is_too_long: len > BYTES_MAX,
+        }))
+    }
+}
+
+fn encode(seal: Seal, at: u64, edition: u64, entries: &[PurgeEntry]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(entries.len() * JOURNAL_ENTRY_BYTES);
     for entry in entries {
         let at = at + bytes.len() as u64;
-        bytes.extend(entry.encode(seal, at));
+        bytes.extend(entry.encode(seal, at, edition));
     }
     bytes
 }

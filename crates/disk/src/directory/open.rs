@@ -1,6 +1,6 @@
 //! Opens or makes a directory: a few small reads, so that the store can be used at once.
 
-use super::journal::{Found, Journal};
+use super::journal::{Entries, Found, Journal};
 use super::loader::{Loader, header, set_aside};
 use super::scan::trailer;
 use super::segment::NewSegment;
@@ -30,6 +30,8 @@ pub(crate) struct Claimed {
     pub(crate) lock: Box<dyn std::fmt::Debug + Send + Sync>,
     /// `None`: there is no store in it yet.
     pub(crate) superblock: Option<Superblock>,
+    /// It was written by an older version of the format.
+    pub(crate) is_older: bool,
 }
 
 fn failed(path: &Path) -> impl Fn(io::Error) -> OpenError + use<'_> {
@@ -51,15 +53,17 @@ pub(crate) fn claim(files: &dyn Files, path: &Path) -> Result<Claimed, OpenError
             });
         }
     };
+    let found = read_superblock(files, path)?;
     Ok(Claimed {
         path: path.to_path_buf(),
         lock,
-        superblock: read_superblock(files, path)?,
+        superblock: found.map(|(superblock, _)| superblock),
+        is_older: found.is_some_and(|(_, version)| version < FORMAT_VERSION),
     })
 }
 
-/// The superblock is written twice, a page each: one may be damaged.
-fn read_superblock(files: &dyn Files, path: &Path) -> Result<Option<Superblock>, OpenError> {
+/// The superblock is written twice, a page each: one may be damaged. With it the version that it is of.
+fn read_superblock(files: &dyn Files, path: &Path) -> Result<Option<(Superblock, u32)>, OpenError> {
     let name = path.join(SUPERBLOCK_FILE);
     let file = match files.open(&name, Access::Read) {
         Ok(file) => file,
@@ -70,7 +74,7 @@ fn read_superblock(files: &dyn Files, path: &Path) -> Result<Option<Superblock>,
     for copy in 0..2 {
         let mut page = vec![0; PAGE_BYTES];
         let there = read_full(&*file, &mut page, copy * PAGE_BYTES as u64);
-        match Superblock::decode(&page[..there.map_err(failed(&name))?]) {
+        match Superblock::decode_versioned(&page[..there.map_err(failed(&name))?]) {
             Ok(found) => return Ok(Some(found)),
             Err(error) => {
                 if let Wrong::Newer { version } = error.wrong {
@@ -293,12 +297,8 @@ pub(crate) fn start(mut opened: Opened) -> (Arc<Directory>, Writer, Loader) {
     let files = &*directory.files;
     let is_new = directory.segments.all().is_empty();
     let why = match opened.found {
-        Found::Entries(entries) => {
-            for entry in entries {
-                directory
-                    .purges
-                    .note(entry.what, entry.generation, Some(entry.segment));
-            }
+        Found::Entries(found) => {
+            mirror(&directory, &mut journal, &found);
             None
         }
         Found::Absent if is_new => {
@@ -328,6 +328,29 @@ pub(crate) fn start(mut opened: Opened) -> (Arc<Directory>, Writer, Loader) {
     }
     let writer = Writer::new(Arc::clone(&directory), journal, opened.next_number);
     (directory, writer, loader)
+}
+
+/// Puts purges in force, and writes them anew if not both copies of the journal have them.
+fn mirror(directory: &Directory, journal: &mut Journal, found: &Entries) {
+    for entry in &found.entries {
+        let segment = Some(entry.segment);
+        directory.purges.note(entry.what, entry.generation, segment);
+    }
+    if found.recovered > 0 {
+        directory.counters.purges_recovered.add(found.recovered);
+        directory.tell(Notice::JournalRecovered {
+            path: journal.path(),
+            entries: found.recovered,
+            why: found.damage.clone(),
+        });
+    }
+    if !journal.is_good() {
+        let entries = directory.purges.entries();
+        if let Err(error) = journal.rewrite(&*directory.files, &entries) {
+            // the writer tries again before it does anything else
+            directory.failed("write the purge journal twice", &error, false);
+        }
+    }
 }
 
 /// Makes what is needed again if somebody has removed it while we were running.

@@ -158,8 +158,11 @@ impl Writer {
     fn revive(&mut self) -> io::Result<()> {
         let directory = Arc::clone(&self.directory);
         super::open::restore(&directory)?;
-        if directory.must_empty.load(Ordering::Acquire) || !self.journal.is_good() {
+        if directory.must_empty.load(Ordering::Acquire) {
             self.empty()?;
+        } else if !self.journal.is_good() {
+            // what is in force is known: only how much of it the device has is not
+            self.rewrite_journal()?;
         }
         self.roll()
     }
@@ -269,6 +272,12 @@ impl Writer {
                 .purges
                 .note(entry.what, entry.generation, Some(entry.segment));
         }
+        self.rewrite_journal()
+    }
+
+    /// Writes a journal with all that is in force. If there is no room for it, the oldest segments leave.
+    fn rewrite_journal(&mut self) -> io::Result<()> {
+        let directory = Arc::clone(&self.directory);
         let mut tries = 0;
         loop {
             let all = directory.purges.entries();

@@ -79,6 +79,7 @@ fn assemble(
         .map(|directory| claim(&**files, &directory.path))
         .collect::<Result<_, _>>()?;
     let superblocks = superblocks(&**files, &claimed, &limits)?;
+    upgrade(&**files, &claimed)?;
     let tickets = Arc::new(Tickets {
         last: AtomicU64::new(0),
         secret: Mutex::new(superblocks[0].secret),
@@ -194,13 +195,29 @@ fn superblocks(
     Ok(all)
 }
 
+/// Directories of an older version become ones of this version, before anything is written that the older one would not
+/// understand.
+fn upgrade(files: &dyn Files, claimed: &[Claimed]) -> Result<(), OpenError> {
+    for directory in claimed.iter().filter(|it| it.is_older) {
+        let Some(superblock) = &directory.superblock else {
+            continue;
+        };
+        let written = write_superblock(files, &directory.path, superblock);
+        written.map_err(|error| OpenError::Io {
+            path: directory.path.clone(),
+            error,
+        })?;
+    }
+    Ok(())
+}
+
 /// A directory that was away for a while, or whose journal is an entry behind after a crash, gets the purges it has
 /// missed from the others; if they have dropped some of them, it is emptied.
 fn catch_up(opened: &mut [Opened]) {
     let all: Vec<PurgeEntry> = opened
         .iter()
         .filter_map(|opened| match &opened.found {
-            Found::Entries(entries) => Some(entries),
+            Found::Entries(found) => Some(&found.entries),
             Found::Absent | Found::Damaged(_) => None,
         })
         .flatten()
@@ -209,7 +226,7 @@ fn catch_up(opened: &mut [Opened]) {
         .collect();
     for one in opened {
         let last = one.journal.last;
-        let Found::Entries(entries) = &mut one.found else {
+        let Found::Entries(found) = &mut one.found else {
             continue;
         };
         let mut missed: Vec<PurgeEntry> = all
@@ -226,11 +243,13 @@ fn catch_up(opened: &mut [Opened]) {
             continue;
         }
         let has_gap = missed.iter().any(|entry| entry.what == Purged::Floor);
-        if has_gap || one.journal.append(&missed).is_err() {
+        // one that must be written anew gets them then
+        let is_written = !one.journal.is_good() || one.journal.append(&missed).is_ok();
+        if has_gap || !is_written {
             one.directory.must_empty.store(true, Ordering::Release);
         }
         missed.retain(|entry| entry.what != Purged::Floor);
-        entries.extend(missed);
+        found.entries.extend(missed);
     }
 }
 
@@ -243,7 +262,7 @@ fn number_behind(opened: &mut [Opened], generation: u64) {
             continue;
         }
         let journaled = match &one.found {
-            Found::Entries(entries) => &entries[..],
+            Found::Entries(found) => &found.entries[..],
             Found::Absent | Found::Damaged(_) => &[],
         };
         let numbers = journaled.iter().map(|entry| entry.segment);

@@ -1,4 +1,11 @@
-//! The purge journal: what must not come back, entry by entry.
+//! The purge journal: what must not come back, entry by entry, in two files that say the same.
+//!
+//! An entry that one copy has lost is in the other at the same offset. Which two copies belong together their entries
+//! tell, by the *edition*: how often the journal was written anew.
+
+mod copies;
+
+pub use copies::{JournalContents, JournalDamage};
 
 use super::reader::Reader;
 use super::writer::Writer;
@@ -8,7 +15,10 @@ use weir_policy::Digest;
 /// Its name in the directory.
 pub const JOURNAL_FILE: &str = "purges.journal";
 
-/// One entry. The file is nothing but entries, oldest first; their generations ascend.
+/// The name of its copy.
+pub const JOURNAL_MIRROR_FILE: &str = "purges.mirror";
+
+/// One entry. The files are nothing but entries, oldest first; their generations ascend.
 pub const JOURNAL_ENTRY_BYTES: usize = 64;
 
 const MAGIC: [u8; 8] = *b"WEIR-PUR";
@@ -36,9 +46,9 @@ pub struct PurgeEntry {
 }
 
 impl PurgeEntry {
-    /// The entry, to be written at `at` in the journal of `seal` ([`super::Volume::journal`]).
+    /// The entry, to be written at `at` in both copies of `edition` of the journal of `seal` ([`super::Volume::journal`]).
     #[must_use]
-    pub fn encode(&self, seal: Seal, at: u64) -> Vec<u8> {
+    pub fn encode(&self, seal: Seal, at: u64, edition: u64) -> Vec<u8> {
         let (kind, key) = match self.what {
             Purged::Key(key) => (1, key),
             Purged::All => (2, Digest(0, 0)),
@@ -50,15 +60,16 @@ impl PurgeEntry {
         writer.u64(self.segment);
         writer.digest(key);
         writer.u32(kind);
+        writer.u64(edition);
         writer.seal(JOURNAL_ENTRY_BYTES, seal)
     }
 
-    /// Reads the entry that begins at `at` in the journal of `seal`.
+    /// Reads the entry that begins at `at` in the journal of `seal`, and its edition.
     ///
     /// # Errors
     ///
     /// Damage, or the end of what was written.
-    pub fn decode(bytes: &[u8], seal: Seal, at: u64) -> Result<Self, FormatError> {
+    pub fn decode(bytes: &[u8], seal: Seal, at: u64) -> Result<(Self, u64), FormatError> {
         let mut reader = Reader::new(Item::PurgeEntry, at, bytes);
         reader.magic(MAGIC)?;
         reader.check_sum(JOURNAL_ENTRY_BYTES, seal)?;
@@ -76,11 +87,13 @@ impl PurgeEntry {
                 }));
             }
         };
-        Ok(Self {
+        let edition = reader.u64()?;
+        let entry = Self {
             generation,
             what,
             segment,
-        })
+        };
+        Ok((entry, edition))
     }
 }
 
@@ -90,21 +103,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn entry_changes_on_its_way() {
+    fn entry_and_its_edition_are_read_as_they_were_written() {
         for what in [Purged::Key(Digest(1, 2)), Purged::All, Purged::Floor] {
             let entry = PurgeEntry {
                 generation: 9,
                 what,
                 segment: 4,
             };
-            let bytes = entry.encode(VOLUME.journal(), 128);
+            let bytes = entry.encode(VOLUME.journal(), 128, 3);
             assert_eq!(bytes.len(), JOURNAL_ENTRY_BYTES);
-            assert_eq!(PurgeEntry::decode(&bytes, VOLUME.journal(), 128), Ok(entry));
-            any_damage_is_an_error(&bytes, |bytes| {
-                PurgeEntry::decode(bytes, VOLUME.journal(), 128).map(drop)
-            });
-            let elsewhere = PurgeEntry::decode(&bytes, VOLUME.journal(), 64);
-            assert_eq!(elsewhere.unwrap_err().wrong, Wrong::Checksum);
+            let decode = |bytes: &[u8], at| PurgeEntry::decode(bytes, VOLUME.journal(), at);
+            assert_eq!(decode(&bytes, 128), Ok((entry, 3)));
+            any_damage_is_an_error(&bytes, |bytes| decode(bytes, 128).map(drop));
+            assert_eq!(decode(&bytes, 64).unwrap_err().wrong, Wrong::Checksum);
         }
     }
 }

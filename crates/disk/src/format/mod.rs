@@ -25,7 +25,10 @@ mod verify;
 mod writer;
 
 pub use error::{FormatError, Item, Wrong};
-pub use journal::{JOURNAL_ENTRY_BYTES, JOURNAL_FILE, PurgeEntry, Purged};
+pub use journal::{
+    JOURNAL_ENTRY_BYTES, JOURNAL_FILE, JOURNAL_MIRROR_FILE, JournalContents, JournalDamage,
+    PurgeEntry, Purged,
+};
 pub use record::{
     Kind, NewRecord, NewRun, RECORD_HEADER_BYTES, RUN_REF_BYTES, RecordHeader, RunRef,
     embedded_bytes, encode_embedded, encode_listed, listed_bytes,
@@ -40,8 +43,12 @@ pub use table::{
 pub use trailer::{TRAILER_BYTES, Trailer};
 pub use verify::{Step, step, verify_record, verify_run};
 
-/// Version of the format. A store of a newer one is refused, never guessed at.
-pub const FORMAT_VERSION: u32 = 1;
+/// Version of the format. A store of a newer one is refused, never guessed at. One of an older version is read, and
+/// becomes one of this version when it is opened.
+pub const FORMAT_VERSION: u32 = 2;
+
+/// The oldest version that is read: it has one copy of the purge journal, and nothing else is different.
+pub const FORMAT_VERSION_MIN: u32 = 1;
 
 /// Superblock and segment header take a page each: what a device writes at once, and what `O_DIRECT` would ask for.
 pub const PAGE_BYTES: usize = 4096;

@@ -3,7 +3,8 @@
 use super::reader::Reader;
 use super::writer::Writer;
 use super::{
-    FORMAT_VERSION, FormatError, Item, PAGE_BYTES, SEGMENT_BYTES_MAX, Seal, StoreId, Volume, Wrong,
+    FORMAT_VERSION, FORMAT_VERSION_MIN, FormatError, Item, PAGE_BYTES, SEGMENT_BYTES_MAX, Seal,
+    StoreId, Volume, Wrong,
 };
 
 const MAGIC: [u8; 8] = *b"WEIR-SEG";
@@ -70,7 +71,8 @@ impl SegmentHeader {
         if version > FORMAT_VERSION {
             return Err(reader.error(Wrong::Newer { version }));
         }
-        reader.expect(version == FORMAT_VERSION, "version", u64::from(version))?;
+        let is_known = version >= FORMAT_VERSION_MIN;
+        reader.expect(is_known, "version", u64::from(version))?;
         reader.expect(found.volume.store == volume.store, "store id", 0)?;
         let directory = found.volume.directory;
         reader.expect(

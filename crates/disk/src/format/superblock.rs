@@ -3,7 +3,8 @@
 use super::reader::Reader;
 use super::writer::Writer;
 use super::{
-    FORMAT_VERSION, FormatError, Item, PAGE_BYTES, SEGMENT_BYTES_MAX, Seal, StoreId, Volume, Wrong,
+    FORMAT_VERSION, FORMAT_VERSION_MIN, FormatError, Item, PAGE_BYTES, SEGMENT_BYTES_MAX, Seal,
+    StoreId, Volume, Wrong,
 };
 use weir_policy::Secret;
 
@@ -49,16 +50,24 @@ impl Superblock {
     ///
     /// [`Wrong::Newer`] for a store that must be refused; anything else is damage.
     pub fn decode(bytes: &[u8]) -> Result<Self, FormatError> {
+        Self::decode_versioned(bytes).map(|(superblock, _)| superblock)
+    }
+
+    /// Reads it, and the version of the format that wrote it.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Self::decode`].
+    pub fn decode_versioned(bytes: &[u8]) -> Result<(Self, u32), FormatError> {
         let mut reader = Reader::new(Item::Superblock, 0, bytes);
         reader.magic(MAGIC)?;
         reader.check_sum(PAGE_BYTES, Seal::UNKEYED)?;
-        match reader.u32()? {
-            FORMAT_VERSION => {}
-            version if version > FORMAT_VERSION => {
-                return Err(reader.error(Wrong::Newer { version }));
-            }
-            version => reader.expect(false, "version", u64::from(version))?,
+        let version = reader.u32()?;
+        if version > FORMAT_VERSION {
+            return Err(reader.error(Wrong::Newer { version }));
         }
+        let is_known = version >= FORMAT_VERSION_MIN;
+        reader.expect(is_known, "version", u64::from(version))?;
         let directory = reader.u32()?;
         let store = StoreId(reader.take()?);
         let secret = Secret(reader.take()?);
@@ -69,12 +78,13 @@ impl Superblock {
             u64::from(segment_bytes),
             u64::from(SEGMENT_BYTES_MAX),
         )?;
-        Ok(Self {
+        let superblock = Self {
             volume: Volume { store, directory },
             secret,
             made_s,
             segment_bytes,
-        })
+        };
+        Ok((superblock, version))
     }
 }
 
@@ -107,18 +117,42 @@ mod tests {
         });
     }
 
-    #[test]
-    fn newer_version_is_taken_for_damage_or_damage_for_a_newer_version() {
+    /// The same page as another version would have written it.
+    fn of_version(version: u32) -> Vec<u8> {
         let mut bytes = superblock().encode();
-        bytes[8] = 2;
+        bytes[8..12].copy_from_slice(&version.to_le_bytes());
+        let sum = Seal::UNKEYED.sum(0, &bytes[..PAGE_BYTES - 8]);
+        bytes[PAGE_BYTES - 8..].copy_from_slice(&sum.to_le_bytes());
+        bytes
+    }
+
+    #[test]
+    fn newer_version_is_told_from_damage() {
+        let newer = FORMAT_VERSION + 1;
+        let mut bytes = superblock().encode();
+        bytes[8] = newer.to_le_bytes()[0];
         assert_eq!(
             Superblock::decode(&bytes).unwrap_err().wrong,
             Wrong::Checksum
         );
-        let sum = Seal::UNKEYED.sum(0, &bytes[..PAGE_BYTES - 8]);
-        bytes[PAGE_BYTES - 8..].copy_from_slice(&sum.to_le_bytes());
-        let error = Superblock::decode(&bytes).unwrap_err();
-        assert_eq!(error.wrong, Wrong::Newer { version: 2 });
+        let error = Superblock::decode(&of_version(newer)).unwrap_err();
+        assert_eq!(error.wrong, Wrong::Newer { version: newer });
         assert!(error.to_string().contains("newer version"), "{error}");
+    }
+
+    #[test]
+    fn older_versions_are_read_down_to_the_first() {
+        for version in FORMAT_VERSION_MIN..=FORMAT_VERSION {
+            let (found, of) = Superblock::decode_versioned(&of_version(version)).unwrap();
+            assert_eq!((found.volume, of), (VOLUME, version));
+        }
+        let error = Superblock::decode(&of_version(FORMAT_VERSION_MIN - 1)).unwrap_err();
+        assert!(matches!(
+            error.wrong,
+            Wrong::Contradicts {
+                field: "version",
+                ..
+            }
+        ));
     }
 }

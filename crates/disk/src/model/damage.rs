@@ -3,7 +3,7 @@
 use super::world::{KEYS, Nature, World};
 use crate::files::simulated::SECTOR_BYTES;
 use crate::files::{Access, Files};
-use crate::format::{JOURNAL_FILE, SUPERBLOCK_FILE};
+use crate::format::SUPERBLOCK_FILE;
 use std::path::PathBuf;
 
 /// A store of a few segments, closed or killed.
@@ -256,16 +256,16 @@ fn scrub_misses_damage_or_forgets_what_is_good() {
 }
 
 #[test]
-fn journal_that_lost_its_end_brings_back_what_was_purged() {
+fn journal_that_lost_its_end_in_both_copies_is_noticed() {
     for seed in 0..20 {
-        let journal = World::directory_path(0).join(JOURNAL_FILE);
-        let len = store(seed, true).files.content(&journal).unwrap().len();
-        for len in (0..len).step_by(32) {
+        let len = World::journal_paths().map(|path| {
+            let example = store(seed, true);
+            example.files.content(&path).unwrap().len()
+        });
+        assert_eq!(len[0], len[1]);
+        for len in (0..len[0]).step_by(32) {
             let world = with_damage(seed, true, |world| {
-                world
-                    .files
-                    .damage(&journal, |bytes| bytes.truncate(len))
-                    .unwrap();
+                world.damage_journal(|bytes| bytes.truncate(len));
             });
             let notices = world.notices.lock().unwrap();
             assert!(
@@ -277,17 +277,23 @@ fn journal_that_lost_its_end_brings_back_what_was_purged() {
 }
 
 #[test]
-fn damaged_journal_or_superblock_is_taken_as_good() {
-    let (journal, superblock) = (
-        World::directory_path(0).join(JOURNAL_FILE),
-        World::directory_path(0).join(SUPERBLOCK_FILE),
-    );
-    for path in [&journal, &superblock] {
-        let len = store(6, true).files.content(path).unwrap().len();
-        for at in (0..len).step_by(if *path == journal { 1 } else { 61 }) {
-            with_damage(6, true, |world| {
-                world.files.damage(path, |bytes| bytes[at] ^= 4).unwrap();
-            });
-        }
+fn damaged_superblock_is_not_taken_as_good() {
+    let path = World::directory_path(0).join(SUPERBLOCK_FILE);
+    let len = store(6, true).files.content(&path).unwrap().len();
+    for at in (0..len).step_by(61) {
+        with_damage(6, true, |world| {
+            world.files.damage(&path, |bytes| bytes[at] ^= 4).unwrap();
+        });
+    }
+}
+
+#[test]
+fn damage_at_the_same_place_of_both_copies_of_the_journal_brings_nothing_back() {
+    let [path, _] = World::journal_paths();
+    let len = store(6, true).files.content(&path).unwrap().len();
+    for at in 0..len {
+        with_damage(6, true, |world| {
+            world.damage_journal(|bytes| bytes[at] ^= 4)
+        });
     }
 }

@@ -39,6 +39,7 @@ fn fail_each(fault: Fault, lasting: bool) {
     let nature = Nature::default();
     let all = operations(nature);
     assert!(all > 50, "{all}");
+    let (mut hits, mut misses) = (0, 0);
     for nth in 0..all {
         let mut world = World::new(SEED, nature);
         world.plan(Plan {
@@ -58,7 +59,11 @@ fn fail_each(fault: Fault, lasting: bool) {
             "{fault:?} at {nth}"
         );
         assert!(world.disk().find(digest(1)).is_some(), "{fault:?} at {nth}");
+        hits += world.hits;
+        misses += world.misses;
     }
+    // the same responses are asked for in each course; a store that forgets everything would pass all else
+    assert!(hits > misses, "{fault:?}: {hits} hits, {misses} misses");
 }
 
 #[test]
@@ -102,6 +107,7 @@ fn machine_that_stops_at_any_operation_leaves_a_store_that_lies() {
         crashes: true,
         ..Nature::default()
     };
+    let (mut hits, mut misses) = (0, 0);
     for nth in 0..operations(nature) {
         let mut world = World::new(SEED, nature);
         world.plan(Plan {
@@ -114,5 +120,8 @@ fn machine_that_stops_at_any_operation_leaves_a_store_that_lies() {
         while world.load_one() {}
         world.get_all();
         world.settle();
+        hits += world.hits;
+        misses += world.misses;
     }
+    assert!(hits > misses, "{hits} hits, {misses} misses");
 }

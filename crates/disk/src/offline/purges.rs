@@ -1,14 +1,17 @@
 //! What was purged.
 
 use super::error::{OfflineError, Problem};
-use crate::format::{JOURNAL_ENTRY_BYTES, JOURNAL_FILE, PurgeEntry, Purged, Volume};
+use crate::format::{
+    JOURNAL_ENTRY_BYTES, JOURNAL_FILE, JOURNAL_MIRROR_FILE, JournalContents, JournalDamage,
+    PurgeEntry, Purged, Volume,
+};
 use std::collections::HashMap;
 use std::io::{ErrorKind, Read};
 use std::path::Path;
 use weir_policy::Digest;
 
-/// Entries at most: more is no journal of a store that compacts it. 1 GiB of file.
-const ENTRIES_MAX: u64 = 1 << 24;
+/// Bytes of a copy that are read: more is no journal of a store that compacts it.
+const BYTES_MAX: u64 = 1 << 28;
 
 /// The purge journal as far as it is intact.
 #[derive(Clone, Debug, Default)]
@@ -18,51 +21,57 @@ pub struct Purges {
     newest: u64,
     entries: u64,
     problem: Option<Problem>,
+    recovered: Option<Problem>,
 }
 
 impl Purges {
-    /// Reads the journal in `directory`; a missing one is empty.
+    /// Reads both copies of the journal in `directory`; if both are missing it is empty.
     pub(super) fn read(directory: &Path, volume: Volume) -> Result<Self, OfflineError> {
-        let path = directory.join(JOURNAL_FILE);
-        let file = match std::fs::File::open(&path) {
-            Ok(file) => file,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Self::default()),
-            Err(error) => return Err(OfflineError::io(&path, error)),
-        };
-        let mut reader = std::io::BufReader::new(file);
+        let first = read_copy(&directory.join(JOURNAL_FILE))?;
+        let second = read_copy(&directory.join(JOURNAL_MIRROR_FILE))?;
         let mut purges = Self::default();
-        let mut bytes = [0; JOURNAL_ENTRY_BYTES];
-        while purges.problem.is_none() && purges.entries < ENTRIES_MAX {
-            match reader.read_exact(&mut bytes) {
-                Ok(()) => purges.take(&bytes, volume),
-                Err(error) if error.kind() == ErrorKind::UnexpectedEof => break,
-                Err(error) => return Err(OfflineError::io(&path, error)),
+        if first.is_none() && second.is_none() {
+            return Ok(purges);
+        }
+        let copies = [first.as_deref(), second.as_deref()];
+        let contents = JournalContents::read(copies, volume.journal());
+        for entry in &contents.entries {
+            if !purges.take(entry) {
+                return Ok(purges);
             }
         }
+        let problem = |it: JournalDamage| Problem::of(it.file, &it.error);
+        purges.problem = contents.lost.map(problem);
+        let recovered = contents.recovered;
+        purges.recovered = contents.damage.map(|damage| {
+            let mut problem = problem(damage);
+            let more =
+                format!("; the other copy has it, and all of {recovered} that are lost here");
+            problem.what.push_str(&more);
+            problem
+        });
         Ok(purges)
     }
 
-    fn take(&mut self, bytes: &[u8], volume: Volume) {
-        let at = self.entries * JOURNAL_ENTRY_BYTES as u64;
-        match PurgeEntry::decode(bytes, volume.journal(), at) {
-            Ok(entry) if entry.generation < self.newest => {
-                let what = format!(
-                    "generation {} behind generation {}",
-                    entry.generation, self.newest
-                );
-                self.problem = Some(Problem::new(JOURNAL_FILE, at, what));
-            }
-            Ok(entry) => {
-                self.entries += 1;
-                self.newest = entry.generation;
-                match entry.what {
-                    Purged::Key(key) => drop(self.keys.insert(key, entry.generation)),
-                    Purged::All => self.all = entry.generation,
-                    Purged::Floor => {}
-                }
-            }
-            Err(error) => self.problem = Some(Problem::of(JOURNAL_FILE, &error)),
+    /// `false`: it cannot be where it is.
+    fn take(&mut self, entry: &PurgeEntry) -> bool {
+        if entry.generation < self.newest {
+            let what = format!(
+                "generation {} behind generation {}",
+                entry.generation, self.newest
+            );
+            let at = self.entries * JOURNAL_ENTRY_BYTES as u64;
+            self.problem = Some(Problem::new(JOURNAL_FILE, at, what));
+            return false;
         }
+        self.entries += 1;
+        self.newest = entry.generation;
+        match entry.what {
+            Purged::Key(key) => drop(self.keys.insert(key, entry.generation)),
+            Purged::All => self.all = entry.generation,
+            Purged::Floor => {}
+        }
+        true
     }
 
     /// Whether a response of `key` that was asked for at `generation` was purged since.
@@ -83,9 +92,28 @@ impl Purges {
         self.entries
     }
 
-    /// The first entry that cannot be read; those behind it count as lost too.
+    /// The first entry that one copy has lost and the other has.
+    #[must_use]
+    pub const fn recovered(&self) -> Option<&Problem> {
+        self.recovered.as_ref()
+    }
+
+    /// The first entry that neither copy has; those behind it count as lost too.
     #[must_use]
     pub const fn problem(&self) -> Option<&Problem> {
         self.problem.as_ref()
     }
+}
+
+/// `None` if there is none.
+fn read_copy(path: &Path) -> Result<Option<Vec<u8>>, OfflineError> {
+    let file = match std::fs::File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(OfflineError::io(path, error)),
+    };
+    let mut bytes = Vec::new();
+    let read = file.take(BYTES_MAX).read_to_end(&mut bytes);
+    read.map_err(|error| OfflineError::io(path, error))?;
+    Ok(Some(bytes))
 }

@@ -55,6 +55,7 @@ impl Directory {
     pub fn survey(&self) -> Result<Survey, OfflineError> {
         let mut survey = Survey::default();
         survey.problems.extend(self.purges().problem().cloned());
+        survey.problems.extend(self.purges().recovered().cloned());
         let mut purged = 0;
         for &number in self.segments() {
             let segment = match Segment::open(self, number) {

@@ -1,9 +1,9 @@
 use super::*;
 use crate::format::{
-    BodyId, JOURNAL_ENTRY_BYTES, JOURNAL_FILE, Kind, LOCK_FILE, NewRecord, NewRun, PAGE_BYTES,
-    PurgeEntry, Purged, RunRef, SUPERBLOCK_FILE, SegmentHeader, StoreId, Superblock, TableEntry,
-    Trailer, Volume, encode_embedded, encode_listed, encode_run_header, encode_table,
-    segment_file_name,
+    BodyId, JOURNAL_ENTRY_BYTES, JOURNAL_FILE, JOURNAL_MIRROR_FILE, Kind, LOCK_FILE, NewRecord,
+    NewRun, PAGE_BYTES, PurgeEntry, Purged, RunRef, SUPERBLOCK_FILE, SegmentHeader, StoreId,
+    Superblock, TableEntry, Trailer, Volume, encode_embedded, encode_listed, encode_run_header,
+    encode_table, segment_file_name,
 };
 use std::path::Path;
 use tempfile::TempDir;
@@ -134,6 +134,12 @@ fn store() -> TempDir {
 }
 
 fn purge(directory: &Path, entries: &[(u64, Purged)]) {
+    let bytes = journal(entries, 3);
+    std::fs::write(directory.join(JOURNAL_FILE), &bytes).unwrap();
+    std::fs::write(directory.join(JOURNAL_MIRROR_FILE), bytes).unwrap();
+}
+
+fn journal(entries: &[(u64, Purged)], edition: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
     for (generation, what) in entries {
         let entry = PurgeEntry {
@@ -141,9 +147,9 @@ fn purge(directory: &Path, entries: &[(u64, Purged)]) {
             what: *what,
             segment: 9,
         };
-        bytes.extend(entry.encode(VOLUME.journal(), bytes.len() as u64));
+        bytes.extend(entry.encode(VOLUME.journal(), bytes.len() as u64, edition));
     }
-    std::fs::write(directory.join(JOURNAL_FILE), bytes).unwrap();
+    bytes
 }
 
 fn lives(directory: &Path) -> Vec<(u64, u64, Life)> {
@@ -259,14 +265,48 @@ fn journal_that_lost_its_end_or_its_middle_is_believed() {
     ];
     purge(directory.path(), &entries);
     assert_eq!(problems(directory.path()), Vec::<String>::new());
-    let path = directory.path().join(JOURNAL_FILE);
-    let whole = std::fs::read(&path).unwrap();
-    std::fs::write(&path, &whole[..JOURNAL_ENTRY_BYTES + 5]).unwrap();
+    let paths = [JOURNAL_FILE, JOURNAL_MIRROR_FILE].map(|name| directory.path().join(name));
+    let whole = std::fs::read(&paths[0]).unwrap();
+    let write_both = |bytes: &[u8]| {
+        for path in &paths {
+            std::fs::write(path, bytes).unwrap();
+        }
+    };
+    write_both(&whole[..JOURNAL_ENTRY_BYTES + 5]);
     all_doubtful();
     let mut damaged = whole.clone();
     damaged[20] ^= 1;
-    std::fs::write(&path, &damaged).unwrap();
+    write_both(&damaged);
     all_doubtful();
+    // as version 1 wrote it, without a copy
+    std::fs::remove_file(&paths[1]).unwrap();
+    std::fs::write(&paths[0], journal(&entries, 0)).unwrap();
+    assert_eq!(problems(directory.path()), Vec::<String>::new());
+}
+
+#[test]
+fn damaged_copy_of_the_journal_is_named_and_costs_nothing() {
+    let directory = example();
+    purge(directory.path(), &[(5, Purged::Key(Digest(1, 0)))]);
+    let expected = lives(directory.path());
+    for name in [JOURNAL_FILE, JOURNAL_MIRROR_FILE] {
+        let path = directory.path().join(name);
+        let whole = std::fs::read(&path).unwrap();
+        let mut damaged = whole.clone();
+        damaged[20] ^= 1;
+        for bytes in [&damaged[..], &whole[..7], &[]] {
+            std::fs::write(&path, bytes).unwrap();
+            assert_eq!(lives(directory.path()), expected);
+            let problems = problems(directory.path());
+            assert_eq!(problems.len(), 1);
+            assert!(
+                problems[0].starts_with(&format!("{name} offset 0")),
+                "{problems:?}"
+            );
+        }
+        std::fs::write(&path, &whole).unwrap();
+        assert_eq!(problems(directory.path()), Vec::<String>::new());
+    }
 }
 
 #[test]
