@@ -134,6 +134,8 @@ labels! {
         Profile = "profile",
         /// Larger than one stored response may be.
         TooLarge = "too-large",
+        /// Larger than the small queue of S3-FIFO, which is where a new response would go.
+        TooLargeForSmallQueue = "too-large-for-small-queue",
         /// The admission policy chose not to keep it.
         Refused = "refused",
         /// The response was cut short or broke its framing, and is of no use in part.

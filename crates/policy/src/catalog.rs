@@ -57,6 +57,8 @@ pub struct Catalog {
     beside_bytes: u64,
     /// Whether the budget pays for the catalog's own arrays and for what lies beside them.
     counts_overhead: bool,
+    /// The capacity of the cache that this one is a model of.
+    stands_for_bytes: Option<u64>,
     cells: Vec<Cell>,
     /// The first of the chain of vacant slots, or [`NO_SLOT`].
     vacant: u32,
@@ -74,6 +76,7 @@ impl Catalog {
             held_bytes: 0,
             beside_bytes: 0,
             counts_overhead: true,
+            stands_for_bytes: None,
             cells: Vec::new(),
             vacant: NO_SLOT,
             eviction: kind.build(),
@@ -98,6 +101,16 @@ impl Catalog {
         Self {
             counts_overhead: false,
             ..Self::new(budget_bytes, kind)
+        }
+    }
+
+    /// The same for a model of a cache that is larger: of `capacity_bytes`, of whose keys it sees a sample. What a response may come to
+    /// is a part of that capacity, as its responses are as large.
+    #[must_use]
+    pub fn standing_for(self, capacity_bytes: u64) -> Self {
+        Self {
+            stands_for_bytes: Some(capacity_bytes),
+            ..self
         }
     }
 
@@ -133,9 +146,35 @@ impl Catalog {
         Ok(slot)
     }
 
+    /// Whether the eviction algorithm takes in a response of `size_bytes` under `key`, which is not resident. To be asked before room
+    /// is made for it: by [`Self::admit`], or by [`Self::hold`] while it arrives.
+    ///
+    /// # Errors
+    /// [`Refusal::TooLarge`] and [`Refusal::TooLargeForSmallQueue`].
+    pub fn check_newcomer(&self, key: Digest, size_bytes: u64) -> Result<(), Refusal> {
+        let capacity_bytes = self.stands_for_bytes.unwrap_or(self.budget_bytes);
+        if size_bytes > capacity_bytes {
+            return Err(Refusal::TooLarge {
+                size_bytes,
+                size_max_bytes: capacity_bytes,
+            });
+        }
+        let size_max_bytes = self.eviction.newcomer_max_bytes(key, capacity_bytes);
+        if size_bytes > size_max_bytes {
+            return Err(Refusal::TooLargeForSmallQueue {
+                size_bytes,
+                size_max_bytes,
+            });
+        }
+        Ok(())
+    }
+
     /// Whether a response of `size_bytes` under `key` that was asked for, and is stored elsewhere, is to be admitted. Remembers `key` if
     /// not.
     pub fn judge(&mut self, key: Digest, size_bytes: u64) -> Worth {
+        if self.check_newcomer(key, size_bytes).is_err() {
+            return Worth::First;
+        }
         let has_slot = self.vacant != NO_SLOT && self.fits(size_bytes);
         if has_slot || self.fits_grown(size_bytes) {
             Worth::Room

@@ -166,6 +166,7 @@ fn label(why: NotStored) -> Label {
         NotStored::Conditional => Label::Conditional,
         NotStored::Profile(_) => Label::Profile,
         NotStored::Catalog(Refusal::TooLarge { .. }) => Label::TooLarge,
+        NotStored::Catalog(Refusal::TooLargeForSmallQueue { .. }) => Label::TooLargeForSmallQueue,
         NotStored::Catalog(_) => Label::Refused,
         NotStored::Incomplete => Label::Incomplete,
         NotStored::Bypass => Label::Other,

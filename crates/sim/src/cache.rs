@@ -138,6 +138,7 @@ impl Cache {
     /// [given back](Self::give_back) before it is stored.
     pub(crate) fn take_room(
         &mut self,
+        target: u64,
         content_bytes: u64,
         head_bytes: u32,
     ) -> Result<u64, Refusal> {
@@ -147,6 +148,7 @@ impl Cache {
             self.catalog.held_bytes(),
             wanted,
         )?;
+        self.catalog.check_newcomer(digest(target, 0), wanted)?;
         self.catalog.hold(wanted, &mut self.victims);
         self.forget_victims();
         Ok(wanted)

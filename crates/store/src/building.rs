@@ -64,13 +64,13 @@ impl Building {
     ///
     /// # Errors
     ///
-    /// As for [`Self::reserve_held`].
+    /// As for [`Self::reserve_held`], and [`Refusal::TooLargeForSmallQueue`].
     pub fn reserve(&mut self, now: Now, content_bytes: u64) -> Result<(), Refusal> {
         let _ = now;
         self.place.store.check_size(content_bytes)?;
         let beyond = content_bytes.saturating_sub(self.expected);
         let beyond = beyond.next_multiple_of(BLOCK_BYTES as u64);
-        self.reserve_held(charged_for(self.expected) + charged_for(beyond))
+        self.reserve_in_memory(charged_for(self.expected) + charged_for(beyond))
     }
 
     pub(crate) fn spilling(self, spilling: Option<Spilling>) -> Self {
@@ -83,7 +83,7 @@ impl Building {
     ///
     /// # Errors
     ///
-    /// As for [`Self::reserve_held`].
+    /// As for [`Self::reserve_held`], and [`Refusal::TooLargeForSmallQueue`].
     pub fn reserve_push(
         &mut self,
         growing: &mut Growing,
@@ -100,7 +100,7 @@ impl Building {
             return self.reserve_held(held.saturating_sub(spilling.handed_bytes()));
         }
         let room = self.place.store.check_size(content);
-        let room = room.and_then(|()| self.reserve_held(held));
+        let room = room.and_then(|()| self.reserve_in_memory(held));
         let is_for_disk = room.is_err() || self.place.is_for_disk(content);
         if !is_for_disk || !matches!(self.disk, ToDisk::Not) {
             return room;
@@ -209,6 +209,17 @@ impl Building {
         }
         let charge = (self.head_charge + held_bytes) as u64;
         self.shard().extend(self.id, charge)?;
+        self.reserved = held_bytes;
+        Ok(())
+    }
+
+    /// The same for content that is to stay in memory: where the eviction algorithm takes in a response of that size.
+    fn reserve_in_memory(&mut self, held_bytes: usize) -> Result<(), Refusal> {
+        if held_bytes <= self.reserved {
+            return Ok(());
+        }
+        let charge = (self.head_charge + held_bytes) as u64;
+        self.shard().extend_newcomer(self.id, charge)?;
         self.reserved = held_bytes;
         Ok(())
     }

@@ -104,7 +104,7 @@ impl Expected {
     /// # Errors
     ///
     /// [`Refusal::TooLarge`] for more than the largest response, or than may arrive at all; [`Refusal::NoRoomArriving`]
-    /// if others that arrive leave too little.
+    /// if others that arrive leave too little; [`Refusal::TooLargeForSmallQueue`] if the eviction algorithm does not take it in.
     pub fn begin(
         self,
         now: Now,
@@ -120,7 +120,11 @@ impl Expected {
         if spilling.is_none() {
             let reserved = charged_for(expected);
             let room = self.store.check_size(expected);
-            let room = room.and_then(|()| self.extend(id, head_charge + reserved));
+            let charge = (head_charge + reserved) as u64;
+            let room = room.and_then(|()| {
+                let mut shard = self.store.shard(self.primary);
+                shard.extend_newcomer(id, charge)
+            });
             let Err(refusal) = room else {
                 return Ok(Building::new(self, id, head_charge, expected, reserved));
             };

@@ -221,6 +221,12 @@ impl Shard {
         Ok(())
     }
 
+    /// Takes more room for one whose content is to stay in memory: where the eviction algorithm takes in a response of `held` bytes.
+    pub(crate) fn extend_newcomer(&mut self, id: ArrivingId, held: u64) -> Result<(), Refusal> {
+        self.catalog.check_newcomer(id.primary, held)?;
+        self.extend(id, held)
+    }
+
     /// Whether its target was forgotten since it was asked for.
     pub(crate) fn is_outdated(&self, id: ArrivingId) -> bool {
         let arriving = self.arriving.get(&id);

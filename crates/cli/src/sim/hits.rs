@@ -155,7 +155,7 @@ fn text(record: &HitsRecord) -> String {
             cache.hit_bytes,
             cache.byte_hit_ratio * 100.0,
             cache.evictions,
-            cache.refused + cache.too_large
+            cache.refused + cache.too_large + cache.too_large_for_small_queue
         ));
     }
     text

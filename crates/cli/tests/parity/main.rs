@@ -38,7 +38,7 @@ const SEEDS: u64 = 240;
 const THREADS: usize = 2;
 
 /// What must occur, and how often at least in all traces of `make test` together.
-const OCCURS: [(&str, u64); 54] = [
+const OCCURS: [(&str, u64); 55] = [
     ("hit", 1000),
     ("hit;detail=delayed", 30),
     ("hit;detail=max-stale", 200),
@@ -72,6 +72,7 @@ const OCCURS: [(&str, u64); 54] = [
     ("detail=status-not-understood", 50),
     ("detail=incomplete", 8),
     ("detail=too-large", 60),
+    ("detail=too-large-for-small-queue", 10),
     ("detail=not-resident", 8),
     ("detail=\"1998-cookie\"", 10),
     ("detail=\"1998-server-cache-control\"", 40),

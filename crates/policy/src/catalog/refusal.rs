@@ -12,6 +12,13 @@ pub enum Refusal {
         /// The largest that would fit.
         size_max_bytes: u64,
     },
+    /// It is larger than the queue that newcomers enter: all of that would leave for it, and it would be the next.
+    TooLargeForSmallQueue {
+        /// The size asked for.
+        size_bytes: u64,
+        /// The size of that queue.
+        size_max_bytes: u64,
+    },
     /// All 2^32 - 1 slots are in use, and the bytes would still have allowed one more.
     NoSlot,
     /// The slot to be resized is vacant: its entry has left.
@@ -31,6 +38,7 @@ impl Refusal {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::TooLarge { .. } => "too-large",
+            Self::TooLargeForSmallQueue { .. } => "too-large-for-small-queue",
             Self::NoSlot => "no-slot",
             Self::NotResident => "not-resident",
             Self::NoRoomArriving { .. } => "no-room-arriving",
@@ -47,6 +55,13 @@ impl fmt::Display for Refusal {
             } => write!(
                 f,
                 "{size_bytes} bytes are more than the {size_max_bytes} that fit"
+            ),
+            Self::TooLargeForSmallQueue {
+                size_bytes,
+                size_max_bytes,
+            } => write!(
+                f,
+                "{size_bytes} bytes are more than the {size_max_bytes} of the small queue"
             ),
             Self::NoSlot => f.write_str("all slots are in use"),
             Self::NotResident => f.write_str("the entry is no longer resident"),

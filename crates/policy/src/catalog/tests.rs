@@ -398,3 +398,60 @@ fn somebody_leaves_for_one_that_is_stored_elsewhere_and_was_asked_for_once() {
         pair.catalog.debug_check();
     }
 }
+
+const fn key(number: u64) -> Digest {
+    Digest(number, number)
+}
+
+#[test]
+fn newcomer_larger_than_the_small_queue_is_refused_by_s3_fifo_alone() {
+    for kind in EvictionKind::ALL {
+        let catalog = Catalog::of_content(1000, kind);
+        assert_eq!(catalog.check_newcomer(key(1), 100), Ok(()), "{kind}");
+        let larger = catalog.check_newcomer(key(1), 101);
+        let all = catalog.check_newcomer(key(1), 1001);
+        assert_eq!(all.map_err(Refusal::as_str), Err("too-large"), "{kind}");
+        if kind == EvictionKind::S3Fifo {
+            let size_max_bytes = 100;
+            let refusal = Refusal::TooLargeForSmallQueue {
+                size_bytes: 101,
+                size_max_bytes,
+            };
+            assert_eq!(larger, Err(refusal));
+            assert_eq!(refusal.as_str(), "too-large-for-small-queue");
+        } else {
+            assert_eq!(larger, Ok(()), "{kind}");
+        }
+    }
+}
+
+#[test]
+fn key_that_the_ghost_remembers_enters_main_whatever_its_size() {
+    let mut catalog = Catalog::of_content(1000, EvictionKind::S3Fifo);
+    let mut victims = Vec::new();
+    for number in 0..11 {
+        catalog.admit(NOW, key(number), 100, &mut victims).unwrap();
+    }
+    assert_eq!(victims.len(), 1, "the first left small and is remembered");
+    assert_eq!(catalog.check_newcomer(key(0), 900), Ok(()));
+    assert!(catalog.check_newcomer(key(99), 900).is_err());
+}
+
+#[test]
+fn newcomer_that_is_stored_elsewhere_is_not_worth_more_than_the_small_queue() {
+    let mut catalog = Catalog::of_content(1000, EvictionKind::S3Fifo);
+    assert_eq!(catalog.judge(key(1), 100), Worth::Room);
+    assert_eq!(catalog.judge(key(1), 101), Worth::First);
+    assert_eq!(
+        catalog.judge(key(1), 101),
+        Worth::First,
+        "it is not remembered"
+    );
+}
+
+#[test]
+fn model_of_a_larger_cache_refuses_by_the_size_of_that() {
+    let catalog = Catalog::of_content(1000, EvictionKind::S3Fifo).standing_for(10_000);
+    assert_eq!(catalog.check_newcomer(key(1), 1000), Ok(()));
+    assert!(catalog.check_newcomer(key(1), 1001).is_err());
+}

@@ -54,6 +54,13 @@ pub trait Eviction: fmt::Debug + Send + Sync {
         true
     }
 
+    /// The largest response under `key` that a cache of `capacity_bytes` takes in. That is all of it, unless newcomers enter a
+    /// part of the room first.
+    fn newcomer_max_bytes(&self, key: Digest, capacity_bytes: u64) -> u64 {
+        let _ = key;
+        capacity_bytes
+    }
+
     /// The resident in `slot` was asked for. Allocates nothing.
     fn touch(&mut self, slot: Slot);
 

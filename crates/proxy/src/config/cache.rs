@@ -25,7 +25,9 @@ table! {
         /// The largest response kept in memory, head and content; larger ones are kept on disk, or forwarded and not
         /// stored if there is none.
         /// A quarter of the default budget, so that one download cannot empty it; at most `memory`.
-        /// Where it is left out and `memory` is smaller, it is `memory`.
+        /// Where it is left out and `memory` is smaller, it is `memory`. Under `s3-fifo` a new response that is larger than
+        /// the small queue, a tenth of `memory` (of each shard, where `memory` is so large that it is split), is not kept in
+        /// memory either (`too-large-for-small-queue`): it would drive out all other newcomers.
         largest_response: ByteSize = ByteSize::from_mib(64), from ByteSize::from_kib(1), to ByteSize::from_gib(4096);
         /// Heuristic freshness as a share of the time since Last-Modified (RFC 9111 §4.2.2 names 10 % as
         /// typical); 0 for no heuristic freshness.

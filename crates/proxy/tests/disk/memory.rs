@@ -70,3 +70,17 @@ fn content_on_disk_is_charged_to_memory() {
     assert_eq!(depot.proxy().count(Metric::StoreEntries), 5);
     assert!(depot.proxy().count(Metric::StoreUsedBytes) < 100_000);
 }
+
+#[test]
+fn response_that_the_small_queue_refuses_is_kept_on_disk() {
+    let depot = Depot::real(|config| {
+        config.cache.memory = ByteSize::from_mib(4);
+        config.cache.largest_response = ByteSize::from_mib(4);
+    });
+    // more than a tenth of the memory, less than what the disk takes in one write
+    let refused = Representation::new("/refused", 600_000);
+    depot.store_whole(&refused);
+    depot.written(1);
+    depot.given_back();
+    depot.hit_on_disk(&refused);
+}

@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::cell::Cell;
 use std::path::PathBuf;
 use weir_measure::{Joined, Label as _, Metric, Snapshot, Verdict};
-use weir_proxy::config::{ByteSize, LogFormat, LogTarget};
+use weir_proxy::config::{ByteSize, Eviction, LogFormat, LogTarget};
 
 /// A proxy, its origin, and what that has sent.
 pub(super) struct Bed {
@@ -25,6 +25,8 @@ impl Bed {
             config.fetch.abort_little = ByteSize::from_kib(64);
             config.cache.memory = ByteSize::from_mib(16);
             config.cache.largest_response = ByteSize::from_mib(2);
+            // S3-FIFO would take in no newcomer of that size
+            config.cache.eviction = Eviction::Lru;
             if let Some(log) = log {
                 config.log.access = LogTarget::File(log);
                 config.log.format = LogFormat::Json;

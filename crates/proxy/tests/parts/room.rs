@@ -2,8 +2,8 @@
 
 use super::shelf::Shelf;
 use crate::support::{Representation, Response};
-use weir_measure::Metric;
-use weir_proxy::config::ByteSize;
+use weir_measure::{Metric, NotStored};
+use weir_proxy::config::{ByteSize, Eviction};
 
 const LENGTH: u64 = 3_000_000;
 
@@ -41,6 +41,7 @@ fn rest_of_a_part_that_finds_no_room_is_the_answer() {
     let shelf = Shelf::with(|config| {
         config.cache.memory = ByteSize::from_mib(8);
         config.cache.largest_response = ByteSize::from_mib(8);
+        config.cache.eviction = Eviction::Lru;
     });
     let what = Representation::new("/", LENGTH);
     shelf.keep(&what, 0, 100_000);
@@ -91,6 +92,7 @@ fn part_that_takes_no_room_needs_room_for_the_whole() {
     let shelf = Shelf::with(|config| {
         config.cache.memory = ByteSize::from_mib(8);
         config.cache.largest_response = ByteSize::from_mib(8);
+        config.cache.eviction = Eviction::Lru;
     });
     // a film of which a little is seen
     let what = Representation::new("/", 5_000_000_000);
@@ -102,4 +104,28 @@ fn part_that_takes_no_room_needs_room_for_the_whole() {
     for from in [0, 4_999_000_000, 1000, 2_000_000_000] {
         shelf.hit_part(&what, &format!("{from}-{}", from + 999), from, from + 1000);
     }
+}
+
+#[test]
+fn newcomer_that_does_not_fit_into_the_small_queue_is_relayed_and_says_so() {
+    let shelf = Shelf::with(|config| {
+        config.cache.memory = ByteSize::from_mib(8);
+        config.cache.largest_response = ByteSize::from_mib(8);
+    });
+    let fits = Representation::new("/fits", 700_000);
+    let response = fetch(&shelf, &fits.get(""), &fits.whole());
+    fits.check_whole(&response);
+    shelf.hit_whole(&fits);
+    // a tenth of the memory are 838 860 bytes
+    let larger = Representation::new("/larger", 900_000);
+    for _ in 0..2 {
+        let response = fetch(&shelf, &larger.get(""), &larger.whole());
+        larger.check_whole(&response);
+        let verdict = "fwd=uri-miss;fwd-status=200;detail=too-large-for-small-queue";
+        assert_eq!(response.verdict(), verdict);
+    }
+    let reason = NotStored::TooLargeForSmallQueue;
+    let refused = Metric::ResponsesNotStored(reason);
+    assert_eq!(shelf.proxy.count(refused), 2);
+    shelf.hit_whole(&fits);
 }

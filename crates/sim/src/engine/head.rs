@@ -197,7 +197,8 @@ impl Simulator {
             (Kept::Part, Some(part)) => part.head_bytes,
             _ => self.exchanges.at(id).ask().head_bytes,
         };
-        let refusal = match self.cache.take_room(answer.span.len(), head_bytes) {
+        let target = self.exchanges.at(id).ask().target;
+        let refusal = match self.cache.take_room(target, answer.span.len(), head_bytes) {
             Ok(held) => return Some(held),
             Err(refusal) => refusal,
         };

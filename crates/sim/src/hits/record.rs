@@ -52,6 +52,8 @@ pub struct CacheRecord {
     pub refused: u64,
     /// Misses that are larger than the cache.
     pub too_large: u64,
+    /// Misses that fit into the cache and not into its small queue.
+    pub too_large_for_small_queue: u64,
     /// Responses there at the end.
     pub residents: u64,
     /// What they come to, bytes.
@@ -97,6 +99,7 @@ impl CacheRecord {
             evictions: totals.evictions,
             refused: totals.refused,
             too_large: totals.too_large,
+            too_large_for_small_queue: totals.too_large_for_small_queue,
             residents: totals.residents,
             resident_bytes: totals.resident_bytes,
         }

@@ -3,7 +3,7 @@
 use crate::keys::{Numbered, mix};
 use std::hint::black_box;
 use weir_policy::admission::{Admission, Admissions, Rule};
-use weir_policy::catalog::{Catalog, Slot};
+use weir_policy::catalog::{Catalog, Refusal, Slot};
 use weir_policy::eviction::EvictionKind;
 use weir_policy::{Digest, Now, Tick};
 use weir_semantics::Timestamp;
@@ -36,6 +36,8 @@ pub struct Totals {
     pub refused: u64,
     /// Misses that are larger than the cache.
     pub too_large: u64,
+    /// Misses that fit into the cache and not into its small queue.
+    pub too_large_for_small_queue: u64,
     /// Responses in the cache at the end.
     pub residents: u64,
     /// What they come to, bytes.
@@ -105,6 +107,15 @@ impl Simulation {
         }
     }
 
+    /// The same as a model of a larger cache, of `capacity_bytes`, that is asked for a sample of its keys.
+    #[must_use]
+    pub fn standing_for(self, capacity_bytes: u64) -> Self {
+        Self {
+            catalog: self.catalog.standing_for(capacity_bytes),
+            ..self
+        }
+    }
+
     /// A request; whether it is a hit.
     pub fn ask(&mut self, asked: Numbered) -> bool {
         let Numbered { number, size_bytes } = asked;
@@ -161,14 +172,24 @@ impl Simulation {
             self.totals.refused += 1;
             return;
         }
-        let admitted = self.catalog.admit(NOW, key, size_bytes, &mut self.victims);
+        let admitted = match self.catalog.check_newcomer(key, size_bytes) {
+            Ok(()) => self.catalog.admit(NOW, key, size_bytes, &mut self.victims),
+            Err(refusal) => Err(refusal),
+        };
         for victim in self.victims.drain(..) {
             self.totals.evictions += 1;
             self.slot_of[self.number_of[victim.index()] as usize] = ABSENT;
         }
-        let Ok(slot) = admitted else {
-            self.totals.too_large += 1;
-            return;
+        let slot = match admitted {
+            Ok(slot) => slot,
+            Err(Refusal::TooLargeForSmallQueue { .. }) => {
+                self.totals.too_large_for_small_queue += 1;
+                return;
+            }
+            Err(_) => {
+                self.totals.too_large += 1;
+                return;
+            }
         };
         lengthen(&mut self.slot_of, number as usize);
         self.slot_of[number as usize] = slot.0;

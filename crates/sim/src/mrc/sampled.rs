@@ -40,13 +40,16 @@ pub(super) fn sampled(
     let mut small: Vec<CachePart> = Vec::new();
     for eviction in &others {
         for setting in plan.settings(*eviction, &capacities) {
-            small.extend(parts(times).map(|(group, times)| CachePart {
-                cache: Simulation::new(Setting {
-                    capacity_bytes: rounded(float(setting.capacity_bytes) / times),
-                    ..setting
-                }),
-                group,
-                times,
+            small.extend(parts(times).map(|(group, times)| {
+                CachePart {
+                    cache: Simulation::new(Setting {
+                        capacity_bytes: rounded(float(setting.capacity_bytes) / times),
+                        ..setting
+                    })
+                    .standing_for(setting.capacity_bytes),
+                    group,
+                    times,
+                }
             }));
         }
     }

@@ -121,6 +121,10 @@ impl Job for HitsJob<'_> {
             ("evictions", Figure::Whole(totals.evictions)),
             ("refused", Figure::Whole(totals.refused)),
             ("too_large", Figure::Whole(totals.too_large)),
+            (
+                "too_large_for_small_queue",
+                Figure::Whole(totals.too_large_for_small_queue),
+            ),
             ("residents", Figure::Whole(totals.residents)),
             ("resident_bytes", Figure::Whole(totals.resident_bytes)),
             ("keys", Figure::Whole(summary.keys)),

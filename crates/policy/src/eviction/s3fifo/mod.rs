@@ -14,6 +14,9 @@
 //!   residents, which is what main will come to hold.
 //! * The frequency is cleared on the way to main (section 4.1: "access bits are cleared during the move").
 //! * One that is asked for, lies on disk and is not resident goes through small without having been there.
+//! * What does not fit into small is not taken in, however much room there is: else it would drive all others out of small, and leave as
+//!   the next. Only a key that the ghost remembers may come, as it enters main. libCacheSim does the same. Small is then a tenth of the
+//!   capacity.
 //! * A response removed by invalidation or purge is not remembered.
 
 mod ghost;
@@ -190,6 +193,14 @@ impl Eviction for S3Fifo {
             self.ghost.push(key.1, limit);
         }
         is_remembered
+    }
+
+    fn newcomer_max_bytes(&self, key: Digest, capacity_bytes: u64) -> u64 {
+        if self.ghost.holds(key.1) {
+            capacity_bytes
+        } else {
+            capacity_bytes / SMALL_IS_ONE_IN
+        }
     }
 
     fn touch(&mut self, slot: Slot) {

@@ -266,3 +266,33 @@ fn trace_that_breaks_off_gives_figures_all_the_same() {
         assert_eq!(simulated.unwrap_err().cause, "cut off");
     }
 }
+
+#[test]
+fn small_queue_refuses_what_does_not_fit_into_it_and_hits_are_gained() {
+    // ten popular ones of 50 bytes, and large ones of 101 that come once each
+    let mut asked = Vec::new();
+    for round in 0..40_u32 {
+        asked.extend((0..10).map(|number| Numbered {
+            number,
+            size_bytes: 50,
+        }));
+        asked.push(Numbered {
+            number: 100 + round,
+            size_bytes: 101,
+        });
+    }
+    let mut cache = Simulation::new(setting(1000, EvictionKind::S3Fifo));
+    cache.ask_all(&asked);
+    let totals = cache.totals();
+    assert_eq!((totals.hits, totals.evictions), (390, 0));
+    assert_eq!(totals.too_large_for_small_queue, 40);
+    assert_eq!((totals.too_large, totals.refused), (0, 0));
+    // of the size of the small queue, they come in
+    for asked in &mut asked {
+        asked.size_bytes = asked.size_bytes.min(100);
+    }
+    let mut cache = Simulation::new(setting(1000, EvictionKind::S3Fifo));
+    cache.ask_all(&asked);
+    assert_eq!(cache.totals().too_large_for_small_queue, 0);
+    assert!(cache.totals().evictions > 0);
+}
