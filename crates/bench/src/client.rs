@@ -32,6 +32,7 @@ pub use run::run;
 use crate::check::Lie;
 pub use crate::link::Namespace;
 use crate::tally::{Health, PhaseTally, Sample, SecondTally};
+use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
@@ -118,8 +119,20 @@ pub struct ClientResult {
     pub samples: Vec<Sample>,
     /// Wrong responses, the first ones.
     pub lies: Vec<Lie>,
+    /// The first response that was no answer, such as one with status 403 or 502.
+    pub first_refusal: Option<Refusal>,
     /// How the generator did.
     pub health: Health,
+}
+
+/// A response that was no answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Refusal {
+    /// When it ended, microseconds since the start.
+    pub at_us: u64,
+    /// Its status and its `Proxy-Status`.
+    pub words: String,
 }
 
 impl ClientResult {
@@ -129,6 +142,10 @@ impl ClientResult {
         merge_seconds(&mut self.series, other.series);
         self.samples.extend(other.samples);
         self.lies.extend(other.lies);
+        let refusals = self.first_refusal.take().into_iter();
+        self.first_refusal = refusals
+            .chain(other.first_refusal)
+            .min_by_key(|refusal| refusal.at_us);
         self.health.merge(&other.health);
     }
 }

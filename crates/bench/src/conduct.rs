@@ -11,7 +11,7 @@
 //!   hello   (role, name, version, host, wall clock) ->
 //!                          <- serve (scenario, seed, form, shares)         to origins, as soon as all are there
 //!   ready   (address of every server)              ->
-//!                          <- ask (the same, share, proxy, servers)        to clients
+//!                          <- ask (the same, share, proxy, servers)        to clients, who ask the proxy once: is there a way to the origin?
 //!   ready                                          ->
 //!                          <- ping ... pong, then go (in so many us)       to all
 //!   second  (each thread, once a second)           ->
@@ -41,6 +41,7 @@ mod master;
 mod message;
 mod participant;
 mod plan;
+mod probe;
 mod serving;
 mod shaping;
 

@@ -2,12 +2,16 @@
 //!
 //! A client marks every request with an [`Id`] of its own, `Weir-Bench: <phase>-<share>-<number>`, each in lower-case
 //! hexadecimal. The origin says in its response which request it answers and which version of the target it sent
-//! ([`Answered`]): `Weir-Bench: <id> <version>`, the version in decimal, followed by ` validated` in a 304. A request
-//! without an id, which a proxy made for itself, is answered with `-` in place of one.
+//! ([`Answered`]): `Weir-Bench: <id> <version>`, the version in decimal, followed by ` validated` in a 304, and by ` @<time>`: when the
+//! origin began to answer, microseconds since the start of the run, in decimal. A request without an id, which a proxy made for itself,
+//! is answered with `-` in place of one.
 //!
 //! A stored response keeps the mark it was stored with. So a client knows without the proxy's word what it got: another
 //! request's id is a hit, its own id was forwarded, and its own id with `validated` in a 200 is stored content that the
-//! origin was asked about (a 304 updates the stored fields, RFC 9111 §3.2).
+//! origin was asked about (a 304 updates the stored fields, RFC 9111 §3.2). A hit that the origin began after the client's own request
+//! was sent is a collapsed request: it waited for another's fetch.
+//!
+//! Before a run each host of clients asks once with [`PROBE`] in place of an id. The origin answers that with 200 and counts nothing.
 
 use weir_wire::write;
 
@@ -16,6 +20,12 @@ pub const FIELD: &str = "Weir-Bench";
 
 /// In place of an id where there was none.
 const NO_ID: &[u8] = b"-";
+
+/// In place of an id in the request that is sent before the run.
+pub const PROBE: &str = "probe";
+
+/// What precedes the time at which the origin began.
+const BEGUN: u8 = b'@';
 
 /// What follows the version in a 304.
 const VALIDATED: &[u8] = b"validated";
@@ -40,6 +50,8 @@ pub struct Answered {
     pub version: u64,
     /// Was it a 304?
     pub is_validated: bool,
+    /// When the origin began to answer, microseconds since the start of the run; `None` before the start, and where there was no id.
+    pub begun_us: Option<u64>,
 }
 
 impl Id {
@@ -74,11 +86,18 @@ impl Answered {
     pub fn parse(value: &[u8]) -> Option<Self> {
         let mut words = value.split(|&byte| byte == b' ');
         let (id, version) = (words.next()?, words.next()?);
-        let is_validated = match (words.next(), words.next()) {
-            (None, _) => false,
-            (Some(VALIDATED), None) => true,
-            _ => return None,
+        let mut word = words.next();
+        let is_validated = word == Some(VALIDATED);
+        if is_validated {
+            word = words.next();
+        }
+        let begun_us = match word {
+            None => None,
+            Some(word) => Some(decimal(word.strip_prefix(&[BEGUN])?)?),
         };
+        if words.next().is_some() {
+            return None;
+        }
         let id = if id == NO_ID {
             None
         } else {
@@ -88,6 +107,7 @@ impl Answered {
             id,
             version: decimal(version)?,
             is_validated,
+            begun_us,
         })
     }
 
@@ -102,6 +122,10 @@ impl Answered {
         if self.is_validated {
             out.push(b' ');
             out.extend_from_slice(VALIDATED);
+        }
+        if let Some(begun_us) = self.begun_us {
+            out.extend_from_slice(&[b' ', BEGUN]);
+            write::decimal(out, begun_us);
         }
     }
 }
@@ -179,8 +203,8 @@ mod tests {
         }
     }
 
-    fn check_answered(value: &str, expected: Option<(Option<u64>, u64, bool)>) {
-        let expected = expected.map(|(number, version, is_validated)| Answered {
+    fn check_answered(value: &str, expected: Option<(Option<u64>, u64, bool, Option<u64>)>) {
+        let expected = expected.map(|(number, version, is_validated, begun_us)| Answered {
             id: number.map(|number| Id {
                 phase: 1,
                 share: 2,
@@ -188,15 +212,24 @@ mod tests {
             }),
             version,
             is_validated,
+            begun_us,
         });
         assert_eq!(Answered::parse(value.as_bytes()), expected, "{value:?}");
     }
 
     #[test]
     fn answer_of_someone_else_is_taken_for_the_origins() {
-        check_answered("1-2-a 17", Some((Some(10), 17, false)));
-        check_answered("1-2-a 0 validated", Some((Some(10), 0, true)));
-        check_answered("- 18446744073709551615", Some((None, u64::MAX, false)));
+        check_answered("1-2-a 17", Some((Some(10), 17, false, None)));
+        check_answered("1-2-a 0 validated", Some((Some(10), 0, true, None)));
+        check_answered(
+            "- 18446744073709551615",
+            Some((None, u64::MAX, false, None)),
+        );
+        check_answered("1-2-a 17 @0", Some((Some(10), 17, false, Some(0))));
+        check_answered(
+            "1-2-a 0 validated @950",
+            Some((Some(10), 0, true, Some(950))),
+        );
         for value in [
             "",
             "1-2-a",
@@ -208,6 +241,10 @@ mod tests {
             "1-2-a 1 fresh",
             "1-2-a 1 validated ",
             "1-2-a 1 validated validated",
+            "1-2-a 1 950",
+            "1-2-a 1 @",
+            "1-2-a 1 @950 validated",
+            "1-2-a 1 @950 @951",
             "-- 1",
             "x 1",
         ] {
@@ -218,13 +255,14 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_written_is_read_differently(
-            phase: u8, share: u32, number: u64, has_id: bool, version: u64, is_validated: bool
+            phase: u8, share: u32, number: u64, has_id: bool, version: u64, is_validated: bool,
+            begun_us: Option<u64>
         ) {
             let id = Id { phase, share, number };
             let mut text = Vec::new();
             id.write(&mut text);
             prop_assert_eq!(Id::parse(&text), Some(id));
-            let answered = Answered { id: has_id.then_some(id), version, is_validated };
+            let answered = Answered { id: has_id.then_some(id), version, is_validated, begun_us };
             text.clear();
             answered.write(&mut text);
             prop_assert_eq!(Answered::parse(&text), Some(answered));

@@ -106,6 +106,7 @@ fn answer_for(site: &Site, target: Target) -> Vec<u8> {
         id: Some(id),
         version: about.version,
         is_validated: false,
+        begun_us: None,
     };
     answered.write(&mut mark);
     write::field(&mut out, "ETag", &tag);

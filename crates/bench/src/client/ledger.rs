@@ -5,8 +5,8 @@ use rustix::time::{ClockId, clock_gettime};
 use weir_workload::{AskKind, Method, PhasePlan};
 
 use super::agent::Order;
-use super::{ClientLimits, ClientResult};
-use crate::check::{Conclusion, Examination, Lie};
+use super::{ClientLimits, ClientResult, Refusal};
+use crate::check::{Conclusion, Examination, Lie, refusal};
 use crate::mark::Id;
 use crate::tally::{
     BUSY_SHARE, ErrorKind, LATE_US, LONGEST_US, LinkTime, Outcome, PhaseTally, RequestKind, Sample,
@@ -25,6 +25,17 @@ pub(super) struct Transaction<'t> {
     pub(super) connect_us: Option<u64>,
     pub(super) head_us: Option<u64>,
     pub(super) ended_us: u64,
+}
+
+impl Transaction<'_> {
+    /// Did the origin begin what came after this request was sent? If the response is another request's, this one was collapsed with it.
+    fn has_waited_for_another(&self) -> bool {
+        let sent_us = self.started_us + self.connect_us.unwrap_or(0);
+        let answered = self.examination.answered;
+        answered
+            .and_then(|answered| answered.begun_us)
+            .is_some_and(|begun_us| begun_us > sent_us)
+    }
 }
 
 /// See the module.
@@ -174,11 +185,13 @@ impl Ledger {
         } = transaction;
         let response_us = transaction.ended_us.saturating_sub(order.scheduled_us);
         let outcome = conclusion.outcome;
+        let is_collapsed = transaction.has_waited_for_another();
         let phase = &mut self.result.phases[usize::from(order.ask.phase)];
         phase.until_us = phase.until_us.max(transaction.ended_us);
         phase.accounts.enter(outcome, examination.received);
         let kind = RequestKind::of(&order.ask);
         phase.accounts.by_kind.enter(kind, outcome);
+        phase.accounts.collapsed += u64::from(outcome == Outcome::Hit && is_collapsed);
         if transaction.could_hit {
             phase.accounts.could_hit += 1;
             phase.accounts.could_hit_content_bytes += examination.received;
@@ -208,6 +221,7 @@ impl Ledger {
         }
         self.count_second(outcome, examination.received, conclusion.finding.is_some());
         self.sample(transaction, &conclusion);
+        self.keep_refusal(transaction, outcome);
         self.keep_lie(transaction, conclusion);
     }
 
@@ -274,6 +288,20 @@ impl Ledger {
         let dropped = before - self.result.samples.len() + 1;
         self.result.health.samples_dropped += dropped as u64;
         self.sample_every *= 2;
+    }
+
+    /// The first one is kept: of many that are alike it says why.
+    fn keep_refusal(&mut self, transaction: Transaction<'_>, outcome: Outcome) {
+        let is_refusal = matches!(
+            outcome,
+            Outcome::Error(ErrorKind::Status4xx | ErrorKind::Status5xx | ErrorKind::StatusOther)
+        );
+        if is_refusal && self.result.first_refusal.is_none() {
+            self.result.first_refusal = Some(Refusal {
+                at_us: transaction.ended_us,
+                words: refusal(&transaction.examination.head),
+            });
+        }
     }
 
     fn keep_lie(&mut self, transaction: Transaction<'_>, conclusion: Conclusion) {

@@ -4,6 +4,7 @@ use super::connections;
 use super::message::{AskTask, ClientsResult, ToMaster, ToParticipant};
 use super::participant::{AsClients, Post, out_of_turn};
 use super::plan::Approach;
+use super::probe::probe;
 use crate::client::{self, ClientLimits, ClientPlan, ClientResult, Feed, Form};
 use crate::failure::Failure;
 use crate::link::Namespace;
@@ -42,6 +43,11 @@ pub(super) fn ask(post: &Post<'_>, clients: &AsClients) -> Result<(), Failure> {
     let namespace = clients
         .shaping
         .namespace(&scenario, task.approach, task.proxy)?;
+    // through its link, where the kernel makes it
+    let proxy = namespace
+        .as_ref()
+        .map_or(task.proxy, |namespace| namespace.near(0, task.proxy.port()));
+    probe(proxy, task.approach, &task.servers)?;
     let (names, takes) = rehearse(&task, &scenario, clients.threads);
     post.send(&ToMaster::Ready {
         servers: Vec::new(),
@@ -67,6 +73,7 @@ pub(super) fn ask(post: &Post<'_>, clients: &AsClients) -> Result<(), Failure> {
         phases: result.phases,
         series: result.series,
         lies: result.lies,
+        first_refusal: result.first_refusal,
         health: result.health,
         load: load.load(),
         samples,

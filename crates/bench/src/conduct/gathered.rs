@@ -82,6 +82,7 @@ impl Gathered {
             series: result.series,
             samples: Vec::new(),
             lies: result.lies,
+            first_refusal: result.first_refusal,
             health: result.health,
         });
         worst(&mut self.client_load, &result.load);

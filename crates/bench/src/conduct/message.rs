@@ -2,6 +2,7 @@
 
 use super::plan::Approach;
 use crate::check::Lie;
+use crate::client::Refusal;
 use crate::failure::{Failure, Whose};
 use crate::origin::OriginCounts;
 use crate::tally::{Health, PhaseTally, SecondTally};
@@ -102,6 +103,7 @@ pub(super) struct ClientsResult {
     pub(super) phases: Vec<PhaseTally>,
     pub(super) series: Vec<SecondTally>,
     pub(super) lies: Vec<Lie>,
+    pub(super) first_refusal: Option<Refusal>,
     pub(super) health: Health,
     pub(super) load: ThreadLoad,
     /// The file of samples that was written.

@@ -32,6 +32,8 @@ pub(super) struct Manner<'a> {
     pub(super) is_conditional: bool,
     /// Does the connection persist?
     pub(super) keeps: bool,
+    /// When the response begins, microseconds since the start of the run; `None` before it, and to a request without an id.
+    pub(super) begun_us: Option<u64>,
 }
 
 /// A `Range` of more parts than one is answered with all of the content (RFC 9110 §14.2 allows that): no proxy asks for them.
@@ -130,6 +132,7 @@ impl<'s> Answer<'s> {
             id: asked.id,
             version: about.version,
             is_validated: self.status == 304,
+            begun_us: manner.begun_us,
         };
         end(answered, asked, manner, out);
     }
@@ -208,6 +211,7 @@ pub(super) fn write_plain(
                 id: asked.id,
                 version: 0,
                 is_validated: false,
+                begun_us: manner.begun_us,
             };
             end(answered, asked, manner, out);
         }

@@ -11,6 +11,8 @@ pub(super) struct Asked {
     pub(super) method: Method,
     pub(super) version: Version,
     pub(super) id: Option<Id>,
+    /// Does it ask before the run whether there is a way to the origin at all?
+    pub(super) is_probe: bool,
     /// Does the peer keep the connection (RFC 9112 §9.3)? In HTTP/1.0 only if it says so.
     pub(super) keeps: bool,
     /// Does it wait for a 100 before it sends content (RFC 9110 §10.1.1)?
@@ -29,6 +31,7 @@ impl Asked {
             method: Method::parse(head.method),
             version: head.version,
             id: None,
+            is_probe: false,
             keeps: head.version == Version::Http11,
             expects_continue: false,
             content: request_body(head.version, head.fields)?,
@@ -43,6 +46,7 @@ impl Asked {
         let is = |name: &str| line.name.eq_ignore_ascii_case(name);
         if is(mark::FIELD) {
             self.id = Id::parse(line.value);
+            self.is_probe = line.value == mark::PROBE.as_bytes();
         } else if is("connection") {
             for option in list_elements(line.value) {
                 if option.eq_ignore_ascii_case(b"close") {

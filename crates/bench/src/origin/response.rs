@@ -36,6 +36,9 @@ pub(super) fn make(
     made: Made,
 ) -> Sending {
     let shared = &worker.shared;
+    if asked.is_probe {
+        return probed(worker, asked);
+    }
     let (sight, phase) = shared.see(asked.id);
     let mut counts = worker.counts();
     let counts = counts.phase(phase);
@@ -68,6 +71,19 @@ pub(super) fn make(
     }
 }
 
+/// The response to a request that only asks whether there is a way to the origin. Nothing is counted.
+fn probed(worker: &Worker, asked: &Asked) -> Sending {
+    let reply = Reply {
+        worker,
+        asked,
+        phase: 0,
+        is_first: true,
+        keeps: false,
+    };
+    let mut uncounted = PhaseCounts::default();
+    reply.plain(200, "", Duration::ZERO, &mut uncounted)
+}
+
 /// The response to what is no request; the connection ends behind it.
 pub(super) fn refuse(worker: &Worker, status: u16, text: &str) -> Sending {
     let (_, phase) = worker.shared.see(None);
@@ -79,6 +95,7 @@ pub(super) fn refuse(worker: &Worker, status: u16, text: &str) -> Sending {
         date: &date,
         is_conditional: false,
         keeps: false,
+        begun_us: None,
     };
     let head_bytes = answer::write_plain(status, text, None, &manner, &mut head);
     worker.counts().phase(phase).status(status);
@@ -137,7 +154,7 @@ impl Reply<'_> {
         }
         let date = self.worker.date(at);
         // one that will be spoilt does not say so before
-        let manner = self.manner(&date, self.keeps);
+        let manner = self.manner(&date, self.keeps, now + fate.wait);
         let mut head = self.worker.head.take();
         head.clear();
         answer.write_head(self.asked, &manner, course.declared, &mut head);
@@ -159,7 +176,7 @@ impl Reply<'_> {
     fn plain(&self, status: u16, text: &str, wait: Duration, counts: &mut PhaseCounts) -> Sending {
         counts.status(status);
         let date = self.worker.date(wall(wait));
-        let manner = self.manner(&date, self.keeps);
+        let manner = self.manner(&date, self.keeps, Instant::now() + wait);
         let mut head = self.worker.head.take();
         head.clear();
         let head_bytes = answer::write_plain(status, text, Some(self.asked), &manner, &mut head);
@@ -170,12 +187,16 @@ impl Reply<'_> {
         }
     }
 
-    fn manner<'d>(&self, date: &'d [u8; 29], keeps: bool) -> Manner<'d> {
+    fn manner<'d>(&self, date: &'d [u8; 29], keeps: bool, begins: Instant) -> Manner<'d> {
         Manner {
             version: version(self.worker),
             date,
             is_conditional: self.worker.shared.scenario.origin.conditional,
             keeps,
+            begun_us: self
+                .asked
+                .id
+                .and_then(|_| self.worker.shared.elapsed_us(begins)),
         }
     }
 }

@@ -83,6 +83,12 @@ impl Shared {
         *lock(&self.begins) = at;
     }
 
+    /// Microseconds since the run began, or since the origin started if nobody said when the run does. `None` before.
+    pub(super) fn elapsed_us(&self, at: Instant) -> Option<u64> {
+        let since = at.checked_duration_since(*lock(&self.begins))?;
+        u64::try_from(since.as_micros()).ok()
+    }
+
     /// Seconds since the run began, or since the origin started if nobody said when the run does. Negative before.
     pub(super) fn elapsed_s(&self, now: Instant) -> f64 {
         let begins = *lock(&self.begins);

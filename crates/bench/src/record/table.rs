@@ -41,13 +41,14 @@ pub fn text(record: &Record) -> String {
     text
 }
 
-const COLUMNS: [&str; 12] = [
+const COLUMNS: [&str; 13] = [
     "phase",
     "requests",
     "per s",
     "offered",
     "hit ratio",
     "byte hit ratio",
+    "collapsed",
     "mean",
     "p50",
     "p99",
@@ -72,6 +73,7 @@ fn row(phase: &Phase) -> Vec<String> {
         percent(phase.offered_hit_ratio()),
         percent(phase.hit_ratio()),
         percent(phase.byte_hit_ratio()),
+        phase.client.collapsed.to_string(),
         time(times.all.mean_us()),
         quantile(&times.all, 0.5),
         quantile(&times.all, 0.99),

@@ -9,6 +9,7 @@ use crate::conduct::{Gathered, RunPlan};
 use crate::origin::connections_for;
 use crate::tally::{Accounts, BUSY_SECONDS_SHARE_MAX, CrossCheck};
 use crate::usage::ThreadLoad;
+use std::time::Duration;
 use weir_measure::record::Rule;
 
 /// What speaks against the numbers, and what a reader should know.
@@ -87,7 +88,7 @@ impl Verdict {
 
     fn errors(&mut self, plan: &RunPlan, gathered: &Gathered, accounts: &Accounts) {
         let errors = accounts.errors.sum();
-        let words = words(accounts);
+        let words = words(accounts) + &first_refusal(gathered);
         if accounts.responses() == 0 {
             self.because(match errors {
                 0 => "No request was answered.".to_owned(),
@@ -206,6 +207,15 @@ impl Verdict {
         self.warnings
             .extend(gathered.usage_warnings.iter().cloned());
     }
+}
+
+/// What the first response said that was no answer.
+fn first_refusal(gathered: &Gathered) -> String {
+    let refusal = gathered.clients.first_refusal.as_ref();
+    refusal.map_or_else(String::new, |refusal| {
+        let at_s = Duration::from_micros(refusal.at_us).as_secs_f64();
+        format!("; the first refusal, at {at_s:.1} s: {}", refusal.words)
+    })
 }
 
 fn words(accounts: &Accounts) -> String {

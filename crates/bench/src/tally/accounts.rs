@@ -14,6 +14,8 @@ pub struct Accounts {
     pub requests: u64,
     /// Answered with content that another request brought: it bears another's mark.
     pub hits: u64,
+    /// Of those, the ones that waited for another request's fetch: the origin began to answer after they were sent.
+    pub collapsed: u64,
     /// Answered with stored content after the origin was asked whether it is current.
     pub validated: u64,
     /// Answered with what the origin sent for this request.
@@ -42,7 +44,9 @@ pub struct Accounts {
     pub could_hit_content_bytes: u64,
     /// Bytes of content received, aborted and wrong ones included.
     pub content_bytes: u64,
-    /// Of those, the ones of hits and of validated responses.
+    /// Of those, the ones of failed requests.
+    pub failed_content_bytes: u64,
+    /// Of all content bytes, the ones of hits and of validated responses.
     pub hit_content_bytes: u64,
     /// Bytes of content sent, by POST.
     pub sent_content_bytes: u64,
@@ -68,7 +72,10 @@ impl Accounts {
                 self.not_modified += 1;
                 self.not_modified_forwarded += u64::from(by_origin);
             }
-            Outcome::Error(kind) => self.errors.add(kind),
+            Outcome::Error(kind) => {
+                self.errors.add(kind);
+                self.failed_content_bytes += content_bytes;
+            }
             Outcome::Aborted => self.aborted += 1,
         }
         if matches!(outcome, Outcome::Hit | Outcome::Validated) {
@@ -98,6 +105,7 @@ impl Accounts {
     pub fn merge(&mut self, other: &Self) {
         self.requests += other.requests;
         self.hits += other.hits;
+        self.collapsed += other.collapsed;
         self.validated += other.validated;
         self.forwarded += other.forwarded;
         self.not_modified += other.not_modified;
@@ -112,6 +120,7 @@ impl Accounts {
         self.could_hit += other.could_hit;
         self.could_hit_content_bytes += other.could_hit_content_bytes;
         self.content_bytes += other.content_bytes;
+        self.failed_content_bytes += other.failed_content_bytes;
         self.hit_content_bytes += other.hit_content_bytes;
         self.sent_content_bytes += other.sent_content_bytes;
         self.connections_opened += other.connections_opened;

@@ -54,12 +54,14 @@ fn mark_names_another_request() {
         let path = served.path(target(1));
         let reply = wire.ask(&[&format!("GET {path} HTTP/1.1"), "Host: a", mark]);
         let answered = reply.field("weir-bench").expect("a mark");
+        let answered = Answered::parse(answered.as_bytes()).expect("a mark");
         let expected = Answered {
             id,
             version: 0,
             is_validated: false,
+            ..answered
         };
-        assert_eq!(Answered::parse(answered.as_bytes()), Some(expected));
+        assert_eq!(answered, expected);
     };
     let id = Id {
         phase: 1,

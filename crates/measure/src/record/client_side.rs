@@ -11,12 +11,19 @@ pub struct ClientSide {
     pub requests: u64,
     /// Responses that carry another request's mark: from the store, or from a fetch that was shared.
     pub hits: u64,
+    /// Of the hits, the collapsed requests (RFC 9211 §2.6): the origin began the response after this request was sent, for another request.
+    /// Zero in records of versions that did not count them.
+    #[serde(default)]
+    pub collapsed: u64,
     /// Responses from the store that the origin was asked to validate for this request.
     pub validated: u64,
     /// Responses that the origin gave to this request.
     pub forwarded: u64,
     /// 304 to a conditional request of ours, whoever answered it.
     pub not_modified: u64,
+    /// Of those, the ones for which the origin was asked. `None` in records of versions that did not count them.
+    #[serde(default)]
+    pub not_modified_forwarded: Option<u64>,
     /// Requests that got no whole response, by kind: `connect`, `reset`, `timeout`, `status-502` ...
     pub errors: BTreeMap<String, u64>,
     /// Requests that the client gave up as the scenario wanted.
@@ -26,6 +33,9 @@ pub struct ClientSide {
     pub wrong: BTreeMap<String, u64>,
     /// Content received, bytes; without heads and without framing.
     pub content_bytes: u64,
+    /// Of these in responses of failed requests, bytes. Zero in records of versions that did not count them.
+    #[serde(default)]
+    pub failed_content_bytes: u64,
     /// Of these in hits, bytes.
     pub hit_content_bytes: u64,
     /// Requests that a cache without limits could have answered from what it had, by the order in which targets were asked for: what the
@@ -59,6 +69,41 @@ impl ClientSide {
         self.errors.values().sum()
     }
 
+    /// Adds another phase's counts.
+    pub fn add(&mut self, other: &Self) {
+        self.requests += other.requests;
+        self.hits += other.hits;
+        self.collapsed += other.collapsed;
+        self.validated += other.validated;
+        self.forwarded += other.forwarded;
+        self.not_modified += other.not_modified;
+        // a sum with an unknown part is unknown
+        self.not_modified_forwarded = self
+            .not_modified_forwarded
+            .zip(other.not_modified_forwarded)
+            .map(|(one, two)| one + two);
+        self.aborted += other.aborted;
+        self.content_bytes += other.content_bytes;
+        self.failed_content_bytes += other.failed_content_bytes;
+        self.hit_content_bytes += other.hit_content_bytes;
+        self.could_hit += other.could_hit;
+        self.could_hit_content_bytes += other.could_hit_content_bytes;
+        self.connections_opened += other.connections_opened;
+        self.connections_reused += other.connections_reused;
+        for (kind, count) in &other.errors {
+            *self.errors.entry(kind.clone()).or_default() += count;
+        }
+        for (kind, count) in &other.wrong {
+            *self.wrong.entry(kind.clone()).or_default() += count;
+        }
+        for (kind, side) in &other.by_kind {
+            self.by_kind.entry(kind.clone()).or_default().add(side);
+        }
+        self.cache_status.agree += other.cache_status.agree;
+        self.cache_status.disagree += other.cache_status.disagree;
+        self.cache_status.absent += other.cache_status.absent;
+    }
+
     /// Wrong responses of all kinds.
     #[must_use]
     pub fn wrong_count(&self) -> u64 {
@@ -79,6 +124,17 @@ pub struct KindSide {
     pub forwarded: u64,
     /// Answered with 304, by whomever.
     pub not_modified: u64,
+}
+
+impl KindSide {
+    /// Adds another's.
+    pub const fn add(&mut self, other: &Self) {
+        self.requests += other.requests;
+        self.hits += other.hits;
+        self.validated += other.validated;
+        self.forwarded += other.forwarded;
+        self.not_modified += other.not_modified;
+    }
 }
 
 /// `Cache-Status` (RFC 9211) or `X-Cache` of a response compared with the origin's mark in it.

@@ -22,3 +22,17 @@ pub struct OriginSide {
     /// Connections that were accepted. They have no phase, and are counted in the total alone.
     pub connections_opened: u64,
 }
+
+impl OriginSide {
+    /// Adds another phase's counts.
+    pub const fn add(&mut self, other: &Self) {
+        self.requests += other.requests;
+        self.distinct += other.distinct;
+        self.repeated += other.repeated;
+        self.without_id += other.without_id;
+        self.content_bytes += other.content_bytes;
+        self.not_modified += other.not_modified;
+        self.aborted += other.aborted;
+        self.connections_opened += other.connections_opened;
+    }
+}

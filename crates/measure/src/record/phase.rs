@@ -25,17 +25,49 @@ pub struct Phase {
 }
 
 impl Phase {
-    /// 1 - origin requests / client requests: the share of requests that the origin was spared. `None` without a request.
-    /// Negative if the proxy asks for more than it is asked.
+    /// 1 - (origin requests + failed requests that did not reach the origin) / client requests: the share of requests that were
+    /// answered and that the origin was spared. Without failed requests that is the formula of the Wisconsin Proxy Benchmark. A failed
+    /// request is never a hit. `None` if nothing was answered. Negative if the proxy asks for more than it is asked.
     #[must_use]
     pub fn hit_ratio(&self) -> Option<f64> {
-        spared(self.origin.requests, self.client.requests)
+        if self.client.answered() + self.client.aborted == 0 {
+            return None;
+        }
+        let missed = self.origin.requests + self.failed_before_origin();
+        spared(missed, self.client.requests)
     }
 
-    /// 1 - bytes the origin sent / bytes the clients received, content alone. `None` without a byte.
+    /// 1 - bytes the origin sent / bytes the clients received in responses that did not fail, content alone. `None` without a byte.
     #[must_use]
     pub fn byte_hit_ratio(&self) -> Option<f64> {
-        spared(self.origin.content_bytes, self.client.content_bytes)
+        let client = &self.client;
+        let received = client
+            .content_bytes
+            .saturating_sub(client.failed_content_bytes);
+        spared(self.origin.content_bytes, received)
+    }
+
+    /// Failed requests that the origin has not counted. Of the requests that the origin saw and that brought no response with their mark,
+    /// as many as possible are taken for failed ones, which are then counted once.
+    fn failed_before_origin(&self) -> u64 {
+        let client = &self.client;
+        let not_modified = client.not_modified_forwarded.unwrap_or(client.not_modified);
+        let own = client.forwarded + client.validated + not_modified;
+        let unseen = self.origin.distinct.saturating_sub(own);
+        client.error_count().saturating_sub(unseen)
+    }
+
+    /// Adds another phase: its counts and its times.
+    pub fn add(&mut self, other: &Self) {
+        self.seconds += other.seconds;
+        self.offered_requests += other.offered_requests;
+        self.client.add(&other.client);
+        self.origin.add(&other.origin);
+        let (ours, theirs) = (&mut self.response_time, &other.response_time);
+        ours.all.merge(&theirs.all);
+        ours.hit.merge(&theirs.hit);
+        ours.miss.merge(&theirs.miss);
+        ours.connect.merge(&theirs.connect);
     }
 
     /// Hits by the origin's marks / client requests. `None` without a request.
@@ -118,11 +150,78 @@ mod tests {
         assert_eq!(phase.hit_ratio(), None);
         phase.client.requests = 400;
         phase.client.hits = 110;
+        phase.client.forwarded = 290;
         phase.origin.requests = 300;
         assert_eq!(phase.hit_ratio(), Some(0.25));
         assert_eq!(phase.marked_hit_ratio(), Some(0.275));
         phase.origin.requests = 500;
         assert_eq!(phase.hit_ratio(), Some(-0.25));
+    }
+
+    /// 100 requests, 60 of them forwarded, 20 hits, and 20 that failed; `at_origin` of the failed ones were seen by the origin.
+    fn with_failures(at_origin: u64) -> Phase {
+        let mut phase = Phase::default();
+        phase.client.requests = 100;
+        phase.client.forwarded = 60;
+        phase.client.hits = 20;
+        phase.client.errors.insert("reset".into(), 20);
+        phase.client.content_bytes = 800;
+        phase.origin.requests = 60 + at_origin;
+        phase.origin.distinct = 60 + at_origin;
+        phase.origin.content_bytes = 600;
+        phase
+    }
+
+    #[test]
+    fn failed_request_is_no_hit_whether_the_origin_saw_it_or_not() {
+        for at_origin in [0, 7, 20] {
+            let ratio = with_failures(at_origin).hit_ratio();
+            assert_eq!(ratio, Some(1.0 - 80.0 / 100.0), "{at_origin}");
+        }
+        // fetches beside the failed ones count against the proxy
+        assert_eq!(with_failures(25).hit_ratio(), Some(1.0 - 85.0 / 100.0));
+    }
+
+    #[test]
+    fn phase_without_an_answer_has_no_hit_ratio() {
+        let mut phase = Phase::default();
+        phase.client.requests = 50;
+        phase.client.errors.insert("connect-refused".into(), 50);
+        assert_eq!(phase.hit_ratio(), None);
+        assert_eq!(phase.byte_hit_ratio(), None);
+    }
+
+    #[test]
+    fn bytes_of_failed_requests_are_not_saved_bytes() {
+        let mut phase = with_failures(20);
+        assert_eq!(phase.byte_hit_ratio(), Some(0.25));
+        phase.client.failed_content_bytes = 200;
+        assert_eq!(phase.byte_hit_ratio(), Some(0.0));
+    }
+
+    #[test]
+    fn sum_of_two_phases_has_every_count() {
+        let mut one = with_failures(20);
+        one.client.collapsed = 3;
+        one.client.could_hit = 40;
+        one.client.not_modified_forwarded = Some(1);
+        let kind = super::super::KindSide {
+            requests: 100,
+            ..Default::default()
+        };
+        one.client.by_kind.insert("plain".into(), kind);
+        one.origin.not_modified = 2;
+        let mut sum = one.clone();
+        sum.add(&one);
+        assert_eq!((sum.client.requests, sum.client.collapsed), (200, 6));
+        assert_eq!(sum.client.not_modified_forwarded, Some(2));
+        assert_eq!((sum.origin.distinct, sum.origin.not_modified), (160, 4));
+        assert_eq!(sum.client.error_count(), 40);
+        assert_eq!(sum.offered_hit_ratio(), one.offered_hit_ratio());
+        assert_eq!(sum.hit_ratio(), one.hit_ratio());
+        one.client.not_modified_forwarded = None;
+        sum.add(&one);
+        assert_eq!(sum.client.not_modified_forwarded, None);
     }
 
     #[test]

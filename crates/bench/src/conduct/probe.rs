@@ -1,0 +1,154 @@
+//! One request before the run: does the proxy answer, and does it ask the origin? A run against a proxy that is not there, or that
+//! refuses everything, would have nothing but errors.
+
+use super::plan::Approach;
+use crate::check::refusal;
+use crate::failure::Failure;
+use crate::mark::{self, Answered};
+use std::io::{self, Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+use weir_wire::{HeadLimits, LineBuffer, Progress, parse_response};
+
+/// How long the proxy may take to accept, and to send each part of its response.
+const ANSWER_MAX: Duration = Duration::from_secs(10);
+
+/// The path; no scenario has a target there.
+const PATH: &str = "/weir-bench-probe";
+
+/// What the response head may be.
+const HEAD_LIMITS: HeadLimits = HeadLimits {
+    bytes_max: 32 * 1024,
+    fields_max: 100,
+};
+
+/// Asks the proxy for the first server's answer to a probe.
+///
+/// # Errors
+/// It does not accept, does not answer, refuses, or answers without asking the origin.
+pub(super) fn probe(
+    proxy: SocketAddr,
+    approach: Approach,
+    servers: &[SocketAddr],
+) -> Result<(), Failure> {
+    let request = match (approach, servers.first()) {
+        // the origin is in this program's hands
+        (Approach::Direct, _) | (Approach::Forward, None) => return Ok(()),
+        (Approach::Gateway, _) => request(&format!("/s0{PATH}"), &proxy.to_string()),
+        (Approach::Forward, Some(server)) => {
+            request(&format!("http://{server}{PATH}"), &server.to_string())
+        }
+    };
+    let head = exchange(proxy, &request).map_err(|error| {
+        let cause = format!("the proxy at {proxy} does not answer: {error}");
+        Failure::outside(WHAT, cause)
+            .with_hint("start the proxy first, and name its address and port")
+    })?;
+    judge(proxy, &head)
+}
+
+const WHAT: &str = "cannot start the run";
+
+fn request(target: &str, host: &str) -> String {
+    format!(
+        "GET {target} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n{}: {}\r\n\r\n",
+        mark::FIELD,
+        mark::PROBE
+    )
+}
+
+/// The head of the response, as far as it fits.
+fn exchange(proxy: SocketAddr, request: &str) -> io::Result<Vec<u8>> {
+    let mut stream = TcpStream::connect_timeout(&proxy, ANSWER_MAX)?;
+    stream.set_read_timeout(Some(ANSWER_MAX))?;
+    stream.set_write_timeout(Some(ANSWER_MAX))?;
+    stream.write_all(request.as_bytes())?;
+    let mut head = Vec::new();
+    let mut part = [0; 4096];
+    loop {
+        let length = match stream.read(&mut part) {
+            Ok(length) => length,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            // the kernel calls a timeout that
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                let cause = format!("nothing arrived for {} s", ANSWER_MAX.as_secs());
+                return Err(io::Error::new(io::ErrorKind::TimedOut, cause));
+            }
+            Err(error) => return Err(error),
+        };
+        if length == 0 {
+            let cause = "it closed the connection before the response";
+            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, cause));
+        }
+        head.extend_from_slice(&part[..length]);
+        if is_whole(&head) || head.len() > HEAD_LIMITS.bytes_max {
+            return Ok(head);
+        }
+    }
+}
+
+/// The head has ended, or is none.
+fn is_whole(head: &[u8]) -> bool {
+    let mut lines = LineBuffer::new();
+    !matches!(
+        parse_response(head, &HEAD_LIMITS, &mut lines),
+        Ok(Progress::Partial)
+    )
+}
+
+fn judge(proxy: SocketAddr, bytes: &[u8]) -> Result<(), Failure> {
+    let mut lines = LineBuffer::new();
+    let Ok(Progress::Complete { head, .. }) = parse_response(bytes, &HEAD_LIMITS, &mut lines)
+    else {
+        let cause = format!("what answers at {proxy} does not speak HTTP");
+        return Err(Failure::outside(WHAT, cause).with_hint("name the address of an HTTP proxy"));
+    };
+    let mark = head
+        .fields
+        .iter()
+        .find(|line| line.name.eq_ignore_ascii_case(mark::FIELD));
+    let is_origins = mark.is_some_and(|line| Answered::parse(line.value).is_some());
+    if head.status == 200 && is_origins {
+        return Ok(());
+    }
+    let words = refusal(bytes);
+    if head.status == 200 {
+        let cause = format!("the proxy at {proxy} answered the first request itself: {words}");
+        return Err(Failure::outside(WHAT, cause).with_hint(
+            "it must be a forward proxy, or with --gateway a gateway to the origin's address, and leave the field `Weir-Bench` alone",
+        ));
+    }
+    let cause = format!("the proxy at {proxy} refused the first request: {words}");
+    Err(Failure::outside(WHAT, cause)
+        .with_hint("let it take requests from here, and let it reach the origin's address"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_an_answer_of_the_origin_starts_a_run() {
+        let proxy = SocketAddr::from(([127, 0, 0, 1], 3128));
+        let check = |head: &str, expected: Option<&str>| {
+            let judged = judge(proxy, head.as_bytes());
+            match (&judged, expected) {
+                (Ok(()), None) => {}
+                (Err(failure), Some(part)) => {
+                    assert!(failure.cause.contains(part), "{failure}");
+                }
+                _ => panic!("{head:?}: {judged:?}"),
+            }
+        };
+        check("HTTP/1.1 200 OK\r\nWeir-Bench: - 0 @17\r\n\r\n", None);
+        check(
+            "HTTP/1.1 200 OK\r\n\r\n",
+            Some("answered the first request itself"),
+        );
+        check("SSH-2.0-OpenSSH_9.2\r\n", Some("does not speak HTTP"));
+        check(
+            "HTTP/1.1 403 Forbidden\r\nProxy-Status: p; error=http_request_denied\r\n\r\n",
+            Some("403 Forbidden, Proxy-Status: p; error=http_request_denied"),
+        );
+    }
+}
