@@ -6,20 +6,26 @@
 //! The main choice: a report is a function of records alone. Whatever it says can be computed again from the files it names,
 //! and runs that were made on different days lie side by side.
 //!
+//! Runs are compared with each other only where scenario, seed, links and host are equal; a run that was repeated is a median and a range.
+//!
 //! Deliberately absent: thresholds that call a proxy good or bad, and statistics over repetitions that were not made.
 
 mod axis;
+mod conditions;
 mod contest;
 mod curve;
 mod drawing;
 mod figure;
 mod html;
+mod load;
 mod measured;
 mod modem;
 mod page;
 mod palette;
+mod paper;
 mod phase_tables;
 mod provenance;
+mod repetition;
 mod source;
 mod summary;
 mod sweep;

@@ -245,6 +245,166 @@ fn proxy_that_is_not_valid_is_called_the_best() {
 }
 
 #[test]
+fn run_that_is_not_valid_has_no_headline() {
+    let mut one = run("weir", 8, true);
+    let has_headline = |runs: &[Named]| written(runs).0.contains("class=\"lead\"");
+    assert!(has_headline(&[one.clone()]));
+    one.record.is_valid = false;
+    assert!(!has_headline(&[one.clone()]));
+    let (page, _) = written(&[one.clone(), run("squid", 8, true)]);
+    assert!(
+        page.contains("squid answered in") && !page.contains("weir answered"),
+        "{page}"
+    );
+    let mut other = run("squid", 8, true);
+    other.record.is_valid = false;
+    assert!(!has_headline(&[one, other]));
+}
+
+#[test]
+fn dead_proxy_has_no_hit_ratio() {
+    let mut dead = run("weir", 8, true);
+    dead.record.is_valid = false;
+    for phase in dead
+        .record
+        .phases
+        .iter_mut()
+        .chain([&mut dead.record.total])
+    {
+        let requests = phase.client.requests;
+        phase.client = weir_measure::record::ClientSide {
+            requests,
+            errors: BTreeMap::from([("connect-refused".to_owned(), requests)]),
+            ..Default::default()
+        };
+        phase.origin = Default::default();
+    }
+    let row = "<th scope=\"row\">hit ratio</th>";
+    assert!(written(&[run("weir", 8, true)]).0.contains(row));
+    let (page, _) = written(&[dead]);
+    assert!(
+        !page.contains(row) && page.contains("failed requests"),
+        "{page}"
+    );
+}
+
+#[test]
+fn runs_under_other_conditions_are_apart_and_the_difference_is_named() {
+    let change = |of: fn(&mut Record)| {
+        let mut other = run("squid", 8, true);
+        of(&mut other.record);
+        let (page, _) = written(&[run("weir", 8, true), other]);
+        page
+    };
+    let check = |of: fn(&mut Record), difference: &str| {
+        let page = change(of);
+        assert!(
+            page.contains("Not compared with the runs above: "),
+            "{difference}"
+        );
+        assert!(page.contains(difference), "{difference}: {page}");
+        assert!(!page.contains("answered soonest") && !page.contains("no difference"));
+    };
+    let page = change(|_| {});
+    assert!(!page.contains("Not compared"));
+    check(|record| record.seed = 7, "the seed is 1998 and 7");
+    check(
+        |record| record.host.cores = 64,
+        "Example CPU @ 2.00GHz, 64 cores",
+    );
+    check(
+        |record| {
+            record
+                .scenario
+                .push_str("\n[origin]\nlatency = \"constant(1s)\"\n")
+        },
+        "origin.latency is not given and &quot;constant(1s)&quot;",
+    );
+}
+
+#[test]
+fn repetitions_are_a_median_and_a_range() {
+    let runs: Vec<Named> = [1, 2, 9]
+        .map(|factor| {
+            let mut one = run("weir", 8, true);
+            one.record.phases[1].response_time.all.sum = 480 * factor * 1_000_000;
+            one.record.phases[1].response_time.all.count = 480;
+            one
+        })
+        .into();
+    let (page, _) = written(&runs);
+    assert!(
+        page.contains("2\u{a0}s<span class=\"beside\"> (1\u{a0}s to 9\u{a0}s)"),
+        "{page}"
+    );
+    assert!(page.contains("Of up to 3 repetitions the median"));
+}
+
+#[test]
+fn paper_stands_beside_what_was_measured() {
+    let (page, _) = written(&sweep());
+    for part in [
+        "figure 11",
+        "Constant, the best of the four",
+        "First phase 9.00 s, second 5.44 s",
+        "squid: first phase ",
+        "apache was not measured",
+        "all proxies: none, with any number of clients.",
+        "As the paper&#39;s figure 10.",
+        "As the paper&#39;s figures 3, 6, 8 and 11.",
+    ] {
+        assert!(page.contains(part), "no `{part}`");
+    }
+    let (page, _) = written(&[run("squid", 8, true)]);
+    assert!(!page.contains("figure 11"), "one run is no sweep");
+}
+
+#[test]
+fn load_is_raised_until_each_proxy_fails() {
+    let mut runs = Vec::new();
+    for (label, limit) in [("weir", 1000), ("squid", 500), ("nginx", 9999)] {
+        for clients in [250, 500, 1000] {
+            let mut one = run(label, clients, true);
+            one.record.scenario_name = "wpb-load".to_owned();
+            if clients >= limit {
+                one.record.is_valid = false;
+                one.record
+                    .total
+                    .client
+                    .errors
+                    .insert("reset".to_owned(), 96);
+            }
+            runs.push(one);
+        }
+    }
+    let (page, figures) = written(&runs);
+    assert!(page.contains("How far each proxy got"));
+    assert!(
+        page.contains("with 1\u{202f}000 clients: 10\u{a0}% of the requests failed (reset)")
+            || page.contains("with 1000 clients: 10\u{a0}% of the requests failed (reset)"),
+        "{page}"
+    );
+    assert!(page.contains("with 500 clients: "));
+    assert!(page.contains("more clients were not tried"));
+    assert!(figures["load.svg"].contains("<polyline"));
+}
+
+#[test]
+fn record_of_an_earlier_version_is_read_and_drawn() {
+    // it has none of the fields that were added since
+    assert!(!MADE_UP.contains("collapsed") && !MADE_UP.contains("failed_content_bytes"));
+    let record = made_up();
+    assert_eq!(record.total.client.not_modified_forwarded, None);
+    assert_eq!(
+        written(&[run("weir", 8, true)])
+            .0
+            .matches("<!DOCTYPE html>")
+            .count(),
+        1
+    );
+}
+
+#[test]
 fn phase_of_either_side_or_a_kind_of_request_is_left_out() {
     let mut one = run("weir", 8, true);
     let origin_requests = one.record.phases[1].origin.requests;

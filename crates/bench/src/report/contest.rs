@@ -1,13 +1,17 @@
-//! Who is compared with whom: runs of one scenario, by proxy.
+//! Who is compared with whom: runs under equal conditions, by proxy.
 
+use super::conditions::Conditions;
 use super::source::Named;
 use weir_measure::record::{Phase, Record};
 
-/// All runs of one scenario at one scale.
+/// All runs of one scenario under equal conditions.
 #[derive(Debug)]
 pub(super) struct Contest<'a> {
     pub(super) scenario: &'a str,
     pub(super) scale: f64,
+    conditions: Conditions,
+    /// Why these runs are not compared with earlier ones of the same scenario; empty if there are none.
+    pub(super) differences: Vec<String>,
     /// In the order in which they were met.
     pub(super) contestants: Vec<Contestant<'a>>,
 }
@@ -52,17 +56,26 @@ pub(super) fn contests(runs: &[Named]) -> Vec<Contest<'_>> {
         );
         let scale = run.record.scale;
         let colour = position(&mut labels, label);
+        let conditions = Conditions::of(&run.record);
         let is_here = |contest: &Contest<'_>| {
-            contest.scenario == scenario && contest.scale.total_cmp(&scale).is_eq()
+            contest.scenario == scenario
+                && contest.scale.total_cmp(&scale).is_eq()
+                && contest.conditions.differences(&conditions).is_empty()
         };
         let at = contests.iter().position(is_here).unwrap_or_else(|| {
+            let same = contests.iter().find(|contest| contest.scenario == scenario);
+            let differences =
+                same.map_or_else(Vec::new, |first| first.conditions.differences(&conditions));
             contests.push(Contest {
                 scenario,
                 scale,
+                conditions: conditions.clone(),
+                differences,
                 contestants: Vec::new(),
             });
             contests.len() - 1
         });
+        contests[at].conditions.meet(&conditions);
         contests[at].add(label, colour, run);
     }
     contests
@@ -160,6 +173,18 @@ impl<'a> Contestant<'a> {
         })
     }
 
+    /// All runs that are alike in caching, link, clients and validity: repetitions of each other.
+    pub(super) fn repetitions(&self, of: &Record) -> Vec<&'a Named> {
+        let which = Which {
+            is_caching: of.subject.is_caching,
+            has_link: has_link(of),
+        };
+        let is_alike = |run: &&Named| {
+            clients(&run.record) == clients(of) && run.record.is_valid == of.is_valid
+        };
+        self.of(which).filter(is_alike).collect()
+    }
+
     /// The run at this number of clients, a valid one rather than another, a later one rather than an earlier; at the
     /// largest number if none is named.
     pub(super) fn at(&self, which: Which, place: Option<f64>) -> Option<&'a Named> {
@@ -201,38 +226,8 @@ pub(super) fn together(record: &Record) -> Phase {
     for phase in record.measured() {
         match &mut all {
             None => all = Some(phase.clone()),
-            Some(sum) => add(sum, phase),
+            Some(sum) => sum.add(phase),
         }
     }
     all.unwrap_or_else(|| record.total.clone())
-}
-
-fn add(sum: &mut Phase, phase: &Phase) {
-    sum.seconds += phase.seconds;
-    sum.offered_requests += phase.offered_requests;
-    let (ours, theirs) = (&mut sum.client, &phase.client);
-    ours.requests += theirs.requests;
-    ours.hits += theirs.hits;
-    ours.validated += theirs.validated;
-    ours.forwarded += theirs.forwarded;
-    ours.not_modified += theirs.not_modified;
-    ours.aborted += theirs.aborted;
-    ours.content_bytes += theirs.content_bytes;
-    ours.hit_content_bytes += theirs.hit_content_bytes;
-    for (kind, count) in &theirs.errors {
-        *ours.errors.entry(kind.clone()).or_default() += count;
-    }
-    for (kind, count) in &theirs.wrong {
-        *ours.wrong.entry(kind.clone()).or_default() += count;
-    }
-    ours.cache_status.agree += theirs.cache_status.agree;
-    ours.cache_status.disagree += theirs.cache_status.disagree;
-    ours.cache_status.absent += theirs.cache_status.absent;
-    sum.origin.requests += phase.origin.requests;
-    sum.origin.content_bytes += phase.origin.content_bytes;
-    let (ours, theirs) = (&mut sum.response_time, &phase.response_time);
-    ours.all.merge(&theirs.all);
-    ours.hit.merge(&theirs.hit);
-    ours.miss.merge(&theirs.miss);
-    ours.connect.merge(&theirs.connect);
 }

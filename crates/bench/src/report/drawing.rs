@@ -169,6 +169,12 @@ fn lines(figure: &Figure, line: &Line, chart: &mut Chart<'_, '_>) -> Outcome {
     // a lonely point would not be seen without a mark
     if line.has_marks || line.points.len() == 1 {
         for point in &line.points {
+            if let Some((least, most)) = point.range {
+                let x = figure.x.place(point.x);
+                let path = vec![(x, figure.y.place(least)), (x, figure.y.place(most))];
+                let style = line.colour.light.stroke_width(line_width(Stroke::Dotted));
+                chart.draw_series([PathElement::new(path, style)])?;
+            }
             mark(place(point), line.colour, point.is_valid, chart)?;
         }
     }
@@ -312,6 +318,15 @@ mod tests {
         let before = circles(&one);
         one.lines[0].points[0].is_valid = false;
         assert_eq!(circles(&one), before + 1);
+    }
+
+    #[test]
+    fn range_of_repetitions_is_a_line_through_their_median() {
+        let mut one = figure("a");
+        let lines = |figure: &Figure| inline(figure).matches("<polyline").count();
+        let before = lines(&one);
+        one.lines[0].points[0].range = Some((0.5e6, 1.5e6));
+        assert_eq!(lines(&one), before + 1);
     }
 
     #[test]

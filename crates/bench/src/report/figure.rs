@@ -43,6 +43,8 @@ pub(super) struct Point {
     pub(super) y: f64,
     /// `false` for a number of a run that is not valid: its mark is hollow.
     pub(super) is_valid: bool,
+    /// From where to where repetitions went, if there were any.
+    pub(super) range: Option<(f64, f64)>,
 }
 
 impl Point {
@@ -52,6 +54,7 @@ impl Point {
             x,
             y,
             is_valid: true,
+            range: None,
         }
     }
 }

@@ -22,6 +22,10 @@ pub(super) enum Better {
     More,
 }
 
+/// These two stand beside what was offered.
+const HIT_RATIO: &str = "hit ratio";
+const BYTE_HIT_RATIO: &str = "byte hit ratio";
+
 /// All of them, in the order of the summary.
 pub(super) const ALL: [Measured; 12] = [
     Measured {
@@ -56,14 +60,14 @@ pub(super) const ALL: [Measured; 12] = [
         of: saved,
     },
     Measured {
-        name: "hit ratio",
+        name: HIT_RATIO,
         unit: Unit::Share,
         better: Better::More,
         praise: "spared the origin the most requests",
         of: |_, record| caching(record, together(record).hit_ratio()),
     },
     Measured {
-        name: "byte hit ratio",
+        name: BYTE_HIT_RATIO,
         unit: Unit::Share,
         better: Better::More,
         praise: "spared it the most bytes",
@@ -125,6 +129,16 @@ pub(super) const ALL: [Measured; 12] = [
         },
     },
 ];
+
+/// What the workload offers of this number: the upper bound of a hit ratio.
+pub(super) fn offered(measured: &Measured, record: &Record) -> Option<f64> {
+    let all = together(record);
+    match measured.name {
+        HIT_RATIO => all.offered_hit_ratio(),
+        BYTE_HIT_RATIO => all.offered_byte_hit_ratio(),
+        _ => None,
+    }
+}
 
 /// A quantile of the result phase's response times, microseconds.
 pub(super) fn quantile(record: &Record, quantile: f64) -> Option<f64> {

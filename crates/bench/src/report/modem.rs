@@ -65,7 +65,7 @@ fn times(html: &mut Html, pairs: &[Pair<'_>], phases: &[&str]) {
         columns.push(format!("{phase}, mean time"));
         columns.push(format!("{phase}, errors"));
     }
-    columns.extend(["hit ratio", "byte hit ratio"].map(str::to_owned));
+    columns.extend(["hit ratio offered", "hit ratio", "byte hit ratio"].map(str::to_owned));
     let mean = |record: &Record, name: &str| record.phase(name)?.response_time.all.mean_us();
     table(html, &columns, pairs, |pair, record| {
         let mut cells = Vec::new();
@@ -77,6 +77,7 @@ fn times(html: &mut Html, pairs: &[Pair<'_>], phases: &[&str]) {
             cells.push(super::unit::count(errors));
         }
         let all = together(record);
+        cells.push(written(Unit::Share, all.offered_hit_ratio()));
         cells.push(written(Unit::Share, all.hit_ratio()));
         cells.push(written(Unit::Share, all.byte_hit_ratio()));
         cells

@@ -6,8 +6,8 @@ use super::html::Html;
 use super::source::Named;
 use super::unit::digits;
 use super::{
-    curve, drawing, modem, palette, phase_tables, provenance, summary, sweep, table, timeline,
-    validity,
+    curve, drawing, load, modem, palette, paper, phase_tables, provenance, summary, sweep, table,
+    timeline, validity,
 };
 use weir_measure::record::Record;
 
@@ -32,7 +32,7 @@ pub(super) fn page(runs: &[Named]) -> Page {
     html.element("h1", "", &title(&contests));
     html.element("p", "sub", &subtitle(runs));
     let mut figures = Vec::new();
-    for contest in &contests {
+    for (index, contest) in contests.iter().enumerate() {
         // with one scenario the title says which
         if contests.len() > 1 {
             let scale = if contest.scale < 1.0 {
@@ -41,18 +41,34 @@ pub(super) fn page(runs: &[Named]) -> Page {
                 String::new()
             };
             html.element("h2", "", &format!("{}{scale}", contest.scenario));
+            if !contest.differences.is_empty() {
+                let text = format!(
+                    "Not compared with the runs above: {} (there and here).",
+                    contest.differences.join("; ")
+                );
+                html.element("p", "differs", &text);
+            }
         }
-        let prefix = if contests.len() > 1 {
-            format!("{}-", super::file_name(contest.scenario))
-        } else {
-            String::new()
-        };
+        let prefix = prefix(&contests, index);
         figures.extend(section(&mut html, contest, &prefix));
     }
     provenance::write(&mut html, runs);
     Page {
         html: html.finish(),
         figures,
+    }
+}
+
+/// Before the names of a section's figures: nothing in the first one, so that a record's main figures keep their names.
+fn prefix(contests: &[Contest<'_>], index: usize) -> String {
+    if index == 0 {
+        return String::new();
+    }
+    let name = super::file_name(contests[index].scenario);
+    let is_same = |contest: &&Contest<'_>| super::file_name(contest.scenario) == name;
+    match contests[..index].iter().filter(is_same).count() {
+        0 => format!("{name}-"),
+        before => format!("{name}-{}-", before + 1),
     }
 }
 
@@ -76,9 +92,12 @@ fn section(html: &mut Html, contest: &Contest<'_>, prefix: &str) -> Vec<Figure> 
     validity::write(html, contest);
     summary::write(html, contest);
     modem::write(html, contest);
+    load::write(html, contest);
+    paper::write(html, contest);
     let mut all = Vec::new();
     for (name, figures) in [
         ("Against the number of clients", sweep::figures(contest)),
+        ("Until proxies fail", load::figures(contest)),
         ("How response times are spread", curve::figures(contest)),
         ("Second by second", timeline::clients_side(contest)),
         ("What the proxies used", timeline::usage(contest)),

@@ -37,6 +37,7 @@ fn clients(html: &mut Html, record: &Record) {
         "hit ratio",
         "byte hit ratio offered",
         "byte hit ratio",
+        "collapsed",
         "content",
         "errors",
         "aborted",
@@ -50,7 +51,7 @@ fn clients(html: &mut Html, record: &Record) {
     end(html);
 }
 
-fn client_cells(phase: &Phase) -> [String; 16] {
+fn client_cells(phase: &Phase) -> [String; 17] {
     let (times, client) = (&phase.response_time, &phase.client);
     let median = |times: &Histogram| written(Unit::Time, times.quantile_us(0.5).map(float));
     [
@@ -65,6 +66,7 @@ fn client_cells(phase: &Phase) -> [String; 16] {
         written(Unit::Share, phase.hit_ratio()),
         written(Unit::Share, phase.offered_byte_hit_ratio()),
         written(Unit::Share, phase.byte_hit_ratio()),
+        count(client.collapsed),
         a_second(Unit::BytesPerSecond, phase, client.content_bytes),
         count(client.error_count()),
         count(client.aborted),
@@ -123,12 +125,7 @@ fn origin_cells(phase: &Phase) -> [String; 10] {
 fn kinds(html: &mut Html, record: &Record) {
     let mut all = std::collections::BTreeMap::<&str, KindSide>::new();
     for (kind, side) in record.measured().flat_map(|phase| &phase.client.by_kind) {
-        let sum = all.entry(kind).or_default();
-        sum.requests += side.requests;
-        sum.hits += side.hits;
-        sum.validated += side.validated;
-        sum.forwarded += side.forwarded;
-        sum.not_modified += side.not_modified;
+        all.entry(kind).or_default().add(side);
     }
     if all.is_empty() {
         return;

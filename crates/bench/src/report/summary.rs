@@ -3,6 +3,7 @@
 use super::contest::{Contest, Contestant, clients, result};
 use super::html::Html;
 use super::measured::{self, Better, Measured};
+use super::repetition::Repeated;
 use super::source::Named;
 use super::unit::{Unit, digits};
 
@@ -21,6 +22,10 @@ struct Row {
 #[derive(Clone, Copy)]
 struct Cell {
     value: f64,
+    /// From where to where repetitions went.
+    range: Option<(f64, f64)>,
+    /// What the workload offers, beside what was measured.
+    offered: Option<f64>,
     is_best: bool,
 }
 
@@ -35,7 +40,10 @@ pub(super) fn write(html: &mut Html, contest: &Contest<'_>) {
         .map(|measured| row(*measured, &chosen))
         .filter(|row| row.cells.iter().any(Option::is_some))
         .collect();
-    html.element("p", "lead", &sentence(&chosen, &rows));
+    // a run that is not valid has no headline
+    if let Some(sentence) = sentence(&chosen, &rows) {
+        html.element("p", "lead", &sentence);
+    }
     html.open("div", "wide");
     html.open(
         "table",
@@ -92,6 +100,7 @@ fn body(html: &mut Html, row: &Row, chosen: &[(&Contestant<'_>, &Named)]) {
         let class = if cell.is_best { "best" } else { "" };
         html.open_with("td", &[("class", class), ("style", &colour(contestant))]);
         html.text(&row.measured.unit.write(cell.value));
+        beside(html, row.measured.unit, cell);
         // a bar says nothing where there is no second one
         if chosen.len() < 2 {
             html.close();
@@ -110,6 +119,20 @@ fn body(html: &mut Html, row: &Row, chosen: &[(&Contestant<'_>, &Named)]) {
     html.close();
 }
 
+/// What stands beside the number: the range of repetitions, and what was offered.
+fn beside(html: &mut Html, unit: Unit, cell: &Cell) {
+    let mut words = String::new();
+    if let Some((least, most)) = cell.range {
+        words = format!(" ({} to {})", unit.write(least), unit.write(most));
+    }
+    if let Some(offered) = cell.offered {
+        words = format!("{words} of {} offered", unit.write(offered));
+    }
+    if !words.is_empty() {
+        html.element("span", "beside", &words);
+    }
+}
+
 /// The custom property with a proxy's colour.
 pub(super) fn colour(contestant: &Contestant<'_>) -> String {
     format!(
@@ -119,9 +142,16 @@ pub(super) fn colour(contestant: &Contestant<'_>) -> String {
 }
 
 fn row(measured: Measured, chosen: &[(&Contestant<'_>, &Named)]) -> Row {
-    let values: Vec<Option<f64>> = chosen
+    let repeated: Vec<Option<Repeated>> = chosen
         .iter()
-        .map(|(contestant, run)| (measured.of)(contestant, &run.record))
+        .map(|(contestant, run)| {
+            let runs = contestant.repetitions(&run.record).into_iter();
+            Repeated::of(runs.filter_map(|run| (measured.of)(contestant, &run.record)))
+        })
+        .collect();
+    let values: Vec<Option<f64>> = repeated
+        .iter()
+        .map(|repeated| repeated.map(|repeated| repeated.median))
         .collect();
     // whoever is not valid is not the best of anything
     let of_valid = values
@@ -135,12 +165,18 @@ fn row(measured: Measured, chosen: &[(&Contestant<'_>, &Named)]) -> Row {
     };
     let mut cells: Vec<Option<Cell>> = values
         .iter()
+        .zip(&repeated)
         .zip(chosen)
-        .map(|(value, (_, run))| {
+        .map(|((value, repeated), (_, run))| {
             let value = (*value)?;
             let is_best = run.record.is_valid
                 && best.is_some_and(|best| is_as_good(measured.unit, value, best));
-            Some(Cell { value, is_best })
+            Some(Cell {
+                value,
+                range: repeated.and_then(|repeated| repeated.range),
+                offered: measured::offered(&measured, &run.record),
+                is_best,
+            })
         })
         .collect();
     // where all that count are as good, nobody is the best
@@ -166,9 +202,12 @@ fn is_as_good(unit: Unit, value: f64, best: f64) -> bool {
     (value - best).abs() <= best.abs() * TIE
 }
 
-fn sentence(chosen: &[(&Contestant<'_>, &Named)], rows: &[Row]) -> String {
-    if let [(contestant, run)] = chosen {
-        return alone(contestant, run);
+/// `None` if there is no valid run to speak of.
+fn sentence(chosen: &[(&Contestant<'_>, &Named)], rows: &[Row]) -> Option<String> {
+    let mut valid = chosen.iter().filter(|(_, run)| run.record.is_valid);
+    let (contestant, run) = valid.next()?;
+    if valid.next().is_none() {
+        return Some(alone(contestant, run));
     }
     let parts: Vec<String> = rows
         .iter()
@@ -176,9 +215,9 @@ fn sentence(chosen: &[(&Contestant<'_>, &Named)], rows: &[Row]) -> String {
         .filter_map(|row| praise(row, chosen))
         .collect();
     if parts.is_empty() {
-        return "No valid runs to compare.".to_owned();
+        return None;
     }
-    format!("{}.", parts.join("; "))
+    Some(format!("{}.", parts.join("; ")))
 }
 
 fn alone(contestant: &Contestant<'_>, run: &Named) -> String {
@@ -247,8 +286,19 @@ fn note(chosen: &[(&Contestant<'_>, &Named)]) -> String {
     } else {
         "no caching"
     };
+    let most = chosen
+        .iter()
+        .map(|(contestant, run)| contestant.repetitions(&run.record).len());
+    let repeated = match most.max() {
+        Some(several) if several > 1 => {
+            format!(
+                " Of up to {several} repetitions the median, and from where to where they went."
+            )
+        }
+        _ => String::new(),
+    };
     format!(
-        "Runs{clients}, {caching}. Response times and rates are of {}, ratios of all measured phases, \
+        "Runs{clients}, {caching}.{repeated} Response times and rates are of {}, ratios of all measured phases, \
          CPU, memory and disk of the whole run. Dots mark the best; what is within 2 % of it (ratios: half a point) is as good.",
         phase.name
     )

@@ -1,21 +1,21 @@
 //! Figures against the number of clients: 2 to 11 of the Wisconsin Proxy Benchmark's paper, for any proxies.
 //!
-//! The paper has one plot of response times for each proxy (2, 3, 5, 7, 10), with and without caching, by phase; one of hit
-//! ratios (4, 6, 8, 11) and one of errors (9). Here the plots of response times share their scale, and the others hold all
+//! The paper has one plot of response times for each proxy (2, 5, 7, 10), with and without caching, by phase; one of hit
+//! ratios for each (3, 6, 8, 11), and one of errors for two of them (4, 9). Here the plots of response times share their scale, and the others hold all
 //! proxies, so that they can be compared.
 
 use super::axis::Axis;
 use super::contest::{CACHING, Contest, Contestant, UNCACHED, Which, clients, result, together};
 use super::figure::{Figure, Line, Point, Stroke, ys};
-use super::measured;
-use super::palette;
+use super::repetition::Repeated;
 use super::source::Named;
 use super::unit::{Unit, float};
+use super::{measured, palette, paper};
 use weir_measure::record::{Phase, Record};
 
 /// All figures of a sweep; none if it is no sweep.
 pub(super) fn figures(contest: &Contest<'_>) -> Vec<Figure> {
-    if !contest.is_sweep() {
+    if !contest.is_sweep() || super::load::is_load(contest) {
         return Vec::new();
     }
     let mut figures: Vec<Figure> = compared(contest).into();
@@ -80,7 +80,10 @@ fn each(contest: &Contest<'_>) -> Vec<Figure> {
                 contest,
                 &format!("time-{}", super::file_name(contestant.label)),
                 &format!("Mean response time of {}", contestant.label),
-                "By phase, with caching (coloured) and without (grey).",
+                &format!(
+                    "By phase, with caching (coloured) and without (grey).{}",
+                    paper::beside_latency(contest, contestant.label)
+                ),
                 y.clone(),
                 lines,
             )
@@ -128,10 +131,15 @@ fn by_phase(contestant: &Contestant<'_>) -> Vec<Line> {
 }
 
 fn ratios(contest: &Contest<'_>) -> [Figure; 2] {
-    let one = |name: &str, title: &str, note: &str, of: fn(&Phase) -> Option<f64>| {
-        let lines = across(contest, CACHING, Stroke::Solid, |record| {
+    let one = |name: &str,
+               title: &str,
+               note: &str,
+               of: fn(&Phase) -> Option<f64>,
+               offered: fn(&Phase) -> Option<f64>| {
+        let mut lines = across(contest, CACHING, Stroke::Solid, |record| {
             of(&together(record))
         });
+        lines.extend(offered_line(contest, offered));
         let y = Axis::linear(&title.to_lowercase(), Unit::Share, ys(&lines));
         figure(contest, name, title, note, y, lines)
     };
@@ -139,19 +147,37 @@ fn ratios(contest: &Contest<'_>) -> [Figure; 2] {
         one(
             "hit-ratio",
             "Hit ratio",
-            "Requests that the origin was spared, of all requests of the measured phases.",
+            &format!(
+                "Requests that the origin was spared, of all requests of the measured phases.{}",
+                paper::beside_figure(contest, paper::HIT_RATIOS)
+            ),
             Phase::hit_ratio,
+            Phase::offered_hit_ratio,
         ),
         one(
             "byte-hit-ratio",
             "Byte hit ratio",
             "Bytes that the origin was spared, of all bytes of the measured phases.",
             Phase::byte_hit_ratio,
+            Phase::offered_byte_hit_ratio,
         ),
     ]
 }
 
-/// Figure 9; left out where nothing failed, which the table says too.
+/// What the workload offers: one line, since all proxies are asked the same.
+fn offered_line(contest: &Contest<'_>, of: fn(&Phase) -> Option<f64>) -> Option<Line> {
+    let lines = across(contest, CACHING, Stroke::Dashed, |record| {
+        of(&together(record))
+    });
+    let line = lines.into_iter().max_by_key(|line| line.points.len())?;
+    Some(Line {
+        name: "offered".to_owned(),
+        colour: palette::BESIDE,
+        ..line
+    })
+}
+
+/// Figures 4 and 9; left out where nothing failed, which the table says too.
 fn errors(contest: &Contest<'_>) -> Figure {
     let failed = |record: &Record| Some(float(together(record).client.error_count()));
     let mut lines = across(contest, CACHING, Stroke::Solid, failed);
@@ -163,8 +189,11 @@ fn errors(contest: &Contest<'_>) -> Figure {
     }
     lines.retain(|line| line.points.iter().any(|point| point.y > 0.0));
     let y = Axis::linear("failed requests", Unit::Count, ys(&lines));
-    let note = "Proxies without a line failed no request.";
-    figure(contest, "errors", "Errors", note, y, lines)
+    let note = format!(
+        "Proxies without a line failed no request.{}",
+        paper::beside_figure(contest, paper::ERRORS)
+    );
+    figure(contest, "errors", "Errors", &note, y, lines)
 }
 
 fn cpu(contest: &Contest<'_>) -> Figure {
@@ -182,7 +211,7 @@ fn cpu(contest: &Contest<'_>) -> Figure {
 }
 
 /// A line for each proxy.
-fn across(
+pub(super) fn across(
     contest: &Contest<'_>,
     which: Which,
     stroke: Stroke,
@@ -211,10 +240,13 @@ fn points(
     places.dedup();
     let at = |place: f64| -> Option<Point> {
         let run: &Named = contestant.at(which, Some(place))?;
+        let repetitions = contestant.repetitions(&run.record).into_iter();
+        let repeated = Repeated::of(repetitions.filter_map(|run| of(&run.record)))?;
         Some(Point {
             x: place,
-            y: of(&run.record)?,
+            y: repeated.median,
             is_valid: run.record.is_valid,
+            range: repeated.range,
         })
     };
     places.into_iter().filter_map(at).collect()

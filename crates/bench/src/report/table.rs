@@ -21,7 +21,9 @@ pub(super) fn runs(html: &mut Html, contest: &Contest<'_>) {
     }
     columns.extend(
         [
+            "hit ratio offered",
             "hit ratio",
+            "collapsed",
             "byte hit ratio",
             "requests",
             "errors",
@@ -71,7 +73,9 @@ fn run_cells(html: &mut Html, record: &Record, phases: &[&str]) {
     let all = together(record);
     let errors = all.client.error_count();
     let wrong = record.total.client.wrong_count();
+    html.element("td", "", &written(Unit::Share, all.offered_hit_ratio()));
     html.element("td", "", &written(Unit::Share, all.hit_ratio()));
+    html.element("td", "", &count(all.client.collapsed));
     html.element("td", "", &written(Unit::Share, all.byte_hit_ratio()));
     html.element("td", "", &count(all.client.requests));
     html.element("td", alarm(errors), &count(errors));

@@ -1,0 +1,218 @@
+//! Under which conditions a run was made: runs are compared with each other only where these are equal.
+//!
+//! The conditions are the resolved scenario, the seed, the clients' links and the host. What a sweep varies, the number of clients and
+//! with it that of servers, is not among them; neither is whether there are links at all, since the modem experiment compares just that.
+
+use std::collections::BTreeMap;
+use weir_measure::record::{Host, Record};
+
+/// Keys of a scenario that a sweep varies.
+const VARIED: [&str; 4] = [
+    "workload.clients",
+    "workload.servers",
+    "workload.agents",
+    "workload.connections",
+];
+
+/// Keys of a scenario that say nothing about the load.
+const PROSE: [&str; 3] = ["about", "sources", "format"];
+
+/// Keys of the clients' links begin with it.
+const LINK: &str = "clients.link";
+
+/// Longer values are cut where a difference is named.
+const VALUE_MAX: usize = 60;
+
+/// Memory of one machine differs by a little between two starts of its kernel.
+const MEMORY_TOLERANCE: f64 = 0.01;
+
+/// The conditions of a run.
+#[derive(Clone, Debug)]
+pub(super) struct Conditions {
+    seed: u64,
+    host: Host,
+    keys: BTreeMap<String, String>,
+    /// Empty where clients have no links of their own.
+    link: BTreeMap<String, String>,
+}
+
+impl Conditions {
+    pub(super) fn of(record: &Record) -> Self {
+        let mut keys = keys(&record.scenario);
+        keys.retain(|key, _| !VARIED.contains(&key.as_str()) && !PROSE.contains(&key.as_str()));
+        let (mut link, keys): (BTreeMap<_, _>, BTreeMap<_, _>) =
+            keys.into_iter().partition(|(key, _)| key.starts_with(LINK));
+        link.retain(|_, value| value != "\"none\"");
+        if !link.is_empty() {
+            link.insert("--shape".to_owned(), shaping(record).to_owned());
+        }
+        Self {
+            seed: record.seed,
+            host: record.host.clone(),
+            keys,
+            link,
+        }
+    }
+
+    /// What is different with another run: a name and both values each; empty if they may be compared.
+    pub(super) fn differences(&self, other: &Self) -> Vec<String> {
+        let mut found = Vec::new();
+        let mut differ = |name: &str, ours: &str, theirs: &str| {
+            if ours != theirs {
+                found.push(format!("{name} is {} and {}", cut(ours), cut(theirs)));
+            }
+        };
+        differ("the seed", &self.seed.to_string(), &other.seed.to_string());
+        let host = |host: &Host| format!("{}, {} cores, {}", host.cpu, host.cores, host.kernel);
+        differ("the host", &host(&self.host), &host(&other.host));
+        if !is_near(self.host.memory_bytes, other.host.memory_bytes) {
+            let memory = |host: &Host| format!("{} MiB", host.memory_bytes >> 20);
+            differ("its memory", &memory(&self.host), &memory(&other.host));
+        }
+        between(&self.keys, &other.keys, &mut differ);
+        if !self.link.is_empty() && !other.link.is_empty() {
+            between(&self.link, &other.link, &mut differ);
+        }
+        found
+    }
+
+    /// Takes over the link of a run that is compared with these, if there was none yet.
+    pub(super) fn meet(&mut self, other: &Self) {
+        if self.link.is_empty() {
+            self.link.clone_from(&other.link);
+        }
+    }
+}
+
+/// Every key with its value, by table and name.
+fn keys(scenario: &str) -> BTreeMap<String, String> {
+    let mut keys = BTreeMap::new();
+    let mut table = String::new();
+    let mut is_in_text = false;
+    let mut array = 0;
+    for line in scenario.lines().map(str::trim) {
+        let has_quotes = line.matches("\"\"\"").count() % 2 == 1;
+        if is_in_text {
+            is_in_text = !has_quotes;
+            continue;
+        }
+        is_in_text = has_quotes;
+        if let Some(name) = line
+            .strip_prefix("[[")
+            .and_then(|rest| rest.strip_suffix("]]"))
+        {
+            array += 1;
+            table = format!("{name}[{array}].");
+        } else if let Some(name) = line
+            .strip_prefix('[')
+            .and_then(|rest| rest.strip_suffix(']'))
+        {
+            table = format!("{name}.");
+        } else if let Some((key, value)) = line.split_once(" = ")
+            && !line.starts_with('#')
+        {
+            keys.insert(format!("{table}{key}"), value.to_owned());
+        }
+    }
+    keys
+}
+
+fn between(
+    ours: &BTreeMap<String, String>,
+    theirs: &BTreeMap<String, String>,
+    differ: &mut impl FnMut(&str, &str, &str),
+) {
+    let mut names: Vec<&String> = ours.keys().chain(theirs.keys()).collect();
+    names.sort_unstable();
+    names.dedup();
+    for name in names {
+        let value = |keys: &BTreeMap<String, String>| {
+            keys.get(name)
+                .cloned()
+                .unwrap_or_else(|| "not given".to_owned())
+        };
+        differ(name, &value(ours), &value(theirs));
+    }
+}
+
+/// Who made the links: the command line says.
+fn shaping(record: &Record) -> &'static str {
+    let mut words = record.tool.command.split_whitespace();
+    let is_namespace = words.any(|word| word == "namespace" || word == "--shape=namespace");
+    if is_namespace { "namespace" } else { "user" }
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "bytes of memory are far below 2^53"
+)]
+fn is_near(one: u64, two: u64) -> bool {
+    let (one, two) = (one as f64, two as f64);
+    (one - two).abs() <= one.max(two) * MEMORY_TOLERANCE
+}
+
+fn cut(value: &str) -> String {
+    if value.chars().count() <= VALUE_MAX {
+        return value.to_owned();
+    }
+    let kept: String = value.chars().take(VALUE_MAX).collect();
+    format!("{kept}…")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SCENARIO: &str = "format = 1\nname = \"wpb\"\nabout = \"\"\"\nclients = many\n\"\"\"\n\n[workload]\nclients = 32\nsizes = \"uniform(0B, 40KB)\"\n\
+                            \n[origin]\nlatency = \"constant(3s)\"\n\n[clients.link]\ndown = \"28.8kbit/s\"\n";
+
+    fn conditions(scenario: &str) -> Conditions {
+        let mut record: Record =
+            serde_json::from_str(include_str!("../../tests/data/record-wpb.json"))
+                .expect("it is a record");
+        scenario.clone_into(&mut record.scenario);
+        Conditions::of(&record)
+    }
+
+    fn check(change: (&str, &str), expected: &[&str]) {
+        let other = conditions(&SCENARIO.replace(change.0, change.1));
+        assert_eq!(
+            conditions(SCENARIO).differences(&other),
+            expected,
+            "{change:?}"
+        );
+    }
+
+    #[test]
+    fn number_of_clients_and_prose_are_no_difference_and_all_else_is_named() {
+        check(("clients = 32", "clients = 96"), &[]);
+        check(("clients = many", "clients = few"), &[]);
+        check(
+            ("constant(3s)", "constant(1s)"),
+            &["origin.latency is \"constant(3s)\" and \"constant(1s)\""],
+        );
+        check(
+            ("28.8kbit/s", "56kbit/s"),
+            &["clients.link.down is \"28.8kbit/s\" and \"56kbit/s\""],
+        );
+        // with a link and without: that is what is compared
+        check(("[clients.link]\ndown = \"28.8kbit/s\"\n", ""), &[]);
+    }
+
+    #[test]
+    fn seed_and_host_are_conditions_and_a_few_bytes_of_memory_are_not() {
+        let one = conditions(SCENARIO);
+        let mut other = one.clone();
+        other.host.memory_bytes += 4096;
+        assert!(one.differences(&other).is_empty());
+        other.host.memory_bytes *= 2;
+        other.host.cores += 1;
+        other.seed += 1;
+        let found = one.differences(&other);
+        assert_eq!(found.len(), 3, "{found:?}");
+        assert!(
+            found[0].starts_with("the seed is 1998 and 1999"),
+            "{found:?}"
+        );
+    }
+}

@@ -1,0 +1,179 @@
+//! The load is raised until proxies fail: how far each gets.
+//!
+//! Clients of a closed loop ask for more only as fast as they are answered, so a proxy fails in one of two ways: requests fail (the run is
+//! not valid then, as more than a share of its requests failed), or it is a multiple slower than with few clients.
+
+use super::axis::Axis;
+use super::contest::{CACHING, Contest, Contestant, clients, result};
+use super::figure::{Figure, Line, Stroke, ys};
+use super::html::Html;
+use super::summary::colour;
+use super::sweep::across;
+use super::table::{begin, end};
+use super::unit::{Unit, digits, float};
+use super::{palette, source::Named};
+use weir_measure::record::Record;
+
+/// The scenario that is for this.
+const SCENARIO: &str = "wpb-load";
+
+/// A proxy has failed when a phase takes so many times as long as with the fewest clients.
+const SLOWER_MAX: f64 = 3.0;
+
+/// Are these runs for this?
+pub(super) fn is_load(contest: &Contest<'_>) -> bool {
+    contest.scenario == SCENARIO && contest.is_sweep()
+}
+
+/// Requests answered a second, and how long they took, against the number of clients.
+pub(super) fn figures(contest: &Contest<'_>) -> Vec<Figure> {
+    if !is_load(contest) {
+        return Vec::new();
+    }
+    let rate = across(contest, CACHING, Stroke::Solid, rate_per_s);
+    let time = across(contest, CACHING, Stroke::Solid, mean_us);
+    let rate_axis = Axis::logarithmic("requests answered a second", Unit::Count, ys(&rate));
+    let time_axis = Axis::logarithmic("mean response time", Unit::Time, ys(&time));
+    let note = "Hollow: the run is not valid, as requests failed or the generator was at its limit; the line ends there.";
+    let mut figures = vec![
+        figure(
+            contest,
+            "load",
+            "Load until proxies fail",
+            note,
+            rate_axis,
+            rate,
+        ),
+        figure(
+            contest,
+            "load-time",
+            "Mean response time until proxies fail",
+            "Of the last phase; both axes are logarithmic.",
+            time_axis,
+            time,
+        ),
+    ];
+    figures.retain(|figure| !figure.is_empty());
+    figures
+}
+
+fn figure(
+    contest: &Contest<'_>,
+    name: &str,
+    title: &str,
+    note: &str,
+    y: Axis,
+    mut lines: Vec<Line>,
+) -> Figure {
+    for line in &mut lines {
+        line.colour = palette::series(colour_of(contest, &line.name));
+    }
+    let places = contest.places().into_iter();
+    Figure {
+        name: name.to_owned(),
+        title: title.to_owned(),
+        note: note.to_owned(),
+        x: Axis::logarithmic("clients", Unit::Count, places),
+        y,
+        lines,
+    }
+}
+
+fn colour_of(contest: &Contest<'_>, label: &str) -> usize {
+    let mut contestants = contest.contestants.iter();
+    let contestant = contestants.find(|contestant| contestant.label == label);
+    contestant.map_or(0, |contestant| contestant.colour)
+}
+
+/// How far each proxy got, and why no further.
+pub(super) fn write(html: &mut Html, contest: &Contest<'_>) {
+    if !is_load(contest) {
+        return;
+    }
+    html.element("h3", "", "How far each proxy got");
+    let columns = ["", "clients", "answered a second", "mean", "then"].map(str::to_owned);
+    begin(html, &columns);
+    for contestant in &contest.contestants {
+        let limit = Limit::of(contestant);
+        html.open_with("tr", &[("style", &colour(contestant))]);
+        html.open_with("th", &[("scope", "row")]);
+        html.element("span", "swatch", "");
+        html.text(contestant.label);
+        html.close();
+        let last = limit.last_good.map(|run| &run.record);
+        let written = |unit: Unit, of: fn(&Record) -> Option<f64>| {
+            let value = last.and_then(of);
+            value.map_or_else(|| "–".to_owned(), |value| unit.write(value))
+        };
+        html.element("td", "", &written(Unit::Count, clients));
+        html.element("td", "", &written(Unit::Count, rate_per_s));
+        html.element("td", "", &written(Unit::Time, mean_us));
+        html.element("td", "name", &limit.then);
+        html.close();
+    }
+    end(html);
+    let text = format!(
+        "The most clients with which no more requests failed than a valid run may have, and the last phase took less than {} times as long as with \
+         the fewest clients.",
+        digits(SLOWER_MAX)
+    );
+    html.element("p", "note", &text);
+}
+
+/// How far a proxy got.
+struct Limit<'a> {
+    last_good: Option<&'a Named>,
+    /// What happened with more clients.
+    then: String,
+}
+
+impl<'a> Limit<'a> {
+    fn of(contestant: &Contestant<'a>) -> Self {
+        let mut runs: Vec<&Named> = contestant.of(CACHING).collect();
+        runs.sort_by(|one, two| {
+            let place = |run: &Named| clients(&run.record).unwrap_or_default();
+            place(one).total_cmp(&place(two))
+        });
+        let least = runs.first().and_then(|run| mean_us(&run.record));
+        let mut last_good = None;
+        for run in runs {
+            let Some(why) = failure(&run.record, least) else {
+                last_good = Some(run);
+                continue;
+            };
+            let number = clients(&run.record).map_or_else(String::new, digits);
+            let then = format!("with {number} clients: {why}");
+            return Self { last_good, then };
+        }
+        let then = "more clients were not tried".to_owned();
+        Self { last_good, then }
+    }
+}
+
+/// Why a run is beyond a proxy's limit; `None` if it is not.
+fn failure(record: &Record, least_us: Option<f64>) -> Option<String> {
+    let all = &record.total.client;
+    if !record.is_valid {
+        if all.error_count() == 0 {
+            return Some(record.reasons.join(" "));
+        }
+        let share = float(all.error_count()) / float(all.requests.max(1));
+        let kinds: Vec<&str> = all.errors.keys().map(String::as_str).collect();
+        return Some(format!(
+            "{} of the requests failed ({})",
+            Unit::Share.write(share),
+            kinds.join(", ")
+        ));
+    }
+    let (now, before) = (mean_us(record)?, least_us?);
+    (now > before * SLOWER_MAX).then(|| format!("{} times as long", digits(now / before)))
+}
+
+/// Answers of the whole run, a second.
+fn rate_per_s(record: &Record) -> Option<f64> {
+    (record.seconds > 0.0).then(|| float(record.total.client.answered()) / record.seconds)
+}
+
+fn mean_us(record: &Record) -> Option<f64> {
+    result(record).response_time.all.mean_us()
+}

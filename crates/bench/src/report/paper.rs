@@ -1,0 +1,326 @@
+//! What the paper of the Wisconsin Proxy Benchmark says of each of its figures, beside what was measured here.
+//!
+//! J. Almeida, P. Cao: Measuring Proxy Performance with the Wisconsin Proxy Benchmark, Computer Networks and ISDN Systems 30, 1998. Its figures
+//! have no table of their values; what its text says of them is here, with every number that it gives. Two of its four proxies are measured
+//! today as well, Squid and Apache; for CERN's proxy and "Proxy N" all proxies of today stand in.
+
+use super::contest::{CACHING, Contest, Contestant, UNCACHED, Which, result, together};
+use super::html::Html;
+use super::repetition::Repeated;
+use super::unit::{Unit, count, digits};
+use weir_measure::record::Record;
+
+/// The numbers of the paper's figures.
+pub(super) const HIT_RATIOS: &str = "3, 6, 8 and 11";
+pub(super) const ERRORS: &str = "4 and 9";
+
+/// One of the paper's figures or tables.
+struct Item {
+    figure: &'static str,
+    shows: &'static str,
+    /// What the paper says.
+    then: &'static str,
+    ours: Ours,
+    /// Whom of today it is held against; everybody, if not named.
+    proxy: Option<&'static str>,
+}
+
+#[derive(Clone, Copy)]
+enum Ours {
+    Latency,
+    HitRatio,
+    Errors,
+    Table,
+}
+
+const ITEMS: [Item; 12] = [
+    Item {
+        figure: "figure 2",
+        shows: "CERN: latency",
+        then: "Without caching nearly flat; with caching it rises, and beyond 32 clients the second phase is slower than without caching.",
+        ours: Ours::Latency,
+        proxy: None,
+    },
+    Item {
+        figure: "figure 3",
+        shows: "CERN: hit ratio",
+        then: "Falls as clients are added.",
+        ours: Ours::HitRatio,
+        proxy: None,
+    },
+    Item {
+        figure: "figure 4",
+        shows: "CERN: errors",
+        then: "Cannot accept all connections beyond 40 clients, ever more of them; none in the second phase.",
+        ours: Ours::Errors,
+        proxy: None,
+    },
+    Item {
+        figure: "figure 5",
+        shows: "Apache: latency",
+        then: "Without caching roughly flat; with caching unstable and rising, about 30 s at 88 clients in the first phase; the second phase is below no \
+               caching until 72 clients.",
+        ours: Ours::Latency,
+        proxy: Some("apache"),
+    },
+    Item {
+        figure: "figure 6",
+        shows: "Apache: hit ratio",
+        then: "Not affected by the number of clients.",
+        ours: Ours::HitRatio,
+        proxy: Some("apache"),
+    },
+    Item {
+        figure: "figure 7",
+        shows: "Proxy N: latency",
+        then: "Linear growth, with and without caching; the second phase always below no caching. Saturated above 48 clients with 32 processes, at 88 with 64.",
+        ours: Ours::Latency,
+        proxy: None,
+    },
+    Item {
+        figure: "figure 8",
+        shows: "Proxy N: hit ratio",
+        then: "Declines slowly; second best of the four.",
+        ours: Ours::HitRatio,
+        proxy: None,
+    },
+    Item {
+        figure: "figure 9",
+        shows: "Proxy N: errors",
+        then: "Many, mostly in the first phase.",
+        ours: Ours::Errors,
+        proxy: None,
+    },
+    Item {
+        figure: "figure 10",
+        shows: "Squid: latency",
+        then: "Without caching better than CERN; with caching like Apache and CERN.",
+        ours: Ours::Latency,
+        proxy: Some("squid"),
+    },
+    Item {
+        figure: "figure 11",
+        shows: "Squid: hit ratio",
+        then: "Constant, the best of the four; its byte hit ratio is very unstable.",
+        ours: Ours::HitRatio,
+        proxy: Some("squid"),
+    },
+    Item {
+        figure: "table 1",
+        shows: "Squid, 75 MB on one disk",
+        then: "First phase 9.00 s, second 5.44 s; without caching 3.65 s and 3.42 s. Hit ratio 20.29 %, byte hit ratio 5.67 %. The number of clients is not \
+               known.",
+        ours: Ours::Table,
+        proxy: Some("squid"),
+    },
+    Item {
+        figure: "table 2",
+        shows: "Proxy N, 75 MB on one disk",
+        then: "First phase 9.82 s, second 5.42 s; without caching 6.71 s and 5.34 s. Hit ratio 21.61 %, byte hit ratio 12.18 %; 87 errors in the first phase, \
+               13 in the second.",
+        ours: Ours::Table,
+        proxy: None,
+    },
+];
+
+/// Does this contest repeat the paper's first experiment?
+fn is_of_paper(contest: &Contest<'_>) -> bool {
+    contest.scenario == "wpb" && contest.is_sweep()
+}
+
+/// Which of the paper's figures this one is like; nothing in other scenarios.
+pub(super) fn beside_figure(contest: &Contest<'_>, figures: &str) -> String {
+    if !is_of_paper(contest) {
+        return String::new();
+    }
+    format!(" As the paper's figures {figures}.")
+}
+
+/// The same for the response times of one proxy.
+pub(super) fn beside_latency(contest: &Contest<'_>, label: &str) -> String {
+    if !is_of_paper(contest) {
+        return String::new();
+    }
+    let mut items = ITEMS
+        .iter()
+        .filter(|item| matches!(item.ours, Ours::Latency));
+    let item = items.find(|item| is_it(item.proxy, label));
+    let figure = item.map_or("figures 2, 5, 7 and 10", |item| item.figure);
+    format!(" As the paper's {figure}.")
+}
+
+fn is_it(proxy: Option<&str>, label: &str) -> bool {
+    proxy.is_some_and(|proxy| label.eq_ignore_ascii_case(proxy))
+}
+
+/// The paper's figures and tables, each beside ours.
+pub(super) fn write(html: &mut Html, contest: &Contest<'_>) {
+    if !is_of_paper(contest) {
+        return;
+    }
+    html.element("h3", "", "What the paper found, and what is found here");
+    html.open("div", "wide");
+    html.open("table", "paper");
+    html.open("thead", "");
+    html.open("tr", "");
+    for column in ["1998", "", "the paper", "here"] {
+        html.element("th", "", column);
+    }
+    html.close();
+    html.close();
+    html.open("tbody", "");
+    for item in &ITEMS {
+        let whom: Vec<&Contestant<'_>> = contest
+            .contestants
+            .iter()
+            .filter(|contestant| item.proxy.is_none() || is_it(item.proxy, contestant.label))
+            .collect();
+        html.open("tr", "");
+        html.open_with("th", &[("scope", "row")]);
+        html.text(item.figure);
+        html.close();
+        html.element("td", "", item.shows);
+        html.element("td", "", item.then);
+        html.element("td", "", &ours(contest, item, &whom));
+        html.close();
+    }
+    html.close();
+    html.close();
+    html.close();
+    let note = "The paper's text describes its figures; it has no table of their values. CERN's proxy and \"Proxy N\" cannot be had any more: there all proxies \
+                measured here are meant, from the least to the greatest value.";
+    html.element("p", "note", note);
+}
+
+fn ours(contest: &Contest<'_>, item: &Item, whom: &[&Contestant<'_>]) -> String {
+    if whom.is_empty() {
+        return format!("{} was not measured", item.proxy.unwrap_or("a proxy"));
+    }
+    let places = contest.places();
+    let (Some(first), Some(last)) = (places.first(), places.last()) else {
+        return "–".to_owned();
+    };
+    let ends = [*first, *last];
+    let text = match item.ours {
+        Ours::Latency => latency(whom, ends),
+        Ours::HitRatio => hit_ratio(whom, ends),
+        Ours::Errors => errors(whom),
+        Ours::Table => table(whom, *last),
+    };
+    let who = item.proxy.map_or("all proxies", |_| whom[0].label);
+    format!("{who}: {text}")
+}
+
+fn first_us(record: &Record) -> Option<f64> {
+    record.measured().next()?.response_time.all.mean_us()
+}
+
+fn last_us(record: &Record) -> Option<f64> {
+    result(record).response_time.all.mean_us()
+}
+
+/// `first phase 3.01 s at 16 clients, 3.02 s at 96; ...`
+fn latency(whom: &[&Contestant<'_>], ends: [f64; 2]) -> String {
+    let parts: [(&str, Which, fn(&Record) -> Option<f64>); 4] = [
+        ("first phase", CACHING, first_us),
+        ("second phase", CACHING, last_us),
+        ("without caching, first phase", UNCACHED, first_us),
+        ("second phase", UNCACHED, last_us),
+    ];
+    let parts = parts
+        .map(|(name, which, of)| format!("{name} {}", from_to(whom, which, ends, Unit::Time, of)));
+    format!("{}.", parts.join("; "))
+}
+
+fn hit_ratio(whom: &[&Contestant<'_>], ends: [f64; 2]) -> String {
+    let ratio = from_to(whom, CACHING, ends, Unit::Share, |record| {
+        together(record).hit_ratio()
+    });
+    let offered = from_to(whom, CACHING, ends, Unit::Share, |record| {
+        together(record).offered_hit_ratio()
+    });
+    let bytes = from_to(whom, CACHING, ends, Unit::Share, |record| {
+        together(record).byte_hit_ratio()
+    });
+    format!("{ratio}; offered {offered}; byte hit ratio {bytes}.")
+}
+
+fn errors(whom: &[&Contestant<'_>]) -> String {
+    let runs = whom.iter().flat_map(|contestant| &contestant.runs);
+    let mut by_phase: Vec<(String, u64)> = Vec::new();
+    for phase in runs.flat_map(|run| run.record.measured()) {
+        let failed = phase.client.error_count();
+        match by_phase.iter_mut().find(|(name, _)| *name == phase.name) {
+            Some((_, sum)) => *sum += failed,
+            None => by_phase.push((phase.name.clone(), failed)),
+        }
+    }
+    if by_phase.iter().all(|(_, failed)| *failed == 0) {
+        return "none, with any number of clients.".to_owned();
+    }
+    let parts: Vec<String> = by_phase
+        .into_iter()
+        .map(|(name, failed)| format!("{} in {name}", count(failed)))
+        .collect();
+    format!("{} of all runs together.", parts.join(", "))
+}
+
+fn table(whom: &[&Contestant<'_>], place: f64) -> String {
+    let at =
+        |which, unit, of| spread(whom, which, place, unit, of).unwrap_or_else(|| "–".to_owned());
+    format!(
+        "with {} clients first phase {}, second {}; without caching {} and {}. Hit ratio {}, byte hit ratio {}.",
+        digits(place),
+        at(CACHING, Unit::Time, first_us as fn(&Record) -> Option<f64>),
+        at(CACHING, Unit::Time, last_us),
+        at(UNCACHED, Unit::Time, first_us),
+        at(UNCACHED, Unit::Time, last_us),
+        at(CACHING, Unit::Share, |record| together(record).hit_ratio()),
+        at(CACHING, Unit::Share, |record| together(record)
+            .byte_hit_ratio()),
+    )
+}
+
+fn from_to(
+    whom: &[&Contestant<'_>],
+    which: Which,
+    ends: [f64; 2],
+    unit: Unit,
+    of: fn(&Record) -> Option<f64>,
+) -> String {
+    let at = |place| spread(whom, which, place, unit, of).unwrap_or_else(|| "–".to_owned());
+    let [first, last] = ends;
+    format!(
+        "{} at {} clients, {} at {}",
+        at(first),
+        digits(first),
+        at(last),
+        digits(last)
+    )
+}
+
+/// The value of one proxy, or from the least to the greatest of several; valid runs alone.
+fn spread(
+    whom: &[&Contestant<'_>],
+    which: Which,
+    place: f64,
+    unit: Unit,
+    of: fn(&Record) -> Option<f64>,
+) -> Option<String> {
+    let values = whom.iter().filter_map(|contestant| {
+        let run = contestant.at(which, Some(place))?;
+        let runs = contestant.repetitions(&run.record).into_iter();
+        let runs = runs.filter(|run| run.record.is_valid);
+        Some(Repeated::of(runs.filter_map(|run| of(&run.record)))?.median)
+    });
+    let all = Repeated::of(values)?;
+    let Some((least, most)) = all.range else {
+        return Some(unit.write(all.median));
+    };
+    let (least, most) = (unit.write(least), unit.write(most));
+    Some(if least == most {
+        least
+    } else {
+        format!("{least} to {most}")
+    })
+}
