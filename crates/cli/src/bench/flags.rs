@@ -1,6 +1,6 @@
 //! The flags of `weir bench`. What is documented here is what `--help` prints.
 
-use super::proxy_list::NamedProxy;
+use super::proxy_list::{GivenProxy, NamedProxy};
 use super::range::Range;
 use clap::{Args, Subcommand};
 use std::net::SocketAddr;
@@ -11,9 +11,10 @@ use weir_proxy::config::ByteSize;
 /// The commands of `weir bench`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum BenchCommand {
-    /// Measure a proxy: clients and origin in this process
+    /// Measure one proxy or several, one after the other: clients and origin in this process
     ///
-    /// Prints a table, and writes a record (JSON) that `weir bench report` draws.
+    /// Prints a table for each, and writes a record (JSON) of each and one report (HTML). A proxy that does not answer, or that refuses the
+    /// first request, ends it before its run.
     ///
     /// Every byte of every response is checked, hits are told by the origin's count, and the accounts of both sides must balance: else
     /// the run is not valid, and the exit code is 1.
@@ -79,6 +80,31 @@ pub(crate) struct ProxyFlags {
     pub(crate) proxy: Option<String>,
 
     /// The proxy is a gateway: origin-form, and every path begins with /s and the server's number
+    ///
+    /// All servers are then at one address; --origin-listen says which, for the gateway's configuration.
+    #[arg(long, conflicts_with = "direct")]
+    pub(crate) gateway: bool,
+
+    /// No proxy: ask the origin itself
+    #[arg(long, conflicts_with = "proxy")]
+    pub(crate) direct: bool,
+
+    #[command(flatten)]
+    pub(crate) about: AboutFlags,
+}
+
+/// What is measured, in one process.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ProxiesFlags {
+    /// A proxy's address and port, or NAME=ADDR, with ,pid=PID for its process on this machine and ,gateway if it is one; may be repeated
+    #[arg(
+        long,
+        value_name = "[NAME=]ADDR[,pid=PID][,gateway]",
+        required_unless_present = "direct"
+    )]
+    pub(crate) proxy: Vec<GivenProxy>,
+
+    /// All proxies are gateways: origin-form, and every path begins with /s and the server's number
     ///
     /// All servers are then at one address; --origin-listen says which, for the gateway's configuration.
     #[arg(long, conflicts_with = "direct")]
@@ -163,13 +189,13 @@ pub(crate) struct RunFlags {
     pub(crate) clients: Option<u32>,
 
     #[command(flatten)]
-    pub(crate) proxy: ProxyFlags,
+    pub(crate) proxy: ProxiesFlags,
 
     #[command(flatten)]
     pub(crate) threads: ThreadFlags,
 
-    /// The record's file; named after scenario, label and time in the directory `bench`, if not given
-    #[arg(long, value_name = "FILE")]
+    /// The record's file, the report beside it; with several proxies a directory. Named after scenario, label and time under `bench`, if not given
+    #[arg(long, value_name = "PATH")]
     pub(crate) out: Option<PathBuf>,
 
     #[command(flatten)]
@@ -269,15 +295,19 @@ pub(crate) struct SweepFlags {
     #[arg(long, value_name = "RANGE", default_value = "8..96:8")]
     pub(crate) clients: Range,
 
-    /// The proxy's address and port
-    #[arg(long, value_name = "ADDR")]
-    pub(crate) proxy: String,
+    /// A proxy's address and port, or NAME=ADDR, with ,pid=PID for its process on this machine and ,gateway if it is one; may be repeated
+    #[arg(long, value_name = "[NAME=]ADDR[,pid=PID][,gateway]", required = true)]
+    pub(crate) proxy: Vec<GivenProxy>,
 
-    /// The same proxy with caching off, at another address: every point is measured with it as well
-    #[arg(long, value_name = "ADDR", conflicts_with = "uncached")]
-    pub(crate) proxy_without_cache: Option<String>,
+    /// The proxy of the same name with caching off, at another address: every point is measured with it as well; may be repeated
+    #[arg(
+        long,
+        value_name = "[NAME=]ADDR[,pid=PID][,gateway]",
+        conflicts_with = "uncached"
+    )]
+    pub(crate) proxy_without_cache: Vec<GivenProxy>,
 
-    /// The proxies are gateways, as for `weir bench run`
+    /// All proxies are gateways, as for `weir bench run`
     #[arg(long)]
     pub(crate) gateway: bool,
 

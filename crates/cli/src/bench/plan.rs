@@ -89,7 +89,20 @@ pub(super) fn scaled(scenario: &Scenario, factor: f64) -> Result<Scenario, Failu
     Ok(scenario.scaled(factor))
 }
 
-/// What `weir bench run` and `weir bench master` are to do, and where the record goes.
+/// The scenario as it is run: changed, with so many clients, scaled.
+pub(super) fn whole_scenario(
+    what: &ScenarioFlags,
+    clients: Option<u32>,
+) -> Result<Scenario, Failure> {
+    let changes = &what.changes;
+    let mut scenario = scenario(&what.scenario, changes)?;
+    if let Some(clients) = clients {
+        scenario = with_clients(&scenario, clients)?;
+    }
+    scaled(&scenario, changes.scale)
+}
+
+/// What `weir bench master` is to do, and where the record goes.
 pub(super) fn single_run(
     what: &ScenarioFlags,
     clients: Option<u32>,
@@ -97,11 +110,7 @@ pub(super) fn single_run(
     out: Option<&PathBuf>,
 ) -> Result<(RunPlan, PathBuf), Failure> {
     let changes = &what.changes;
-    let mut scenario = scenario(&what.scenario, changes)?;
-    if let Some(clients) = clients {
-        scenario = with_clients(&scenario, clients)?;
-    }
-    let scenario = scaled(&scenario, changes.scale)?;
+    let scenario = whole_scenario(what, clients)?;
     let address = proxy.proxy.as_deref();
     let plan = run_plan(scenario, changes.seed, address, proxy.gateway, &proxy.about)?;
     let by_name = || default_path(&[&plan.scenario.name, &plan.label], ".json");
@@ -203,6 +212,12 @@ pub(super) fn is_watched() -> bool {
 
 /// `bench/wpb-squid-20260302T093000Z` with whatever is behind it.
 pub(super) fn default_path(parts: &[&str], suffix: &str) -> PathBuf {
+    let stamp = weir_bench::record::stamp();
+    PathBuf::from("bench").join(format!("{}-{stamp}{suffix}", file_name(parts)))
+}
+
+/// Words as a file's name.
+pub(super) fn file_name(parts: &[&str]) -> String {
     let is_plain = |c: char| {
         if c.is_ascii_alphanumeric() || c == '-' {
             c
@@ -210,12 +225,11 @@ pub(super) fn default_path(parts: &[&str], suffix: &str) -> PathBuf {
             '_'
         }
     };
-    let mut name: Vec<String> = parts
+    let name: Vec<String> = parts
         .iter()
         .map(|part| part.chars().map(is_plain).collect())
         .collect();
-    name.push(weir_bench::record::stamp());
-    PathBuf::from("bench").join(format!("{}{suffix}", name.join("-")))
+    name.join("-")
 }
 
 /// Signals end runs from now on.

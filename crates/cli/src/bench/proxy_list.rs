@@ -1,5 +1,8 @@
 //! Proxies by name: `squid=127.0.0.1:3128,pid=4711`.
 
+use super::failure::usage;
+use super::flags::AboutFlags;
+use crate::messages::Failure;
 use std::str::FromStr;
 
 /// One of them.
@@ -48,6 +51,93 @@ impl FromStr for NamedProxy {
     }
 }
 
+/// A proxy that has a name or none: `squid=127.0.0.1:3128,pid=4711`, `127.0.0.1:3128`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct GivenProxy {
+    pub(super) name: Option<String>,
+    /// Address and port.
+    pub(super) address: String,
+    pub(super) pid: Option<u32>,
+    pub(super) is_gateway: bool,
+}
+
+impl FromStr for GivenProxy {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let first = text.split(',').next().unwrap_or_default();
+        // a name is made up to read the rest the same way
+        let (has_name, text) = if first.contains('=') {
+            (true, text.to_owned())
+        } else {
+            (false, format!("proxy={text}"))
+        };
+        let proxy: NamedProxy = text.parse()?;
+        Ok(Self {
+            name: has_name.then_some(proxy.name),
+            address: proxy.address,
+            pid: proxy.pid,
+            is_gateway: proxy.is_gateway,
+        })
+    }
+}
+
+/// Refuses what several proxies cannot share: each wants a name of its own, and flags about one proxy do not say which.
+pub(super) fn check(proxies: &[GivenProxy], about: &AboutFlags) -> Result<(), Failure> {
+    let what = "cannot measure several proxies";
+    let hint = Some(
+        "such as --proxy weir=127.0.0.1:3128,pid=4711 --proxy squid=127.0.0.1:3129".to_owned(),
+    );
+    let mut names: Vec<&str> = Vec::new();
+    for proxy in proxies {
+        let Some(name) = proxy.name.as_deref() else {
+            if proxies.len() == 1 {
+                return Ok(());
+            }
+            let cause = format!("`{}` has no name", proxy.address);
+            return Err(Failure {
+                hint,
+                ..usage(what, cause)
+            });
+        };
+        if names.contains(&name) {
+            let cause = format!("two have the name `{name}`");
+            return Err(Failure {
+                hint,
+                ..usage(what, cause)
+            });
+        }
+        names.push(name);
+    }
+    let flags = [
+        ("--label", about.label.is_some()),
+        ("--proxy-pid", about.proxy_pid.is_some()),
+        ("--proxy-version", about.proxy_version.is_some()),
+    ];
+    let of_one = flags
+        .iter()
+        .find(|(_, is_given)| *is_given && proxies.len() > 1);
+    if let Some((flag, _)) = of_one {
+        let cause = format!("`{flag}` does not say which of them it is about");
+        return Err(Failure {
+            hint,
+            ..usage(what, cause)
+        });
+    }
+    Ok(())
+}
+
+impl GivenProxy {
+    /// What the operator said of all proxies, and what is known of this one.
+    pub(super) fn about(&self, all: &AboutFlags) -> AboutFlags {
+        AboutFlags {
+            label: self.name.clone().or_else(|| all.label.clone()),
+            proxy_pid: self.pid.or(all.proxy_pid),
+            ..all.clone()
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -73,5 +163,22 @@ mod tests {
             let error = text.parse::<NamedProxy>().expect_err("it is none");
             assert!(error.contains(part), "{error}");
         }
+    }
+
+    #[test]
+    fn proxy_without_a_name_has_its_other_parts_and_a_bad_part_is_named() {
+        let proxy: GivenProxy = "127.0.0.1:3128,pid=7,gateway".parse().expect("a proxy");
+        assert_eq!(
+            (proxy.name, proxy.pid, proxy.is_gateway),
+            (None, Some(7), true)
+        );
+        assert_eq!(proxy.address, "127.0.0.1:3128");
+        let proxy: GivenProxy = "squid=h:1".parse().expect("a proxy");
+        assert_eq!(
+            (proxy.name.as_deref(), proxy.address.as_str()),
+            (Some("squid"), "h:1")
+        );
+        let error = "h:1,gatway".parse::<GivenProxy>().expect_err("it is none");
+        assert!(error.contains("unknown `gatway`"), "{error}");
     }
 }

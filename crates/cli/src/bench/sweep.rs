@@ -1,6 +1,7 @@
 //! `weir bench sweep`: the experiment of figures 2-11.
 
 use super::flags::SweepFlags;
+use super::proxy_list::{self, GivenProxy};
 use super::{failure, outcome, plan, run};
 use crate::messages::{Exit, Failure, give, tell};
 use std::path::{Path, PathBuf};
@@ -20,10 +21,8 @@ const GLANCE: Duration = Duration::from_millis(100);
 pub(super) fn sweep(flags: &SweepFlags) -> Result<(), Failure> {
     let plans = plans(flags)?;
     let local = plan::local_plan(&flags.threads, None);
-    let label = flags.about.label.as_deref().unwrap_or("proxy");
-    let folder = flags.out.clone();
-    let folder = folder
-        .unwrap_or_else(|| plan::default_path(&["sweep", &flags.scenario.scenario, label], ""));
+    let folder = flags.out.clone().unwrap_or_else(|| default_folder(flags));
+    let has_names = flags.proxy.len() > 1;
     let interrupt = plan::interrupt()?;
     let mut runs: Vec<Named> = Vec::new();
     for (index, plan) in plans.iter().enumerate() {
@@ -40,9 +39,9 @@ pub(super) fn sweep(flags: &SweepFlags) -> Result<(), Failure> {
             title(plan)
         ));
         let record = point(flags, plan, &local, &interrupt)?;
-        let path = folder.join(file_name(plan));
+        let path = folder.join(file_name(plan, has_names));
         outcome::keep(&record, &path)?;
-        give(&line(&record))?;
+        give(&line(&record, has_names))?;
         runs.push(Named {
             file: path.display().to_string(),
             record,
@@ -54,30 +53,68 @@ pub(super) fn sweep(flags: &SweepFlags) -> Result<(), Failure> {
 fn plans(flags: &SweepFlags) -> Result<Vec<RunPlan>, Failure> {
     let changes = &flags.scenario.changes;
     let scenario = plan::scenario(&flags.scenario.scenario, changes)?;
+    proxy_list::check(&flags.proxy, &flags.about)?;
+    refuse_strangers(flags)?;
     let mut plans = Vec::new();
     for &clients in &flags.clients.numbers {
         let scenario = plan::with_clients(&scenario, clients)?;
         let scenario = plan::scaled(&scenario, changes.scale)?;
-        let plan = |proxy: &str| {
+        let plan = |proxy: &GivenProxy| {
             plan::run_plan(
                 scenario.clone(),
                 changes.seed,
-                Some(proxy),
-                flags.gateway,
-                &flags.about,
+                Some(&proxy.address),
+                flags.gateway || proxy.is_gateway,
+                &proxy.about(&flags.about),
             )
         };
-        plans.push(plan(&flags.proxy)?);
-        if let Some(proxy) = &flags.proxy_without_cache {
-            plans.push(RunPlan {
-                is_caching: false,
-                // it is another process
-                proxy_pid: None,
-                ..plan(proxy)?
-            });
+        for proxy in &flags.proxy {
+            plans.push(plan(proxy)?);
+            if let Some(without) = without_cache(flags, proxy) {
+                plans.push(RunPlan {
+                    is_caching: false,
+                    // it is another process
+                    proxy_pid: without.pid,
+                    ..plan(without)?
+                });
+            }
         }
     }
     Ok(plans)
+}
+
+/// The same proxy with caching off.
+fn without_cache<'f>(flags: &'f SweepFlags, proxy: &GivenProxy) -> Option<&'f GivenProxy> {
+    let mut others = flags.proxy_without_cache.iter();
+    others.find(|other| other.name == proxy.name)
+}
+
+/// A proxy without caching stands beside one with it.
+fn refuse_strangers(flags: &SweepFlags) -> Result<(), Failure> {
+    let is_known = |other: &&GivenProxy| flags.proxy.iter().any(|proxy| proxy.name == other.name);
+    let mut others = flags.proxy_without_cache.iter();
+    let Some(stranger) = others.find(|other| !is_known(other)) else {
+        return Ok(());
+    };
+    let name = stranger.name.as_deref().unwrap_or(&stranger.address);
+    Err(Failure {
+        hint: Some(
+            "--proxy squid=127.0.0.1:3128 --proxy-without-cache squid=127.0.0.1:3129".into(),
+        ),
+        ..failure::usage(
+            "cannot sweep",
+            format!("no --proxy has the name of --proxy-without-cache `{name}`"),
+        )
+    })
+}
+
+fn default_folder(flags: &SweepFlags) -> PathBuf {
+    let scenario = flags.scenario.scenario.as_str();
+    let label = match flags.proxy.as_slice() {
+        [one] => one.name.as_deref().or(flags.about.label.as_deref()),
+        _ => Some("all"),
+    };
+    plan::default_path(&["sweep", scenario, label.unwrap_or("proxy")], "")
 }
 
 fn point(
@@ -153,16 +190,18 @@ fn title(plan: &RunPlan) -> String {
     )
 }
 
-fn file_name(plan: &RunPlan) -> PathBuf {
+fn file_name(plan: &RunPlan, has_names: bool) -> PathBuf {
     let (clients, caching) = (plan.scenario.agents(), caching(plan.is_caching));
-    PathBuf::from(format!(
-        "{}-{clients:04}-{caching}.json",
-        plan.scenario.name
-    ))
+    let name = if has_names {
+        plan::file_name(&[&plan.scenario.name, &plan.label])
+    } else {
+        plan.scenario.name.clone()
+    };
+    PathBuf::from(format!("{name}-{clients:04}-{caching}.json"))
 }
 
 /// One point as a line.
-fn line(record: &Record) -> String {
+fn line(record: &Record, has_names: bool) -> String {
     let clients = record.parameters.get("clients").copied().unwrap_or(0.0);
     let phases = record.phases.iter().map(|phase| {
         let mean_s = phase.response_time.all.mean_us().unwrap_or(0.0) / 1e6;
@@ -172,10 +211,19 @@ fn line(record: &Record) -> String {
             phase.client.error_count()
         )
     });
-    let hit_ratio = 100.0 * record.total.hit_ratio().unwrap_or(0.0);
+    let percent = |share: Option<f64>| {
+        share.map_or_else(|| "-".to_owned(), |share| format!("{:.2} %", 100.0 * share))
+    };
+    let hit_ratio = percent(record.total.hit_ratio());
+    let offered = percent(record.total.offered_hit_ratio());
+    let name = if has_names {
+        format!("{}, ", record.subject.label)
+    } else {
+        String::new()
+    };
     let valid = if record.is_valid { "" } else { "; NOT VALID" };
     format!(
-        "{clients:>4} clients, {:<10} {}; hit ratio {hit_ratio:.2} %{valid}\n",
+        "{name}{clients:>4} clients, {:<10} {}; hit ratio {hit_ratio} of {offered} offered{valid}\n",
         caching(record.subject.is_caching),
         phases.collect::<Vec<_>>().join("; ")
     )

@@ -71,6 +71,19 @@ impl Bench {
         (self.record("record.json"), said)
     }
 
+    /// `weir bench run` with these arguments, which ends before it begins: no record, exit code 3.
+    #[track_caller]
+    pub(crate) fn refused(&self, arguments: &[&str]) -> String {
+        let mut all = vec!["run"];
+        all.extend(arguments);
+        all.extend(["--out", "record.json"]);
+        let output = self.output(&all);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(3), "{said}");
+        assert!(!self.file("record.json").exists(), "{said}");
+        said
+    }
+
     #[track_caller]
     pub(crate) fn record(&self, name: &str) -> Value {
         let text = std::fs::read_to_string(self.file(name)).expect("a record");

@@ -56,6 +56,58 @@ fn sweep_leaves_out_a_point() {
 }
 
 #[test]
+fn several_proxies_are_measured_in_turn_into_one_report() {
+    let (one, two) = (
+        Weir::serve(&Config::forward()),
+        Weir::serve(&Config::forward()),
+    );
+    let bench = Bench::new();
+    let first = format!("one={},pid={}", one.address(), one.id());
+    let second = format!("two={}", two.address());
+    let small = [
+        "wpb",
+        "--scale",
+        "0.1",
+        "--set",
+        "origin.latency=constant(50ms)",
+    ];
+    let run = |command: &[&str]| {
+        let mut arguments = command.to_vec();
+        arguments.extend(small);
+        arguments.extend(["--proxy", &first, "--proxy", &second]);
+        let output = bench.output(&arguments);
+        let said = format!(
+            "{}{}",
+            String::from_utf8_lossy(&output.stdout),
+            String::from_utf8_lossy(&output.stderr)
+        );
+        assert_eq!(output.status.code(), Some(0), "{said}");
+        said
+    };
+    run(&["run", "--clients", "2", "--out", "all"]);
+    let page = std::fs::read_to_string(bench.file("all/report.html")).expect("a report");
+    assert!(page.contains("all/wpb-one.json") && page.contains("all/wpb-two.json"));
+    assert!(
+        page.contains("offered"),
+        "the offered hit ratio is beside the measured one"
+    );
+    let usage = |name: &str| bench.record(name)["usage"].as_array().map(Vec::len);
+    assert!(usage("all/wpb-one.json") > Some(0));
+    assert_eq!(usage("all/wpb-two.json"), Some(0));
+
+    let said = run(&["sweep", "--clients", "1,2", "--out", "sweep"]);
+    assert!(
+        said.contains("two,    2 clients") && said.contains(" offered"),
+        "{said}"
+    );
+    for name in ["one-0001", "two-0001", "one-0002", "two-0002"] {
+        let record = bench.record(&format!("sweep/wpb-{name}-caching.json"));
+        assert_eq!(record["subject"]["label"], name[..3], "{name}");
+    }
+    assert!(bench.file("sweep/report.html").is_file());
+}
+
+#[test]
 fn modem_experiment_compares_a_proxy_with_another() {
     let weir = Weir::serve(&Config::forward());
     let bench = Bench::new();
