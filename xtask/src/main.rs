@@ -36,10 +36,11 @@ usage: cargo xtask <chore>
       --idle N             idle connections to hold (default 10000; 0 leaves it out)
       --record FILE        where the numbers go (default records/peers-DATE.json)
       --show FILE          print the table of a record and measure nothing
-  peers --scenario NAME    `weir bench` against every installed proxy, and one report of all runs; NAME as of `weir bench scenarios`
+  peers --scenario NAME    `weir bench` against every installed proxy, and one report of all runs; NAME as of `weir bench scenarios`;
+                           after wpb the load is raised until proxies fail (wpb-load)
       --install            get missing peers from Debian
       --peers NAMES        comma separated: weir,squid,nginx,apache,varnish,trafficserver
-      --scale F            length of the runs, 1 is the whole scenario (default: by scenario; wpb 0.15)
+      --scale F            length of the runs, 1 is the whole scenario (default: by scenario; wpb 0.13)
       --minutes N          instead: the scale at which everything takes about so long
       --clients LIST       numbers of clients, comma separated (default for wpb: 16,32,48,64,80,96)
       --cache MIB          room of each store (default: by scenario; wpb 75)

@@ -26,7 +26,7 @@ pub(super) fn scenario(name: &str) -> Result<Scenario, ScenarioError> {
     Scenario::parse(name, text)
 }
 
-const BUILT_IN: [(&str, &str); 8] = [
+const BUILT_IN: [(&str, &str); 9] = [
     ("wpb", include_str!("../../../../scenarios/wpb.toml")),
     (
         "wpb-keep-alive",
@@ -35,6 +35,10 @@ const BUILT_IN: [(&str, &str); 8] = [
     (
         "wpb-modem",
         include_str!("../../../../scenarios/wpb-modem.toml"),
+    ),
+    (
+        "wpb-load",
+        include_str!("../../../../scenarios/wpb-load.toml"),
     ),
     (
         "polymix3",

@@ -2,7 +2,7 @@
 
 use super::options::Options;
 use super::peer;
-use super::plan::Variant;
+use super::plan::{Plan, Variant};
 use crate::bed::affinity::{self, Cores};
 use crate::bed::contender::{Contender, WEIR};
 use crate::bed::guarded::{self, Guarded};
@@ -19,8 +19,8 @@ use std::time::Duration;
 /// Where Debian keeps the modules of Apache.
 const APACHE_MODULES: &str = "/usr/lib/apache2/modules";
 
-/// Room under the limit of open files: an open loop may have thousands of requests under way, on both sides of a proxy.
-const CONNECTIONS: usize = 8000;
+/// Room under the limit of open files: thousands of requests may be under way, on both sides of a proxy.
+const CONNECTIONS: usize = 17_000;
 
 /// How much longer than expected a run may take: four times, and a minute for those that take no time.
 const PATIENCE: f64 = 4.0;
@@ -37,6 +37,8 @@ pub(crate) struct Outcome {
 /// Where and how everything runs.
 struct Course<'a> {
     options: &'a Options,
+    /// The options' plan, and then the one that follows it.
+    plan: &'static Plan,
     out: &'a Path,
     words: Words,
     versions: Vec<(&'static str, String)>,
@@ -47,6 +49,8 @@ struct Course<'a> {
     workplace: Workplace,
     records: Vec<PathBuf>,
     troubles: Vec<String>,
+    /// Who has failed where the load rises until then.
+    failed: Vec<&'static str>,
 }
 
 /// A proxy and the benchmark that drives it. The benchmark ends first.
@@ -79,26 +83,42 @@ pub(crate) fn run(
         .collect();
     let cores = Cores::choose()?;
     let scale = options.scale(turns(options, present.len()));
-    let each_s = options.scenario.seconds * scale;
     let mut course = Course {
         options,
+        plan: options.scenario,
         out,
         words,
         versions,
         weir,
         cores,
         scale,
-        life: Duration::from_secs_f64(each_s.mul_add(PATIENCE, PATIENCE_LEAST_S)),
+        life: life(options.scenario, scale),
         workplace: Workplace::make("bench")?,
         records: Vec::new(),
         troubles: Vec::new(),
+        failed: Vec::new(),
     };
     // this process, the benchmark and all that is started from here stay there; the proxies alone are sent to their own core
     affinity::stay_on(cores.load)?;
     for variants in steps(options) {
         course.step(&variants, present);
     }
+    // numbers of clients that were asked for are the whole course
+    let then = options.scenario.then.filter(|_| options.clients.is_empty());
+    if let Some(then) = then.and_then(Plan::named) {
+        course.plan = then;
+        course.scale = then.scale;
+        course.life = life(then, then.scale);
+        for variants in then.steps() {
+            course.step(&variants, present);
+        }
+    }
     course.report()
+}
+
+/// How long a run may take before it is given up.
+fn life(plan: &Plan, scale: f64) -> Duration {
+    Duration::from_secs_f64((plan.seconds * scale).mul_add(PATIENCE, PATIENCE_LEAST_S))
 }
 
 /// The steps of the scenario, or those for the numbers of clients that were asked for.
@@ -130,11 +150,16 @@ fn turns(options: &Options, peers: usize) -> usize {
 
 impl Course<'_> {
     fn step(&mut self, variants: &[Variant], present: &[&'static Contender]) {
+        let failed = &self.failed;
+        let goes_on = |contender: &&&'static Contender| !failed.contains(&contender.name);
         let all: Vec<(&'static Contender, Variant)> = variants
             .iter()
-            .flat_map(|&variant| present.iter().map(move |&contender| (contender, variant)))
+            .flat_map(|&variant| {
+                let present = present.iter().filter(goes_on);
+                present.map(move |&contender| (contender, variant))
+            })
             .collect();
-        if self.options.is_together() {
+        if self.options.is_together_in(self.plan) {
             self.turn(&all);
             return;
         }
@@ -147,7 +172,7 @@ impl Course<'_> {
     fn turn(&mut self, turn: &[(&'static Contender, Variant)]) {
         let mut runs = Vec::new();
         for &(contender, variant) in turn {
-            eprintln!("{}", called(contender, variant));
+            eprintln!("{}: {}", self.plan.name, called(contender, variant));
             match self.begin(contender, variant) {
                 Ok(run) => runs.push(run),
                 Err(failure) => self.trouble(contender, variant, &failure.to_string()),
@@ -159,19 +184,16 @@ impl Course<'_> {
     }
 
     fn trouble(&mut self, contender: &Contender, variant: Variant, what: &str) {
-        let line = format!("{}: {what}", called(contender, variant));
+        let line = format!("{}: {}: {what}", self.plan.name, called(contender, variant));
         eprintln!("  {line}");
         self.troubles.push(line);
     }
 
     fn begin(&self, contender: &'static Contender, variant: Variant) -> Result<Run, Failure> {
-        let name = file_name(contender, variant);
+        let name = self.file_name(contender, variant);
         let directory = self.workplace.path().join(&name);
         let mut words = self.words.clone();
-        let cache_mib = self
-            .options
-            .cache_mib
-            .unwrap_or(self.options.scenario.cache_mib);
+        let cache_mib = self.options.cache_mib.unwrap_or(self.plan.cache_mib);
         peer::set_store(&mut words, cache_mib, variant.is_caching);
         let origin_port = server::free_port()?;
         words.set("ORIGIN_HOST", Ipv4Addr::LOCALHOST);
@@ -204,6 +226,15 @@ impl Course<'_> {
         })
     }
 
+    /// The plan that follows another has its name in those of its files.
+    fn file_name(&self, contender: &Contender, variant: Variant) -> String {
+        let name = file_name(contender, variant);
+        if self.plan.name == self.options.scenario.name {
+            return name;
+        }
+        format!("{}-{name}", self.plan.name)
+    }
+
     fn arguments(
         &self,
         contender: &Contender,
@@ -212,11 +243,8 @@ impl Course<'_> {
         origin_port: u16,
         record: &Path,
     ) -> Vec<String> {
-        let cache_mib = self
-            .options
-            .cache_mib
-            .unwrap_or(self.options.scenario.cache_mib);
-        let mut arguments: Vec<String> = [&self.weir, "bench", "run", self.options.scenario.name]
+        let cache_mib = self.options.cache_mib.unwrap_or(self.plan.cache_mib);
+        let mut arguments: Vec<String> = [&self.weir, "bench", "run", self.plan.name]
             .map(str::to_owned)
             .into();
         let mut option = |name: &str, value: String| arguments.extend([name.to_owned(), value]);
@@ -260,7 +288,14 @@ impl Course<'_> {
             Ok(status) if status.success() => None,
             // it was measured and is not valid: the record says why
             Ok(status) if status.code() == Some(1) && run.record.is_file() => {
-                Some(format!("not valid: {said}"))
+                if self.plan.is_until_failure {
+                    // what was looked for
+                    eprintln!("  {} has failed: {said}", run.contender.name);
+                    self.failed.push(run.contender.name);
+                    None
+                } else {
+                    Some(format!("not valid: {said}"))
+                }
             }
             Ok(status) => Some(format!("`weir bench` ended with {status}: {said}")),
             Err(error) => Some(format!("cannot wait for `weir bench`: {error}")),

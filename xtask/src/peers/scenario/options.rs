@@ -98,7 +98,13 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Options, Failure> {
 impl Options {
     /// All proxies run at the same time.
     pub(crate) fn is_together(&self) -> bool {
-        self.is_together.unwrap_or(self.scenario.is_together)
+        self.is_together_in(self.scenario)
+    }
+
+    /// The same for a plan that follows the scenario's. Where proxies are kept busy they never run at the same time.
+    pub(crate) fn is_together_in(&self, plan: &Plan) -> bool {
+        let wanted = self.is_together.unwrap_or(plan.is_together);
+        wanted && (plan.is_together || plan.name == self.scenario.name)
     }
 
     /// The scale of every run, when there are `turns` runs one after the other.

@@ -18,15 +18,20 @@ pub(crate) struct Plan {
     pub(crate) scale: f64,
     /// How long a run at scale 1 takes, seconds; somewhat more than it should.
     pub(crate) seconds: f64,
+    /// Numbers of clients rise until a proxy's run is not valid: that proxy is then left out.
+    pub(crate) is_until_failure: bool,
+    /// The plan that is run after this one, into the same report.
+    pub(crate) then: Option<&'static str>,
 }
 
 /// A store for scenarios whose working set is to fit.
 const ROOMY_MIB: u32 = 1024;
 
 /// Everything that can be run.
-pub(crate) static PLANS: [Plan; 8] = [
+pub(crate) static PLANS: [Plan; 9] = [
     // the paper's first experiment: 8 to 96 clients, with caching and without, 75 MB. Without caching a client waits three seconds for each
-    // of its requests, 30 in each of two phases at this scale: three minutes at each of six numbers of clients
+    // of its requests, 26 in each of two phases at this scale: 160 s at each of six numbers of clients. Six proxies and what follows, the load
+    // until they fail, take 25 minutes
     Plan {
         name: "wpb",
         clients: &[Some(16), Some(32), Some(48), Some(64), Some(80), Some(96)],
@@ -34,8 +39,10 @@ pub(crate) static PLANS: [Plan; 8] = [
         is_unlinked_too: false,
         is_together: true,
         cache_mib: 75,
-        scale: 0.15,
+        scale: 0.13,
         seconds: 1250.0,
+        is_until_failure: false,
+        then: Some("wpb-load"),
     },
     Plan {
         name: "wpb-keep-alive",
@@ -46,6 +53,28 @@ pub(crate) static PLANS: [Plan; 8] = [
         cache_mib: 75,
         scale: 0.15,
         seconds: 1250.0,
+        is_until_failure: false,
+        then: None,
+    },
+    // twice as many clients each time, one proxy after the other
+    Plan {
+        name: "wpb-load",
+        clients: &[
+            Some(250),
+            Some(500),
+            Some(1000),
+            Some(2000),
+            Some(4000),
+            Some(8000),
+        ],
+        is_uncached_too: false,
+        is_unlinked_too: false,
+        is_together: false,
+        cache_mib: 75,
+        scale: 1.0,
+        seconds: 10.0,
+        is_until_failure: true,
+        then: None,
     },
     // the paper's third experiment: 30 clients, behind modems and not
     Plan {
@@ -57,6 +86,8 @@ pub(crate) static PLANS: [Plan; 8] = [
         cache_mib: 75,
         scale: 0.6,
         seconds: 2450.0,
+        is_until_failure: false,
+        then: None,
     },
     Plan {
         name: "polymix3-mini",
@@ -67,6 +98,8 @@ pub(crate) static PLANS: [Plan; 8] = [
         cache_mib: 64,
         scale: 1.0,
         seconds: 1200.0,
+        is_until_failure: false,
+        then: None,
     },
     Plan {
         name: "polymix3",
@@ -77,6 +110,8 @@ pub(crate) static PLANS: [Plan; 8] = [
         cache_mib: ROOMY_MIB,
         scale: 1.0,
         seconds: 86_400.0,
+        is_until_failure: false,
+        then: None,
     },
     Plan {
         name: "polymix4",
@@ -87,6 +122,8 @@ pub(crate) static PLANS: [Plan; 8] = [
         cache_mib: ROOMY_MIB,
         scale: 1.0,
         seconds: 86_400.0,
+        is_until_failure: false,
+        then: None,
     },
     Plan {
         name: "web-2026",
@@ -97,6 +134,8 @@ pub(crate) static PLANS: [Plan; 8] = [
         cache_mib: ROOMY_MIB,
         scale: 1.0,
         seconds: 900.0,
+        is_until_failure: false,
+        then: None,
     },
     Plan {
         name: "hits",
@@ -107,6 +146,8 @@ pub(crate) static PLANS: [Plan; 8] = [
         cache_mib: ROOMY_MIB,
         scale: 1.0,
         seconds: 60.0,
+        is_until_failure: false,
+        then: None,
     },
 ];
 
@@ -152,6 +193,18 @@ impl Plan {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_plan_that_follows_another_is_there_and_has_none_of_its_own() {
+        for plan in &PLANS {
+            let Some(name) = plan.then else { continue };
+            let then = Plan::named(name).expect("a plan");
+            assert_eq!(then.then, None, "{name}");
+        }
+        let load = Plan::named("wpb-load").expect("a plan");
+        let clients = load.steps().map(|step| step[0].clients);
+        assert!(clients.is_sorted() && load.is_until_failure);
+    }
 
     #[test]
     fn proxy_misses_its_run_without_caching_or_link() {
