@@ -4,7 +4,9 @@
 //! kernel holds for it.
 
 use super::flow::{CLIENT_KERNEL_BYTES, Flow};
-use crate::support::{Running, ScriptedOrigin};
+use crate::support::{PATIENCE, Running, ScriptedOrigin};
+use std::time::Instant;
+use weir_measure::Metric;
 use weir_proxy::config::Lead;
 
 /// Of the default lead.
@@ -139,4 +141,46 @@ fn connection_that_carried_a_large_response_lets_the_next_one_run_ahead() {
     // what it was offered last time it may send, which is a lead at most
     let lead = flow.lead();
     assert!(lead <= MOST + LEAD_BYTES / 2, "{lead}");
+}
+
+/// How long a chunked response is shows when it has ended: its window cannot close before.
+#[test]
+fn connection_is_not_pooled_with_a_window_that_has_grown() {
+    for storing in ["no-store", "max-age=60"] {
+        let origin = ScriptedOrigin::new();
+        let proxy = Running::gateway(&origin);
+        let head = format!(
+            "HTTP/1.1 200 OK\r\nCache-Control: {storing}\r\nTransfer-Encoding: chunked\r\n\r\n{LENGTH:x}\r\n"
+        );
+        // a client of HTTP/1.0 gets content without chunks
+        let mut flow = Flow::begin_with("HTTP/1.0", &proxy, &origin, None, LENGTH, &head);
+        let mut fast = 0;
+        while fast <= 2 * MOST && flow.left() > LENGTH / 4 {
+            for _ in 0..10 {
+                proxy.clock.advance_ms(2);
+                flow.read_exactly(256 * 1024);
+            }
+            fast = flow.lead();
+        }
+        assert!(fast > 2 * MOST, "{storing}: {fast}, it never grew");
+        while !flow.has_ended() {
+            proxy.clock.advance_ms(2);
+            flow.read_exactly(flow.left().min(256 * 1024));
+        }
+        let mut hop = flow.into_hop();
+        hop.send("\r\n0\r\n\r\n");
+        let until = Instant::now() + PATIENCE;
+        while proxy.count(Metric::ConnectionCacheIdle) == 0 && proxy.count(Metric::NextHopsOpen) > 0
+        {
+            assert!(Instant::now() < until, "{storing}: it does not end");
+            std::thread::yield_now();
+        }
+        let head = format!(
+            "HTTP/1.1 200 OK\r\nCache-Control: no-store\r\nContent-Length: {LENGTH}\r\n\r\n"
+        );
+        let request = "HTTP/1.1\r\nCache-Control: no-cache";
+        let mut flow = Flow::begin_with(request, &proxy, &origin, Some(hop), LENGTH, &head);
+        let lead = flow.lead();
+        assert!(lead <= MOST + LEAD_BYTES / 2, "{storing}: {lead}");
+    }
 }

@@ -35,14 +35,25 @@ impl<'a> Flow<'a> {
         length: usize,
         framing: &str,
     ) -> Self {
+        let head = format!("HTTP/1.1 200 OK\r\nCache-Control: no-store\r\n{framing}\r\n");
+        Self::begin_with("HTTP/1.1", proxy, origin, before, length, &head)
+    }
+
+    /// The same for a client of `version`, and a response that begins with `head`.
+    pub(crate) fn begin_with(
+        version: &str,
+        proxy: &'a Running,
+        origin: &ScriptedOrigin,
+        before: Option<OriginConnection>,
+        length: usize,
+        head: &str,
+    ) -> Self {
         let mut client = RawClient::connect_with_buffer(proxy.address(), CLIENT_KERNEL_BYTES / 2);
-        client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+        client.send(format!("GET / {version}\r\nHost: a\r\n\r\n"));
         let again = before.filter(|hop| hop.stream.peek(&mut [0]).is_ok_and(|count| count > 0));
         let mut hop = again.unwrap_or_else(|| origin.accept());
         hop.read_head();
-        hop.send(format!(
-            "HTTP/1.1 200 OK\r\nCache-Control: no-store\r\n{framing}\r\n"
-        ));
+        hop.send(head);
         client.read_head();
         let client = client.into_peer().stream;
         client.set_nonblocking(true).expect("a socket");
