@@ -4,8 +4,25 @@ use super::truth::digest;
 use super::world::{KEYS, Nature, World};
 use crate::files::Files;
 use crate::files::simulated::{Fault, Plan};
-use crate::format::{JOURNAL_ENTRY_BYTES, Purged, TRAILER_BYTES, segment_file_name};
-use std::path::Path;
+use crate::format::{
+    JOURNAL_ENTRY_BYTES, JOURNAL_FILE, JOURNAL_MIRROR_FILE, Purged, TRAILER_BYTES,
+    segment_file_name,
+};
+use std::path::{Path, PathBuf};
+
+impl World {
+    /// Both copies of the first directory's purge journal.
+    pub(super) fn journal_paths() -> [PathBuf; 2] {
+        [JOURNAL_FILE, JOURNAL_MIRROR_FILE].map(|name| Self::directory_path(0).join(name))
+    }
+
+    /// Changes both copies in the same way.
+    pub(super) fn damage_journal(&self, change: impl Fn(&mut Vec<u8>)) {
+        for path in Self::journal_paths() {
+            self.files.damage(&path, &change).unwrap();
+        }
+    }
+}
 
 /// A store with a response under each key, and nothing that waits.
 pub(super) fn store(seed: u64, nature: Nature) -> World {

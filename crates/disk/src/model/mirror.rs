@@ -2,6 +2,7 @@
 
 use super::journal::{store, stored_keys};
 use super::world::{KEYS, Nature, World};
+use crate::disk::open_by_hand;
 use crate::files::Files;
 use crate::files::simulated::{Fault, Plan};
 use crate::format::{
@@ -9,6 +10,7 @@ use crate::format::{
     segment_number,
 };
 use std::path::Path;
+use std::sync::Arc;
 
 /// Keys below are purged.
 const PURGED: u64 = 4;
@@ -261,7 +263,7 @@ fn damaged_journal_of_version_1_brings_nothing_back() {
 
 #[test]
 fn store_of_a_newer_version_is_refused_and_left_as_it_is() {
-    let mut world = purged_store(6, Nature::default());
+    let world = purged_store(6, Nature::default());
     let path = World::directory_path(0).join(SUPERBLOCK_FILE);
     let newer = |bytes: &mut Vec<u8>| {
         for page in bytes.chunks_mut(PAGE_BYTES) {
@@ -270,7 +272,9 @@ fn store_of_a_newer_version_is_refused_and_left_as_it_is() {
     };
     world.files.damage(&path, newer).unwrap();
     let before: Vec<Vec<u8>> = contents(&world);
-    let refused = world.try_open().unwrap_err().to_string();
+    let files: Arc<dyn Files> = Arc::new(world.files.clone());
+    let opened = open_by_hand(&world.config(), &files, &(Arc::new(|_| {}) as _));
+    let refused = opened.map(drop).unwrap_err().to_string();
     assert!(refused.contains("newer"), "{refused}");
     assert_eq!(contents(&world), before);
 }

@@ -8,7 +8,6 @@ use crate::directory::{Clock, Directory};
 use crate::disk::open_by_hand;
 use crate::files::Files;
 use crate::files::simulated::{Fault, Plan, Random, SimulatedFiles};
-use crate::format::{JOURNAL_FILE, JOURNAL_MIRROR_FILE};
 use crate::{
     Committed, DirectoryConfig, Disk, DiskConfig, Extent, Loaded, NewRecord, Notice, ReadError,
     Spill, Ticket,
@@ -156,19 +155,7 @@ impl World {
         PathBuf::from(format!("/store{number}"))
     }
 
-    /// Both copies of the first directory's purge journal.
-    pub(super) fn journal_paths() -> [PathBuf; 2] {
-        [JOURNAL_FILE, JOURNAL_MIRROR_FILE].map(|name| Self::directory_path(0).join(name))
-    }
-
-    /// Changes both copies in the same way.
-    pub(super) fn damage_journal(&self, change: impl Fn(&mut Vec<u8>)) {
-        for path in Self::journal_paths() {
-            self.files.damage(&path, &change).unwrap();
-        }
-    }
-
-    fn config(&self) -> DiskConfig {
+    pub(super) fn config(&self) -> DiskConfig {
         let directories = (0..self.nature.directories).map(|number| DirectoryConfig {
             path: Self::directory_path(number),
             bytes: BYTES,
@@ -181,13 +168,6 @@ impl World {
             queue_bytes_max: 64 * 1024,
             ..DiskConfig::new(directories.collect())
         }
-    }
-
-    /// What comes of opening the store.
-    pub(super) fn try_open(&mut self) -> Result<(), crate::OpenError> {
-        let files: Arc<dyn Files> = Arc::new(self.files.clone());
-        let log: crate::Listener = Arc::new(|_| {});
-        open_by_hand(&self.config(), &files, &log).map(drop)
     }
 
     /// Opens the store; if that does not work because of a fault that was planned, the fault is over.
