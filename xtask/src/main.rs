@@ -8,6 +8,7 @@
 mod bed;
 mod ci;
 mod failure;
+mod memory;
 mod need;
 mod oracles;
 mod peers;
@@ -54,6 +55,15 @@ usage: cargo xtask <chore>
       --experiments NAMES  comma separated: abort,lead,join,herd,memory,path
       --pairs N            downloads over the long path with each lead (default 4)
       --out FILE           where the numbers go (default records/uneven-DATE.json)
+      --show FILE          print the table of a record as Markdown and measure nothing
+  memory [options]         resident memory of weir before a slow disk, with bodies of gigabytes (root: loop device, block controller)
+      --memory MIB         memory for stored responses (default 64)
+      --seconds N          length of the load (default 180)
+      --clients N          clients at once, one in ten fast (default 200)
+      --body MB            size of a body (default 5000)
+      --disk MB            what the disk takes a second (default 20)
+      --seed N             of rates and beginnings (default 1)
+      --out FILE           where the numbers go (default records/memory-DATE.json)
       --show FILE          print the table of a record as Markdown and measure nothing
   sim-bench [options]      the simulator's rate and memory; hits alone beside libCacheSim (Python package, if it is installed)
       --parts NAMES        comma separated: hits,made,packets,memory,streamed; a record that is there keeps the others
@@ -106,6 +116,7 @@ fn dispatch(arguments: &[String]) -> Result<(), Failure> {
         ("need", [_, ..]) => need::programs_named(rest),
         ("peers", _) => peers::run(rest),
         ("uneven", _) => uneven::run(rest),
+        ("memory", _) => memory::run(rest),
         ("store-bench", _) => store_bench::run(rest),
         ("sim-bench", _) => sim_bench::run(rest),
         ("oracles", _) => oracles::run(rest),

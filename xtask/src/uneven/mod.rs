@@ -7,7 +7,7 @@
 
 mod abort;
 mod contender;
-mod content;
+pub(crate) mod content;
 mod course;
 mod crowd;
 mod herd;

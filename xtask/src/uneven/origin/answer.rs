@@ -36,7 +36,11 @@ pub(crate) fn answer(asked: &Asked, request_head: &str, now: SystemTime) -> Answ
         let _ = write!(head, "{name}: {value}\r\n");
     };
     field("Date", &host::http_date(now));
-    field("Content-Length", &(to - from).to_string());
+    if asked.is_until_close && status == 200 {
+        field("Connection", "close");
+    } else {
+        field("Content-Length", &(to - from).to_string());
+    }
     match status {
         206 => field(
             "Content-Range",

@@ -14,10 +14,12 @@ pub(crate) struct Asked {
     /// From the request until the first byte of the head.
     pub(crate) think: Duration,
     pub(crate) is_storable: bool,
+    /// The end of the content is that of the connection.
+    pub(crate) is_until_close: bool,
 }
 
 /// The larger is refused: it would be a mistake in a target.
-const SIZE_BYTES_MAX: u64 = 1 << 32;
+const SIZE_BYTES_MAX: u64 = 1 << 33;
 
 impl Asked {
     /// `None` when the target means nothing here.
@@ -30,6 +32,7 @@ impl Asked {
             rate_bytes_s: None,
             think: Duration::ZERO,
             is_storable: true,
+            is_until_close: false,
         };
         let mut has_size = false;
         for pair in query.split('&') {
@@ -43,6 +46,7 @@ impl Asked {
                 }
                 ("think_ms", think) => asked.think = Duration::from_millis(think.parse().ok()?),
                 ("store", "no") => asked.is_storable = false,
+                ("length", "no") => asked.is_until_close = true,
                 _ => return None,
             }
         }
@@ -65,6 +69,11 @@ pub(crate) fn target(
 /// The same response, whose head comes that much later.
 pub(crate) fn after_thought(target: &str, think_ms: u64) -> String {
     format!("{target}&think_ms={think_ms}")
+}
+
+/// The same response without a length: the end of its connection ends it.
+pub(crate) fn without_length(target: &str) -> String {
+    format!("{target}&length=no")
 }
 
 /// A part that a request is answered with.
@@ -130,6 +139,7 @@ mod tests {
                 rate_bytes_s: rate,
                 think: Duration::from_millis(think_ms),
                 is_storable,
+                is_until_close: false,
             };
             assert_eq!(Asked::parse(&target), Some(expected));
         };

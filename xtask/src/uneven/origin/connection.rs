@@ -50,6 +50,8 @@ struct Sending {
     to: u64,
     pace: Option<Pace>,
     not_before: Instant,
+    /// The connection ends behind it.
+    is_until_close: bool,
 }
 
 impl Connection {
@@ -76,7 +78,11 @@ impl Connection {
                 if let Some(wants) = self.send(ledger, now)? {
                     return Ok(wants);
                 }
-                self.sending = None;
+                let sent = self.sending.take();
+                if sent.is_some_and(|sent| sent.is_until_close) {
+                    self.fetch = None;
+                    return Err(io::ErrorKind::ConnectionAborted.into());
+                }
             }
             let Some(head) = self.next_head()? else {
                 return Ok(Wants::Request);
@@ -210,7 +216,11 @@ impl Connection {
         self.fetch = Some(ledger.begin(&asked.path, range, answer.status));
         let begins = now + asked.think;
         let pace = asked.rate_bytes_s.map(|rate| Pace::new(rate, begins));
-        self.sending = Some(Sending::new(answer, pace, begins));
+        let is_until_close = asked.is_until_close && answer.status == 200;
+        self.sending = Some(Sending {
+            is_until_close,
+            ..Sending::new(answer, pace, begins)
+        });
         Ok(None)
     }
 }
@@ -225,6 +235,7 @@ impl Sending {
             to: answer.to,
             pace,
             not_before,
+            is_until_close: false,
         }
     }
 
@@ -242,6 +253,7 @@ impl Sending {
             to: 0,
             pace: None,
             not_before: now,
+            is_until_close: false,
         }
     }
 }

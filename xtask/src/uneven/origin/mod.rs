@@ -8,7 +8,7 @@ mod ledger;
 mod pace;
 mod serve;
 
-pub(crate) use asked::{after_thought, target};
+pub(crate) use asked::{after_thought, target, without_length};
 pub(crate) use ledger::{Fetch, Tally};
 #[cfg(test)]
 pub(crate) use serve::in_thread;

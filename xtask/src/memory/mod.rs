@@ -1,0 +1,75 @@
+//! `cargo xtask memory`: the resident memory of weir before a disk that is slower than its next hop, with slow and fast clients of
+//! bodies of gigabytes, with and without a length.
+//!
+//! The bound is `memory` + 64 MiB + 256 KiB a connection, at any moment; afterwards memory returns near its resting size.
+//! Every byte that a client gets is compared.
+
+mod course;
+mod crowd;
+mod options;
+mod record;
+mod slow_disk;
+
+use crate::bed::contender::{Contender, WEIR};
+use crate::bed::{self, files, options::Task, program, template::Words};
+use crate::failure::{During, Failure};
+use options::Options;
+use record::{Record, SCHEMA};
+use std::path::Path;
+
+static SUBJECT: Contender = Contender {
+    templates: &[("memory/weir.toml", "weir.toml")],
+    ..Contender::WEIR
+};
+
+/// Descriptors beside those of the clients.
+const FILES_BESIDE: usize = 1000;
+
+/// `cargo xtask memory [options]`.
+pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
+    match bed::options::parse(arguments)? {
+        Task::Show(file) => {
+            let record = bed::record::read(Path::new(&file), SCHEMA, |it: &Record| it.schema)?;
+            print!("{}", record.render());
+            Ok(())
+        }
+        // who generates load must not be what is measured: it is built as the proxy is
+        Task::Measure(_) if cfg!(debug_assertions) => in_release(arguments),
+        Task::Measure(options) => measure(&options, arguments),
+    }
+}
+
+fn in_release(arguments: &[String]) -> Result<(), Failure> {
+    let program = program::build(&["-p", "xtask", "--bin", "xtask"], "xtask")?;
+    let mut command = std::process::Command::new(program);
+    command.arg("memory").args(arguments);
+    let status = command.status().during("start the measurement")?;
+    match status.code() {
+        Some(0) => Ok(()),
+        Some(1) => Err(Failure::Refused("the bound was not kept".to_owned())),
+        Some(2) => Err(Failure::Usage("see above".to_owned())),
+        _ => Err(Failure::Outside(format!("the measurement ended: {status}"))),
+    }
+}
+
+fn measure(options: &Options, arguments: &[String]) -> Result<(), Failure> {
+    let file = bed::record::place(
+        options.out.as_deref(),
+        &format!("memory-{}.json", bed::host::date()),
+    )?;
+    let clients = usize::try_from(options.clients).unwrap_or(usize::MAX);
+    let files_max = files::raise_limit(clients + FILES_BESIDE, "`--clients`")?;
+    let mut words = Words::default();
+    let weir = program::build(&["-p", "weir-cli", "--bin", "weir"], WEIR)?;
+    words.set("WEIR", weir);
+    words.set("FILES", files_max);
+    let mut record = Record::begin(options, arguments, &words, &SUBJECT);
+    record.figures = Some(course::run(options, &words, &SUBJECT)?);
+    bed::record::write(&record, &file)?;
+    print!("{}", record.render());
+    eprintln!("recorded in {}", file.display());
+    match record.missed().as_slice() {
+        [] => Ok(()),
+        missed => Err(Failure::Refused(missed.join("; "))),
+    }
+}

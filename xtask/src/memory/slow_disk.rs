@@ -1,0 +1,127 @@
+//! A file system on a device that takes so many bytes a second: a file behind a loop device, slowed by the block controller.
+//!
+//! The kernel keeps little of it in its own memory (`bdi`), or gigabytes would be written before anybody waited.
+
+use crate::failure::{During, Failure};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Dirty pages that the kernel may hold for the device, bytes.
+const DIRTY_BYTES_MAX: u64 = 16 << 20;
+
+/// The limit of the root group, version 1 of control groups.
+const THROTTLE: &str = "/sys/fs/cgroup/blkio/blkio.throttle.write_bps_device";
+
+/// A mounted slow disk; undone when it is dropped.
+#[derive(Debug)]
+pub(crate) struct SlowDisk {
+    mounted_at: PathBuf,
+    device: String,
+    /// Its numbers, `MAJOR:MINOR`.
+    number: String,
+    /// A control group of version 2 that limits those in it.
+    group: Option<PathBuf>,
+}
+
+impl SlowDisk {
+    /// Makes one of `size_mib` MiB below `directory`.
+    ///
+    /// # Errors
+    /// This is not root, or the machine has no loop devices or no block controller.
+    pub(crate) fn make(directory: &Path, size_mib: u64, mb_s: u64) -> Result<Self, Failure> {
+        let image = directory.join("disk.img");
+        let file = fs::File::create(&image).during(format_args!("create `{}`", image.display()))?;
+        file.set_len(size_mib << 20).during("size the disk")?;
+        let image = image.display().to_string();
+        said("mkfs.ext4", &["-q", "-F", &image])?;
+        let device = said("losetup", &["--find", "--show", &image])?;
+        let name = device.rsplit('/').next().unwrap_or_default();
+        let number = fs::read_to_string(format!("/sys/block/{name}/dev"));
+        let number = number.during(format_args!("find `{device}`"))?;
+        let mut disk = Self {
+            mounted_at: directory.join("disk"),
+            device,
+            number: number.trim().to_owned(),
+            group: None,
+        };
+        fs::create_dir_all(&disk.mounted_at).during("make a directory to mount at")?;
+        let mounted_at = disk.mounted_at.display().to_string();
+        said("mount", &[&disk.device, &mounted_at])?;
+        disk.slow(mb_s * 1_000_000)?;
+        Ok(disk)
+    }
+
+    fn slow(&mut self, bytes_s: u64) -> Result<(), Failure> {
+        let bdi = PathBuf::from(format!("/sys/class/bdi/{}", self.number));
+        fs::write(bdi.join("strict_limit"), "1").during("limit dirty pages of a device")?;
+        fs::write(bdi.join("max_bytes"), DIRTY_BYTES_MAX.to_string())
+            .during("limit dirty pages of a device")?;
+        if Path::new(THROTTLE).exists() {
+            let limit = format!("{} {bytes_s}", self.number);
+            return fs::write(THROTTLE, limit).during("slow a device");
+        }
+        let root = Path::new("/sys/fs/cgroup");
+        // it may be on already
+        let _ = fs::write(root.join("cgroup.subtree_control"), "+io +memory");
+        let group = root.join(format!("weir-memory-{}", std::process::id()));
+        fs::create_dir(&group).during(format_args!("make `{}`", group.display()))?;
+        let limit = format!("{} wbps={bytes_s}", self.number);
+        let limited = fs::write(group.join("io.max"), limit);
+        self.group = Some(group);
+        limited.during("slow a device: there is no block controller")
+    }
+
+    /// Where it is mounted.
+    pub(crate) fn path(&self) -> &Path {
+        &self.mounted_at
+    }
+
+    /// What enters its control group and then becomes a command; nothing where the limit is for everybody.
+    pub(crate) fn within(&self) -> Vec<String> {
+        let Some(group) = &self.group else {
+            return Vec::new();
+        };
+        let enter = format!(
+            "echo $$ > '{}/cgroup.procs' && exec \"$@\"",
+            group.display()
+        );
+        ["sh", "-c", &enter, "sh"].map(str::to_owned).to_vec()
+    }
+}
+
+impl Drop for SlowDisk {
+    fn drop(&mut self) {
+        if self.group.is_none() {
+            let _ = fs::write(THROTTLE, format!("{} 0", self.number));
+        } else if let Some(group) = &self.group {
+            let _ = fs::write(group.join("io.max"), format!("{} wbps=max", self.number));
+        }
+        let mounted_at = self.mounted_at.display().to_string();
+        for (program, argument) in [("umount", &mounted_at), ("losetup", &self.device)] {
+            let option: &[&str] = if program == "losetup" { &["-d"] } else { &[] };
+            let arguments: Vec<&str> = option.iter().copied().chain([argument.as_str()]).collect();
+            if let Err(failure) = said(program, &arguments) {
+                eprintln!("warning: {failure}");
+            }
+        }
+        if let Some(group) = &self.group {
+            let _ = fs::remove_dir(group);
+        }
+    }
+}
+
+/// What a program prints.
+fn said(program: &str, arguments: &[&str]) -> Result<String, Failure> {
+    let path = std::env::var("PATH").unwrap_or_default();
+    let output = Command::new(program)
+        .args(arguments)
+        .env("PATH", format!("{path}:/usr/sbin:/sbin"))
+        .output()
+        .during(format_args!("run `{program}`"))?;
+    if !output.status.success() {
+        let why = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+        return Err(Failure::Outside(format!("`{program}` fails: {why}")));
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
