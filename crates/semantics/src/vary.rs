@@ -2,6 +2,7 @@
 
 use crate::{
     field::{FieldLine, is_token, lines_named, list_elements},
+    hop_by_hop::{ConnectionOptions, is_hop_by_hop},
     known::{Known, identify},
 };
 
@@ -49,8 +50,16 @@ pub fn nominated<'a>(lines: impl Iterator<Item = &'a [u8]>) -> impl Iterator<Ite
 /// Fields that are no lists are fed as they are; `Accept-Encoding` and `Accept-Language` in lower case, as neither a
 /// coding nor a language tag has a case (RFC 9110 §8.4.1, RFC 5646 §2.1.1). Members keep their order: servers are known
 /// to prefer the first of several alike.
+///
+/// A field that is removed on the way to the next hop (RFC 9110 §7.6.1) counts as absent: the response was not chosen by
+/// it. Else a client that names a field in `Connection` would store the answer to a request without that field for all
+/// who send it.
 pub fn feed_selecting(fields: &[FieldLine<'_>], name: &str, sink: &mut dyn FnMut(&[u8])) {
     let known = identify(name);
+    if known.is_some_and(is_for_next_recipient) || ConnectionOptions::gather(fields).names(name) {
+        sink(b"-\n");
+        return;
+    }
     let whole = known.is_some_and(is_singleton);
     let caseless = matches!(known, Some(Known::AcceptEncoding | Known::AcceptLanguage));
     let mut present = false;
@@ -92,12 +101,16 @@ fn feed_lower(member: &[u8], sink: &mut dyn FnMut(&[u8])) {
 /// Bytes that are fed at a time; any number gives the same.
 const PIECE_LENGTH: usize = 64;
 
+/// Is this request field for the recipient alone, so that it is not sent on?
+const fn is_for_next_recipient(known: Known) -> bool {
+    is_hop_by_hop(known) || matches!(known, Known::ProxyAuthorization)
+}
+
 /// Is a comma in this request field part of its value rather than a separator?
 const fn is_singleton(known: Known) -> bool {
     matches!(
         known,
         Known::Authorization
-            | Known::ProxyAuthorization
             | Known::Cookie
             | Known::From
             | Known::Host
@@ -170,6 +183,36 @@ mod tests {
         };
         assert_eq!(names(&["Foo , bar", "", "BAZ"]), ["Foo", "bar", "BAZ"]);
         assert!(names(&[]).is_empty());
+    }
+
+    #[test]
+    fn field_that_is_removed_on_the_way_counts_as_absent() {
+        let fed = |fields: &[(&'static str, &'static str)], name: &str| {
+            let fields: Vec<_> = fields
+                .iter()
+                .map(|(name, value)| FieldLine::new(name, value.as_bytes()))
+                .collect();
+            let mut out = Vec::new();
+            feed_selecting(&fields, name, &mut |bytes| out.extend_from_slice(bytes));
+            String::from_utf8(out).unwrap()
+        };
+        let x = ("X-User", "1");
+        assert_eq!(fed(&[x], "x-user"), "=1\n");
+        assert_eq!(fed(&[x, ("Connection", "close, X-USER")], "x-user"), "-\n");
+        assert_eq!(fed(&[x, ("Connection", "close")], "x-user"), "=1\n");
+        assert_eq!(fed(&[x, ("Connection", "X-Other")], "x-user"), "=1\n");
+        // what Connection cannot remove (see `ConnectionOptions::names`)
+        let cookie = [("Cookie", "a=1"), ("Connection", "cookie")];
+        assert_eq!(fed(&cookie, "cookie"), "=a=1\n");
+        for name in [
+            "TE",
+            "Keep-Alive",
+            "Proxy-Authorization",
+            "Connection",
+            "Upgrade",
+        ] {
+            assert_eq!(fed(&[(name, "1")], name), "-\n", "{name}");
+        }
     }
 
     #[test]
