@@ -8,14 +8,19 @@ use crate::vector::{Answer, Expected, Origin, Step, Wanted};
 #[must_use]
 pub fn judge(step: &Step, moment: Moment<'_>, observed: &Observed) -> Vec<String> {
     let mut differences = Vec::new();
-    let expected_asks = usize::from(matches!(step.origin, Origin::Asked(_)));
+    let first = match &step.origin {
+        Origin::None => None,
+        Origin::Asked(answer) => Some(answer),
+    };
+    let answers = std::iter::successors(first, |answer| answer.again.as_deref());
+    let expected_asks = answers.clone().count();
     if observed.asked.len() != expected_asks {
         differences.push(format!(
             "the origin was asked {} times, expected {expected_asks}",
             observed.asked.len()
         ));
     }
-    if let (Origin::Asked(answer), Some(asked)) = (&step.origin, observed.asked.first()) {
+    for (answer, asked) in answers.zip(&observed.asked) {
         judge_asked(step, answer, moment, asked, &mut differences);
     }
     judge_seen(&step.client, moment, &observed.seen, &mut differences);

@@ -33,7 +33,7 @@
 //!   sees it (`method`, `has`, `has_not`), and its answer (`status`, 200 if not said, `fields`, `body` or `body_bytes`,
 //!   `takes`: seconds until it answers). `fails = "closed"`: it closes without an answer; `"broken"`: it answers with
 //!   what is not HTTP; `"cut"`: it closes within the body. `background = true`: it is asked after the client has its
-//!   answer.
+//!   answer. `again`: a table of the same form; it must be asked once more for this request, and answers so.
 //! * `client`: what it must see. `status` (one or a list), `body` (the number of the step whose response is served, a
 //!   text, or `{ step = 1, first = 2, last = 5 }`), `age`, `has` (`"Name"` or `"Name: value"`), `has_not`,
 //!   `cache_status` (parameters of the last member of Cache-Status, `!name` for one that must be absent), `cut`. What

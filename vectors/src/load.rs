@@ -192,6 +192,16 @@ fn fill_answer(id: &str, number: usize, raw: RawAnswer) -> Result<Answer, String
         (None, None) if matches!(raw.status, 204 | 304) => String::new(),
         (None, None) => format!("{id}, step {number}"),
     };
+    let again = raw.again.map(|mut again| {
+        if again.again.is_some() {
+            return Err("`again` within `again`: no request is sent three times".to_owned());
+        }
+        if again.body.is_none() && again.body_bytes.is_none() && !matches!(again.status, 204 | 304)
+        {
+            again.body = Some(format!("{id}, step {number} again"));
+        }
+        fill_answer(id, number, *again).map(Box::new)
+    });
     if !(200..=599).contains(&raw.status) {
         return Err(format!("{} is no final status", raw.status));
     }
@@ -211,6 +221,7 @@ fn fill_answer(id: &str, number: usize, raw: RawAnswer) -> Result<Answer, String
             RawFault::Broken => Fault::Broken,
             RawFault::Cut => Fault::Cut,
         }),
+        again: again.transpose()?,
     })
 }
 
@@ -223,7 +234,7 @@ fn fill_client(
     raw: RawClient,
 ) -> Result<Expected, String> {
     let own = match origin {
-        Origin::Asked(answer) => Some(answer),
+        Origin::Asked(answer) => Some(answer.last()),
         Origin::None => None,
     };
     let relayed = own.filter(|answer| {
@@ -232,7 +243,7 @@ fn fill_client(
     let response_of = |step: usize| -> Result<&Response, String> {
         let earlier = step.checked_sub(1).and_then(|at| before.get(at));
         let answer = match earlier.map(|step| &step.origin) {
-            Some(Origin::Asked(answer)) => Some(answer),
+            Some(Origin::Asked(answer)) => Some(answer.last()),
             Some(Origin::None) => None,
             None => own.filter(|_| step == number),
         };

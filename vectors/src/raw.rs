@@ -82,6 +82,7 @@ pub(crate) struct RawAnswer {
     pub(crate) body: Option<String>,
     pub(crate) body_bytes: Option<usize>,
     pub(crate) fails: Option<RawFault>,
+    pub(crate) again: Option<Box<Self>>,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize)]

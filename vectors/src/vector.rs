@@ -151,7 +151,7 @@ pub struct Request {
 pub enum Origin {
     /// It must not be asked.
     None,
-    /// It must be asked once, and answers so.
+    /// It must be asked once, and answers so; twice where the answer says what it answers `again`.
     Asked(Answer),
 }
 
@@ -172,6 +172,16 @@ pub struct Answer {
     pub response: Response,
     /// How it fails, if it does.
     pub fault: Option<Fault>,
+    /// What it answers when it is asked once more for the same request, as it must be then.
+    pub again: Option<Box<Self>>,
+}
+
+impl Answer {
+    /// The answer that counts: the second, if it is asked twice.
+    #[must_use]
+    pub fn last(&self) -> &Self {
+        self.again.as_deref().unwrap_or(self)
+    }
 }
 
 /// The origin's response.

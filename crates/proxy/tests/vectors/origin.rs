@@ -3,6 +3,7 @@
 use crate::message::read_request;
 use crate::weir::VirtualClock;
 use std::cell::Cell;
+use std::collections::VecDeque;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -28,7 +29,7 @@ struct Script {
 /// A listening origin; it stops when it is dropped.
 pub(crate) struct Origin {
     address: SocketAddr,
-    script: Arc<Mutex<Script>>,
+    scripts: Arc<Mutex<VecDeque<Script>>>,
     /// Requests that were read.
     begun: Arc<AtomicUsize>,
     /// Nothing more is coming.
@@ -45,13 +46,13 @@ impl Origin {
         let address = listener
             .local_addr()
             .expect("a bound socket has an address");
-        let script = Arc::new(Mutex::new(Script::unexpected()));
+        let scripts = Arc::new(Mutex::new(VecDeque::new()));
         let (sender, asked) = channel();
         let begun = Arc::new(AtomicUsize::new(0));
         let stopping = Arc::new(AtomicBool::new(false));
         let desk = Desk {
             stopping: Arc::clone(&stopping),
-            script: Arc::clone(&script),
+            scripts: Arc::clone(&scripts),
             clock: Arc::clone(clock),
             begun: Arc::clone(&begun),
             sender,
@@ -59,7 +60,7 @@ impl Origin {
         let thread = std::thread::spawn(move || desk.serve(&listener));
         Self {
             address,
-            script,
+            scripts,
             begun,
             stopping,
             told: Cell::new(0),
@@ -72,20 +73,22 @@ impl Origin {
         self.address
     }
 
-    /// Sets what the next request gets.
+    /// Sets what the next request gets; the last answer stays for those that nobody expects.
     pub(crate) fn expect(&self, step: &Step, moment: Moment<'_>) {
-        let script = match &step.origin {
-            weir_vectors::Origin::None => Script::unexpected(),
-            weir_vectors::Origin::Asked(answer) => {
-                let is_empty = step.request.method == "HEAD" && !answer.background;
-                Script {
-                    answers_at_s: Some(step.end_s()),
-                    fault: answer.fault,
-                    ..Script::of(&answer.response, is_empty, moment)
-                }
-            }
+        let first = match &step.origin {
+            weir_vectors::Origin::None => None,
+            weir_vectors::Origin::Asked(answer) => Some(answer),
         };
-        *self.script.lock().expect("nobody panics with it") = script;
+        let answers = std::iter::successors(first, |answer| answer.again.as_deref());
+        let scripts = answers.map(|answer| {
+            let is_empty = step.request.method == "HEAD" && !answer.background;
+            Script {
+                answers_at_s: Some(step.end_s()),
+                fault: answer.fault,
+                ..Script::of(&answer.response, is_empty, moment)
+            }
+        });
+        *self.scripts.lock().expect("nobody panics with it") = scripts.collect();
     }
 
     /// The requests of this step, once they are answered and their connections let go. A request that has not been
@@ -158,7 +161,7 @@ impl Script {
 /// The origin's side that works.
 struct Desk {
     stopping: Arc<AtomicBool>,
-    script: Arc<Mutex<Script>>,
+    scripts: Arc<Mutex<VecDeque<Script>>>,
     clock: Arc<VirtualClock>,
     begun: Arc<AtomicUsize>,
     sender: Sender<Asked>,
@@ -178,7 +181,7 @@ impl Desk {
                 continue;
             };
             self.begun.fetch_add(1, Ordering::SeqCst);
-            let script = self.script.lock().expect("nobody panics with it").clone();
+            let script = self.next_script();
             if let Some(at_s) = script.answers_at_s {
                 self.clock.turn_to(at_s);
             }
@@ -193,6 +196,16 @@ impl Desk {
             if self.sender.send(asked).is_err() {
                 return;
             }
+        }
+    }
+}
+
+impl Desk {
+    fn next_script(&self) -> Script {
+        let mut scripts = self.scripts.lock().expect("nobody panics with it");
+        match scripts.len() {
+            0 | 1 => scripts.front().cloned().unwrap_or_else(Script::unexpected),
+            _ => scripts.pop_front().expect("there are two"),
         }
     }
 }
