@@ -128,8 +128,12 @@ labels! {
         NoLifetime = "no-lifetime",
         /// It answers a condition or a range of one request (412, 416, 417), and would be everybody's.
         Conditional = "conditional",
-        /// It sets a cookie without permission to share: neither a lifetime nor `public`.
+        /// It sets a cookie without permission to share: neither `public` nor `s-maxage`.
         SetCookie = "set-cookie",
+        /// An error, or a redirect without a lifetime, where the client wanted to go around a stored response that is fresh.
+        StoredIsFresh = "stored-is-fresh",
+        /// An update that would have the stored response vary on other fields.
+        VaryChanged = "vary-changed",
         /// The profile in force keeps such responses out (for example `Set-Cookie` under `http-1998`).
         Profile = "profile",
         /// Larger than one stored response may be.

@@ -46,10 +46,10 @@ pub fn judge(now: Now, directives: &RequestDirectives, stored: &StoredFacts) -> 
 }
 
 fn judge_stale(directives: &RequestDirectives, stored: &StoredFacts, ttl: i64) -> Judgement {
-    if stored.must_revalidate || directives.min_fresh.is_some() {
+    if directives.min_fresh.is_some() {
         return Judgement::Ask(Fwd::Stale);
     }
-    if stale_is_welcome(directives, ttl) {
+    if !stored.must_revalidate && stale_is_welcome(directives, ttl) {
         return Judgement::Use(Hit::MaxStale);
     }
     // RFC 5861 §3: within the window it may be served while it is validated

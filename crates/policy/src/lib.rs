@@ -33,6 +33,6 @@ pub use profile::Profile;
 pub use stored::StoredFacts;
 pub use transaction::{
     Command, Commands, Covers, Event, Failure, Forwarding, Joined, Missing, Rules, Serving,
-    Transaction,
+    SetCookieRule, Transaction, Update,
 };
 pub use verdict::{Excuse, Handling, Hit, NotStored, Refused, Storing, Uncachable1998, Verdict};

@@ -22,7 +22,7 @@ pub struct StoredFacts {
     /// Whether it must be validated before each use (`no-cache`, RFC 9111 §5.2.2.4).
     pub no_cache: bool,
     /// Whether it must not be served stale (`must-revalidate`, `proxy-revalidate`, `s-maxage`:
-    /// RFC 9111 §5.2.2.2, §5.2.2.8, §5.2.2.10).
+    /// RFC 9111 §5.2.2.2, §5.2.2.8, §5.2.2.10), but within the two windows below.
     pub must_revalidate: bool,
     /// Seconds it is fresh, from its generation at the origin.
     pub freshness_lifetime: DeltaSeconds,
@@ -30,9 +30,11 @@ pub struct StoredFacts {
     pub corrected_initial_age: DeltaSeconds,
     /// When it was received.
     pub response_tick: Tick,
-    /// RFC 5861 §3.
+    /// RFC 5861 §3. A window that counts: `None` where `no-cache`, `must-revalidate` or `proxy-revalidate` forbids it.
+    /// `s-maxage` does not: it forbids to serve stale by what it implies, and an origin that writes `stale-*` beside it
+    /// permits that explicitly.
     pub stale_while_revalidate: Option<DeltaSeconds>,
-    /// RFC 5861 §4.
+    /// RFC 5861 §4; as above.
     pub stale_if_error: Option<DeltaSeconds>,
 }
 
@@ -49,6 +51,9 @@ impl StoredFacts {
     ) -> Self {
         let date_value = response.date.unwrap_or(now.wall);
         let directives = &response.directives;
+        let no_cache = directives.no_cache || directives.no_cache_fields;
+        let forbids = no_cache || directives.must_revalidate || directives.proxy_revalidate;
+        let window = |stale: Option<DeltaSeconds>| stale.filter(|_| !forbids);
         let lifetime = match freshness_lifetime(response, date_value, heuristic) {
             Lifetime::Explicit(seconds) | Lifetime::Heuristic(seconds) => seconds,
             Lifetime::None => DeltaSeconds::ZERO,
@@ -61,7 +66,7 @@ impl StoredFacts {
             },
             has_validator: response.entity_tag.is_some() || response.last_modified.is_some(),
             strong_tag: response.entity_tag == Some(Strength::Strong),
-            no_cache: directives.no_cache || directives.no_cache_fields,
+            no_cache,
             must_revalidate: directives.must_revalidate
                 || directives.proxy_revalidate
                 || directives.s_maxage.is_some(),
@@ -73,8 +78,8 @@ impl StoredFacts {
                 now.wall,
             ),
             response_tick: now.tick,
-            stale_while_revalidate: directives.stale_while_revalidate,
-            stale_if_error: directives.stale_if_error,
+            stale_while_revalidate: window(directives.stale_while_revalidate),
+            stale_if_error: window(directives.stale_if_error),
         }
     }
 
@@ -145,7 +150,7 @@ impl StoredFacts {
         self.status == 200 && self.strong_tag
     }
 
-    /// Whether it may never be served without a successful validation once stale.
+    /// Whether it may never be served without a successful validation once stale, but within its windows.
     #[must_use]
     pub const fn forbids_stale(&self) -> bool {
         self.no_cache || self.must_revalidate

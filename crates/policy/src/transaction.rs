@@ -8,14 +8,16 @@
 //! Request ─┬─ LookUp ── Found, or FoundPart that covers what is wanted
 //!          │             │       ├─ Serve                                  (hit)
 //!          │             │       ├─ Serve + RefreshInBackground            (hit, stale-while-revalidate)
-//!          │             │       ├─ Forward{validate} ── Response ─┬─ Freshen + Serve        (304)
-//!          │             │       │                                 ├─ Serve                  (5xx, stale-if-error)
-//!          │             │       │                                 └─ Relay [+ Store|Drop]
+//!          │             │       ├─ Forward{validate} ─┬─ Update ─┬─ Freshen|Drop + ServeMerged    (304)
+//!          │             │       │                     │          ├─ Drop + AskAgain ── Response ─ ...  (304, another's)
+//!          │             │       │                     │          └─ Relay + Freshen|Drop           (200 to HEAD)
+//!          │             │       │                     └─ Response ─┬─ Serve                (5xx, stale-if-error)
+//!          │             │       │                                  └─ Relay [+ Store|Drop]
 //!          │             │       └─ Answer(OnlyIfCached)
 //!          │             ├─ FoundPart that lacks some of it
-//!          │             │       ├─ Forward{complete} ─┬─ Part ─┬─ Relay + Combine           (206 that fits)
-//!          │             │       │                     │        └─ [Drop +] AskAgain ── Response ─ ...
-//!          │             │       │                     └─ Response ─┬─ Drop + AskAgain        (206, 416)
+//!          │             │       ├─ Forward{complete} ─┬─ Update ─┬─ Relay + Combine         (206 that fits)
+//!          │             │       │                     │          └─ [Drop +] AskAgain ── Response ─ ...
+//!          │             │       │                     └─ Response ─┬─ [Drop +] AskAgain      (206, 416)
 //!          │             │       │                                  └─ Relay [+ Drop [+ Store]]
 //!          │             │       ├─ Forward ── Response ── Relay [+ Store|Drop]
 //!          │             │       └─ Answer(OnlyIfCached)
@@ -41,10 +43,13 @@ mod event;
 mod part;
 mod sharing;
 mod storing;
+mod update;
 
 pub use command::{Command, Commands, Forwarding, Serving};
 pub use event::{Covers, Event, Failure, Missing};
 pub use sharing::{Joined, says_about_target};
+pub use storing::SetCookieRule;
+pub use update::Update;
 
 use crate::judge::{Judgement, judge};
 use crate::now::Now;
@@ -65,6 +70,8 @@ pub struct Rules {
     /// How long past its freshness a response may be served while the next hop cannot be reached
     /// (RFC 9111 §4.2.4), seconds. Never for responses that forbid it.
     pub disconnected_stale_max: DeltaSeconds,
+    /// What a response that sets a cookie must say to be stored.
+    pub set_cookie: SetCookieRule,
 }
 
 /// One request on its way.
@@ -175,7 +182,7 @@ impl Transaction {
             Event::FoundPart(stored, Covers::Lacking) => self.lack(now, stored),
             Event::Missing(missing) => self.miss(now, missing),
             Event::Response(response) => self.respond(now, rules, response),
-            Event::Part { response, fits } => self.part(now, rules, response, fits),
+            Event::Update(update) => self.update(now, rules, &update),
             Event::Failed(failure) => self.fail(now, rules, failure),
             Event::NotAdmitted(refusal) => self.not_stored(NotStored::Catalog(refusal)),
             Event::Incomplete => self.incomplete(),
@@ -248,16 +255,14 @@ impl Transaction {
     fn respond(&mut self, now: Now, rules: &Rules, response: &ResponseFacts) -> Commands {
         self.verdict.fwd_status = Some(response.status);
         if self.asked == Asked::Rest && matches!(response.status, 206 | 416) {
-            return self.outdated(now);
+            return self.outdated_unless_spared(now, response);
         }
-        if let Some(stored) = self.servable() {
-            if response.status == 304 && self.asked == Asked::Validation {
-                return Commands::one(Command::Freshen);
-            }
-            if is_error(response.status) && may_excuse(now, &stored, stored.stale_if_error) {
-                self.verdict.handling = Handling::StaleInstead(Excuse::IfError);
-                return self.serve(now, &stored);
-            }
+        if let Some(stored) = self.servable()
+            && is_error(response.status)
+            && may_excuse(now, &stored, stored.stale_if_error)
+        {
+            self.verdict.handling = Handling::StaleInstead(Excuse::IfError);
+            return self.serve(now, &stored);
         }
         let storing = self.storing(now, rules, response);
         self.verdict.storing = Some(storing.map_or_else(Storing::NotStored, |_| Storing::Stored));
@@ -273,33 +278,16 @@ impl Transaction {
             Ok(facts) => {
                 self.keeps_part = facts.can_be_part();
                 // a whole one stays until the new one is there; a part of it is of no use any more
-                let relay = if self.asked == Asked::Rest && self.replaces(response) {
+                let relay = if self.asked == Asked::Rest && self.replaces(now, response) {
                     relay.with(Command::Drop)
                 } else {
                     relay
                 };
                 relay.with(Command::Store(facts))
             }
-            Err(_) if self.replaces(response) => relay.with(Command::Drop),
+            Err(_) if self.replaces(now, response) => relay.with(Command::Drop),
             Err(_) => relay,
         }
-    }
-
-    /// After `Freshen` was done: `stored` are the facts of the stored response as updated.
-    pub fn freshened(&mut self, now: Now, stored: &StoredFacts) -> Commands {
-        self.stored = Some(*stored);
-        self.verdict.storing = Some(Storing::Stored);
-        self.serve(now, stored)
-    }
-
-    /// `Freshen` could not be done: the 304 names another response by a strong entity tag, and updates nothing
-    /// (RFC 9111 §4.3.4). `stored` is served this once as it is, unless it must not be served without a validation
-    /// that succeeded.
-    pub fn not_freshened(&mut self, now: Now, stored: &StoredFacts) -> Commands {
-        if stored.forbids_stale() {
-            return self.refuse(Refused::NextHop);
-        }
-        self.serve(now, stored)
     }
 
     /// The stored response, if it holds what the request wants.
@@ -310,14 +298,12 @@ impl Transaction {
     fn fail(&mut self, now: Now, rules: &Rules, failure: Failure) -> Commands {
         if let Some(stored) = self.servable() {
             let excuse = match failure {
-                Failure::Disconnected => Some((
-                    Excuse::Disconnected,
-                    Some(
-                        stored
-                            .stale_if_error
-                            .map_or(rules.disconnected_stale_max, |limit| limit),
-                    ),
-                )),
+                Failure::Disconnected => {
+                    let unless_forbidden =
+                        (!stored.must_revalidate).then_some(rules.disconnected_stale_max);
+                    let limit = stored.stale_if_error.or(unless_forbidden);
+                    Some((Excuse::Disconnected, limit))
+                }
                 Failure::Protocol => Some((Excuse::IfError, stored.stale_if_error)),
                 Failure::Ours => None,
             };
@@ -326,6 +312,10 @@ impl Transaction {
             {
                 self.verdict.handling = Handling::StaleInstead(excuse);
                 return self.serve(now, &stored);
+            }
+            // RFC 9111 §5.2.2.2: 504, so that the client can tell this from an error of the next hop
+            if stored.must_revalidate && failure == Failure::Disconnected {
+                return self.refuse(Refused::MustRevalidate);
             }
         }
         self.refuse(match failure {
@@ -360,7 +350,7 @@ const fn is_error(status: u16) -> bool {
 
 fn may_excuse(now: Now, stored: &StoredFacts, limit: Option<DeltaSeconds>) -> bool {
     let staleness = -stored.ttl(now);
-    !stored.forbids_stale() && limit.is_some_and(|limit| staleness <= i64::from(limit.0))
+    !stored.no_cache && limit.is_some_and(|limit| staleness <= i64::from(limit.0))
 }
 
 #[cfg(test)]

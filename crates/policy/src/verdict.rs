@@ -75,6 +75,8 @@ pub enum Refused {
     Denied,
     /// The next hop could not be used; the proxy error says how.
     NextHop,
+    /// The next hop could not be used, and the stored response must not be used without it: 504 (RFC 9111 §5.2.2.2).
+    MustRevalidate,
     /// The request came back to us.
     Loop,
     /// One of our own limits.
@@ -97,9 +99,14 @@ pub enum NotStored {
     Rule(NotStorable),
     /// The profile `http-1998` does not allow it.
     Profile(Uncachable1998),
-    /// It sets a cookie, and the origin did not say that it may be shared: neither a lifetime nor `public`. RFC 9111
-    /// §7.3 would let us store it by heuristics; a cookie given to the wrong person is worth more than the hit.
+    /// It sets a cookie, and the origin did not say that it may be shared: neither `public` nor `s-maxage`. RFC 9111 §7.3
+    /// would let us store it; `SetCookieRule` says why we do not.
     SetCookie,
+    /// It is an error, or a redirect without a lifetime; the client wanted to go around a stored response that is fresh, and
+    /// that stays.
+    StoredIsFresh,
+    /// It updates a stored response, and would have it vary on other fields than those it is stored under.
+    VaryChanged,
     /// It could never be reused: it has no lifetime (errors: none given explicitly) and no validator.
     Useless,
     /// It answers If-Match or its like, Range, or Expect (412, 416, 417): fields that are in no cache key, so that one
@@ -147,6 +154,7 @@ impl Verdict {
                 Handling::StaleInstead(_) => Some(Fwd::Stale),
                 // an attempt was made, and nothing came back
                 Handling::Refused(Refused::NextHop) => Some(Fwd::Miss),
+                Handling::Refused(Refused::MustRevalidate) => Some(Fwd::Stale),
                 Handling::Refused(_) => None,
                 Handling::Tunnel => Some(Fwd::Bypass),
             },
@@ -225,6 +233,7 @@ impl Refused {
             Self::BadRequest => "bad-request",
             Self::Denied => "denied",
             Self::NextHop => "next-hop",
+            Self::MustRevalidate => "must-revalidate",
             Self::Loop => "loop",
             Self::Overloaded => "overloaded",
         }
@@ -239,6 +248,8 @@ impl NotStored {
             Self::Rule(rule) => rule.as_str(),
             Self::Profile(cause) => cause.as_str(),
             Self::SetCookie => "set-cookie",
+            Self::StoredIsFresh => "stored-is-fresh",
+            Self::VaryChanged => "vary-changed",
             Self::Useless => "no-lifetime",
             Self::Conditional => "conditional",
             Self::Catalog(refusal) => refusal.as_str(),

@@ -5,7 +5,7 @@
 use crate::arriving::{Arriving, Beginnings};
 use crate::exchange::Exchange;
 use crate::fetch::Begun;
-use crate::freshen;
+use crate::freshen::Merging;
 use crate::hit::ServedForm;
 use crate::inbound::{self, Framing};
 use crate::keeper::expected;
@@ -56,8 +56,9 @@ pub(crate) enum Answered {
         /// The content.
         span: ByteSpan,
     },
-    /// What was stored before and what arrives now, joined.
-    Joined(ServedForm, Serving),
+    /// What was stored before and what arrives now, joined: in this form, with the head of this response, which has the
+    /// fields that are for this client alone.
+    Joined(ServedForm, Serving, Arc<StoredResponse>),
     /// Nothing: it fills a gap, and who reads there knows.
     Nobody,
 }
@@ -118,7 +119,7 @@ pub(crate) fn begin(
     exchange: &mut Exchange,
     response: &Response<'_>,
     storing: Storing,
-    stored: Option<&Arc<StoredResponse>>,
+    merging: Option<Merging<'_>>,
 ) -> Option<Arrived> {
     let span = span_of(response)?;
     if let Some((arriving, id)) = exchange.gap.as_mut().and_then(|gap| gap.into.take()) {
@@ -127,9 +128,9 @@ pub(crate) fn begin(
             answer: Answered::Nobody,
         });
     }
-    match (storing, stored) {
-        (Storing::Part(facts), Some(stored)) => {
-            complete(worker, exchange, response, facts, stored, span)
+    match (storing, merging) {
+        (Storing::Part(facts), Some(merging)) => {
+            complete(worker, exchange, response, facts, &merging, span)
         }
         (Storing::New(facts) | Storing::Part(facts), _) => {
             new(worker, exchange, response, facts, span)
@@ -191,13 +192,14 @@ fn complete(
     exchange: &mut Exchange,
     response: &Response<'_>,
     facts: StoredFacts,
-    stored: &Arc<StoredResponse>,
+    merging: &Merging<'_>,
     span: ByteSpan,
 ) -> Option<Arrived> {
+    let stored = merging.stored();
     let known = stored.complete_length();
     let complete_length = known.or_else(|| complete_length(response));
     let now = worker.now();
-    let (mut fresh, vary) = freshen::merged(worker, exchange, stored, response.head.fields);
+    let (mut fresh, vary) = merging.parts(worker, exchange);
     if known.is_none() && complete_length.is_some() {
         // what came in chunks is framed by its length from now on
         fresh.body = Growing::new(complete_length, Some(&stored.body)).finish();
@@ -227,9 +229,10 @@ fn complete(
     let serving = Serving {
         age: arriving.response.facts.current_age(now),
     };
+    let own = merging.with_own_fields(worker, exchange, &arriving.response);
     Some(Arrived {
         begun: begun(response, arriving, id),
-        answer: Answered::Joined(form, serving),
+        answer: Answered::Joined(form, serving, own),
     })
 }
 

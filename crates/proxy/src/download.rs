@@ -12,6 +12,7 @@ use crate::downloaded::silent;
 pub(crate) use crate::downloaded::{Arrived, Downloaded, HopTrouble, broken};
 use crate::exchange::Exchange;
 use crate::flights::Leading;
+use crate::freshen::{self, Merging};
 use crate::inbound::{self, Framing};
 use crate::keeper::Keeper;
 use crate::record::End;
@@ -33,7 +34,7 @@ use weir_measure::Metric;
 use weir_policy::fetch::AbortPolicy;
 use weir_policy::transaction::says_about_target;
 use weir_policy::{Command, Commands, Event};
-use weir_semantics::{ProxyError, ResponseFacts};
+use weir_semantics::{Method, ProxyError, ResponseFacts};
 use weir_store::{Purge, StoredResponse};
 use weir_wire::{Arrival, BodyLength, LineBuffer, Progress, ResponseHead, parse_response};
 
@@ -294,12 +295,15 @@ impl Download<'_> {
         let now = worker.now();
         let facts = ResponseFacts::gather(head.status, head.fields, now.wall);
         let settings = Arc::clone(&exchange.settings);
-        let event = match (&exchange.gap, &*stored) {
-            (Some(gap), Some(stored)) if head.status == 206 => Event::Part {
-                response: &facts,
-                fits: gap.fits(stored, &facts, head.fields, body),
-            },
-            _ => Event::Response(&facts),
+        let (date, mut stored_lines) = (worker.date(), LineBuffer::new());
+        let stored = stored.filter(|_| exchange.tx.may_update(head.status));
+        let merging = stored.map(|stored| {
+            let fits = freshen::fits(stored, exchange.gap.as_ref(), head, &facts, body);
+            Merging::new(worker, stored, &mut stored_lines, head.fields, &date, fits)
+        });
+        let event = match &merging {
+            Some(merging) => Event::Update(merging.update(&facts)),
+            None => Event::Response(&facts),
         };
         let commands = exchange.tx.handle(now, &settings.rules, event);
         // an answer to a request that is not whole ends the connection, and says so (RFC 9112 §9.3)
@@ -311,12 +315,10 @@ impl Download<'_> {
             hop_keeps_alive: inbound::keeps_alive(head) && body != BodyLength::UntilClose,
         };
         exchange.note(|notes| notes.answered(response.hop_keeps_alive));
-        Ok(
-            match self.obey(&commands, &response, &received[..consumed]) {
-                Ok(storing) => self.begin(&response, storing, consumed),
-                Err(downloaded) => Step::Final(downloaded),
-            },
-        )
+        Ok(match self.obey(&commands, &response, merging.as_ref()) {
+            Ok(storing) => self.begin(&response, storing, merging, consumed),
+            Err(downloaded) => Step::Final(downloaded),
+        })
     }
 
     /// Does what is to be done at once. What is to be stored, or what came of it if the response is not for the client.
@@ -324,7 +326,7 @@ impl Download<'_> {
         &mut self,
         commands: &Commands,
         response: &Response<'_>,
-        received_head: &[u8],
+        merging: Option<&Merging<'_>>,
     ) -> Result<Option<Storing>, Downloaded> {
         let Parties {
             exchange,
@@ -332,12 +334,19 @@ impl Download<'_> {
             stored,
             ..
         } = &mut self.parties;
-        let mut storing = None;
+        let (mut storing, mut fresh) = (None, None);
         for command in commands.iter() {
             match command {
-                Command::Freshen => {
-                    return Err(Downloaded::Freshen {
-                        received: received_head.to_vec(),
+                Command::Freshen(_) => {
+                    fresh = merging.map(|merging| merging.store(worker, exchange));
+                }
+                Command::ServeMerged(serving) => {
+                    let Some(merging) = merging else { continue };
+                    exchange.freshened(worker, fresh.as_deref().map(|fresh| &fresh.facts));
+                    report::merged(worker, exchange.tx.verdict());
+                    return Err(Downloaded::Merged {
+                        response: merging.for_client(worker, exchange, fresh),
+                        serving,
                         reusable: response.hop_keeps_alive && response.rest.is_empty(),
                     });
                 }
@@ -374,13 +383,11 @@ impl Download<'_> {
         &mut self,
         response: &Response<'_>,
         storing: Option<Storing>,
+        merging: Option<Merging<'_>>,
         consumed: usize,
     ) -> Step {
         let Parties {
-            exchange,
-            worker,
-            stored,
-            ..
+            exchange, worker, ..
         } = &mut self.parties;
         let now = worker.now();
         if storing.is_some_and(|storing| !storing.facts().answers_others(now)) {
@@ -393,7 +400,7 @@ impl Download<'_> {
                     keeper = Keeper::begin(worker, exchange, response.head, response.body, facts);
                 }
             } else if let Some(arrived) =
-                arrival::begin(worker, exchange, response, storing, *stored)
+                arrival::begin(worker, exchange, response, storing, merging)
             {
                 exchange.account.next_hop_overhead_bytes -= response.rest.len() as u64;
                 return Step::Final(Downloaded::Begun(Box::new(arrived)));
@@ -538,5 +545,9 @@ fn settle(exchange: &mut Exchange, worker: &Worker, ended: &crate::relay::Ended)
             worker.counters().inc(Metric::ClientAborts);
         }
     }
-    report::storing(worker, exchange.tx.verdict());
+    if exchange.method == Method::Head {
+        report::merged(worker, exchange.tx.verdict());
+    } else {
+        report::storing(worker, exchange.tx.verdict());
+    }
 }

@@ -3,8 +3,10 @@
 use crate::answer::Trouble;
 use crate::arrival;
 use crate::fetch::Begun;
+use std::sync::Arc;
 use weir_policy::Serving;
 use weir_semantics::ProxyError;
+use weir_store::StoredResponse;
 use weir_wire::BodyError;
 
 /// What came of it.
@@ -18,16 +20,18 @@ pub(crate) enum Downloaded {
         /// So can the next hop's.
         reusable: bool,
     },
-    /// 304 to our validators: its head.
-    Freshen {
-        /// The head as received.
-        received: Vec<u8>,
+    /// 304 to our validators: the store has what it is to have.
+    Merged {
+        /// What the client gets.
+        response: Arc<StoredResponse>,
+        /// How.
+        serving: Serving,
         /// The connection can be used again.
         reusable: bool,
     },
     /// What is to be stored is arriving: its content goes by way of the store, by a fetch of its own.
     Begun(Box<Arrived>),
-    /// What is stored in part has changed, or the next hop does not give what is missing: ask for the whole.
+    /// What is stored has changed, or the next hop does not give what is missing: ask as the client did.
     AskAgain,
     /// An error in whose place the stale response may be served.
     ServeStale(Serving),

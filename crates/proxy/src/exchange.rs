@@ -229,9 +229,9 @@ impl Exchange {
         }
     }
 
-    /// What is stored was freshened to `stored`, or is gone: those who wait look again, if it may be for them.
+    /// What was stored is freshened to `stored`, or dropped: those who wait look again, if it may be for them.
     pub(crate) fn freshened(&mut self, worker: &Worker, stored: Option<&StoredFacts>) {
-        if stored.is_some_and(|facts| !facts.answers_others(worker.now())) {
+        if !stored.is_some_and(|facts| facts.answers_others(worker.now())) {
             self.go_alone(worker, true);
         } else if let Some(leading) = self.leading.take() {
             leading.stored();

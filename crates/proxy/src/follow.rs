@@ -254,7 +254,7 @@ async fn join(
     let start = Start {
         attached,
         span,
-        head: head_for(client, exchange, arriving, form, serving),
+        head: head_for(client, exchange, &arriving.response, form, serving),
         framing: form.framing(exchange.persistence.http11),
     };
     Some(Gate::Answered(read(client, exchange, start).await))
@@ -305,11 +305,11 @@ fn form_of(exchange: &Exchange, arriving: &Arriving, now: weir_semantics::Timest
     }
 }
 
-/// The head for a reader of what is arriving.
+/// The head for a reader of what is arriving as `response`.
 pub(crate) fn head_for(
     client: &Client,
     exchange: &mut Exchange,
-    arriving: &Arriving,
+    response: &StoredResponse,
     form: ServedForm,
     serving: Serving,
 ) -> Vec<u8> {
@@ -317,17 +317,17 @@ pub(crate) fn head_for(
     let framing = form.framing(http11);
     exchange.persistence.keep_alive &=
         framing != Framing::Close && !client.worker.shared.is_draining();
-    let mut head = Vec::with_capacity(arriving.response.head.len() + 256);
+    let mut head = Vec::with_capacity(response.head.len() + 256);
     hit::write_head(
         &exchange.settings,
-        &arriving.response,
+        response,
         form,
         serving,
         exchange.tx.verdict(),
         exchange.persistence,
         &mut head,
     );
-    exchange.account.status = form.status(&arriving.response);
+    exchange.account.status = form.status(response);
     exchange.account.first_byte_us = Some(exchange.account.mark_us());
     exchange.note(|notes| notes.response(&head));
     head

@@ -18,14 +18,14 @@ use crate::record::End;
 use crate::sink::Sink;
 use crate::upload::{self, Sending, UploadEnd};
 use crate::worker::Worker;
-use crate::{fetch, freshen, pool, switch, uses};
+use crate::{fetch, pool, switch, uses};
 use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
 use weir_measure::Metric;
 use weir_policy::fetch::ByteSpan;
 use weir_policy::retry::{BodySent, Closed, may_repeat};
-use weir_policy::{Command, Event, Failure, Forwarding, Now};
+use weir_policy::{Command, Event, Failure, Forwarding, Now, Refused};
 use weir_semantics::ProxyError;
 use weir_store::{Growing, StoredResponse};
 
@@ -78,7 +78,7 @@ async fn ask(
     exchange: &mut Exchange,
     mut destination: Destination,
     mut forwarding: Forwarding,
-    mut stored: Option<Arc<StoredResponse>>,
+    stored: Option<Arc<StoredResponse>>,
 ) -> bool {
     let worker = Rc::clone(&client.worker);
     let mut repeated = false;
@@ -95,9 +95,6 @@ async fn ask(
         match talked.downloaded {
             Downloaded::AskAgain => {
                 drop(connection);
-                if let Some(stored) = stored.take() {
-                    worker.shared.store.drop_one(exchange.key, &stored);
-                }
                 exchange.gap = None;
                 forwarding = Forwarding {
                     validate: false,
@@ -166,12 +163,16 @@ async fn answer(
             client.closing = whole && !goes_on;
             goes_on
         }
-        Downloaded::Freshen { received, reusable } => {
+        Downloaded::Merged {
+            response,
+            serving,
+            reusable,
+        } => {
             exchange.note(|notes| notes.kept(reusable));
             if reusable {
                 pool::check_in(&worker, connection);
             }
-            freshened(client, exchange, stored, &received).await
+            exchange::serve(client, exchange, &response, serving).await
         }
         Downloaded::Begun(arrived) => match begun(client, exchange, connection, *arrived).await {
             Ok(alive) => alive,
@@ -379,7 +380,7 @@ async fn begun(
     let arriving = Arc::clone(&arrived.begun.arriving);
     let span = match &arrived.answer {
         Answered::Relayed { span, .. } => Some(*span),
-        Answered::Joined(form, _) => form.span(&arriving.response),
+        Answered::Joined(form, ..) => form.span(&arriving.response),
         Answered::Nobody => None,
     };
     // before it begins: a fetch without a reader would be judged
@@ -402,12 +403,11 @@ async fn begun(
     fetch.spawn();
     let (head, framing) = match arrived.answer {
         Answered::Relayed { head, framing, .. } => (head, framing),
-        Answered::Joined(form, serving) => {
+        Answered::Joined(form, serving, own) => {
             if reader.is_none() {
-                let response = Arc::clone(&arriving.response);
-                return Ok(exchange::serve(client, exchange, &response, serving).await);
+                return Ok(exchange::serve(client, exchange, &own, serving).await);
             }
-            let head = follow::head_for(client, exchange, &arriving, form, serving);
+            let head = follow::head_for(client, exchange, &own, form, serving);
             (head, form.framing(exchange.persistence.http11))
         }
         Answered::Nobody => (Vec::new(), Framing::None),
@@ -440,43 +440,12 @@ fn conclude(exchange: &mut Exchange, worker: &Worker, arriving: &Arriving) {
     }
 }
 
-/// The next hop answered 304 to our validators: update the stored response and serve it.
-async fn freshened(
-    client: &mut Client,
-    exchange: &mut Exchange,
-    stored: Option<Arc<StoredResponse>>,
-    received: &[u8],
-) -> bool {
-    let Some(stored) = stored else {
-        return false;
-    };
-    let worker = Rc::clone(&client.worker);
-    let now = worker.now();
-    let fresh = freshen::apply(&worker, exchange, &stored, received);
-    exchange.freshened(&worker, fresh.as_deref().map(|fresh| &fresh.facts));
-    let commands = match &fresh {
-        Some(fresh) => exchange.tx.freshened(now, &fresh.facts),
-        None => exchange.tx.not_freshened(now, &stored.facts),
-    };
-    let fresh = fresh.unwrap_or(stored);
-    match commands.first() {
-        Some(Command::Serve(serving)) => exchange::serve(client, exchange, &fresh, serving).await,
-        _ => {
-            let trouble = Trouble::new(
-                ProxyError::HttpProtocolError,
-                "the next hop's 304 names another response than it was asked about",
-            );
-            exchange::respond(client, exchange, Answer::open(502, trouble)).await
-        }
-    }
-}
-
 /// No usable answer: serve the stale response where that is allowed, say what happened otherwise.
 pub(crate) async fn fail(
     client: &mut Client,
     exchange: &mut Exchange,
     stored: Option<Arc<StoredResponse>>,
-    trouble: Trouble,
+    mut trouble: Trouble,
 ) -> bool {
     let worker = Rc::clone(&client.worker);
     // at once: what this client is sent now may take its time
@@ -492,13 +461,17 @@ pub(crate) async fn fail(
         exchange.account.error = Some(trouble.error.as_str());
         return exchange::serve(client, exchange, &stored, serving).await;
     }
-    // the trouble knows a finer reason than the kind of failure
-    let _ = exchange.tx.refuse(trouble.refused);
-    let status = status_of(&trouble);
+    let mut status = status_of(&trouble);
     worker.counters().inc(match status {
         504 => Metric::NextHopTimeouts,
         _ => Metric::NextHopErrors,
     });
+    if commands.first() == Some(Command::Answer(Refused::MustRevalidate)) {
+        status = 504;
+        trouble.refused = Refused::MustRevalidate;
+    }
+    // else the trouble knows a finer reason than the kind of failure
+    let _ = exchange.tx.refuse(trouble.refused);
     exchange::respond(client, exchange, Answer::open(status, trouble)).await
 }
 

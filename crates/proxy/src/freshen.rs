@@ -1,130 +1,177 @@
-//! A 304 updates what is stored (RFC 9111 §3.2, §4.3.4).
+//! A response updates what is stored: a 304, the 206 that joins a part, a 200 to HEAD (RFC 9111 §3.2, §3.4, §4.3.4, §4.3.5).
+//!
+//! The merge is `weir_semantics::merge`, the decision `Transaction`'s. Here are the two responses that come of it: one for
+//! the store, and one for the client that brought the update, with the fields that are for it alone.
 
 use crate::exchange::Exchange;
+use crate::gap::Gap;
 use crate::hit::stored_fields;
 use crate::inbound;
 use crate::kept::Kept;
 use crate::worker::Worker;
 use std::sync::Arc;
 use weir_measure::Metric;
-use weir_policy::{Digest, StoredFacts};
+use weir_policy::{Digest, StoredFacts, Update};
 use weir_semantics::{
-    ConnectionOptions, EntityTag, FieldLine, ResponseFacts, identify, is_freshened, line_named,
-    parse_http_date,
+    Compared, FieldLine, Fits, Merged, ResponseFacts, line_named, merge, parse_http_date, validates,
 };
 use weir_store::{StoredResponse, VaryRule};
-use weir_wire::{LineBuffer, Progress, parse_response};
+use weir_wire::{BodyLength, LineBuffer, ResponseHead};
 
-/// Merges the fields of the 304 in `received` into `stored`, stores the result, and returns it. If the stored
-/// response has left meanwhile the result still serves this request. `None` if the 304 is about another response:
-/// then `stored` is forgotten.
-pub(crate) fn apply(
-    worker: &Worker,
-    exchange: &mut Exchange,
-    stored: &Arc<StoredResponse>,
-    received: &[u8],
-) -> Option<Arc<StoredResponse>> {
-    let expected = exchange.expected.take();
-    let mut lines = LineBuffer::new();
-    let Ok(Progress::Complete { head, .. }) =
-        parse_response(received, &exchange.settings.heads, &mut lines)
-    else {
-        return Some(Arc::clone(stored));
-    };
-    let store = &worker.shared.store;
-    if names_another(stored, head.fields) {
-        store.drop_one(exchange.key, stored);
-        return None;
-    }
-    let mut stored_lines = LineBuffer::new();
-    let before = stored_fields(&stored.head, &mut stored_lines);
-    let date = worker.date();
-    let merged = merge(before, &dated(head.fields, &date));
-    let fresh = Arc::new(rebuild(worker, exchange, stored, &merged));
-    worker.counters().inc(Metric::Freshened);
-    let now = worker.now();
-    if let Some(expected) = expected {
-        let vary = Kept::vary_of(worker, exchange, &merged);
-        expected.freshen(now, stored, &fresh, vary.as_ref());
-    } else {
-        store.replace(now, exchange.key, stored, Arc::clone(&fresh));
-    }
-    Some(fresh)
+/// A response that may update the stored one, merged into that.
+pub(crate) struct Merging<'a> {
+    stored: &'a Arc<StoredResponse>,
+    merged: Merged<'a>,
+    facts: ResponseFacts,
+    fits: Fits,
 }
 
-/// `stored` with the fields of a response that brings a part of it, and what it varies on; the two are combined (RFC 9111
-/// §3.4).
-pub(crate) fn merged(
-    worker: &Worker,
-    exchange: &Exchange,
+impl<'a> Merging<'a> {
+    /// Merges `update` into `stored`, whose field lines are read into `lines`. `date` is the time of receipt.
+    pub(crate) fn new(
+        worker: &Worker,
+        stored: &'a Arc<StoredResponse>,
+        lines: &mut LineBuffer<'a>,
+        update: &[FieldLine<'a>],
+        date: &'a [u8],
+        fits: Fits,
+    ) -> Self {
+        let merged = merge(stored_fields(&stored.head, lines), update, date);
+        Self {
+            stored,
+            facts: merged.facts(stored.facts.status, worker.now().wall),
+            merged,
+            fits,
+        }
+    }
+
+    /// What the transaction is told of it.
+    pub(crate) fn update<'u>(&'u self, response: &'u ResponseFacts) -> Update<'u> {
+        Update {
+            response,
+            merged: &self.facts,
+            fits: self.fits,
+            changes_vary: self.merged.changes_vary,
+        }
+    }
+
+    /// Stores the merged response in the place of the stored one, if that has not left meanwhile. What those get who
+    /// wait for it.
+    pub(crate) fn store(&self, worker: &Worker, exchange: &mut Exchange) -> Arc<StoredResponse> {
+        let fresh = Arc::new(self.response(worker, exchange, &self.merged.stored));
+        worker.counters().inc(Metric::Freshened);
+        let now = worker.now();
+        match exchange.expected.take() {
+            Some(expected) => {
+                let vary = Kept::vary_of(worker, exchange, &self.merged.stored);
+                expected.freshen(now, self.stored, &fresh, vary.as_ref());
+            }
+            None => {
+                let store = &worker.shared.store;
+                store.replace(now, exchange.key, self.stored, Arc::clone(&fresh));
+            }
+        }
+        fresh
+    }
+
+    /// The merged response as the client that brought the update gets it; never to be stored. `stored` is what was stored
+    /// of it, if anything was.
+    pub(crate) fn for_client(
+        &self,
+        worker: &Worker,
+        exchange: &Exchange,
+        stored: Option<Arc<StoredResponse>>,
+    ) -> Arc<StoredResponse> {
+        match stored {
+            Some(stored) if self.merged.own.is_empty() => stored,
+            _ => Arc::new(self.response(worker, exchange, &self.merged.for_client())),
+        }
+    }
+
+    /// What is merged into.
+    pub(crate) const fn stored(&self) -> &'a Arc<StoredResponse> {
+        self.stored
+    }
+
+    /// The merged response for the store, not stored yet, and what it varies on.
+    pub(crate) fn parts(
+        &self,
+        worker: &Worker,
+        exchange: &Exchange,
+    ) -> (StoredResponse, Option<(VaryRule, Digest)>) {
+        let vary = Kept::vary_of(worker, exchange, &self.merged.stored);
+        (self.response(worker, exchange, &self.merged.stored), vary)
+    }
+
+    /// `joined`, which was made of these parts, as the client that brought the update gets it; never to be stored.
+    pub(crate) fn with_own_fields(
+        &self,
+        worker: &Worker,
+        exchange: &Exchange,
+        joined: &Arc<StoredResponse>,
+    ) -> Arc<StoredResponse> {
+        if self.merged.own.is_empty() {
+            return Arc::clone(joined);
+        }
+        let mut own = self.response(worker, exchange, &self.merged.for_client());
+        own.body = joined.body.clone();
+        if line_named(&self.merged.stored, "content-length").is_none()
+            && own.complete_length().is_some()
+        {
+            own.add_content_length();
+        }
+        Arc::new(own)
+    }
+
+    fn response(
+        &self,
+        worker: &Worker,
+        exchange: &Exchange,
+        fields: &[FieldLine<'_>],
+    ) -> StoredResponse {
+        let (now, stored) = (worker.now(), self.stored);
+        let end_of_status = stored.head.iter().position(|byte| *byte == b'\n');
+        let mut head = stored.head[..end_of_status.map_or(0, |at| at + 1)].to_vec();
+        // an update never replaces the length (RFC 9111 §3.2): what is merged is what was stored
+        inbound::write_merged_fields(fields, &mut head);
+        let date =
+            |name| line_named(fields, name).and_then(|value| parse_http_date(value, now.wall));
+        StoredResponse {
+            head: head.into_boxed_slice(),
+            facts: StoredFacts::new(
+                &self.facts,
+                exchange.tx.request_time(),
+                now,
+                &exchange.settings.rules.heuristic,
+            ),
+            entity_tag: line_named(fields, "etag").map(Into::into),
+            last_modified: date("last-modified"),
+            date: date("date").unwrap_or(now.wall),
+            body: stored.body.clone(),
+        }
+    }
+}
+
+/// Whether the response `head` is about `stored`: by its tag, by all it has if it is a 200 to HEAD, and as a part by
+/// what was asked for, which `gap` tells.
+pub(crate) fn fits(
     stored: &StoredResponse,
-    update: &[FieldLine<'_>],
-) -> (StoredResponse, Option<(VaryRule, Digest)>) {
-    let mut stored_lines = LineBuffer::new();
-    let before = stored_fields(&stored.head, &mut stored_lines);
-    let date = worker.date();
-    let merged = merge(before, &dated(update, &date));
-    let vary = Kept::vary_of(worker, exchange, &merged);
-    (rebuild(worker, exchange, stored, &merged), vary)
-}
-
-/// A strong entity tag that is not the stored one's (RFC 9111 §4.3.4).
-fn names_another(stored: &StoredResponse, update: &[FieldLine<'_>]) -> bool {
-    let tag = line_named(update, "etag").and_then(EntityTag::parse);
-    let ours = stored.validators().entity_tag;
-    tag.is_some_and(|tag| !tag.weak && !ours.is_some_and(|ours| ours.strong_eq(&tag)))
-}
-
-/// The fields of a 304 with the Date of its receipt if it has none (RFC 9110 §6.6.1): the stored one would make it old.
-fn dated<'a>(update: &[FieldLine<'a>], date: &'a [u8]) -> Vec<FieldLine<'a>> {
-    let mut fields = update.to_vec();
-    if line_named(update, "date").is_none() {
-        fields.push(FieldLine::new("Date", date));
-    }
-    fields
-}
-
-/// Each field of the 304 stands in for all stored lines of its name; the others stay, in their order.
-fn merge<'a>(stored: &[FieldLine<'a>], update: &[FieldLine<'a>]) -> Vec<FieldLine<'a>> {
-    let options = ConnectionOptions::gather(update);
-    let updates: Vec<&FieldLine<'a>> = update
-        .iter()
-        .filter(|line| identify(line.name).is_none_or(is_freshened) && !options.names(line.name))
-        .collect();
-    let is_replaced = |name: &str| {
-        updates
-            .iter()
-            .any(|update| update.name.eq_ignore_ascii_case(name))
-    };
-    let kept = stored.iter().filter(|line| !is_replaced(line.name));
-    kept.chain(updates.iter().copied()).copied().collect()
-}
-
-fn rebuild(
-    worker: &Worker,
-    exchange: &Exchange,
-    stored: &StoredResponse,
-    fields: &[FieldLine<'_>],
-) -> StoredResponse {
-    let now = worker.now();
-    let settings = &exchange.settings;
-    let facts = ResponseFacts::gather(stored.facts.status, fields, now.wall);
-    let end_of_status = stored.head.iter().position(|byte| *byte == b'\n');
-    let mut head = stored.head[..end_of_status.map_or(0, |at| at + 1)].to_vec();
-    // a 304 never replaces the length (RFC 9111 §3.2): what is merged is what was stored
-    inbound::write_stored_fields(fields, true, &mut head);
-    let date = |name| line_named(fields, name).and_then(|value| parse_http_date(value, now.wall));
-    StoredResponse {
-        head: head.into_boxed_slice(),
-        facts: StoredFacts::new(
-            &facts,
-            exchange.tx.request_time(),
-            now,
-            &settings.rules.heuristic,
-        ),
-        entity_tag: line_named(fields, "etag").map(Into::into),
-        last_modified: date("last-modified"),
-        date: date("date").unwrap_or(now.wall),
-        body: stored.body.clone(),
+    gap: Option<&Gap>,
+    head: &ResponseHead<'_, '_>,
+    facts: &ResponseFacts,
+    body: BodyLength,
+) -> Fits {
+    match (head.status, gap) {
+        (206, Some(gap)) => gap.fits(stored, facts, head.fields, body),
+        (206, None) => Fits::Other,
+        (304, _) => validates(stored.entity_tag.as_deref(), head.fields),
+        _ => {
+            let compared = Compared {
+                entity_tag: stored.entity_tag.as_deref(),
+                last_modified: stored.last_modified,
+                complete_length: stored.complete_length(),
+            };
+            compared.fits(head.fields, facts)
+        }
     }
 }

@@ -249,9 +249,12 @@ fn keeps_in_304(name: &str) -> bool {
     !of_content || identify(name) == Some(Known::ContentLocation)
 }
 
-/// RFC 9110 §15.3.7: everything a 200 would carry, but its length.
+/// RFC 9110 §15.3.7: everything a 200 would carry, but its length, and a range that means nothing in it.
 fn keeps_in_206(name: &str) -> bool {
-    identify(name) != Some(Known::ContentLength)
+    !matches!(
+        identify(name),
+        Some(Known::ContentLength | Known::ContentRange)
+    )
 }
 
 /// An answer without a representation keeps only what says who sent it and when.

@@ -128,20 +128,30 @@ pub(crate) fn stored_head(
     };
     write::status_line(&mut out, Version::Http11, status, reason);
     let with_length = with_length && !has_no_length(status);
-    write_stored_fields(head.fields, with_length, &mut out);
+    let is_part = head.status == 206;
+    write_fields_to_store(head.fields, &mut out, |known| match known {
+        Known::ContentLength => !with_length,
+        // of a whole response it means nothing, and stays (RFC 9110 §14.4)
+        Known::ContentRange => is_part,
+        _ => false,
+    });
     write_date_if_missing(head.fields, date, &mut out);
     out.extend_from_slice(settings.via_line(head.version));
     out
 }
 
-/// Fields of a stored head; without Age, which is made for each use, and without the length unless it is known to
-/// be right.
-pub(crate) fn write_stored_fields(fields: &[FieldLine<'_>], with_length: bool, out: &mut Vec<u8>) {
-    write_end_to_end(fields, out, |known| match known {
-        Some(Known::ContentLength) => !with_length,
-        Some(Known::Age | Known::ContentRange) => true,
-        Some(known) => !is_stored(known),
-        None => false,
+/// Fields of a stored head after an update; without Age, which is made for each use.
+pub(crate) fn write_merged_fields(fields: &[FieldLine<'_>], out: &mut Vec<u8>) {
+    write_fields_to_store(fields, out, |_| false);
+}
+
+fn write_fields_to_store(
+    fields: &[FieldLine<'_>],
+    out: &mut Vec<u8>,
+    leaves_out: impl Fn(Known) -> bool,
+) {
+    write_end_to_end(fields, out, |known| {
+        known.is_some_and(|known| known == Known::Age || !is_stored(known) || leaves_out(known))
     });
 }
 

@@ -8,7 +8,7 @@ use crate::exchange::{Exchange, Plan};
 use crate::sink::Sink;
 use crate::upload::Sending;
 use crate::worker::Worker;
-use crate::{freshen, next_hop, outbound, pool, report, upload};
+use crate::{next_hop, outbound, pool, report, upload};
 use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -87,11 +87,8 @@ async fn run(
     .await;
     report::background(worker, &exchange);
     let reusable = match downloaded {
-        Downloaded::Freshen { received, reusable } => {
-            freshen::apply(worker, &mut exchange, stored, &received);
-            reusable
-        }
-        Downloaded::Relayed { reusable, .. } => reusable,
+        Downloaded::Merged { reusable, .. } | Downloaded::Relayed { reusable, .. } => reusable,
+        // what was stored is dropped if it has changed: the next request for it asks
         _ => false,
     };
     if reusable {

@@ -120,6 +120,13 @@ pub(crate) fn storing(worker: &Worker, verdict: &Verdict) {
     }
 }
 
+/// Counts what became of a response that was merged into the stored one: what is stored is counted where it is.
+pub(crate) fn merged(worker: &Worker, verdict: &Verdict) {
+    if let Some(Storing::NotStored(why)) = verdict.storing {
+        not_stored(worker, why);
+    }
+}
+
 /// Counts a response that was not stored.
 pub(crate) fn not_stored(worker: &Worker, why: NotStored) {
     worker
@@ -162,6 +169,8 @@ fn label(why: NotStored) -> Label {
             _ => Label::NoLifetime,
         },
         NotStored::SetCookie => Label::SetCookie,
+        NotStored::StoredIsFresh => Label::StoredIsFresh,
+        NotStored::VaryChanged => Label::VaryChanged,
         NotStored::Useless => Label::NoLifetime,
         NotStored::Conditional => Label::Conditional,
         NotStored::Profile(_) => Label::Profile,

@@ -1,6 +1,6 @@
 //! The configuration as the data plane wants it: parsed, compiled, immutable. Swapped whole on reload.
 
-use crate::config::{self, Abort, Cidr, Config, Eviction, Mode, NextHopUrl, Profile};
+use crate::config::{self, Abort, Cidr, Config, Eviction, Mode, NextHopUrl, Profile, SetCookie};
 use crate::destination::HopKey;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -10,7 +10,7 @@ use weir_policy::destination::{ClientRules, ConnectPorts, DenyDefault, Destinati
 use weir_policy::eviction::EvictionKind;
 use weir_policy::fetch::{AbortPolicy, Lead};
 use weir_policy::route::{HostPattern, Rest, RouteId, RouteSpec, Routes};
-use weir_policy::{Rules, profile};
+use weir_policy::{Rules, SetCookieRule, profile};
 use weir_semantics::{DeltaSeconds, Heuristic};
 use weir_wire::{HeadLimits, Version};
 
@@ -150,6 +150,10 @@ fn compile_rules(config: &Config) -> Rules {
             max: DeltaSeconds::from_secs(config.cache.heuristic_max.as_secs()),
         },
         disconnected_stale_max: DISCONNECTED_STALE_MAX,
+        set_cookie: match config.cache.set_cookie {
+            SetCookie::Permitted => SetCookieRule::Permitted,
+            SetCookie::Rfc9111 => SetCookieRule::Rfc9111,
+        },
     }
 }
 

@@ -76,12 +76,20 @@ pub fn merge<'a>(
     if !has_date {
         updates.push(FieldLine::new("Date", received));
     }
-    let merged = replaced(stored, &updates);
+    let mut merged = replaced(stored, &updates);
+    if !updates.iter().any(|line| is_age(line)) {
+        // that of the stored response was counted when it was received
+        merged.retain(|line| !is_age(line));
+    }
     Merged {
         changes_vary: nominated_names(stored) != nominated_names(&merged),
         stored: merged,
         own,
     }
+}
+
+fn is_age(line: &FieldLine<'_>) -> bool {
+    identify(line.name) == Some(Known::Age)
 }
 
 /// `fields` with those of `updates` in the place of all lines of the same name.

@@ -11,7 +11,7 @@ use weir_policy::catalog::{Catalog, Refusal, Slot, check_arriving};
 use weir_policy::eviction::EvictionKind;
 use weir_policy::fetch::{ByteSpan, ByteSpans};
 use weir_policy::{Digest, Missing, Now, StoredFacts};
-use weir_semantics::ResponseFacts;
+use weir_semantics::{Fits, ResponseFacts};
 use weir_workload::trace::Row;
 
 /// Variants kept for one target; the oldest leaves for the next. As the live store has it.
@@ -40,6 +40,31 @@ impl Stored {
         match &self.part {
             None => true,
             Some(part) => wanted.from >= wanted.to || part.contains(wanted),
+        }
+    }
+
+    /// Whether the 200 to HEAD that `ask` has in its trace is about this response: as `weir_semantics::Compared` says it of
+    /// field lines. What the trace does not tell decides nothing.
+    pub(crate) fn compared_with(&self, ask: &Ask) -> Fits {
+        let (ours, theirs) = (self.validators, ask.validators);
+        let same_tag = match (ours.etag, theirs.etag) {
+            (_, None) => true,
+            (Some(tag), Some(other)) => tag == other && ours.etag_is_weak == theirs.etag_is_weak,
+            (None, Some(_)) => !ours.are_all,
+        };
+        let same_date = match (ours.last_modified_s, theirs.last_modified_s) {
+            (_, None) => true,
+            (Some(date), Some(other)) => date == other,
+            (None, Some(_)) => !ours.are_all,
+        };
+        let same_length = match (self.complete_length, ask.whole_bytes) {
+            (Some(length), Some(other)) => length == other,
+            _ => true,
+        };
+        if same_tag && same_date && same_length {
+            Fits::Same
+        } else {
+            Fits::Other
         }
     }
 

@@ -9,7 +9,7 @@ pub use assumed::{Assumed, Assumptions};
 
 use crate::hashing::mix;
 use crate::world::{MICROSECOND, Nanos};
-use weir_semantics::{Method, RequestFacts, ResponseFacts};
+use weir_semantics::{Fits, Method, RequestFacts, ResponseFacts};
 use weir_workload::trace::{AbortedBy, Row, TraceVersion};
 
 /// One request as it is simulated.
@@ -73,6 +73,18 @@ impl Validators {
                 _ => true,
             },
         }
+    }
+
+    /// Whether a 304 with `update` is about what has `self`: as `weir_semantics::validates` says it of field lines.
+    pub(crate) fn validated_by(self, update: Self) -> Fits {
+        let is_same = match (self.etag, update.etag) {
+            (_, None) => true,
+            (Some(ours), Some(theirs)) => {
+                ours == theirs && (update.etag_is_weak || !self.etag_is_weak)
+            }
+            (None, Some(_)) => update.etag_is_weak || !self.are_all,
+        };
+        if is_same { Fits::Same } else { Fits::Other }
     }
 
     /// Whether both are the same strong entity tag (RFC 9110 §8.8.3.2).

@@ -8,7 +8,7 @@ use std::fmt;
 use weir_policy::admission::Rule;
 use weir_policy::eviction::EvictionKind;
 use weir_policy::fetch::{AbortPolicy, Lead};
-use weir_policy::{Profile, Rules};
+use weir_policy::{Profile, Rules, SetCookieRule};
 use weir_semantics::{DeltaSeconds, Heuristic};
 use weir_workload::{Dimension, Law};
 
@@ -190,6 +190,7 @@ impl Settings {
                 profile,
                 heuristic: Heuristic::default(),
                 disconnected_stale_max: DeltaSeconds(86_400),
+                set_cookie: SetCookieRule::default(),
             },
             abort: AbortPolicy::default(),
             lead: Lead::default(),

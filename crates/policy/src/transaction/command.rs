@@ -22,8 +22,7 @@ pub enum Command {
     /// Store what is relayed under these facts; a 206 as the part it is.
     Store(StoredFacts),
     /// Join what is relayed with the stored part (RFC 9111 §3.4), and update the stored fields by those of the 206 just
-    /// received. These are the facts as far as its own fields tell: the driver merges and computes them again, as for
-    /// `Freshen`. The client gets the answer in the form it asked for, with the stored bytes and those that come.
+    /// received. These are the facts of the merged response. The client gets the answer in the form it asked for, with the stored bytes and those that come.
     Combine(StoredFacts),
     /// Keep what has arrived of the response that was being stored, as a part, if it is a byte or more. Where this is not
     /// said after `Incomplete`, nothing of it may stay.
@@ -31,9 +30,11 @@ pub enum Command {
     /// Let go of the response just received, unread and unseen by the client, and send the request once more as the client
     /// sent it: nothing replaced, nothing added. What comes is told as `Response`.
     AskAgain,
-    /// Update the stored response by the 304 just received (RFC 9111 §3.2, §4.3.4); these are its facts afterwards
-    /// as far as the 304's own fields tell: the driver merges fields and computes them again.
-    Freshen,
+    /// Put the merged response in the place of the stored one (RFC 9111 §3.2, §4.3.4, §4.3.5); these are its facts.
+    Freshen(StoredFacts),
+    /// Send the client the merged response, with the fields of the update that are for this client alone. `Freshen` or
+    /// `Drop`, which comes before it, says whether others get it too.
+    ServeMerged(Serving),
     /// Forget what is stored for the target and for same-origin Location and Content-Location (RFC 9111 §4.4).
     Invalidate,
     /// Forget the stored response that was being validated or completed: the origin has another one, which is not stored.

@@ -1,8 +1,9 @@
 //! What a transaction is told.
 
+use super::update::Update;
 use crate::catalog::Refusal;
 use crate::stored::StoredFacts;
-use weir_semantics::{Fits, ResponseFacts};
+use weir_semantics::ResponseFacts;
 
 /// What happened.
 #[derive(Clone, Copy, Debug)]
@@ -22,13 +23,9 @@ pub enum Event<'a> {
     Missing(Missing),
     /// The final response head of the next hop.
     Response(&'a ResponseFacts),
-    /// The 206 that came where the rest of a stored part was asked for (`Forwarding::complete`).
-    Part {
-        /// What its own fields say.
-        response: &'a ResponseFacts,
-        /// Whether it belongs to the stored part: `weir_semantics::combines`.
-        fits: Fits,
-    },
+    /// A final response head that may update the stored response, merged into that: whether it may is asked by
+    /// `Transaction::may_update`.
+    Update(Update<'a>),
     /// The next hop could not give a response head.
     Failed(Failure),
     /// The catalog did not take what `Store` offered, or let it go before it was whole.

@@ -9,14 +9,14 @@
 //! * So is a request that says `no-store`: what it fetches could not be joined.
 //! * A 206 that does not fit comes from an origin that does not keep its own `If-Range`. It is no answer for the client
 //!   either, even if that asked for a range: it is to another range and may leave out fields (RFC 9110 §15.3.7). The request is
-//!   sent once more, as the client sent it. So is one whose answer may not be stored, as it can only be joined in the store.
+//!   sent once more, as the client sent it. So is one whose answer may not be stored, as it can only be joined in the store:
+//!   see `update.rs`.
 
-use super::{Asked, Command, Commands, Rules, Transaction};
+use super::{Asked, Commands, Transaction};
 use crate::judge::{Judgement, judge};
 use crate::now::Now;
 use crate::stored::StoredFacts;
-use crate::verdict::Storing;
-use weir_semantics::{Fits, Fwd, RangeKind, ResponseFacts};
+use weir_semantics::{Fwd, RangeKind};
 
 impl Transaction {
     /// The stored part lacks some of what is wanted.
@@ -36,39 +36,5 @@ impl Transaction {
             Asked::AsSent
         };
         self.forward(now, fwd, asked)
-    }
-
-    /// A 206 came; whether it fits is of interest only if the rest of a part was asked for.
-    pub(super) fn part(
-        &mut self,
-        now: Now,
-        rules: &Rules,
-        response: &ResponseFacts,
-        fits: Fits,
-    ) -> Commands {
-        if self.asked != Asked::Rest || response.status != 206 || fits == Fits::Other {
-            return self.respond(now, rules, response);
-        }
-        self.verdict.fwd_status = Some(response.status);
-        let Ok(facts) = self.storing(now, rules, response) else {
-            return Commands::one(self.ask_again(now));
-        };
-        self.verdict.storing = Some(Storing::Stored);
-        self.keeps_part = facts.can_be_part();
-        Commands::one(Command::Relay).with(Command::Combine(facts))
-    }
-
-    /// The stored part is of a representation that the origin does not have any more.
-    pub(super) fn outdated(&mut self, now: Now) -> Commands {
-        self.stored = None;
-        Commands::one(Command::Drop).with(self.ask_again(now))
-    }
-
-    /// Once at most: afterwards nothing is asked for that the client did not ask for.
-    fn ask_again(&mut self, now: Now) -> Command {
-        self.asked = Asked::AsSent;
-        self.verdict.fwd_status = None;
-        self.request_time = now.wall;
-        Command::AskAgain
     }
 }

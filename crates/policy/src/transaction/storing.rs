@@ -3,8 +3,29 @@
 use super::{Asked, Command, Commands, Rules, Transaction};
 use crate::now::Now;
 use crate::stored::StoredFacts;
-use crate::verdict::{NotStored, Storing};
-use weir_semantics::{Method, RequestFacts, ResponseFacts, storable};
+use crate::verdict::{Handling, NotStored, Storing};
+use weir_semantics::{Fwd, Method, RequestFacts, ResponseFacts, storable};
+
+/// What a response that sets a cookie must say to be stored and shared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SetCookieRule {
+    /// `public` or `s-maxage`: the origin speaks of shared caches. Many origins put a lifetime on everything and a
+    /// session cookie on it; a cookie given to the wrong person is worth more than the hit.
+    #[default]
+    Permitted,
+    /// Nothing beyond what any response must say: RFC 9111 §7.3 leaves it to the origin to mark what is not to be shared.
+    Rfc9111,
+}
+
+impl SetCookieRule {
+    const fn permits(self, response: &ResponseFacts) -> bool {
+        let directives = &response.directives;
+        match self {
+            Self::Permitted => directives.public || directives.s_maxage.is_some(),
+            Self::Rfc9111 => true,
+        }
+    }
+}
 
 impl Transaction {
     /// Whether `response` is stored, and under which facts.
@@ -14,15 +35,28 @@ impl Transaction {
         rules: &Rules,
         response: &ResponseFacts,
     ) -> Result<StoredFacts, NotStored> {
+        if self.spares_stored(now, response) {
+            return Err(NotStored::StoredIsFresh);
+        }
+        self.storing_for(&self.request_sent(), now, rules, response)
+    }
+
+    /// The same for `request` in the place of the one that was sent.
+    pub(super) fn storing_for(
+        &self,
+        request: &RequestFacts,
+        now: Now,
+        rules: &Rules,
+        response: &ResponseFacts,
+    ) -> Result<StoredFacts, NotStored> {
         if self.bypassing {
             return Err(NotStored::Bypass);
         }
-        storable(&self.request_sent(), response).map_err(NotStored::Rule)?;
+        storable(request, response).map_err(NotStored::Rule)?;
         if let Some(cause) = rules.profile.refuses(response) {
             return Err(NotStored::Profile(cause));
         }
-        let permitted = response.has_explicit_lifetime() || response.directives.public;
-        if response.has_set_cookie && !permitted {
+        if response.has_set_cookie && !rules.set_cookie.permits(response) {
             return Err(NotStored::SetCookie);
         }
         // an error that one odd request can provoke, kept by heuristics, would spoil the target for everybody; that
@@ -53,10 +87,24 @@ impl Transaction {
     /// Whether a response that is not stored shows that the stored one is outdated: the origin answered
     /// the same question with another representation, or with its absence; not with a part, or an error that may be
     /// this client's alone.
-    pub(super) fn replaces(&self, response: &ResponseFacts) -> bool {
+    pub(super) fn replaces(&self, now: Now, response: &ResponseFacts) -> bool {
         self.stored.is_some()
             && self.request.method == Method::Get
+            && !self.spares_stored(now, response)
             && matches!(response.status, 200..=205 | 300..=303 | 305..=308 | 404 | 410)
+    }
+
+    /// Whether the stored response stays as it is, whatever `response` says of itself: it is fresh, this client wanted to go
+    /// around it, and the answer is an error, or a redirect for which the origin gives no lifetime. Such an answer may be
+    /// this request's alone, and an attacker could provoke it to spoil the target for all others. A response that is stale
+    /// by its own terms is protected by nothing: its next use would ask the same question.
+    pub(super) fn spares_stored(&self, now: Now, response: &ResponseFacts) -> bool {
+        let is_redirect = matches!(response.status, 300..=303 | 305..=399);
+        let is_no_substitute =
+            response.status >= 400 || is_redirect && !response.has_explicit_lifetime();
+        let is_bypassed = self.verdict.handling == Handling::Forward(Fwd::Request);
+        let is_fresh = |stored: StoredFacts| !stored.no_cache && stored.ttl(now) > 0;
+        is_no_substitute && is_bypassed && self.stored.is_some_and(is_fresh)
     }
 
     /// What was being stored ended early. Of what was not being stored the reason is known already.

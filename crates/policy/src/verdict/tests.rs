@@ -75,6 +75,8 @@ fn two_reasons_not_to_store_share_a_word() {
         .chain(refusals.map(NotStored::Catalog))
         .chain([
             NotStored::SetCookie,
+            NotStored::StoredIsFresh,
+            NotStored::VaryChanged,
             NotStored::Useless,
             NotStored::Conditional,
             NotStored::Bypass,

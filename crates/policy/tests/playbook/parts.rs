@@ -100,8 +100,7 @@ fn part_that_has_what_is_wanted_is_treated_otherwise_than_a_whole() {
             "{request}
              0 request => look-up
              60 found-part wanted {STORED} => forward validate
-             61 response 304 => freshen
-             61 freshened {STORED} => serve age=0
+             60 update same 304 => freshen lifetime=60 age=0, serve-merged age=0
              = stale fwd-status=304 stored ttl=60",
         ));
     }
@@ -205,7 +204,7 @@ fn part_that_fits_is_not_joined() {
             "GET /
              0 request => look-up
              {second} found-part lacking {STORED} => forward complete
-             {second} part same {REST} => relay, combine lifetime=60 age=0
+             {second} update same {REST} => relay, combine lifetime=60 age=0
              = {fwd} fwd-status=206 stored",
         ));
     }
@@ -213,7 +212,7 @@ fn part_that_fits_is_not_joined() {
         "GET / | Range: bytes=2-5
          0 request => look-up
          1 found-part lacking {STORED} => forward complete
-         4 part same {REST} => relay, combine lifetime=60 age=3
+         4 update same {REST} => relay, combine lifetime=60 age=3
          = partial fwd-status=206 stored",
     ));
 }
@@ -222,11 +221,11 @@ fn part_that_fits_is_not_joined() {
 fn part_that_does_not_fit_is_mixed_or_given_to_the_client() {
     for request in ["Accept: */*", "Range: bytes=2-5"] {
         for event in [
-            format!("part other {REST}"),
+            format!("update other {REST}"),
             // nobody said that it fits
             format!("response {REST}"),
             "response 416 | Content-Range: bytes */4".to_owned(),
-            "part same 416".to_owned(),
+            "update same 416".to_owned(),
         ] {
             check(&format!(
                 "GET / | {request}
@@ -241,7 +240,7 @@ fn part_that_does_not_fit_is_mixed_or_given_to_the_client() {
         "GET /
          0 request => look-up
          0 found-part lacking {STORED} => forward complete
-         0 part other {REST} => drop, ask-again
+         0 update other {REST} => drop, ask-again
          9 response 200 | Cache-Control: max-age=70 | ETag: \"b\" => relay, store lifetime=70 age=9
          = partial fwd-status=200 stored",
     ));
@@ -250,7 +249,7 @@ fn part_that_does_not_fit_is_mixed_or_given_to_the_client() {
         "GET / | Range: bytes=0-3
          0 request => look-up
          0 found-part lacking {STORED} => forward complete
-         5 part other {REST} => drop, ask-again
+         5 update other {REST} => drop, ask-again
          9 response {PART} => relay, store lifetime=60 age=4
          = partial fwd-status=206 stored",
     ));
@@ -259,15 +258,15 @@ fn part_that_does_not_fit_is_mixed_or_given_to_the_client() {
 #[test]
 fn next_hop_is_asked_for_a_third_time() {
     for event in [
-        format!("part same {REST}"),
-        format!("part other {REST}"),
+        format!("update same {REST}"),
+        format!("update other {REST}"),
         format!("response {REST}"),
     ] {
         check(&format!(
             "GET /
              0 request => look-up
              0 found-part lacking {STORED} => forward complete
-             0 part other {REST} => drop, ask-again
+             0 update other {REST} => drop, ask-again
              0 {event} => relay
              = partial fwd-status=206 not-stored=partial-content",
         ));
@@ -276,7 +275,7 @@ fn next_hop_is_asked_for_a_third_time() {
         "GET /
          0 request => look-up
          0 found-part lacking {STORED} => forward complete
-         0 part other {REST} => drop, ask-again
+         0 update other {REST} => drop, ask-again
          0 response 416 => relay
          = partial fwd-status=416 not-stored=no-explicit-lifetime",
     ));
@@ -284,38 +283,35 @@ fn next_hop_is_asked_for_a_third_time() {
         "GET /
          0 request => look-up
          0 found-part lacking {STORED} => forward complete
-         0 part other {REST} => drop, ask-again
+         0 update other {REST} => drop, ask-again
          0 failed disconnected => answer next-hop
          = refused next-hop",
     ));
 }
 
 #[test]
-fn part_that_may_not_be_stored_is_joined() {
-    for (request, directives) in [
-        ("Accept: */*", "no-store"),
-        ("Accept: */*", "private"),
-        ("Authorization: x", "max-age=60"),
-    ] {
+fn part_that_may_not_be_stored_is_not_joined() {
+    let refused = |request: &str, directives: &str, commands: &str, then: &str, why: &str| {
         check(&format!(
             "GET / | {request}
              0 request => look-up
              0 found-part lacking {STORED} => forward complete
-             0 part same 206 | Cache-Control: {directives} | ETag: \"a\" | Content-Range: bytes 4-9/10 => ask-again
-             0 response 200 | Cache-Control: {directives} | ETag: \"a\" => relay, drop
-             = partial fwd-status=200 not-stored={}",
-            match directives {
-                "no-store" => "response-no-store",
-                "private" => "private",
-                _ => "authorization",
-            }
+             0 update same 206 | Cache-Control: {directives} | ETag: \"a\" | Content-Range: bytes 4-9/10 => {commands}
+             0 response 200 | Cache-Control: {directives} | ETag: \"a\" => {then}
+             = partial fwd-status=200 not-stored={why}",
         ));
+    };
+    for (directives, why) in [("no-store", "response-no-store"), ("private", "private")] {
+        refused("Accept: */*", directives, "drop, ask-again", "relay", why);
     }
+    // nothing is wrong with the stored part
+    let (request, why) = ("Authorization: x", "authorization");
+    refused(request, "max-age=60", "ask-again", "relay, drop", why);
     check(&format!(
         "GET / | Authorization: x
          0 request => look-up
          0 found-part lacking {STORED} => forward complete
-         0 part same 206 | Cache-Control: public | ETag: \"a\" | Content-Range: bytes 4-9/10 => relay, combine lifetime=0 age=0
+         0 update same 206 | Cache-Control: public | ETag: \"a\" | Content-Range: bytes 4-9/10 => relay, combine lifetime=0 age=0
          = partial fwd-status=206 stored",
     ));
 }
@@ -407,7 +403,7 @@ fn response_that_was_cut_is_kept_without_use_or_lost_with_it() {
         "GET /
          0 request => look-up
          0 found-part lacking {STORED} => forward complete
-         0 part same {REST} => relay, combine lifetime=60 age=0
+         0 update same {REST} => relay, combine lifetime=60 age=0
          9 incomplete => keep-part
          = partial fwd-status=206 stored",
     ));

@@ -7,10 +7,10 @@
 //!   or is said to be stale instead.
 //! * A part that lacks what is wanted is never served.
 //! * What is joined was asked for as the rest of a stored part, came as a 206, and fits. The next hop is asked again once
-//!   at most, and only where the rest was asked for.
+//!   at most, and only where the rest was asked for, or a validation was.
 //! * A part is kept only of what was being stored, and held.
-//! * Serve after Forward is only for a 304 to our own validators, for a next hop that failed, and for an answer that
-//!   RFC 5861 calls an error.
+//! * Serve after Forward is only for a next hop that failed, and for an answer that RFC 5861 calls an error; ServeMerged
+//!   only for a 304 to our own validators that is about the stored response.
 //! * A stored response that forbids serving stale is not served without freshness left, unless a 304 came to our
 //!   validators in this transaction.
 //! * `only-if-cached` is not forwarded once the cache was looked in.
@@ -24,7 +24,7 @@ use proptest::sample::select;
 use weir_policy::catalog::Refusal;
 use weir_policy::{
     Command, Commands, Covers, Event, Failure, Handling, Joined, Missing, StoredFacts, Storing,
-    Transaction,
+    Transaction, Update,
 };
 use weir_semantics::{Fits, ResponseFacts};
 
@@ -50,12 +50,12 @@ fn drive(world: &World) -> (Record, Transaction) {
         };
         next = run.tell(event).first();
     }
-    if let Some(Command::Forward(forwarding)) = next {
+    if let Some(Command::Forward(_)) = next {
         run.now_s += world.steps_s[1];
-        let commands = run.answer(&world.answer, forwarding.complete);
+        let commands = run.answer(&world.answer);
         if commands.iter().any(|command| command == Command::AskAgain) {
             run.now_s += world.steps_s[2];
-            let commands = run.answer(&world.second_answer, false);
+            let commands = run.answer(&world.second_answer);
             let asks = commands.iter().any(|command| command == Command::AskAgain);
             assert!(!asks, "asked a third time");
             run.end(commands);
@@ -87,11 +87,16 @@ impl Run<'_> {
         self.note(commands)
     }
 
-    fn answer(&mut self, answer: &Answer, to_complete: bool) -> Commands {
+    fn answer(&mut self, answer: &Answer) -> Commands {
         match answer {
-            Answer::Response(response) if to_complete && response.status == 206 => {
-                let fits = self.world.fits;
-                self.tell(Event::Part { response, fits })
+            Answer::Response(response) if self.tx.may_update(response.status) => {
+                let (fits, merged) = (self.world.fits, &self.world.merged);
+                self.tell(Event::Update(Update {
+                    response,
+                    merged,
+                    fits,
+                    changes_vary: self.world.changes_vary,
+                }))
             }
             Answer::Response(response) => self.tell(Event::Response(response)),
             Answer::Failed(failure) => self.tell(Event::Failed(*failure)),
@@ -100,11 +105,6 @@ impl Run<'_> {
 
     /// Carries out what the last head brought.
     fn end(&mut self, commands: Commands) {
-        if commands.first() == Some(Command::Freshen) {
-            let commands = self.tx.freshened(at(self.now_s), &self.world.updated);
-            self.note(commands);
-            return;
-        }
         let kept = commands.iter().find_map(|command| match command {
             Command::Store(facts) | Command::Combine(facts) => Some(facts),
             _ => None,
@@ -126,11 +126,12 @@ impl Run<'_> {
 
 fn check_end(world: &World, record: &Record, tx: &Transaction) {
     let has = |wanted: fn(&Command) -> bool| record.iter().any(|(_, command)| wanted(command));
-    let serves = has(|command| matches!(command, Command::Serve(_)));
+    let serves = has(is_serve);
     let relays = has(|command| *command == Command::Relay);
     let answers = has(|command| matches!(command, Command::Answer(_)));
     let forwards = has(|command| matches!(command, Command::Forward(_)));
-    let freshens = has(|command| *command == Command::Freshen);
+    let freshens = has(|command| matches!(command, Command::Freshen(_)));
+    let merges = has(|command| matches!(command, Command::ServeMerged(_)));
     let stores = has(|command| matches!(command, Command::Store(_) | Command::Combine(_)));
     let keeps_part = has(|command| *command == Command::KeepPart);
     let count = [serves, relays, answers].iter().filter(|did| **did).count();
@@ -138,7 +139,7 @@ fn check_end(world: &World, record: &Record, tx: &Transaction) {
     let verdict = tx.verdict();
     match verdict.handling {
         Handling::Hit(_) => assert!(serves && !forwards, "hit"),
-        Handling::Forward(_) => assert!(forwards && (relays || (freshens && serves)), "forward"),
+        Handling::Forward(_) => assert!(forwards && (relays || merges), "forward"),
         Handling::Collapsed(_) => panic!("there was no other request"),
         Handling::StaleInstead(_) => assert!(forwards && serves && !freshens, "stale instead"),
         Handling::Refused(_) => assert!(answers, "refused"),
@@ -178,6 +179,8 @@ fn check_parts(world: &World, record: &Record) {
         !completes || (lacking && world.stored.is_some_and(|stored| stored.strong_tag)),
         "the rest of nothing"
     );
+    let validates =
+        has(|command| matches!(command, Command::Forward(forwarding) if forwarding.validate));
     let is_206 = matches!(&world.answer, Answer::Response(response) if response.status == 206);
     let combines = has(|command| matches!(command, Command::Combine(_)));
     assert!(
@@ -185,21 +188,15 @@ fn check_parts(world: &World, record: &Record) {
         "joined what does not fit"
     );
     assert!(
-        !has(|command| *command == Command::AskAgain) || completes,
+        !has(|command| *command == Command::AskAgain) || completes || validates,
         "asked again"
     );
-    let serves = has(|command| matches!(command, Command::Serve(_)));
-    assert!(!(serves && lacking), "a part is served for more");
-    let validates =
-        has(|command| matches!(command, Command::Forward(forwarding) if forwarding.validate));
+    assert!(!(has(is_serve) && lacking), "a part is served for more");
     assert!(!(validates && completes), "validated and completed");
 }
 
 fn check_serve(world: &World, record: &Record) {
-    let Some(place) = record
-        .iter()
-        .position(|(_, command)| matches!(command, Command::Serve(_)))
-    else {
+    let Some(place) = record.iter().position(|(_, command)| is_serve(command)) else {
         return;
     };
     let before = &record[..place];
@@ -211,6 +208,10 @@ fn check_serve(world: &World, record: &Record) {
         matches!(&world.answer, Answer::Response(response) if response.status == 304);
     let validated = not_modified && forward.is_some_and(|forwarding| forwarding.validate);
     if forward.is_some() {
+        let asked_again = before
+            .iter()
+            .any(|(_, command)| *command == Command::AskAgain);
+        assert!(!(validated && asked_again), "served what is another's");
         let excused = match &world.answer {
             Answer::Response(response) => matches!(response.status, 500 | 502 | 503 | 504),
             Answer::Failed(failure) => *failure != Failure::Ours,
@@ -220,11 +221,16 @@ fn check_serve(world: &World, record: &Record) {
     if !validated {
         let stored = world.stored.expect("nothing is stored, and served");
         let ttl = stored.ttl(at(record[place].0));
+        let has_window = stored.stale_if_error.is_some() || stored.stale_while_revalidate.is_some();
         assert!(
-            ttl > 0 || !stored.forbids_stale(),
+            ttl > 0 || !stored.no_cache && (!stored.must_revalidate || has_window),
             "served stale with {ttl} s left"
         );
     }
+}
+
+fn is_serve(command: &Command) -> bool {
+    matches!(command, Command::Serve(_) | Command::ServeMerged(_))
 }
 
 fn texts(record: &Record) -> Vec<String> {
@@ -256,11 +262,10 @@ enum Told {
     Joined(StoredFacts, Joined),
     Missing,
     Response(ResponseFacts),
-    Part(ResponseFacts, Fits),
+    Update(ResponseFacts, ResponseFacts, Fits, bool),
     Failed(Failure),
     NotAdmitted,
     Incomplete,
-    Freshened(StoredFacts),
 }
 
 fn told() -> impl Strategy<Value = Told> {
@@ -271,13 +276,13 @@ fn told() -> impl Strategy<Value = Told> {
             .prop_map(|(stored, covers)| Told::FoundPart(stored, covers)),
         (stored(), select(&[Joined::Waited, Joined::Arriving][..]))
             .prop_map(|(stored, joined)| Told::Joined(stored, joined)),
-        (response(), fits()).prop_map(|(response, fits)| Told::Part(response, fits)),
+        (response(), response(), fits(), any::<bool>())
+            .prop_map(|(response, merged, fits, vary)| Told::Update(response, merged, fits, vary)),
         Just(Told::Missing),
         response().prop_map(Told::Response),
         failure().prop_map(Told::Failed),
         Just(Told::NotAdmitted),
         Just(Told::Incomplete),
-        stored().prop_map(Told::Freshened),
     ]
 }
 
@@ -300,16 +305,21 @@ proptest! {
                     tx.handle(now, &RULES, Event::FoundPart(&stored, covers))
                 }
                 Told::Joined(stored, joined) => tx.joined(now, &stored, joined),
-                Told::Part(response, fits) => {
-                    let response = &response;
-                    tx.handle(now, &RULES, Event::Part { response, fits })
+                Told::Update(response, merged, fits, changes_vary) => {
+                    let (response, merged) = (&response, &merged);
+                    let update = Update {
+                        response,
+                        merged,
+                        fits,
+                        changes_vary,
+                    };
+                    tx.handle(now, &RULES, Event::Update(update))
                 }
                 Told::Missing => tx.handle(now, &RULES, Event::Missing(Missing::Variant)),
                 Told::Response(response) => tx.handle(now, &RULES, Event::Response(&response)),
                 Told::Failed(failure) => tx.handle(now, &RULES, Event::Failed(failure)),
                 Told::NotAdmitted => tx.handle(now, &RULES, Event::NotAdmitted(Refusal::NoSlot)),
                 Told::Incomplete => tx.handle(now, &RULES, Event::Incomplete),
-                Told::Freshened(stored) => tx.freshened(now, &stored),
             };
             prop_assert!(commands.iter().count() <= Commands::MAX);
             prop_assert_eq!(commands.first(), commands.to_vec().first().copied());

@@ -7,9 +7,8 @@ fn refresh_validates_without_a_validator_or_does_not_with_one() {
     check(
         "GET /
          70 refresh 200 | Cache-Control: max-age=60, stale-while-revalidate=60 | ETag: \"a\" => forward validate
-         71 response 304 => freshen
-         71 freshened 200 | Cache-Control: max-age=60 | ETag: \"a\" => serve age=0
-         = stale fwd-status=304 stored ttl=60",
+         71 update same 304 | Cache-Control: max-age=70 => freshen lifetime=70 age=1, serve-merged age=1
+         = stale fwd-status=304 stored ttl=69",
     );
     check(
         "GET /
@@ -69,5 +68,35 @@ fn refresh_is_refused_for_only_if_cached() {
          70 refresh 200 | Cache-Control: max-age=60, stale-while-revalidate=60 => forward
          70 response 200 | Cache-Control: max-age=60 => relay, store lifetime=60 age=0
          = stale fwd-status=200 stored",
+    );
+}
+
+#[test]
+fn refresh_by_a_304_that_may_not_be_stored_drops_what_is_stored() {
+    for (update, why) in [
+        ("Cache-Control: private", "private"),
+        ("Cache-Control: no-store", "response-no-store"),
+        ("Vary: *", "vary-changed"),
+    ] {
+        check(&format!(
+            "GET /
+             70 refresh 200 | Cache-Control: max-age=60, stale-while-revalidate=60 | ETag: \"a\" => forward validate
+             70 update same 304 | {update} => drop, serve-merged age=0
+             = stale fwd-status=304 not-stored={why} ttl={}",
+            if update.starts_with("Vary") { 60 } else { 0 },
+        ));
+    }
+    // the request's credentials are those of one client
+    check(
+        "GET / | Authorization: x
+         70 refresh 200 | Cache-Control: max-age=60, stale-while-revalidate=60 | ETag: \"a\" => forward validate
+         70 update same 304 => drop, serve-merged age=0
+         = stale fwd-status=304 not-stored=authorization ttl=60",
+    );
+    check(
+        "GET /
+         70 refresh 200 | Cache-Control: max-age=60, stale-while-revalidate=60 | ETag: \"a\" => forward validate
+         70 update other 304 => drop, ask-again
+         = stale",
     );
 }

@@ -5,14 +5,15 @@
 //! GET / | Cache-Control: max-stale                         the request
 //! 0 request => look-up                                     at this second, this event => these commands
 //! 61 found 200 | Cache-Control: max-age=60 => serve age=61    a response that was stored at second 0
-//! 61 found-part lacking 200 | ETag: "a" => forward complete   the same of a part; `part same 206`, `joined waited 200`
+//! 61 found-part lacking 200 | ETag: "a" => forward complete   the same of a part; `joined waited 200`
+//! 61 update same 304 | ETag: "a" => ...                       it fits, and is merged into what was found last
 //! = hit max-stale ttl=-1                                   the verdict
 //! ```
 
 use weir_policy::catalog::Refusal;
 use weir_policy::{
     Command, Commands, Covers, Event, Failure, Forwarding, Handling, Joined, Missing, Now, Profile,
-    Rules, StoredFacts, Storing, Tick, Transaction, Verdict,
+    Rules, SetCookieRule, StoredFacts, Storing, Tick, Transaction, Update, Verdict,
 };
 use weir_semantics::{
     DeltaSeconds, FieldLine, Fits, Heuristic, Method, RequestFacts, ResponseFacts, Timestamp,
@@ -64,17 +65,19 @@ pub(crate) const RULES: Rules = Rules {
         max: DeltaSeconds(86_400),
     },
     disconnected_stale_max: DeltaSeconds(100),
+    set_cookie: SetCookieRule::Permitted,
 };
 
 fn play(script: &[&str]) -> Vec<String> {
     let mut rules = RULES;
-    let mut played = Vec::new();
+    let (mut played, mut found) = (Vec::new(), "");
     let mut lines = script.iter().copied();
     let mut transaction = loop {
         let line = lines.next().expect("a script has a request");
         played.push(line.to_owned());
         match line.split_once(' ').expect("two words at least") {
             ("profile", name) => rules.profile = name.parse().expect("a profile"),
+            ("set-cookie", "rfc9111") => rules.set_cookie = SetCookieRule::Rfc9111,
             ("disconnected-max", seconds) => {
                 rules.disconnected_stale_max = DeltaSeconds(seconds.parse().expect("seconds"));
             }
@@ -94,14 +97,19 @@ fn play(script: &[&str]) -> Vec<String> {
             .split_once("=>")
             .map_or(line, |(event, _)| event)
             .trim();
-        let answer = tell(&mut transaction, &rules, event);
+        let answer = tell(&mut transaction, &rules, event, &mut found);
         played.push(format!("{event} => {answer}"));
     }
     played
 }
 
 /// Tells one event, and returns what is to be done about it.
-fn tell(transaction: &mut Transaction, rules: &Rules, line: &str) -> String {
+fn tell<'a>(
+    transaction: &mut Transaction,
+    rules: &Rules,
+    line: &'a str,
+    found: &mut &'a str,
+) -> String {
     let (second, rest) = line.split_once(' ').expect("a second and an event");
     let now = at(second.parse().expect("a second"));
     let (name, what) = rest.split_once(' ').unwrap_or((rest, ""));
@@ -110,18 +118,29 @@ fn tell(transaction: &mut Transaction, rules: &Rules, line: &str) -> String {
             let unshared = what == "unshared";
             transaction.handle(now, rules, Event::Request { unshared })
         }
-        "found" => transaction.handle(now, rules, Event::Found(&stored(what, at(0)))),
+        "found" => {
+            *found = what;
+            transaction.handle(now, rules, Event::Found(&stored(what, at(0))))
+        }
         "found-part" => {
             let (covers, what) = what.split_once(' ').expect("what it covers");
+            *found = what;
             let (covers, stored) = (read_covers(covers), stored(what, at(0)));
             transaction.handle(now, rules, Event::FoundPart(&stored, covers))
         }
         "missing" => transaction.handle(now, rules, Event::Missing(missing(what))),
         "response" => transaction.handle(now, rules, Event::Response(&response(what))),
-        "part" => {
+        "update" => {
             let (fits, what) = what.split_once(' ').expect("whether it fits");
-            let (fits, response) = (read_fits(fits), &response(what));
-            transaction.handle(now, rules, Event::Part { response, fits })
+            let (response, stored) = (&response(what), response(found));
+            let merged = &stored.updated_by(response, now.wall);
+            let update = Update {
+                response,
+                merged,
+                fits: read_fits(fits),
+                changes_vary: stored.vary != merged.vary,
+            };
+            transaction.handle(now, rules, Event::Update(update))
         }
         "joined" => {
             let (joined, what) = what.split_once(' ').expect("when it came");
@@ -132,13 +151,12 @@ fn tell(transaction: &mut Transaction, rules: &Rules, line: &str) -> String {
         "failed" => transaction.handle(now, rules, Event::Failed(failure(what))),
         "not-admitted" => transaction.handle(now, rules, Event::NotAdmitted(Refusal::NoSlot)),
         "incomplete" => transaction.handle(now, rules, Event::Incomplete),
-        "freshened" => transaction.freshened(now, &stored(what, now)),
-        "not-freshened" => transaction.not_freshened(now, &stored(what, at(0))),
         "tunnel" => {
             transaction.tunnel();
             Commands::default()
         }
         "refresh" => {
+            *found = what;
             let (refresh, forwarding) =
                 Transaction::refresh(*transaction.request(), &stored(what, at(0)), now);
             *transaction = refresh;
@@ -232,7 +250,8 @@ pub(crate) fn command_text(command: Command) -> String {
         Command::Combine(facts) => format!("combine {}", facts_text(&facts)),
         Command::KeepPart => "keep-part".to_owned(),
         Command::AskAgain => "ask-again".to_owned(),
-        Command::Freshen => "freshen".to_owned(),
+        Command::Freshen(facts) => format!("freshen {}", facts_text(&facts)),
+        Command::ServeMerged(serving) => format!("serve-merged age={}", serving.age.0),
         Command::Invalidate => "invalidate".to_owned(),
         Command::Drop => "drop".to_owned(),
     }

@@ -39,12 +39,7 @@ fn error_without_permission_is_hidden() {
          60 response 500 => relay
          = stale fwd-status=500 not-stored=no-explicit-lifetime",
     );
-    for forbidding in [
-        "must-revalidate",
-        "proxy-revalidate",
-        "s-maxage=60",
-        "no-cache",
-    ] {
+    for forbidding in ["must-revalidate", "proxy-revalidate", "no-cache"] {
         check(&format!(
             "GET /
              0 request => look-up
@@ -116,19 +111,82 @@ fn stale_if_error_is_overruled_by_the_limit_for_all() {
 }
 
 #[test]
-fn disconnected_serves_what_must_be_validated() {
-    for forbidding in [
-        "must-revalidate",
-        "proxy-revalidate",
-        "s-maxage=60",
-        "no-cache",
-    ] {
+fn disconnected_from_what_must_be_validated_is_a_gateway_timeout() {
+    for forbidding in ["must-revalidate", "proxy-revalidate", "s-maxage=60"] {
         check(&format!(
             "GET /
              0 request => look-up
              60 found 200 | Cache-Control: max-age=60, {forbidding} => forward
-             60 failed disconnected => answer next-hop
+             60 failed disconnected => answer must-revalidate
+             = refused must-revalidate",
+        ));
+    }
+    for (directives, failure) in [
+        ("no-cache", "disconnected"),
+        ("must-revalidate", "protocol"),
+    ] {
+        check(&format!(
+            "GET /
+             0 request => look-up
+             60 found 200 | Cache-Control: max-age=60, {directives} => forward
+             60 failed {failure} => answer next-hop
              = refused next-hop",
+        ));
+    }
+}
+
+#[test]
+fn stale_windows_beside_s_maxage_count() {
+    check(
+        "GET /
+         0 request => look-up
+         60 found 200 | Cache-Control: s-maxage=60, stale-if-error=10 => forward
+         70 response 503 => serve age=70
+         = stale stale-if-error fwd-status=503 ttl=-10",
+    );
+    check(
+        "GET /
+         0 request => look-up
+         60 found 200 | Cache-Control: s-maxage=60, stale-if-error=10 => forward
+         70 failed disconnected => serve age=70
+         = stale disconnected ttl=-10",
+    );
+    check(
+        "GET /
+         0 request => look-up
+         60 found 200 | Cache-Control: s-maxage=60, stale-if-error=10 => forward
+         71 failed disconnected => answer must-revalidate
+         = refused must-revalidate",
+    );
+    check(
+        "GET /
+         0 request => look-up
+         69 found 200 | Cache-Control: s-maxage=60, stale-while-revalidate=10 => serve age=69, refresh
+         = hit stale-while-revalidate ttl=-9",
+    );
+    // what is explicit forbids; and the client may not lengthen it
+    for directives in [
+        "s-maxage=60, stale-while-revalidate=10, must-revalidate",
+        "s-maxage=60, stale-while-revalidate=10, proxy-revalidate",
+        "s-maxage=60, stale-while-revalidate=10, no-cache",
+        "s-maxage=60, stale-if-error=10",
+    ] {
+        check(&format!(
+            "GET / | Cache-Control: max-stale
+             0 request => look-up
+             61 found 200 | Cache-Control: {directives} => forward
+             61 response 503 | Cache-Control: no-store => {}
+             = stale {}",
+            if directives.contains("if-error") {
+                "serve age=61"
+            } else {
+                "relay"
+            },
+            if directives.contains("if-error") {
+                "stale-if-error fwd-status=503 ttl=-1"
+            } else {
+                "fwd-status=503 not-stored=response-no-store"
+            },
         ));
     }
 }

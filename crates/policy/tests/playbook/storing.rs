@@ -107,19 +107,38 @@ fn answer_to_one_requests_condition_is_everybodys() {
 }
 
 #[test]
-fn cookie_is_shared_unasked() {
+fn cookie_is_shared_only_by_permission() {
     let cookie = "Set-Cookie: a=b";
     let modified = "Last-Modified: Sun, 06 Nov 1994 08:47:57 GMT";
-    check_left(
-        "GET /",
-        &format!("200 | {cookie} | {modified}"),
-        "set-cookie",
-    );
-    check_kept(&format!("200 | {cookie} | Cache-Control: max-age=60"), 60);
+    let expires = "Expires: Sun, 06 Nov 1994 09:49:37 GMT";
+    for response in [
+        format!("200 | {cookie} | {modified}"),
+        format!("200 | {cookie} | {expires}"),
+        format!("200 | {cookie} | Cache-Control: max-age=60"),
+        format!("200 | {cookie} | Cache-Control: max-age=60, must-revalidate"),
+        "200 | Set-Cookie2: a=b | Cache-Control: max-age=60".to_owned(),
+    ] {
+        check_left("GET /", &response, "set-cookie");
+    }
+    check_kept(&format!("200 | {cookie} | Cache-Control: s-maxage=60"), 60);
     check_kept(
-        &format!("200 | {cookie} | Cache-Control: public | {modified}"),
-        10,
+        &format!("200 | {cookie} | Cache-Control: public, max-age=60"),
+        60,
     );
+    // as RFC 9111 §7.3 has it
+    for (response, lifetime) in [
+        (format!("200 | {cookie} | Cache-Control: max-age=60"), 60),
+        (format!("200 | {cookie} | {modified}"), 10),
+    ] {
+        check(&format!(
+            "set-cookie rfc9111
+             GET /
+             0 request => look-up
+             0 missing target => forward
+             0 response {response} => relay, store lifetime={lifetime} age=0
+             = uri-miss fwd-status=200 stored",
+        ));
+    }
 }
 
 #[test]

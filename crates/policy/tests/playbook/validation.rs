@@ -3,43 +3,106 @@
 use crate::script::check;
 
 #[test]
-fn successful_validation_does_not_serve_what_was_validated() {
+fn successful_validation_freshens_and_serves() {
     for validator in [
         "ETag: \"a\"",
         "ETag: W/\"a\"",
         "Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT",
     ] {
-        check(&format!(
-            "GET /
-             0 request => look-up
-             60 found 200 | Cache-Control: max-age=60 | {validator} => forward validate
-             61 response 304 => freshen
-             61 freshened 200 | Cache-Control: max-age=60 | {validator} => serve age=0
-             = stale fwd-status=304 stored ttl=60",
-        ));
+        for method in ["GET", "HEAD"] {
+            check(&format!(
+                "{method} /
+                 0 request => look-up
+                 60 found 200 | Cache-Control: max-age=60 | {validator} => forward validate
+                 60 update same 304 => freshen lifetime=60 age=0, serve-merged age=0
+                 = stale fwd-status=304 stored ttl=60",
+            ));
+        }
     }
-    check(
-        "HEAD /
-         0 request => look-up
-         60 found 200 | Cache-Control: max-age=60 | ETag: \"a\" => forward validate
-         61 response 304 => freshen
-         61 freshened 200 | Cache-Control: max-age=60 | ETag: \"a\" => serve age=0
-         = stale fwd-status=304 stored ttl=60",
-    );
 }
 
 #[test]
-fn response_stale_again_after_validation_is_not_served() {
+fn response_stale_again_after_validation_is_served() {
     for directives in ["max-age=0", "no-cache", "max-age=0, must-revalidate"] {
         check(&format!(
             "GET /
              0 request => look-up
              60 found 200 | Cache-Control: {directives} | ETag: \"a\" => forward validate
-             61 response 304 => freshen
-             61 freshened 200 | Cache-Control: {directives} | ETag: \"a\" => serve age=0
+             60 update same 304 => freshen lifetime=0 age=0, serve-merged age=0
              = stale fwd-status=304 stored ttl=0",
         ));
     }
+}
+
+#[test]
+fn storing_rules_hold_for_what_a_304_makes_of_the_stored_response() {
+    for (update, why) in [
+        ("Cache-Control: private, max-age=60", "private"),
+        ("Cache-Control: no-store, max-age=60", "response-no-store"),
+        ("Vary: *", "vary-changed"),
+        ("Vary: Cookie", "vary-changed"),
+    ] {
+        for method in ["GET", "HEAD"] {
+            check(&format!(
+                "{method} /
+                 0 request => look-up
+                 60 found 200 | Cache-Control: max-age=60 | ETag: \"a\" => forward validate
+                 60 update same 304 | {update} => drop, serve-merged age=0
+                 = stale fwd-status=304 not-stored={why} ttl={}",
+                if update.contains("max-age") || update.contains("Vary") {
+                    60
+                } else {
+                    0
+                },
+            ));
+        }
+    }
+    for (request, why) in [
+        ("Authorization: x", "authorization"),
+        ("Cache-Control: no-store", "request-no-store"),
+    ] {
+        check(&format!(
+            "GET / | {request}
+             0 request => look-up
+             60 found 200 | Cache-Control: max-age=60 | ETag: \"a\" => forward validate
+             60 update same 304 => drop, serve-merged age=0
+             = stale fwd-status=304 not-stored={why} ttl=60",
+        ));
+    }
+    check(
+        "GET / | Authorization: x
+         0 request => look-up
+         60 found 200 | Cache-Control: max-age=60 | ETag: \"a\" => forward validate
+         60 update same 304 | Cache-Control: public, max-age=70 => freshen lifetime=70 age=0, serve-merged age=0
+         = stale fwd-status=304 stored ttl=70",
+    );
+    check(
+        "profile http-1998
+         GET /
+         0 request => look-up
+         60 found 200 | ETag: \"a\" => forward validate
+         60 update same 304 | Cache-Control: public, max-age=70 => drop, serve-merged age=0
+         = stale fwd-status=304 not-stored=1998-server-cache-control ttl=70",
+    );
+}
+
+#[test]
+fn cookie_of_a_304_does_not_make_the_stored_response_private() {
+    check(
+        "GET /
+         0 request => look-up
+         60 found 200 | Cache-Control: max-age=60 | ETag: \"a\" => forward validate
+         60 update same 304 | Set-Cookie: a=b => freshen lifetime=60 age=0, serve-merged age=0
+         = stale fwd-status=304 stored ttl=60",
+    );
+    // one that is stored is no longer permitted
+    check(
+        "GET /
+         0 request => look-up
+         60 found 200 | Cache-Control: public, max-age=60 | ETag: \"a\" | Set-Cookie: a=b => forward validate
+         60 update same 304 | Cache-Control: max-age=60 => drop, serve-merged age=0
+         = stale fwd-status=304 not-stored=set-cookie ttl=60",
+    );
 }
 
 #[test]
@@ -120,14 +183,40 @@ fn answer_for_this_client_alone_drops_what_is_stored() {
          61 response 206 | Content-Range: bytes 0-1/9 => relay
          = stale fwd-status=206 not-stored=partial-content",
     );
-    // a HEAD shows no representation
-    check(
-        "HEAD /
-         0 request => look-up
-         60 found 200 | Cache-Control: max-age=60 | ETag: \"a\" => forward validate
-         61 response 200 | Cache-Control: max-age=60 => relay
-         = stale fwd-status=200 not-stored=method",
-    );
+}
+
+#[test]
+fn head_updates_or_drops_what_is_stored() {
+    // with and without a validator of ours
+    for (validator, forward) in [("ETag: \"a\"", "forward validate"), ("X: 1", "forward")] {
+        let begin = format!(
+            "HEAD /
+             0 request => look-up
+             60 found 200 | Cache-Control: max-age=60 | {validator} => {forward}"
+        );
+        check(&format!(
+            "{begin}
+             60 update same 200 | Cache-Control: max-age=70 => relay, freshen lifetime=70 age=0
+             = stale fwd-status=200 stored",
+        ));
+        check(&format!(
+            "{begin}
+             60 update other 200 | Cache-Control: max-age=70 => relay, drop
+             = stale fwd-status=200 not-stored=method",
+        ));
+        check(&format!(
+            "{begin}
+             60 update same 200 | Cache-Control: private => relay, drop
+             = stale fwd-status=200 not-stored=private",
+        ));
+        for status in [404, 405, 500] {
+            check(&format!(
+                "{begin}
+                 60 response {status} => relay
+                 = stale fwd-status={status} not-stored=method",
+            ));
+        }
+    }
 }
 
 #[test]
@@ -142,13 +231,101 @@ fn nothing_stored_is_dropped() {
 }
 
 #[test]
-fn not_modified_about_another_response_is_called_stored() {
+fn not_modified_about_another_response_is_asked_again_without_condition() {
+    for method in ["GET", "HEAD"] {
+        check(&format!(
+            "{method} /
+             0 request => look-up
+             60 found 200 | Cache-Control: max-age=60 | ETag: \"a\" => forward validate
+             61 update other 304 => drop, ask-again
+             62 response 304 => relay
+             = stale fwd-status=304 not-stored={}",
+            if method == "GET" {
+                "status-not-understood"
+            } else {
+                "method"
+            },
+        ));
+    }
     check(
         "GET /
          0 request => look-up
          60 found 200 | Cache-Control: max-age=60 | ETag: \"a\" => forward validate
-         61 response 304 | ETag: \"b\" => freshen
-         61 not-freshened 200 | Cache-Control: max-age=60 | ETag: \"a\" => serve age=61
-         = stale fwd-status=304 ttl=-1",
+         61 update other 304 => drop, ask-again
+         65 response 200 | Cache-Control: max-age=60 | ETag: \"b\" => relay, store lifetime=60 age=4
+         = stale fwd-status=200 stored",
+    );
+    check(
+        "GET /
+         0 request => look-up
+         60 found 200 | Cache-Control: max-age=60 | ETag: \"a\" => forward validate
+         61 update other 304 => drop, ask-again
+         62 failed disconnected => answer next-hop
+         = refused next-hop",
+    );
+}
+
+#[test]
+fn error_leaves_a_fresh_response_that_the_client_wanted_to_go_around() {
+    for bypass in ["no-cache", "max-age=0", "min-fresh=50"] {
+        for answer in [
+            "400 | Cache-Control: max-age=600",
+            "404",
+            "404 | Cache-Control: max-age=600",
+            "410 | Cache-Control: no-store",
+            "500 | Cache-Control: public, max-age=600",
+            "503",
+            "301",
+            "302 | ETag: \"b\"",
+            "308 | Cache-Control: public",
+        ] {
+            let status = &answer[..3];
+            check(&format!(
+                "GET / | Cache-Control: {bypass}
+                 0 request => look-up
+                 20 found 200 | Cache-Control: max-age=60 | ETag: \"a\" => forward validate
+                 21 response {answer} => relay
+                 = request fwd-status={status} not-stored=stored-is-fresh",
+            ));
+        }
+        // an answer to the same question
+        check(&format!(
+            "GET / | Cache-Control: {bypass}
+             0 request => look-up
+             20 found 200 | Cache-Control: max-age=60 | ETag: \"a\" => forward validate
+             20 response 301 | Cache-Control: max-age=70 => relay, store lifetime=70 age=0
+             = request fwd-status=301 stored",
+        ));
+        check(&format!(
+            "GET / | Cache-Control: {bypass}
+             0 request => look-up
+             20 found 200 | Cache-Control: max-age=60 | ETag: \"a\" => forward validate
+             20 response 204 | Cache-Control: no-store => relay, drop
+             = request fwd-status=204 not-stored=response-no-store",
+        ));
+    }
+    // with its last second of freshness over it is as any stale response
+    check(
+        "GET / | Cache-Control: no-cache
+         0 request => look-up
+         59 found 200 | Cache-Control: max-age=60 | ETag: \"a\" => forward validate
+         59 response 404 | Cache-Control: max-age=600 => relay
+         = request fwd-status=404 not-stored=stored-is-fresh",
+    );
+    check(
+        "GET / | Cache-Control: no-cache
+         0 request => look-up
+         59 found 200 | Cache-Control: max-age=60 | ETag: \"a\" => forward validate
+         60 response 404 => relay, drop
+         = request fwd-status=404 not-stored=no-lifetime",
+    );
+    // a part of which some is missing
+    check(
+        "GET / | Cache-Control: no-cache
+         0 request => look-up
+         20 found-part lacking 200 | Cache-Control: max-age=60 | ETag: \"a\" => forward complete
+         20 response 416 => ask-again
+         20 response 404 => relay
+         = request fwd-status=404 not-stored=stored-is-fresh",
     );
 }

@@ -21,7 +21,9 @@ pub(crate) struct World {
     pub(crate) fits: Fits,
     /// To a request that was sent again.
     pub(crate) second_answer: Answer,
-    pub(crate) updated: StoredFacts,
+    /// What the answer makes of the stored response.
+    pub(crate) merged: ResponseFacts,
+    pub(crate) changes_vary: bool,
     pub(crate) ends: Ends,
     pub(crate) steps_s: [u64; 3],
 }
@@ -190,7 +192,7 @@ pub(crate) fn world() -> impl Strategy<Value = World> {
         unshared,
         found,
         answers,
-        stored(),
+        (response(), prop::bool::weighted(0.1)),
         ends,
         steps,
     )
@@ -204,7 +206,8 @@ pub(crate) fn world() -> impl Strategy<Value = World> {
                 answer: answers.0,
                 fits: answers.1,
                 second_answer: answers.2,
-                updated,
+                merged: updated.0,
+                changes_vary: updated.1,
                 ends,
                 steps_s,
             },

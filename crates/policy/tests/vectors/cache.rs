@@ -5,7 +5,8 @@ use crate::lines::{Lines, borrow, render};
 use crate::shelf::{Kept, Shelf};
 use crate::turn::{Turn, is_precondition};
 use weir_policy::{
-    Command, Event, Failure, Forwarding, Now, Profile, Rules, StoredFacts, Tick, Transaction,
+    Command, Event, Failure, Forwarding, Now, Profile, Refused, Rules, SetCookieRule, StoredFacts,
+    Tick, Transaction,
 };
 use weir_semantics::{DeltaSeconds, Heuristic, Method, RequestFacts, ResponseFacts, Timestamp};
 use weir_vectors::{Answer, Fault, Moment, Observed, Origin, START_S, Step};
@@ -27,6 +28,7 @@ impl Cache {
                 heuristic: Heuristic::default(),
                 // as the live proxy has it
                 disconnected_stale_max: DeltaSeconds(24 * 3600),
+                set_cookie: SetCookieRule::default(),
             },
             shelf: Shelf::default(),
         }
@@ -87,10 +89,14 @@ impl Cache {
             return;
         };
         turn.now = now(turn.step.end_s());
+        self.take_answer(turn, answer, stored.as_ref());
+    }
+
+    fn take_answer(&mut self, turn: &mut Turn<'_>, answer: &Answer, stored: Option<&Kept>) {
         match answer.fault {
-            Some(Fault::Closed) => self.fail(turn, Failure::Disconnected, stored.as_ref()),
-            Some(Fault::Broken) => self.fail(turn, Failure::Protocol, stored.as_ref()),
-            Some(Fault::Cut) | None => self.respond(turn, answer, stored.as_ref()),
+            Some(Fault::Closed) => self.fail(turn, Failure::Disconnected, stored),
+            Some(Fault::Broken) => self.fail(turn, Failure::Protocol, stored),
+            Some(Fault::Cut) | None => self.respond(turn, answer, stored),
         }
     }
 
@@ -100,20 +106,24 @@ impl Cache {
             .handle(turn.now, &self.rules, Event::Failed(failure));
         match commands.first() {
             Some(Command::Serve(serving)) => turn.serve(stored, serving),
+            Some(Command::Answer(Refused::MustRevalidate)) => turn.refuse(504),
             _ => turn.refuse(502),
         }
     }
 
     fn respond(&mut self, turn: &mut Turn<'_>, answer: &Answer, stored: Option<&Kept>) {
-        let lines = turn.response_lines(answer);
+        let mut lines = turn.response_lines(answer);
+        if turn.step.request.method == "HEAD" {
+            let length = answer.response.body.len().to_string();
+            lines.push(("Content-Length".to_owned(), length));
+        }
         let status = answer.response.status;
         let response = &ResponseFacts::gather(status, &borrow(&lines), turn.now.wall);
-        let event = match (turn.asked, stored) {
-            (Some(asked), Some(kept)) if status == 206 => Event::Part {
-                response,
-                fits: kept.fits(asked, response, &lines),
-            },
-            _ => Event::Response(response),
+        let stored_kept = stored.filter(|_| turn.tx.may_update(status));
+        let merging = stored_kept.map(|kept| kept.merging(turn.asked, response, &lines, turn.now));
+        let event = match &merging {
+            Some(merging) => Event::Update(merging.update(response)),
+            None => Event::Response(response),
         };
         let commands = turn.tx.handle(turn.now, &self.rules, event);
         let received = Content::received(answer, response);
@@ -122,14 +132,30 @@ impl Cache {
                 (Command::Relay, _) => turn.relay(answer, &lines),
                 (Command::Serve(serving), _) => turn.serve(stored, serving),
                 (Command::Store(facts), _) => self.store(turn, answer, facts, &lines, &received),
-                (Command::Combine(_), Some(kept)) => {
-                    self.combine(turn, answer, kept, &lines, &received);
+                (Command::Combine(facts), Some(kept)) => {
+                    let merging = merging.as_ref().expect("an update is combined");
+                    let joined = kept.joined(merging, facts, &received, turn.now);
+                    self.combine(turn, answer, &joined);
                 }
                 (Command::Invalidate, _) => self.shelf.invalidate(&turn.key, &lines),
                 (Command::Drop, Some(kept)) => self.shelf.forget_one(&turn.key, kept.number),
-                (Command::Freshen, Some(kept)) => self.freshen(turn, kept, &lines),
-                // a step has one answer: that two were asked for is the difference that is told
-                (Command::AskAgain, _) => turn.ask_as_sent(),
+                (Command::Freshen(facts), Some(kept)) => {
+                    let merging = merging.as_ref().expect("an update freshens");
+                    let fresh = kept.updated(merging, facts, turn.now);
+                    self.shelf.replace(&turn.key, &fresh);
+                }
+                (Command::ServeMerged(serving), Some(kept)) => {
+                    let merging = merging.as_ref().expect("an update is served");
+                    let own = kept.for_client(merging, turn.tx.request_time(), turn.now);
+                    turn.serve(Some(&own), serving);
+                }
+                (Command::AskAgain, _) => {
+                    turn.ask_as_sent();
+                    // without a second answer: that two were asked for is the difference that is told
+                    if let Some(again) = &answer.again {
+                        self.take_answer(turn, again, None);
+                    }
+                }
                 _ => unreachable!("{command:?} after a response"),
             }
         }
@@ -150,18 +176,10 @@ impl Cache {
     }
 
     /// The client gets what is joined, in the form it asked for.
-    fn combine(
-        &mut self,
-        turn: &mut Turn<'_>,
-        answer: &Answer,
-        kept: &Kept,
-        lines: &Lines,
-        received: &Content,
-    ) {
-        let joined = kept.joined(lines, received, turn.tx.request_time(), turn.now);
-        turn.relay_joined(answer, &joined);
+    fn combine(&mut self, turn: &mut Turn<'_>, answer: &Answer, joined: &Kept) {
+        turn.relay_joined(answer, joined);
         if self.is_kept(turn, answer) {
-            self.shelf.replace(&turn.key, &joined);
+            self.shelf.replace(&turn.key, joined);
         }
     }
 
@@ -172,21 +190,6 @@ impl Cache {
         }
         let commands = turn.tx.handle(turn.now, &self.rules, Event::Incomplete);
         commands.first() == Some(Command::KeepPart)
-    }
-
-    fn freshen(&mut self, turn: &mut Turn<'_>, kept: &Kept, lines: &Lines) {
-        let request_time = turn.tx.request_time();
-        let fresh = self
-            .shelf
-            .freshen(&turn.key, kept, lines, request_time, turn.now);
-        let commands = match &fresh {
-            Some(fresh) => turn.tx.freshened(turn.now, &fresh.facts),
-            None => turn.tx.not_freshened(turn.now, &kept.facts),
-        };
-        match commands.first() {
-            Some(Command::Serve(serving)) => turn.serve(fresh.as_ref().or(Some(kept)), serving),
-            _ => turn.refuse(502),
-        }
     }
 
     /// The client has its answer; what the origin says now is for the shelf alone.

@@ -3,10 +3,11 @@
 use crate::content::Content;
 use crate::lines::{Lines, borrow, value};
 use std::collections::BTreeMap;
-use weir_policy::{Missing, Now, StoredFacts};
+use weir_policy::{Missing, Now, StoredFacts, Update};
 use weir_semantics::{
-    AskedPart, ByteRange, EntityTag, Fits, Heuristic, ResponseFacts, Timestamp, Validators,
-    combines, feed_selecting, identify, is_freshened, lines_named, nominated, parse_http_date,
+    AskedPart, ByteRange, Compared, EntityTag, FieldLine, Fits, Heuristic, ResponseFacts,
+    Timestamp, Validators, combines, feed_selecting, lines_named, merge, nominated,
+    parse_http_date, validates, write_http_date,
 };
 
 /// Host and target.
@@ -23,6 +24,26 @@ pub(crate) struct Kept {
     /// Nominated fields with what the original request said in them.
     selecting: Vec<(String, Vec<u8>)>,
     received: Timestamp,
+}
+
+/// A response that may update a stored one, merged into that.
+pub(crate) struct Merging {
+    facts: ResponseFacts,
+    stored: Lines,
+    for_client: Lines,
+    fits: Fits,
+    changes_vary: bool,
+}
+
+impl Merging {
+    pub(crate) fn update<'a>(&'a self, response: &'a ResponseFacts) -> Update<'a> {
+        Update {
+            response,
+            merged: &self.facts,
+            fits: self.fits,
+            changes_vary: self.changes_vary,
+        }
+    }
 }
 
 /// All stored responses.
@@ -58,6 +79,7 @@ impl Shelf {
             self.forget_one(key, number);
         }
         self.last_number += 1;
+        let is_part = !content.is_whole();
         let names = nominated_names(lines);
         let kept = Kept {
             number: self.last_number,
@@ -69,32 +91,13 @@ impl Shelf {
             // of a part it would say where it was, which the content does
             lines: lines
                 .iter()
-                .filter(|line| !line.0.eq_ignore_ascii_case("content-range"))
+                .filter(|line| !is_part || !line.0.eq_ignore_ascii_case("content-range"))
                 .cloned()
                 .collect(),
             content: content.clone(),
             received: now.wall,
         };
         self.kept.entry(key.clone()).or_default().push(kept);
-    }
-
-    /// Merges the fields of a 304 into what is stored (RFC 9111 §3.2), and returns the result; `None` if the 304 is
-    /// about another response, and what is stored is forgotten.
-    pub(crate) fn freshen(
-        &mut self,
-        key: &Key,
-        stored: &Kept,
-        update: &Lines,
-        request_time: Timestamp,
-        now: Now,
-    ) -> Option<Kept> {
-        if names_another(stored, update) {
-            self.forget_one(key, stored.number);
-            return None;
-        }
-        let fresh = stored.updated(update, request_time, now);
-        self.replace(key, &fresh);
-        Some(fresh)
     }
 
     /// Puts `fresh` in the place of what it was made of, if that is still there.
@@ -130,53 +133,80 @@ impl Shelf {
 }
 
 impl Kept {
-    /// Whether a 206 to a request for the bytes `asked` belongs to this part.
-    pub(crate) fn fits(&self, asked: ByteRange, response: &ResponseFacts, lines: &Lines) -> Fits {
-        let asked = AskedPart {
-            entity_tag: self.validators().entity_tag,
-            complete_length: Some(self.content.complete_length()),
-            asked,
+    /// What a response makes of this one.
+    pub(crate) fn merging(
+        &self,
+        asked: Option<ByteRange>,
+        response: &ResponseFacts,
+        lines: &Lines,
+        now: Now,
+    ) -> Merging {
+        let (mut received, stored) = ([0; 29], borrow(&self.lines));
+        write_http_date(now.wall, &mut received);
+        let (fields, tag) = (borrow(lines), value(&self.lines, "etag"));
+        let tag = tag.map(str::as_bytes);
+        let merged = merge(&stored, &fields, &received);
+        let complete_length = Some(self.content.complete_length());
+        let fits = match (response.status, asked) {
+            (206, Some(asked)) => {
+                let asked = AskedPart {
+                    entity_tag: self.validators().entity_tag,
+                    complete_length,
+                    asked,
+                };
+                combines(&asked, response, &fields)
+            }
+            (206, None) => Fits::Other,
+            (304, _) => validates(tag, &fields),
+            _ => {
+                let compared = Compared {
+                    entity_tag: tag,
+                    last_modified: self.validators().last_modified,
+                    complete_length,
+                };
+                compared.fits(&fields, response)
+            }
         };
-        combines(&asked, response, &borrow(lines))
+        Merging {
+            facts: merged.facts(self.facts.status, now.wall),
+            stored: own(&merged.stored),
+            for_client: own(&merged.for_client()),
+            fits,
+            changes_vary: merged.changes_vary,
+        }
     }
 
-    /// This part with what `received` adds to it, and with its fields (RFC 9111 §3.4).
+    /// This part with what `received` adds to it, updated (RFC 9111 §3.4).
     pub(crate) fn joined(
         &self,
-        update: &Lines,
+        merging: &Merging,
+        facts: StoredFacts,
         received: &Content,
-        request_time: Timestamp,
         now: Now,
     ) -> Self {
         Self {
             content: self.content.joined(received),
-            ..self.updated(update, request_time, now)
+            ..self.updated(merging, facts, now)
         }
     }
 
-    /// With the fields of `update` for its own.
-    fn updated(&self, update: &Lines, request_time: Timestamp, now: Now) -> Self {
-        let updates = update
-            .iter()
-            .filter(|line| identify(&line.0).is_none_or(is_freshened));
-        let is_replaced =
-            |name: &str| value(update, name).is_some() && identify(name).is_none_or(is_freshened);
-        // received without a Date it was made when it came (RFC 9110 §6.6.1)
-        let dated = value(update, "date").is_some();
-        let mut lines: Lines = self
-            .lines
-            .iter()
-            .filter(|line| !is_replaced(&line.0) && !line.0.eq_ignore_ascii_case("age"))
-            .filter(|line| dated || !line.0.eq_ignore_ascii_case("date"))
-            .cloned()
-            .collect();
-        lines.extend(updates.cloned());
-        let facts = ResponseFacts::gather(self.facts.status, &borrow(&lines), now.wall);
+    /// This response as it is stored after an update.
+    pub(crate) fn updated(&self, merging: &Merging, facts: StoredFacts, now: Now) -> Self {
         Self {
-            facts: StoredFacts::new(&facts, request_time, now, &Heuristic::default()),
-            lines,
+            facts,
+            lines: merging.stored.clone(),
             received: now.wall,
             ..self.clone()
+        }
+    }
+
+    /// This response as the client gets it that brought an update.
+    pub(crate) fn for_client(&self, merging: &Merging, request_time: Timestamp, now: Now) -> Self {
+        let heuristic = Heuristic::default();
+        let facts = StoredFacts::new(&merging.facts, request_time, now, &heuristic);
+        Self {
+            lines: merging.for_client.clone(),
+            ..self.updated(merging, facts, now)
         }
     }
 
@@ -194,16 +224,16 @@ impl Kept {
     }
 }
 
-/// A 304 with a strong entity tag that is not the stored one is about another response (RFC 9111 §4.3.4).
-fn names_another(stored: &Kept, update: &Lines) -> bool {
-    let tag = value(update, "etag").and_then(|tag| EntityTag::parse(tag.as_bytes()));
-    tag.is_some_and(|tag| {
-        !tag.weak
-            && stored
-                .validators()
-                .entity_tag
-                .is_none_or(|ours| !ours.strong_eq(&tag))
-    })
+fn own(fields: &[FieldLine<'_>]) -> Lines {
+    let not_age = |line: &&FieldLine<'_>| !line.name.eq_ignore_ascii_case("age");
+    fields
+        .iter()
+        .filter(not_age)
+        .map(|line| {
+            let value = String::from_utf8_lossy(line.value).into_owned();
+            (line.name.to_owned(), value)
+        })
+        .collect()
 }
 
 fn nominated_names(response: &Lines) -> Vec<String> {

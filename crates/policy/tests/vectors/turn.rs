@@ -4,7 +4,8 @@ use crate::lines::{Lines, borrow, render, value};
 use crate::shelf::{Kept, Key};
 use weir_policy::{Covers, Event, Forwarding, Handling, Now, Serving, Storing, Transaction};
 use weir_semantics::{
-    ByteRange, Fwd, Method, Precondition, RangeOutcome, RangeSpan, evaluate, if_range_holds, select,
+    ByteRange, ConnectionOptions, Fwd, Method, Precondition, RangeOutcome, RangeSpan, evaluate,
+    if_range_holds, select,
 };
 use weir_vectors::{Answer, Asked, Fault, Moment, Observed, Parameters, Seen, Step};
 
@@ -83,7 +84,11 @@ impl Turn<'_> {
         self.note(method, fields);
     }
 
-    fn note(&mut self, method: &str, fields: Lines) {
+    fn note(&mut self, method: &str, mut fields: Lines) {
+        let all = fields.clone();
+        let borrowed = borrow(&all);
+        let options = ConnectionOptions::gather(&borrowed);
+        fields.retain(|line| !options.names(&line.0));
         self.observed.asked.push(Asked {
             method: method.to_owned(),
             target: self.step.request.target.clone(),

@@ -22,6 +22,10 @@ table! {
         /// Which rules of storing apply. `http-1998` refuses more than RFC 9111: whatever has a cookie, is
         /// dynamic or speaks of caching itself. It is for comparison with the measurements of its time.
         profile: Profile = Profile::Rfc9111;
+        /// What a response with Set-Cookie must say to be stored and shared. `permitted`: `public` or `s-maxage`, as
+        /// many origins give everything a lifetime, and a session cookie with it. `rfc9111`: nothing more than any other
+        /// response (RFC 9111 §7.3), for origins that mark what is not to be shared.
+        set_cookie: SetCookie = SetCookie::Permitted;
         /// The largest response kept in memory, head and content; larger ones are kept on disk, or forwarded and not
         /// stored if there is none.
         /// A quarter of the default budget, so that one download cannot empty it; at most `memory`.
@@ -61,6 +65,16 @@ choice! {
         Rfc9111 = "rfc9111",
         /// RFC 9111 narrowed to what Feldmann et al. (INFOCOM 1999) called cachable.
         Http1998 = "http-1998",
+    }
+}
+
+choice! {
+    /// What a response with Set-Cookie must say to be stored.
+    pub enum SetCookie {
+        /// `public` or `s-maxage`.
+        Permitted = "permitted",
+        /// What any response must say.
+        Rfc9111 = "rfc9111",
     }
 }
 

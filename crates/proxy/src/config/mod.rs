@@ -32,7 +32,7 @@ pub use access::Access;
 pub use address::{AdminAddress, DnsServer, parse_address};
 pub use admin::Admin;
 pub use byte_size::ByteSize;
-pub use cache::{Cache, Eviction, Profile, Pseudonym};
+pub use cache::{Cache, Eviction, Profile, Pseudonym, SetCookie};
 pub use cidr::Cidr;
 pub use disk::{Admission, Directory, Disk, Scrub, Verify};
 pub use dns::Dns;

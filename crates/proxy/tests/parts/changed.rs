@@ -383,3 +383,35 @@ fn client_that_joins_a_ranged_fetch_gets_the_new_representation_if_it_has_change
         shelf.rest();
     }
 }
+
+#[test]
+fn cookie_of_a_joined_part_goes_to_its_own_client_alone() {
+    let shelf = Shelf::new();
+    let what = Representation::new("/", LENGTH);
+    let (mut client, mut hop) = begin(&shelf, &what, &what.get(""));
+    let cookie = format!("{}Set-Cookie: user=a\r\n", what.fields);
+    let part = what.clone().with_fields(&cookie).part(200_000, LENGTH);
+    let response = hop.send_while(&part, || client.read_response());
+    assert_eq!(response.head.field("set-cookie"), Some("user=a"));
+    what.check_whole(&response);
+    shelf.rest();
+    let response = shelf.proxy.client().ask(what.get(""));
+    assert_eq!(response.verdict(), "hit");
+    assert!(!response.head.has("set-cookie"), "{:?}", response.head);
+    what.check_whole(&response);
+}
+
+#[test]
+fn part_that_became_private_is_not_joined() {
+    let shelf = Shelf::new();
+    let what = Representation::new("/", LENGTH);
+    let (mut client, mut hop) = begin(&shelf, &what, &what.get(""));
+    let private = what
+        .clone()
+        .with_fields("Cache-Control: private, max-age=60\r\nConnection: close\r\n");
+    hop.send(private.part(200_000, LENGTH));
+    drop(hop);
+    let response = asked_again(&shelf, &mut client, None, &private.whole());
+    what.check_whole(&response);
+    shelf.proxy.wait_for(Metric::StoreEntries, 0);
+}

@@ -9,6 +9,8 @@ const FIELDS: &[&str] = &[
     "Cache-Control: private, max-age=60\r\n",
     "Cache-Control: no-store\r\n",
     "Set-Cookie: a=b\r\nETag: \"a\"\r\n",
+    "Set-Cookie: a=b\r\nCache-Control: max-age=60\r\n",
+    "Set-Cookie2: a=b\r\nExpires: Fri, 01 Jan 2100 00:00:00 GMT\r\n",
     "Vary: *\r\nCache-Control: max-age=60\r\n",
     "",
     // larger than what may be kept, by one byte
@@ -203,6 +205,68 @@ fn request_that_was_let_go_by_a_validation_asks_for_all_of_it() {
         }
         for follower in &mut followers {
             assert_eq!(follower.read_response().text(), "old");
+        }
+    });
+}
+
+/// What is stored for `path`, stale by now, and validated: by a leader and two who wait for it.
+fn validating(way: &Way, path: &str) -> (RawClient, OriginConnection, Vec<RawClient>) {
+    let stored = "HTTP/1.1 200 OK\r\nConnection: close\r\nETag: \"a\"\r\nCache-Control: max-age=1\r\nContent-Length: 3\r\n\r\nold";
+    drop(way.fetch(path, stored));
+    way.proxy.clock.advance_ms(2000);
+    let (leader, hop) = way.lead(&way.get(path));
+    let followers = way.follow(2, &way.get(path));
+    (leader, hop, followers)
+}
+
+fn not_modified(fields: &str) -> String {
+    format!("HTTP/1.1 304 Not Modified\r\nConnection: close\r\nETag: \"a\"\r\n{fields}\r\n")
+}
+
+#[test]
+fn cookie_of_a_304_goes_to_the_leader_alone() {
+    Way::each(|way| {
+        let (mut leader, mut hop, mut followers) = validating(way, "/");
+        hop.send(not_modified("Set-Cookie: user=a\r\nX-All: 1\r\n"));
+        let response = leader.read_response();
+        assert_eq!(response.text(), "old");
+        assert_eq!(response.head.field("set-cookie"), Some("user=a"));
+        followers.extend(way.proxy.asking(1, &way.get("/")));
+        for follower in &mut followers {
+            let response = follower.read_response();
+            assert_eq!(response.text(), "old");
+            assert_eq!(response.head.field("x-all"), Some("1"));
+            assert!(!response.head.has("set-cookie"), "{:?}", response.head);
+        }
+        way.origin.expect_untouched();
+    });
+}
+
+#[test]
+fn followers_of_a_304_that_is_private_ask_for_themselves() {
+    Way::each(|way| {
+        for (at, fields) in [
+            "Cache-Control: private, max-age=60\r\nX-User: a\r\n",
+            "Cache-Control: no-store\r\nX-User: a\r\n",
+            "Vary: *\r\nX-User: a\r\n",
+        ]
+        .iter()
+        .enumerate()
+        {
+            let (mut leader, mut hop, mut followers) = validating(way, &format!("/{at}"));
+            hop.send(not_modified(fields));
+            let response = leader.read_response();
+            assert_eq!(response.text(), "old");
+            assert_eq!(response.head.field("x-user"), Some("a"));
+            let hops: Vec<_> = followers.iter().map(|_| way.origin.accept()).collect();
+            for mut hop in hops {
+                hop.answer("HTTP/1.1 200 OK\r\nConnection: close\r\nCache-Control: no-store\r\nContent-Length: 3\r\n\r\nown");
+            }
+            for follower in &mut followers {
+                let response = follower.read_response();
+                assert_eq!(response.text(), "own", "{fields}");
+                assert!(!response.head.has("x-user"), "{:?}", response.head);
+            }
         }
     });
 }

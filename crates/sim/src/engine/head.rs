@@ -14,8 +14,9 @@ use crate::facts::{Ask, Validators};
 use weir_policy::catalog::Refusal;
 use weir_policy::fetch::{ByteSpan, ByteSpans, FetchId, Fill, FillRules};
 use weir_policy::transaction::says_about_target;
-use weir_policy::{Command, Event, Failure, Joined, StoredFacts};
+use weir_policy::{Command, Event, Failure, Joined, StoredFacts, Update};
 use weir_semantics::{Fits, ResponseFacts};
+use weir_workload::trace::Row;
 
 /// What is to be stored of a response.
 #[derive(Clone, Copy, Debug)]
@@ -25,6 +26,25 @@ enum Kept {
     Part,
 }
 
+/// A response that may update the stored one, merged into that.
+#[derive(Clone, Copy, Debug)]
+struct Merging {
+    merged: ResponseFacts,
+    fits: Fits,
+    changes_vary: bool,
+}
+
+impl Merging {
+    const fn update<'a>(&'a self, response: &'a ResponseFacts) -> Update<'a> {
+        Update {
+            response,
+            merged: &self.merged,
+            fits: self.fits,
+            changes_vary: self.changes_vary,
+        }
+    }
+}
+
 impl Simulator {
     /// The head of what `fetch` brings is at the proxy.
     pub(super) fn head(&mut self, id: u32, fetch: u32) {
@@ -32,24 +52,28 @@ impl Simulator {
             return;
         };
         let (now, rules) = (self.now(), self.settings.rules);
-        let event = if answer.is_rest {
-            Event::Part {
-                response: &answer.facts,
-                fits: Fits::Same,
-            }
-        } else {
-            Event::Response(&answer.facts)
+        let merging = self.merging(id, &answer);
+        let event = match &merging {
+            Some(merging) => Event::Update(merging.update(&answer.facts)),
+            None => Event::Response(&answer.facts),
         };
         let commands = self.exchanges.at_mut(id).tx().handle(now, &rules, event);
-        let mut kept = None;
+        let (mut kept, mut is_stored) = (None, false);
         for command in commands.iter() {
             match command {
                 Command::Store(facts) => kept = Some(Kept::New(facts)),
                 Command::Combine(_) => kept = Some(Kept::Part),
                 Command::Invalidate => self.invalidate(self.exchanges.at(id).ask().target),
                 Command::Drop => self.drop_found(id),
-                Command::Freshen => {
-                    self.freshen(id, &answer.facts);
+                Command::Freshen(facts) => {
+                    self.freshen(id, merging, Some(facts));
+                    is_stored = true;
+                }
+                Command::ServeMerged(_) => {
+                    if !is_stored {
+                        self.freshen(id, merging, None);
+                    }
+                    self.serve_merged(id, is_stored);
                     return;
                 }
                 Command::Serve(_) => {
@@ -60,7 +84,12 @@ impl Simulator {
                 }
                 Command::AskAgain => {
                     self.stop(fetch);
-                    self.drop_found(id);
+                    if self.exchanges.at(id).is_background {
+                        // the next request for it asks
+                        self.refreshing.remove(&self.exchanges.at(id).ask().target);
+                        self.over(id);
+                        return;
+                    }
                     self.exchanges.at_mut(id).forwarding = AS_SENT;
                     self.exchanges.at_mut(id).kept = None;
                     self.go(id);
@@ -91,26 +120,53 @@ impl Simulator {
         self.invalidations.get(&target).copied().unwrap_or(0)
     }
 
-    /// A 304 updates what is stored, and that is the answer.
-    fn freshen(&mut self, id: u32, update: &ResponseFacts) {
+    /// What the answer makes of the stored response, if it may update that.
+    fn merging(&mut self, id: u32, answer: &Answer) -> Option<Merging> {
+        let received = self.now().wall;
+        let exchange = self.exchanges.at_mut(id);
+        if !exchange.tx().may_update(answer.facts.status) {
+            return None;
+        }
+        let (stored, ask) = (exchange.kept.as_deref()?, exchange.ask());
+        let fits = match answer.facts.status {
+            206 if answer.is_rest => Fits::Same,
+            206 => Fits::Other,
+            304 => stored.validators.validated_by(ask.validators),
+            _ => stored.compared_with(ask),
+        };
+        Some(Merging {
+            merged: stored.response.updated_by(&answer.facts, received),
+            fits,
+            changes_vary: ask.vary != Row::VARY_NONE && ask.vary != stored.vary,
+        })
+    }
+
+    /// The stored response is updated: in the store if that has these `facts` of it, and for this client in any case.
+    fn freshen(&mut self, id: u32, merging: Option<Merging>, facts: Option<StoredFacts>) {
         let now = self.now();
         let heuristic = self.settings.rules.heuristic;
         let exchange = self.exchanges.at_mut(id);
         let request_time = exchange.tx().request_time();
         let ask = *exchange.ask();
-        let Some(mut fresh) = exchange.kept.take() else {
+        let (Some(fresh), Some(merging)) = (&mut exchange.kept, merging) else {
             return;
         };
-        fresh.response = merged(&fresh.response, update, now.wall);
-        fresh.facts = StoredFacts::new(&fresh.response, request_time, now, &heuristic);
+        fresh.response = merging.merged;
         fresh.validators = updated(fresh.validators, &ask);
-        exchange.tx().freshened(now, &fresh.facts);
-        if let Some(which) = exchange.found {
-            self.cache.freshen(which, &fresh);
+        fresh.facts = facts
+            .unwrap_or_else(|| StoredFacts::new(&fresh.response, request_time, now, &heuristic));
+        if let (Some(which), Some(_)) = (exchange.found, facts) {
+            self.cache.freshen(which, fresh);
         }
-        let answers_others = fresh.facts.answers_others(now);
-        self.exchanges.at_mut(id).kept = Some(fresh);
-        if !self.exchanges.at(id).is_background {
+    }
+
+    /// The client gets the updated response; those who wait for it too, if it is stored and for them.
+    fn serve_merged(&mut self, id: u32, is_stored: bool) {
+        let now = self.now();
+        let exchange = self.exchanges.at(id);
+        let facts = exchange.kept.as_ref().map(|fresh| fresh.facts);
+        let answers_others = is_stored && facts.is_some_and(|facts| facts.answers_others(now));
+        if !exchange.is_background {
             self.tally.requests.validated += 1;
         }
         self.serve_kept(id);
@@ -217,18 +273,14 @@ impl Simulator {
         let ask = exchange.ask();
         let (response, facts) = match (kept, &exchange.kept) {
             (Some(Kept::Part), Some(part)) => {
-                let update = ResponseFacts {
-                    status: part.response.status,
-                    ..answer.facts
-                };
-                let response = merged(&part.response, &update, now.wall);
+                let response = part.response.updated_by(&answer.facts, now.wall);
                 let facts = StoredFacts::new(&response, request_time, now, &heuristic);
                 (response, facts)
             }
-            (Some(Kept::New(facts)), _) => (answer.facts, facts),
+            (Some(Kept::New(facts)), _) => (as_stored(answer.facts), facts),
             _ => {
                 let facts = StoredFacts::new(&answer.facts, request_time, now, &heuristic);
-                (answer.facts, facts)
+                (as_stored(answer.facts), facts)
             }
         };
         Stored {
@@ -578,29 +630,16 @@ impl Simulator {
     }
 }
 
-/// What is stored with the fields of a 304, or of a 206 that completes it (RFC 9111 §3.2).
-fn merged(
-    stored: &ResponseFacts,
-    update: &ResponseFacts,
-    received: weir_semantics::Timestamp,
-) -> ResponseFacts {
-    let directives = if update.directives.any {
-        update.directives
-    } else {
-        stored.directives
-    };
+/// A part is stored in the form of the whole (RFC 9111 §3.4).
+const fn as_stored(facts: ResponseFacts) -> ResponseFacts {
+    if facts.status != 206 {
+        return facts;
+    }
     ResponseFacts {
-        status: stored.status,
-        directives,
-        // the stored one would make it old
-        date: Some(update.date.unwrap_or(received)),
-        expires: update.expires.or(stored.expires),
-        last_modified: update.last_modified.or(stored.last_modified),
-        age: update.age,
-        entity_tag: update.entity_tag.or(stored.entity_tag),
+        status: 200,
         has_content_range: false,
         content_range: None,
-        ..*stored
+        ..facts
     }
 }
 

@@ -118,7 +118,7 @@ pub(crate) const EXPLAINED: &[Explained] = &[
         weir: "fwd=uri-miss;detail=set-cookie",
         requests: 50,
         section: "RFC 9111 §7.3",
-        why: "Set-Cookie does not forbid storing. Where an origin says neither `public` nor a lifetime we do not trust it to have meant that, and do not share the cookie; Squid serves the response by its heuristic, to anybody.",
+        why: "Set-Cookie does not forbid storing. Where an origin says neither `public` nor `s-maxage` we do not trust it to have meant that, and do not share the cookie; Squid serves the response by its heuristic, to anybody.",
     },
     Explained {
         classes: &["kn"],

@@ -90,7 +90,7 @@ fn observed(step: &Step, before: &Outcome, after: &Outcome, verdict: &Verdict) -
         asked: (0..asks).map(|_| asked.clone()).collect(),
         seen: Seen {
             status: match verdict.handling {
-                Handling::Refused(Refused::OnlyIfCached) => 504,
+                Handling::Refused(Refused::OnlyIfCached | Refused::MustRevalidate) => 504,
                 Handling::Refused(Refused::NextHop) => 502,
                 _ => step.client.status[0],
             },

@@ -45,7 +45,10 @@ mod bit {
     pub(super) const ENTITY_TAG: u16 = 1 << 8;
     pub(super) const VARIES: u16 = 1 << 9;
     pub(super) const TARGET: u16 = 1 << 10;
-    pub(super) const ALL: u16 = (1 << 11) - 1;
+    /// The stale windows count, although stale responses are forbidden otherwise. Records of before this bit have windows
+    /// that something forbids.
+    pub(super) const WINDOWS_COUNT: u16 = 1 << 11;
+    pub(super) const ALL: u16 = (1 << 12) - 1;
 }
 
 impl ResponseRecord {
@@ -61,7 +64,9 @@ impl ResponseRecord {
             return Err(reader.wrong("status"));
         }
         let received = Timestamp(reader.i64("time of receipt")?);
-        let facts = StoredFacts {
+        let forbids = has(bit::NO_CACHE) || has(bit::MUST_REVALIDATE);
+        let windows_count = !forbids || has(bit::WINDOWS_COUNT);
+        let mut facts = StoredFacts {
             status,
             has_validator: has(bit::HAS_VALIDATOR),
             strong_tag: has(bit::STRONG_TAG),
@@ -77,6 +82,10 @@ impl ResponseRecord {
                 .then(|| seconds(reader, "stale-if-error"))
                 .transpose()?,
         };
+        if !windows_count {
+            facts.stale_while_revalidate = None;
+            facts.stale_if_error = None;
+        }
         let date = Timestamp(reader.i64("date")?);
         let last_modified = has(bit::LAST_MODIFIED)
             .then(|| reader.i64("last modification").map(Timestamp))
@@ -132,6 +141,7 @@ pub(super) fn write(
 ) {
     let facts = &response.facts;
     let body = &response.body;
+    let has_window = facts.stale_while_revalidate.is_some() || facts.stale_if_error.is_some();
     let bits = [
         (facts.has_validator, bit::HAS_VALIDATOR),
         (facts.strong_tag, bit::STRONG_TAG),
@@ -147,6 +157,7 @@ pub(super) fn write(
         (response.entity_tag.is_some(), bit::ENTITY_TAG),
         (vary.is_some(), bit::VARIES),
         (target.is_some(), bit::TARGET),
+        (has_window && facts.forbids_stale(), bit::WINDOWS_COUNT),
     ];
     let bits = bits.iter().filter(|(has, _)| *has);
     let bits = bits.fold(0, |bits, (_, bit)| bits | bit);

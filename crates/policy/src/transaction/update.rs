@@ -1,0 +1,172 @@
+//! A response that may update the stored one: a 304 to our validators (RFC 9111 §4.3.4), the 206 that brings the rest of a
+//! stored part (§3.4), a 200 to HEAD (§4.3.5).
+//!
+//! The driver merges the fields (`weir_semantics::merge`) and tells what came of it. The rules of storing are applied to
+//! the merged response, with the request that brought the update: an update can make a response private, and it can come
+//! for a request whose responses are not stored. If the rules refuse, the client of this request gets the merged response,
+//! and the stored one is dropped.
+//!
+//! Where the text is silent:
+//! * An update that is about another response says that the stored one is not the present one. It is dropped, and after
+//!   a 304 or 206 the request is sent once more, as the client sent it: without our condition.
+//! * An update that changes the nominated fields is not stored: the stored response was keyed by the old ones, and what its
+//!   request said in the new ones is not known any more.
+
+use super::{Asked, Command, Commands, Rules, Serving, Transaction};
+use crate::now::Now;
+use crate::stored::StoredFacts;
+use crate::verdict::{NotStored, Storing};
+use weir_semantics::{Fits, Method, NotStorable, RequestFacts, ResponseFacts};
+
+/// A response that may update the stored one.
+#[derive(Clone, Copy, Debug)]
+pub struct Update<'a> {
+    /// What the response itself says.
+    pub response: &'a ResponseFacts,
+    /// What the stored response says with the fields of this one merged into it.
+    pub merged: &'a ResponseFacts,
+    /// Whether it is about the stored response: `weir_semantics::validates` for a 304, `weir_semantics::combines` for a
+    /// 206, `weir_semantics::Compared::fits` for a 200 to HEAD.
+    pub fits: Fits,
+    /// `weir_semantics::Merged::changes_vary`.
+    pub changes_vary: bool,
+}
+
+impl Transaction {
+    /// Whether a response with this `status` may update the stored one. Then the driver merges, and tells it as
+    /// `Event::Update`; any other response is told as `Event::Response`.
+    #[must_use]
+    pub fn may_update(&self, status: u16) -> bool {
+        match status {
+            304 => self.asked == Asked::Validation && self.servable().is_some(),
+            206 => self.asked == Asked::Rest,
+            200 => self.request.method == Method::Head && self.servable().is_some(),
+            _ => false,
+        }
+    }
+
+    pub(super) fn update(&mut self, now: Now, rules: &Rules, update: &Update<'_>) -> Commands {
+        let status = update.response.status;
+        if !self.may_update(status) {
+            return self.respond(now, rules, update.response);
+        }
+        self.verdict.fwd_status = Some(status);
+        match status {
+            304 => self.not_modified(now, rules, update),
+            206 => self.part(now, rules, update),
+            _ => self.head(now, rules, update),
+        }
+    }
+
+    fn not_modified(&mut self, now: Now, rules: &Rules, update: &Update<'_>) -> Commands {
+        if update.fits == Fits::Other {
+            return self.outdated(now);
+        }
+        let (facts, command) = match self.storing_merged(now, rules, update) {
+            Ok(facts) => {
+                self.verdict.storing = Some(Storing::Stored);
+                (facts, Command::Freshen(facts))
+            }
+            Err(why) => {
+                let _ = self.not_stored(why);
+                (self.merged_facts(now, rules, update), Command::Drop)
+            }
+        };
+        self.stored = Some(facts);
+        self.verdict.ttl = Some(facts.ttl(now));
+        Commands::one(command).with(Command::ServeMerged(Serving {
+            age: facts.current_age(now),
+        }))
+    }
+
+    fn part(&mut self, now: Now, rules: &Rules, update: &Update<'_>) -> Commands {
+        if update.fits == Fits::Other {
+            return self.outdated_unless_spared(now, update.response);
+        }
+        let facts = match self.storing_merged(now, rules, update) {
+            Ok(facts) => facts,
+            // what is stored may be joined for another request
+            Err(why) if is_of_the_request(why) => return Commands::one(self.ask_again(now)),
+            Err(_) => return self.outdated(now),
+        };
+        self.verdict.storing = Some(Storing::Stored);
+        self.keeps_part = facts.can_be_part();
+        Commands::one(Command::Relay).with(Command::Combine(facts))
+    }
+
+    /// The stored response is updated, or dropped; the client gets what the next hop sent.
+    fn head(&mut self, now: Now, rules: &Rules, update: &Update<'_>) -> Commands {
+        let relay = Commands::one(Command::Relay);
+        if update.fits == Fits::Other {
+            let _ = self.not_stored(NotStored::Rule(NotStorable::Method));
+            return relay.with(Command::Drop);
+        }
+        match self.storing_merged(now, rules, update) {
+            Ok(facts) => {
+                self.verdict.storing = Some(Storing::Stored);
+                relay.with(Command::Freshen(facts))
+            }
+            Err(why) => {
+                let _ = self.not_stored(why);
+                relay.with(Command::Drop)
+            }
+        }
+    }
+
+    /// Whether the merged response is stored, and under which facts. The content is stored already: the request counts
+    /// as a GET for the whole.
+    fn storing_merged(
+        &self,
+        now: Now,
+        rules: &Rules,
+        update: &Update<'_>,
+    ) -> Result<StoredFacts, NotStored> {
+        if update.changes_vary {
+            return Err(NotStored::VaryChanged);
+        }
+        let request = RequestFacts {
+            method: Method::Get,
+            ..self.request.for_whole()
+        };
+        self.storing_for(&request, now, rules, update.merged)
+    }
+
+    fn merged_facts(&self, now: Now, rules: &Rules, update: &Update<'_>) -> StoredFacts {
+        StoredFacts::new(update.merged, self.request_time, now, &rules.heuristic)
+    }
+
+    /// The stored response is of a representation that the origin does not have any more.
+    pub(super) fn outdated(&mut self, now: Now) -> Commands {
+        self.stored = None;
+        Commands::one(Command::Drop).with(self.ask_again(now))
+    }
+
+    /// As `outdated`; but what this client wanted to go around stays where the answer is an error.
+    pub(super) fn outdated_unless_spared(
+        &mut self,
+        now: Now,
+        response: &ResponseFacts,
+    ) -> Commands {
+        if self.spares_stored(now, response) {
+            return Commands::one(self.ask_again(now));
+        }
+        self.outdated(now)
+    }
+
+    /// Once at most: afterwards nothing is asked for that the client did not ask for.
+    fn ask_again(&mut self, now: Now) -> Command {
+        self.asked = Asked::AsSent;
+        self.verdict.fwd_status = None;
+        self.request_time = now.wall;
+        Command::AskAgain
+    }
+}
+
+/// Whether it is refused because of the request alone.
+const fn is_of_the_request(why: NotStored) -> bool {
+    matches!(
+        why,
+        NotStored::Bypass
+            | NotStored::Rule(NotStorable::RequestNoStore | NotStorable::Authorization)
+    )
+}
