@@ -264,6 +264,7 @@ impl Control {
             .map_err(|error| error.to_string())?;
         let instance = self.shared.settings.load().instance.clone();
         let settings = Settings::new(config.clone(), &instance);
+        settings.keep_health(&self.shared.settings.load());
         self.shared.settings.store(Arc::new(settings));
         let rate = config.fetch.background_rate.bytes();
         self.shared.background.set_rate(rate);

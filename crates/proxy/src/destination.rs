@@ -123,12 +123,23 @@ impl Destination {
 
     /// Tells the routes how connecting went.
     pub(crate) fn report(&self, settings: &Settings, worker: &Worker, outcome: Outcome) {
-        if let Some(hop) = self.route_hop {
+        let Some(hop) = self.route_hop else {
+            return;
+        };
+        let tell = |settings: &Settings, hop| {
             let mut routes = settings
                 .routes
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner);
             routes.report(worker.now(), hop, outcome);
+        };
+        tell(settings, hop);
+        // a reload came while it connected: those that choose now are to know too
+        let current = worker.settings();
+        if !std::ptr::eq(&raw const *current, settings)
+            && let Some(hop) = current.hop_id(&self.hop)
+        {
+            tell(&current, hop);
         }
     }
 }

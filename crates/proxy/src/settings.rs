@@ -2,7 +2,7 @@
 
 use crate::config::{self, Abort, Cidr, Config, Eviction, Mode, NextHopUrl, Profile, SetCookie};
 use crate::destination::HopKey;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
 use std::sync::{Mutex, PoisonError};
 use weir_policy::connections::HopId;
@@ -87,6 +87,26 @@ impl Settings {
             instance: instance.to_owned(),
             config,
         }
+    }
+
+    /// Takes over from `before` which next hops rest.
+    pub(crate) fn keep_health(&self, before: &Self) {
+        let places = before
+            .hops
+            .iter()
+            .zip(0..)
+            .map(|(hop, place)| (hop, HopId(place)));
+        let places: HashMap<&HopKey, HopId> = places.collect();
+        let known = |hop: HopId| places.get(&self.hops[hop.0 as usize]).copied();
+        let mut routes = self.routes.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = before.routes.lock().unwrap_or_else(PoisonError::into_inner);
+        routes.keep_health(&before, known);
+    }
+
+    /// The number of a next hop, if a route has it.
+    pub(crate) fn hop_id(&self, key: &HopKey) -> Option<HopId> {
+        let place = self.hops.iter().position(|hop| hop == key)?;
+        u32::try_from(place).ok().map(HopId)
     }
 
     /// Whole field line for Via on a message that was received in `version` (RFC 9110 §7.6.3).

@@ -75,6 +75,14 @@ impl Health {
         }
     }
 
+    /// Takes over the condition of those that `before` has too.
+    pub(super) fn keep(&mut self, before: &Self, known: impl Fn(HopId) -> Option<HopId>) {
+        for (hop, condition) in &mut self.hops {
+            let same = known(*hop).and_then(|hop| before.hops.get(&hop));
+            *condition = same.copied().unwrap_or(*condition);
+        }
+    }
+
     pub(super) fn condition(&self, now: Now, hop: HopId) -> Condition {
         match self.hops.get(&hop).copied().flatten() {
             None => Condition::Well,

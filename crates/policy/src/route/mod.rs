@@ -218,6 +218,12 @@ impl Routes {
         self.health.report(now, hop, outcome);
     }
 
+    /// Takes over from `before` how next hops are: `known` says which of its hops one of these is. So what was learnt outlives a
+    /// change of the configuration.
+    pub fn keep_health(&mut self, before: &Self, known: impl Fn(HopId) -> Option<HopId>) {
+        self.health.keep(&before.health, known);
+    }
+
     /// The route for a target, without taking a turn.
     ///
     /// # Errors

@@ -242,3 +242,27 @@ fn a_rest_of_nothing_rests() {
     assert_eq!(choose(&mut routes, 5).0, A);
     assert_eq!(choose(&mut routes, 5).0, B);
 }
+
+#[test]
+fn next_hop_that_rests_goes_on_resting_in_the_next_routes() {
+    let mut before = Routes::new(vec![spec("/", &[A, B])], Rest::default()).unwrap();
+    before.report(at(0), A, Outcome::ConnectFailed);
+    // the same next hops by other numbers, and one that is new
+    let renumbered = |hop| match hop {
+        C => Some(A),
+        A => Some(B),
+        _ => None,
+    };
+    let mut after = Routes::new(vec![spec("/", &[A, B, C])], Rest::default()).unwrap();
+    after.keep_health(&before, renumbered);
+    for _ in 0..6 {
+        let choice = after.choose(at(1), "a", "/").unwrap();
+        assert_ne!(choice.hop, C, "it rests");
+    }
+    // and no longer than it would have
+    let rest_ms = Rest::default().rest_ms;
+    let chosen: Vec<HopId> = (0..3)
+        .map(|_| after.choose(at(rest_ms), "a", "/").unwrap().hop)
+        .collect();
+    assert!(chosen.contains(&C), "{chosen:?}");
+}
