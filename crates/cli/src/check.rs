@@ -2,24 +2,41 @@
 
 use crate::effective;
 use crate::flags::{CheckFlags, ServeFlags};
-use crate::messages::{Failure, give};
+use crate::messages::{Exit, Failure, give};
+use weir_proxy::Unusable;
 use weir_proxy::config::{AdminAddress, Config, TokenFile};
 
-/// Reads and validates the file; prints `ok` and a summary on stdout.
+/// Reads and validates the file, tries the directories and files that it names, and prints `ok` and a summary on stdout.
 ///
 /// # Errors
 ///
-/// What is wrong with the file (exit 2).
+/// What is wrong with the file (exit 2), or with what it names (exit 3), as a start would find it.
 pub(crate) fn check(flags: &CheckFlags) -> Result<(), Failure> {
-    let config = effective::load(&ServeFlags {
+    let config = effective::load_for_this_machine(&ServeFlags {
         config: Some(flags.config.clone()),
         ..ServeFlags::default()
     })?;
+    let unusable = weir_proxy::try_places(&config);
+    if !unusable.is_empty() {
+        return Err(cannot_use(flags, &unusable));
+    }
     give(&format!(
         "ok: {}\n{}",
         flags.config.display(),
         summary(&config)
     ))
+}
+
+fn cannot_use(flags: &CheckFlags, unusable: &[Unusable]) -> Failure {
+    let each = unusable
+        .iter()
+        .map(|it| format!("{}: {}", it.what, it.cause));
+    Failure {
+        exit: Exit::OutsideFailed,
+        what: format!("cannot use what `{}` names", flags.config.display()),
+        cause: each.collect::<Vec<_>>().join("\n             "),
+        hint: Some("run this as the user that is to run the proxy".to_owned()),
+    }
 }
 
 fn summary(config: &Config) -> String {

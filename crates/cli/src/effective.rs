@@ -13,6 +13,25 @@ use weir_proxy::config::{Config, Directory, Disk, Invalid, Listener, Mode, PathP
 ///
 /// A failure of kind bad usage: nothing was started, and nothing is half applied.
 pub(crate) fn load(flags: &ServeFlags) -> Result<Config, Failure> {
+    load_checked(flags, Config::validate)
+}
+
+/// The same, where this machine is to run it: more than it has is refused too.
+///
+/// # Errors
+///
+/// As of [`load`].
+pub(crate) fn load_for_this_machine(flags: &ServeFlags) -> Result<Config, Failure> {
+    load_checked(flags, |config| {
+        config.validate()?;
+        weir_proxy::check_machine(config)
+    })
+}
+
+fn load_checked(
+    flags: &ServeFlags,
+    check: impl FnOnce(&Config) -> Result<(), Invalid>,
+) -> Result<Config, Failure> {
     let document = flags.config.as_deref().map(Document::read).transpose()?;
     let mut config = match &document {
         Some(document) => document.parse()?,
@@ -20,7 +39,7 @@ pub(crate) fn load(flags: &ServeFlags) -> Result<Config, Failure> {
     };
     apply(&mut config, flags)?;
     follow_memory(&mut config, document.as_ref());
-    match config.validate() {
+    match check(&config) {
         Ok(()) => Ok(config),
         Err(invalid) => Err(blame(&invalid, flags, document.as_ref())),
     }

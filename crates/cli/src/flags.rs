@@ -39,7 +39,7 @@ pub(crate) enum Command {
     ///
     /// SIGHUP reads the config file again; a bad one is refused whole.
     Serve(ServeFlags),
-    /// Say whether a config file is good, and what it means
+    /// Say whether a config file is good and what it names can be used here, and what it means
     Check(CheckFlags),
     /// Make a running proxy forget the stored responses of URLs, or all
     Purge(PurgeFlags),

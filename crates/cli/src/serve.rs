@@ -24,24 +24,40 @@ use weir_proxy::{DiskTier, Options, Proxy, Stopped};
 ///
 /// A bad config (exit 2), or an address that cannot be had (exit 3).
 pub(crate) fn serve(flags: ServeFlags) -> Result<(), Failure> {
-    let config = effective::load(&flags)?;
     if flags.print_config {
-        return give(&config_text(&config));
+        return give(&config_text(&effective::load(&flags)?));
     }
+    // before sizes are judged: the limit is raised as far as it may be
+    let open_files_max = weir_proxy::raise_descriptor_limit();
+    let config = effective::load_for_this_machine(&flags)?;
     let recording = flags.record.open()?;
     let path = flags.config.clone();
     let files = Arc::new(RuntimeFile::default());
     let noted = Arc::clone(&files);
     let reload = move || {
-        let config = effective::load(&flags).map_err(|failure| failure.to_string())?;
+        let config =
+            effective::load_for_this_machine(&flags).map_err(|failure| failure.to_string())?;
         noted.reloaded(&config);
         Ok(config)
     };
     let announced = config.clone();
-    run_until_signalled(config, Box::new(reload), recording, &|started| {
-        tell(&announcement(&announced, started).trim_end());
+    let ended = run_until_signalled(config, Box::new(reload), recording, &|started| {
+        // first: who reads the line to try may purge at once
         files.started(&announced, started, path.as_deref());
-    })
+        tell(&announcement(&announced, started).trim_end());
+    });
+    ended.map_err(|failure| with_limit(failure, open_files_max))
+}
+
+/// Out of open files at the start: says how many there may be, and what to do.
+fn with_limit(mut failure: Failure, open_files_max: Option<u64>) -> Failure {
+    let most = open_files_max.map_or_else(|| "few".to_owned(), |most| most.to_string());
+    if failure.cause.contains("Too many open files") {
+        failure.hint = Some(format!(
+            "this process may have {most} open files: raise `ulimit -n`, or use fewer `--workers`"
+        ));
+    }
+    failure
 }
 
 /// The file by which `weir purge` and `weir reload` find this process, while it runs.
@@ -113,7 +129,6 @@ fn run_until_signalled(
     recording: Option<Recording>,
     announce: &dyn Fn(&Started),
 ) -> Result<(), Failure> {
-    let _ = weir_proxy::raise_descriptor_limit();
     let options = Options {
         reload,
         describe: Box::new(config_text),

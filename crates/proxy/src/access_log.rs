@@ -31,6 +31,9 @@ pub(crate) use entry::{Entry, Phases};
 use calendar::Stamp;
 use queue::Queue;
 
+/// Hears what the operator should know, a line each.
+pub(crate) type Say = Arc<dyn Fn(&str) + Send + Sync>;
+
 /// How long dropping an [`AccessLog`] waits for its last lines: longer would let a blocked pipe hold up the end.
 const CLOSE_LIMIT: Duration = Duration::from_secs(2);
 
@@ -95,7 +98,8 @@ struct Scratch {
 }
 
 impl AccessLog {
-    /// Opens `destination` and starts the writer. At most `queue_lines` lines (at least 1) and 16 MiB wait for it.
+    /// Opens `destination` and starts the writer, which tells `say` once if it cannot write, and again only for another
+    /// file. At most `queue_lines` lines (at least 1) and 16 MiB wait for it.
     ///
     /// # Errors
     ///
@@ -104,6 +108,7 @@ impl AccessLog {
         destination: Destination,
         format: Format,
         queue_lines: usize,
+        say: Say,
     ) -> io::Result<Self> {
         let (output, path) = match destination {
             Destination::Off => {
@@ -119,7 +124,7 @@ impl AccessLog {
         let queue = Arc::new(Queue::new(queue_lines.max(1)));
         let run = {
             let queue = Arc::clone(&queue);
-            move || writer::run(&queue, output)
+            move || writer::run(&queue, output, &say)
         };
         let thread = Some(
             thread::Builder::new()

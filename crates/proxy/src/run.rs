@@ -1,12 +1,13 @@
 //! Starting, changing and stopping a proxy: the one thread that is not a worker.
 
-use crate::access_log::{AccessLog, Destination, Format};
+use crate::access_log::{AccessLog, Destination, Format, Say};
 use crate::admin::{self, AdminHandle, AdminSocket, Token};
 use crate::clock::Clock;
 use crate::config::{self, AdminAddress, Config, LogFormat, LogTarget, TokenFile};
 use crate::control::Control;
 use crate::crew::Crew;
 use crate::demand::{Background, Popularity};
+use crate::descriptors::room_for_a_request;
 use crate::disk_tier::{self, DiskTier};
 use crate::open_connections::OpenConnections;
 use crate::pool::Pool;
@@ -53,7 +54,7 @@ pub struct Options {
     pub clock: Clock,
     /// The file system of the disk tier.
     pub files: Arc<dyn Files>,
-    /// Hears what the operator should know of the disk tier, a line each.
+    /// Hears what the operator should know of the disk tier and the access log, a line each.
     pub say: Arc<dyn Fn(&str) + Send + Sync>,
 }
 
@@ -115,7 +116,7 @@ impl Proxy {
         recorder: Option<Box<dyn Recorder>>,
     ) -> Result<Self, StartError> {
         let token = read_token(&config.admin.token_file)?;
-        let say = options.say;
+        let say = Arc::clone(&options.say);
         let listener = Arc::new(move |notice: weir_disk::Notice| say(&notice.to_string()));
         let (disk, tier) = disk_tier::open(&config, &options.files, listener)?;
         let record = recorder.map(Record::start).transpose();
@@ -123,7 +124,7 @@ impl Proxy {
             what: "start the recorder".into(),
             cause,
         })?;
-        let shared = Arc::new(share(&config, options.clock, disk, record)?);
+        let shared = Arc::new(share(&config, options.clock, disk, record, options.say)?);
         let crew = Crew::start(&shared).map_err(|cause| StartError {
             what: "start a worker thread".into(),
             cause,
@@ -156,6 +157,10 @@ impl Proxy {
             admin_address,
             disk: tier,
         };
+        room_for_a_request().map_err(|cause| StartError {
+            what: "serve even one request".into(),
+            cause,
+        })?;
         if let Some(socket) = socket {
             let control: Arc<dyn admin::Control> = Arc::clone(&proxy.control) as _;
             proxy.admin = Some(admin::serve(socket, control).map_err(failed)?);
@@ -225,6 +230,7 @@ fn share(
     clock: Clock,
     disk: Option<Arc<Disk>>,
     record: Option<Record>,
+    say: Say,
 ) -> Result<Shared, StartError> {
     let workers = worker_count(config);
     let settings = Settings::new(config.clone(), &instance());
@@ -249,7 +255,7 @@ fn share(
         pools: (0..workers)
             .map(|_| Pool::new(&settings, workers))
             .collect(),
-        access_log: open_log(config)?,
+        access_log: open_log(config, say)?,
         record,
         settings: Arc::new(ArcSwap::from_pointee(settings)),
         own: ArcSwap::default(),
@@ -286,7 +292,7 @@ pub(crate) fn read_token(file: &TokenFile) -> Result<Option<Token>, StartError> 
 }
 
 /// Threads that serve: as configured, or one a core.
-fn worker_count(config: &Config) -> usize {
+pub(crate) fn worker_count(config: &Config) -> usize {
     match config.workers {
         0 => std::thread::available_parallelism().map_or(1, usize::from),
         workers => usize::from(workers),
@@ -327,7 +333,7 @@ fn resolver_config(config: &Config) -> ResolverConfig {
     }
 }
 
-fn open_log(config: &Config) -> Result<AccessLog, StartError> {
+fn open_log(config: &Config, say: Say) -> Result<AccessLog, StartError> {
     let destination = match &config.log.access {
         LogTarget::Off => Destination::Off,
         LogTarget::Stdout => Destination::Stdout,
@@ -338,11 +344,10 @@ fn open_log(config: &Config) -> Result<AccessLog, StartError> {
         LogFormat::Squid => Format::Squid,
         LogFormat::Combined => Format::Combined,
     };
-    AccessLog::open(destination, format, config.log.queue_lines as usize).map_err(|cause| {
-        StartError {
-            what: format!("open the access log {}", config.log.access),
-            cause,
-        }
+    let lines = config.log.queue_lines as usize;
+    AccessLog::open(destination, format, lines, say).map_err(|cause| StartError {
+        what: format!("open the access log {}", config.log.access),
+        cause,
     })
 }
 

@@ -1,8 +1,21 @@
 //! Starting where somebody else is.
 
-use crate::support::{Config, Nginx, Weir};
-use std::net::TcpListener;
-use std::process::{Command, Output};
+use crate::support::{Config, Nginx, RawClient, Weir};
+use std::io::{BufRead as _, BufReader};
+use std::net::{SocketAddr, TcpListener};
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+fn command(arguments: &[&str], config: &Config, folder: &Path) -> Output {
+    let file = folder.join("weir.toml");
+    std::fs::write(&file, config.text()).expect("a file");
+    Command::new(env!("CARGO_BIN_EXE_weir"))
+        .args(arguments)
+        .arg(&file)
+        .current_dir(folder)
+        .output()
+        .expect("the binary was built with this test")
+}
 
 fn serve(config: &Config) -> Output {
     let folder = tempfile::tempdir().expect("a temporary folder");
@@ -69,5 +82,126 @@ fn log_that_cannot_be_opened_or_address_that_is_not_ours_is_passed_over() {
         &Config::guarded().listener("192.0.2.1:3128", "forward"),
         "error: cannot listen on 192.0.2.1:3128",
         "Cannot assign requested address",
+    );
+}
+
+#[test]
+fn size_beyond_the_machine_is_an_error_at_start() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let too_much = |key: &str, config: Config| {
+        for arguments in [["serve", "--config"].as_slice(), &["check"]] {
+            let output = command(arguments, &config, folder.path());
+            let stderr = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.code(), Some(2), "{stderr}");
+            assert!(
+                stderr.contains(key) && stderr.contains("is more than the"),
+                "{stderr}"
+            );
+            assert!(
+                stderr.contains("weir.toml:"),
+                "no place in the file: {stderr}"
+            );
+        }
+    };
+    too_much(
+        "`cache.memory`",
+        Config::guarded().set("cache.memory", "\"900TiB\""),
+    );
+    let directories = r#"[{ path = "/var/tmp/store", size = "900TiB" }]"#;
+    too_much(
+        "`disk.directories[0].size`",
+        Config::guarded()
+            .set("disk.enabled", "true")
+            .set("disk.directories", directories),
+    );
+}
+
+#[test]
+fn check_tries_the_directories_and_files_that_a_config_names() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let config = |directory: &str, log: &str| {
+        Config::guarded()
+            .set("disk.enabled", "true")
+            .set("disk.directories", &format!("[{{ path = {directory:?} }}]"))
+            .set("log.access", &format!("{log:?}"))
+    };
+    let in_folder = |name: &str| folder.path().join(name).to_str().expect("text").to_owned();
+    let good = command(
+        &["check"],
+        &config(&in_folder("a/store"), "access.log"),
+        folder.path(),
+    );
+    let stderr = String::from_utf8_lossy(&good.stderr);
+    assert_eq!(good.status.code(), Some(0), "{stderr}");
+    assert!(!folder.path().join("a").exists() && !folder.path().join("access.log").exists());
+    std::fs::write(folder.path().join("file"), "").expect("a file");
+    let bad = config(&in_folder("file/store"), "missing/access.log");
+    let bad = command(&["check"], &bad, folder.path());
+    let stderr = String::from_utf8_lossy(&bad.stderr);
+    assert_eq!(bad.status.code(), Some(3), "{stderr}");
+    for part in [
+        "error: cannot use what `",
+        "file/store` for stored responses: Not a directory",
+        "the access log `missing/access.log`: No such file or directory",
+    ] {
+        assert!(stderr.contains(part), "no `{part}` in {stderr}");
+    }
+}
+
+/// Starts a proxy that may have so many files open; its address if it comes up, and what it said.
+fn with_open_files(limit: u32, folder: &Path, url: &str) -> Result<String, String> {
+    let mut child = Command::new("sh")
+        .args(["-c", "ulimit -n \"$0\"; exec \"$@\"", &limit.to_string()])
+        .arg(env!("CARGO_BIN_EXE_weir"))
+        .args(["serve", "--config", "weir.toml"])
+        .current_dir(folder)
+        .env("XDG_RUNTIME_DIR", folder)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("a shell");
+    let mut said = String::new();
+    let mut address: Option<SocketAddr> = None;
+    let lines = BufReader::new(child.stderr.take().expect("it is piped")).lines();
+    for line in lines.map_while(Result::ok) {
+        let forward = line.trim().strip_prefix("forward  http://");
+        address = address.or(forward.and_then(|address| address.parse().ok()));
+        said.push_str(&line);
+        said.push('\n');
+        if line.starts_with("  try ") {
+            break;
+        }
+    }
+    let Some(address) = address else {
+        let status = child.wait().expect("it has ended");
+        assert_eq!(status.code(), Some(3), "{said}");
+        return Err(said);
+    };
+    let text = RawClient::connect(address).get(url).expect(200).text();
+    child.kill().expect("it is ours");
+    child.wait().expect("it was killed");
+    Ok(text)
+}
+
+#[test]
+fn proxy_that_starts_has_open_files_for_a_request_and_one_that_has_not_says_so() {
+    let nginx = Nginx::start("location /id { return 200 $request_id; }");
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("weir.toml"), Config::forward().text()).expect("a file");
+    let mut refused = Vec::new();
+    let served = (8..100).find_map(|limit| {
+        let started = with_open_files(limit, folder.path(), &nginx.url("/id"));
+        started.map_err(|said| refused.push(said)).ok()
+    });
+    assert_eq!(served.expect("a hundred are enough").len(), 32);
+    assert!(refused.len() > 4, "{refused:?}");
+    for said in &refused {
+        let named = said.contains("`ulimit -n`") || said.contains("is more than");
+        assert!(said.contains("error: cannot") && named, "{said}");
+    }
+    let last = refused.last().expect("some");
+    assert!(
+        last.contains("error: cannot serve even one request"),
+        "{last}"
     );
 }

@@ -168,8 +168,13 @@ fn line_is_as_long_as_the_client_likes() {
 fn lines_are_lost_or_torn_between_threads() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("access.log");
-    let log =
-        AccessLog::open(Destination::Path(path.clone()), Format::Json, 100_000).expect("opens");
+    let log = AccessLog::open(
+        Destination::Path(path.clone()),
+        Format::Json,
+        100_000,
+        deaf(),
+    )
+    .expect("opens");
     thread::scope(|scope| {
         for worker in 0..4 {
             let log = &log;
@@ -204,7 +209,8 @@ fn rotation_loses_lines_or_keeps_the_old_file() {
         folder.path().join("access.log"),
         folder.path().join("access.log.1"),
     );
-    let log = AccessLog::open(Destination::Path(path.clone()), Format::Squid, 100).expect("opens");
+    let log = AccessLog::open(Destination::Path(path.clone()), Format::Squid, 100, deaf())
+        .expect("opens");
     log.log(&forwarded());
     assert!(log.flush(LONG));
     std::fs::rename(&path, &moved).expect("moved");
@@ -224,13 +230,25 @@ fn rotation_loses_lines_or_keeps_the_old_file() {
     assert!(log.reopen().is_err(), "a rotation that failed is not told");
 }
 
+/// Nobody is told.
+fn deaf() -> Say {
+    Arc::new(|_| {})
+}
+
+/// What is told comes out of the other end.
+fn listening() -> (Say, std::sync::mpsc::Receiver<String>) {
+    let (sender, said) = std::sync::mpsc::channel();
+    let say = move |line: &str| sender.send(line.to_owned()).expect("the test listens");
+    (Arc::new(say), said)
+}
+
 /// A log whose lines go into a pipe.
 fn piped(queue_lines: usize) -> (AccessLog, File) {
     let (read, write) = pipe().expect("a pipe");
     let queue = Arc::new(Queue::new(queue_lines));
     let run = {
         let queue = Arc::clone(&queue);
-        move || writer::run(&queue, File::from(write))
+        move || writer::run(&queue, File::from(write), &deaf())
     };
     let thread = Some(thread::spawn(run));
     let log = AccessLog {
@@ -279,10 +297,16 @@ fn failing_destination_is_not_counted() {
 fn full_disk_ends_logging_for_good() {
     // every write to this device fails with "no space left"
     let full = PathBuf::from("/dev/full");
-    let log = AccessLog::open(Destination::Path(full), Format::Json, 100).expect("opens");
-    log.log(&forwarded());
-    assert!(log.flush(LONG));
-    assert_eq!(log.dropped(), 1);
+    let (say, said) = listening();
+    let log = AccessLog::open(Destination::Path(full), Format::Json, 100, say).expect("opens");
+    for lost in 1..=3 {
+        log.log(&forwarded());
+        assert!(log.flush(LONG));
+        assert_eq!(log.dropped(), lost);
+    }
+    let told: Vec<String> = said.try_iter().collect();
+    assert_eq!(told.len(), 1, "once for three failures: {told:?}");
+    assert!(told[0].contains("No space left on device"), "{told:?}");
     let (read, write) = pipe().expect("a pipe");
     log.running
         .as_ref()
@@ -298,7 +322,7 @@ fn full_disk_ends_logging_for_good() {
 
 #[test]
 fn log_that_is_off_does_something() {
-    let log = AccessLog::open(Destination::Off, Format::Json, 1).expect("opens");
+    let log = AccessLog::open(Destination::Off, Format::Json, 1, deaf()).expect("opens");
     log.log(&forwarded());
     assert!(log.flush(Duration::ZERO));
     assert_eq!(log.dropped(), 0);

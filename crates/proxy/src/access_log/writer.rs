@@ -6,17 +6,15 @@ use std::os::fd::AsFd;
 
 use rustix::event::{PollFd, PollFlags, poll};
 
+use super::Say;
 use super::queue::{Queue, Work};
 
 /// Memory that a buffer keeps after a burst.
 const BUFFER_KEPT_BYTES: usize = 1 << 20;
 
 /// Writes batches to `output` until the queue is closed and empty.
-pub(super) fn run(queue: &Queue, output: File) {
-    let mut output = Output {
-        file: output,
-        torn: false,
-    };
+pub(super) fn run(queue: &Queue, output: File, say: &Say) {
+    let mut output = Output::new(output);
     let mut batch = Vec::new();
     let mut lines = 0;
     loop {
@@ -24,9 +22,9 @@ pub(super) fn run(queue: &Queue, output: File) {
         match queue.next(&mut batch, lines) {
             Work::End => return,
             Work::Write(None) => {}
-            Work::Write(Some(file)) => output = Output { file, torn: false },
+            Work::Write(Some(file)) => output = Output::new(file),
         }
-        queue.count_dropped(output.write(&batch));
+        queue.count_dropped(output.write(&batch, say));
         lines = count_lines(&batch);
     }
 }
@@ -35,17 +33,34 @@ struct Output {
     file: File,
     /// The last write ended within a line.
     torn: bool,
+    /// The operator knows that it cannot be written.
+    told: bool,
 }
 
 impl Output {
-    /// Writes `batch`; how many lines were lost.
-    fn write(&mut self, batch: &[u8]) -> u64 {
+    fn new(file: File) -> Self {
+        Self {
+            file,
+            torn: false,
+            told: false,
+        }
+    }
+
+    /// Writes `batch`; how many lines were lost. The first failure is told, the others are counted.
+    fn write(&mut self, batch: &[u8], say: &Say) -> u64 {
         let mut rest = batch;
-        // that writing failed shows in the count of dropped lines; a library has no terminal to say why
-        let failed = self
+        let ended = self
             .end_torn_line()
-            .and_then(|()| self.write_all(&mut rest))
-            .is_err();
+            .and_then(|()| self.write_all(&mut rest));
+        let failed = ended.is_err();
+        if let Err(error) = ended
+            && !std::mem::replace(&mut self.told, true)
+        {
+            say(&format!(
+                "the access log cannot be written ({error}): until it can, its lines are lost and counted in \
+                 weir_access_log_dropped_total"
+            ));
+        }
         let written = &batch[..batch.len() - rest.len()];
         self.torn |= failed && !written.is_empty() && !written.ends_with(b"\n");
         count_lines(rest)

@@ -14,7 +14,7 @@ pub struct Invalid {
 }
 
 impl Invalid {
-    pub(super) fn new(
+    pub(crate) fn new(
         key_path: impl Into<String>,
         reason: impl Into<String>,
         hint: impl Into<String>,
