@@ -110,6 +110,12 @@ impl Account {
 
     /// Microseconds since the start.
     pub(crate) fn elapsed_us(&self) -> u64 {
-        u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX)
+        self.us_until(Instant::now())
+    }
+
+    /// Microseconds from the start to `moment`.
+    pub(crate) fn us_until(&self, moment: Instant) -> u64 {
+        let since = moment.saturating_duration_since(self.started);
+        u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
     }
 }

@@ -8,9 +8,10 @@ use crate::answer::{Answer, Trouble};
 use crate::config::Mode;
 use crate::deadline::Deadline;
 use crate::exchange::{self, Exchange};
-use crate::fast::{self, Taken};
+use crate::fast::{self, Input, Taken};
 use crate::outgoing::Outgoing;
 use crate::pool;
+use crate::served::{self, Unsent};
 use crate::settings::Settings;
 use crate::uses::Distinct;
 use crate::worker::Worker;
@@ -64,6 +65,8 @@ pub(crate) struct Client {
     pub(crate) head_began: Option<Instant>,
     /// Tells when a head in pieces is worth parsing again.
     arrival: Arrival,
+    /// Answers whose end the kernel has not taken.
+    unsent: Option<Box<Unsent>>,
     /// Place among the connections that a drain wakes.
     sleeper: Option<usize>,
     exchange: Option<Box<Exchange>>,
@@ -94,6 +97,7 @@ pub(crate) async fn serve(stream: TcpStream, peer: SocketAddr, door: Rc<Door>, w
         closing: false,
         head_began: None,
         arrival: Arrival::new(),
+        unsent: None,
         sleeper: None,
         exchange: None,
     };
@@ -130,9 +134,13 @@ impl Client {
                     Poll::Pending => return self.poll_silent(cx),
                     Poll::Ready(Err(_)) => {
                         self.worker.counters().inc(Metric::ClientAborts);
+                        self.report_unsent(true);
                         return Poll::Ready(Turn::Close);
                     }
-                    Poll::Ready(Ok(_)) => self.rest(),
+                    Poll::Ready(Ok(_)) => {
+                        self.report_unsent(false);
+                        self.rest();
+                    }
                 }
             }
             if self.closing {
@@ -188,8 +196,13 @@ impl Client {
         out.clear();
         let mut rest = input;
         let mut partial = false;
+        let mut served = worker.served.take();
         while !rest.is_empty() && !self.closing && out.len() < GATHER_BYTES_MAX {
-            match fast::take(self, &settings, rest, &mut out) {
+            let input = Input {
+                bytes: rest,
+                at: input.len() - rest.len(),
+            };
+            match fast::take(self, &settings, input, &mut out, &mut served) {
                 Taken::Answered { consumed } => {
                     rest = &rest[consumed..];
                     self.head_began = None;
@@ -212,7 +225,9 @@ impl Client {
                 self.begin_head(&settings);
             }
         }
-        self.send(&out, cx);
+        let written = self.send(&out, cx);
+        self.unsent = served::report(self, &settings, (input, &out), written, &mut served);
+        worker.served.replace(served);
         shrink(&mut out);
     }
 
@@ -228,10 +243,18 @@ impl Client {
         let _ = self.arrival.is_worth_reading(&self.unread, &settings.heads);
     }
 
-    /// Writes `bytes`; what the kernel does not take waits in `outgoing`.
-    fn send(&mut self, bytes: &[u8], cx: &mut Context<'_>) {
+    /// The kernel has all of `outgoing`, or the client has `left`.
+    fn report_unsent(&mut self, left: bool) {
+        if let Some(unsent) = self.unsent.take() {
+            unsent.report(self, left);
+        }
+    }
+
+    /// Writes `bytes`; what the kernel does not take waits in `outgoing`. Yields how many it took; `None` if the client has
+    /// left.
+    fn send(&mut self, bytes: &[u8], cx: &mut Context<'_>) -> Option<usize> {
         if bytes.is_empty() {
-            return;
+            return Some(0);
         }
         self.worker
             .counters()
@@ -242,7 +265,7 @@ impl Client {
                 Poll::Ready(Ok(count)) => written = count,
                 Poll::Ready(Err(_)) => {
                     self.closing = true;
-                    return;
+                    return None;
                 }
                 Poll::Pending => {}
             }
@@ -254,12 +277,14 @@ impl Client {
         } else if self.unread.is_empty() {
             self.rest();
         }
+        Some(written)
     }
 
     /// Waiting for the client to take bytes.
     fn poll_silent(&mut self, cx: &mut Context<'_>) -> Poll<Turn> {
         ready!(self.deadline.poll_passed(cx));
         self.worker.counters().inc(Metric::ClientAborts);
+        self.report_unsent(true);
         self.outgoing = Outgoing::default();
         Poll::Ready(Turn::Close)
     }
@@ -323,6 +348,8 @@ impl Drop for Client {
         if std::thread::panicking() {
             self.worker.counters().inc(Metric::Panics);
         }
+        // cut by the end of a drain
+        self.report_unsent(true);
         self.worker.forget_sleeper(self.sleeper);
         let clients = &self.worker.clients;
         clients.set(clients.get().saturating_sub(1));

@@ -13,6 +13,7 @@ use crate::gap::Gap;
 use crate::hit::{self, Persistence, ServedForm};
 use crate::outgoing::{Outgoing, StoredPiece};
 use crate::record::{End, Moments, Notes, Told};
+use crate::report::Ended;
 use crate::request::Request;
 use crate::settings::Settings;
 use crate::upload::UploadEnd;
@@ -107,6 +108,8 @@ pub(crate) struct Exchange {
     pub(crate) expected: Option<Expected>,
     /// What the disk has of other variants.
     pub(crate) known: Option<Known>,
+    /// `Content-Type` of the response, if it is logged.
+    content_type: Box<[u8]>,
     /// What a recorder wants to know.
     pub(crate) notes: Option<Box<Notes>>,
 }
@@ -146,6 +149,7 @@ impl Exchange {
             leading: None,
             expected: None,
             known: None,
+            content_type: Box::default(),
             notes: None,
         }
     }
@@ -167,9 +171,18 @@ impl Exchange {
             leading: None,
             expected: None,
             known: None,
+            content_type: Box::default(),
             notes: None,
             ..*self
         }
+    }
+
+    /// The head of the response is made.
+    pub(crate) fn responds(&mut self, head: &[u8]) {
+        if self.account.timed {
+            self.content_type = report::content_type(head).into();
+        }
+        self.note(|notes| notes.response(head));
     }
 
     /// Enters something for the recorder, if there is one.
@@ -317,6 +330,7 @@ pub(crate) async fn run(client: &mut Client, mut exchange: Box<Exchange>) -> boo
 
 fn report(client: &Client, exchange: &Exchange, alive: bool) {
     let (tx, account) = (&exchange.tx, &exchange.account);
+    let total_us = account.elapsed_us();
     if let Some(record) = &client.worker.shared.record {
         let told = Told {
             account,
@@ -324,25 +338,30 @@ fn report(client: &Client, exchange: &Exchange, alive: bool) {
             request: &exchange.head,
             response: &[],
             notes: exchange.notes.as_deref(),
+            total_us,
+            sequence: client.requests,
             request_content_bytes: (!exchange.has_content()).then_some(0),
             lacks_host: exchange.form == Form::Origin && !exchange.persistence.http11,
             is_persistent: alive,
         };
         record.tell(told.of(client));
     }
+    let ended = Ended {
+        settings: &exchange.settings,
+        head: None,
+        verdict: tx.verdict(),
+        account,
+        content_type: &exchange.content_type,
+        total_us,
+    };
     if account.timed {
         let reported = exchange.with_head(|head| {
-            report::done(
-                client,
-                &exchange.settings,
-                Some(head),
-                tx.verdict(),
-                account,
-            );
+            let head = Some(head);
+            report::done(client, &Ended { head, ..ended });
         });
         debug_assert!(reported.is_some());
     } else {
-        report::done(client, &exchange.settings, None, tx.verdict(), account);
+        report::done(client, &ended);
     }
 }
 
@@ -442,7 +461,7 @@ async fn send_stored(
     let account = &mut exchange.account;
     account.status = form.status(response);
     account.first_byte_us = Some(account.elapsed_us());
-    exchange.note(|notes| notes.response(&out));
+    exchange.responds(&out);
     let (at, end) = form.content(response);
     let head_bytes = out.len() as u64;
     let mut outgoing = Outgoing::default();
@@ -511,7 +530,7 @@ pub(crate) async fn respond(client: &mut Client, exchange: &mut Exchange, answer
     outgoing.push(&out);
     // head first: what was sent beyond it is content
     let head_bytes = out.len() as u64 - content;
-    exchange.note(|notes| notes.response(head_of(&out, content)));
+    exchange.responds(head_of(&out, content));
     let mut moments = exchange.moments();
     let (sent, end) = send_all(client, &mut outgoing, &settings, (&mut moments, head_bytes)).await;
     exchange.note(|notes| notes.left(moments));

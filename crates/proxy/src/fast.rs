@@ -9,11 +9,12 @@ use crate::config::Mode;
 use crate::exchange::{Exchange, Plan};
 use crate::hit::{self, Persistence, ServedForm};
 use crate::max_forwards;
-use crate::record::Told;
 use crate::report;
 use crate::request::{Asked, Request};
+use crate::served::Served;
 use crate::settings::Settings;
 use crate::vary::selecting_digest;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 use weir_policy::transaction::Covers;
@@ -42,12 +43,22 @@ pub(crate) enum Taken {
     },
 }
 
-/// Takes one request from the front of `input`; an answer made at once is appended to `out`.
+/// What was received and not taken yet.
+#[derive(Clone, Copy)]
+pub(crate) struct Input<'a> {
+    pub(crate) bytes: &'a [u8],
+    /// Where it begins among what was received together.
+    pub(crate) at: usize,
+}
+
+/// Takes one request from the front of the input; an answer made at once is appended to `out`, and to `served` what is to be
+/// said of it once the kernel has it.
 pub(crate) fn take(
     client: &mut Client,
     settings: &Arc<Settings>,
-    input: &[u8],
+    Input { bytes: input, at }: Input<'_>,
     out: &mut Vec<u8>,
+    served: &mut Vec<Served>,
 ) -> Taken {
     let started = client.head_began.unwrap_or_else(Instant::now);
     let timed = client.worker.shared.access_log.is_on();
@@ -62,7 +73,7 @@ pub(crate) fn take(
                 crate::answer::Trouble::bad(error.to_string()),
             );
             let account = Account::new(started, input.len(), timed);
-            refuse(client, settings, None, &answer, account, out);
+            served.push(refuse(client, settings, None, &answer, account, out));
             if let Some(record) = &client.worker.shared.record {
                 record.skip();
             }
@@ -83,8 +94,8 @@ pub(crate) fn take(
     let request = match Request::judge(&head, &asked) {
         Ok(request) => request,
         Err(answer) => {
-            let asked = Some((&head, &input[..consumed]));
-            refuse(client, settings, asked, &answer, account, out);
+            let asked = Some((&head, at..at + consumed));
+            served.push(refuse(client, settings, asked, &answer, account, out));
             return Taken::Answered { consumed };
         }
     };
@@ -97,10 +108,10 @@ pub(crate) fn take(
     } = &plan
         && is_quick(&request, response)
     {
-        let head = (&head, &input[..consumed]);
-        serve(
+        let head = (&head, at..at + consumed);
+        served.push(serve(
             client, settings, head, &request, &tx, response, *serving, account, out,
-        );
+        ));
         return Taken::Answered { consumed };
     }
     let mut exchange = Box::new(Exchange::new(
@@ -240,14 +251,14 @@ fn is_for_us(mode: Mode, head: &RequestHead<'_, '_>, request: &Request<'_>) -> b
 fn serve(
     client: &mut Client,
     settings: &Arc<Settings>,
-    (head, received): (&RequestHead<'_, '_>, &[u8]),
+    (head, received): (&RequestHead<'_, '_>, Range<usize>),
     request: &Request<'_>,
     tx: &Transaction,
     response: &Arc<StoredResponse>,
     serving: Serving,
     mut account: Account,
     out: &mut Vec<u8>,
-) {
+) -> Served {
     let now = client.worker.now();
     let form = ServedForm::of(&request.facts, head.fields, response, now.wall);
     let persistence = Persistence {
@@ -274,19 +285,20 @@ fn serve(
         account.recovered_bytes = account.body_bytes;
     }
     client.closing = !persistence.keep_alive;
-    report::done(client, settings, Some(head), tx.verdict(), &account);
-    if let Some(record) = &client.worker.shared.record {
-        let told = Told {
-            account: &account,
-            verdict: tx.verdict(),
-            request: received,
-            response: &out[before..head_end],
-            notes: None,
-            request_content_bytes: Some(0),
-            lacks_host: request.form == Form::Origin && !persistence.http11,
-            is_persistent: persistence.keep_alive,
-        };
-        record.tell(told.of(client));
+    if client.worker.shared.record.is_some() {
+        account.first_byte_us = Some(account.elapsed_us());
+    }
+    report::count(client, tx.verdict(), &account);
+    Served {
+        account,
+        verdict: *tx.verdict(),
+        sequence: client.requests,
+        request: Some(received),
+        response: before..head_end,
+        end: out.len(),
+        request_content_bytes: Some(0),
+        lacks_host: request.form == Form::Origin && !persistence.http11,
+        is_persistent: persistence.keep_alive,
     }
 }
 
@@ -294,13 +306,13 @@ fn serve(
 fn refuse(
     client: &mut Client,
     settings: &Arc<Settings>,
-    asked: Option<(&RequestHead<'_, '_>, &[u8])>,
+    asked: Option<(&RequestHead<'_, '_>, Range<usize>)>,
     answer: &Answer,
     mut account: Account,
     out: &mut Vec<u8>,
-) {
+) -> Served {
     let before = out.len();
-    let head = asked.map(|(head, _)| head);
+    let (head, received) = asked.unzip();
     let head_only = head.is_some_and(|head| head.method == "HEAD");
     account.body_bytes = answer.write(settings, head_only, &client.worker.date(), out);
     account.own_bytes = account.body_bytes;
@@ -308,20 +320,22 @@ fn refuse(
     account.response_bytes = (out.len() - before) as u64;
     account.error = Some(answer.trouble.error.as_str());
     client.closing = client.closing || answer.close;
-    report::done(client, settings, head, &answer.verdict(), &account);
-    if let (Some(record), Some((head, received))) = (&client.worker.shared.record, asked) {
+    report::count(client, &answer.verdict(), &account);
+    let is_bare = head.is_some_and(|head| {
         let body = request_body(head.version, head.fields);
-        let is_bare = matches!(body, Ok(BodyLength::None | BodyLength::Exact(0)));
-        let told = Told {
-            account: &account,
-            verdict: &answer.verdict(),
-            request: received,
-            response: head_of(&out[before..], account.body_bytes),
-            notes: None,
-            request_content_bytes: is_bare.then_some(0),
-            lacks_host: head.target.starts_with('/') && line_named(head.fields, "host").is_none(),
-            is_persistent: !client.closing,
-        };
-        record.tell(told.of(client));
+        matches!(body, Ok(BodyLength::None | BodyLength::Exact(0)))
+    });
+    Served {
+        account,
+        verdict: answer.verdict(),
+        sequence: client.requests,
+        request: received,
+        response: before..before + head_of(&out[before..], account.body_bytes).len(),
+        end: out.len(),
+        request_content_bytes: is_bare.then_some(0),
+        lacks_host: head.is_some_and(|head| {
+            head.target.starts_with('/') && line_named(head.fields, "host").is_none()
+        }),
+        is_persistent: !client.closing,
     }
 }

@@ -329,7 +329,7 @@ pub(crate) fn head_for(
     );
     exchange.account.status = form.status(response);
     exchange.account.first_byte_us = Some(exchange.account.mark_us());
-    exchange.note(|notes| notes.response(&head));
+    exchange.responds(&head);
     head
 }
 

@@ -58,7 +58,7 @@ pub(crate) fn answer_head(
     let out = response_head(exchange, head, framing, &worker.date());
     exchange.account.status = head.status;
     exchange.account.first_byte_us = Some(exchange.account.mark_us());
-    exchange.note(|notes| notes.response(&out));
+    exchange.responds(&out);
     out
 }
 

@@ -69,6 +69,7 @@ mod request;
 mod resolver;
 mod run;
 mod seek;
+mod served;
 mod settings;
 mod shared;
 mod signals;

@@ -17,30 +17,13 @@ use weir_policy::{Handling, Hit, NotStored, Refused, Storing, Verdict};
 use weir_semantics::{Fwd, NotStorable, line_named};
 use weir_wire::{RequestHead, Version};
 
-/// Reports a finished request of a client.
-pub(crate) fn done(
-    client: &Client,
-    settings: &Settings,
-    head: Option<&RequestHead<'_, '_>>,
-    verdict: &Verdict,
-    account: &Account,
-) {
+/// Reports a finished request of a client: its response is with the kernel. `total_us` is what it took.
+pub(crate) fn done(client: &Client, ended: &Ended<'_>) {
+    count(client, ended.verdict, ended.account);
     let counters = client.worker.counters();
-    let total_us = account.elapsed_us();
-    count(counters, verdict, account, total_us);
-    if client.requests <= 1 {
-        counters.inc(Metric::FirstRequests);
-    }
-    let log = &client.worker.shared.access_log;
-    if log.is_on() {
-        let entry = Described {
-            settings,
-            head,
-            verdict,
-            account,
-            total_us,
-        };
-        entry.log(client.worker.as_ref(), client.peer, client.requests > 1);
+    counters.record_response_time(source(ended.verdict), ended.total_us);
+    if client.worker.shared.access_log.is_on() {
+        ended.log(client.worker.as_ref(), client.peer, client.requests > 1);
     }
 }
 
@@ -49,10 +32,38 @@ pub(crate) fn background(worker: &Worker, exchange: &Exchange) {
     from_next_hop(worker.counters(), &exchange.account);
 }
 
-fn count(counters: &Counters, verdict: &Verdict, account: &Account, total_us: u64) {
+/// Where the response came from.
+pub(crate) fn source(verdict: &Verdict) -> Source {
+    match verdict.handling {
+        Handling::Hit(_) => Source::Store,
+        Handling::StaleInstead(_)
+        | Handling::Forward(_)
+        | Handling::Collapsed(_)
+        | Handling::Tunnel => Source::NextHop,
+        Handling::Refused(_) => Source::Proxy,
+    }
+}
+
+/// The value of `Content-Type` in a response head as it is sent; empty if it has none.
+pub(crate) fn content_type(head: &[u8]) -> &[u8] {
+    const NAME: &[u8] = b"content-type:";
+    let mut lines = head.split(|byte| *byte == b'\n').skip(1);
+    let value = lines.find_map(|line| {
+        let (name, value) = line.split_at_checked(NAME.len())?;
+        name.eq_ignore_ascii_case(NAME).then_some(value)
+    });
+    value.unwrap_or_default().trim_ascii()
+}
+
+/// Counts a request of a client that is answered, but for the time it takes.
+pub(crate) fn count(client: &Client, verdict: &Verdict, account: &Account) {
+    let counters = client.worker.counters();
+    if client.requests <= 1 {
+        counters.inc(Metric::FirstRequests);
+    }
     counters.inc(Metric::Requests(word(verdict)));
     counters.inc(Metric::Responses(StatusClass::of(account.status)));
-    let source = match verdict.handling {
+    match verdict.handling {
         Handling::Hit(hit) => {
             if verdict.from_disk {
                 counters.inc(Metric::DiskHits);
@@ -60,19 +71,14 @@ fn count(counters: &Counters, verdict: &Verdict, account: &Account, total_us: u6
             if matches!(hit, Hit::MaxStale | Hit::WhileRevalidate) {
                 counters.inc(Metric::ServedStale);
             }
-            Source::Store
         }
-        Handling::StaleInstead(_) => {
-            counters.inc(Metric::ServedStale);
-            Source::NextHop
+        Handling::StaleInstead(_) => counters.inc(Metric::ServedStale),
+        Handling::Forward(_) | Handling::Collapsed(_) | Handling::Tunnel | Handling::Refused(_) => {
         }
-        Handling::Forward(_) | Handling::Collapsed(_) | Handling::Tunnel => Source::NextHop,
-        Handling::Refused(_) => Source::Proxy,
-    };
+    }
     if let Some(joined) = joined(verdict) {
         counters.inc(Metric::Joined(joined));
     }
-    counters.record_response_time(source, total_us);
     counters.add(Metric::BodyBytesToClients, account.body_bytes);
     if account.store_bytes > 0 {
         counters.add(Metric::BytesFromStore, account.store_bytes);
@@ -182,16 +188,23 @@ fn label(why: NotStored) -> Label {
     }
 }
 
-struct Described<'a> {
-    settings: &'a Settings,
-    head: Option<&'a RequestHead<'a, 'a>>,
-    verdict: &'a Verdict,
-    account: &'a Account,
-    total_us: u64,
+/// A request whose response has ended.
+#[derive(Clone, Copy)]
+pub(crate) struct Ended<'a> {
+    pub(crate) settings: &'a Settings,
+    /// Its head; for the log alone.
+    pub(crate) head: Option<&'a RequestHead<'a, 'a>>,
+    pub(crate) verdict: &'a Verdict,
+    pub(crate) account: &'a Account,
+    /// `Content-Type` of the response; for the log alone.
+    pub(crate) content_type: &'a [u8],
+    /// From the first byte of the request to the last of the response that the kernel took, microseconds.
+    pub(crate) total_us: u64,
 }
 
-impl Described<'_> {
-    fn log(&self, worker: &Worker, peer: SocketAddr, client_reused: bool) {
+impl Ended<'_> {
+    /// Writes its line.
+    pub(crate) fn log(&self, worker: &Worker, peer: SocketAddr, client_reused: bool) {
         let (verdict, account) = (self.verdict, self.account);
         let mut cache_status = Vec::with_capacity(96);
         hit::write_cache_status(self.settings.name(), verdict, &mut cache_status);
@@ -234,7 +247,7 @@ impl Described<'_> {
             next_hop_reused: account.next_hop_reused,
             phases: phases(account, self.total_us),
             error: account.error,
-            content_type: b"",
+            content_type: self.content_type,
             user_agent: field("user-agent"),
             referer: field("referer"),
         });

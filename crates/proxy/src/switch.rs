@@ -26,7 +26,7 @@ pub(crate) async fn run(
         exchange.account.status = 101;
     }
     exchange.tx.tunnel();
-    exchange.note(|notes| notes.response(head));
+    exchange.responds(head);
     let counters = worker.counters();
     counters.inc(Metric::TunnelsOpened);
     counters.inc(Metric::TunnelsOpen);

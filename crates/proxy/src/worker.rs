@@ -1,5 +1,6 @@
 //! One worker: a thread with its own runtime, listeners, counters, scratch memory and idle connections.
 
+use crate::served::Served;
 use crate::settings::Settings;
 use crate::shared::Shared;
 use std::cell::{Cell, RefCell};
@@ -27,6 +28,8 @@ pub(crate) struct Worker {
     pub(crate) scratch: RefCell<Box<[u8]>>,
     /// Memory to make responses in.
     pub(crate) output: RefCell<Vec<u8>>,
+    /// Memory for what is reported when it is sent.
+    pub(crate) served: RefCell<Vec<Served>>,
     settings: RefCell<arc_swap::Cache<Arc<arc_swap::ArcSwap<Settings>>, Arc<Settings>>>,
     sleepers: RefCell<Sleepers>,
     date: RefCell<(Timestamp, [u8; 29])>,
@@ -53,6 +56,7 @@ impl Worker {
             shared,
             scratch: RefCell::new(vec![0; SCRATCH_BYTES].into_boxed_slice()),
             output: RefCell::new(Vec::with_capacity(SCRATCH_BYTES)),
+            served: RefCell::default(),
             settings: RefCell::new(settings),
             sleepers: RefCell::default(),
             date: RefCell::new((Timestamp(i64::MIN), [b' '; 29])),

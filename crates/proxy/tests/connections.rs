@@ -17,3 +17,5 @@ mod retry;
 mod reuse;
 #[path = "connections/wait.rs"]
 mod wait;
+#[path = "connections/written.rs"]
+mod written;

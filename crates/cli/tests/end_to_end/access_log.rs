@@ -251,3 +251,58 @@ fn rotated_log_is_still_written_to() {
     let (old, new) = (count("access.log.1"), count("access.log"));
     assert!(new >= 1 && old + new == 2, "{old} and {new} lines");
 }
+
+#[test]
+fn content_type_of_every_response_is_logged() {
+    let nginx = Nginx::start(
+        "location /css { default_type \"text/css; charset=utf-8\"; add_header Cache-Control max-age=3600; return 200 a; }",
+    );
+    for format in ["json", "squid"] {
+        let config = Config::forward()
+            .set("log.access", "\"access.log\"")
+            .set("log.format", &format!("{format:?}"));
+        let mut weir = Weir::serve(&config);
+        for _ in 0..2 {
+            weir.get(&nginx.url("/css")).expect(200);
+        }
+        weir.get("http://10.0.0.1/").expect(403);
+        weir.stop();
+        let text = std::fs::read_to_string(weir.file("access.log")).expect("a log");
+        let types = text.lines().map(|line| match format {
+            "json" => {
+                let line: Value = serde_json::from_str(line).expect("JSON");
+                line["content_type"].as_str().unwrap_or_default().to_owned()
+            }
+            _ => line.rsplit(' ').next().unwrap_or_default().to_owned(),
+        });
+        let types: Vec<String> = types.collect();
+        let expected = match format {
+            "json" => [
+                "text/css; charset=utf-8",
+                "text/css; charset=utf-8",
+                "text/plain; charset=utf-8",
+            ],
+            _ => ["text/css", "text/css", "text/plain"],
+        };
+        assert_eq!(types, expected, "{text}");
+    }
+}
+
+#[test]
+fn log_that_cannot_be_written_says_so_once() {
+    let nginx = Nginx::start(LOCATIONS);
+    let mut weir = Weir::serve_with(&Config::forward(), &["--access-log", "/dev/full"]);
+    let lost = |count: u64| {
+        weir.get(&nginx.url("/id")).expect(200);
+        weir.until("lost", |metrics| {
+            metrics.count("weir_access_log_dropped_total") == count
+        });
+    };
+    for count in 1..=3 {
+        lost(count);
+    }
+    weir.stop();
+    let said = weir.said();
+    let note = "note: the access log cannot be written (No space left on device (os error 28))";
+    assert_eq!(said.matches(note).count(), 1, "{said}");
+}

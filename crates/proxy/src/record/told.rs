@@ -19,6 +19,10 @@ pub(crate) struct Told<'a> {
     pub(crate) response: &'a [u8],
     /// Of an exchange.
     pub(crate) notes: Option<&'a Notes>,
+    /// From the first byte of the request to the last of the response that the kernel took, microseconds.
+    pub(crate) total_us: u64,
+    /// Which request of its connection it is, from 1.
+    pub(crate) sequence: u32,
     /// Content of the request, if it is known and the notes do not say it.
     pub(crate) request_content_bytes: Option<u64>,
     /// The request says nowhere for which host it is.
@@ -31,12 +35,12 @@ impl Told<'_> {
     /// Tells the recorder of `client`, which has one.
     pub(crate) fn of(&self, client: &Client) -> Finished {
         let (account, notes) = (self.account, self.notes);
-        let total_us = account.elapsed_us();
+        let total_us = self.total_us;
         let since_start = |moment: Instant| micros(account.started, moment);
         let (response, response_us) = match notes.map(|notes| &notes.response) {
             Some(Some((head, made))) => (&head[..], Some(since_start(*made))),
             Some(None) => (&[][..], None),
-            None => (self.response, Some(total_us)),
+            None => (self.response, account.first_byte_us.or(Some(total_us))),
         };
         let received_bytes = account.body_bytes + notes.map_or(0, |notes| notes.tunnel_bytes);
         let moments = notes.and_then(|notes| notes.moments.first_last());
@@ -52,7 +56,7 @@ impl Told<'_> {
         Finished {
             client: client.peer.ip().to_canonical(),
             connection: client.number,
-            sequence: client.requests,
+            sequence: self.sequence,
             arrival_us: unix_us().saturating_sub_unsigned(total_us),
             response_us,
             first_byte_us: content_us.map(|(first_us, _)| first_us),
