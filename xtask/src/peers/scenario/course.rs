@@ -362,7 +362,9 @@ fn file_name(contender: &Contender, variant: Variant) -> String {
 fn last_line(log: &Path) -> String {
     let said = std::fs::read(log).unwrap_or_default();
     let said = String::from_utf8_lossy(&said).into_owned();
-    let last = said.lines().rfind(|line| !line.trim().is_empty());
+    // a hint says what to do, the line before it why
+    let is_telling = |line: &&str| !line.trim().is_empty() && !line.starts_with("hint:");
+    let last = said.lines().rfind(is_telling);
     last.unwrap_or("it said nothing").trim().to_owned()
 }
 

@@ -66,6 +66,11 @@ pub(crate) static CONTENDERS: [Contender; 6] = [
             "thread_pool_max=2000",
             "-p",
             "vsl_space=8M",
+            // it was asked once before there was an origin, to see that it is up, and would refuse the first requests for that
+            "-p",
+            "backend_remote_error_holddown=0",
+            "-p",
+            "backend_local_error_holddown=0",
         ],
         ..Contender::VARNISH
     },
