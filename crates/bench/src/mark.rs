@@ -3,7 +3,7 @@
 //! A client marks every request with an [`Id`] of its own, `Weir-Bench: <phase>-<share>-<number>`, each in lower-case
 //! hexadecimal. The origin says in its response which request it answers and which version of the target it sent
 //! ([`Answered`]): `Weir-Bench: <id> <version>`, the version in decimal, followed by ` validated` in a 304, and by ` @<time>`: when the
-//! origin began to answer, microseconds since the start of the run, in decimal. A request without an id, which a proxy made for itself,
+//! origin began to answer, microseconds since 1970 by its wall clock, in decimal. A request without an id, which a proxy made for itself,
 //! is answered with `-` in place of one.
 //!
 //! A stored response keeps the mark it was stored with. So a client knows without the proxy's word what it got: another
@@ -50,7 +50,7 @@ pub struct Answered {
     pub version: u64,
     /// Was it a 304?
     pub is_validated: bool,
-    /// When the origin began to answer, microseconds since the start of the run; `None` before the start, and where there was no id.
+    /// When the origin began to answer, microseconds since 1970 by its wall clock; `None` where there was no id.
     pub begun_us: Option<u64>,
 }
 

@@ -39,6 +39,12 @@ impl Clock {
             .filter(|left| !left.is_zero())
     }
 
+    /// A moment of the run by the wall, microseconds since 1970.
+    pub(super) fn wall_us(&self, at_us: u64) -> u64 {
+        let at = self.start_by_wall + Duration::from_micros(at_us);
+        u64::try_from(at.as_micros()).unwrap_or(u64::MAX)
+    }
+
     /// A moment of the run by the wall.
     pub(super) fn by_wall(&self, at_us: u64) -> Timestamp {
         let at = self.start_by_wall + Duration::from_micros(at_us);

@@ -22,6 +22,8 @@ pub(super) struct Transaction<'t> {
     /// Could a cache without limits have answered it?
     pub(super) could_hit: bool,
     pub(super) started_us: u64,
+    /// When it was sent by the wall, which clients and origin have in common; microseconds since 1970.
+    pub(super) sent_wall_us: u64,
     pub(super) connect_us: Option<u64>,
     pub(super) head_us: Option<u64>,
     pub(super) ended_us: u64,
@@ -30,11 +32,10 @@ pub(super) struct Transaction<'t> {
 impl Transaction<'_> {
     /// Did the origin begin what came after this request was sent? If the response is another request's, this one was collapsed with it.
     fn has_waited_for_another(&self) -> bool {
-        let sent_us = self.started_us + self.connect_us.unwrap_or(0);
         let answered = self.examination.answered;
         answered
             .and_then(|answered| answered.begun_us)
-            .is_some_and(|begun_us| begun_us > sent_us)
+            .is_some_and(|begun_us| begun_us > self.sent_wall_us)
     }
 }
 
@@ -411,6 +412,7 @@ mod tests {
             examination: &examination,
             could_hit: outcome == Outcome::Hit,
             started_us: number,
+            sent_wall_us: number,
             connect_us: None,
             head_us: None,
             ended_us: number + 7,

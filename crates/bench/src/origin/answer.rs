@@ -32,7 +32,7 @@ pub(super) struct Manner<'a> {
     pub(super) is_conditional: bool,
     /// Does the connection persist?
     pub(super) keeps: bool,
-    /// When the response begins, microseconds since the start of the run; `None` before it, and to a request without an id.
+    /// When the response begins, microseconds since 1970; `None` to a request without an id.
     pub(super) begun_us: Option<u64>,
 }
 

@@ -16,7 +16,7 @@ use super::fate::{self, Circumstance, Fate, Spoil};
 use super::pace::Pace;
 use super::seen::Sight;
 use super::sending::Sending;
-use super::worker::{Worker, wall};
+use super::worker::{Worker, wall, wall_us};
 
 /// What is known of a request's connection.
 #[derive(Clone, Copy, Debug)]
@@ -154,7 +154,7 @@ impl Reply<'_> {
         }
         let date = self.worker.date(at);
         // one that will be spoilt does not say so before
-        let manner = self.manner(&date, self.keeps, now + fate.wait);
+        let manner = self.manner(&date, self.keeps, fate.wait);
         let mut head = self.worker.head.take();
         head.clear();
         answer.write_head(self.asked, &manner, course.declared, &mut head);
@@ -176,7 +176,7 @@ impl Reply<'_> {
     fn plain(&self, status: u16, text: &str, wait: Duration, counts: &mut PhaseCounts) -> Sending {
         counts.status(status);
         let date = self.worker.date(wall(wait));
-        let manner = self.manner(&date, self.keeps, Instant::now() + wait);
+        let manner = self.manner(&date, self.keeps, wait);
         let mut head = self.worker.head.take();
         head.clear();
         let head_bytes = answer::write_plain(status, text, Some(self.asked), &manner, &mut head);
@@ -187,16 +187,13 @@ impl Reply<'_> {
         }
     }
 
-    fn manner<'d>(&self, date: &'d [u8; 29], keeps: bool, begins: Instant) -> Manner<'d> {
+    fn manner<'d>(&self, date: &'d [u8; 29], keeps: bool, wait: Duration) -> Manner<'d> {
         Manner {
             version: version(self.worker),
             date,
             is_conditional: self.worker.shared.scenario.origin.conditional,
             keeps,
-            begun_us: self
-                .asked
-                .id
-                .and_then(|_| self.worker.shared.elapsed_us(begins)),
+            begun_us: self.asked.id.map(|_| wall_us(wait)),
         }
     }
 }

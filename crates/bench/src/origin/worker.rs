@@ -83,12 +83,6 @@ impl Shared {
         *lock(&self.begins) = at;
     }
 
-    /// Microseconds since the run began, or since the origin started if nobody said when the run does. `None` before.
-    pub(super) fn elapsed_us(&self, at: Instant) -> Option<u64> {
-        let since = at.checked_duration_since(*lock(&self.begins))?;
-        u64::try_from(since.as_micros()).ok()
-    }
-
     /// Seconds since the run began, or since the origin started if nobody said when the run does. Negative before.
     pub(super) fn elapsed_s(&self, now: Instant) -> f64 {
         let begins = *lock(&self.begins);
@@ -135,6 +129,13 @@ pub(super) fn wall(after: Duration) -> UnixSeconds {
     // before 1970 it is 1970
     let seconds = since.unwrap_or_default().saturating_add(after).as_secs();
     UnixSeconds(i64::try_from(seconds).unwrap_or(i64::MAX))
+}
+
+/// The same in microseconds: all processes of a machine have this clock in common.
+pub(super) fn wall_us(after: Duration) -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    let micros = since.unwrap_or_default().saturating_add(after).as_micros();
+    u64::try_from(micros).unwrap_or(u64::MAX)
 }
 
 /// Counts and bits are right after every step: what panicked elsewhere has not spoilt them.

@@ -22,6 +22,8 @@ fn check(record: &Value, said: &str) {
         let asked = at("/origin/distinct");
         assert_eq!(at("/client/hits") + asked, 160, "{said}");
         assert_eq!(at("/client/forwarded"), asked, "{said}");
+        // clients repeat their own requests alone, and only when those have ended
+        assert_eq!(at("/client/collapsed"), 0, "{said}");
         assert_eq!(at("/origin/requests"), asked, "{said}");
         assert_eq!(at("/response_time/hit/count"), at("/client/hits"), "{said}");
     }

@@ -131,6 +131,9 @@ impl Engine<'_> {
             examination: &party.examination,
             could_hit: order.ask.could_hit(self.grounds.site),
             started_us: party.started_us,
+            sent_wall_us: self
+                .clock
+                .wall_us(party.started_us + party.connect_us.unwrap_or(0)),
             connect_us: party.connect_us,
             head_us: party.head_us,
             ended_us: at_us,
