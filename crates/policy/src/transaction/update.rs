@@ -9,6 +9,8 @@
 //! Where the text is silent:
 //! * An update that is about another response says that the stored one is not the present one. It is dropped, and after
 //!   a 304 or 206 the request is sent once more, as the client sent it: without our condition.
+//! * A 304 may set a cookie for its client beside what is stored. A 206, or a 200 to HEAD, is a response of its own: if it
+//!   would not be shared with its cookie, nothing of it is shared without.
 //! * An update that changes the nominated fields is not stored: the stored response was keyed by the old ones, and what its
 //!   request said in the new ones is not known any more.
 
@@ -97,7 +99,9 @@ impl Transaction {
     /// The stored response is updated, or dropped; the client gets what the next hop sent.
     fn head(&mut self, now: Now, rules: &Rules, update: &Update<'_>) -> Commands {
         let relay = Commands::one(Command::Relay);
-        if update.fits == Fits::Other {
+        // a 200 says of a stored error or redirect that it is over
+        let is_other_status = update.merged.status != update.response.status;
+        if update.fits == Fits::Other || is_other_status {
             let _ = self.not_stored(NotStored::Rule(NotStorable::Method));
             return relay.with(Command::Drop);
         }
@@ -128,7 +132,12 @@ impl Transaction {
             method: Method::Get,
             ..self.request.for_whole()
         };
-        self.storing_for(&request, now, rules, update.merged)
+        let sets_cookie = update.response.has_set_cookie && update.response.status != 304;
+        let merged = ResponseFacts {
+            has_set_cookie: update.merged.has_set_cookie || sets_cookie,
+            ..*update.merged
+        };
+        self.storing_for(&request, now, rules, &merged)
     }
 
     fn merged_facts(&self, now: Now, rules: &Rules, update: &Update<'_>) -> StoredFacts {

@@ -317,6 +317,25 @@ fn part_that_may_not_be_stored_is_not_joined() {
 }
 
 #[test]
+fn part_that_sets_a_cookie_is_joined_only_by_permission() {
+    let sets = |directives: &str, commands: &str| {
+        format!(
+            "GET /
+             0 request => look-up
+             0 found-part lacking {STORED} => forward complete
+             0 update same 206 | Set-Cookie: a=b{directives} | ETag: \"a\" | Content-Range: bytes 4-9/10 => {commands}"
+        )
+    };
+    let script = sets(" | Cache-Control: max-age=60", "drop, ask-again");
+    check(&format!("{script}\n = partial"));
+    let script = sets(
+        " | Cache-Control: public, max-age=60",
+        "relay, combine lifetime=60 age=0",
+    );
+    check(&format!("{script}\n = partial fwd-status=206 stored"));
+}
+
+#[test]
 fn changed_representation_leaves_the_old_part() {
     check(&format!(
         "GET /
