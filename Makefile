@@ -6,8 +6,10 @@ FUZZ_SECONDS ?= 60
 ROUNDS ?= 200
 SEED ?= $(shell date +%s)
 SEEDS ?= 5000
+SEQUENCES ?= 2000000
+REQUESTS ?= 1000000
 
-.PHONY: run release test test-browser torture parity fuzz peers
+.PHONY: run release test test-browser torture parity two-users isolation fuzz peers
 
 RELEASE = $(CARGO_TARGET_DIR)/release
 OBJCOPY ?= objcopy
@@ -43,6 +45,16 @@ torture:
 parity:
 	@echo "make parity SEEDS=$(SEEDS) SEED=$(SEED)"
 	WEIR_PARITY_SEEDS=$(SEEDS) WEIR_PARITY_SEED=$(SEED) $(CARGO) test --locked --release -p weir-cli --test parity
+
+# two users and one cache, as the decisions have it: SEQUENCES of exchanges, from SEED on
+two-users:
+	@echo "make two-users SEQUENCES=$(SEQUENCES) SEED=$(SEED)"
+	WEIR_TWO_USERS_SEQUENCES=$(SEQUENCES) WEIR_TWO_USERS_SEED=$(SEED) $(CARGO) test --locked --release -p weir-policy --test two_users
+
+# many users and one proxy, memory and disk: REQUESTS, from SEED
+isolation:
+	@echo "make isolation REQUESTS=$(REQUESTS) SEED=$(SEED)"
+	WEIR_ISOLATION_REQUESTS=$(REQUESTS) WEIR_ISOLATION_SEED=$(SEED) $(CARGO) test --locked --release -p weir-proxy --test isolation
 
 # every fuzz target for FUZZ_SECONDS; needs a nightly toolchain and cargo-fuzz
 fuzz:
