@@ -1,0 +1,45 @@
+//! Many users, one proxy, memory and disk: what is for one user reaches no other, and no disk (R64-R68).
+//!
+//! A scripted origin (`isolation/origin.rs`) decides from a seed what it answers: private and shared responses under the same URL, 304s with
+//! cookies, `Vary`, credentials, ranges, HEAD, errors, slow and cut responses. Everything that is for one user has a token of that user in it,
+//! in fields and content. Many clients ask at once (`isolation/client.rs`), as a thousand users; meanwhile the clock goes on, URLs are
+//! purged, and the proxy is stopped and started again. Held for every response: each token in it is its own user's, shared
+//! content is of the URL that was asked for, and the origin was told the name of its host in one spelling. Held for the store's
+//! directory: there is no token in it.
+//!
+//! `WEIR_ISOLATION_REQUESTS` says how many requests, `WEIR_ISOLATION_SEED` what they are; which of them meet at once is up to the machine.
+
+mod support;
+
+#[path = "isolation/client.rs"]
+mod client;
+#[path = "isolation/mix.rs"]
+mod mix;
+#[path = "isolation/origin.rs"]
+mod origin;
+#[path = "isolation/reply.rs"]
+mod reply;
+#[path = "isolation/soak.rs"]
+mod soak;
+
+use soak::Soak;
+
+/// Requests without more being said.
+const REQUESTS: usize = 20_000;
+
+#[test]
+fn what_is_for_one_user_reaches_no_other_and_no_disk() {
+    let number = |name: &str| {
+        let value = std::env::var(name).ok()?;
+        value.parse::<u64>().ok()
+    };
+    let seed = number("WEIR_ISOLATION_SEED").unwrap_or(1);
+    let requests = number("WEIR_ISOLATION_REQUESTS").map_or(REQUESTS, |count| {
+        usize::try_from(count).expect("a number of requests")
+    });
+    let tally = Soak::new(seed).run(requests);
+    // a test in which something never happens has not tested it
+    if requests >= REQUESTS {
+        assert_eq!(tally.never_happened(), Vec::<&str>::new(), "{tally:?}");
+    }
+}

@@ -1,0 +1,169 @@
+//! All of them at once: clients, clock, purges, restarts.
+
+use super::client::{Client, Tally, URLS, find};
+use super::mix::{Dice, PRIVATE};
+use super::origin::Origin;
+use super::reply::Kind;
+use crate::support::{Running, span};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::Path;
+use std::sync::{Arc, mpsc};
+use weir_disk::files::{Files, SystemFiles};
+use weir_measure::Metric;
+use weir_proxy::config::{ByteSize, Config, Directory};
+
+/// Clients at once.
+const CLIENTS: usize = 12;
+
+/// The proxy is started so many times, each time with what is on disk.
+const LIVES: usize = 3;
+
+/// Requests of a client between two looks at the clock.
+const TURN: usize = 20;
+
+/// Far less than there is, so that memory alone does not hold it.
+const MEMORY_MIB: u64 = 4;
+const DISK_BYTES: u64 = 64 << 20;
+
+pub(crate) struct Soak {
+    seed: u64,
+    origin: Origin,
+    folder: tempfile::TempDir,
+    dice: Dice,
+    passed_ms: u64,
+    tally: Tally,
+    wrong: BTreeMap<Kind, String>,
+}
+
+impl Soak {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self {
+            seed,
+            origin: Origin::start(seed),
+            folder: tempfile::tempdir().expect("a temporary folder"),
+            dice: Dice::new(seed, 0x736f_616b),
+            passed_ms: 0,
+            tally: Tally::default(),
+            wrong: BTreeMap::new(),
+        }
+    }
+
+    /// Asks so many times.
+    pub(crate) fn run(mut self, requests: usize) -> Tally {
+        let (mut on_disk, mut text) = (None, String::new());
+        for life in 0..LIVES {
+            let proxy = self.start();
+            let each = requests / LIVES / CLIENTS;
+            self.live(&proxy, life, each);
+            assert_eq!(proxy.count(Metric::Panics), 0, "something panicked");
+            assert!(proxy.stop().join().expect("no panic"), "it did not finish");
+            let files = self.folder.path().join("store");
+            on_disk = on_disk.or(private_bytes(&files));
+        }
+        for (kind, wrong) in &self.wrong {
+            let _ = write!(text, "\n{kind:?}: {wrong}");
+        }
+        if let Some(on_disk) = on_disk {
+            let _ = write!(text, "\non disk: {on_disk}");
+        }
+        assert!(text.is_empty(), "WEIR_ISOLATION_SEED={}{text}", self.seed);
+        self.tally
+    }
+
+    fn start(&self) -> Running {
+        let directory = Directory {
+            path: self.folder.path().join("store"),
+            size: Some(ByteSize::from_bytes(DISK_BYTES)),
+        };
+        let files: Arc<dyn Files> = Arc::new(SystemFiles);
+        let later_s = i64::try_from(self.passed_ms / 1000).expect("some days");
+        let change = |config: &mut Config| {
+            config.workers = 2;
+            config.cache.memory = ByteSize::from_mib(MEMORY_MIB);
+            config.cache.largest_response = ByteSize::from_mib(1);
+            config.disk.enabled = true;
+            config.disk.directories = vec![directory];
+            // who could wait for another does, whatever came of it the last time
+            config.fetch.uncollapsible_for = span("0s");
+        };
+        let running = Running::gateway_on(self.origin.address(), &files, later_s, change);
+        let running = running.expect("a proxy");
+        running.wait_for(Metric::DiskLoading, 0);
+        running
+    }
+
+    /// Each client asks `each` times; meanwhile time passes, and operators purge.
+    fn live(&mut self, proxy: &Running, life: usize, each: usize) {
+        let (address, seed) = (proxy.address(), self.seed);
+        std::thread::scope(|scope| {
+            let (turns, taken) = mpsc::channel();
+            let clients: Vec<_> = (0..CLIENTS)
+                .map(|number| {
+                    let turns = turns.clone();
+                    scope.spawn(move || {
+                        let mut client =
+                            Client::new(address, seed, (life * CLIENTS + number) as u64);
+                        for asked in 0..each {
+                            client.ask();
+                            if asked % TURN == 0 {
+                                // nobody listens when the test is over
+                                let _ = turns.send(());
+                            }
+                        }
+                        (client.tally, client.wrong)
+                    })
+                })
+                .collect();
+            drop(turns);
+            for () in taken {
+                self.turn(proxy);
+            }
+            for client in clients {
+                match client.join() {
+                    Ok((tally, wrong)) => {
+                        self.tally.add(&tally);
+                        self.wrong.extend(wrong);
+                    }
+                    Err(panic) => std::panic::resume_unwind(panic),
+                }
+            }
+        });
+    }
+
+    fn turn(&mut self, proxy: &Running) {
+        let ms = self.dice.below(1500);
+        proxy.clock.advance_ms(ms);
+        self.passed_ms += ms;
+        if self.dice.percent(10) {
+            let path = self.dice.below(URLS);
+            proxy.purge(&format!("http://a.example/{path}"));
+        }
+        if self.dice.below(300) == 0 {
+            proxy.purge_all();
+        }
+    }
+}
+
+/// A file below `folder` with a token in it, and where.
+fn private_bytes(folder: &Path) -> Option<String> {
+    for entry in std::fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            if let Some(found) = private_bytes(&path) {
+                return Some(found);
+            }
+            continue;
+        }
+        let bytes = std::fs::read(&path).expect("a file");
+        if let Some(at) = find(&bytes, PRIVATE.as_bytes()) {
+            let around = &bytes[at.saturating_sub(200)..bytes.len().min(at + 100)];
+            return Some(format!(
+                "{}: {}",
+                path.display(),
+                String::from_utf8_lossy(around)
+            ));
+        }
+    }
+    None
+}
