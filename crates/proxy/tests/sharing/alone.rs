@@ -2,7 +2,7 @@
 
 use super::with_length;
 use crate::support::{OriginConnection, RawClient, Way};
-use weir_proxy::config::{ByteSize, Config};
+use weir_proxy::config::{ByteSize, Config, SetCookie};
 
 /// Fields that make a response one for the client that asked.
 const FIELDS: &[&str] = &[
@@ -268,5 +268,45 @@ fn followers_of_a_304_that_is_private_ask_for_themselves() {
                 assert!(!response.head.has("x-user"), "{:?}", response.head);
             }
         }
+    });
+}
+
+#[test]
+fn response_with_set_cookie_is_shared_where_the_plain_rfc_is_configured() {
+    let change = |config: &mut Config| config.cache.set_cookie = SetCookie::Rfc9111;
+    Way::each_with(change, |way| {
+        let (mut leader, mut hop) = way.lead(&way.get("/"));
+        let mut follower = way.follow(1, &way.get("/")).remove(0);
+        hop.send(with_length(
+            "Connection: close\r\nSet-Cookie: site=a\r\nETag: \"a\"\r\n",
+            "shared",
+        ));
+        for client in [&mut leader, &mut follower] {
+            let response = client.read_response();
+            assert_eq!(response.text(), "shared");
+            assert_eq!(response.head.field("set-cookie"), Some("site=a"));
+        }
+        let hit = way.proxy.client().ask(way.get("/"));
+        assert_eq!(hit.verdict(), "hit");
+        assert_eq!(hit.head.field("set-cookie"), Some("site=a"));
+        // the cookie of a 304 is its own client's all the same
+        way.proxy.clock.advance_ms(60_000);
+        let (mut leader, mut hop) = way.lead(&way.get("/"));
+        hop.send(not_modified(
+            "Set-Cookie: user=a\r\nCache-Control: max-age=60\r\n",
+        ));
+        let response = leader.read_response();
+        assert_eq!(response.head.field("set-cookie"), Some("user=a"));
+        let hit = way.proxy.client().ask(way.get("/"));
+        assert_eq!(hit.head.field("set-cookie"), Some("site=a"));
+        // and what is private is nobody else's
+        let (mut leader, mut hop) = way.lead(&way.get("/own"));
+        let _followers = way.follow(1, &way.get("/own"));
+        hop.send(begun(
+            "Set-Cookie: a=b\r\nCache-Control: private, max-age=60\r\n",
+            "first",
+        ));
+        expect_own(&mut leader, "first");
+        way.origin.accept();
     });
 }
