@@ -206,6 +206,48 @@ fn head_with_an_empty_line_or_of_another_version_is_sent() {
     check(b"HTTP/1.1 200 OK\r\nA: \0\r\n", false);
 }
 
+/// The two bytes of flags stand behind version and kind; the bit is in the second.
+#[test]
+fn stale_windows_in_a_record_of_before_their_flag_count_only_where_nothing_forbids_them() {
+    const FLAGS_AT: usize = 2;
+    const WINDOWS_COUNT: u16 = 1 << 11;
+    let check = |no_cache, must_revalidate, has_flag: bool| {
+        let mut response = small();
+        response.facts.no_cache = no_cache;
+        response.facts.must_revalidate = must_revalidate;
+        response.facts.stale_while_revalidate = Some(DeltaSeconds(7));
+        response.facts.stale_if_error = Some(DeltaSeconds(8));
+        let mut meta = encode(&response, None, None, now(0, 10_000));
+        let flags = u16::from_le_bytes([meta[FLAGS_AT], meta[FLAGS_AT + 1]]);
+        let forbids = no_cache || must_revalidate;
+        assert_eq!(flags & WINDOWS_COUNT != 0, forbids);
+        if !has_flag {
+            let before = flags & !WINDOWS_COUNT;
+            meta[FLAGS_AT..FLAGS_AT + 2].copy_from_slice(&before.to_le_bytes());
+        }
+        let Ok(Record::Response(record)) = Record::decode(&meta, now(0, 10_000)) else {
+            panic!("not a response");
+        };
+        let expected = if forbids && !has_flag {
+            StoredFacts {
+                stale_while_revalidate: None,
+                stale_if_error: None,
+                ..response.facts
+            }
+        } else {
+            response.facts
+        };
+        assert_eq!(record.facts, expected);
+        assert_eq!(record.head, response.head);
+    };
+    for has_flag in [true, false] {
+        check(false, false, has_flag);
+        check(true, false, has_flag);
+        check(false, true, has_flag);
+        check(true, true, has_flag);
+    }
+}
+
 #[test]
 fn record_of_another_version_or_kind_is_read() {
     let meta = encode(&small(), None, None, now(0, 10_000));
