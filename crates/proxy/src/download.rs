@@ -334,6 +334,9 @@ impl Download<'_> {
             stored,
             ..
         } = &mut self.parties;
+        let replaces = commands
+            .iter()
+            .any(|command| matches!(command, Command::Store(_)));
         let (mut storing, mut fresh) = (None, None);
         for command in commands.iter() {
             match command {
@@ -357,11 +360,18 @@ impl Download<'_> {
                 Command::Store(facts) => storing = Some(Storing::New(facts)),
                 Command::Combine(facts) => storing = Some(Storing::Part(facts)),
                 Command::Invalidate => {
-                    self.purges = invalidate::run(worker, exchange, response.head);
+                    self.purges
+                        .extend(invalidate::run(worker, exchange, response.head));
                 }
                 Command::Drop => {
                     if let Some(stored) = stored {
-                        worker.shared.store.drop_one(exchange.key, stored);
+                        // the disk would refuse after a purge what was asked for before it
+                        if replaces || exchange.fills_gap() {
+                            worker.shared.store.drop_one(exchange.key, stored);
+                        } else {
+                            let purge = invalidate::one(worker, exchange, stored);
+                            self.purges.push(purge);
+                        }
                     }
                 }
                 Command::AskAgain => {

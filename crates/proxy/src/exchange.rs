@@ -218,7 +218,9 @@ impl Exchange {
     /// The next hop is about to be asked.
     pub(crate) fn expect(&mut self, worker: &Worker) {
         let store = &worker.shared.store;
-        self.expected = self.tx.may_store().then(|| {
+        // a HEAD stores nothing, but its 200 may update what is stored
+        let may_store = self.tx.may_store() || self.tx.may_update(200);
+        self.expected = may_store.then(|| {
             let expected = store.expect(self.key).named(|| self.target_uri());
             match &self.known {
                 Some(known) => known.tell(expected),

@@ -1,15 +1,18 @@
-//! Forgetting what an unsafe request has changed (RFC 9111 §4.4).
+//! Forgetting what is outdated: by an unsafe request (RFC 9111 §4.4), or as the next hop's response shows.
 
 use crate::exchange::Exchange;
+use crate::hit::stored_fields;
+use crate::kept::Kept;
 use crate::request::key_of;
 use crate::worker::Worker;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
 use weir_measure::Metric;
 use weir_policy::Digest;
 use weir_semantics::{Authority, Method, Scheme, Target, canonical_target, lines_named};
-use weir_store::Purge;
-use weir_wire::ResponseHead;
+use weir_store::{Purge, StoredResponse};
+use weir_wire::{LineBuffer, ResponseHead};
 
 /// Forgets the target, and what Location and Content-Location name if they have the same origin: a response could
 /// otherwise empty other sites' caches. The client may hear of the change once that is [`durable`].
@@ -29,6 +32,16 @@ pub(crate) fn run(
     let removed: usize = purges.iter().map(|purge| purge.removed).sum();
     worker.counters().add(Metric::Invalidated, removed as u64);
     purges
+}
+
+/// Forgets `stored` alone: what the next hop sent shows that it is outdated, or that it is not for others any more.
+pub(crate) fn one(worker: &Worker, exchange: &Exchange, stored: &Arc<StoredResponse>) -> Purge {
+    let mut lines = LineBuffer::new();
+    let fields = stored_fields(&stored.head, &mut lines);
+    let vary = Kept::vary_of(worker, exchange, fields);
+    let selecting = vary.map(|(_, selecting)| selecting);
+    let store = &worker.shared.store;
+    store.purge_one(exchange.key, stored, selecting)
 }
 
 /// The store first: who boards between the two finds neither.

@@ -15,6 +15,8 @@ mod depot;
 mod device;
 #[path = "disk/memory.rs"]
 mod memory;
+#[path = "disk/outdated.rs"]
+mod outdated;
 #[path = "disk/parts.rs"]
 mod parts;
 #[path = "disk/purge.rs"]

@@ -5,7 +5,7 @@ use crate::building::Building;
 use crate::expected::Expected;
 use crate::record::variant_key;
 use crate::resource::VaryRule;
-use crate::shard::{Lookup, Shard, shard_bytes_for};
+use crate::shard::{DiskPlace, Lookup, Shard, shard_bytes_for};
 use crate::stored::StoredResponse;
 use std::future::Future;
 use std::pin::Pin;
@@ -207,6 +207,39 @@ impl MemoryStore {
             disk.forget_key(key);
         }
         dropped.is_some()
+    }
+
+    /// Forgets one response that is known to be outdated, here and on disk, as [`Self::purge`] does: what was asked for
+    /// before is not found on disk any more, also after a crash. `selecting` digests what it varies on in its request.
+    ///
+    /// Where another response has taken its place, nothing is forgotten; where nothing tells under which key it is on
+    /// disk, all of the target is.
+    pub fn purge_one(
+        &self,
+        primary: Digest,
+        response: &Arc<StoredResponse>,
+        selecting: Option<Digest>,
+    ) -> Purge {
+        let place = self.shard(primary).outdate(primary, response, selecting);
+        let (removed, variant) = match place {
+            DiskPlace::Forgotten(variant) => (1, variant),
+            DiskPlace::Evicted(variant) => (0, variant),
+            DiskPlace::Replaced => {
+                return Purge {
+                    removed: 0,
+                    durable: None,
+                };
+            }
+            DiskPlace::Unknown => return self.purge(primary),
+        };
+        let durable = self.disk.as_ref().map(|disk| {
+            let key = variant.map_or(primary, |(line, selecting)| {
+                variant_key(&self.secret, primary, line, selecting)
+            });
+            let durable: Durable = Box::pin(disk.purge(key));
+            durable
+        });
+        Purge { removed, durable }
     }
 
     /// Forgets all that is stored for a target in memory; returns how many responses left.

@@ -44,6 +44,19 @@ pub enum Lookup {
     Missing(Missing),
 }
 
+/// Where a response is that is known to be outdated; of a variant its line on disk, and the digest of what it varies on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum DiskPlace {
+    /// It was stored until now.
+    Forgotten(Option<(Line, Digest)>),
+    /// It had left memory already, and may be on disk.
+    Evicted(Option<(Line, Digest)>),
+    /// The same, and where on disk it is known no more.
+    Unknown,
+    /// Another one is in its place, here and on disk.
+    Replaced,
+}
+
 #[derive(Debug)]
 pub(crate) struct Entry {
     primary: Digest,
@@ -461,6 +474,29 @@ impl Shard {
         let on_disk = resource.line().zip(selecting);
         self.forget(primary, slot);
         Some(on_disk)
+    }
+
+    /// Forgets one response of a target that is known to be outdated, if it is still stored; where it is on disk. In its
+    /// request `selecting` digests what it varies on.
+    pub(crate) fn outdate(
+        &mut self,
+        primary: Digest,
+        response: &Arc<StoredResponse>,
+        selecting: Option<Digest>,
+    ) -> DiskPlace {
+        if let Some(variant) = self.drop_one(primary, response) {
+            return DiskPlace::Forgotten(variant);
+        }
+        match (self.index.get(&primary), selecting) {
+            (None, None) => DiskPlace::Evicted(None),
+            (None, Some(_)) => DiskPlace::Unknown,
+            (Some(Resource::Varying(varying)), Some(selecting))
+                if varying.find(selecting).is_none() =>
+            {
+                DiskPlace::Evicted(varying.line.map(|line| (line, selecting)))
+            }
+            (Some(_), _) => DiskPlace::Replaced,
+        }
     }
 
     /// Forgets all that is stored for a target; how many responses that were. What is arriving for it, or asked for, was

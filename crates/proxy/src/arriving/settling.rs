@@ -23,7 +23,9 @@ impl Arriving {
         if inner.fill.closed() == Some(Cut::Changed)
             && let Some(part) = &self.part
         {
-            worker.shared.store.drop_one(self.key, part);
+            let selecting = self.vary.as_ref().map(|(_, selecting)| *selecting);
+            // in force at once; no client is told of it here, so that none has to wait until it is durable
+            drop(worker.shared.store.purge_one(self.key, part, selecting));
         }
         inner.outcome = Some(outcome);
         if let Some(flight) = inner.flight.take() {

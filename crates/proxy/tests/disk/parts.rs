@@ -111,3 +111,35 @@ fn part_of_another_version_is_joined_with_what_is_on_disk() {
     depot.kill();
     depot.hit_on_disk(&next);
 }
+
+#[test]
+fn part_whose_rest_is_of_another_version_is_forgotten_on_disk() {
+    let mut depot = Depot::simulated(|_| {});
+    let what = Representation::new("/a", 4_000_000);
+    let middle = (1_000_000, 2_000_000);
+    complete(&depot, &what, &range(middle.0, middle.1), &[middle]);
+    depot.written(1);
+    depot.restart();
+    let next = what.next(4_000_000);
+    let mut client = depot.proxy().client();
+    client.send(what.get(""));
+    std::thread::scope(|scope| {
+        let reading = scope.spawn(|| {
+            client.read_head();
+            client.read_to_end().0
+        });
+        let mut hop = depot.origin.accept();
+        hop.read_head();
+        hop.send(what.part(0, middle.0));
+        let (_hop, asked) = depot.origin.answer(next.head());
+        assert_eq!(asked.field("if-range"), what.tag.as_deref());
+        let content = reading.join().expect("no panic");
+        what.check(0, &content);
+        assert!(content.len() < 4_000_000);
+    });
+    depot.rest();
+    depot.restart();
+    let (from, to) = (1_200_000, 1_900_000);
+    let part = complete(&depot, &next, &range(from, to), &[(from, to)]);
+    next.check_part(&part, from, to);
+}

@@ -101,3 +101,33 @@ fn response_that_varies_no_longer_leaves_its_variants() {
     let response = depot.hit(&plain, &accept("de"));
     plain.check_whole(&response);
 }
+
+#[test]
+fn variant_that_head_shows_to_be_outdated_is_forgotten_on_disk_and_no_other() {
+    for is_in_memory in [true, false] {
+        let mut depot = Depot::simulated(|_| {});
+        store(&depot, "de", 1000);
+        store(&depot, "fr", 1000);
+        depot.written(3);
+        if !is_in_memory {
+            depot.restart();
+        }
+        let what = variant("de", 1000);
+        let mut client = depot.proxy().client();
+        let fields = format!("{}Cache-Control: no-cache\r\n", accept("de"));
+        client.send(what.ask("HEAD", &fields));
+        depot.origin.answer(what.next(700).head());
+        assert_eq!(
+            client.read_head().field("etag"),
+            what.next(700).tag.as_deref()
+        );
+        depot.kill();
+        hit(&depot, "fr", 1000);
+        let mut client = depot.proxy().client();
+        client.send(what.get(&accept("de")));
+        let (_hop, _) = depot.origin.answer(what.next(700).whole());
+        let response = client.read_response();
+        assert!(response.verdict().starts_with("fwd=vary-miss"));
+        what.next(700).check_whole(&response);
+    }
+}
