@@ -143,6 +143,13 @@ fn row(record: &Record, settings: &Settings<'_>) -> Row {
 /// Whether it may be such a file: nothing in it says so, but times that never fall, and next places that lie ahead.
 pub(crate) fn looks_like(head: &[u8], is_all: bool) -> bool {
     let (records, rest) = head.as_chunks::<RECORD_BYTES>();
+    // text can pass all that follows; records cannot be all text: a next place is -1, or small enough to have zero bytes
+    if head
+        .iter()
+        .all(|byte| byte.is_ascii_graphic() || byte.is_ascii_whitespace())
+    {
+        return false;
+    }
     if records.is_empty() || (is_all && !rest.is_empty() && records.len() < 2) {
         return false;
     }
@@ -218,6 +225,12 @@ mod tests {
         assert!(!looks_like(&three()[..23], true));
         let falls = [record(6, 1, 1, -1), record(5, 1, 1, -1)].concat();
         assert!(!looks_like(&falls, true));
+        // a text that rises from record to record
+        let text = b"aaaaaaaaaaaaaaaaaaaaaaa\nbbbbbbbbbbbbbbbbbbbbbbb\n";
+        assert!(!looks_like(text, true) && !looks_like(&text[..47], false));
+        let mut binary = text.to_vec();
+        binary[5] = 0;
+        assert!(looks_like(&binary, true));
         let behind = [record(6, 1, 1, -1), record(6, 1, 1, 2)].concat();
         assert!(!looks_like(&behind, true));
     }
