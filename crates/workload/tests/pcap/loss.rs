@@ -352,3 +352,37 @@ fn bytes_behind_a_hole_are_held_without_bound() {
     assert_eq!((rows[0].received_bytes, counts.holes), (Some(0), 0));
     assert_eq!(counts.unacknowledged_bytes, 494_000);
 }
+
+/// A SYN-ACK of the server with this sequence number, after the segment at `after`.
+fn syn_ack(segments: &mut Vec<Segment>, after: usize, sequence: u32) {
+    let mut second = segments[1].clone();
+    assert!(second.is_syn && second.acknowledgement.is_some());
+    second.sequence = sequence;
+    second.time_us = segments[after].time_us + 500;
+    segments.insert(after + 1, second);
+}
+
+#[test]
+fn second_syn_ack_that_the_client_does_not_acknowledge_changes_nothing() {
+    let (whole, _) = check(|_| {}, &BOTH);
+    for after in 1..8 {
+        let forge = |segments: &mut Vec<Segment>| syn_ack(segments, after, 77_000_000);
+        let (rows, counts) = check(forge, &BOTH);
+        assert_eq!(rows, whole, "after segment {after}");
+        assert_eq!(counts.connections, 1);
+    }
+}
+
+#[test]
+fn second_syn_ack_that_the_client_acknowledges_is_the_servers() {
+    let forge = |segments: &mut Vec<Segment>| {
+        // the first one is forged: what follows is of the server that answers second
+        let mut forged = segments[1].clone();
+        forged.sequence = 77_000_000;
+        forged.time_us -= 500;
+        segments.insert(1, forged);
+    };
+    let (rows, counts) = check(forge, &BOTH);
+    assert_eq!(counts.connections, 1);
+    assert_eq!(rows[0].setup_us, Some(1000), "by the SYN-ACK that counts");
+}

@@ -44,6 +44,8 @@ pub(super) struct Connection {
     server: Stream,
     /// The client's SYN: its sequence number and time.
     syn: Option<(u32, i64)>,
+    /// A SYN-ACK with another sequence number than the server's: anybody can send one, so it counts when the client acknowledges it.
+    rival: Option<Rival>,
     /// When the last packet came.
     latest_us: i64,
     /// Packets since something waits, and where both streams stood then.
@@ -54,6 +56,16 @@ pub(super) struct Connection {
     fins: (Option<Fin>, Option<Fin>),
     server_was_seen: bool,
     client_was_seen: bool,
+}
+
+/// A second SYN-ACK.
+#[derive(Clone, Copy, Debug)]
+struct Rival {
+    /// The first byte of data that its sender would send.
+    first: u32,
+    /// What it acknowledges.
+    acknowledges: Option<u32>,
+    time_us: i64,
 }
 
 /// One side's last word.
@@ -136,6 +148,7 @@ impl Connection {
             client: Stream::default(),
             server: Stream::default(),
             syn: None,
+            rival: None,
             latest_us: segment.time_us,
             waited_packets: 0,
             standing: Standing::default(),
@@ -187,8 +200,40 @@ impl Connection {
             (true, Side::Client, Some((sequence, _))) => sequence != segment.sequence,
             // only the SYN-ACK was seen of it, or less
             (true, Side::Client, None) => !self.client.begins_at(first),
-            (true, Side::Server, _) => self.server.has_begun() && !self.server.begins_at(first),
-            (false, ..) => false,
+            // it is taken as a rival, and counts when the client acknowledges it
+            (true, Side::Server, _) => false,
+            (false, Side::Client, _) => self.acknowledges_rival(segment) && !self.is_rivals(),
+            (false, Side::Server, _) => false,
+        }
+    }
+
+    /// Whether a segment of the client acknowledges the second SYN-ACK, and not what the server has sent.
+    fn acknowledges_rival(&self, segment: &Segment<'_>) -> bool {
+        let rival = self.rival.filter(|_| !segment.is_syn && !segment.is_rst);
+        rival.is_some_and(|rival| segment.acknowledgement == Some(rival.first))
+            && !(self.server.has_data()
+                && self.server.is_near(segment.acknowledgement.unwrap_or(0)))
+    }
+
+    /// Whether the client's side of this connection is the one that the second SYN-ACK answers, and nothing else has come from the server.
+    fn is_rivals(&self) -> bool {
+        let acknowledges = self.rival.and_then(|rival| rival.acknowledges);
+        let is_of_client = acknowledges.is_none_or(|number| self.client.begins_at(number));
+        !self.server.has_data() && (is_of_client || !self.client.has_begun())
+    }
+
+    /// The second SYN-ACK was the server's: what the first one said is forgotten.
+    fn follow_rival(&mut self) {
+        let Some(rival) = self.rival.take() else {
+            return;
+        };
+        self.server = Stream::default();
+        self.server.begin_at(rival.first);
+        let syn_us = self.syn.map(|(_, syn_us)| syn_us);
+        let setup_us =
+            syn_us.and_then(|syn_us| u64::try_from(rival.time_us.saturating_sub(syn_us)).ok());
+        if let Some(exchange) = &mut self.exchange {
+            exchange.set_up_again(setup_us);
         }
     }
 
@@ -203,6 +248,22 @@ impl Connection {
             return;
         }
         let data_at = segment.sequence.wrapping_add(u32::from(segment.is_syn));
+        let is_second = from == Side::Server
+            && segment.is_syn
+            && self.server.has_begun()
+            && !self.server.begins_at(data_at);
+        if is_second {
+            around.counts.foreign += 1;
+            self.rival = Some(Rival {
+                first: data_at,
+                acknowledges: segment.acknowledgement,
+                time_us: segment.time_us,
+            });
+            return;
+        }
+        if from == Side::Client && self.acknowledges_rival(segment) && self.is_rivals() {
+            self.follow_rival();
+        }
         self.begin(segment, from, data_at);
         if segment.is_rst {
             self.reset(segment, from, around);

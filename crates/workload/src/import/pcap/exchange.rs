@@ -161,6 +161,11 @@ impl Exchange {
         }
     }
 
+    /// The same where what was said before was not of this connection.
+    pub(super) fn set_up_again(&mut self, setup_us: Option<u64>) {
+        self.setup_us = setup_us;
+    }
+
     /// The client has said that it is done, or reset the connection.
     pub(super) fn client_closed(&mut self, time_us: i64, is_reset: bool) {
         let slot = if is_reset {

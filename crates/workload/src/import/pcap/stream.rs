@@ -75,6 +75,11 @@ impl Stream {
         self.base.get_or_insert(sequence);
     }
 
+    /// Whether anything of it has come.
+    pub(super) fn has_data(&self) -> bool {
+        self.next > 0 || !self.ahead.is_empty()
+    }
+
     /// Whether it is known where the stream begins.
     pub(super) const fn has_begun(&self) -> bool {
         self.base.is_some()
