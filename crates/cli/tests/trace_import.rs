@@ -114,11 +114,12 @@ fn row_is_lost_or_has_a_name() {
     assert_eq!(meta.anonymisation, Anonymisation::Keyed);
     assert_eq!(meta.dropped["not-http"], 1);
     let rows = rows(&path);
-    assert_eq!(rows[0].target, rows[2].target);
-    assert_ne!(rows[0].client, rows[2].client);
-    assert_eq!(rows[0].client, rows[3].client, "one address, two logs");
-    assert_eq!(rows[1].received_bytes, Some(8192));
-    assert_eq!(rows[2].verdict.as_deref(), Some("TCP_MEM_HIT"));
+    // the second log is the older one
+    assert_eq!(rows[1].target, rows[3].target);
+    assert_ne!(rows[1].client, rows[3].client);
+    assert_eq!(rows[1].client, rows[0].client, "one address, two logs");
+    assert_eq!(rows[2].received_bytes, Some(8192));
+    assert_eq!(rows[3].verdict.as_deref(), Some("TCP_MEM_HIT"));
     assert!(rows.iter().all(|row| row.target_text.is_none()));
     let bytes = std::fs::read(&path).expect("it is there");
     for name in ["a.example", "127.0.0", "s/351"] {
@@ -127,6 +128,34 @@ fn row_is_lost_or_has_a_name() {
             .any(|window| window == name.as_bytes());
         assert!(!is_in, "{name} is in the file");
     }
+}
+
+#[test]
+fn rows_are_in_the_order_of_arrival_unless_that_of_the_source_is_asked_for() {
+    let folder = folder();
+    // as Squid writes them: when they end; the first is the last to arrive
+    let log = "\
+1795242067.160      1 127.0.0.1 TCP_MISS/200 2900 GET http://a.example/1 - HIER_DIRECT/127.0.0.1 -
+1795242067.200    100 127.0.0.1 TCP_MISS/200 2900 GET http://a.example/2 - HIER_DIRECT/127.0.0.1 -
+1795242067.300    250 127.0.0.1 TCP_MISS/200 2900 GET http://a.example/3 - HIER_DIRECT/127.0.0.1 -
+";
+    std::fs::write(folder.path().join("ends.log"), log).expect("written");
+    let elapsed = |order: &[&str]| -> (Vec<u64>, String) {
+        let arguments = [&["ends.log", "common.log", "-o", "t.parquet"][..], order].concat();
+        let output = weir(&folder, &arguments);
+        let said = said(&output);
+        assert!(output.status.success(), "{said}");
+        let rows = rows(&folder.path().join("t.parquet"));
+        let elapsed = rows.iter().map(|row| row.last_byte_us.unwrap_or(0) / 1000);
+        (elapsed.collect(), said)
+    };
+    let (rows, said) = elapsed(&[]);
+    assert_eq!(rows, [0, 250, 100, 1]);
+    let moved = "  moved      3 rows, into the order of arrival\n";
+    assert!(said.contains(moved), "{said}");
+    let (rows, said) = elapsed(&["--order", "source"]);
+    assert_eq!(rows, [1, 100, 250, 0]);
+    assert!(!said.contains("moved"), "{said}");
 }
 
 #[test]

@@ -8,6 +8,7 @@
 //! Arrow, which would be as large as everything else here together.
 
 mod anonymiser;
+mod arrival_order;
 mod cell;
 mod column;
 #[cfg(test)]
@@ -28,6 +29,7 @@ mod words;
 mod writer;
 
 pub use anonymiser::{Anonymiser, KEY_BYTES};
+pub use arrival_order::{ArrivalOrder, HELD_ROWS_MAX};
 pub use column::{About, Columns, Held};
 pub use error::{Fault, TraceError};
 pub use meta::{Anonymisation, Meta, VERSION};

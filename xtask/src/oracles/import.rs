@@ -94,7 +94,9 @@ pub(crate) fn import<'a>(
 ) -> Result<Imported<'a>, Failure> {
     let trace = place.join(format!("{}.parquet", source.name()));
     let output = Command::new(weir)
-        .args(["trace", "import", "--on-damage", "skip", "--json", "--out"])
+        // the figures are of rows in the order of their files
+        .args(["trace", "import", "--order", "source"])
+        .args(["--on-damage", "skip", "--json", "--out"])
         .args([&trace, &source.path])
         .stdin(Stdio::null())
         .stderr(Stdio::inherit())

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use weir_proxy::config::ByteSize;
 use weir_workload::import::{Damaged, Format, MissingSize, Settings, Site, open};
-use weir_workload::trace::{Anonymiser, TraceError, Writer};
+use weir_workload::trace::{Anonymiser, ArrivalOrder, Meta, Row, TraceError, Writer, Written};
 
 /// The flags of `weir trace import`.
 #[derive(Clone, Debug, Args)]
@@ -57,6 +57,10 @@ pub(crate) struct ImportFlags {
     #[arg(long, value_name = "FILE")]
     key_file: Option<PathBuf>,
 
+    /// How rows are put in the trace: in the order in which requests arrived, or as the source has them
+    #[arg(long, value_name = "ORDER", value_enum, default_value_t = Order::Arrival)]
+    order: Order,
+
     /// Print the summary as JSON
     #[arg(long)]
     json: bool,
@@ -69,6 +73,55 @@ enum OnDamage {
     Stop,
     /// Leave it out and count it.
     Skip,
+}
+
+/// The order of rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Order {
+    /// Of arrival. Squid writes a line when a transaction ends, a browser's archive is ordered by page
+    Arrival,
+    /// Of the source, and of several inputs that of the command line
+    Source,
+}
+
+/// Where rows go.
+enum Sink {
+    Arrival(ArrivalOrder),
+    Source(Writer),
+}
+
+impl Sink {
+    fn push(&mut self, row: Row) -> Result<(), TraceError> {
+        match self {
+            Self::Arrival(order) => order.push(row),
+            Self::Source(writer) => writer.push(row),
+        }
+    }
+
+    const fn rows(&self) -> u64 {
+        match self {
+            Self::Arrival(order) => order.rows(),
+            Self::Source(writer) => writer.rows(),
+        }
+    }
+
+    /// Rows that were moved.
+    const fn moved(&self) -> u64 {
+        match self {
+            Self::Arrival(order) => order.moved(),
+            Self::Source(_) => 0,
+        }
+    }
+
+    fn finish(self, meta: Meta) -> Result<Written, TraceError> {
+        match self {
+            Self::Arrival(order) => order.finish(meta),
+            Self::Source(mut writer) => {
+                *writer.meta_mut() = meta;
+                writer.finish()
+            }
+        }
+    }
 }
 
 /// What to do where a size is missing.
@@ -96,7 +149,11 @@ impl FromStr for Missing {
 pub(super) fn import(flags: &ImportFlags) -> Result<(), Failure> {
     flags.check()?;
     let anonymiser = flags.anonymiser()?;
-    let mut writer = Writer::create(&flags.out, anonymiser.meta("weir trace import"))?;
+    let mut meta = anonymiser.meta("weir trace import");
+    let mut sink = match flags.order {
+        Order::Arrival => Sink::Arrival(ArrivalOrder::new(&flags.out)),
+        Order::Source => Sink::Source(Writer::create(&flags.out, meta.clone())?),
+    };
     let mut outcome = Outcome::new(&flags.out, &anonymiser, flags.key_file.is_some());
     let mut progress = Progress::new();
     for (index, path) in flags.inputs.iter().enumerate() {
@@ -112,16 +169,16 @@ pub(super) fn import(flags: &ImportFlags) -> Result<(), Failure> {
             flags,
             path,
             settings,
-            &mut writer,
+            &mut sink,
             &mut outcome,
             &mut progress,
         )?;
     }
     progress.end();
-    let meta = writer.meta_mut();
     meta.source = outcome.source();
     meta.dropped = outcome.dropped();
-    outcome.written = writer.finish()?.bytes;
+    outcome.moved = sink.moved();
+    outcome.written = sink.finish(meta)?.bytes;
     give(&if flags.json {
         outcome.json()
     } else {
@@ -134,7 +191,7 @@ fn read(
     flags: &ImportFlags,
     path: &Path,
     settings: Settings<'_>,
-    writer: &mut Writer,
+    sink: &mut Sink,
     outcome: &mut Outcome,
     progress: &mut Progress,
 ) -> Result<(), Failure> {
@@ -161,7 +218,7 @@ fn read(
         match item {
             Ok(row) => {
                 outcome.add(&row);
-                writer.push(row)?;
+                sink.push(row)?;
             }
             Err(damaged) if flags.on_damage == OnDamage::Skip => outcome.skip(damaged),
             Err(damaged) => {
@@ -169,7 +226,7 @@ fn read(
                 return Err(stopped(path, &damaged));
             }
         }
-        progress.step(path, &meter, writer.rows());
+        progress.step(path, &meter, sink.rows());
     }
     outcome.end(&*opened.rows);
     Ok(())

@@ -15,6 +15,8 @@ pub(super) struct Outcome {
     inputs: Vec<InputRead>,
     rows: Summary,
     dropped: Dropped,
+    /// Rows that were put in the order of arrival.
+    pub(super) moved: u64,
     /// Bytes of the trace.
     pub(super) written: u64,
 }
@@ -40,6 +42,7 @@ impl Outcome {
             inputs: Vec::new(),
             rows: Summary::default(),
             dropped: Dropped::default(),
+            moved: 0,
             written: 0,
         }
     }
@@ -122,6 +125,12 @@ impl Outcome {
         if let Some(span) = self.rows.ends {
             line("ends", span_text(&span));
         }
+        if self.moved > 0 {
+            line(
+                "moved",
+                format!("{} rows, into the order of arrival", self.moved),
+            );
+        }
         line("clients", self.rows.client_count().to_string());
         line("received", self.received());
         let methods = self.rows.methods.iter();
@@ -157,6 +166,7 @@ impl Outcome {
             "bytes": self.written,
             "inputs": inputs,
             "rows": self.rows.rows,
+            "moved": self.moved,
             "dropped": object(self.dropped.iter().map(|(reason, count)| (reason.to_owned(), count))),
             "dropped_total": self.dropped.total(),
             "arrivals": self.rows.arrivals.map(|span| span_json(&span)),
