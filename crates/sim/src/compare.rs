@@ -11,6 +11,7 @@ use serde::Serialize;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
+use weir_semantics::DeltaSeconds;
 use weir_workload::trace::Row;
 
 /// Three outcomes of one trace.
@@ -31,6 +32,7 @@ pub struct Comparing {
     facts: Vec<(i64, Ask)>,
     rows: u64,
     assumed: Assumptions,
+    assumed_lifetime: Option<DeltaSeconds>,
 }
 
 /// What some rows say, and when they come.
@@ -69,12 +71,14 @@ impl Comparing {
             facts: Vec::new(),
             rows: 0,
             assumed: Assumptions::default(),
+            assumed_lifetime: settings.assumed_lifetime_s.map(DeltaSeconds),
         })
     }
 
     /// The next row of the trace.
     pub fn push(&mut self, row: &Row) {
         let ask = Ask::of(row, self.rows, &mut self.assumed);
+        let ask = ask.assuming(row, self.assumed_lifetime, &mut self.assumed);
         self.rows += 1;
         self.facts.push((row.arrival_us, ask));
         if self.facts.len() >= TOGETHER_ROWS {

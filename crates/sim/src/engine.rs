@@ -41,6 +41,7 @@ use crate::hashing::{ByNumber, mix};
 use crate::journal::{Happening, What};
 use crate::link::Link;
 use crate::outcome::{Connections, Latency, Outcome, Tally};
+use crate::server_times::Known;
 use crate::settings::{Caching, Path, Settings, SettingsError};
 use crate::tcp::Sender;
 use crate::world::{Event, MICROSECOND, Nanos, World};
@@ -53,6 +54,7 @@ use slab::Slab;
 use std::collections::{BTreeSet, VecDeque};
 use weir_policy::fetch::{Background, Popularity};
 use weir_policy::{Now, Verdict};
+use weir_semantics::DeltaSeconds;
 use weir_workload::Chance;
 use weir_workload::trace::{Column, Columns, Row};
 
@@ -79,8 +81,7 @@ pub struct Simulator {
     flights: Flights,
     popularity: Popularity,
     background: Background,
-    /// The last set-up time seen of each server.
-    setups: ByNumber<Nanos>,
+    server_times: Known,
     chance: Chance,
     tally: Tally,
     /// Each request's verdict, if somebody wants them.
@@ -106,6 +107,7 @@ impl Simulator {
         Column::response_us,
         Column::next_hop_setup_us,
         Column::next_hop_response_us,
+        Column::next_hop_bytes,
         Column::client,
         Column::server,
         Column::target,
@@ -172,7 +174,7 @@ impl Simulator {
             flights: Flights::default(),
             popularity: Popularity::new(Popularity::DEFAULT_BYTES),
             background: Background::new(settings.background_bytes_s),
-            setups: ByNumber::default(),
+            server_times: Known::new(settings.server_times.clone()),
             chance: Chance::new(settings.seed, 0),
             tally: Tally::default(),
             recorded: None,
@@ -188,6 +190,8 @@ impl Simulator {
     /// The next row of the trace; everything before its arrival happens first.
     pub fn push(&mut self, row: &Row) {
         let ask = Ask::of(row, self.rows, &mut self.tally.assumed);
+        let lifetime = self.settings.assumed_lifetime_s.map(DeltaSeconds);
+        let ask = ask.assuming(row, lifetime, &mut self.tally.assumed);
         self.push_ask(row.arrival_us, &ask);
     }
 
@@ -339,19 +343,26 @@ impl Simulator {
         }
     }
 
-    /// What the trace says of the way to the server. Set-up is what it was in the trace, lost SYNs and slow servers included; on a
-    /// connection that was there already, the last one that was seen of this server.
+    /// What the trace says of the way to the server. Set-up is what it was in the trace, lost SYNs and slow servers included; what a row does
+    /// not say, others do ([`crate::server_times`]).
     fn server_times(&mut self, ask: &Ask) -> ServerTimes {
-        let setup = match ask.setup {
-            Some(setup) => {
-                self.setups.insert(ask.server, setup);
-                Some(setup)
-            }
-            None => self.setups.get(&ask.server).copied(),
-        };
-        let rtt = match (setup, ask.response_time) {
+        self.server_times.see(ask);
+        let times = self.server_times.times();
+        let setup = ask.setup.or_else(|| times.setup(ask.server));
+        let mut response = ask.response_time;
+        if response.is_none()
+            && let Some((time, whose)) = times.response(ask.target, ask.server)
+        {
+            response = Some(time);
+            self.tally.assumed.count(whose);
+        }
+        let rtt = match (setup, response) {
             (Some(setup), Some(response)) => setup.min(response),
-            (Some(rtt), None) | (None, Some(rtt)) => rtt,
+            (None, Some(response)) => response,
+            (Some(setup), None) => {
+                self.tally.assumed.count(Assumed::ThinkTime);
+                setup
+            }
             (None, None) => {
                 self.tally.assumed.count(Assumed::ServerRtt);
                 self.settings.network.server_rtt_us * MICROSECOND
@@ -360,9 +371,7 @@ impl Simulator {
         ServerTimes {
             setup: setup.unwrap_or(rtt),
             rtt,
-            think: ask
-                .response_time
-                .map_or(0, |response| response.saturating_sub(rtt)),
+            think: response.map_or(0, |response| response.saturating_sub(rtt)),
         }
     }
 
@@ -427,6 +436,7 @@ impl Simulator {
                 .collect(),
             aborts: self.tally.aborts,
             not_admitted: self.tally.not_admitted,
+            assumed_lifetime_s: self.settings.assumed_lifetime_s,
             out_of_order: self.tally.out_of_order,
         }
     }

@@ -8,8 +8,11 @@ mod assumed;
 pub use assumed::{Assumed, Assumptions};
 
 use crate::hashing::mix;
-use crate::world::{MICROSECOND, Nanos};
-use weir_semantics::{Fits, Method, RequestFacts, ResponseFacts};
+use crate::server_times::{response_time, setup};
+use crate::world::Nanos;
+use weir_semantics::{
+    DeltaSeconds, Fits, Method, RequestFacts, ResponseFacts, is_heuristically_cacheable,
+};
 use weir_workload::trace::{AbortedBy, Row, TraceVersion};
 
 /// One request as it is simulated.
@@ -141,12 +144,32 @@ impl Ask {
             head_bytes: assumed
                 .known(row.response_head_bytes, Assumed::HeadBytes, HEAD_BYTES)
                 .max(1),
-            setup: row.next_hop_setup_us.or(row.setup_us).map(nanos),
+            setup: setup(row),
             response_time: response_time(row),
             fails: row.status.is_none() && row.aborted_by == Some(AbortedBy::Server),
             has_content: row.request_content_bytes.unwrap_or(0) > 0,
             persistent,
         }
+    }
+
+    /// The same with a lifetime, if the source of its `row` knew no heads. Only where a cache may choose a lifetime (RFC 9110 §15.1).
+    pub(crate) fn assuming(
+        mut self,
+        row: &Row,
+        lifetime: Option<DeltaSeconds>,
+        assumed: &mut Assumptions,
+    ) -> Self {
+        if !knows_no_head(row) || !is_heuristically_cacheable(self.response.status) {
+            return self;
+        }
+        let instead = match lifetime {
+            Some(_) => Assumed::Lifetime,
+            None => Assumed::NoLifetime,
+        };
+        assumed.replace(Assumed::ResponseDirectives, instead);
+        // there is no Cache-Control all the same: `any` stays false
+        self.response.directives.max_age = lifetime;
+        self
     }
 
     /// The same without cookies on either side.
@@ -163,20 +186,14 @@ impl Ask {
     }
 }
 
-fn nanos(us: u64) -> Nanos {
-    us.saturating_mul(MICROSECOND)
-}
-
-/// What the origin took. A response that came from a cache says nothing of it.
-fn response_time(row: &Row) -> Option<Nanos> {
-    let seen = || {
-        if row.next_hop_bytes == Some(0) {
-            return None;
-        }
-        let (request, response) = (row.request_us?, row.response_us?);
-        Some(response.saturating_sub(request))
-    };
-    row.next_hop_response_us.or_else(seen).map(nanos)
+/// Whether the source of a row knew nothing of the response's head: an access log, or a trace of keys and sizes.
+fn knows_no_head(row: &Row) -> bool {
+    let has_lifetime = row.max_age_s.is_some() || row.s_maxage_s.is_some();
+    let has_date = row.date_s.is_some() || row.expires_s.is_some() || row.age_s.is_some();
+    let has_validator = row.etag.is_some() || row.last_modified_s.is_some();
+    let has_rest = row.vary.is_some() || row.has_set_cookie.is_some();
+    let is_known = row.response_directives.is_some();
+    !(is_known || has_lifetime || has_date || has_validator || has_rest)
 }
 
 fn variant(row: &Row, assumed: &mut Assumptions) -> u64 {

@@ -36,6 +36,8 @@ pub struct Outcome {
     pub not_admitted: BTreeMap<&'static str, u64>,
     /// What the trace did not say, what was assumed, and for how many requests.
     pub assumed: BTreeMap<&'static str, u64>,
+    /// How long responses are fresh whose heads the source of the trace did not know, seconds.
+    pub assumed_lifetime_s: Option<u32>,
     /// Rows that were earlier than the one before them: taken as if they had come with it.
     pub out_of_order: u64,
 }

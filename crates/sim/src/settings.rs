@@ -3,8 +3,10 @@
 //! The defaults of [`Network::MODEM`] and [`Network::RESEARCH`] are PROXIM's (Feldmann et al., INFOCOM 1999, section on the simulator).
 
 use crate::link::LinkRate;
+use crate::server_times::ServerTimes;
 use crate::tcp::Tcp;
 use std::fmt;
+use std::sync::Arc;
 use weir_policy::admission::Rule;
 use weir_policy::eviction::EvictionKind;
 use weir_policy::fetch::{AbortPolicy, Lead};
@@ -170,7 +172,15 @@ pub struct Settings {
     pub miss_overhead: Option<Law>,
     /// For what is drawn: the overheads.
     pub seed: u64,
+    /// Seconds for which a response is fresh where the source of the trace knew no heads; without it such responses have no lifetime.
+    pub assumed_lifetime_s: Option<u32>,
+    /// What the whole trace says of its servers; without it, what the rows so far have said counts.
+    pub server_times: Option<Arc<ServerTimes>>,
 }
+
+/// How long a response of a source that knows no heads is taken to be fresh, unless another lifetime is asked for: a day. Most of what
+/// logs have is asked for again within that or never, and few origins give less to what they let caches keep at all.
+pub const ASSUMED_LIFETIME_S: u32 = 86_400;
 
 impl Settings {
     /// A proxy with everything: a cache without a limit, as the paper had it, and connections that are kept on both sides. The other
@@ -199,6 +209,8 @@ impl Settings {
             hit_overhead: None,
             miss_overhead: None,
             seed: 1,
+            assumed_lifetime_s: None,
+            server_times: None,
         }
     }
 

@@ -1,16 +1,46 @@
 //! A comparison as people read it.
 
 use crate::compare::Comparison;
+use crate::facts::Assumed;
 use crate::outcome::{Connections, Outcome, ratio};
 use crate::spread::Summary;
 use std::fmt::{self, Write as _};
 
 impl fmt::Display for Comparison {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", lifetimes(&self.run))?;
         write!(f, "{}", answers(&self.run))?;
         write!(f, "{}", Columns::of(self))?;
         write!(f, "{}", ends(&self.run))
     }
+}
+
+/// What was assumed about lifetimes; nothing where the trace has heads.
+fn lifetimes(run: &Outcome) -> String {
+    let of = |assumed: Assumed| run.assumed.get(assumed.as_str()).copied().unwrap_or(0);
+    let said = |count: u64, consequence: &str| {
+        let (count, all) = (grouped(count), grouped(run.requests.count));
+        format!("{count} of {all} responses have no head in this trace: {consequence}\n")
+    };
+    match (of(Assumed::Lifetime), of(Assumed::NoLifetime)) {
+        (0, 0) => String::new(),
+        (0, count) => said(count, "none has a lifetime (--assume-lifetime)"),
+        (count, _) => {
+            let lifetime = duration(run.assumed_lifetime_s.unwrap_or(0));
+            let fresh = format!("each is taken to be fresh for {lifetime} (--assume-lifetime)");
+            said(count, &fresh)
+        }
+    }
+}
+
+/// In the largest unit in which it is a whole number.
+fn duration(seconds: u32) -> String {
+    let units = [(86_400, "d"), (3600, "h"), (60, "min")];
+    let unit = units
+        .into_iter()
+        .find(|(unit, _)| seconds > 0 && seconds.is_multiple_of(*unit));
+    let (unit, name) = unit.unwrap_or((1, "s"));
+    format!("{} {name}", seconds / unit)
 }
 
 /// How requests were answered.
@@ -293,5 +323,32 @@ mod tests {
         ] {
             assert!(text.contains(expected), "{expected} in\n{text}");
         }
+    }
+
+    #[test]
+    fn assumed_lifetime_stands_in_the_first_line() {
+        let row = |n: i64| Row {
+            arrival_us: n * 60_000_000,
+            target: 1,
+            received_bytes: Some(5000),
+            ..Row::default()
+        };
+        let of = |assumed_lifetime_s| {
+            let settings = Settings {
+                assumed_lifetime_s,
+                ..Settings::of(Network::MODEM, Profile::Rfc9111)
+            };
+            compare(&settings, (0..3).map(row)).unwrap().to_string()
+        };
+        let day = of(Some(86_400));
+        let first =
+            "3 of 3 responses have no head in this trace: each is taken to be fresh for 1 d";
+        assert!(day.starts_with(first), "{day}");
+        assert!(day.contains("hit ratio              66.67 %"), "{day}");
+        let none = of(None);
+        let first = "3 of 3 responses have no head in this trace: none has a lifetime";
+        assert!(none.starts_with(first), "{none}");
+        assert!(none.contains("hit ratio              0.00 %"), "{none}");
+        assert!(of(Some(90)).contains("fresh for 90 s"));
     }
 }

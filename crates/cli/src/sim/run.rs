@@ -3,7 +3,9 @@
 use crate::messages::{Exit, Failure, give};
 use clap::{Args, ValueEnum};
 use serde::Serialize;
+use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 use weir_policy::Profile;
 use weir_policy::admission::Rule;
 use weir_policy::eviction::EvictionKind;
@@ -11,7 +13,10 @@ use weir_policy::fetch::{AbortPolicy, Lead};
 use weir_proxy::config::{ByteSize, Span};
 use weir_sim::link::LinkRate;
 use weir_sim::tcp::Tcp;
-use weir_sim::{Caching, Comparing, Comparison, Keep, Network, Settings, SettingsError, Simulator};
+use weir_sim::{
+    ASSUMED_LIFETIME_S, Caching, Comparing, Comparison, Keep, Network, ServerTimes, Settings,
+    SettingsError, Simulator,
+};
 use weir_workload::trace::Reader;
 use weir_workload::{Dimension, Law};
 
@@ -77,6 +82,10 @@ pub(crate) struct RunFlags {
     /// Of what is drawn by these laws
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
+
+    /// How long a response is fresh where the source of the trace knew no heads, as logs do not: 1h, or none
+    #[arg(long, value_name = "TIME|none", default_value_t = Lifetime(Some(ASSUMED_LIFETIME_S)), value_parser = lifetime)]
+    assume_lifetime: Lifetime,
 
     #[command(flatten)]
     links: LinkFlags,
@@ -163,6 +172,19 @@ enum KeepWord {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Size(Option<u64>);
 
+/// A lifetime that is assumed, or none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Lifetime(Option<u32>);
+
+impl fmt::Display for Lifetime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(seconds) => Span::from_secs(u64::from(seconds)).fmt(f),
+            None => f.write_str("none"),
+        }
+    }
+}
+
 /// What `--json` prints.
 #[derive(Serialize)]
 struct Record<'a> {
@@ -177,8 +199,15 @@ struct Record<'a> {
 /// # Errors
 /// The flags contradict each other or it is no trace (exit 2), or it cannot be read (3).
 pub(super) fn run(flags: &RunFlags) -> Result<(), Failure> {
-    let mut comparing = Comparing::new(&flags.settings())?;
+    let mut settings = flags.settings();
+    settings.check()?;
     let reader = Reader::open(&flags.trace)?;
+    let mut server_times = ServerTimes::default();
+    for row in reader.rows(ServerTimes::COLUMNS) {
+        server_times.see(&row?);
+    }
+    settings.server_times = Some(Arc::new(server_times));
+    let mut comparing = Comparing::new(&settings)?;
     for row in reader.rows(Simulator::COLUMNS) {
         comparing.push(&row?);
     }
@@ -216,6 +245,7 @@ impl RunFlags {
             hit_overhead: self.hit_overhead.clone(),
             miss_overhead: self.miss_overhead.clone(),
             seed: self.seed,
+            assumed_lifetime_s: self.assume_lifetime.0,
             ..settings
         }
     }
@@ -231,7 +261,7 @@ impl LinkFlags {
             bits_s: rate.unwrap_or(preset.bits_s),
             queue_limit_bytes: self.queue_limit.and_then(|size| size.0).unwrap_or(0),
         };
-        let us = |span: Option<Span>, preset| span.map_or(preset, |span| span.as_millis() * 1000);
+        let us = |span: Option<Span>, preset| span.map_or(preset, Span::as_micros);
         let ms = |span: Option<Span>, preset| span.map_or(preset, |span| span.as_millis());
         Network {
             client_link: link(self.client_rate, preset.client_link),
@@ -316,6 +346,19 @@ fn admission(text: &str) -> Result<Rule, String> {
             })
         }
     }
+}
+
+fn lifetime(text: &str) -> Result<Lifetime, String> {
+    if text == "none" {
+        return Ok(Lifetime(None));
+    }
+    let span = text.parse::<Span>();
+    let span = span.map_err(|error| format!("{error}; or `none`"))?;
+    if Span::from_secs(span.as_secs()) != span {
+        return Err("a lifetime is a whole number of seconds; or `none`".to_owned());
+    }
+    let seconds = u32::try_from(span.as_secs()).unwrap_or(u32::MAX);
+    Ok(Lifetime(Some(seconds)))
 }
 
 fn size(text: &str) -> Result<Size, String> {

@@ -23,12 +23,22 @@ pub enum Assumed {
     Persistence,
     /// Nothing about the response's Cache-Control.
     ResponseDirectives,
+    /// Nothing about the response's head: fresh for the lifetime that is assumed.
+    Lifetime,
+    /// The same, and no lifetime is assumed.
+    NoLifetime,
+    /// No response time of the server: the median of the same target.
+    ResponseTimeOfTarget,
+    /// No response time of the server: the median of the same server.
+    ResponseTimeOfServer,
+    /// A set-up time, and no response time of any request to the server.
+    ThinkTime,
     /// Neither a set-up time nor a response time.
     ServerRtt,
 }
 
 impl Assumed {
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 15] = [
         Self::Method,
         Self::Status,
         Self::Client,
@@ -38,6 +48,11 @@ impl Assumed {
         Self::ContentBytes,
         Self::Persistence,
         Self::ResponseDirectives,
+        Self::Lifetime,
+        Self::NoLifetime,
+        Self::ResponseTimeOfTarget,
+        Self::ResponseTimeOfServer,
+        Self::ThinkTime,
         Self::ServerRtt,
     ];
 
@@ -58,6 +73,15 @@ impl Assumed {
             Self::ResponseDirectives => {
                 "nothing about the response's Cache-Control: there was none"
             }
+            Self::Lifetime => "no response head: fresh for the assumed lifetime",
+            Self::NoLifetime => "no response head: no lifetime",
+            Self::ResponseTimeOfTarget => {
+                "no response time of the server: the median of the same target"
+            }
+            Self::ResponseTimeOfServer => {
+                "no response time of the server: the median of the same server"
+            }
+            Self::ThinkTime => "no response time of the server at all: one round trip",
             Self::ServerRtt => "no set-up or response time: the default round trip to servers",
         }
     }
@@ -84,6 +108,13 @@ impl Assumptions {
 
     pub(crate) fn count(&mut self, assumed: Assumed) {
         self.counts[assumed as usize] += 1;
+    }
+
+    /// What was counted as `former` is something else.
+    pub(crate) fn replace(&mut self, former: Assumed, instead: Assumed) {
+        let count = &mut self.counts[former as usize];
+        *count = count.saturating_sub(1);
+        self.count(instead);
     }
 
     /// And what was assumed elsewhere.

@@ -264,3 +264,41 @@ fn unknown_validator_makes_a_response_another_one() {
     assert!(!tag(Some(1), false).same_strongly(tag(Some(1), true)));
     assert!(!tag(None, false).same_strongly(tag(None, false)));
 }
+
+#[test]
+fn row_of_a_source_without_heads_is_fresh_for_the_assumed_lifetime() {
+    let of = |row: &Row, lifetime: Option<DeltaSeconds>| {
+        let mut assumed = Assumptions::default();
+        let ask = Ask::of(row, 0, &mut assumed).assuming(row, lifetime, &mut assumed);
+        let named: Vec<Assumed> = assumed.iter().map(|(assumed, _)| assumed).collect();
+        (ask.response.directives.max_age, named)
+    };
+    let day = Some(DeltaSeconds(86_400));
+    let log = Row {
+        status: Some(200),
+        ..Row::default()
+    };
+    let (max_age, named) = of(&log, day);
+    assert_eq!(max_age, day);
+    assert!(named.contains(&Assumed::Lifetime) && !named.contains(&Assumed::ResponseDirectives));
+    let (max_age, named) = of(&log, None);
+    assert_eq!(max_age, None);
+    assert!(named.contains(&Assumed::NoLifetime));
+    // an error is not fresh by our choice, and a head that is known has the say
+    for row in [
+        Row {
+            status: Some(500),
+            ..Row::default()
+        },
+        Row {
+            response_directives: Some(0),
+            ..log.clone()
+        },
+        Row {
+            last_modified_s: Some(1),
+            ..log
+        },
+    ] {
+        assert_eq!(of(&row, day).0, None, "{row:?}");
+    }
+}

@@ -60,6 +60,11 @@ fn caches() -> Vec<Parameter> {
             "who comes in: always, second-request or small:SIZE",
             "always"
         ),
+        axis!(
+            "assume_lifetime",
+            "how long a response is fresh where the source of the trace knew no heads: a time such as `1h`, or none",
+            "24h"
+        ),
     ]
 }
 
@@ -183,6 +188,7 @@ fn set(settings: &mut Settings, name: &str, word: &str, footprint: u64) -> Resul
             settings.eviction = word.parse().map_err(|_| none_of(word, &known()))?;
         }
         "admission" => settings.admission = admission_from_word(word)?,
+        "assume_lifetime" => settings.assumed_lifetime_s = lifetime(word)?,
         "client_connections" => settings.client_connections = keep(word)?,
         "server_connections" => settings.server_connections = keep(word)?,
         "abort" => settings.abort = abort(word)?,
@@ -209,8 +215,8 @@ fn set_link(network: &mut Network, name: &str, word: &str) -> Result<(), String>
         "client_rtt" => network.client_rtt_us = microseconds(word)?,
         "internet_rate" => network.internet.bits_s = bits_s(word)?,
         "server_rtt" => network.server_rtt_us = microseconds(word)?,
-        "client_idle" => network.client_idle_ms = microseconds(word)? / 1000,
-        "server_idle" => network.server_idle_ms = microseconds(word)? / 1000,
+        "client_idle" => network.client_idle_ms = microseconds(word)?.div_ceil(1000),
+        "server_idle" => network.server_idle_ms = microseconds(word)?.div_ceil(1000),
         "tcp" => network.tcp = Tcp::preset(word).ok_or_else(|| none_of(word, "1997, linux"))?,
         "initial_window" => {
             let segments = u32::try_from(whole(word)?).ok();
@@ -235,6 +241,18 @@ fn caching(word: &str) -> Result<Caching, String> {
         "ignoring-cookies" => Ok(Caching::IgnoringCookies),
         _ => Err(none_of(word, "off, on, ignoring-cookies")),
     }
+}
+
+/// Whole seconds; `None`: none is assumed.
+fn lifetime(word: &str) -> Result<Option<u32>, String> {
+    if word == "none" {
+        return Ok(None);
+    }
+    let us = microseconds(word)?;
+    if !us.is_multiple_of(1_000_000) {
+        return Err(format!("`{word}` is no whole number of seconds"));
+    }
+    Ok(Some(u32::try_from(us / 1_000_000).unwrap_or(u32::MAX)))
 }
 
 fn keep(word: &str) -> Result<Keep, String> {
@@ -318,4 +336,20 @@ fn whole(word: &str) -> Result<u64, String> {
 
 fn none_of(word: &str, known: &str) -> String {
     format!("unknown value `{word}`, expected one of {known}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::ASSUMED_LIFETIME_S;
+
+    #[test]
+    fn lifetime_that_is_assumed_without_a_word_is_that_of_a_single_run() {
+        let parameters = parameters();
+        let parameter = parameters.iter().find(|it| it.name == "assume_lifetime");
+        let default = parameter.map(|it| it.default).unwrap();
+        assert_eq!(lifetime(default), Ok(Some(ASSUMED_LIFETIME_S)));
+        assert_eq!(lifetime("none"), Ok(None));
+        assert!(lifetime("500ms").is_err());
+    }
 }

@@ -7,10 +7,12 @@ use crate::engine::Simulator;
 use crate::hits::{ParquetTrace, TraceError, survey};
 use crate::keys::KeyRule;
 use crate::outcome::{Connections, Outcome};
+use crate::server_times::ServerTimes;
 use crate::settings::{Settings, SettingsError};
 use crate::spread::Summary;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use weir_workload::trace::Reader;
 
 /// Simulates a proxy at each point. The trace is read once for each run, so runs need no memory for it.
@@ -20,6 +22,7 @@ pub struct RunJob {
     reader: Reader,
     /// What sizes are shares of, bytes; 0 where no point has such a size.
     footprint_bytes: u64,
+    server_times: Arc<ServerTimes>,
 }
 
 impl RunJob {
@@ -34,7 +37,12 @@ impl RunJob {
         } else {
             0
         };
+        let mut server_times = ServerTimes::default();
+        for row in reader.rows(ServerTimes::COLUMNS) {
+            server_times.see(&row?);
+        }
         Ok(Self {
+            server_times: Arc::new(server_times),
             path: path.to_owned(),
             reader,
             footprint_bytes,
@@ -52,7 +60,11 @@ impl RunJob {
     /// # Errors
     /// A word that means nothing.
     pub fn settings(&self, point: &Point) -> Result<Settings, String> {
-        axes::settings(point, self.footprint_bytes)
+        let settings = axes::settings(point, self.footprint_bytes)?;
+        Ok(Settings {
+            server_times: Some(Arc::clone(&self.server_times)),
+            ..settings
+        })
     }
 
     /// Whether the point can be run at all, before any is.
