@@ -168,12 +168,12 @@ impl Cache {
         head_bytes: u32,
     ) -> Result<u64, Refusal> {
         let wanted = content_bytes.saturating_add(u64::from(head_bytes));
+        self.catalog.check_newcomer(digest(target, 0), wanted)?;
         check_arriving(
             self.catalog.budget_bytes(),
             self.catalog.held_bytes(),
             wanted,
         )?;
-        self.catalog.check_newcomer(digest(target, 0), wanted)?;
         self.catalog.hold(wanted, &mut self.victims);
         self.forget_victims();
         Ok(wanted)
