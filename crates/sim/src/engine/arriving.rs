@@ -5,6 +5,7 @@
 
 use super::Simulator;
 use super::ask::is_found;
+use super::exchange::{Confirming, Stage};
 use super::fetch::{Fetch, For};
 use super::paced::Paced;
 use super::plain::Plain;
@@ -13,8 +14,8 @@ use crate::facts::Ask;
 use crate::journal::{Question, What};
 use crate::world::{Event, Nanos};
 use weir_policy::fetch::{
-    Abort, AbortPolicy, ByteSpan, Chance, FetchEnd, FetchId, Fill, Orphan, ReaderId, Step, Stop,
-    Take, judge,
+    Abort, AbortPolicy, ByteSpan, Chance, Confirm, FetchEnd, FetchId, Fill, Orphan, ReaderId, Step,
+    Stop, Take, judge,
 };
 use weir_policy::{Now, Tick, Transaction};
 use weir_workload::trace::Row;
@@ -291,6 +292,9 @@ impl Simulator {
 
     /// A reader hands its client's kernel what is there, as much as that may hold; whether that was anything.
     fn feed(&mut self, id: u32, reader: ReaderId, exchange: u32) -> bool {
+        if let Some(confirming) = self.exchanges.at(exchange).confirming {
+            return self.confirm(id, reader, exchange, &confirming);
+        }
         let now = self.now();
         let arriving = self.arriving.at_mut(id);
         match arriving.fill().step(now, reader) {
@@ -340,6 +344,40 @@ impl Simulator {
                 self.exchanges.at_mut(exchange).is_cut = true;
                 self.all_written(id, reader, exchange);
                 self.send(exchange);
+                true
+            }
+        }
+    }
+
+    /// A reader that was sent nothing so far gets its head, if that can be, or looks elsewhere; whether anything moved.
+    fn confirm(&mut self, id: u32, reader: ReaderId, exchange: u32, was: &Confirming) -> bool {
+        let now = self.now();
+        let arriving = self.arriving.at_mut(id);
+        match arriving.fill().confirm(now, reader) {
+            Confirm::Wait => false,
+            Confirm::Fetch { fetch, span } => {
+                self.fetch_gap(id, exchange, fetch, span);
+                true
+            }
+            Confirm::Yes => {
+                let (head_bytes, length) =
+                    (arriving.stored.head_bytes, arriving.stored.complete_length);
+                let it = self.exchanges.at_mut(exchange);
+                it.confirming = None;
+                it.expect(head_bytes, it.wants(length).len());
+                it.stage = Stage::Sending;
+                self.start_sending(exchange);
+                true
+            }
+            Confirm::No => {
+                arriving.fill().leave(now, reader);
+                arriving.readers.retain(|(known, _)| *known != reader);
+                let it = self.exchanges.at_mut(exchange);
+                it.confirming = None;
+                it.reading = None;
+                *it.tx() = was.before;
+                self.pass(exchange, was.flight);
+                self.forward_next(exchange);
                 true
             }
         }

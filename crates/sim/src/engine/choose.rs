@@ -1,7 +1,7 @@
 //! What a request is answered with: a stored response, one that is on its way, or the next hop's.
 
 use super::Simulator;
-use super::exchange::{PASSES_MAX, Reading, Stage};
+use super::exchange::{Confirming, PASSES_MAX, Reading, Stage};
 use crate::cache::{Stored, digest};
 use crate::connections::Taken;
 use crate::journal::What;
@@ -257,7 +257,7 @@ impl Simulator {
             {
                 continue;
             }
-            match self.join(id, arriving, Joined::Arriving) {
+            match self.join(id, arriving, number, Joined::Arriving) {
                 Boarded::Reads => return true,
                 Boarded::Alone(forwarding) => {
                     self.exchanges.at_mut(id).forwarding = forwarding;
@@ -283,8 +283,8 @@ impl Simulator {
         }
     }
 
-    /// Answers a request from what is arriving, if it is entitled to it.
-    pub(super) fn join(&mut self, id: u32, arriving: u32, joined: Joined) -> Boarded {
+    /// Answers a request from what is arriving by the flight with this number, if it is entitled to it.
+    pub(super) fn join(&mut self, id: u32, arriving: u32, flight: u64, joined: Joined) -> Boarded {
         let now = self.now();
         let response = self.arriving.at_mut(arriving);
         let exchange = self.exchanges.at_mut(id);
@@ -315,9 +315,8 @@ impl Simulator {
         };
         response.readers.push((reader, id));
         exchange.reading = Some(Reading { arriving, reader });
-        exchange.expect(head_bytes, wants.len());
-        exchange.stage = Stage::Sending;
-        self.start_sending(id);
+        exchange.confirming = Some(Confirming { before, flight });
+        exchange.stage = Stage::Waiting;
         self.drive(arriving);
         Boarded::Reads
     }

@@ -84,6 +84,8 @@ pub(super) struct Exchange {
     /// Content that comes out of the store.
     pub(super) from_store: bool,
     pub(super) reading: Option<Reading>,
+    /// It reads, but its head waits until all that it is promised is known to be of one representation.
+    pub(super) confirming: Option<Confirming>,
     /// Content it was given that did not have to come from a server for it, bytes.
     pub(super) again_bytes: u64,
     /// What it was promised will not come.
@@ -122,6 +124,14 @@ pub(super) const PASSES_MAX: usize = 3;
 pub(super) struct Reading {
     pub(super) arriving: u32,
     pub(super) reader: ReaderId,
+}
+
+/// What is gone back to if a response on its way turns out not to be one for the request.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Confirming {
+    pub(super) before: Transaction,
+    /// The number of the flight by which it was found.
+    pub(super) flight: u64,
 }
 
 /// As the client sent it.
@@ -164,6 +174,7 @@ impl Default for Exchange {
             leaves_at: None,
             from_store: false,
             reading: None,
+            confirming: None,
             again_bytes: 0,
             is_cut: false,
             has_left: false,

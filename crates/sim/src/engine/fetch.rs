@@ -232,6 +232,8 @@ impl Simulator {
                 if let Some(how) = refuses {
                     self.end(arriving, fetch_id, id, how);
                     self.drive(arriving);
+                } else if let Some(fill) = &mut self.arriving.at_mut(arriving).fill {
+                    fill.confirmed(fetch_id);
                 }
             }
             For::Nobody => {}

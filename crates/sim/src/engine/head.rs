@@ -478,7 +478,7 @@ impl Simulator {
                 .at(arriving)
                 .is_for(self.exchanges.at(id).ask());
             let boarded = if is_for {
-                self.join(id, arriving, Joined::Waited)
+                self.join(id, arriving, number, Joined::Waited)
             } else {
                 Boarded::Not
             };
@@ -509,7 +509,7 @@ impl Simulator {
     }
 
     /// Looks for another flight, once what is happening now has happened.
-    fn forward_next(&mut self, id: u32) {
+    pub(super) fn forward_next(&mut self, id: u32) {
         self.exchanges.at_mut(id).stage = Stage::Forward;
         let at = self.world.at();
         self.later(id, at);
