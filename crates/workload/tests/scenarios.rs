@@ -16,7 +16,7 @@ fn polymix(scenario: &Scenario) -> &weir_workload::PolyMix {
 
 #[test]
 fn built_in_scenario_is_refused_or_is_another_when_written() {
-    assert_eq!(Scenario::names().count(), 8);
+    assert_eq!(Scenario::names().count(), 9);
     for name in Scenario::names() {
         let scenario = built_in(name);
         assert_eq!(scenario.name, name);
