@@ -128,9 +128,10 @@ fn read_need(need: &str) -> Result<Need, String> {
         "live" => Word::Live,
         "hosts" => Word::Hosts,
         "heads" => Word::Heads,
+        "gateway" => Word::Gateway,
         _ => {
             return Err(format!(
-                "`{word}` is no need: `live`, `hosts` or `heads` is expected"
+                "`{word}` is no need: `live`, `hosts`, `heads` or `gateway` is expected"
             ));
         }
     };

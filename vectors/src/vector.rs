@@ -63,6 +63,8 @@ pub enum Word {
     Hosts,
     /// What messages have beyond the columns of a trace.
     Heads,
+    /// A cache on the origin's side, which reads `CDN-Cache-Control` (RFC 9213).
+    Gateway,
 }
 
 /// Who runs vectors here.
@@ -85,8 +87,8 @@ impl Runner {
     /// What it has.
     const fn offers(self) -> &'static [Word] {
         match self {
-            Self::Policy => &[Word::Hosts, Word::Heads],
-            Self::Gateway => &[Word::Live, Word::Hosts, Word::Heads],
+            Self::Policy => &[Word::Hosts, Word::Heads, Word::Gateway],
+            Self::Gateway => &[Word::Live, Word::Hosts, Word::Heads, Word::Gateway],
             Self::Forward => &[Word::Live, Word::Heads],
             Self::Simulator => &[Word::Hosts],
         }
@@ -250,6 +252,7 @@ impl fmt::Display for Need {
             Word::Live => "live",
             Word::Hosts => "hosts",
             Word::Heads => "heads",
+            Word::Gateway => "gateway",
         };
         write!(f, "{word}: {}", self.reason)
     }

@@ -57,7 +57,7 @@ use crate::profile::Profile;
 use crate::stored::StoredFacts;
 use crate::verdict::{Excuse, Handling, Hit, NotStored, Refused, Storing, Verdict};
 use weir_semantics::{
-    DeltaSeconds, Fwd, Heuristic, Method, RequestFacts, ResponseFacts, Timestamp,
+    DecidedBy, DeltaSeconds, Fwd, Heuristic, Method, RequestFacts, ResponseFacts, Timestamp,
 };
 
 /// The rules a transaction is decided by; a snapshot of the configuration.
@@ -115,6 +115,7 @@ impl Transaction {
             verdict: Verdict {
                 handling: Handling::Forward(Fwd::Bypass),
                 fwd_status: None,
+                decided_by: DecidedBy::CacheControl,
                 storing: None,
                 ttl: None,
                 from_disk: false,
@@ -264,6 +265,7 @@ impl Transaction {
             self.verdict.handling = Handling::StaleInstead(Excuse::IfError);
             return self.serve(now, &stored);
         }
+        self.verdict.decided_by = response.decided_by;
         let storing = self.storing(now, rules, response);
         self.verdict.storing = Some(storing.map_or_else(Storing::NotStored, |_| Storing::Stored));
         let relay = Commands::one(Command::Relay);

@@ -4,7 +4,7 @@
 //! and the simulator's tables take their words from here, so that they cannot disagree.
 
 use crate::catalog::Refusal;
-use weir_semantics::{CacheStatus, Fwd, NotStorable};
+use weir_semantics::{CacheStatus, DecidedBy, Fwd, NotStorable};
 
 /// What happened to one request, complete when its transaction is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,6 +13,9 @@ pub struct Verdict {
     pub handling: Handling,
     /// Status the next hop answered with, where one was asked (RFC 9211 §2.3).
     pub fwd_status: Option<u16>,
+    /// Which field of the next hop's response decided whether it is stored and for how long (RFC 9213); `Cache-Status` names
+    /// a targeted one behind the detail.
+    pub decided_by: DecidedBy,
     /// What became of the next hop's response; `None` if there was none to keep.
     pub storing: Option<Storing>,
     /// Freshness left in seconds, negative when stale (RFC 9211 §2.5); set on hits.

@@ -7,7 +7,7 @@ use crate::hit::write_cache_status;
 use crate::settings::Settings;
 use std::fmt::Display;
 use weir_policy::{Handling, Refused, Verdict};
-use weir_semantics::{ProxyError, write_proxy_status};
+use weir_semantics::{DecidedBy, ProxyError, write_proxy_status};
 use weir_wire::{Version, write};
 
 /// Why a request is answered by us.
@@ -114,6 +114,7 @@ impl Answer {
         Verdict {
             handling: Handling::Refused(self.trouble.refused),
             fwd_status: None,
+            decided_by: DecidedBy::CacheControl,
             storing: None,
             ttl: None,
             from_disk: false,
@@ -168,7 +169,7 @@ impl Answer {
 
     fn write_status_fields(&self, settings: &Settings, out: &mut Vec<u8>) {
         let name = settings.name();
-        write_cache_status(name, &self.verdict(), out);
+        write_cache_status(settings, &self.verdict(), out);
         out.extend_from_slice(b"Proxy-Status: ");
         write_proxy_status(out, name, self.trouble.error, Some(&self.trouble.text));
         out.extend_from_slice(b"\r\n");

@@ -293,13 +293,23 @@ impl Download<'_> {
             weir_wire::response_body(head.version, exchange.method, head.status, head.fields)
                 .map_err(|error| broken(&error))?;
         let now = worker.now();
-        let facts = ResponseFacts::gather(head.status, head.fields, now.wall);
         let settings = Arc::clone(&exchange.settings);
+        let targeted = settings.targeted(exchange.mode);
+        let facts = ResponseFacts::gather(head.status, head.fields, now.wall)
+            .targeted(head.fields, targeted);
         let (date, mut stored_lines) = (worker.date(), LineBuffer::new());
         let stored = stored.filter(|_| exchange.tx.may_update(head.status));
         let merging = stored.map(|stored| {
             let fits = freshen::fits(stored, exchange.gap.as_ref(), head, &facts, body);
-            Merging::new(worker, stored, &mut stored_lines, head.fields, &date, fits)
+            Merging::new(
+                worker,
+                targeted,
+                stored,
+                &mut stored_lines,
+                head.fields,
+                &date,
+                fits,
+            )
         });
         let event = match &merging {
             Some(merging) => Event::Update(merging.update(&facts)),

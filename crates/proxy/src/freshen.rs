@@ -13,7 +13,8 @@ use std::sync::Arc;
 use weir_measure::Metric;
 use weir_policy::{Digest, StoredFacts, Update};
 use weir_semantics::{
-    Compared, FieldLine, Fits, Merged, ResponseFacts, line_named, merge, parse_http_date, validates,
+    Compared, FieldLine, Fits, Merged, ResponseFacts, TargetedFields, line_named, merge,
+    parse_http_date, validates,
 };
 use weir_store::{StoredResponse, VaryRule};
 use weir_wire::{BodyLength, LineBuffer, ResponseHead};
@@ -27,9 +28,11 @@ pub(crate) struct Merging<'a> {
 }
 
 impl<'a> Merging<'a> {
-    /// Merges `update` into `stored`, whose field lines are read into `lines`. `date` is the time of receipt.
+    /// Merges `update` into `stored`, whose field lines are read into `lines`. `targeted` are the fields that decide on
+    /// the listener of the request; `date` is the time of receipt.
     pub(crate) fn new(
         worker: &Worker,
+        targeted: &TargetedFields,
         stored: &'a Arc<StoredResponse>,
         lines: &mut LineBuffer<'a>,
         update: &[FieldLine<'a>],
@@ -39,7 +42,7 @@ impl<'a> Merging<'a> {
         let merged = merge(stored_fields(&stored.head, lines), update, date);
         Self {
             stored,
-            facts: merged.facts(stored.facts.status, worker.now().wall),
+            facts: merged.facts(stored.facts.status, worker.now().wall, targeted),
             merged,
             fits,
         }

@@ -8,8 +8,8 @@ use crate::settings::Settings;
 use weir_policy::fetch::ByteSpan;
 use weir_policy::{Serving, Verdict};
 use weir_semantics::{
-    ByteRange, FieldLine, Known, Method, Precondition, RangeOutcome, RequestFacts, Timestamp,
-    evaluate, identify, if_range_holds, line_named, select,
+    ByteRange, CacheStatus, FieldLine, Known, Method, Precondition, RangeOutcome, RequestFacts,
+    Timestamp, evaluate, identify, if_range_holds, line_named, select,
 };
 use weir_store::{StoredResponse, Stretch};
 use weir_wire::{LineBuffer, Version, parse_fields, write};
@@ -173,7 +173,7 @@ pub(crate) fn write_head(
     out.extend_from_slice(b"Age: ");
     write::decimal(out, u64::from(serving.age.0));
     out.extend_from_slice(b"\r\n");
-    write_cache_status(settings.name(), verdict, out);
+    write_cache_status(settings, verdict, out);
     persistence.write(out);
     out.extend_from_slice(b"\r\n");
 }
@@ -190,10 +190,24 @@ fn write_part(range: ByteRange, complete_length: u64, out: &mut Vec<u8>) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// Appends the field `Cache-Status` for a verdict (RFC 9211).
-pub(crate) fn write_cache_status(name: &str, verdict: &Verdict, out: &mut Vec<u8>) {
+/// Appends the field `Cache-Status` for a verdict (RFC 9211). A targeted field that decided in place of Cache-Control is named in `detail`: behind
+/// the reason, as in `response-no-store/CDN-Cache-Control`, or alone.
+pub(crate) fn write_cache_status(settings: &Settings, verdict: &Verdict, out: &mut Vec<u8>) {
     out.extend_from_slice(b"Cache-Status: ");
-    verdict.cache_status(name).write(out);
+    let status = verdict.cache_status(settings.name());
+    match (settings.targeted_name(verdict.decided_by), status.detail) {
+        (None, _) => status.write(out),
+        (Some(field), None) => CacheStatus {
+            detail: Some(field),
+            ..status
+        }
+        .write(out),
+        (Some(field), Some(reason)) => CacheStatus {
+            detail: Some(&format!("{reason}/{field}")),
+            ..status
+        }
+        .write(out),
+    }
     out.extend_from_slice(b"\r\n");
 }
 

@@ -81,7 +81,7 @@ fn response_head(
     if framing == Framing::Chunked {
         out.extend_from_slice(b"Transfer-Encoding: chunked\r\n");
     }
-    hit::write_cache_status(exchange.settings.name(), exchange.tx.verdict(), &mut out);
+    hit::write_cache_status(&exchange.settings, exchange.tx.verdict(), &mut out);
     exchange.persistence.write(&mut out);
     write::end_of_head(&mut out);
     out

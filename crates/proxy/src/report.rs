@@ -207,7 +207,7 @@ impl Ended<'_> {
     pub(crate) fn log(&self, worker: &Worker, peer: SocketAddr, client_reused: bool) {
         let (verdict, account) = (self.verdict, self.account);
         let mut cache_status = Vec::with_capacity(96);
-        hit::write_cache_status(self.settings.name(), verdict, &mut cache_status);
+        hit::write_cache_status(self.settings, verdict, &mut cache_status);
         let value = cache_status
             .strip_prefix(b"Cache-Status: ")
             .and_then(|rest| rest.strip_suffix(b"\r\n"))

@@ -4,14 +4,14 @@ use crate::config::{self, Abort, Cidr, Config, Eviction, Mode, NextHopUrl, Profi
 use crate::destination::HopKey;
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use weir_policy::connections::HopId;
 use weir_policy::destination::{ClientRules, ConnectPorts, DenyDefault, DestinationRules};
 use weir_policy::eviction::EvictionKind;
 use weir_policy::fetch::{AbortPolicy, Lead};
 use weir_policy::route::{HostPattern, Rest, RouteId, RouteSpec, Routes};
 use weir_policy::{Rules, SetCookieRule, profile};
-use weir_semantics::{DeltaSeconds, Heuristic};
+use weir_semantics::{DecidedBy, DeltaSeconds, Heuristic, TargetedFields};
 use weir_wire::{HeadLimits, Version};
 
 /// How long past its freshness a response is served while its next hop cannot be reached, seconds
@@ -27,6 +27,8 @@ pub(crate) struct Settings {
     pub(crate) rules: Rules,
     /// Limits of heads and trailers.
     pub(crate) heads: HeadLimits,
+    /// The targeted fields that gateways read, and those that forward proxies read (RFC 9213).
+    targeted: [Arc<TargetedFields>; 2],
     /// Who may use forward listeners.
     pub(crate) clients: ClientRules,
     /// Where a forward proxy may connect to.
@@ -61,6 +63,7 @@ impl Settings {
                 bytes_max: config.limits.head_bytes.as_usize(),
                 fields_max: config.limits.head_fields_max as usize,
             },
+            targeted: compile_targeted(&config.cache),
             clients: ClientRules {
                 allow: nets(&access.clients),
                 deny: nets(&access.deny_clients),
@@ -112,6 +115,16 @@ impl Settings {
     /// Whole field line for Via on a message that was received in `version` (RFC 9110 §7.6.3).
     pub(crate) fn via_line(&self, version: Version) -> &[u8] {
         self.via_lines[usize::from(version == Version::Http11)].as_bytes()
+    }
+
+    /// The name of the targeted field that decided, if one did, on a listener of either mode.
+    pub(crate) fn targeted_name(&self, decided_by: DecidedBy) -> Option<&str> {
+        self.targeted.iter().find_map(|list| list.name(decided_by))
+    }
+
+    /// The fields that decide in place of Cache-Control on listeners of `mode`.
+    pub(crate) fn targeted(&self, mode: Mode) -> &Arc<TargetedFields> {
+        &self.targeted[usize::from(mode == Mode::Forward)]
     }
 
     /// Our pseudonym.
@@ -175,6 +188,19 @@ fn compile_rules(config: &Config) -> Rules {
             SetCookie::Rfc9111 => SetCookieRule::Rfc9111,
         },
     }
+}
+
+/// The list of gateways, then that of forward proxies. They are numbered through, so that a number has one name.
+fn compile_targeted(cache: &config::Cache) -> [Arc<TargetedFields>; 2] {
+    let list = |names: &[config::FieldName], first: usize| {
+        let names = names.iter().map(config::FieldName::as_str);
+        Arc::new(TargetedFields::new(names).numbered_from(first))
+    };
+    let gateway = &cache.gateway_targeted_fields;
+    [
+        list(gateway, 0),
+        list(&cache.forward_targeted_fields, gateway.len()),
+    ]
 }
 
 fn compile_routes(config: &Config) -> (Routes, Vec<HopKey>) {

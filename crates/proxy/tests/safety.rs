@@ -10,3 +10,5 @@ mod errors;
 mod key;
 #[path = "safety/own.rs"]
 mod own;
+#[path = "safety/targeted.rs"]
+mod targeted;

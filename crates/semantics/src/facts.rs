@@ -9,6 +9,7 @@ use crate::{
     known::{Known, identify},
     method::Method,
     range::RangeKind,
+    targeted::DecidedBy,
     time::{DeltaSeconds, Timestamp},
     vary::VaryKind,
 };
@@ -145,8 +146,10 @@ pub enum Expires {
 pub struct ResponseFacts {
     /// The status code.
     pub status: u16,
-    /// `Cache-Control`.
+    /// `Cache-Control`, or what [`targeted`](Self::targeted) found in its place.
     pub directives: ResponseDirectives,
+    /// Where the directives come from.
+    pub decided_by: DecidedBy,
     /// `Date`; `None` if absent or invalid: use the time of receipt (RFC 9110 §6.6.1).
     pub date: Option<Timestamp>,
     /// `Expires`; of several lines the earliest, and [`Expires::Invalid`] if one is (RFC 9111 §4.2.1).
@@ -178,6 +181,7 @@ impl ResponseFacts {
         let mut facts = Self {
             status,
             directives: ResponseDirectives::default(),
+            decided_by: DecidedBy::CacheControl,
             date: None,
             expires: None,
             last_modified: None,

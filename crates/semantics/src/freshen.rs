@@ -19,6 +19,7 @@ use crate::{
     hop_by_hop::{ConnectionOptions, is_for_one_client, is_freshened},
     known::{Known, identify},
     part::Fits,
+    targeted::{DecidedBy, TargetedFields},
     time::Timestamp,
     vary::VaryKind,
 };
@@ -36,10 +37,11 @@ pub struct Merged<'a> {
 }
 
 impl<'a> Merged<'a> {
-    /// What the merged response says, with the `status` of the stored one; `now` is for two-digit years only.
+    /// What the merged response says to a cache that reads the `targeted` fields, with the `status` of the stored one;
+    /// `now` is for two-digit years only.
     #[must_use]
-    pub fn facts(&self, status: u16, now: Timestamp) -> ResponseFacts {
-        ResponseFacts::gather(status, &self.stored, now)
+    pub fn facts(&self, status: u16, now: Timestamp, targeted: &TargetedFields) -> ResponseFacts {
+        ResponseFacts::gather(status, &self.stored, now).targeted(&self.stored, targeted)
     }
 
     /// The fields for the client that brought the update: its own fields stand in for stored ones of the same name.
@@ -187,15 +189,27 @@ impl ResponseFacts {
     /// is not among the facts, and is taken as absent.
     #[must_use]
     pub fn updated_by(&self, update: &Self, received: Timestamp) -> Self {
+        // a targeted field stays in force until one of the update stands before it (RFC 9213 §2.2)
+        let update_decides = match (self.decided_by, update.decided_by) {
+            (DecidedBy::CacheControl, DecidedBy::CacheControl) => update.directives.any,
+            (DecidedBy::CacheControl, DecidedBy::Targeted(_)) => true,
+            (DecidedBy::Targeted(_), DecidedBy::CacheControl) => false,
+            (DecidedBy::Targeted(stored), DecidedBy::Targeted(update)) => update <= stored,
+        };
+        let (directives, decided_by) = if update_decides {
+            (update.directives, update.decided_by)
+        } else {
+            (self.directives, self.decided_by)
+        };
         Self {
             status: self.status,
-            directives: if update.directives.any {
-                update.directives
-            } else {
-                self.directives
-            },
+            directives,
+            decided_by,
             date: Some(update.date.unwrap_or(received)),
-            expires: update.expires.or(self.expires),
+            expires: match decided_by {
+                DecidedBy::CacheControl => update.expires.or(self.expires),
+                DecidedBy::Targeted(_) => None,
+            },
             last_modified: update.last_modified.or(self.last_modified),
             // that of the stored response was counted when it was stored
             age: update.age,

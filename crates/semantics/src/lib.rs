@@ -1,5 +1,5 @@
 #![cfg_attr(not(test), no_std)]
-//! What HTTP says about one request and one response: RFC 9110, 9111, 5861, 9209 and 9211 as values and functions.
+//! What HTTP says about one request and one response: RFC 9110, 9111, 5861, 9209, 9211 and 9213 as values and functions.
 //!
 //! Bytes that are already cut into field lines go in, facts come out: which target is asked for, what
 //! `Cache-Control` says, whether a response is storable, how old it is, which precondition holds. What *we* choose
@@ -34,6 +34,7 @@ mod status;
 mod storable;
 mod structured;
 mod target;
+mod targeted;
 mod time;
 mod vary;
 mod via;
@@ -63,6 +64,7 @@ pub use range::{ByteRange, RangeKind, RangeOutcome, RangeSpan, select, single_ra
 pub use status::{is_final, is_heuristically_cacheable, is_understood};
 pub use storable::{NotStorable, storable};
 pub use target::{Form, Scheme, Target, TargetError, canonical_target};
+pub use targeted::{DecidedBy, TARGETED_FIELDS_MAX, TargetedFields};
 pub use time::{DeltaSeconds, Timestamp};
 pub use vary::{VaryKind, feed_selecting, nominated};
 pub use via::contains_pseudonym;

@@ -18,7 +18,7 @@ use super::{Asked, Command, Commands, Rules, Serving, Transaction};
 use crate::now::Now;
 use crate::stored::StoredFacts;
 use crate::verdict::{NotStored, Storing};
-use weir_semantics::{Fits, Method, NotStorable, RequestFacts, ResponseFacts};
+use weir_semantics::{DecidedBy, Fits, Method, NotStorable, RequestFacts, ResponseFacts};
 
 /// A response that may update the stored one.
 #[derive(Clone, Copy, Debug)]
@@ -64,6 +64,7 @@ impl Transaction {
         if update.fits == Fits::Other {
             return self.outdated(now);
         }
+        self.verdict.decided_by = update.merged.decided_by;
         let (facts, command) = match self.storing_merged(now, rules, update) {
             Ok(facts) => {
                 self.verdict.storing = Some(Storing::Stored);
@@ -85,6 +86,7 @@ impl Transaction {
         if update.fits == Fits::Other {
             return self.outdated_unless_spared(now, update.response);
         }
+        self.verdict.decided_by = update.merged.decided_by;
         let facts = match self.storing_merged(now, rules, update) {
             Ok(facts) => facts,
             // what is stored may be joined for another request
@@ -105,6 +107,7 @@ impl Transaction {
             let _ = self.not_stored(NotStored::Rule(NotStorable::Method));
             return relay.with(Command::Drop);
         }
+        self.verdict.decided_by = update.merged.decided_by;
         match self.storing_merged(now, rules, update) {
             Ok(facts) => {
                 self.verdict.storing = Some(Storing::Stored);
@@ -166,6 +169,7 @@ impl Transaction {
     fn ask_again(&mut self, now: Now) -> Command {
         self.asked = Asked::AsSent;
         self.verdict.fwd_status = None;
+        self.verdict.decided_by = DecidedBy::CacheControl;
         self.request_time = now.wall;
         Command::AskAgain
     }

@@ -91,6 +91,7 @@ fn collapsed_request_has_a_word_of_its_own_and_keeps_its_reason() {
         let verdict = Verdict {
             handling: Handling::Collapsed(*fwd),
             fwd_status: None,
+            decided_by: DecidedBy::CacheControl,
             storing: None,
             ttl: Some(60),
             from_disk: false,

@@ -5,8 +5,9 @@ use crate::origin::{LENGTH, Lines, Told};
 use weir_policy::{Missing, Now, StoredFacts, Update};
 use weir_semantics::{
     AskedPart, ByteRange, Compared, ConnectionOptions, EntityTag, FieldLine, Fits, Known,
-    ResponseFacts, Timestamp, Validators, combines, feed_selecting, identify, is_hop_by_hop,
-    is_stored, lines_named, merge, nominated, parse_http_date, validates, write_http_date,
+    ResponseFacts, TargetedFields, Timestamp, Validators, combines, feed_selecting, identify,
+    is_hop_by_hop, is_stored, lines_named, merge, nominated, parse_http_date, validates,
+    write_http_date,
 };
 
 /// Content byte by byte, each there or not.
@@ -164,7 +165,7 @@ impl Stored {
             }
         };
         Merging {
-            facts: merged.facts(self.facts.status, now.wall),
+            facts: merged.facts(self.facts.status, now.wall, &TargetedFields::none()),
             stored: owned(&merged.stored),
             for_client: owned(&merged.for_client()),
             fits,

@@ -118,7 +118,9 @@ impl Cache {
             lines.push(("Content-Length".to_owned(), length));
         }
         let status = answer.response.status;
-        let response = &ResponseFacts::gather(status, &borrow(&lines), turn.now.wall);
+        let fields = borrow(&lines);
+        let response = &ResponseFacts::gather(status, &fields, turn.now.wall)
+            .targeted(&fields, &crate::targeted());
         let stored_kept = stored.filter(|_| turn.tx.may_update(status));
         let merging = stored_kept.map(|kept| kept.merging(turn.asked, response, &lines, turn.now));
         let event = match &merging {

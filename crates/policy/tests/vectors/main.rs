@@ -44,3 +44,8 @@ fn run(vector: &Vector) -> Vec<String> {
     }
     differences
 }
+
+/// What a gateway reads beside Cache-Control.
+fn targeted() -> weir_semantics::TargetedFields {
+    weir_semantics::TargetedFields::new(["CDN-Cache-Control"])
+}

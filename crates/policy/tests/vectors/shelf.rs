@@ -168,7 +168,7 @@ impl Kept {
             }
         };
         Merging {
-            facts: merged.facts(self.facts.status, now.wall),
+            facts: merged.facts(self.facts.status, now.wall, &crate::targeted()),
             stored: own(&merged.stored),
             for_client: own(&merged.for_client()),
             fits,

@@ -1,11 +1,13 @@
 //! What is kept, how much of it, and under which name we speak of it.
 
 use super::byte_size::ByteSize;
+use super::field_name::FieldName;
 use super::invalid::Invalid;
 use super::knob::table;
 use super::span::Span;
 use super::value::{BadValue, Form, choice, text_value};
 use std::fmt;
+use weir_semantics::TARGETED_FIELDS_MAX;
 
 table! {
     /// The `[cache]` table.
@@ -38,6 +40,16 @@ table! {
         heuristic_fraction_percent: u8 = 10, from 0, to 100;
         /// The longest heuristic freshness: what is not said by the origin is not believed for more than a day.
         heuristic_max: Span = Span::from_days(1), from Span::ZERO, to Span::from_days(365);
+        /// Response fields that decide about storing in place of Cache-Control and Expires on gateway listeners, the one that
+        /// wins first (RFC 9213): an origin can tell the caches in front of it something else than browsers. A field that
+        /// is not a valid Structured Field is ignored whole. At most 8. Cache-Status names the field that decided behind the
+        /// `detail` of the response that was fetched, not on hits: those repeat the field itself, and their `ttl` is what came
+        /// of it. What is in memory at a reload stays as it was decided; what is read from disk and breaks the field that
+        /// decides now is dropped.
+        gateway_targeted_fields: Vec<FieldName> = cdn();
+        /// The same for forward listeners. None: a forward proxy works for its clients, and CDN-Cache-Control is not for
+        /// such caches.
+        forward_targeted_fields: Vec<FieldName> = Vec::new();
         /// Our pseudonym in Via (RFC 9110 §7.6.3), Cache-Status (RFC 9211) and Proxy-Status (RFC 9209).
         /// Two caches in one chain want two names: a request that comes back with our own is a loop.
         name: Pseudonym = Pseudonym::default();
@@ -126,8 +138,38 @@ text_value!(Pseudonym);
 /// The name goes into every response; longer ones help nobody.
 const NAME_BYTES_MAX: usize = 64;
 
-/// Refuses a single response larger than everything kept.
+fn cdn() -> Vec<FieldName> {
+    vec![FieldName::cdn_cache_control()]
+}
+
+/// Refuses a list of targeted fields that is too long or has a name twice.
+fn check_targeted(key: &str, fields: &[FieldName]) -> Result<(), Invalid> {
+    let key = format!("cache.{key}");
+    if fields.len() > TARGETED_FIELDS_MAX {
+        let problem = format!(
+            "{} fields are more than {TARGETED_FIELDS_MAX}",
+            fields.len()
+        );
+        return Err(Invalid::new(key, problem, "name fewer fields"));
+    }
+    let twice = fields.iter().enumerate().find(|(place, field)| {
+        let same = |other: &FieldName| other.as_str().eq_ignore_ascii_case(field.as_str());
+        fields[..*place].iter().any(same)
+    });
+    match twice {
+        Some((_, field)) => Err(Invalid::new(
+            key,
+            format!("`{field}` is there twice"),
+            "name each field once",
+        )),
+        None => Ok(()),
+    }
+}
+
+/// Refuses a single response larger than everything kept, and lists of fields that cannot be meant.
 pub(super) fn check(cache: &Cache) -> Result<(), Invalid> {
+    check_targeted("gateway_targeted_fields", &cache.gateway_targeted_fields)?;
+    check_targeted("forward_targeted_fields", &cache.forward_targeted_fields)?;
     if cache.largest_response > cache.memory {
         return Err(Invalid::new(
             "cache.largest_response",

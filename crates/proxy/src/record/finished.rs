@@ -1,6 +1,8 @@
 //! What is told of one request.
 
 use std::net::IpAddr;
+use std::sync::Arc;
+use weir_semantics::TargetedFields;
 
 /// A request that has ended, and its response, as far as they came.
 ///
@@ -37,6 +39,8 @@ pub struct Finished {
     pub is_persistent: bool,
     /// The word of the verdict, as in `Cache-Status`, log and counters.
     pub verdict: &'static str,
+    /// The targeted fields that decided on this listener in place of Cache-Control (RFC 9213).
+    pub targeted: Arc<TargetedFields>,
     /// The listener's own host and port, where the request does not say for which host it is.
     pub authority: Option<Box<str>>,
     pub(super) request_bytes: usize,

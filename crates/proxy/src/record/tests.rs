@@ -22,6 +22,7 @@ fn finished(sequence: u32, heads_bytes: usize) -> Finished {
         end: End::Whole,
         is_persistent: false,
         verdict: "hit",
+        targeted: std::sync::Arc::default(),
         authority: None,
         request_bytes: heads_bytes,
         heads: vec![0; heads_bytes].into(),

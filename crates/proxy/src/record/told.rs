@@ -5,6 +5,7 @@ use super::{Finished, Notes};
 use crate::account::Account;
 use crate::client::Client;
 use crate::report;
+use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use weir_measure::Label as _;
 use weir_policy::Verdict;
@@ -72,6 +73,7 @@ impl Told<'_> {
             end: account.end,
             is_persistent: self.is_persistent,
             verdict: report::word(self.verdict).word(),
+            targeted: Arc::clone(client.worker.settings().targeted(client.door.mode)),
             authority: self
                 .lacks_host
                 .then(|| client.door.default.to_string().into()),

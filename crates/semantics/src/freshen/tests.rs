@@ -2,6 +2,7 @@ use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
 
 use super::*;
+use crate::time::DeltaSeconds;
 
 const NOW: Timestamp = Timestamp(784_111_777);
 const RECEIVED: &[u8] = b"Sun, 06 Nov 1994 08:49:37 GMT";
@@ -90,7 +91,11 @@ fn cookies_of_the_update_go_to_its_own_client_alone() {
         assert_eq!(texts(&merged.own), [field]);
         assert!(!texts(&merged.stored).contains(&field.to_owned()));
         assert!(texts(&merged.for_client()).contains(&field.to_owned()));
-        assert!(!merged.facts(200, NOW).has_set_cookie);
+        assert!(
+            !merged
+                .facts(200, NOW, &TargetedFields::none())
+                .has_set_cookie
+        );
     }
     let merged = merged(
         &["Set-Cookie: all=1", "A: 1"],
@@ -103,7 +108,11 @@ fn cookies_of_the_update_go_to_its_own_client_alone() {
         "Set-Cookie: user=b".to_owned(),
         "Set-Cookie: c=d".to_owned()
     ]));
-    assert!(merged.facts(200, NOW).has_set_cookie);
+    assert!(
+        merged
+            .facts(200, NOW, &TargetedFields::none())
+            .has_set_cookie
+    );
 }
 
 #[test]
@@ -229,11 +238,57 @@ const TELLING: &[&str] = &[
     "Date: Sun, 06 Nov 1994 08:00:00 GMT",
     "Pragma: no-cache",
     "Age: 9",
+    "Our-Cache-Control: max-age=7",
+    "CDN-Cache-Control: no-store",
+    "CDN-Cache-Control: max-age=30, stale-if-error=5",
     "X-Other: 1",
 ];
 
 fn telling() -> impl Strategy<Value = Vec<&'static str>> {
     subsequence(TELLING, 0..TELLING.len())
+}
+
+/// Which directives and `Expires` are in force after an update, by the merge of fields and by the merge of facts.
+fn check_in_force(stored: &[&str], update: &[&str], max_age: u32, expires: bool, by: DecidedBy) {
+    let targets = TargetedFields::new(["Our-Cache-Control", "CDN-Cache-Control"]);
+    let (stored, update) = (lines(stored), lines(update));
+    let gather = |fields: &[FieldLine<'_>]| {
+        ResponseFacts::gather(200, fields, NOW).targeted(fields, &targets)
+    };
+    let merged = merge(&stored, &update, RECEIVED).facts(200, NOW, &targets);
+    let updated = gather(&stored).updated_by(&gather(&update), NOW);
+    for facts in [merged, updated] {
+        let said = (
+            facts.directives.max_age,
+            facts.expires.is_some(),
+            facts.decided_by,
+        );
+        let expected = (Some(DeltaSeconds(max_age)), expires, by);
+        assert_eq!(said, expected, "{stored:?} {update:?}");
+    }
+}
+
+#[test]
+fn targeted_field_stays_in_force_until_one_before_it_comes() {
+    let plain = "Cache-Control: max-age=1";
+    let (ours, cdn) = (
+        "Our-Cache-Control: max-age=2",
+        "CDN-Cache-Control: max-age=3",
+    );
+    let (first, second) = (DecidedBy::Targeted(0), DecidedBy::Targeted(1));
+    check_in_force(&[cdn], &[plain, "Expires: 0"], 3, false, second);
+    check_in_force(&[cdn, "Expires: 0"], &[plain], 3, false, second);
+    check_in_force(&[cdn], &["CDN-Cache-Control: max-age=9"], 9, false, second);
+    check_in_force(&[cdn], &[ours], 2, false, first);
+    check_in_force(&[ours], &[cdn], 2, false, first);
+    check_in_force(&[plain, "Expires: 0"], &[cdn], 3, false, second);
+    check_in_force(
+        &["Cache-Control: max-age=9"],
+        &[plain, "Expires: 0"],
+        1,
+        true,
+        DecidedBy::CacheControl,
+    );
 }
 
 proptest! {
@@ -244,9 +299,12 @@ proptest! {
         status in select(&[200_u16, 301, 404][..]),
     ) {
         let (stored, update) = (lines(&stored), lines(&update));
-        let merged = merge(&stored, &update, RECEIVED).facts(status, NOW);
-        let facts = ResponseFacts::gather(status, &stored, NOW)
-            .updated_by(&ResponseFacts::gather(304, &update, NOW), NOW);
+        let targets = TargetedFields::new(["Our-Cache-Control", "CDN-Cache-Control"]);
+        let gather = |status, fields: &[FieldLine<'_>]| {
+            ResponseFacts::gather(status, fields, NOW).targeted(fields, &targets)
+        };
+        let merged = merge(&stored, &update, RECEIVED).facts(status, NOW, &targets);
+        let facts = gather(status, &stored).updated_by(&gather(304, &update), NOW);
         prop_assert_eq!(merged, facts);
     }
 

@@ -10,8 +10,8 @@ pub(crate) use asked::{Asked, Named};
 
 use weir_semantics::{
     ContentRange, EntityTag, Expires, FieldLine, Known, Method, RangeKind, RangeSpan, RequestFacts,
-    ResponseFacts, Timestamp, VaryKind, feed_selecting, identify, lines_named, nominated,
-    single_range,
+    ResponseFacts, TargetedFields, Timestamp, VaryKind, feed_selecting, identify, lines_named,
+    nominated, single_range,
 };
 
 use super::Hide;
@@ -45,17 +45,19 @@ pub(crate) fn request_facts(
     }
 }
 
-/// Sets what the final response's head says. `request` are the field lines of the request, empty where only the response was seen;
+/// Sets what the final response's head says. What decided about storing goes into the columns of Cache-Control: one of the
+/// `targeted` fields, if whoever saw the response reads such fields (RFC 9213), so that a replay decides by the same. `request` are the field lines of the request, empty where only the response was seen;
 /// `now_s` is the time of the response, seconds since 1970, which places years of two digits.
 pub(crate) fn response_facts(
     row: &mut Row,
     status: u16,
     fields: &[FieldLine<'_>],
+    targeted: &TargetedFields,
     request: &[FieldLine<'_>],
     now_s: i64,
     hide: &dyn Hide,
 ) {
-    let facts = ResponseFacts::gather(status, fields, Timestamp(now_s));
+    let facts = ResponseFacts::gather(status, fields, Timestamp(now_s)).targeted(fields, targeted);
     row.status = Some(status);
     row.has_set_cookie = Some(facts.has_set_cookie);
     row.response_directives = Some(directives::of_response(&facts, fields));

@@ -21,6 +21,7 @@ use entry::{Entry, Timings, field_lines};
 use scan::{Found, Scan};
 use std::collections::HashMap;
 use std::io::BufRead;
+use weir_semantics::TargetedFields;
 use weir_semantics::{ConnectionOptions, FieldLine};
 
 /// Connections of one archive whose requests are counted; an archive of a day of browsing has a few thousand.
@@ -113,7 +114,9 @@ impl<'a, R: BufRead> Har<'a, R> {
         if let Some(status) = response.status_code() {
             row.status = Some(status);
             if !answering.is_empty() {
-                response_facts(row, status, &answering, &asking, now_s, hide);
+                // a browser reads Cache-Control alone
+                let targeted = &TargetedFields::none();
+                response_facts(row, status, &answering, targeted, &asking, now_s, hide);
                 if asking.is_empty() {
                     // there were fields, and nobody knows which
                     row.variant = None;

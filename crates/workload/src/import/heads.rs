@@ -4,6 +4,7 @@
 
 use std::fmt;
 
+use weir_semantics::TargetedFields;
 use weir_wire::{HeadLimits, LineBuffer, Progress, Version, parse_request, parse_response};
 
 use super::Hide;
@@ -19,6 +20,8 @@ pub struct Heads<'a> {
     pub response: &'a [u8],
     /// Host and port where the request says none: those of the listener.
     pub default_authority: &'a str,
+    /// The targeted fields that decided in place of Cache-Control where the heads were seen (RFC 9213).
+    pub targeted: &'a TargetedFields,
     /// The time of the response, seconds since 1970.
     pub time_s: i64,
 }
@@ -72,6 +75,7 @@ impl Heads<'_> {
                 row,
                 response.status,
                 response.fields,
+                self.targeted,
                 head.fields,
                 self.time_s,
                 hide,
@@ -93,6 +97,7 @@ mod tests {
             request: request.as_bytes(),
             response: response.as_bytes(),
             default_authority: "192.0.2.1:8080",
+            targeted: &TargetedFields::new(["CDN-Cache-Control"]),
             time_s: 1_000_000_000,
         };
         let mut row = Row::default();

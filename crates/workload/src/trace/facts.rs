@@ -3,8 +3,9 @@
 use super::row::Row;
 use super::words::{RequestBit, ResponseBit, TraceMethod};
 use weir_semantics::{
-    ByteRange, ContentRange, DeltaSeconds, Expires, Method, RangeKind, RequestDirectives,
-    RequestFacts, ResponseDirectives, ResponseFacts, Strength, Timestamp, VaryKind,
+    ByteRange, ContentRange, DecidedBy, DeltaSeconds, Expires, Method, RangeKind,
+    RequestDirectives, RequestFacts, ResponseDirectives, ResponseFacts, Strength, Timestamp,
+    VaryKind,
 };
 
 impl Row {
@@ -81,6 +82,12 @@ impl Row {
         ResponseFacts {
             status,
             directives: self.response_directives(bits),
+            // which of several fields is not recorded: as if it were the first
+            decided_by: if has(ResponseBit::Targeted) {
+                DecidedBy::Targeted(0)
+            } else {
+                DecidedBy::CacheControl
+            },
             date: at(self.date_s),
             expires: if has(ResponseBit::ExpiresInvalid) {
                 Some(Expires::Invalid)

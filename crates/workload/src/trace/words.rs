@@ -165,6 +165,9 @@ words! {
         PragmaNoCache = "pragma-no-cache",
         /// `Expires` whose value is no date: already expired (RFC 9111 section 5.3).
         ExpiresInvalid = "expires-invalid",
+        /// A targeted field, `CDN-Cache-Control` for one, decided in place of `Cache-Control` and `Expires` (RFC 9213): the
+        /// directives are its own.
+        Targeted = "targeted",
     }
 }
 

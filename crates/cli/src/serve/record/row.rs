@@ -54,6 +54,7 @@ pub(super) fn of(
         request: finished.request(),
         response: finished.response(),
         default_authority: finished.authority.as_deref().unwrap_or_default(),
+        targeted: &finished.targeted,
         time_s: finished.arrival_us.saturating_add_unsigned(answered_us) / US_PER_S,
     };
     heads.fill(&mut row, hide)?;

@@ -4,7 +4,8 @@
 //! bits what the live cache decides from the field.
 
 use weir_semantics::{
-    Expires, FieldLine, Known, RequestFacts, ResponseFacts, identify, lines_named, list_elements,
+    DecidedBy, Expires, FieldLine, Known, RequestFacts, ResponseDirectives, ResponseFacts,
+    identify, lines_named, list_elements,
 };
 
 use crate::trace::{RequestBit, ResponseBit};
@@ -42,10 +43,12 @@ pub(super) fn of_request(facts: &RequestFacts, fields: &[FieldLine<'_>]) -> u32 
 
 /// The bits of a response.
 pub(super) fn of_response(facts: &ResponseFacts, fields: &[FieldLine<'_>]) -> u32 {
-    let mut bits = 0;
-    for directive in lines_named(fields, "cache-control").flat_map(list_elements) {
-        bits |= of_response_directive(directive);
-    }
+    let mut bits = match facts.decided_by {
+        DecidedBy::CacheControl => lines_named(fields, "cache-control")
+            .flat_map(list_elements)
+            .fold(0, |bits, directive| bits | of_response_directive(directive)),
+        DecidedBy::Targeted(_) => of_targeted(&facts.directives),
+    };
     if lines_named(fields, "pragma").any(has_no_cache) {
         bits |= ResponseBit::PragmaNoCache.bit();
     }
@@ -53,6 +56,33 @@ pub(super) fn of_response(facts: &ResponseFacts, fields: &[FieldLine<'_>]) -> u3
         bits |= ResponseBit::ExpiresInvalid.bit();
     }
     bits
+}
+
+/// Of a targeted field, which was read already (RFC 9213).
+fn of_targeted(said: &ResponseDirectives) -> u32 {
+    let bits = [
+        (said.no_cache, ResponseBit::NoCache),
+        (said.no_cache_fields, ResponseBit::NoCacheFields),
+        (said.private, ResponseBit::Private),
+        (said.no_store, ResponseBit::NoStore),
+        (said.must_revalidate, ResponseBit::MustRevalidate),
+        (said.proxy_revalidate, ResponseBit::ProxyRevalidate),
+        (said.no_transform, ResponseBit::NoTransform),
+        (said.public, ResponseBit::Public),
+        (said.immutable, ResponseBit::Immutable),
+        (said.must_understand, ResponseBit::MustUnderstand),
+        (said.max_age.is_some(), ResponseBit::MaxAge),
+        (said.s_maxage.is_some(), ResponseBit::SMaxAge),
+        (
+            said.stale_while_revalidate.is_some(),
+            ResponseBit::StaleWhileRevalidate,
+        ),
+        (said.stale_if_error.is_some(), ResponseBit::StaleIfError),
+    ];
+    let said = bits.iter().filter(|(is_there, _)| *is_there);
+    said.fold(ResponseBit::Targeted.bit(), |bits, (_, bit)| {
+        bits | bit.bit()
+    })
 }
 
 fn of_response_directive(directive: &[u8]) -> u32 {

@@ -1,4 +1,4 @@
-use weir_semantics::FieldLine;
+use weir_semantics::{FieldLine, TargetedFields, Timestamp};
 
 use super::super::Hide;
 use super::{Asked, Named, request_facts, response_facts};
@@ -57,12 +57,23 @@ fn request(method: &str, target: &str, lines: &[(&str, &str)]) -> Row {
 }
 
 fn response(status: u16, lines: &[(&str, &str)], request: &[(&str, &str)]) -> Row {
+    seen_by(&[], status, lines, request)
+}
+
+/// As a cache saw it that reads these targeted fields.
+fn seen_by(
+    targeted: &[&str],
+    status: u16,
+    lines: &[(&str, &str)],
+    request: &[(&str, &str)],
+) -> Row {
     let mut row = Row::default();
     let now_s = 784_111_777;
     response_facts(
         &mut row,
         status,
         &fields(lines),
+        &TargetedFields::new(targeted.iter().copied()),
         &fields(request),
         now_s,
         &Open,
@@ -275,4 +286,53 @@ fn variants_that_match_differ_or_the_other_way_round() {
         response(200, &[("Vary", "*")], &[]).vary,
         Some(Row::VARY_ALL)
     );
+}
+
+#[test]
+fn columns_have_the_directives_of_the_field_that_decided() {
+    let lines = [
+        ("Cache-Control", "no-store, max-age=1"),
+        ("Expires", "0"),
+        ("CDN-Cache-Control", "private, max-age=60, stale-if-error=9"),
+    ];
+    // whoever reads no targeted field decided by Cache-Control and Expires
+    let plain = response(200, &lines, &[]);
+    let bits = ResponseBit::NoStore.bit() | ResponseBit::MaxAge.bit();
+    assert_eq!(
+        plain.response_directives,
+        Some(bits | ResponseBit::ExpiresInvalid.bit())
+    );
+    assert_eq!((plain.max_age_s, plain.stale_if_error_s), (Some(1), None));
+
+    let gateway = seen_by(&["CDN-Cache-Control"], 200, &lines, &[]);
+    let bits = ResponseBit::Private.bit() | ResponseBit::MaxAge.bit() | ResponseBit::Targeted.bit();
+    assert_eq!(
+        gateway.response_directives,
+        Some(bits | ResponseBit::StaleIfError.bit())
+    );
+    assert_eq!(
+        (gateway.max_age_s, gateway.stale_if_error_s),
+        (Some(60), Some(9))
+    );
+    // and so does who replays the row
+    let said = gateway.response_facts().expect("a status").directives;
+    assert!(said.private && !said.no_store && said.any);
+    // also after a 304 that says something in Cache-Control alone
+    let update = seen_by(
+        &["CDN-Cache-Control"],
+        304,
+        &[("Cache-Control", "max-age=1")],
+        &[],
+    );
+    let facts = |row: &Row| row.response_facts().expect("a status");
+    let updated = facts(&gateway).updated_by(&facts(&update), Timestamp(784_111_777));
+    assert_eq!(updated.directives, said);
+
+    // an invalid field decides nothing
+    let lines = [lines[0], ("CDN-Cache-Control", "Private")];
+    let invalid = seen_by(&["CDN-Cache-Control"], 200, &lines, &[]);
+    assert_eq!(invalid.max_age_s, Some(1));
+    let nothing_known = [("CDN-Cache-Control", "x=1")];
+    let row = seen_by(&["CDN-Cache-Control"], 200, &nothing_known, &[]);
+    assert_eq!(row.response_directives, Some(ResponseBit::Targeted.bit()));
 }

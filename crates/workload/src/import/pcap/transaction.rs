@@ -1,7 +1,7 @@
 //! One transaction while it lasts.
 
 use weir_semantics::{
-    ConnectionOptions, FieldLine, Method, line_named, lines_named, list_elements,
+    ConnectionOptions, FieldLine, Method, TargetedFields, line_named, lines_named, list_elements,
 };
 use weir_wire::{
     HeadLimits, LineBuffer, Progress, RequestHead, ResponseHead, Version, parse_request,
@@ -126,6 +126,8 @@ impl Transaction {
             &mut self.row,
             head.status,
             head.fields,
+            // what is on the wire was on its way to a browser, or to nobody knows what: Cache-Control alone is read
+            &TargetedFields::none(),
             request,
             now_s,
             hide,

@@ -1,0 +1,96 @@
+//! Targeted cache control fields (RFC 9213): who reads them, and what Cache-Status says of it.
+
+use crate::support::Way;
+use weir_proxy::config::FieldName;
+
+fn answer(fields: &str) -> String {
+    format!("HTTP/1.1 200 OK\r\n{fields}Content-Length: 2\r\n\r\nok")
+}
+
+fn names(names: &[&str]) -> Vec<FieldName> {
+    let names = names.iter().map(|name| name.parse().expect("a field name"));
+    names.collect()
+}
+
+/// The Cache-Status of a response with these fields, and whether the next request was a hit.
+fn fetch(way: &Way, path: &str, fields: &str) -> (String, bool) {
+    let (response, mut hop) = way.fetch(path, &answer(fields));
+    for line in fields.lines() {
+        let (name, value) = line.split_once(": ").expect("a field line");
+        assert!(response.head.all(name).contains(&value), "{line} is lost");
+    }
+    let mut client = way.proxy.client();
+    client.send(way.get(path));
+    // what is asked for next shows whether that was forwarded
+    client.send(way.get("/last"));
+    let head = hop.answer(answer("Cache-Control: no-store\r\n"));
+    let is_hit = head.start_line().contains("/last");
+    if !is_hit {
+        hop.answer(answer("Cache-Control: no-store\r\n"));
+    }
+    assert_eq!(client.read_response().is_hit(), is_hit);
+    client.read_response();
+    (response.verdict(), is_hit)
+}
+
+const PRIVATE: &str = "Cache-Control: max-age=60\r\nCDN-Cache-Control: private, max-age=60\r\n";
+
+#[test]
+fn response_private_to_cdns_is_not_stored_by_a_gateway_and_cache_status_says_why() {
+    let (verdict, is_hit) = fetch(&Way::gateway(), "/", PRIVATE);
+    assert!(
+        verdict.ends_with("detail=private/CDN-Cache-Control"),
+        "{verdict}"
+    );
+    assert!(!is_hit);
+    let fields = "Cache-Control: no-store\r\nCDN-Cache-Control: max-age=60\r\n";
+    let (verdict, is_hit) = fetch(&Way::gateway(), "/", fields);
+    assert!(verdict.contains(";stored"), "{verdict}");
+    assert!(verdict.ends_with("detail=CDN-Cache-Control"), "{verdict}");
+    assert!(is_hit);
+    // where it is invalid nothing speaks of it
+    let fields = "Cache-Control: max-age=60\r\nCDN-Cache-Control: Private\r\n";
+    let (verdict, is_hit) = fetch(&Way::gateway(), "/", fields);
+    assert!(!verdict.contains("detail"), "{verdict}");
+    assert!(is_hit);
+}
+
+#[test]
+fn forward_proxy_reads_targeted_fields_only_where_they_are_set() {
+    let (verdict, is_hit) = fetch(&Way::forward(), "/", PRIVATE);
+    assert!(!verdict.contains("detail"), "{verdict}");
+    assert!(is_hit);
+    let way = Way::forward_with(|config| {
+        config.cache.forward_targeted_fields = names(&["Office-Cache-Control"]);
+    });
+    assert!(fetch(&way, "/", PRIVATE).1);
+    let way = Way::forward_with(|config| {
+        config.cache.forward_targeted_fields = names(&["Office-Cache-Control"]);
+    });
+    let fields = "Cache-Control: max-age=60\r\nOffice-Cache-Control: no-store\r\n";
+    let (verdict, is_hit) = fetch(&way, "/", fields);
+    let expected = "detail=response-no-store/Office-Cache-Control";
+    assert!(verdict.ends_with(expected), "{verdict}");
+    assert!(!is_hit);
+}
+
+#[test]
+fn gateway_reads_the_fields_of_its_list_in_their_order() {
+    let way = || {
+        Way::gateway_with(|config| {
+            config.cache.gateway_targeted_fields =
+                names(&["Edge-Cache-Control", "CDN-Cache-Control"]);
+        })
+    };
+    let fields = "CDN-Cache-Control: max-age=60\r\nEdge-Cache-Control: no-store\r\n";
+    let (verdict, is_hit) = fetch(&way(), "/", fields);
+    let expected = "detail=response-no-store/Edge-Cache-Control";
+    assert!(verdict.ends_with(expected), "{verdict}");
+    assert!(!is_hit);
+    let fields = "CDN-Cache-Control: max-age=60\r\nEdge-Cache-Control: \r\n";
+    let (response, _) = way().fetch("/", &answer(fields));
+    assert!(response.verdict().ends_with("detail=CDN-Cache-Control"));
+    // and with an empty list none
+    let way = Way::gateway_with(|config| config.cache.gateway_targeted_fields.clear());
+    assert!(fetch(&way, "/", PRIVATE).1);
+}
