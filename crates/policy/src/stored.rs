@@ -5,8 +5,8 @@
 
 use crate::now::{Now, Tick};
 use weir_semantics::{
-    DeltaSeconds, Heuristic, Lifetime, ResponseFacts, Strength, Timestamp, corrected_initial_age,
-    freshness_lifetime,
+    DeltaSeconds, Heuristic, Lifetime, ResponseDirectives, ResponseFacts, Strength, Timestamp,
+    corrected_initial_age, freshness_lifetime, is_understood,
 };
 
 /// The facts of one stored response.
@@ -123,6 +123,26 @@ impl StoredFacts {
             && !self.has_validator
             && self.stale_while_revalidate.is_none()
             && self.stale_if_error.is_none()
+    }
+
+    /// Whether these facts, made by another reading of the response, keep to `directives`: it may be stored, and is served
+    /// no longer than they allow.
+    #[must_use]
+    pub fn keep_to(&self, directives: &ResponseDirectives) -> bool {
+        // RFC 9111 §5.2.2.3
+        let disregarded = directives.must_understand && is_understood(self.status);
+        let forbidden = directives.private || directives.no_store && !disregarded;
+        let no_cache = directives.no_cache || directives.no_cache_fields;
+        let must_revalidate = directives.must_revalidate
+            || directives.proxy_revalidate
+            || directives.s_maxage.is_some();
+        let lifetime = directives.s_maxage.or(directives.max_age);
+        !forbidden
+            && (self.no_cache || !no_cache)
+            && (self.must_revalidate || !must_revalidate)
+            && lifetime.is_none_or(|seconds| self.freshness_lifetime <= seconds)
+            && self.stale_while_revalidate <= directives.stale_while_revalidate
+            && self.stale_if_error <= directives.stale_if_error
     }
 
     /// `current_age` (RFC 9111 §4.2.3).

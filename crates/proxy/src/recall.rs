@@ -6,6 +6,7 @@
 use crate::client::Client;
 use crate::exchange::{Exchange, Plan};
 use crate::fast;
+use crate::hit::stored_fields;
 use crate::vary::selecting_digest;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -14,6 +15,7 @@ use tokio::time::timeout;
 use weir_measure::{Metric, RecallEnd};
 use weir_policy::{Missing, Transaction};
 use weir_store::{Recall, Recalled, StoredResponse, Unusable, VaryRule};
+use weir_wire::LineBuffer;
 
 /// How long a look-up on disk may take: a busy rotating disk answers within it, and a next hop that is slower than that is
 /// rare. Beyond it the request is a miss.
@@ -26,7 +28,7 @@ pub(crate) async fn run(client: &Client, exchange: &mut Exchange, missing: Missi
     let now = worker.now();
     let settings = Arc::clone(&exchange.settings);
     let (end, why) = match recalled {
-        Some(Recalled::Found(response)) => {
+        Some(Recalled::Found(response)) if keeps_to_targeted(exchange, &response) => {
             worker.counters().inc(Metric::Recalls(RecallEnd::Found));
             let mut tx = exchange.tx;
             tx.found_on_disk();
@@ -34,6 +36,10 @@ pub(crate) async fn run(client: &Client, exchange: &mut Exchange, missing: Missi
                 .with_fields(|fields| fast::found(&mut tx, &settings, now, fields, response));
             exchange.tx = tx;
             return plan.unwrap_or_else(|| lost(&mut exchange.tx, now));
+        }
+        Some(Recalled::Found(response)) => {
+            worker.shared.store.drop_one(exchange.key, &response);
+            (RecallEnd::Missing, missing)
         }
         Some(Recalled::Missing(why, known)) => {
             exchange.known = known;
@@ -52,6 +58,16 @@ pub(crate) async fn run(client: &Client, exchange: &mut Exchange, missing: Missi
         why
     };
     fast::missing(&mut exchange.tx, &settings, now, why)
+}
+
+/// Whether what was found keeps to the targeted field that decides now (RFC 9213): it was stored by a process that read
+/// other fields, if not.
+fn keeps_to_targeted(exchange: &Exchange, response: &StoredResponse) -> bool {
+    let mut lines = LineBuffer::new();
+    let fields = stored_fields(&response.head, &mut lines);
+    let targeted = exchange.settings.targeted(exchange.mode);
+    let chosen = targeted.choose(fields);
+    chosen.is_none_or(|(_, directives)| response.facts.keep_to(&directives))
 }
 
 /// `None` if that took too long.

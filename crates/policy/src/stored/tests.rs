@@ -119,3 +119,47 @@ fn part_is_stored_as_something_else_than_an_incomplete_200() {
         assert_eq!(found, (stored, can_be_part), "{status} {tag}");
     }
 }
+
+#[test]
+fn facts_keep_to_what_they_were_made_of_and_to_nothing_stricter() {
+    let check = |made_of: &str, directives: &str, expected: bool| {
+        let mut said = ResponseDirectives::default();
+        said.add_line(directives.as_bytes());
+        let facts = facts(&[("Cache-Control", made_of)], 0, 0);
+        assert_eq!(
+            facts.keep_to(&said),
+            expected,
+            "{made_of} under {directives}"
+        );
+    };
+    for same in [
+        "max-age=60",
+        "s-maxage=60",
+        "max-age=60, must-revalidate",
+        "max-age=60, no-cache",
+        "max-age=60, stale-while-revalidate=5, stale-if-error=9",
+        "max-age=60, must-understand, no-store",
+    ] {
+        check(same, same, true);
+    }
+    check("max-age=60", "max-age=61", true);
+    check("max-age=60", "public", true);
+    check("max-age=60, must-revalidate", "max-age=60", true);
+    for stricter in [
+        "no-store",
+        "private, max-age=60",
+        "max-age=59",
+        "max-age=60, no-cache",
+        "max-age=60, must-revalidate",
+        "max-age=60, proxy-revalidate",
+        "s-maxage=60",
+    ] {
+        check("max-age=60", stricter, false);
+    }
+    check("max-age=60, stale-if-error=9", "max-age=60", false);
+    check(
+        "max-age=60, stale-while-revalidate=9",
+        "max-age=60, stale-while-revalidate=8",
+        false,
+    );
+}

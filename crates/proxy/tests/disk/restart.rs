@@ -2,6 +2,8 @@
 
 use super::depot::{Depot, is_from_disk};
 use crate::support::Representation;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use weir_measure::Metric;
 
 /// Of all sizes that are kept differently: in a record, in a record with several blocks, in runs.
@@ -140,4 +142,46 @@ fn response_that_was_freshened_is_stale_after_a_restart() {
             depot.restart();
         }
     });
+}
+
+/// Stored by a process that does not read `CDN-Cache-Control`, found by one that does.
+#[test]
+fn response_that_a_targeted_field_forbids_is_forgotten_after_a_restart() {
+    let reads = Arc::new(AtomicBool::new(false));
+    let is_read = Arc::clone(&reads);
+    let mut depot = Depot::simulated(move |config| {
+        if !is_read.load(Ordering::Relaxed) {
+            config.cache.gateway_targeted_fields.clear();
+        }
+    });
+    let kinds = [
+        ("private", false),
+        ("no-store", false),
+        ("max-age=1", false),
+        ("max-age=999999", true),
+        ("Private", true),
+    ];
+    let all: Vec<_> = kinds
+        .iter()
+        .enumerate()
+        .map(|(at, (directives, keeps))| {
+            let plain = "Cache-Control: max-age=3600\r\nConnection: close\r\n";
+            let fields = format!("{plain}CDN-Cache-Control: {directives}\r\n");
+            let what = Representation::new(&format!("/{at}"), 1000).with_fields(&fields);
+            (what, *keeps)
+        })
+        .collect();
+    for (what, _) in &all {
+        depot.store_whole(what);
+    }
+    reads.store(true, Ordering::Relaxed);
+    depot.restart();
+    for (what, keeps) in &all {
+        if *keeps {
+            depot.hit_on_disk(what);
+        } else {
+            // the origin is asked
+            depot.fetch_whole(what);
+        }
+    }
 }
