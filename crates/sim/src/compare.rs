@@ -6,6 +6,7 @@
 use crate::engine::Simulator;
 use crate::facts::{Ask, Assumptions};
 use crate::outcome::Outcome;
+use crate::request_result::ResultSink;
 use crate::settings::{Settings, SettingsError};
 use serde::Serialize;
 use std::sync::Arc;
@@ -57,6 +58,17 @@ impl Comparing {
     /// # Errors
     /// Settings that cannot be run.
     pub fn new(settings: &Settings) -> Result<Self, SettingsError> {
+        Self::with_results(settings, None)
+    }
+
+    /// The same; `results` is told what each request of the run came to, not those of its baselines.
+    ///
+    /// # Errors
+    /// Settings that cannot be run.
+    pub fn with_results(
+        settings: &Settings,
+        results: Option<Box<dyn ResultSink>>,
+    ) -> Result<Self, SettingsError> {
         let all = [
             settings.clone(),
             settings.without_proxy(),
@@ -67,7 +79,11 @@ impl Comparing {
         }
         let [run, no_proxy, no_caches] = all;
         Ok(Self {
-            runs: [Run::new(run)?, Run::new(no_proxy)?, Run::new(no_caches)?],
+            runs: [
+                Run::new(run, results)?,
+                Run::new(no_proxy, None)?,
+                Run::new(no_caches, None)?,
+            ],
             facts: Vec::new(),
             rows: 0,
             assumed: Assumptions::default(),
@@ -113,8 +129,14 @@ impl Comparing {
 }
 
 impl Run {
-    fn new(settings: Settings) -> Result<Self, SettingsError> {
-        let simulator = Simulator::new(settings)?;
+    fn new(
+        settings: Settings,
+        results: Option<Box<dyn ResultSink>>,
+    ) -> Result<Self, SettingsError> {
+        let mut simulator = Simulator::new(settings)?;
+        if let Some(sink) = results {
+            simulator.send_results_to(sink);
+        }
         let (sender, facts) = sync_channel(WAITING_MAX);
         Ok(Self {
             facts: sender,

@@ -41,6 +41,7 @@ use crate::hashing::{ByNumber, mix};
 use crate::journal::{Happening, What};
 use crate::link::Link;
 use crate::outcome::{Connections, Latency, Outcome, Tally};
+use crate::request_result::ResultSink;
 use crate::server_times::Known;
 use crate::settings::{Caching, Path, Settings, SettingsError};
 use crate::tcp::Sender;
@@ -86,6 +87,8 @@ pub struct Simulator {
     tally: Tally,
     /// Each request's verdict, if somebody wants them.
     recorded: Option<Vec<(u64, Verdict)>>,
+    /// Takes what each request came to, if it is asked for.
+    results: Option<Box<dyn ResultSink>>,
     /// What happened, if somebody wants to know.
     journal: Option<Vec<Happening>>,
     /// Transfers from servers that were begun.
@@ -178,6 +181,7 @@ impl Simulator {
             chance: Chance::new(settings.seed, 0),
             tally: Tally::default(),
             recorded: None,
+            results: None,
             journal: None,
             transfers: 0,
             refreshing: BTreeSet::new(),
@@ -236,6 +240,11 @@ impl Simulator {
             .unwrap_or_default()
     }
 
+    /// From now on `sink` is told what each request came to. Without a proxy it is told nothing.
+    pub fn send_results_to(&mut self, sink: Box<dyn ResultSink>) {
+        self.results = Some(sink);
+    }
+
     /// From now on everything that happens at the proxy is kept until it is [taken](Self::take_journal). To be asked for before the first
     /// row; what is otherwise worked out at once is then done step by step, to the same end.
     pub fn record_journal(&mut self) {
@@ -276,6 +285,9 @@ impl Simulator {
     #[must_use]
     pub fn finish(mut self) -> Outcome {
         self.run_until(Nanos::MAX);
+        if let Some(sink) = &mut self.results {
+            sink.end();
+        }
         debug_assert_eq!(self.exchanges.len(), 0, "a request was lost");
         debug_assert_eq!(self.fetches.len(), 0, "a fetch was lost");
         debug_assert_eq!(self.arriving.len(), 0, "a response was lost");

@@ -1,10 +1,12 @@
 //! The end of a request: its client has what it wanted, or has left.
 
 use super::Simulator;
-use super::exchange::Stage;
+use super::exchange::{Exchange, Stage};
 use crate::journal::What;
+use crate::request_result::RequestResult;
 use crate::settings::{Keep, Path};
 use crate::world::{MICROSECOND, Nanos};
+use weir_workload::trace::AbortedBy;
 
 impl Simulator {
     /// The client has the last byte.
@@ -81,16 +83,32 @@ impl Simulator {
             Some(enough) => content.min(enough.saturating_sub(head)),
             None => content,
         };
-        tally.requests.content_bytes += received;
-        tally.requests.hit_bytes += if exchange.from_store {
+        let cached = if exchange.from_store {
             received
         } else {
             received.min(exchange.again_bytes)
         };
+        tally.requests.content_bytes += received;
+        tally.requests.hit_bytes += cached;
         if let Some(tx) = &exchange.tx {
             tally.verdict(tx.verdict());
             if let Some(recorded) = &mut self.recorded {
                 recorded.push((exchange.number, *tx.verdict()));
+            }
+            if let Some(sink) = &mut self.results {
+                let since_arrival = |at: Nanos| us(at.saturating_sub(exchange.began));
+                let is_new = exchange.ready > exchange.began;
+                sink.take(&RequestResult {
+                    number: exchange.number,
+                    verdict: *tx.verdict(),
+                    setup_us: is_new.then(|| since_arrival(exchange.ready)),
+                    request_us: since_arrival(exchange.ready),
+                    response_us: sender.first_at.map(since_arrival),
+                    last_byte_us: since_arrival(last),
+                    received_bytes: received,
+                    cached_bytes: cached,
+                    aborted_by: aborted_by(exchange),
+                });
             }
         }
     }
@@ -141,6 +159,16 @@ impl Simulator {
             self.links.leave(exchange.link);
             self.exchanges.remove(id);
         }
+    }
+}
+
+const fn aborted_by(exchange: &Exchange) -> AbortedBy {
+    if exchange.has_left {
+        AbortedBy::Client
+    } else if exchange.is_cut {
+        AbortedBy::Server
+    } else {
+        AbortedBy::Nobody
     }
 }
 
