@@ -11,6 +11,7 @@ mod anonymiser;
 mod arrival_order;
 mod cell;
 mod column;
+pub mod compare;
 #[cfg(test)]
 mod document;
 mod error;

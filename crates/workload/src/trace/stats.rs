@@ -11,7 +11,7 @@ mod infinite;
 mod population;
 mod said;
 mod span;
-mod table;
+pub(super) mod table;
 #[cfg(test)]
 mod tests;
 mod times;
@@ -22,6 +22,7 @@ pub use causes::{Cause, CauseShare, Causes, Reason, Storable};
 pub use connections::{Connections, Persistence};
 pub use infinite::{Infinite, Ratios};
 pub use population::{Popularity, Population, ZIPF_REQUESTS_MIN};
+pub(super) use said::Quantity;
 pub use said::{Share, Spread};
 pub use span::{Span, Volume};
 pub use table::text;

@@ -68,7 +68,7 @@ const DIGITS: u8 = 3;
 
 /// Collects a quantity: half a megabyte at most, however many values.
 #[derive(Debug, Default)]
-pub(super) struct Quantity {
+pub(in crate::trace) struct Quantity {
     /// Made with the first value: most traces have few of the times.
     histogram: Option<Histogram<u64>>,
     sum: u128,
@@ -77,7 +77,7 @@ pub(super) struct Quantity {
 }
 
 impl Quantity {
-    pub(super) fn add(&mut self, value: Option<u64>) {
+    pub(in crate::trace) fn add(&mut self, value: Option<u64>) {
         let Some(value) = value else { return };
         if self.histogram.is_none() {
             self.min = value;
@@ -104,7 +104,7 @@ impl Quantity {
         clippy::cast_precision_loss,
         reason = "a mean is shown with four digits"
     )]
-    pub(super) fn finish(&self) -> Option<Spread> {
+    pub(in crate::trace) fn finish(&self) -> Option<Spread> {
         let histogram = self.histogram.as_ref()?;
         let at = |share| histogram.value_at_quantile(share).clamp(self.min, self.max);
         Some(Spread {

@@ -1,6 +1,6 @@
 //! A [`Summary`] as tables for a terminal.
 
-mod number;
+pub(in crate::trace) mod number;
 mod sections;
 
 use super::super::{Anonymisation, Meta};
@@ -77,31 +77,31 @@ fn date(us: i64) -> String {
 
 /// Text that is put together from facts and aligned rows.
 #[derive(Default)]
-struct Table {
-    text: String,
+pub(in crate::trace) struct Table {
+    pub(in crate::trace) text: String,
 }
 
 /// Columns of a fact's name.
 const FACT_WIDTH: usize = 14;
 
 impl Table {
-    fn line(&mut self, line: &str) {
+    pub(in crate::trace) fn line(&mut self, line: &str) {
         self.text.push_str(line.trim_end());
         self.text.push('\n');
     }
 
-    fn fact(&mut self, name: &str, value: &str) {
+    pub(in crate::trace) fn fact(&mut self, name: &str, value: &str) {
         self.line(&format!("  {name:<FACT_WIDTH$}{value}"));
     }
 
     /// A section's title, with a line in front.
-    fn title(&mut self, title: &str) {
+    pub(in crate::trace) fn title(&mut self, title: &str) {
         self.line("");
         self.line(title);
     }
 
     /// The first column to the left, numbers to the right; a row of one or two cells is a sentence and moves nothing.
-    fn rows(&mut self, rows: &[Vec<String>]) {
+    pub(in crate::trace) fn rows(&mut self, rows: &[Vec<String>]) {
         let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
         let width = |column: usize| {
             let those = rows.iter().filter(|row| column == 0 || row.len() > 2);

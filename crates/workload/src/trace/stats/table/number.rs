@@ -1,7 +1,7 @@
 //! Numbers as they are read.
 
 /// In groups of three, from five digits on.
-pub(super) fn count(number: u64) -> String {
+pub(in crate::trace) fn count(number: u64) -> String {
     let digits = number.to_string();
     if digits.len() <= 4 {
         return digits;
@@ -32,7 +32,7 @@ pub(super) fn bytes(number: f64) -> String {
 
 /// The same of a whole number.
 #[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
-pub(super) fn whole_bytes(number: u64) -> String {
+pub(in crate::trace) fn whole_bytes(number: u64) -> String {
     bytes(number as f64)
 }
 
@@ -56,7 +56,7 @@ pub(super) fn time(us: f64) -> String {
 
 /// The same of a whole number.
 #[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
-pub(super) fn whole_time(us: u64) -> String {
+pub(in crate::trace) fn whole_time(us: u64) -> String {
     time(us as f64)
 }
 
