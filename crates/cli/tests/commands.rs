@@ -137,6 +137,19 @@ const COMMANDS: &[(&str, &str)] = &[
         "bench report not-there.json --out x.html",
     ),
     ("bench-unknown-built-in", "bench scenarios wpb2"),
+    ("trace-compare-help", "trace compare --help"),
+    (
+        "trace-compare-missing",
+        "trace compare not-there.parquet nor-there.parquet",
+    ),
+    (
+        "trace-compare-bad-equal",
+        "trace compare a.parquet b.parquet --equal verdict",
+    ),
+    (
+        "trace-compare-bad-examples",
+        "trace compare a.parquet b.parquet --examples 1001",
+    ),
     ("trace-stats-help", "trace stats --help"),
     ("trace-stats-missing", "trace stats not-there.parquet"),
     ("check-good", "check gateway.toml"),

@@ -32,6 +32,39 @@ const COMMANDS: &[(&str, &str)] = &[
         "sim run modem.parquet --network research --profile http-1998 --caching ignoring-cookies --cache-size 1MiB --eviction lru \
          --lead unlimited --abort finish --hit-overhead 5ms",
     ),
+    (
+        "sim-run-rows",
+        "sim run modem.parquet --profile http-1998 --rows rows.parquet",
+    ),
+    (
+        "sim-run-rows-small",
+        "sim run modem.parquet --profile http-1998 --rows small.parquet --cache-size 1MiB --client-rtt 100ms --hit-overhead 5ms",
+    ),
+    (
+        "sim-run-rows-into-trace",
+        "sim run modem.parquet --rows modem.parquet",
+    ),
+    (
+        "sim-run-rows-nowhere",
+        "sim run modem.parquet --rows not-there/rows.parquet",
+    ),
+    ("trace-stats-rows", "trace stats rows.parquet"),
+    (
+        "trace-compare",
+        "trace compare rows.parquet small.parquet --examples 2",
+    ),
+    (
+        "trace-compare-equal",
+        "trace compare rows.parquet rows.parquet --equal verdicts,bytes,times",
+    ),
+    (
+        "trace-compare-tolerance",
+        "trace compare rows.parquet small.parquet --equal times --tolerance 1h --examples 0",
+    ),
+    (
+        "trace-compare-unsaid",
+        "trace compare modem.parquet rows.parquet --examples 0",
+    ),
     ("sim-run-no-trace", "sim run not-there.parquet"),
     (
         "sim-run-bad-network",
@@ -91,6 +124,34 @@ fn command_says_something_else_than_its_snapshot() {
         );
     }
     finish(&differences);
+}
+
+#[test]
+fn comparison_in_json_has_the_numbers_of_the_table() {
+    let place = made();
+    said(place.path(), "sim run modem.parquet --rows a.parquet");
+    said(
+        place.path(),
+        "sim run modem.parquet --rows b.parquet --caching off",
+    );
+    let output = weir(
+        place.path(),
+        &words("trace compare a.parquet b.parquet --json --examples 3"),
+    );
+    assert_eq!(output.status.code(), Some(1), "{}", whole(&output));
+    let found: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(found["is_equal"], false);
+    assert_eq!(found["pairs_by_place"], 3000);
+    assert_eq!(found["from_cache"]["bytes"]["b"], 0);
+    assert!(found["from_cache"]["bytes"]["a"].as_u64() > Some(0));
+    let pairs = found["verdicts"]["pairs"].as_array().expect("a list");
+    assert!(pairs.iter().any(|pair| pair["a"] == "hit"), "{pairs:?}");
+    assert!(pairs.iter().all(|pair| pair["b"] != "hit"), "{pairs:?}");
+    let count = |name: &str| found["verdicts"][name].as_u64().unwrap_or(0);
+    assert!(count("different") > 0);
+    assert_eq!(count("equal") + count("different"), 3000);
+    let examples = found["examples"]["verdicts"].as_array().map(Vec::len);
+    assert_eq!(examples, Some(3));
 }
 
 #[test]

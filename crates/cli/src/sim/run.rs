@@ -15,7 +15,7 @@ use weir_sim::link::LinkRate;
 use weir_sim::tcp::Tcp;
 use weir_sim::{
     ASSUMED_LIFETIME_S, Caching, Comparing, Comparison, Keep, Network, ServerTimes, Settings,
-    SettingsError, Simulator,
+    SettingsError, SimulatedRows, Simulator,
 };
 use weir_workload::trace::Reader;
 use weir_workload::{Dimension, Law};
@@ -86,6 +86,12 @@ pub(crate) struct RunFlags {
     /// How long a response is fresh where the source of the trace knew no heads, as logs do not: 1h, or none
     #[arg(long, value_name = "TIME|none", default_value_t = Lifetime(Some(ASSUMED_LIFETIME_S)), value_parser = lifetime)]
     assume_lifetime: Lifetime,
+
+    /// Write the requests of the trace, each as the simulated proxy handled it: verdict, times and bytes
+    ///
+    /// A trace of its own, for `weir trace compare` and `weir trace stats`. One that is there is replaced when the new one is whole.
+    #[arg(long, value_name = "FILE")]
+    rows: Option<PathBuf>,
 
     #[command(flatten)]
     links: LinkFlags,
@@ -202,16 +208,21 @@ pub(super) fn run(flags: &RunFlags) -> Result<(), Failure> {
     let mut settings = flags.settings();
     settings.check()?;
     let reader = Reader::open(&flags.trace)?;
+    let rows = flags.rows(&reader)?;
     let mut server_times = ServerTimes::default();
     for row in reader.rows(ServerTimes::COLUMNS) {
         server_times.see(&row?);
     }
     settings.server_times = Some(Arc::new(server_times));
-    let mut comparing = Comparing::new(&settings)?;
+    let results = rows.as_ref().map(SimulatedRows::sink);
+    let mut comparing = Comparing::with_results(&settings, results)?;
     for row in reader.rows(Simulator::COLUMNS) {
         comparing.push(&row?);
     }
     let comparison = comparing.finish();
+    if let Some(rows) = rows {
+        rows.write(&reader)?;
+    }
     if !flags.json {
         return give(&comparison.to_string());
     }
@@ -226,6 +237,27 @@ pub(super) fn run(flags: &RunFlags) -> Result<(), Failure> {
 }
 
 impl RunFlags {
+    /// Where the rows go, if they are asked for.
+    fn rows(&self, trace: &Reader) -> Result<Option<SimulatedRows>, Failure> {
+        let Some(path) = &self.rows else {
+            return Ok(None);
+        };
+        let is_trace = path
+            .canonicalize()
+            .is_ok_and(|rows| self.trace.canonicalize().is_ok_and(|trace| trace == rows));
+        if is_trace {
+            return Err(Failure {
+                exit: Exit::BadUsage,
+                what: format!("cannot write trace `{}`", path.display()),
+                cause: "it is the trace that is simulated".to_owned(),
+                hint: Some("name another file by --rows".to_owned()),
+            });
+        }
+        let mut meta = trace.meta().clone();
+        meta.source = format!("weir sim run of: {}", meta.source);
+        Ok(Some(SimulatedRows::create(path, meta)?))
+    }
+
     fn settings(&self) -> Settings {
         let settings = Settings::of(self.links.network(self.network), self.profile);
         Settings {

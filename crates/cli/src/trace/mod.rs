@@ -1,5 +1,6 @@
 //! `weir trace`: what was asked of caches, as files. What it does is in `weir-workload`; here are flags and messages.
 
+mod compare;
 mod import;
 mod make;
 mod stats;
@@ -15,6 +16,12 @@ pub(crate) enum TraceCommand {
     ///
     /// What the source of the trace did not say is shown as "not in this trace", never as 0. docs/trace.md says what counts.
     Stats(stats::StatsFlags),
+    /// Compare two traces of the same requests: where verdicts, bytes and response times differ
+    ///
+    /// A recording with the rows of its simulation (`weir sim run --rows`), two recordings, or two simulations. Rows at the same place are a
+    /// pair if their arrival and target agree; of the others, the n-th request of a target in A and in B. Exit code 0: equal; 1: a difference was
+    /// found.
+    Compare(compare::CompareFlags),
     /// Make a trace of logs, HARs, captures or traces of others; gzip and zstd are read as they are
     ///
     /// Clients, servers and URLs become keyed hashes before anything is written. Prints what was imported, and what was left out and why.
@@ -34,6 +41,7 @@ pub(crate) enum TraceCommand {
 pub(crate) fn run(command: &TraceCommand) -> Result<(), Failure> {
     match command {
         TraceCommand::Stats(flags) => stats::stats(flags),
+        TraceCommand::Compare(flags) => compare::compare(flags),
         TraceCommand::Import(flags) => import::import(flags),
         TraceCommand::Make(flags) => make::make(flags),
     }

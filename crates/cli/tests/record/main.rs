@@ -7,6 +7,7 @@ mod mount;
 mod support;
 
 mod columns;
+mod compared;
 mod hidden;
 mod readers;
 mod rotation;
@@ -25,9 +26,14 @@ const LOCATIONS: &str = "
 
 /// Starts a forward proxy that records into `folder`.
 fn record(folder: &Path, more: &[&str]) -> Weir {
+    record_with(&Config::forward(), folder, more)
+}
+
+/// Starts a proxy that records into `folder`.
+fn record_with(config: &Config, folder: &Path, more: &[&str]) -> Weir {
     let file = folder.join("t.parquet");
     let arguments = [&["--record", text(&file)], more].concat();
-    Weir::serve_with(&Config::forward(), &arguments)
+    Weir::serve_with(config, &arguments)
 }
 
 fn text(path: &Path) -> &str {

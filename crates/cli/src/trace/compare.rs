@@ -1,0 +1,149 @@
+//! `weir trace compare`.
+
+use crate::messages::{Exit, Failure, give};
+use clap::{Args, ValueEnum};
+use serde::Serialize;
+use std::path::PathBuf;
+use weir_proxy::config::Span;
+use weir_workload::trace::Reader;
+use weir_workload::trace::compare::{
+    Aspect, CompareSettings, Differences, EXAMPLES_MAX, compare as compare_traces, text,
+};
+
+/// The flags of `weir trace compare`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct CompareFlags {
+    /// A trace: a recording, or the rows of a simulation
+    #[arg(value_name = "A")]
+    a: PathBuf,
+
+    /// Another trace of the same requests
+    #[arg(value_name = "B")]
+    b: PathBuf,
+
+    /// What must be equal, apart from the requests themselves
+    #[arg(
+        long,
+        value_name = "WHAT",
+        value_enum,
+        value_delimiter = ',',
+        default_value = "verdicts,bytes"
+    )]
+    equal: Vec<What>,
+
+    /// Response times that differ by no more are equal
+    #[arg(long, value_name = "TIME", default_value = "1ms")]
+    tolerance: Span,
+
+    /// Pairs that are shown of each kind of difference
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = examples)]
+    examples: usize,
+
+    /// Print all numbers as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// What can be asked to be equal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum What {
+    /// How requests were handled
+    Verdicts,
+    /// What clients received, and how much of it came from the cache
+    Bytes,
+    /// Response times, within the tolerance
+    Times,
+}
+
+impl What {
+    const fn aspect(self) -> Aspect {
+        match self {
+            Self::Verdicts => Aspect::Verdicts,
+            Self::Bytes => Aspect::Bytes,
+            Self::Times => Aspect::Times,
+        }
+    }
+
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Verdicts => "verdicts",
+            Self::Bytes => "bytes",
+            Self::Times => "response times",
+        }
+    }
+}
+
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Record<'a> {
+    a: String,
+    b: String,
+    /// Nothing that was asked for differs.
+    is_equal: bool,
+    #[serde(flatten)]
+    found: &'a Differences,
+}
+
+/// Reads both traces once and prints where they differ.
+///
+/// # Errors
+///
+/// They differ in what must be equal (exit 1); one is no trace or they cannot be compared (2); one cannot be read or is damaged (3).
+pub(super) fn compare(flags: &CompareFlags) -> Result<(), Failure> {
+    let (a, b) = (Reader::open(&flags.a)?, Reader::open(&flags.b)?);
+    let settings = CompareSettings {
+        tolerance_us: flags.tolerance.as_micros(),
+        examples: flags.examples,
+    };
+    let found = compare_traces(&a, &b, settings)?;
+    let differences = flags.differences(&found);
+    let name = |path: &PathBuf| path.display().to_string();
+    let (name_a, name_b) = (name(&flags.a), name(&flags.b));
+    if flags.json {
+        let record = Record {
+            a: name_a,
+            b: name_b,
+            is_equal: differences.is_empty(),
+            found: &found,
+        };
+        let json = serde_json::to_string_pretty(&record)
+            .map_err(|error| Failure::outside("cannot write the differences as JSON", &error))?;
+        give(&format!("{json}\n"))?;
+    } else {
+        give(&text(&name_a, &name_b, &found))?;
+    }
+    if differences.is_empty() {
+        return Ok(());
+    }
+    Err(Failure {
+        exit: Exit::CheckSaidNo,
+        what: "the traces differ".to_owned(),
+        cause: differences.join("; "),
+        hint: Some("`--equal` says what must be equal, `--tolerance` how nearly times".to_owned()),
+    })
+}
+
+impl CompareFlags {
+    /// What is not as it must be.
+    fn differences(&self, found: &Differences) -> Vec<String> {
+        let mut differences = Vec::new();
+        for what in &self.equal {
+            let (name, count) = (what.as_str(), found.different(what.aspect()));
+            if count > 0 {
+                differences.push(format!("{count} pairs differ in {name}"));
+            } else if !found.is_said(what.aspect()) && found.rows.a + found.rows.b > 0 {
+                differences.push(format!("no pair has {name} on both sides"));
+            }
+        }
+        let without = found.without_partner.a + found.without_partner.b;
+        if without > 0 {
+            differences.push(format!("{without} rows have no partner"));
+        }
+        differences
+    }
+}
+
+fn examples(text: &str) -> Result<usize, String> {
+    let number = text.parse().ok().filter(|number| *number <= EXAMPLES_MAX);
+    number.ok_or_else(|| format!("it is a number from 0 to {EXAMPLES_MAX}"))
+}
