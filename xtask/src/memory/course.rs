@@ -12,6 +12,7 @@ use crate::failure::{During, Failure};
 use crate::uneven::origin::{self, Origin, READY};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -145,8 +146,12 @@ fn process(server: &Server) -> Result<u32, Failure> {
 }
 
 fn counts(admin: SocketAddr) -> Result<BTreeMap<String, u64>, Failure> {
-    let answer = client::get_once(admin, "/metrics").during("ask the proxy for its metrics")?;
-    let text = String::from_utf8_lossy(&answer.body).into_owned();
+    let text = metrics(admin).during("ask the proxy for its metrics")?;
+    if !COUNTED.iter().all(|name| text.contains(name)) {
+        return Err(Failure::Outside(
+            "the proxy's metrics are not what they were".to_owned(),
+        ));
+    }
     let sum = |name: &str| {
         let lines = text.lines().filter(|line| {
             let rest = line.strip_prefix(name);
@@ -156,4 +161,14 @@ fn counts(admin: SocketAddr) -> Result<BTreeMap<String, u64>, Failure> {
         values.sum()
     };
     Ok(COUNTED.map(|name| (name.to_owned(), sum(name))).into())
+}
+
+/// The admin interface answers only who names it.
+fn metrics(admin: SocketAddr) -> std::io::Result<String> {
+    let mut stream = client::connect(admin)?;
+    let request = format!("GET /metrics HTTP/1.1\r\nHost: {admin}\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes())?;
+    let mut text = Vec::new();
+    stream.read_to_end(&mut text)?;
+    Ok(String::from_utf8_lossy(&text).into_owned())
 }
