@@ -389,7 +389,10 @@ fn cookie_of_a_joined_part_goes_to_its_own_client_alone() {
     let shelf = Shelf::new();
     let what = Representation::new("/", LENGTH);
     let (mut client, mut hop) = begin(&shelf, &what, &what.get(""));
-    let cookie = format!("{}Set-Cookie: user=a\r\n", what.fields);
+    let cookie = format!(
+        "{}Cache-Control: public\r\nSet-Cookie: user=a\r\n",
+        what.fields
+    );
     let part = what.clone().with_fields(&cookie).part(200_000, LENGTH);
     let response = hop.send_while(&part, || client.read_response());
     assert_eq!(response.head.field("set-cookie"), Some("user=a"));

@@ -153,10 +153,8 @@ fn next_hop_whose_name_leads_back_is_not_asked() {
 
 #[test]
 fn next_hop_at_an_address_of_this_machine_where_the_proxy_listens_is_refused_at_start() {
-    let Some(ip) = interface() else {
-        eprintln!("this machine has no address but the loopback");
-        return;
-    };
+    // where there is no address but the loopback, another of that network is one of this machine too
+    let ip = interface().unwrap_or(IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2)));
     let free = TcpListener::bind((ip, 0)).expect("a port");
     let port = free.local_addr().expect("bound").port();
     drop(free);

@@ -156,7 +156,7 @@ mod tests {
             "/a?size=1&rate=0",
             "/a?size=1&think_ms=soon",
             "/a?size=1&store=yes",
-            "/a?size=4294967297",
+            "/a?size=8589934593",
         ] {
             assert_eq!(Asked::parse(target), None, "{target}");
         }
