@@ -1,11 +1,13 @@
 //! One shard: index, entries and catalog behind one lock. Plain data structure work; nothing here waits.
 
+use crate::piece_memory::GivenBack;
 use crate::record::Line;
 use crate::resource::{Resource, VaryRule, variant_charge};
 use crate::stored::StoredResponse;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use weir_policy::catalog::{Catalog, Refusal, Slot, Worth, check_arriving};
 use weir_policy::{Digest, Missing, Now};
 
@@ -119,6 +121,29 @@ pub(crate) struct Shard {
     arriving: BTreeMap<ArrivingId, Arriving>,
     next_arriving: u64,
     evictions: u64,
+    /// Bytes of those who are not stored any more, or were not taken in, and are still read.
+    lingering_bytes: u64,
+    /// What they have given back since that was last taken out of the account.
+    given_back: GivenBack,
+}
+
+impl Entry {
+    /// Its key, if somebody reads it whose bytes would not be given back if it left.
+    fn in_use(&self) -> Option<Digest> {
+        is_in_use(&self.response).then_some(self.primary)
+    }
+}
+
+/// The key of the entry in `slot`, if it is in use.
+fn in_use(entries: &[Option<Entry>], slot: Slot) -> Option<Digest> {
+    entries.get(slot.index())?.as_ref()?.in_use()
+}
+
+/// Whether somebody beside the one who asks has its pieces: under the lock of its shard nobody comes to them whom this does not
+/// count.
+fn is_in_use(response: &Arc<StoredResponse>) -> bool {
+    let memory = response.body.memory();
+    memory.is_some_and(|memory| Arc::strong_count(response) > 1 || Arc::strong_count(memory) > 1)
 }
 
 impl Shard {
@@ -131,6 +156,8 @@ impl Shard {
             arriving: BTreeMap::new(),
             next_arriving: 0,
             evictions: 0,
+            lingering_bytes: 0,
+            given_back: GivenBack::default(),
         }
     }
 
@@ -174,6 +201,7 @@ impl Shard {
     pub(crate) fn expect(&mut self, primary: Digest) -> Result<ArrivingId, Refusal> {
         let held = ARRIVING_BYTES as u64;
         self.check_share(held, 0)?;
+        self.hold(held)?;
         let number = self.next_arriving;
         self.next_arriving += 1;
         let id = ArrivingId { primary, number };
@@ -183,19 +211,49 @@ impl Shard {
             line: None,
         };
         self.arriving.insert(id, arriving);
-        self.hold(held);
         Ok(id)
     }
 
     /// Whether those arriving may hold `wanted` bytes where one of them holds `held` already.
     fn check_share(&self, wanted: u64, held: u64) -> Result<(), Refusal> {
-        let others = self.catalog.held_bytes() - held;
+        let others = self.arriving_bytes() - held;
         check_arriving(self.catalog.budget_bytes(), others, wanted)
     }
 
-    fn hold(&mut self, bytes: u64) {
+    fn hold(&mut self, bytes: u64) -> Result<(), Refusal> {
+        self.make_room(bytes)?;
         self.catalog.hold(bytes, &mut self.victims);
         self.let_go();
+        Ok(())
+    }
+
+    /// Makes others leave until `bytes` more fit.
+    fn make_room(&mut self, bytes: u64) -> Result<(), Refusal> {
+        self.take_given_back();
+        let (entries, victims) = (&self.entries, &mut self.victims);
+        let in_use = |slot| in_use(entries, slot);
+        let room = self.catalog.make_room_to_hold(bytes, victims, &in_use);
+        self.let_go();
+        room
+    }
+
+    /// Takes out of the account what those who had left have given back.
+    fn take_given_back(&mut self) {
+        let bytes = self.given_back.swap(0, Ordering::Relaxed);
+        self.lingering_bytes -= bytes;
+        self.catalog.release(bytes);
+    }
+
+    /// `response` is not stored any more, or was not taken in: what is read of it stays in the account.
+    fn linger(&mut self, response: &Arc<StoredResponse>) {
+        if is_in_use(response)
+            && let Some(memory) = response.body.memory()
+            && memory.linger(&self.given_back)
+        {
+            let bytes = memory.bytes as u64;
+            self.lingering_bytes += bytes;
+            self.catalog.keep_held(bytes);
+        }
     }
 
     /// The entry table is as long as the catalog, and not longer.
@@ -227,9 +285,11 @@ impl Shard {
     pub(crate) fn extend(&mut self, id: ArrivingId, held: u64) -> Result<(), Refusal> {
         let former = self.arriving.get(&id).map_or(0, |known| known.held);
         self.check_share(held, former)?;
+        if self.arriving.contains_key(&id) {
+            self.hold(held.saturating_sub(former))?;
+        }
         if let Some(arriving) = self.arriving.get_mut(&id) {
             arriving.held = held.max(former);
-            self.hold(held.saturating_sub(former));
         }
         Ok(())
     }
@@ -332,13 +392,15 @@ impl Shard {
         let line = self.arriving.get(&id).and_then(|arriving| arriving.line);
         let primary = id.primary;
         self.abandon(id);
-        if is_outdated {
-            return Err(Refusal::NotResident);
+        let admitted = if is_outdated || self.is_outdone(primary, vary.as_ref(), &response) {
+            Err(Refusal::NotResident)
+        } else {
+            self.admit(now, primary, vary, line, Arc::clone(&response))
+        };
+        if admitted.is_err() {
+            self.linger(&response);
         }
-        if self.is_outdone(primary, vary.as_ref(), &response) {
-            return Err(Refusal::NotResident);
-        }
-        self.admit(now, primary, vary, line, response)
+        admitted
     }
 
     fn admit(
@@ -350,6 +412,12 @@ impl Shard {
         response: Arc<StoredResponse>,
     ) -> Result<bool, Refusal> {
         let charge = charge_of(vary.as_ref(), &response);
+        self.take_given_back();
+        let (entries, victims) = (&self.entries, &mut self.victims);
+        let in_use = |slot| in_use(entries, slot);
+        let room = self.catalog.make_room_to_admit(charge, victims, &in_use);
+        self.let_go();
+        room?;
         let slot = self
             .catalog
             .admit(now, primary, charge, &mut self.victims)
@@ -447,19 +515,31 @@ impl Shard {
         let variant = resource.and_then(|resource| resource.variant(slot));
         let beside = variant_charge(variant.map(|variant| &variant.rule));
         let charge = (new.charged_bytes() + beside) as u64;
+        let former = self.catalog.size_bytes(slot).unwrap_or(0);
+        let room = self.make_room(charge.saturating_sub(former));
+        if self.slot_of(primary, old) != Some(slot) {
+            return false;
+        }
         let resized = self.catalog.resize(now, slot, charge, &mut self.victims);
         self.let_go();
-        if resized.is_err() {
+        if room.is_err() || resized.is_err() {
             self.forget(primary, slot);
             return false;
         }
-        match self.entries.get_mut(slot.0 as usize) {
-            Some(Some(entry)) => {
-                entry.response = new;
-                true
-            }
-            _ => false,
+        let entry = self.entries.get_mut(slot.index());
+        let Some(entry) = entry.and_then(Option::as_mut) else {
+            return false;
+        };
+        let shares = |memory| {
+            let own = new.body.memory();
+            own.is_some_and(|own| Arc::ptr_eq(own, memory))
+        };
+        let is_shared = old.body.memory().is_some_and(shares);
+        entry.response = new;
+        if !is_shared {
+            self.linger(old);
         }
+        true
     }
 
     /// Forgets one response of a target, if it is still stored; where it is on disk, if it varies.
@@ -538,8 +618,9 @@ impl Shard {
 
     fn free(&mut self, slot: Slot) {
         self.catalog.remove(slot);
-        if let Some(entry) = self.entries.get_mut(slot.0 as usize) {
-            *entry = None;
+        let entry = self.entries.get_mut(slot.index());
+        if let Some(entry) = entry.and_then(Option::take) {
+            self.linger(&entry.response);
         }
     }
 
@@ -555,13 +636,20 @@ impl Shard {
             {
                 self.index.remove(&entry.primary);
             }
+            self.linger(&entry.response);
         }
         self.victims.shrink_to(VICTIMS_KEPT);
         self.follow_slots();
     }
 
     pub(crate) fn used_bytes(&self) -> u64 {
-        self.catalog.used_bytes() + self.catalog.overhead_bytes() + self.catalog.held_bytes()
+        let held = self.arriving_bytes() + self.lingering_bytes();
+        self.catalog.used_bytes() + self.catalog.overhead_bytes() + held
+    }
+
+    /// Bytes of those who are not stored any more, or were not taken in, and are still read.
+    pub(crate) fn lingering_bytes(&self) -> u64 {
+        self.lingering_bytes - self.given_back.load(Ordering::Relaxed)
     }
 
     pub(crate) fn entries(&self) -> u64 {
@@ -573,7 +661,7 @@ impl Shard {
     }
 
     pub(crate) fn arriving_bytes(&self) -> u64 {
-        self.catalog.held_bytes()
+        self.catalog.held_bytes() - self.lingering_bytes
     }
 
     pub(crate) fn evictions(&self) -> u64 {
@@ -583,6 +671,13 @@ impl Shard {
     pub(crate) fn set_budget(&mut self, budget_bytes: u64) {
         self.catalog.set_budget(budget_bytes, &mut self.victims);
         self.let_go();
+        // for those who left and are still read, others leave
+        self.catalog.hold(0, &mut self.victims);
+        while !self.victims.is_empty() {
+            self.let_go();
+            self.catalog.hold(0, &mut self.victims);
+        }
+        self.follow_slots();
     }
 
     /// See `MemoryStore::debug_check`.
@@ -602,7 +697,7 @@ impl Shard {
         assert_eq!(findable, self.catalog.len(), "entries are lost");
         let held = self.arriving.values().map(|arriving| arriving.held);
         assert_eq!(
-            held.sum::<u64>(),
+            held.sum::<u64>() + self.lingering_bytes,
             self.catalog.held_bytes(),
             "held by nobody"
         );
