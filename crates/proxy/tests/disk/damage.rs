@@ -4,6 +4,9 @@ use super::depot::Depot;
 use crate::support::{Head, OriginConnection, RawClient, Representation};
 use weir_measure::{Lost, Metric};
 
+/// What the next hop says, given what it had, what it has now, and the first byte asked for.
+type Answer = fn(&Representation, &Representation, u64) -> Vec<u8>;
+
 #[test]
 fn damaged_small_response_is_served() {
     let mut depot = Depot::simulated(|_| {});
@@ -107,7 +110,7 @@ fn rest_of_a_damaged_response_comes_from_the_next_hop() {
 fn rest_of_a_damaged_response_is_of_the_same_representation_or_does_not_come() {
     let what = Representation::new("/a", 3_000_000);
     let next = what.next(3_000_000);
-    let answers: [fn(&Representation, &Representation, u64) -> Vec<u8>; 4] = [
+    let answers: [Answer; 4] = [
         |_, next, _| next.whole(),
         |_, next, at| next.part(at, next.length),
         |what, _, at| what.part(at + 1, what.length),
