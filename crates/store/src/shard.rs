@@ -1,14 +1,16 @@
 //! One shard: index, entries and catalog behind one lock. Plain data structure work; nothing here waits.
 
+mod room;
+
 use crate::piece_memory::GivenBack;
 use crate::record::Line;
 use crate::resource::{Resource, VaryRule, variant_charge};
 use crate::stored::StoredResponse;
+use room::in_use;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
-use weir_policy::catalog::{Catalog, Refusal, Slot, Worth, check_arriving};
+use weir_policy::catalog::{Catalog, Refusal, Slot, Worth};
 use weir_policy::{Digest, Missing, Now};
 
 /// Bytes of index and entry table for each slot of the catalog, taken or vacant, as neither table shrinks while slots
@@ -127,25 +129,6 @@ pub(crate) struct Shard {
     given_back: GivenBack,
 }
 
-impl Entry {
-    /// Its key, if somebody reads it whose bytes would not be given back if it left.
-    fn in_use(&self) -> Option<Digest> {
-        is_in_use(&self.response).then_some(self.primary)
-    }
-}
-
-/// The key of the entry in `slot`, if it is in use.
-fn in_use(entries: &[Option<Entry>], slot: Slot) -> Option<Digest> {
-    entries.get(slot.index())?.as_ref()?.in_use()
-}
-
-/// Whether somebody beside the one who asks has its pieces: under the lock of its shard nobody comes to them whom this does not
-/// count.
-fn is_in_use(response: &Arc<StoredResponse>) -> bool {
-    let memory = response.body.memory();
-    memory.is_some_and(|memory| Arc::strong_count(response) > 1 || Arc::strong_count(memory) > 1)
-}
-
 impl Shard {
     pub(crate) fn new(catalog: Catalog) -> Self {
         Self {
@@ -212,48 +195,6 @@ impl Shard {
         };
         self.arriving.insert(id, arriving);
         Ok(id)
-    }
-
-    /// Whether those arriving may hold `wanted` bytes where one of them holds `held` already.
-    fn check_share(&self, wanted: u64, held: u64) -> Result<(), Refusal> {
-        let others = self.arriving_bytes() - held;
-        check_arriving(self.catalog.budget_bytes(), others, wanted)
-    }
-
-    fn hold(&mut self, bytes: u64) -> Result<(), Refusal> {
-        self.make_room(bytes)?;
-        self.catalog.hold(bytes, &mut self.victims);
-        self.let_go();
-        Ok(())
-    }
-
-    /// Makes others leave until `bytes` more fit.
-    fn make_room(&mut self, bytes: u64) -> Result<(), Refusal> {
-        self.take_given_back();
-        let (entries, victims) = (&self.entries, &mut self.victims);
-        let in_use = |slot| in_use(entries, slot);
-        let room = self.catalog.make_room_to_hold(bytes, victims, &in_use);
-        self.let_go();
-        room
-    }
-
-    /// Takes out of the account what those who had left have given back.
-    fn take_given_back(&mut self) {
-        let bytes = self.given_back.swap(0, Ordering::Relaxed);
-        self.lingering_bytes -= bytes;
-        self.catalog.release(bytes);
-    }
-
-    /// `response` is not stored any more, or was not taken in: what is read of it stays in the account.
-    fn linger(&mut self, response: &Arc<StoredResponse>) {
-        if is_in_use(response)
-            && let Some(memory) = response.body.memory()
-            && memory.linger(&self.given_back)
-        {
-            let bytes = memory.bytes as u64;
-            self.lingering_bytes += bytes;
-            self.catalog.keep_held(bytes);
-        }
     }
 
     /// The entry table is as long as the catalog, and not longer.
@@ -642,16 +583,6 @@ impl Shard {
         self.follow_slots();
     }
 
-    pub(crate) fn used_bytes(&self) -> u64 {
-        let held = self.arriving_bytes() + self.lingering_bytes();
-        self.catalog.used_bytes() + self.catalog.overhead_bytes() + held
-    }
-
-    /// Bytes of those who are not stored any more, or were not taken in, and are still read.
-    pub(crate) fn lingering_bytes(&self) -> u64 {
-        self.lingering_bytes - self.given_back.load(Ordering::Relaxed)
-    }
-
     pub(crate) fn entries(&self) -> u64 {
         self.catalog.len() as u64
     }
@@ -660,24 +591,8 @@ impl Shard {
         self.arriving.len() as u64
     }
 
-    pub(crate) fn arriving_bytes(&self) -> u64 {
-        self.catalog.held_bytes() - self.lingering_bytes
-    }
-
     pub(crate) fn evictions(&self) -> u64 {
         self.evictions
-    }
-
-    pub(crate) fn set_budget(&mut self, budget_bytes: u64) {
-        self.catalog.set_budget(budget_bytes, &mut self.victims);
-        self.let_go();
-        // for those who left and are still read, others leave
-        self.catalog.hold(0, &mut self.victims);
-        while !self.victims.is_empty() {
-            self.let_go();
-            self.catalog.hold(0, &mut self.victims);
-        }
-        self.follow_slots();
     }
 
     /// See `MemoryStore::debug_check`.
