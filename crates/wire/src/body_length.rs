@@ -1,7 +1,8 @@
 //! How long the content of a message is (RFC 9112 §6.3).
 //!
 //! The RFC says which of several contradictory fields wins. We refuse to choose: whoever is on the other side may
-//! choose differently (§11.2). Our readings where the text leaves a choice:
+//! choose differently (§11.2). What has one reading only is repaired before, in responses
+//! ([`parse_response_leniently`](crate::parse_response_leniently)). Our readings where the text leaves a choice:
 //!
 //! * Content-Length at most once, in at most 19 digits, at most [`CONTENT_LENGTH_MAX`]. Neither a second line nor a
 //!   list of equal values is repaired (§6.3 allows that).
@@ -25,7 +26,7 @@ use crate::head::Version;
 pub const CONTENT_LENGTH_MAX: u64 = i64::MAX.unsigned_abs();
 
 /// The digits of [`CONTENT_LENGTH_MAX`]. Leading zeros count: no sender writes them to help.
-const CONTENT_LENGTH_DIGITS_MAX: usize = 19;
+pub(crate) const CONTENT_LENGTH_DIGITS_MAX: usize = 19;
 
 /// How the end of the content is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -196,8 +197,13 @@ fn is_named(name: &str, framing_field: &str) -> Result<bool, FramingError> {
     }
 }
 
+/// Is it digits and nothing else?
+pub(crate) fn is_digits(value: &[u8]) -> bool {
+    !value.is_empty() && value.iter().all(u8::is_ascii_digit)
+}
+
 fn parse_content_length(value: &[u8]) -> Result<u64, FramingError> {
-    if value.is_empty() || !value.iter().all(u8::is_ascii_digit) {
+    if !is_digits(value) {
         return Err(FramingError::ContentLength);
     }
     if value.len() > CONTENT_LENGTH_DIGITS_MAX {

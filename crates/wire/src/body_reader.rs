@@ -18,6 +18,8 @@ pub struct BodyReader {
     state: State,
     /// Bytes of chunk extensions so far, over the whole message.
     extension_bytes: u32,
+    is_lenient: bool,
+    is_repaired: bool,
     trailers: Trailers,
 }
 
@@ -69,6 +71,9 @@ pub enum BodyError {
     ChunkSize,
     /// A chunk size has more than [`CHUNK_SIZE_DIGITS_MAX`](crate::CHUNK_SIZE_DIGITS_MAX) digits.
     ChunkSizeTooLong,
+    /// A chunk line of a response has more than
+    /// [`CHUNK_PADDING_BYTES_MAX`](crate::CHUNK_PADDING_BYTES_MAX) bytes of padding.
+    ChunkPadding,
     /// A chunk extension is neither `;name` nor `;name=token` nor `;name="string"`.
     ChunkExtension,
     /// The chunk extensions of the message have more than [`EXTENSION_BYTES_MAX`](crate::EXTENSION_BYTES_MAX) bytes.
@@ -86,6 +91,7 @@ impl fmt::Display for BodyError {
         f.write_str(match self {
             Self::ChunkSize => "a chunk size is not hexadecimal digits only",
             Self::ChunkSizeTooLong => "a chunk size has too many digits",
+            Self::ChunkPadding => "a chunk line has more padding than allowed",
             Self::ChunkExtension => "a chunk extension is malformed",
             Self::ExtensionsTooLarge => "the chunk extensions have more bytes than allowed",
             Self::ChunkLineEnd => {
@@ -135,17 +141,36 @@ impl BodyReader {
     /// lines. Only the bytes of trailer fields are ever held in memory.
     #[must_use]
     pub const fn new(length: BodyLength, trailer_limits: HeadLimits) -> Self {
+        Self::of(length, trailer_limits, false)
+    }
+
+    /// As [`new`](Self::new), for a response: its chunk lines may be padded, up to
+    /// [`CHUNK_PADDING_BYTES_MAX`](crate::CHUNK_PADDING_BYTES_MAX) bytes a line.
+    #[must_use]
+    pub const fn lenient(length: BodyLength, trailer_limits: HeadLimits) -> Self {
+        Self::of(length, trailer_limits, true)
+    }
+
+    const fn of(length: BodyLength, trailer_limits: HeadLimits, is_lenient: bool) -> Self {
         let state = match length {
             BodyLength::None | BodyLength::Exact(0) => State::Ended,
             BodyLength::Exact(bytes) => State::Exact(bytes),
-            BodyLength::Chunked => State::ChunkLine(ChunkLine::new()),
+            BodyLength::Chunked => State::ChunkLine(ChunkLine::new(is_lenient)),
             BodyLength::UntilClose => State::UntilClose,
         };
         Self {
             state,
             extension_bytes: 0,
+            is_lenient,
+            is_repaired: false,
             trailers: Trailers::new(trailer_limits),
         }
+    }
+
+    /// Was a chunk line padded, so far? Then the connection must not be used for another response.
+    #[must_use]
+    pub const fn is_repaired(&self) -> bool {
+        self.is_repaired
     }
 
     /// Reads on, up to the next piece of content, the end, or the end of `input`.
@@ -211,6 +236,7 @@ impl BodyReader {
         match &mut self.state {
             State::ChunkLine(line) => {
                 if let Some(size) = line.push(byte, &mut self.extension_bytes)? {
+                    self.is_repaired |= line.is_repaired();
                     self.state = if size == 0 {
                         State::Trailers
                     } else {
@@ -219,7 +245,9 @@ impl BodyReader {
                 }
             }
             State::ChunkDataCr if byte == b'\r' => self.state = State::ChunkDataLf,
-            State::ChunkDataLf if byte == b'\n' => self.state = State::ChunkLine(ChunkLine::new()),
+            State::ChunkDataLf if byte == b'\n' => {
+                self.state = State::ChunkLine(ChunkLine::new(self.is_lenient));
+            }
             State::ChunkDataCr | State::ChunkDataLf => return Err(BodyError::ChunkDataEnd),
             State::Trailers => {
                 let (taken, whole) = self.trailers.push(rest)?;

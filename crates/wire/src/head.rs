@@ -5,20 +5,22 @@
 //!
 //! * Empty lines before a request line are skipped (§2.2 asks for at least one) if they are CRLF and at most
 //!   [`EMPTY_LINES_MAX`]; before a status line there are none.
-//! * HTTP/1.2 to HTTP/1.9 do not exist and are refused (RFC 9110 §2.5 would have us guess); a request without a
-//!   version is HTTP/0.9 and refused.
+//! * HTTP/1.2 to HTTP/1.9 do not exist and are refused; a request without a version is HTTP/0.9 and refused.
+//! * In responses some of this is read after all: [`parse_response_leniently`](crate::parse_response_leniently).
 //! * A status line may end after the status code: many servers omit the space (§4 calls for it), and nothing can be
 //!   misread. A status code below 100 is refused; 600 to 999 pass, as their framing is that of any final response.
 //! * obs-text in field values passes untouched (RFC 9110 §5.5). A reason phrase that holds it reads as empty.
 
+use alloc::vec;
+use alloc::vec::Vec;
 use core::mem::MaybeUninit;
 
-use httparse::{EMPTY_HEADER, Status};
+use httparse::{EMPTY_HEADER, Header, Status};
 use weir_semantics::FieldLine;
 
 use crate::head_error::HeadError;
 use crate::head_fault::{self, StartLine};
-use crate::line_buffer::{FIELDS_CAPACITY, LineBuffer};
+use crate::line_buffer::{FIELDS_CAPACITY, LineBuffer, REQUEST_FIELDS_CAPACITY};
 use crate::octet::has_bare_lf;
 
 /// How many empty lines before a request line are skipped.
@@ -32,7 +34,8 @@ pub struct HeadLimits {
     /// The most bytes from the first byte to the empty line that ends the section, both included. Default 65536;
     /// others allow 8 KiB (httpd, a line) to 64 KiB (Squid).
     pub bytes_max: usize,
-    /// The most field lines, at most [`FIELDS_CAPACITY`]; greater values mean that. Default 128.
+    /// The most field lines, at most [`FIELDS_CAPACITY`], in a request [`REQUEST_FIELDS_CAPACITY`]; greater values mean
+    /// that. Default 128.
     pub fields_max: usize,
 }
 
@@ -40,7 +43,7 @@ impl Default for HeadLimits {
     fn default() -> Self {
         Self {
             bytes_max: 65_536,
-            fields_max: FIELDS_CAPACITY,
+            fields_max: REQUEST_FIELDS_CAPACITY,
         }
     }
 }
@@ -54,6 +57,14 @@ impl HeadLimits {
     /// The number of slots for field lines.
     pub(crate) fn fields(&self) -> usize {
         self.fields_max.min(FIELDS_CAPACITY)
+    }
+
+    /// The same limits, and no more field lines than a request can have.
+    fn of_request(self) -> Self {
+        Self {
+            fields_max: self.fields_max.min(REQUEST_FIELDS_CAPACITY),
+            ..self
+        }
     }
 }
 
@@ -139,18 +150,21 @@ pub fn parse_request<'s, 'a>(
     limits: &HeadLimits,
     lines: &'s mut LineBuffer<'a>,
 ) -> Result<Progress<RequestHead<'s, 'a>>, HeadError> {
+    let limits = &limits.of_request();
     let window = limits.window(buf);
     let full = window.len() >= limits.bytes_max;
     let Some(skipped) = skip_empty_lines(window)? else {
-        return partial(StartLine::Request, b"", full);
+        return partial(StartLine::Request, b"", full).map(unread);
     };
     let text = &window[skipped..];
-    let mut slots = [const { MaybeUninit::uninit() }; FIELDS_CAPACITY];
+    let mut slots = [const { MaybeUninit::uninit() }; REQUEST_FIELDS_CAPACITY];
     let mut request = httparse::Request::new(&mut []);
     let consumed = match request.parse_with_uninit_headers(text, &mut slots[..limits.fields()]) {
         Ok(Status::Complete(consumed)) => consumed,
-        Ok(Status::Partial) => return partial(StartLine::Request, text, full),
-        Err(error) => return refuse(StartLine::Request, text, full, limits, error),
+        Ok(Status::Partial) => return partial(StartLine::Request, text, full).map(unread),
+        Err(error) => {
+            return refuse(StartLine::Request, text, full, limits.fields(), error).map(unread);
+        }
     };
     if has_bare_lf(&text[..consumed]) {
         return Err(HeadError::BareLf);
@@ -187,22 +201,77 @@ pub fn parse_response<'s, 'a>(
     limits: &HeadLimits,
     lines: &'s mut LineBuffer<'a>,
 ) -> Result<Progress<ResponseHead<'s, 'a>>, HeadError> {
+    Ok(match status_and_fields(buf, limits, lines)? {
+        None => Progress::Partial,
+        Some((status_line, consumed)) => Progress::Complete {
+            head: status_line.with(lines),
+            consumed,
+        },
+    })
+}
+
+/// A status line.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StatusLine<'a> {
+    pub(crate) version: Version,
+    pub(crate) status: u16,
+    pub(crate) reason: &'a str,
+}
+
+impl<'a> StatusLine<'a> {
+    /// The head that it begins.
+    pub(crate) fn with<'s>(self, lines: &'s LineBuffer<'a>) -> ResponseHead<'s, 'a> {
+        ResponseHead {
+            version: self.version,
+            status: self.status,
+            reason: self.reason,
+            fields: lines.lines(),
+        }
+    }
+}
+
+/// Reads the head of a response into `lines`. Its status line and its length; `None` if it is not all there.
+pub(crate) fn status_and_fields<'a>(
+    buf: &'a [u8],
+    limits: &HeadLimits,
+    lines: &mut LineBuffer<'a>,
+) -> Result<Option<(StatusLine<'a>, usize)>, HeadError> {
     let text = limits.window(buf);
-    let full = text.len() >= limits.bytes_max;
     if matches!(text.first(), Some(b'\r' | b'\n')) {
         return Err(HeadError::StatusLine);
     }
-    let mut slots = [const { MaybeUninit::uninit() }; FIELDS_CAPACITY];
+    let mut slots = [const { MaybeUninit::uninit() }; REQUEST_FIELDS_CAPACITY];
+    let fields_max = limits.fields();
+    let count = fields_max.min(slots.len());
+    match status_and_fields_in(text, limits, &mut slots[..count], lines) {
+        Err(HeadError::TooManyFields) if count < fields_max => {
+            let mut slots = Vec::with_capacity(fields_max);
+            let slots = &mut slots.spare_capacity_mut()[..fields_max];
+            status_and_fields_in(text, limits, slots, lines)
+        }
+        read => read,
+    }
+}
+
+/// The same with these slots. They may be fewer than `limits` allow.
+fn status_and_fields_in<'a>(
+    text: &'a [u8],
+    limits: &HeadLimits,
+    slots: &mut [MaybeUninit<Header<'a>>],
+    lines: &mut LineBuffer<'a>,
+) -> Result<Option<(StatusLine<'a>, usize)>, HeadError> {
+    let full = text.len() >= limits.bytes_max;
+    let slot_count = slots.len();
     let mut response = httparse::Response::new(&mut []);
     let parsed = httparse::ParserConfig::default().parse_response_with_uninit_headers(
         &mut response,
         text,
-        &mut slots[..limits.fields()],
+        slots,
     );
     let consumed = match parsed {
         Ok(Status::Complete(consumed)) => consumed,
         Ok(Status::Partial) => return partial(StartLine::Status, text, full),
-        Err(error) => return refuse(StartLine::Status, text, full, limits, error),
+        Err(error) => return refuse(StartLine::Status, text, full, slot_count, error),
     };
     if has_bare_lf(&text[..consumed]) {
         return Err(HeadError::BareLf);
@@ -212,14 +281,13 @@ pub fn parse_response<'s, 'a>(
     else {
         return Err(HeadError::StatusLine);
     };
-    let fields = lines.fill(response.headers);
-    let head = ResponseHead {
+    lines.fill(response.headers);
+    let status_line = StatusLine {
         version: Version::from_minor(minor),
         status,
         reason,
-        fields,
     };
-    Ok(Progress::Complete { head, consumed })
+    Ok(Some((status_line, consumed)))
 }
 
 /// Reads a header or trailer section that stands alone: no start line, whole, with or without the empty line at its
@@ -239,7 +307,8 @@ pub fn parse_fields<'s, 'a>(
     match fields_into(block, &mut slots) {
         Ok(count) => Ok(lines.fill(&slots[..count])),
         Err(HeadError::TooManyFields) => {
-            let mut slots = [EMPTY_HEADER; FIELDS_CAPACITY];
+            let line_count = memchr::memchr_iter(b'\n', block).count();
+            let mut slots = vec![EMPTY_HEADER; line_count.min(FIELDS_CAPACITY)];
             fields_into(block, &mut slots).map(|count| lines.fill(&slots[..count]))
         }
         Err(error) => Err(error),
@@ -287,17 +356,31 @@ fn skip_empty_lines(window: &[u8]) -> Result<Option<usize>, HeadError> {
     Err(HeadError::EmptyLines)
 }
 
+/// No head yet.
+fn unread<T>(_: Option<T>) -> Progress<T> {
+    Progress::Partial
+}
+
 /// The answer when the text ends before the head does. `full`: no byte more may belong to the head.
 #[cold]
-fn partial<T>(start: StartLine, text: &[u8], full: bool) -> Result<Progress<T>, HeadError> {
+fn partial<T>(start: StartLine, text: &[u8], full: bool) -> Result<Option<T>, HeadError> {
     if has_bare_lf(text) {
         Err(HeadError::BareLf)
     } else if !full {
-        Ok(Progress::Partial)
+        Ok(None)
     } else if start == StartLine::Request && !text.contains(&b'\n') {
         Err(HeadError::RequestLineTooLong)
     } else {
         Err(HeadError::TooLarge)
+    }
+}
+
+/// The answer when the text of a response ends before its head does, whatever its line ends are.
+pub(crate) fn partial_head<T>(text: &[u8], limits: &HeadLimits) -> Result<Option<T>, HeadError> {
+    if text.len() >= limits.bytes_max {
+        Err(HeadError::TooLarge)
+    } else {
+        Ok(None)
     }
 }
 
@@ -307,10 +390,10 @@ fn refuse<T>(
     start: StartLine,
     text: &[u8],
     full: bool,
-    limits: &HeadLimits,
+    fields_max: usize,
     error: httparse::Error,
-) -> Result<Progress<T>, HeadError> {
-    match head_fault::first(start, text, limits.fields(), error) {
+) -> Result<Option<T>, HeadError> {
+    match head_fault::first(start, text, fields_max, error) {
         Some(fault) => Err(fault),
         None => partial(start, text, full),
     }

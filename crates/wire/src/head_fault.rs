@@ -4,12 +4,11 @@
 //! at again, so that what is reported depends on the first faulty byte and on nothing after it: a head is refused for
 //! the same reason whether it arrives whole or byte by byte.
 
-use core::mem::MaybeUninit;
+use alloc::vec::Vec;
 
-use httparse::{Error, Header, ParserConfig};
+use httparse::{Error, ParserConfig};
 
 use crate::head_error::HeadError;
-use crate::line_buffer::FIELDS_CAPACITY;
 use crate::octet::{find_bare_lf, is_tchar, is_token};
 
 /// Which start line a head has.
@@ -22,9 +21,8 @@ pub(crate) enum StartLine {
 impl StartLine {
     /// The fault `httparse` sees in `text`, if it sees one.
     fn fault(self, text: &[u8], fields_max: usize) -> Option<Error> {
-        let mut slots: [MaybeUninit<Header<'_>>; FIELDS_CAPACITY] =
-            [const { MaybeUninit::uninit() }; FIELDS_CAPACITY];
-        let slots = &mut slots[..fields_max];
+        let mut slots = Vec::with_capacity(fields_max);
+        let slots = &mut slots.spare_capacity_mut()[..fields_max];
         match self {
             Self::Request => httparse::Request::new(&mut [])
                 .parse_with_uninit_headers(text, slots)

@@ -1,26 +1,35 @@
 //! Storage for the field lines of one head.
 
+use alloc::vec::Vec;
 use core::array;
 
 use httparse::Header;
 use weir_semantics::FieldLine;
 
-/// The most field lines a head can have, whatever the configured limit.
+/// The most field lines that a request can have, whatever the configured limit.
 ///
 /// Others: httpd, Go's and Node's defaults allow 100 to a few thousand; hyper allows 100.
-pub const FIELDS_CAPACITY: usize = 128;
+pub const REQUEST_FIELDS_CAPACITY: usize = 128;
 
-/// Storage for up to [`FIELDS_CAPACITY`] field lines, on the caller's stack.
+/// The most field lines that a response or a section that stands alone can have, whatever the configured limit.
+///
+/// Twice what a response may have by default: a stored head also has the lines that the proxy and updates add.
+pub const FIELDS_CAPACITY: usize = 1024;
+
+/// Storage for up to [`FIELDS_CAPACITY`] field lines: up to [`REQUEST_FIELDS_CAPACITY`] on the caller's stack, more in
+/// allocated memory.
 ///
 /// A new one costs nothing: only as many slots are written as the head has lines, rounded up to the next size. One
 /// buffer holds the lines of one head at a time.
 #[derive(Clone, Debug, Default)]
 pub struct LineBuffer<'a> {
     slots: Slots<'a>,
+    /// How many of the slots are lines.
+    count: usize,
 }
 
 // Without `unsafe` a slice needs initialised slots. Setting all 128 to an empty line would write 4 KiB a head; an enum
-// of sizes writes what is needed and allocates nothing.
+// of sizes writes what is needed and allocates for the rare long head only.
 #[derive(Clone, Debug, Default)]
 #[expect(
     clippy::large_enum_variant,
@@ -33,7 +42,8 @@ enum Slots<'a> {
     Up16([FieldLine<'a>; 16]),
     Up32([FieldLine<'a>; 32]),
     Up64([FieldLine<'a>; 64]),
-    UpAll([FieldLine<'a>; FIELDS_CAPACITY]),
+    Up128([FieldLine<'a>; REQUEST_FIELDS_CAPACITY]),
+    Allocated(Vec<FieldLine<'a>>),
 }
 
 impl<'a> LineBuffer<'a> {
@@ -41,7 +51,10 @@ impl<'a> LineBuffer<'a> {
     #[inline]
     #[must_use]
     pub const fn new() -> Self {
-        Self { slots: Slots::None }
+        Self {
+            slots: Slots::None,
+            count: 0,
+        }
     }
 
     /// Takes over the lines that `httparse` found. At most [`FIELDS_CAPACITY`] of them are kept; callers never hand in
@@ -58,17 +71,44 @@ impl<'a> LineBuffer<'a> {
             9..=16 => self.slots = Slots::Up16(copied(headers)),
             17..=32 => self.slots = Slots::Up32(copied(headers)),
             33..=64 => self.slots = Slots::Up64(copied(headers)),
-            _ => self.slots = Slots::UpAll(copied(headers)),
+            65..=REQUEST_FIELDS_CAPACITY => self.slots = Slots::Up128(copied(headers)),
+            _ => {
+                let lines = headers.iter().take(FIELDS_CAPACITY).map(line_of);
+                self.slots = Slots::Allocated(lines.collect());
+            }
         }
+        self.count = headers.len().min(FIELDS_CAPACITY);
+        self.lines()
+    }
+
+    /// Takes over lines that were not read by `httparse`, at most [`FIELDS_CAPACITY`].
+    pub(crate) fn replace(&mut self, lines: Vec<FieldLine<'a>>) {
+        self.count = lines.len().min(FIELDS_CAPACITY);
+        self.slots = Slots::Allocated(lines);
+    }
+
+    /// The lines.
+    pub(crate) fn lines(&self) -> &[FieldLine<'a>] {
         let slots: &[FieldLine<'a>] = match &self.slots {
             Slots::None => &[],
             Slots::Up8(lines) => lines,
             Slots::Up16(lines) => lines,
             Slots::Up32(lines) => lines,
             Slots::Up64(lines) => lines,
-            Slots::UpAll(lines) => lines,
+            Slots::Up128(lines) => lines,
+            Slots::Allocated(lines) => lines,
         };
-        &slots[..headers.len().min(FIELDS_CAPACITY)]
+        &slots[..self.count]
+    }
+
+    /// Replaces each line by what `repair` makes of it, or drops it.
+    pub(crate) fn repair(
+        &mut self,
+        mut repair: impl FnMut(FieldLine<'a>) -> Option<FieldLine<'a>>,
+    ) {
+        let repaired = self.lines().iter().filter_map(|line| repair(*line));
+        let repaired = repaired.collect();
+        self.replace(repaired);
     }
 }
 
@@ -76,15 +116,19 @@ impl<'a> LineBuffer<'a> {
 #[inline]
 fn copied<'a, const N: usize>(headers: &[Header<'a>]) -> [FieldLine<'a>; N] {
     array::from_fn(|slot| match headers.get(slot) {
-        Some(header) => FieldLine {
-            name: header.name,
-            value: header.value,
-        },
+        Some(header) => line_of(header),
         None => FieldLine {
             name: "",
             value: b"",
         },
     })
+}
+
+const fn line_of<'a>(header: &Header<'a>) -> FieldLine<'a> {
+    FieldLine {
+        name: header.name,
+        value: header.value,
+    }
 }
 
 #[cfg(test)]
@@ -103,7 +147,10 @@ mod tests {
                 value: name.as_bytes(),
             })
             .collect();
-        for count in [0, 1, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128] {
+        let counts = [
+            0, 1, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 1023, 1024,
+        ];
+        for count in counts {
             let mut lines = LineBuffer::new();
             let filled = lines.fill(&headers[..count]);
             assert_eq!(filled.len(), count);

@@ -5,8 +5,8 @@
 mod invariants;
 
 use weir_wire::{
-    EMPTY_LINES_MAX, FIELDS_CAPACITY, HeadError, HeadLimits, LineBuffer, Progress, Version,
-    parse_fields, parse_request, parse_response,
+    EMPTY_LINES_MAX, FIELDS_CAPACITY, HeadError, HeadLimits, LineBuffer, Progress,
+    REQUEST_FIELDS_CAPACITY, Version, parse_fields, parse_request, parse_response,
 };
 
 /// What reading a head came to: the head in one line of text, or that it is not all there, or why it is refused.
@@ -331,9 +331,12 @@ fn number_of_fields_is_not_limited_at_its_boundary() {
     assert_eq!(count(127, 128), Ok(127));
     assert_eq!(count(128, 128), Ok(128));
     assert_eq!(count(129, 128), Err(HeadError::TooManyFields));
-    assert_eq!(count(FIELDS_CAPACITY, usize::MAX), Ok(FIELDS_CAPACITY));
     assert_eq!(
-        count(FIELDS_CAPACITY + 1, usize::MAX),
+        count(REQUEST_FIELDS_CAPACITY, usize::MAX),
+        Ok(REQUEST_FIELDS_CAPACITY)
+    );
+    assert_eq!(
+        count(REQUEST_FIELDS_CAPACITY + 1, usize::MAX),
         Err(HeadError::TooManyFields)
     );
     assert_eq!(count(3, 3), Ok(3));
@@ -504,7 +507,7 @@ fn field_section_alone_is_not_read_as_in_a_head() {
 
 #[test]
 fn field_section_loses_lines_at_a_boundary_of_its_storage() {
-    for count in [0, 1, 23, 24, 25, 127, 128] {
+    for count in [0, 1, 23, 24, 25, 127, 128, 129, FIELDS_CAPACITY] {
         for end in ["", "\r\n"] {
             let block = format!("{}{end}", "A: b\r\n".repeat(count));
             assert_eq!(
@@ -513,7 +516,7 @@ fn field_section_loses_lines_at_a_boundary_of_its_storage() {
             );
         }
     }
-    let block = "A: b\r\n".repeat(129);
+    let block = "A: b\r\n".repeat(FIELDS_CAPACITY + 1);
     assert_eq!(
         parse_fields(block.as_bytes(), &mut LineBuffer::new()),
         Err(HeadError::TooManyFields)

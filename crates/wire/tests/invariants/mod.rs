@@ -8,10 +8,11 @@
     reason = "test binaries and fuzz targets each include this module and use their part of it"
 )]
 
-use weir_semantics::FieldLine;
+use weir_semantics::{FieldLine, Method};
 use weir_wire::{
-    Arrival, BodyError, BodyEvent, BodyLength, BodyReader, BodyStep, HeadError, HeadLimits,
-    LineBuffer, Progress, parse_fields, parse_request, parse_response, write,
+    Arrival, BodyError, BodyEvent, BodyLength, BodyReader, BodyStep, FramingError, HeadError,
+    HeadLimits, LineBuffer, Progress, Repairs, parse_fields, parse_request, parse_response,
+    parse_response_leniently, response_body, write,
 };
 
 /// A head with nothing borrowed, whichever kind it is.
@@ -95,6 +96,120 @@ pub fn response_head(text: &[u8], limits: &HeadLimits) {
     }
 }
 
+fn read_response_leniently(text: &[u8], limits: &HeadLimits) -> Outcome {
+    Ok(repaired_response(text, limits)?.map(|(head, _)| head))
+}
+
+fn repaired_response(
+    text: &[u8],
+    limits: &HeadLimits,
+) -> Result<Option<(Head, Repairs)>, HeadError> {
+    let mut lines = LineBuffer::new();
+    Ok(match parse_response_leniently(text, limits, &mut lines)? {
+        Progress::Partial => None,
+        Progress::Complete {
+            head: (head, repairs),
+            consumed,
+        } => {
+            let start = [
+                head.version.as_str().to_owned(),
+                head.status.to_string(),
+                head.reason.to_owned(),
+            ];
+            let fields = owned(head.fields);
+            let head = Head {
+                start,
+                fields,
+                consumed,
+            };
+            Some((head, repairs))
+        }
+    })
+}
+
+/// A response head read leniently, whole or byte by byte, gives the same head or the same error, at the same byte. What the
+/// strict reading reads the lenient one reads with the same lines, framing fields aside. What it repairs is canonical:
+/// written again, it is read by the strict reading alike, and nothing is left to repair.
+pub fn lenient_response_head(text: &[u8], limits: &HeadLimits) {
+    let outcome = pieces(text, limits, read_response_leniently);
+    let strict = read_response(text, limits);
+    match (&strict, &outcome) {
+        (Ok(Some(strict)), Ok(Some(head))) => {
+            assert_eq!(
+                (&strict.start, strict.consumed),
+                (&head.start, head.consumed)
+            );
+            let others = |fields: &[(String, Vec<u8>)]| -> Vec<_> {
+                fields
+                    .iter()
+                    .filter(|(name, _)| !is_framing(name))
+                    .cloned()
+                    .collect()
+            };
+            assert_eq!(others(&strict.fields), others(&head.fields));
+        }
+        (Ok(None), outcome) => assert_eq!(outcome, &Ok(None), "{}", text.escape_ascii()),
+        (Ok(Some(_)), outcome) => panic!("only strict: {} {outcome:?}", text.escape_ascii()),
+        (Err(_), _) => {}
+    }
+    let Ok(Some((head, repairs))) = repaired_response(text, limits) else {
+        return;
+    };
+    assert_eq!(repairs.lines, strict.is_err(), "{}", text.escape_ascii());
+    assert!(repairs.lines || !repairs.mixed_line_ends);
+    let written = canonical(&head);
+    let limits = HeadLimits {
+        bytes_max: written.len(),
+        ..*limits
+    };
+    let expected = Head {
+        consumed: written.len(),
+        ..head
+    };
+    assert_eq!(read_response(&written, &limits), Ok(Some(expected.clone())));
+    assert_eq!(
+        repaired_response(&written, &limits),
+        Ok(Some((expected, Repairs::default()))),
+        "{}",
+        text.escape_ascii()
+    );
+    if repairs.framing {
+        framing_is_strict(&written, &limits);
+    }
+}
+
+fn is_framing(name: &str) -> bool {
+    name.eq_ignore_ascii_case("content-length") || name.eq_ignore_ascii_case("transfer-encoding")
+}
+
+/// The head as it is written.
+fn canonical(head: &Head) -> Vec<u8> {
+    let mut written = head.start.join(" ").into_bytes();
+    written.extend_from_slice(b"\r\n");
+    for (name, value) in &head.fields {
+        write::field(&mut written, name, value);
+    }
+    write::end_of_head(&mut written);
+    written
+}
+
+/// Repaired framing fields leave no doubt, but for a look-alike beside them and a number that is too great.
+fn framing_is_strict(text: &[u8], limits: &HeadLimits) {
+    let mut lines = LineBuffer::new();
+    let Ok(Progress::Complete { head, .. }) = parse_response(text, limits, &mut lines) else {
+        panic!("not read: {}", text.escape_ascii());
+    };
+    let framing = response_body(head.version, Method::Get, head.status, head.fields);
+    assert!(
+        matches!(
+            framing,
+            Ok(_) | Err(FramingError::Lookalike | FramingError::ContentLengthTooLarge)
+        ),
+        "{framing:?} {}",
+        text.escape_ascii()
+    );
+}
+
 /// Reads every beginning of `text`, and checks that they agree with the whole.
 fn pieces(text: &[u8], limits: &HeadLimits, read: fn(&[u8], &HeadLimits) -> Outcome) -> Outcome {
     let whole = read(text, limits);
@@ -156,7 +271,7 @@ fn round_trip(
     read: fn(&[u8], &HeadLimits) -> Outcome,
 ) {
     let bytes = &text[..head.consumed];
-    assert!(head.consumed <= limits.bytes_max && head.fields.len() <= limits.fields_max.min(128));
+    assert!(head.consumed <= limits.bytes_max && head.fields.len() <= limits.fields_max);
     assert!(
         bytes.ends_with(b"\r\n\r\n"),
         "end of {}",
@@ -317,7 +432,22 @@ pub fn content(reader: &mut BodyReader, pieces: &[&[u8]]) -> Content {
 /// Content read whole, byte by byte, or cut in two anywhere gives the same bytes and the same end or error; chunked
 /// content agrees with a decoder that sees it whole; content that is whole means the same when it is framed again.
 pub fn body(text: &[u8], length: BodyLength, limits: HeadLimits) {
-    let read = |pieces: &[&[u8]]| content(&mut BodyReader::new(length, limits), pieces);
+    let whole = body_with(text, length, limits, false);
+    let leniently = body_with(text, length, limits, true);
+    // a repair is needed only where the strict reading refuses; what it reads is read alike
+    if !matches!(whole.ending, Ending::Refused(_)) {
+        assert_eq!(leniently, whole, "{}", text.escape_ascii());
+    }
+}
+
+/// The same for one of the two readings; what it came to.
+fn body_with(text: &[u8], length: BodyLength, limits: HeadLimits, is_lenient: bool) -> Content {
+    let reader = if is_lenient {
+        BodyReader::lenient
+    } else {
+        BodyReader::new
+    };
+    let read = |pieces: &[&[u8]]| content(&mut reader(length, limits), pieces);
     let whole = read(&[text]);
     // the empty piece asks about the end of content that has no bytes
     let bytes: Vec<&[u8]> = text.chunks(1).chain([&b""[..]]).collect();
@@ -345,13 +475,14 @@ pub fn body(text: &[u8], length: BodyLength, limits: HeadLimits) {
             (whole.data.as_slice(), &whole.ending),
             (text, &Ending::Unfinished)
         ),
-        BodyLength::Chunked => chunked(text, &whole, limits),
+        BodyLength::Chunked => chunked(text, &whole, limits, is_lenient),
     }
+    whole
 }
 
 /// Compares with the naive decoder, and frames the content again.
-fn chunked(text: &[u8], got: &Content, limits: HeadLimits) {
-    let (data, end) = naive_chunks(text);
+fn chunked(text: &[u8], got: &Content, limits: HeadLimits, is_lenient: bool) {
+    let (data, end) = naive_chunks(text, is_lenient);
     assert!(
         data.starts_with(&got.data),
         "content of {}",
@@ -369,7 +500,12 @@ fn chunked(text: &[u8], got: &Content, limits: HeadLimits) {
         }
         (Ending::Whole { .. }, None) => panic!("whole only for us: {}", text.escape_ascii()),
         // the naive decoder knows no limits, and of the trailer section only where it ends
-        (Ending::Refused(BodyError::Trailer(_) | BodyError::ExtensionsTooLarge), _) => {}
+        (
+            Ending::Refused(
+                BodyError::Trailer(_) | BodyError::ExtensionsTooLarge | BodyError::ChunkPadding,
+            ),
+            _,
+        ) => {}
         (Ending::Refused(_) | Ending::Unfinished, end) => {
             assert_eq!(end, None, "{}", text.escape_ascii())
         }
@@ -378,7 +514,7 @@ fn chunked(text: &[u8], got: &Content, limits: HeadLimits) {
 
 /// A decoder of chunks that is easy to believe: lines are split, matched and cut. Returns the content so far, and where
 /// the message ends if it does.
-fn naive_chunks(text: &[u8]) -> (Vec<u8>, Option<usize>) {
+fn naive_chunks(text: &[u8], is_lenient: bool) -> (Vec<u8>, Option<usize>) {
     let mut data = Vec::new();
     let mut at = 0;
     loop {
@@ -391,7 +527,8 @@ fn naive_chunks(text: &[u8]) -> (Vec<u8>, Option<usize>) {
             .iter()
             .take_while(|byte| byte.is_ascii_hexdigit())
             .count();
-        if !(1..=16).contains(&digits) || !is_extensions(&line[digits..]) {
+        let digits_max = if is_lenient { line.len() } else { 16 };
+        if !(1..=digits_max).contains(&digits) || !is_extensions(&line[digits..], is_lenient) {
             return (data, None);
         }
         let size =
@@ -418,20 +555,31 @@ fn naive_chunks(text: &[u8]) -> (Vec<u8>, Option<usize>) {
     (data, end.map(|end| at + end + 4))
 }
 
-/// Is this `*( ";" name [ "=" ( token / quoted-string ) ] )`?
-fn is_extensions(mut text: &[u8]) -> bool {
+/// Is this `*( ";" name [ "=" ( token / quoted-string ) ] )`, with whitespace around its parts if that is allowed?
+fn is_extensions(mut text: &[u8], with_spaces: bool) -> bool {
+    let skip = |text: &mut &[u8]| {
+        while with_spaces && let [b' ' | b'\t', rest @ ..] = *text {
+            *text = rest;
+        }
+    };
     fn token(text: &[u8]) -> usize {
         text.iter()
             .take_while(|&&byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
             .count()
     }
+    skip(&mut text);
     while let [b';', rest @ ..] = text {
-        let name = token(rest);
-        text = &rest[name..];
+        text = rest;
+        skip(&mut text);
+        let name = token(text);
+        text = &text[name..];
         if name == 0 {
             return false;
         }
+        skip(&mut text);
         let [b'=', value @ ..] = text else { continue };
+        let mut value = value;
+        skip(&mut value);
         let length = if value.first() == Some(&b'"') {
             quoted(value)
         } else {
@@ -441,6 +589,7 @@ fn is_extensions(mut text: &[u8]) -> bool {
             return false;
         }
         text = &value[length..];
+        skip(&mut text);
     }
     text.is_empty()
 }
