@@ -122,6 +122,8 @@ labels! {
         /// A part that could not be joined with others later: no strong entity tag, no complete length, not asked for as
         /// one range (§3.3).
         PartialContent = "partial-content",
+        /// Some lines of the head end in LF and some in CRLF (RFC 9112 §11.1).
+        LineEnds = "line-ends",
         /// `Vary: *` can never be chosen again (§4.1).
         VaryStar = "vary-star",
         /// Neither a lifetime nor a validator: storing it could never serve anybody.

@@ -171,6 +171,7 @@ fn label(why: NotStored) -> Label {
             NotStorable::StatusNotFinal => Label::StatusNotFinal,
             NotStorable::StatusNotUnderstood => Label::StatusNotUnderstood,
             NotStorable::PartialContent => Label::PartialContent,
+            NotStorable::LineEnds => Label::LineEnds,
             NotStorable::VaryStar => Label::VaryStar,
             _ => Label::NoLifetime,
         },

@@ -171,6 +171,8 @@ pub struct ResponseFacts {
     pub content_range: Option<ContentRange>,
     /// Is there a `Pragma` field? It means nothing in a response (RFC 9111 §5.4).
     pub has_pragma: bool,
+    /// Do some lines of its head end in LF and some in CRLF? The fields do not tell: whoever reads the head sets it.
+    pub has_mixed_line_ends: bool,
 }
 
 impl ResponseFacts {
@@ -192,6 +194,7 @@ impl ResponseFacts {
             has_content_range: false,
             content_range: None,
             has_pragma: false,
+            has_mixed_line_ends: false,
         };
         let mut seen_age = false;
         let mut seen_content_range = false;

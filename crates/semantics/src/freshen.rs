@@ -223,6 +223,8 @@ impl ResponseFacts {
             has_content_range: self.has_content_range,
             content_range: self.content_range,
             has_pragma: self.has_pragma || update.has_pragma,
+            // that of the update is about the update
+            has_mixed_line_ends: self.has_mixed_line_ends,
         }
     }
 }

@@ -28,6 +28,9 @@ pub enum NotStorable {
     /// A part of a representation that can neither be told from the whole for sure, nor joined with another one: see
     /// [`storable`].
     PartialContent,
+    /// Some lines of the head end in LF and some in CRLF. A user of the origin may have put a LF into a value (response
+    /// splitting, RFC 9112 §11.1): what follows it must not reach other users.
+    LineEnds,
     /// The status needs understanding, by itself (304) or by `must-understand`, and we have none of it.
     StatusNotUnderstood,
     /// The response says `no-store`.
@@ -49,6 +52,7 @@ impl NotStorable {
         Self::RequestNoStore,
         Self::StatusNotFinal,
         Self::PartialContent,
+        Self::LineEnds,
         Self::StatusNotUnderstood,
         Self::ResponseNoStore,
         Self::Private,
@@ -65,6 +69,7 @@ impl NotStorable {
             Self::RequestNoStore => "request-no-store",
             Self::StatusNotFinal => "status-not-final",
             Self::PartialContent => "partial-content",
+            Self::LineEnds => "line-ends",
             Self::StatusNotUnderstood => "status-not-understood",
             Self::ResponseNoStore => "response-no-store",
             Self::Private => "private",
@@ -114,6 +119,8 @@ pub const fn storable(req: &RequestFacts, res: &ResponseFacts) -> Result<(), Not
         || res.status != 206 && res.has_content_range
     {
         NotStorable::PartialContent
+    } else if res.has_mixed_line_ends {
+        NotStorable::LineEnds
     } else if needs_understanding && !understood {
         NotStorable::StatusNotUnderstood
     } else if no_store {
@@ -189,6 +196,15 @@ mod tests {
         ] {
             assert_eq!(verdict(method, &[], 200, &[FRESH]), "method");
         }
+    }
+
+    #[test]
+    fn response_whose_line_ends_differ_is_not_storable() {
+        let request = RequestFacts::gather(Method::Get, "/", &[]);
+        let mut response = ResponseFacts::gather(200, &lines(&[FRESH]), Timestamp(0));
+        assert_eq!(storable(&request, &response), Ok(()));
+        response.has_mixed_line_ends = true;
+        assert_eq!(storable(&request, &response), Err(NotStorable::LineEnds));
     }
 
     #[test]

@@ -138,6 +138,7 @@ impl Transaction {
         let sets_cookie = update.response.has_set_cookie && update.response.status != 304;
         let merged = ResponseFacts {
             has_set_cookie: update.merged.has_set_cookie || sets_cookie,
+            has_mixed_line_ends: update.response.has_mixed_line_ends,
             ..*update.merged
         };
         self.storing_for(&request, now, rules, &merged)

@@ -109,6 +109,7 @@ impl Row {
             has_content_range: content_range.is_some(),
             content_range,
             has_pragma: has(ResponseBit::PragmaNoCache),
+            has_mixed_line_ends: false,
         }
     }
 
