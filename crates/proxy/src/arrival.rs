@@ -67,7 +67,7 @@ pub(crate) enum Answered {
 /// alone. A fetch of its own costs more than such a response.
 pub(crate) fn is_quick(exchange: &Exchange, response: &Response<'_>, storing: &Storing) -> bool {
     let is_whole = matches!(storing, Storing::New(_)) && response.head.status != 206;
-    is_whole && (exchange.background || is_there(response, exchange.settings.heads))
+    is_whole && (exchange.background || is_there(response, exchange.settings.response_heads))
 }
 
 fn is_there(response: &Response<'_>, trailers: HeadLimits) -> bool {
@@ -90,7 +90,7 @@ fn came(response: &Response<'_>, trailers: HeadLimits) -> Came {
         content_bytes: 0,
         is_whole: false,
     };
-    let mut reader = BodyReader::new(response.body, trailers);
+    let mut reader = BodyReader::lenient(response.body, trailers);
     let mut rest = response.rest;
     while let Ok(step) = reader.step(rest) {
         rest = &rest[step.consumed..];
@@ -108,7 +108,7 @@ fn came(response: &Response<'_>, trailers: HeadLimits) -> Came {
 
 /// Enters a response into the account whose content nobody gets: what came of it with its head.
 pub(crate) fn let_go(exchange: &mut Exchange, response: &Response<'_>) {
-    let content_bytes = came(response, exchange.settings.heads).content_bytes;
+    let content_bytes = came(response, exchange.settings.response_heads).content_bytes;
     exchange.account.next_hop_overhead_bytes -= content_bytes;
     exchange.account.waste(content_bytes);
 }

@@ -1,7 +1,8 @@
 //! The next hop's answer: interim responses, the final head, then its content.
 //!
 //! The next hop is as hostile as the client: what is not unambiguously one response to this request is refused, and
-//! its connection is not used again.
+//! its connection is not used again. What the RFCs say how to read is read (`wire::parse_response_leniently`), written
+//! anew for the client, and its connection is not used again either.
 
 use crate::account::Account;
 use crate::answer::Trouble;
@@ -36,7 +37,9 @@ use weir_policy::transaction::says_about_target;
 use weir_policy::{Command, Commands, Event};
 use weir_semantics::{Method, ProxyError, ResponseFacts};
 use weir_store::{Purge, StoredResponse};
-use weir_wire::{Arrival, BodyLength, LineBuffer, Progress, ResponseHead, parse_response};
+use weir_wire::{
+    Arrival, BodyLength, LineBuffer, Progress, Repairs, ResponseHead, parse_response_leniently,
+};
 
 /// Interim responses passed on for one request. RFC 9110 §15.2 sets no limit; an endless row of them is an attack.
 const INTERIM_MAX: u32 = 32;
@@ -64,6 +67,7 @@ pub(crate) async fn run(parties: Parties<'_>) -> Downloaded {
         received: Vec::with_capacity(RECEIVED_BYTES),
         arrival: Arrival::new(),
         interim: 0,
+        is_repaired: false,
         silence: limits.next_hop_silence.as_duration(),
         departure: Departure::new(half_closed),
         purges: Vec::new(),
@@ -97,6 +101,8 @@ struct Download<'a> {
     received: Vec<u8>,
     arrival: Arrival,
     interim: u32,
+    /// A head was repaired, this one or an interim one before it: the connection is not used again.
+    is_repaired: bool,
     /// How long the next hop may say nothing.
     silence: Duration,
     departure: Departure,
@@ -142,7 +148,7 @@ enum Read {
 impl Download<'_> {
     /// Reads until a whole head is there, and decides on it.
     async fn next_head(&mut self) -> Result<Step, HopTrouble> {
-        let heads = self.parties.exchange.settings.heads;
+        let heads = self.parties.exchange.settings.response_heads;
         let silence = self
             .parties
             .exchange
@@ -233,10 +239,14 @@ impl Download<'_> {
     fn try_step(&mut self) -> Result<Option<Step>, Trouble> {
         let received = std::mem::take(&mut self.received);
         let mut lines = LineBuffer::new();
-        let heads = self.parties.exchange.settings.heads;
-        let step = match parse_response(&received, &heads, &mut lines) {
-            Ok(Progress::Complete { head, consumed }) => {
-                self.judge(&head, consumed, &received).map(Some)
+        let heads = self.parties.exchange.settings.response_heads;
+        let step = match parse_response_leniently(&received, &heads, &mut lines) {
+            Ok(Progress::Complete {
+                head: (head, repairs),
+                consumed,
+            }) => {
+                self.is_repaired |= repairs.any();
+                self.judge(&head, repairs, consumed, &received).map(Some)
             }
             Ok(Progress::Partial) => Ok(None),
             Err(error) => Err(broken(&error)),
@@ -248,6 +258,7 @@ impl Download<'_> {
     fn judge(
         &mut self,
         head: &ResponseHead<'_, '_>,
+        repairs: Repairs,
         consumed: usize,
         received: &[u8],
     ) -> Result<Step, Trouble> {
@@ -273,15 +284,17 @@ impl Download<'_> {
             };
             return Ok(Step::Interim { head, consumed });
         }
-        self.judge_final(head, consumed, received)
+        self.judge_final(head, repairs, consumed, received)
     }
 
     fn judge_final(
         &mut self,
         head: &ResponseHead<'_, '_>,
+        repairs: Repairs,
         consumed: usize,
         received: &[u8],
     ) -> Result<Step, Trouble> {
+        let is_repaired = self.is_repaired;
         let Parties {
             exchange,
             worker,
@@ -295,8 +308,11 @@ impl Download<'_> {
         let now = worker.now();
         let settings = Arc::clone(&exchange.settings);
         let targeted = settings.targeted(exchange.mode);
-        let facts = ResponseFacts::gather(head.status, head.fields, now.wall)
-            .targeted(head.fields, targeted);
+        let facts = ResponseFacts {
+            has_mixed_line_ends: repairs.mixed_line_ends,
+            ..ResponseFacts::gather(head.status, head.fields, now.wall)
+                .targeted(head.fields, targeted)
+        };
         let (date, mut stored_lines) = (worker.date(), LineBuffer::new());
         let stored = stored.filter(|_| exchange.tx.may_update(head.status));
         let merging = stored.map(|stored| {
@@ -322,7 +338,9 @@ impl Download<'_> {
             head,
             body,
             rest: &received[consumed..],
-            hop_keeps_alive: inbound::keeps_alive(head) && body != BodyLength::UntilClose,
+            hop_keeps_alive: inbound::keeps_alive(head)
+                && body != BodyLength::UntilClose
+                && !is_repaired,
         };
         exchange.note(|notes| notes.answered(response.hop_keeps_alive));
         Ok(match self.obey(&commands, &response, merging.as_ref()) {

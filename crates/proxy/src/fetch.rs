@@ -76,7 +76,7 @@ pub(crate) fn begin(
         arriving: begun.arriving,
         id: begun.id,
         connection: Some(connection),
-        reader: BodyReader::new(begun.body, settings.heads),
+        reader: BodyReader::lenient(begun.body, settings.response_heads),
         deadline: Deadline::new(silence),
         silence,
         hop_keeps_alive: begun.hop_keeps_alive,
@@ -226,8 +226,10 @@ impl Fetch {
                     self.arriving.push(&self.worker, self.id, data);
                 }
                 BodyEvent::End => {
-                    // bytes behind the response belong to nothing we asked for
-                    self.finish(FetchEnd::Whole, rest.is_empty());
+                    // bytes behind the response belong to nothing we asked for, and after a repair its end may be
+                    // another for the next hop
+                    let is_clean = rest.is_empty() && !self.reader.is_repaired();
+                    self.finish(FetchEnd::Whole, is_clean);
                     return content;
                 }
             }

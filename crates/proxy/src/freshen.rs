@@ -17,7 +17,10 @@ use weir_semantics::{
     parse_http_date, validates,
 };
 use weir_store::{StoredResponse, VaryRule};
-use weir_wire::{BodyLength, LineBuffer, ResponseHead};
+use weir_wire::{BodyLength, FIELDS_CAPACITY, LineBuffer, ResponseHead};
+
+/// The most field lines of a merged head, with the one for a length that is added to it: what the parser reads again.
+const MERGED_FIELDS_MAX: usize = FIELDS_CAPACITY - 1;
 
 /// A response that may update the stored one, merged into that.
 pub(crate) struct Merging<'a> {
@@ -40,6 +43,11 @@ impl<'a> Merging<'a> {
         fits: Fits,
     ) -> Self {
         let merged = merge(stored_fields(&stored.head, lines), update, date);
+        let fits = if is_within_limits(&merged, worker) {
+            fits
+        } else {
+            Fits::Other
+        };
         Self {
             stored,
             facts: merged.facts(stored.facts.status, worker.now().wall, targeted),
@@ -153,6 +161,17 @@ impl<'a> Merging<'a> {
             body: stored.body.clone(),
         }
     }
+}
+
+/// Whether a merged head may be stored. Each update can bring fields of other names: without a limit a next hop could make
+/// the stored head grow for ever. As much as two heads: what was stored and one update.
+fn is_within_limits(merged: &Merged<'_>, worker: &Worker) -> bool {
+    let fields = || merged.stored.iter().chain(&merged.own);
+    let bytes = fields()
+        .map(|line| line.name.len() + line.value.len() + 4)
+        .sum::<usize>();
+    let head_bytes_max = worker.settings().response_heads.bytes_max;
+    fields().count() <= MERGED_FIELDS_MAX && bytes <= 2 * head_bytes_max
 }
 
 /// Whether the response `head` is about `stored`: by its tag, by all it has if it is a 200 to HEAD, and as a part by

@@ -55,7 +55,7 @@ impl Terms {
             hop_silence: limits.next_hop_silence.as_duration(),
             client_silence: limits.client_silence.as_duration(),
             half_closed: settings.config.fetch.half_closed.as_duration(),
-            trailers: settings.heads,
+            trailers: settings.response_heads,
             lead,
             free_bytes: if settings.leads_differ() {
                 // the connection may come from a route with another
@@ -154,7 +154,7 @@ impl<'a> Relay<'a> {
                 BodyLength::Exact(length) => Some(length),
                 _ => None,
             },
-            reader: BodyReader::new(body, terms.trailers),
+            reader: BodyReader::lenient(body, terms.trailers),
             framing,
             out: head,
             sent: 0,
@@ -378,8 +378,9 @@ impl<'a> Relay<'a> {
                     }
                 }
                 BodyEvent::End => {
-                    // bytes behind the response belong to nothing we asked for
-                    self.ended.hop_clean = rest.is_empty();
+                    // bytes behind the response belong to nothing we asked for, and after a repair its end may be
+                    // another for the next hop
+                    self.ended.hop_clean = rest.is_empty() && !self.reader.is_repaired();
                     self.finish();
                     return emitted;
                 }

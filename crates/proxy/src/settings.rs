@@ -25,8 +25,10 @@ pub(crate) struct Settings {
     pub(crate) config: Config,
     /// Rules of caching.
     pub(crate) rules: Rules,
-    /// Limits of heads and trailers.
+    /// Limits of the heads and trailers of requests.
     pub(crate) heads: HeadLimits,
+    /// Limits of those of responses.
+    pub(crate) response_heads: HeadLimits,
     /// The targeted fields that gateways read, and those that forward proxies read (RFC 9213).
     targeted: [Arc<TargetedFields>; 2],
     /// Who may use forward listeners.
@@ -62,6 +64,10 @@ impl Settings {
             heads: HeadLimits {
                 bytes_max: config.limits.head_bytes.as_usize(),
                 fields_max: config.limits.head_fields_max as usize,
+            },
+            response_heads: HeadLimits {
+                bytes_max: config.limits.head_bytes.as_usize(),
+                fields_max: config.limits.response_fields_max as usize,
             },
             targeted: compile_targeted(&config.cache),
             clients: ClientRules {

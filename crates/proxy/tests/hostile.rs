@@ -4,6 +4,8 @@ mod support;
 
 #[path = "hostile/cut.rs"]
 mod cut;
+#[path = "hostile/lenient_response.rs"]
+mod lenient_response;
 #[path = "hostile/request_framing.rs"]
 mod request_framing;
 #[path = "hostile/response_framing.rs"]

@@ -49,9 +49,13 @@ table! {
         /// The size of a request's or a response's head, and of a trailer section; then 431 or 502.
         /// Twice the 32 KiB of Varnish, which cookie-heavy sites exceed.
         head_bytes: ByteSize = ByteSize::from_kib(64), from ByteSize::from_kib(1), to ByteSize::from_mib(1);
-        /// The number of field lines in a head or a trailer section; then 431 or 502. The parser has room for
+        /// The number of field lines in a request's head or trailer section; then 431. The parser has room for
         /// no more than the default.
         head_fields_max: u32 = 128, from 8, to 128;
+        /// The number of field lines in a response's head or trailer section; then 502. Some sites send more than a hundred
+        /// (Link, Set-Cookie, Content-Security-Policy); nginx and Squid limit their bytes only. A head of more than 128
+        /// lines costs one allocation.
+        response_fields_max: u32 = 512, from 8, to RESPONSE_FIELDS_MAX;
         /// How much of an unwanted request's content is read and dropped to keep its connection; then it is
         /// closed.
         request_body_drain: ByteSize = ByteSize::from_kib(64), from ByteSize::from_bytes(0), to ByteSize::from_gib(1);
@@ -84,6 +88,10 @@ const IDLE_MAX: Span = Span::from_days(1);
 
 /// Long enough to mean never.
 const AGE_MAX: Span = Span::from_days(365);
+
+/// What the parser has room for ([`FIELDS_CAPACITY`](weir_wire::FIELDS_CAPACITY)), without what is added to a stored head:
+/// Date, Via, Content-Length.
+const RESPONSE_FIELDS_MAX: u32 = 1000;
 
 /// The most files a process may open where Linux is left as it is (`fs.nr_open`).
 const CONNECTIONS_MAX: u32 = 1 << 20;

@@ -142,6 +142,11 @@ fn value_one_step_outside_its_range_is_accepted() {
         |config| config.limits.head_fields_max = 129,
         Some("limits.head_fields_max"),
     );
+    check(|config| config.limits.response_fields_max = 1000, None);
+    check(
+        |config| config.limits.response_fields_max = 1001,
+        Some("limits.response_fields_max"),
+    );
     check(
         |config| config.cache.heuristic_fraction_percent = 101,
         Some("cache.heuristic_fraction_percent"),

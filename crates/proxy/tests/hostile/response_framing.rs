@@ -31,9 +31,9 @@ fn refused(way: &Way, answer: &str) {
 fn ambiguous_response_is_repaired() {
     Way::each(|way| {
         for (fields, content) in [
-            ("Content-Length: 2\r\nContent-Length: 2\r\n", "ok"),
             ("Content-Length: 2\r\nContent-Length: 9\r\n", "ok"),
-            ("Content-Length: 2, 2\r\n", "ok"),
+            ("Content-Length: 2, 02\r\n", "ok"),
+            ("Content-Length: 2,\r\n", "ok"),
             ("Content-Length: +2\r\n", "ok"),
             ("Content-Length: 0x2\r\n", "ok"),
             ("Content-Length: \r\n", "ok"),
@@ -51,7 +51,12 @@ fn ambiguous_response_is_repaired() {
                 "2\r\nok\r\n0\r\n\r\n",
             ),
             ("Transfer-Encoding: xchunked\r\n", "2\r\nok\r\n0\r\n\r\n"),
-            ("Transfer-Encoding : chunked\r\n", "2\r\nok\r\n0\r\n\r\n"),
+            ("Transfer-Encoding: ,\r\n", "2\r\nok\r\n0\r\n\r\n"),
+            (
+                "Content-Length: 2\r\nTransfer-Encoding : chunked\r\n",
+                "2\r\nok\r\n0\r\n\r\n",
+            ),
+            ("Transfer Encoding: chunked\r\n", "2\r\nok\r\n0\r\n\r\n"),
             ("Transfer_Encoding: chunked\r\n", "2\r\nok\r\n0\r\n\r\n"),
             (
                 "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n",
@@ -66,11 +71,11 @@ fn ambiguous_response_is_repaired() {
         );
         refused(
             way,
-            "HTTP/1.1 204 No Content\r\nContent-Length: 2\r\n\r\nok",
+            "HTTP/1.1 204 No Content\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nok",
         );
         refused(
             way,
-            "HTTP/1.1 204 No Content\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+            "HTTP/1.1 204 No Content\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
         );
     });
 }
@@ -88,9 +93,11 @@ fn response_that_is_no_http_is_passed_on() {
             "HTTP/1.1  200 OK\r\n\r\n",
             "http/1.1 200 OK\r\n\r\n",
             "ICY 200 OK\r\n\r\n",
-            "HTTP/1.1 200 OK\nX: y\n\n",
+            "HTTP/1.1 200 OK\nX: y\n z\n\n",
+            "HTTP/1.10 200 OK\r\n\r\n",
             "HTTP/1.1 200 OK\r\nX: y\r\n z\r\n\r\n",
-            "HTTP/1.1 200 OK\r\nX : y\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nX z: y\r\n\r\n",
+            "HTTP/1.1 200 OK\r\n X: y\r\n\r\n",
             "HTTP/1.1 200 OK\r\nX: a\rb\r\n\r\n",
             "HTTP/1.1 200 OK\r\nX: a\u{0}b\r\n\r\n",
             "HTTP/1.1 200 OK\r\nX\r\n\r\n",
@@ -106,14 +113,14 @@ fn response_that_is_no_http_is_passed_on() {
 fn head_without_measure_is_taken_in() {
     Way::each(|way| {
         let fields = |count: usize| "X: y\r\n".repeat(count);
-        refused(way, &format!("HTTP/1.1 200 OK\r\n{}\r\n", fields(129)));
+        refused(way, &format!("HTTP/1.1 200 OK\r\n{}\r\n", fields(513)));
         refused(way, &format!("HTTP/1.1 200 OK\r\n{}", fields(100_000)));
         refused(
             way,
             &format!("HTTP/1.1 200 OK\r\nX: {}\r\n\r\n", "y".repeat(65_536)),
         );
         refused(way, &format!("HTTP/1.1 200 {}", "x".repeat(200_000)));
-        let interim = format!("HTTP/1.1 103 Early Hints\r\n{}\r\n", fields(129));
+        let interim = format!("HTTP/1.1 103 Early Hints\r\n{}\r\n", fields(513));
         refused(way, &interim);
     });
 }
@@ -123,11 +130,11 @@ fn head_within_the_limits_is_refused() {
     Way::each(|way| {
         let answer = format!(
             "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n{}\r\n",
-            "X: y\r\n".repeat(126)
+            "X: y\r\n".repeat(510)
         );
         let (response, _) = way.fetch("/", &answer);
         assert_eq!(response.status(), 200);
-        assert_eq!(response.head.all("x").len(), 126);
+        assert_eq!(response.head.all("x").len(), 510);
         let value = "y".repeat(60_000);
         let answer = format!(
             "HTTP/1.1 200 OK\r\nConnection: close\r\nX: {value}\r\nContent-Length: 0\r\n\r\n"
