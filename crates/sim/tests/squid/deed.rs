@@ -37,8 +37,9 @@ impl Deed {
             (Handling::Hit(_), _) => Self::Served,
             (Handling::Forward(Fwd::Stale | Fwd::Request), Some(304)) => Self::Confirmed,
             (Handling::Forward(Fwd::Partial), _) => Self::Completed,
-            (Handling::Forward(Fwd::Stale), _) => Self::Replaced,
-            (Handling::Forward(_), _) => Self::Fetched,
+            // Squid asks for each request by itself
+            (Handling::Forward(Fwd::Stale) | Handling::Collapsed(Fwd::Stale), _) => Self::Replaced,
+            (Handling::Forward(_) | Handling::Collapsed(_), _) => Self::Fetched,
             (other, _) => panic!("nothing failed, and the verdict is {other:?}"),
         }
     }
