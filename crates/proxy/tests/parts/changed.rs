@@ -384,16 +384,34 @@ fn client_that_joins_a_ranged_fetch_gets_the_new_representation_if_it_has_change
     }
 }
 
+/// `what` with a cookie for the client that asks.
+fn setting_cookie(what: &Representation, directives: &str) -> Representation {
+    let fields = format!(
+        "Cache-Control: {directives}max-age=3600\r\nConnection: close\r\nSet-Cookie: user=a\r\n"
+    );
+    what.clone().with_fields(&fields)
+}
+
+#[test]
+fn part_that_sets_a_cookie_is_joined_only_by_permission() {
+    let shelf = Shelf::new();
+    let what = Representation::new("/", LENGTH);
+    let (mut client, mut hop) = begin(&shelf, &what, &what.get(""));
+    let own = setting_cookie(&what, "");
+    hop.send(own.part(200_000, LENGTH));
+    drop(hop);
+    let response = asked_again(&shelf, &mut client, None, &own.whole());
+    assert_eq!(response.head.field("set-cookie"), Some("user=a"));
+    what.check_whole(&response);
+    shelf.proxy.wait_for(Metric::StoreEntries, 0);
+}
+
 #[test]
 fn cookie_of_a_joined_part_goes_to_its_own_client_alone() {
     let shelf = Shelf::new();
     let what = Representation::new("/", LENGTH);
     let (mut client, mut hop) = begin(&shelf, &what, &what.get(""));
-    let cookie = format!(
-        "{}Cache-Control: public\r\nSet-Cookie: user=a\r\n",
-        what.fields
-    );
-    let part = what.clone().with_fields(&cookie).part(200_000, LENGTH);
+    let part = setting_cookie(&what, "public, ").part(200_000, LENGTH);
     let response = hop.send_while(&part, || client.read_response());
     assert_eq!(response.head.field("set-cookie"), Some("user=a"));
     what.check_whole(&response);
