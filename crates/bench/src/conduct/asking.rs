@@ -56,6 +56,7 @@ pub(super) fn ask(post: &Post<'_>, clients: &AsClients) -> Result<(), Failure> {
     let Some(start_at) = post.wait_for_go()? else {
         return Ok(());
     };
+    let has_links = scenario.clients.link.is_some();
     let plan = plan(
         &task,
         scenario,
@@ -65,6 +66,7 @@ pub(super) fn ask(post: &Post<'_>, clients: &AsClients) -> Result<(), Failure> {
     )?;
     let mut load = OwnThreads::named(THREADS);
     let mut result = run_threads(post, &plan, clients.threads, &mut load)?;
+    let link_shaping = has_links.then(|| clients.shaping.into());
     let samples = match &clients.samples {
         None => None,
         Some((path, _)) => Some(write_samples(path, &mut result, &names)?),
@@ -77,6 +79,7 @@ pub(super) fn ask(post: &Post<'_>, clients: &AsClients) -> Result<(), Failure> {
         health: result.health,
         load: load.load(),
         samples,
+        link_shaping,
     })))
 }
 

@@ -5,7 +5,7 @@ use crate::client::ClientResult;
 use crate::origin::OriginCounts;
 use crate::usage::ThreadLoad;
 use std::time::SystemTime;
-use weir_measure::record::{Host, UsageSecond};
+use weir_measure::record::{Host, LinkShaping, UsageSecond};
 
 /// What all participants brought, added up.
 #[derive(Clone, Debug)]
@@ -30,6 +30,8 @@ pub struct Gathered {
     pub usage_warnings: Vec<String>,
     /// Files of samples.
     pub samples: Vec<String>,
+    /// Who made the clients' links slow; `None` where there are none.
+    pub link_shaping: Option<LinkShaping>,
     /// Who was lost, when and how: a sentence each.
     pub lost: Vec<String>,
     /// Somebody ended it.
@@ -65,6 +67,7 @@ impl Gathered {
             usage: Vec::new(),
             usage_warnings: Vec::new(),
             samples: Vec::new(),
+            link_shaping: None,
             lost: Vec::new(),
             is_interrupted: false,
             is_one_process: false,
@@ -86,6 +89,10 @@ impl Gathered {
             health: result.health,
         });
         worst(&mut self.client_load, &result.load);
+        if let Some(theirs) = result.link_shaping {
+            let before = self.link_shaping;
+            self.link_shaping = Some(before.map_or(theirs, |before| before.with(theirs)));
+        }
         self.samples.extend(result.samples);
     }
 
@@ -112,6 +119,24 @@ fn worst(all: &mut ThreadLoad, one: &ThreadLoad) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn links_of_participants_that_are_made_otherwise_are_mixed() {
+        let together = |all: &[Option<LinkShaping>]| {
+            let mut gathered = Gathered::begun(Vec::new());
+            for &link_shaping in all {
+                gathered.add_clients(ClientsResult {
+                    link_shaping,
+                    ..ClientsResult::default()
+                });
+            }
+            gathered.link_shaping
+        };
+        let (user, namespace) = (Some(LinkShaping::User), Some(LinkShaping::Namespace));
+        assert_eq!(together(&[None, None]), None);
+        assert_eq!(together(&[namespace, namespace]), namespace);
+        assert_eq!(together(&[user, namespace]), Some(LinkShaping::Mixed));
+    }
 
     #[test]
     fn idle_participant_hides_a_busy_one() {

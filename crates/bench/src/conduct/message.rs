@@ -10,10 +10,10 @@ use crate::usage::ThreadLoad;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::net::SocketAddr;
-use weir_measure::record::Host;
+use weir_measure::record::{Host, LinkShaping};
 
 /// The version of this protocol. Participants of another are refused.
-pub(super) const PROTOCOL: u32 = 2;
+pub(super) const PROTOCOL: u32 = 3;
 
 /// What a participant does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -108,6 +108,8 @@ pub(super) struct ClientsResult {
     pub(super) load: ThreadLoad,
     /// The file of samples that was written.
     pub(super) samples: Option<String>,
+    /// Who made its links slow; `None` where there are none.
+    pub(super) link_shaping: Option<LinkShaping>,
 }
 
 /// What an origin brings.

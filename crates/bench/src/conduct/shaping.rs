@@ -7,6 +7,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
+use weir_measure::record::LinkShaping;
 use weir_workload::Scenario;
 
 /// Who makes the clients' links as slow as the scenario says.
@@ -38,6 +39,15 @@ impl std::fmt::Display for Shaping {
             Self::User => "user",
             Self::Namespace => "namespace",
         })
+    }
+}
+
+impl From<Shaping> for LinkShaping {
+    fn from(shaping: Shaping) -> Self {
+        match shaping {
+            Shaping::User => Self::User,
+            Shaping::Namespace => Self::Namespace,
+        }
     }
 }
 

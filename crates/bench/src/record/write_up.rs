@@ -32,6 +32,7 @@ pub fn write_up(plan: &RunPlan, gathered: &Gathered, version: &str) -> Record {
         scenario_name: plan.scenario.name.clone(),
         subject: subject(plan),
         parameters: parameters(plan),
+        link_shaping: gathered.link_shaping,
         is_valid: verdict.reasons.is_empty(),
         reasons: verdict.reasons,
         warnings: verdict.warnings,

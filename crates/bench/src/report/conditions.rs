@@ -43,8 +43,8 @@ impl Conditions {
         let (mut link, keys): (BTreeMap<_, _>, BTreeMap<_, _>) =
             keys.into_iter().partition(|(key, _)| key.starts_with(LINK));
         link.retain(|_, value| value != "\"none\"");
-        if !link.is_empty() {
-            link.insert("--shape".to_owned(), shaping(record).to_owned());
+        if let Some(shaping) = record.link_shaping.filter(|_| !link.is_empty()) {
+            link.insert("link_shaping".to_owned(), shaping.to_string());
         }
         Self {
             seed: record.seed,
@@ -135,13 +135,6 @@ fn between(
     }
 }
 
-/// Who made the links: the command line says.
-fn shaping(record: &Record) -> &'static str {
-    let mut words = record.tool.command.split_whitespace();
-    let is_namespace = words.any(|word| word == "namespace" || word == "--shape=namespace");
-    if is_namespace { "namespace" } else { "user" }
-}
-
 #[expect(
     clippy::cast_precision_loss,
     reason = "bytes of memory are far below 2^53"
@@ -162,16 +155,21 @@ fn cut(value: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use weir_measure::record::LinkShaping;
 
     const SCENARIO: &str = "format = 1\nname = \"wpb\"\nabout = \"\"\"\nclients = many\n\"\"\"\n\n[workload]\nclients = 32\nsizes = \"uniform(0B, 40KB)\"\n\
                             \n[origin]\nlatency = \"constant(3s)\"\n\n[clients.link]\ndown = \"28.8kbit/s\"\n";
 
-    fn conditions(scenario: &str) -> Conditions {
+    fn record(scenario: &str) -> Record {
         let mut record: Record =
             serde_json::from_str(include_str!("../../tests/data/record-wpb.json"))
                 .expect("it is a record");
         scenario.clone_into(&mut record.scenario);
-        Conditions::of(&record)
+        record
+    }
+
+    fn conditions(scenario: &str) -> Conditions {
+        Conditions::of(&record(scenario))
     }
 
     fn check(change: (&str, &str), expected: &[&str]) {
@@ -197,6 +195,31 @@ mod tests {
         );
         // with a link and without: that is what is compared
         check(("[clients.link]\ndown = \"28.8kbit/s\"\n", ""), &[]);
+    }
+
+    #[test]
+    fn links_that_others_made_are_another_condition_and_no_links_are_none() {
+        let by = |link_shaping, command: &str| {
+            let mut record = record(SCENARIO);
+            record.link_shaping = link_shaping;
+            command.clone_into(&mut record.tool.command);
+            Conditions::of(&record)
+        };
+        let user = by(Some(LinkShaping::User), "weir bench run wpb-modem");
+        let kernel = by(Some(LinkShaping::Namespace), "weir bench master wpb-modem");
+        let found = user.differences(&kernel);
+        assert_eq!(found, ["link_shaping is user and namespace"]);
+        // the record says it, whatever words the command line has
+        let labelled = by(
+            Some(LinkShaping::User),
+            "weir bench run x --label namespace",
+        );
+        assert!(user.differences(&labelled).is_empty());
+        // a record from before the field does not say who made them
+        let found = user.differences(&by(None, "weir bench run wpb-modem"));
+        assert_eq!(found, ["link_shaping is user and not given"]);
+        let without = SCENARIO.replace("[clients.link]\ndown = \"28.8kbit/s\"\n", "");
+        assert!(user.differences(&conditions(&without)).is_empty());
     }
 
     #[test]

@@ -47,6 +47,7 @@ fn link_of_the_kernels_is_faster_than_it_is_called() {
     assert_eq!(output.status.code(), Some(0), "{said}");
     let record = bench.record("record.json");
     assert_eq!(record["is_valid"], true, "{said}");
+    assert_eq!(record["link_shaping"], "namespace");
     assert_eq!(number(&record, "/total/client/requests"), 8, "{said}");
     // 20 KB less what a bucket lets through at once, at 10 000 bytes a second; a busy machine may take longer, the link may not be faster
     let least = record["total"]["response_time"]["all"]["min"].as_u64();

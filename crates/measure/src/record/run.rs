@@ -1,6 +1,6 @@
 //! A run as a whole.
 
-use super::{Generator, LieFound, Phase, Rule, Second, Subject, UsageSecond};
+use super::{Generator, LieFound, LinkShaping, Phase, Rule, Second, Subject, UsageSecond};
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -35,6 +35,9 @@ pub struct Record {
     pub subject: Subject,
     /// What was varied between runs of one sweep, by its name: `clients`.
     pub parameters: BTreeMap<String, f64>,
+    /// Who made the clients' links; `None` where they have none of their own, and in records from before this field.
+    #[serde(default)]
+    pub link_shaping: Option<LinkShaping>,
     /// Nothing speaks against the numbers.
     pub is_valid: bool,
     /// Why it is not valid: one sentence each; empty if it is.
