@@ -10,7 +10,7 @@ mod phases;
 pub(crate) mod samples;
 mod table;
 mod tool;
-mod verdict;
+pub(crate) mod verdict;
 mod write_up;
 
 pub use file::write;

@@ -163,6 +163,36 @@ fn sweep_lacks_a_figure_of_the_paper() {
 }
 
 #[test]
+fn limit_of_the_generator_is_not_the_proxys() {
+    let load = |clients: u32, reasons: &[&str]| {
+        let mut run = run("weir", clients, true);
+        let record = &mut run.record;
+        record.scenario_name = "wpb-load".to_owned();
+        record.is_valid = reasons.is_empty();
+        record.reasons = reasons.iter().map(|&reason| reason.to_owned()).collect();
+        if !record.is_valid {
+            let errors = &mut record.total.client.errors;
+            errors.insert("out-of-sockets".to_owned(), 9000);
+        }
+        run
+    };
+    let failed =
+        "9000 of 40000 requests failed, which is 22.50 %; at most 1.00 % may: out-of-sockets 9000.";
+    let (page, _) = written(&[load(250, &[]), load(500, &[failed])]);
+    assert!(page.contains("with 500 clients: ") && page.contains("of the requests failed"));
+    for generator in [
+        "The generator had no socket for 9000 requests: raise the limit of open files.",
+        "The generator was overloaded: a thread of clients had more than 95 % of a core in 9 of 9 seconds.",
+        "7 connections waited because the origin had as many open as it takes (8192).",
+    ] {
+        let (page, _) = written(&[load(250, &[]), load(500, &[failed, generator])]);
+        let expected = "with 500 clients: not known, as the generator was at its limit. ";
+        let expected = format!("{expected}{generator}");
+        assert!(page.contains(&expected), "{generator}");
+    }
+}
+
+#[test]
 fn failed_requests_are_not_drawn() {
     let mut runs = sweep();
     runs[2].record.phases[0]

@@ -40,6 +40,19 @@ pub(super) fn verdict(plan: &RunPlan, gathered: &Gathered, rules: &[Rule]) -> Ve
     verdict
 }
 
+/// Is this the generator's limit, or the origin's? Nothing is known of the proxy then: a request that failed may not be its doing.
+pub(crate) fn is_of_generator(reason: &str) -> bool {
+    let beginnings = [
+        "The generator ",
+        "The queue of an agent ",
+        "The origin was out of ",
+    ];
+    beginnings.iter().any(|begin| reason.starts_with(begin)) || reason.contains(ORIGIN_FULL)
+}
+
+/// In the reason why an origin that has as many connections as it takes is no origin to measure with.
+const ORIGIN_FULL: &str = " connections waited because the origin ";
+
 impl Verdict {
     fn because(&mut self, reason: impl Into<String>) {
         self.reasons.push(reason.into());
@@ -148,7 +161,7 @@ impl Verdict {
         let waited = gathered.origin.waiting_connections;
         if waited > 0 {
             self.because(format!(
-                "{waited} connections waited because the origin had as many open as it takes ({}): what it was slow to answer is not the proxy's \
+                "{waited}{ORIGIN_FULL}had as many open as it takes ({}): what it was slow to answer is not the proxy's \
                  doing. Use fewer clients, or a proxy that keeps fewer connections idle.",
                 connections_for(&plan.scenario)
             ));

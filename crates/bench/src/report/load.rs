@@ -12,6 +12,7 @@ use super::sweep::across;
 use super::table::{begin, end};
 use super::unit::{Unit, digits, float};
 use super::{palette, source::Named};
+use crate::record::verdict::is_of_generator;
 use weir_measure::record::Record;
 
 /// The scenario that is for this.
@@ -108,7 +109,7 @@ pub(super) fn write(html: &mut Html, contest: &Contest<'_>) {
         html.element("td", "", &written(Unit::Count, clients));
         html.element("td", "", &written(Unit::Count, rate_per_s));
         html.element("td", "", &written(Unit::Time, mean_us));
-        html.element("td", "name", &limit.then);
+        html.element("td", "why", &limit.then);
         html.close();
     }
     end(html);
@@ -154,6 +155,12 @@ impl<'a> Limit<'a> {
 fn failure(record: &Record, least_us: Option<f64>) -> Option<String> {
     let all = &record.total.client;
     if !record.is_valid {
+        let mut reasons = record.reasons.iter();
+        if let Some(reason) = reasons.find(|reason| is_of_generator(reason)) {
+            return Some(format!(
+                "not known, as the generator was at its limit. {reason}"
+            ));
+        }
         if all.error_count() == 0 {
             return Some(record.reasons.join(" "));
         }

@@ -170,7 +170,11 @@ fn subtitle(runs: &[Named]) -> String {
 }
 
 fn host(record: &Record) -> String {
-    format!(", on {} ({} cores)", record.host.cpu, record.host.cores)
+    let cores = match record.host.cores {
+        1 => "1 core".to_owned(),
+        several => format!("{several} cores"),
+    };
+    format!(", on {} ({cores})", record.host.cpu)
 }
 
 fn day(started: &str) -> &str {

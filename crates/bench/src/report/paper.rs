@@ -14,6 +14,9 @@ use weir_measure::record::Record;
 pub(super) const HIT_RATIOS: &str = "3, 6, 8 and 11";
 pub(super) const ERRORS: &str = "4 and 9";
 
+/// A number of a run.
+type Value = fn(&Record) -> Option<f64>;
+
 /// One of the paper's figures or tables.
 struct Item {
     figure: &'static str,
@@ -221,7 +224,7 @@ fn last_us(record: &Record) -> Option<f64> {
 
 /// `first phase 3.01 s at 16 clients, 3.02 s at 96; ...`
 fn latency(whom: &[&Contestant<'_>], ends: [f64; 2]) -> String {
-    let parts: [(&str, Which, fn(&Record) -> Option<f64>); 4] = [
+    let parts: [(&str, Which, Value); 4] = [
         ("first phase", CACHING, first_us),
         ("second phase", CACHING, last_us),
         ("without caching, first phase", UNCACHED, first_us),
@@ -242,7 +245,17 @@ fn hit_ratio(whom: &[&Contestant<'_>], ends: [f64; 2]) -> String {
     let bytes = from_to(whom, CACHING, ends, Unit::Share, |record| {
         together(record).byte_hit_ratio()
     });
-    format!("{ratio}; offered {offered}; byte hit ratio {bytes}.")
+    // records of before it was counted have none
+    let is_known = whom
+        .iter()
+        .flat_map(|contestant| contestant.of(CACHING))
+        .any(|run| together(&run.record).offered_hit_ratio().is_some());
+    let offered = if is_known {
+        format!(" offered {offered};")
+    } else {
+        String::new()
+    };
+    format!("{ratio};{offered} byte hit ratio {bytes}.")
 }
 
 fn errors(whom: &[&Contestant<'_>]) -> String {
@@ -271,7 +284,7 @@ fn table(whom: &[&Contestant<'_>], place: f64) -> String {
     format!(
         "with {} clients first phase {}, second {}; without caching {} and {}. Hit ratio {}, byte hit ratio {}.",
         digits(place),
-        at(CACHING, Unit::Time, first_us as fn(&Record) -> Option<f64>),
+        at(CACHING, Unit::Time, first_us as Value),
         at(CACHING, Unit::Time, last_us),
         at(UNCACHED, Unit::Time, first_us),
         at(UNCACHED, Unit::Time, last_us),
@@ -286,7 +299,7 @@ fn from_to(
     which: Which,
     ends: [f64; 2],
     unit: Unit,
-    of: fn(&Record) -> Option<f64>,
+    of: Value,
 ) -> String {
     let at = |place| spread(whom, which, place, unit, of).unwrap_or_else(|| "–".to_owned());
     let [first, last] = ends;
@@ -305,7 +318,7 @@ fn spread(
     which: Which,
     place: f64,
     unit: Unit,
-    of: fn(&Record) -> Option<f64>,
+    of: Value,
 ) -> Option<String> {
     let values = whom.iter().filter_map(|contestant| {
         let run = contestant.at(which, Some(place))?;

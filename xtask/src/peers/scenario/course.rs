@@ -290,7 +290,7 @@ impl Course<'_> {
             Ok(status) if status.code() == Some(1) && run.record.is_file() => {
                 if self.plan.is_until_failure {
                     // what was looked for
-                    eprintln!("  {} has failed: {said}", run.contender.name);
+                    eprintln!("  no more clients for {}: {said}", run.contender.name);
                     self.failed.push(run.contender.name);
                     None
                 } else {
