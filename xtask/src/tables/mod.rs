@@ -11,6 +11,7 @@
 //! The chore replaces what stands between the two lines. `tidy` complains when a table differs from what the chore would write, so a
 //! figure in such a table is always that of the newest record that has all of its rows.
 
+mod bench_wpb;
 mod newest;
 mod peers_cpu;
 
@@ -28,7 +29,13 @@ const END: &str = "<!-- end of table -->";
 type MakeTable = fn() -> Result<String, Failure>;
 
 /// Names of tables, and how each is made.
-const TABLES: [(&str, MakeTable); 4] = [
+const TABLES: [(&str, MakeTable); 6] = [
+    ("bench-wpb", || {
+        bench_wpb::newest().map(|course| bench_wpb::render(&course))
+    }),
+    ("bench-wpb-load", || {
+        bench_wpb::newest().map(|course| bench_wpb::render_load(&course))
+    }),
     ("peers-cpu", || {
         peers_cpu::render(&newest::record("peers", peers::record_is_whole)?.0)
     }),

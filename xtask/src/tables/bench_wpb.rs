@@ -1,0 +1,291 @@
+//! The Wisconsin benchmark of all proxies, and the load until they fail: the tables of `docs/bench.md`.
+//!
+//! A course leaves a directory `records/bench-wpb-DATE` with a record for each run; ratios and means are computed by the schema's own methods.
+
+use crate::failure::{During, Failure};
+use crate::root;
+use std::fmt::Write;
+use weir_measure::record::{Phase, Record};
+
+/// The scenario that is the paper's, and the one that follows it.
+const WPB: &str = "wpb";
+const LOAD: &str = "wpb-load";
+
+/// Directories of courses begin with it and go on with the date.
+const COURSE: &str = "bench-wpb-2";
+
+/// Contenders by the names that people know, in the order of columns.
+const NAMES: [(&str, &str); 6] = [
+    ("weir", "weir"),
+    ("squid", "Squid"),
+    ("nginx", "nginx"),
+    ("apache", "Apache"),
+    ("varnish", "Varnish"),
+    ("trafficserver", "Traffic Server"),
+];
+
+/// All runs of one course, and its directory.
+pub(super) struct Course {
+    path: String,
+    runs: Vec<Record>,
+}
+
+/// The course that was begun last.
+///
+/// # Errors
+/// There is none, or a file cannot be read.
+pub(super) fn newest() -> Result<Course, Failure> {
+    let folder = root::directory().join("records");
+    let mut courses: Vec<Course> = Vec::new();
+    for entry in std::fs::read_dir(&folder).during("list `records/`")? {
+        let name = entry.during("list `records/`")?.file_name();
+        let name = name.to_string_lossy().into_owned();
+        if name.starts_with(COURSE) {
+            courses.push(read(format!("records/{name}"))?);
+        }
+    }
+    let begun = |course: &Course| course.runs.iter().map(|run| run.started.clone()).max();
+    let newest = courses.into_iter().max_by_key(begun);
+    newest.ok_or_else(|| Failure::Refused(format!("no directory `records/{COURSE}*`")))
+}
+
+fn read(path: String) -> Result<Course, Failure> {
+    let mut runs = Vec::new();
+    for entry in
+        std::fs::read_dir(root::directory().join(&path)).during(format_args!("list `{path}`"))?
+    {
+        let file = entry.during(format_args!("list `{path}`"))?.path();
+        if file.extension().is_none_or(|ending| ending != "json") {
+            continue;
+        }
+        let what = format!("`{}`", file.display());
+        let text = std::fs::read_to_string(&file).during(format_args!("read {what}"))?;
+        runs.push(serde_json::from_str(&text).during(format_args!("understand {what}"))?);
+    }
+    Ok(Course { path, runs })
+}
+
+/// Mean response time and hit ratio of the last phase with caching; a row for each number of clients.
+pub(super) fn render(course: &Course) -> String {
+    let cell = |runs: &[&Record]| {
+        let valid: Vec<&&Record> = runs.iter().filter(|run| run.is_valid).collect();
+        let mean = median(valid.iter().filter_map(|run| mean_s(run)));
+        let ratio = median(valid.iter().filter_map(|run| last(run)?.hit_ratio()));
+        match (mean, ratio) {
+            (Some(mean), Some(ratio)) => format!("{mean:.2} s, {:.1} %", 100.0 * ratio),
+            _ if runs.is_empty() => String::new(),
+            _ => "not valid".to_owned(),
+        }
+    };
+    let offered = |runs: &[&Record]| {
+        let offered = median(runs.iter().filter_map(|run| last(run)?.offered_hit_ratio()));
+        offered.map_or_else(String::new, |offered| format!("{:.1} %", 100.0 * offered))
+    };
+    let table = table(course, WPB, ("offered", &offered), &cell);
+    let valid = course.runs.iter().filter(|run| run.is_valid).count();
+    format!(
+        "{table}\n{}\n{valid} of the {} runs of [`{path}`](../{path}) are valid.\n",
+        spread(course),
+        course.runs.len(),
+        path = course.path
+    )
+}
+
+/// Answers a second; a row for each number of clients.
+pub(super) fn render_load(course: &Course) -> String {
+    let cell = |runs: &[&Record]| {
+        let rates = runs.iter().filter(|run| run.is_valid);
+        let rate = median(rates.filter_map(|run| rate_per_s(run)));
+        match (rate, runs.first()) {
+            (Some(rate), _) => format!("{rate:.0}"),
+            (None, Some(_)) => "not valid".to_owned(),
+            (None, None) => String::new(),
+        }
+    };
+    let failed = |runs: &[&Record]| {
+        let errors: u64 = runs.iter().map(|run| run.total.client.error_count()).sum();
+        errors.to_string()
+    };
+    if course.runs.iter().all(|run| run.scenario_name != LOAD) {
+        return format!("There is no run of `{LOAD}` in `{}`.\n", course.path);
+    }
+    table(course, LOAD, ("failed requests of all", &failed), &cell)
+}
+
+type Cell<'c> = &'c dyn Fn(&[&Record]) -> String;
+
+/// A row for each number of clients, a column for each proxy, and one more of all of them.
+fn table(
+    course: &Course,
+    scenario: &str,
+    (name, of_all): (&str, Cell<'_>),
+    cell: Cell<'_>,
+) -> String {
+    let runs: Vec<&Record> = course
+        .runs
+        .iter()
+        .filter(|run| run.scenario_name == scenario && run.subject.is_caching)
+        .collect();
+    let mut places: Vec<f64> = runs.iter().filter_map(|run| clients(run)).collect();
+    places.sort_by(f64::total_cmp);
+    places.dedup();
+    let is_there = |label: &&(&str, &str)| runs.iter().any(|run| run.subject.label == label.0);
+    let columns: Vec<&(&str, &str)> = NAMES.iter().filter(is_there).collect();
+    let names: Vec<&str> = columns.iter().map(|(_, name)| *name).collect();
+    let mut out = format!(
+        "| clients | {} | {name} |\n| --:{} |\n",
+        names.join(" | "),
+        " | --:".repeat(columns.len() + 1)
+    );
+    for place in places {
+        let here: Vec<&Record> = runs
+            .iter()
+            .copied()
+            .filter(|run| clients(run) == Some(place))
+            .collect();
+        // writing to a string cannot fail
+        let _ = write!(out, "| {place}");
+        for (label, _) in &columns {
+            let of = here
+                .iter()
+                .copied()
+                .filter(|run| run.subject.label == *label);
+            let _ = write!(out, " | {}", cell(&of.collect::<Vec<_>>()));
+        }
+        let _ = writeln!(out, " | {} |", of_all(&here));
+    }
+    out
+}
+
+/// What does not tell the proxies apart: the first phase, and all without caching.
+fn spread(course: &Course) -> String {
+    let runs = course
+        .runs
+        .iter()
+        .filter(|run| run.scenario_name == WPB && run.is_valid);
+    let mut means: Vec<f64> = Vec::new();
+    for run in runs {
+        let phases = run.measured().collect::<Vec<_>>();
+        let plain = if run.subject.is_caching {
+            &phases[..phases.len().min(1)]
+        } else {
+            &phases[..]
+        };
+        means.extend(plain.iter().filter_map(|phase| phase_s(phase)));
+    }
+    means.sort_by(f64::total_cmp);
+    let (Some(least), Some(most)) = (means.first(), means.last()) else {
+        return String::new();
+    };
+    format!(
+        "The first phase, and everything without caching: {least:.3} to {most:.3} s, for every proxy and number of clients."
+    )
+}
+
+fn clients(run: &Record) -> Option<f64> {
+    run.parameters.get("clients").copied()
+}
+
+fn last(run: &Record) -> Option<&Phase> {
+    run.measured().last()
+}
+
+fn mean_s(run: &Record) -> Option<f64> {
+    last(run).and_then(phase_s)
+}
+
+fn phase_s(phase: &Phase) -> Option<f64> {
+    phase.response_time.all.mean_us().map(|mean| mean / 1e6)
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "requests of a run are far below 2^53"
+)]
+fn rate_per_s(run: &Record) -> Option<f64> {
+    (run.seconds > 0.0).then(|| run.total.client.answered() as f64 / run.seconds)
+}
+
+/// Of two, what lies between them.
+fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    let upper = *values.get(middle)?;
+    if values.len().is_multiple_of(2) {
+        return Some(f64::midpoint(values[middle - 1], upper));
+    }
+    Some(upper)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(label: &str, scenario: &str, clients: u32) -> Record {
+        let path = root::directory().join("crates/bench/tests/data/record-wpb.json");
+        let text = std::fs::read_to_string(path).expect("a record made up for tests");
+        let mut run: Record = serde_json::from_str(&text).expect("a record");
+        label.clone_into(&mut run.subject.label);
+        scenario.clone_into(&mut run.scenario_name);
+        run.parameters
+            .insert("clients".to_owned(), f64::from(clients));
+        run.subject.is_caching = true;
+        run.is_valid = true;
+        run
+    }
+
+    fn course(runs: Vec<Record>) -> Course {
+        let path = "records/bench-wpb-2000-01-01".to_owned();
+        Course { path, runs }
+    }
+
+    #[test]
+    fn row_is_a_number_of_clients_and_a_run_that_is_not_valid_has_no_number() {
+        let mut bad = run("squid", WPB, 32);
+        bad.is_valid = false;
+        let runs = vec![
+            run("weir", WPB, 96),
+            run("weir", WPB, 32),
+            bad,
+            run("weir", LOAD, 250),
+        ];
+        let ratio = last(&runs[0]).and_then(Phase::hit_ratio).expect("a ratio");
+        let text = render(&course(runs));
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[0], "| clients | weir | Squid | offered |");
+        assert!(
+            lines[2].starts_with("| 32 | ") && lines[2].contains(" | not valid | "),
+            "{text}"
+        );
+        assert!(
+            lines[3].starts_with("| 96 | ") && lines[3].contains(" |  | "),
+            "{text}"
+        );
+        assert!(
+            lines[2].contains(&format!("{:.1} % |", 100.0 * ratio)),
+            "{text}"
+        );
+        assert!(
+            text.contains("3 of the 4 runs of [`records/bench-wpb-2000-01-01`]"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn repetitions_become_their_median_and_load_is_answers_a_second() {
+        let mut runs = vec![
+            run("weir", LOAD, 250),
+            run("weir", LOAD, 250),
+            run("weir", LOAD, 250),
+        ];
+        for (run, seconds) in runs.iter_mut().zip([1.0, 10.0, 2.0]) {
+            run.seconds = seconds;
+        }
+        let rate = rate_per_s(&runs[2]).expect("a rate");
+        let text = render_load(&course(runs));
+        assert!(text.contains(&format!("| 250 | {rate:.0} | ")), "{text}");
+        let text = render_load(&course(vec![run("weir", WPB, 8)]));
+        assert!(text.contains("There is no run of `wpb-load`"), "{text}");
+    }
+}
