@@ -38,7 +38,7 @@ fn check(record: &Value, said: &str) {
 }
 
 #[test]
-fn hit_ratio_of_this_proxy_is_not_the_origins_count() {
+fn hit_ratio_of_this_proxy_is_the_origins_count() {
     let config = Config::forward()
         .set("log.access", "\"access.log\"")
         .set("log.format", "\"json\"");
