@@ -2,6 +2,7 @@
 
 use super::proxy_list::{GivenProxy, NamedProxy};
 use super::range::Range;
+use super::repeat::RepeatFlags;
 use clap::{Args, Subcommand};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -194,7 +195,11 @@ pub(crate) struct RunFlags {
     #[command(flatten)]
     pub(crate) threads: ThreadFlags,
 
-    /// The record's file, the report beside it; with several proxies a directory. Named after scenario, label and time under `bench`, if not given
+    #[command(flatten)]
+    pub(crate) repeat: RepeatFlags,
+
+    /// The record's file, the report beside it; with several proxies or repetitions a directory. Named after scenario, label and time under `bench`,
+    /// if not given
     #[arg(long, value_name = "PATH")]
     pub(crate) out: Option<PathBuf>,
 
@@ -314,9 +319,8 @@ pub(crate) struct SweepFlags {
     #[command(flatten)]
     pub(crate) about: AboutFlags,
 
-    /// A shell command before each point, to clear the cache; WEIR_BENCH_CLIENTS and WEIR_BENCH_CACHING are set
-    #[arg(long, value_name = "COMMAND")]
-    pub(crate) before_each: Option<String>,
+    #[command(flatten)]
+    pub(crate) repeat: RepeatFlags,
 
     /// Seconds between two points; the paper's authors waited 300 for connections in TIME_WAIT
     #[arg(long, value_name = "SECONDS", default_value_t = 0)]

@@ -9,6 +9,7 @@ mod outcome;
 mod plan;
 mod proxy_list;
 mod range;
+mod repeat;
 mod report;
 mod run;
 mod scenarios;

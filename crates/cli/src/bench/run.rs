@@ -19,34 +19,36 @@ use weir_workload::Scenario;
 /// A run is not valid (exit 1), bad usage (2), or the outside failed (3). What was measured until then is kept.
 pub(super) fn run(flags: &RunFlags) -> Result<(), Failure> {
     let runs = Runs::of(flags)?;
-    let samples = &flags.samples;
-    let samples = samples
-        .samples
-        .clone()
-        .map(|path| (path, samples.sample_every));
-    let local = plan::local_plan(&flags.threads, samples);
     // rather than after the other proxies' runs
-    for pid in runs.plans.iter().filter_map(|(plan, _)| plan.proxy_pid) {
+    for pid in runs.all.iter().filter_map(|one| one.plan.proxy_pid) {
         ProxyProcess::find(pid)?;
     }
     let interrupt = plan::interrupt()?;
     let mut done: Vec<Named> = Vec::new();
     let mut failed = None;
-    for (plan, out) in &runs.plans {
+    for one in &runs.all {
         if interrupt.is_set() {
             break;
         }
-        let record = match conduct(plan, &local, &interrupt) {
+        let title = format!("the run of {}", one.plan.label);
+        let samples = one.samples.clone();
+        let local = plan::local_plan(
+            &flags.threads,
+            samples.map(|path| (path, flags.samples.sample_every)),
+        );
+        let record = flags.repeat.before(&one.plan, &title);
+        let record = record.and_then(|()| conduct(&one.plan, &local, &interrupt));
+        let record = match record {
             Ok(record) => record,
             Err(failure) => {
                 failed = Some(failure);
                 break;
             }
         };
-        outcome::keep(&record, out)?;
+        outcome::keep(&record, &one.out)?;
         give(&record::text(&record))?;
         done.push(Named {
-            file: out.display().to_string(),
+            file: one.out.display().to_string(),
             record,
         });
     }
@@ -61,10 +63,17 @@ pub(super) fn run(flags: &RunFlags) -> Result<(), Failure> {
     outcome::verdict(&records)
 }
 
-/// What is to be run, where the records go, and where the report.
+/// What is to be run, and where the report goes.
 struct Runs {
-    plans: Vec<(RunPlan, PathBuf)>,
+    all: Vec<OneRun>,
     report: PathBuf,
+}
+
+/// One run, where its record goes, and where its samples.
+struct OneRun {
+    plan: RunPlan,
+    out: PathBuf,
+    samples: Option<PathBuf>,
 }
 
 impl Runs {
@@ -72,33 +81,61 @@ impl Runs {
         let proxies = &flags.proxy.proxy;
         proxy_list::check(proxies, &flags.proxy.about)?;
         let scenario = plan::whole_scenario(&flags.scenario, flags.clients)?;
-        let plan = |proxy: Option<&GivenProxy>| run_plan(flags, &scenario, proxy);
-        if let [_, _, ..] = proxies.as_slice() {
-            let folder = flags.out.clone();
-            let folder = folder.unwrap_or_else(|| plan::default_path(&[&scenario.name], ""));
-            let file = |plan: RunPlan| {
-                let name = plan::file_name(&[&scenario.name, &plan.label]);
-                let path = folder.join(format!("{name}.json"));
-                (plan, path)
-            };
-            let plans: Result<Vec<_>, Failure> = proxies
-                .iter()
-                .map(|proxy| Ok(file(plan(Some(proxy))?)))
-                .collect();
+        let samples = &flags.samples.samples;
+        if proxies.len() < 2 && flags.repeat.repeat == 1 {
+            let plan = run_plan(flags, &scenario, proxies.first())?;
+            let by_name = || plan::default_path(&[&scenario.name, &plan.label], ".json");
+            let out = flags.out.clone().unwrap_or_else(by_name);
             return Ok(Self {
-                plans: plans?,
-                report: folder.join("report.html"),
+                report: beside(&out),
+                all: vec![OneRun {
+                    plan,
+                    out,
+                    samples: samples.clone(),
+                }],
             });
         }
-        let plan = plan(proxies.first())?;
-        let out = flags.out.clone();
-        let out =
-            out.unwrap_or_else(|| plan::default_path(&[&scenario.name, &plan.label], ".json"));
+        let plans: Vec<RunPlan> = if proxies.is_empty() {
+            vec![run_plan(flags, &scenario, None)?]
+        } else {
+            let plans = proxies.iter();
+            let plans = plans.map(|proxy| run_plan(flags, &scenario, Some(proxy)));
+            plans.collect::<Result<_, _>>()?
+        };
+        flags.repeat.check(&plans)?;
+        let folder = flags.out.clone();
+        let folder = folder.unwrap_or_else(|| plan::default_path(&[&scenario.name], ""));
+        let one = |number: u32, plan: &RunPlan| {
+            let suffix = flags.repeat.suffix(number);
+            let label = plan::file_name(&[&plan.label]);
+            let samples = samples.as_ref();
+            OneRun {
+                out: folder.join(format!(
+                    "{}-{label}{suffix}.json",
+                    plan::file_name(&[&scenario.name])
+                )),
+                samples: samples.map(|path| with_word(path, &format!("-{label}{suffix}"))),
+                plan: plan.clone(),
+            }
+        };
+        let numbers = flags.repeat.numbers();
+        let all = numbers.flat_map(|number| plans.iter().map(move |plan| one(number, plan)));
         Ok(Self {
-            report: beside(&out),
-            plans: vec![(plan, out)],
+            all: all.collect(),
+            report: folder.join("report.html"),
         })
     }
+}
+
+/// The file beside it with a word before its ending: several runs write several.
+fn with_word(path: &Path, word: &str) -> PathBuf {
+    let mut name = path.file_stem().unwrap_or_default().to_owned();
+    name.push(word);
+    if let Some(ending) = path.extension() {
+        name.push(".");
+        name.push(ending);
+    }
+    path.with_file_name(name)
 }
 
 /// The report beside its record.

@@ -5,9 +5,8 @@ use super::proxy_list::{self, GivenProxy};
 use super::{failure, outcome, plan, run};
 use crate::messages::{Exit, Failure, give, tell};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::{Duration, Instant};
-use weir_bench::conduct::{Interrupt, LocalPlan, RunPlan};
+use weir_bench::conduct::{Interrupt, RunPlan};
 use weir_bench::report::{self, Named};
 use weir_measure::record::Record;
 
@@ -25,21 +24,24 @@ pub(super) fn sweep(flags: &SweepFlags) -> Result<(), Failure> {
     let has_names = flags.proxy.len() > 1;
     let interrupt = plan::interrupt()?;
     let mut runs: Vec<Named> = Vec::new();
-    for (index, plan) in plans.iter().enumerate() {
+    let repeat = &flags.repeat;
+    let plans = &plans;
+    let all: Vec<(u32, &RunPlan)> = repeat
+        .numbers()
+        .flat_map(|number| plans.iter().map(move |plan| (number, plan)))
+        .collect();
+    for (index, &(number, plan)) in all.iter().enumerate() {
         if index > 0 {
             pause(Duration::from_secs(flags.pause), &interrupt);
         }
         if interrupt.is_set() {
             break;
         }
-        tell(&format!(
-            "{} of {}: {}",
-            index + 1,
-            plans.len(),
-            title(plan)
-        ));
-        let record = point(flags, plan, &local, &interrupt)?;
-        let path = folder.join(file_name(plan, has_names));
+        tell(&format!("{} of {}: {}", index + 1, all.len(), title(plan)));
+        repeat.before(plan, &title(plan))?;
+        let record = run::conduct(plan, &local, &interrupt)?;
+        let suffix = repeat.suffix(number);
+        let path = folder.join(file_name(plan, has_names, &suffix));
         outcome::keep(&record, &path)?;
         give(&line(&record, has_names))?;
         runs.push(Named {
@@ -80,6 +82,7 @@ fn plans(flags: &SweepFlags) -> Result<Vec<RunPlan>, Failure> {
             }
         }
     }
+    flags.repeat.check(&plans)?;
     Ok(plans)
 }
 
@@ -115,39 +118,6 @@ fn default_folder(flags: &SweepFlags) -> PathBuf {
         _ => Some("all"),
     };
     plan::default_path(&["sweep", scenario, label.unwrap_or("proxy")], "")
-}
-
-fn point(
-    flags: &SweepFlags,
-    plan: &RunPlan,
-    local: &LocalPlan,
-    interrupt: &Interrupt,
-) -> Result<Record, Failure> {
-    if let Some(command) = &flags.before_each {
-        before(command, plan)?;
-    }
-    run::conduct(plan, local, interrupt)
-}
-
-/// A proxy whose cache could not be cleared would give hits that are none.
-fn before(command: &str, plan: &RunPlan) -> Result<(), Failure> {
-    let what = format!("cannot go on with {}", title(plan));
-    let status = Command::new("sh")
-        .args(["-c", command])
-        .env("WEIR_BENCH_CLIENTS", plan.scenario.agents().to_string())
-        .env(
-            "WEIR_BENCH_CACHING",
-            if plan.is_caching { "on" } else { "off" },
-        )
-        .status()
-        .map_err(|error| Failure::outside(what.clone(), &error))?;
-    if status.success() {
-        return Ok(());
-    }
-    Err(Failure {
-        exit: Exit::OutsideFailed,
-        ..failure::usage(what, format!("`{command}` ended with {status}"))
-    })
 }
 
 fn pause(time: Duration, interrupt: &Interrupt) {
@@ -190,14 +160,14 @@ fn title(plan: &RunPlan) -> String {
     )
 }
 
-fn file_name(plan: &RunPlan, has_names: bool) -> PathBuf {
+fn file_name(plan: &RunPlan, has_names: bool, suffix: &str) -> PathBuf {
     let (clients, caching) = (plan.scenario.agents(), caching(plan.is_caching));
     let name = if has_names {
         plan::file_name(&[&plan.scenario.name, &plan.label])
     } else {
         plan.scenario.name.clone()
     };
-    PathBuf::from(format!("{name}-{clients:04}-{caching}.json"))
+    PathBuf::from(format!("{name}-{clients:04}-{caching}{suffix}.json"))
 }
 
 /// One point as a line.

@@ -108,6 +108,90 @@ fn several_proxies_are_measured_in_turn_into_one_report() {
 }
 
 #[test]
+fn each_repetition_has_a_record_and_the_report_their_median_and_range() {
+    let (one, two) = (
+        Weir::serve(&Config::forward()),
+        Weir::serve(&Config::forward()),
+    );
+    let (first, second) = (
+        format!("one={}", one.address()),
+        format!("two={}", two.address()),
+    );
+    let bench = Bench::new();
+    let small = [
+        "wpb",
+        "--scale",
+        "0.02",
+        "--set",
+        "origin.latency=constant(5ms)",
+        "--repeat",
+        "3",
+        "--before-each",
+        "echo $WEIR_BENCH_PROXY $WEIR_BENCH_CLIENTS >> before",
+        "--proxy",
+        &first,
+    ];
+    let run = |command: &[&str]| {
+        let mut arguments = command.to_vec();
+        arguments.extend(small);
+        let output = bench.output(&arguments);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(0), "{said}");
+    };
+    let page = |name: &str| std::fs::read_to_string(bench.file(name)).expect("a report");
+    let proxies = ["run", "--clients", "2", "--proxy", &second];
+    let mut arguments = proxies.to_vec();
+    arguments.extend(["--samples", "single.parquet", "--out", "runs"]);
+    run(&arguments);
+    let before = std::fs::read_to_string(bench.file("before")).expect("it was called");
+    assert_eq!(before, "two 2\none 2\n".repeat(3), "in turn");
+    let record = |number| bench.record(&format!("runs/wpb-two-{number}.json"));
+    for number in 1..=3 {
+        let record = record(number);
+        assert_eq!(record["is_valid"], true);
+        // the origin's address is another one each time, so the first phase finds nothing that was stored before
+        assert_eq!(record["phases"][0]["client"]["hits"], 0, "{number}");
+        let samples = format!("single-two-{number}.parquet");
+        assert_eq!(record["samples"], samples.as_str());
+        assert!(bench.file(&samples).is_file());
+    }
+    assert!(page("runs/report.html").contains("Of up to 3 repetitions the median"));
+
+    run(&["sweep", "--clients", "1,2", "--out", "sweep"]);
+    for number in 1..=3 {
+        for clients in 1..=2 {
+            let record = bench.record(&format!("sweep/wpb-000{clients}-caching-{number}.json"));
+            assert_eq!(record["parameters"]["clients"], f64::from(clients));
+        }
+    }
+    assert!(page("sweep/report.html").contains("Of up to 3 repetitions the median"));
+}
+
+#[test]
+fn repetition_of_a_gateway_needs_a_command_that_clears_its_cache() {
+    let bench = Bench::new();
+    let arguments = [
+        "wpb",
+        "--proxy",
+        "front=127.0.0.1:1,gateway",
+        "--repeat",
+        "2",
+    ];
+    for command in ["run", "sweep"] {
+        let mut all = vec![command];
+        all.extend(arguments);
+        let output = bench.output(&all);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(
+            said.contains("the gateway `front` would answer from what it stored before"),
+            "{said}"
+        );
+        assert!(said.contains("--before-each"), "{said}");
+    }
+}
+
+#[test]
 fn modem_experiment_compares_a_proxy_with_another() {
     let weir = Weir::serve(&Config::forward());
     let bench = Bench::new();
@@ -147,6 +231,8 @@ fn modem_experiment_compares_a_proxy_with_another() {
     let exit = i32::from(modem["is_valid"] == false);
     assert_eq!(output.status.code(), Some(exit), "{said}");
     assert_eq!(modem["parameters"]["link_bits_per_s"], 288_000.0);
+    assert_eq!(modem["link_shaping"], "user");
+    assert_eq!(lan["link_shaping"], serde_json::Value::Null);
     assert!(lan["parameters"].get("link_bits_per_s").is_none());
     // 4 KiB take 114 ms at that rate
     let least = |record: &serde_json::Value| {
