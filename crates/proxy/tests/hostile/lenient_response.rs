@@ -138,6 +138,23 @@ fn repaired_response_is_stored_in_canonical_form() {
 }
 
 #[test]
+fn connection_is_not_used_again_after_padding_that_came_behind_the_head() {
+    Way::each(|way| {
+        for control in ["no-store", "max-age=60"] {
+            let (mut client, mut hop) = way.lead(&way.get("/"));
+            let fields = format!("Cache-Control: {control}\r\nTransfer-Encoding: chunked\r\n");
+            hop.send(format!("{OK}{fields}\r\n"));
+            assert!(client.read_head().is_chunked());
+            hop.send("2 \r\nok\r\n0\r\n\r\n");
+            assert_eq!(client.read_chunks().0, b"ok");
+            hop.expect_end();
+        }
+        assert_eq!(way.proxy.count(Metric::StoreEntries), 1);
+        assert_eq!(way.proxy.reuse().0, 0);
+    });
+}
+
+#[test]
 fn bytes_behind_a_repaired_response_answer_nobody() {
     Way::each(|way| {
         let evil = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil";
