@@ -10,7 +10,6 @@
 
 mod arriving;
 mod cell;
-mod in_use;
 mod refusal;
 
 use crate::digest::Digest;
@@ -21,7 +20,6 @@ use alloc::vec::Vec;
 use cell::Cell;
 
 pub use arriving::{ARRIVING_PERCENT_MAX, check_arriving};
-pub use in_use::{InUse, PASSED_OVER_MAX};
 pub use refusal::Refusal;
 
 /// The place of an entry in the catalog and in arrays kept beside it; used again after the entry has left.

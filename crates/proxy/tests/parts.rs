@@ -29,5 +29,3 @@ mod readers;
 mod room;
 #[path = "parts/shelf.rs"]
 mod shelf;
-#[path = "parts/slow.rs"]
-mod slow;

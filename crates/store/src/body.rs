@@ -5,7 +5,6 @@
 //! fragment the heap however sizes mix.
 
 use crate::charge::{COUNTS_BYTES, allocated_bytes, block_bytes};
-use crate::piece_memory::{PIECE_MEMORY_BYTES, PieceMemory};
 use std::sync::Arc;
 use weir_disk::Extent;
 use weir_policy::fetch::{ByteSpan, ByteSpans};
@@ -127,11 +126,7 @@ pub struct Body {
 enum Pieces {
     One(Piece),
     /// Also none at all, which is not on the heap.
-    Many {
-        list: Arc<[Piece]>,
-        /// If any is in memory. Behind the list, so that it goes after it.
-        memory: Option<Arc<PieceMemory>>,
-    },
+    Many(Arc<[Piece]>),
 }
 
 impl Default for Body {
@@ -172,19 +167,11 @@ impl Body {
             }
         }
         let pieces = match pieces.pop() {
-            None => Pieces::Many {
-                list: Arc::default(),
-                memory: None,
-            },
+            None => Pieces::Many(Arc::default()),
             Some(only) if pieces.is_empty() => Pieces::One(only),
             Some(last) => {
                 pieces.push(last);
-                let has_blocks = pieces.iter().any(|piece| piece.block().is_some());
-                let memory = has_blocks.then(|| Arc::new(PieceMemory::new(bytes_of(&pieces))));
-                Pieces::Many {
-                    list: pieces.into(),
-                    memory,
-                }
+                Pieces::Many(pieces.into())
             }
         };
         Self {
@@ -295,7 +282,7 @@ impl Body {
     pub(crate) fn piece_at(&self, offset: u64) -> Option<(&Piece, usize)> {
         let piece = match &self.pieces {
             Pieces::One(piece) => piece,
-            Pieces::Many { list: pieces, .. } => {
+            Pieces::Many(pieces) => {
                 let after = pieces.partition_point(|piece| piece.from <= offset);
                 pieces.get(after.checked_sub(1)?)?
             }
@@ -307,7 +294,7 @@ impl Body {
     pub(crate) fn pieces(&self) -> &[Piece] {
         match &self.pieces {
             Pieces::One(piece) => std::slice::from_ref(piece),
-            Pieces::Many { list, .. } => list,
+            Pieces::Many(pieces) => pieces,
         }
     }
 
@@ -352,41 +339,17 @@ impl Body {
     /// Bytes of memory this content holds.
     #[must_use]
     pub fn charged_bytes(&self) -> usize {
+        let pieces = self.pieces().iter().map(Piece::held_bytes);
+        pieces.sum::<usize>() + self.list_bytes()
+    }
+
+    /// Bytes of memory the list of pieces holds.
+    pub(crate) fn list_bytes(&self) -> usize {
         match &self.pieces {
-            Pieces::One(piece) => piece.held_bytes(),
-            Pieces::Many {
-                memory: Some(memory),
-                ..
-            } => memory.bytes,
-            Pieces::Many { list, memory: None } => {
-                let pieces = list.iter().map(Piece::held_bytes);
-                pieces.sum::<usize>() + shared_list_bytes(list.len())
-            }
+            Pieces::One(_) => 0,
+            Pieces::Many(pieces) => shared_list_bytes(pieces.len()),
         }
     }
-
-    /// What its pieces hold in memory, if there are several.
-    pub(crate) fn memory(&self) -> Option<&Arc<PieceMemory>> {
-        match &self.pieces {
-            Pieces::One(_) => None,
-            Pieces::Many { memory, .. } => memory.as_ref(),
-        }
-    }
-
-    /// The same content, which counts as all that `other` holds: its blocks are among the other's, and are given back
-    /// with those.
-    pub(crate) fn with_memory_of(mut self, other: &Self) -> Self {
-        if let Pieces::Many { memory, .. } = &mut self.pieces {
-            *memory = other.memory().cloned();
-        }
-        self
-    }
-}
-
-/// Bytes of memory that several pieces hold with their list.
-fn bytes_of(pieces: &[Piece]) -> usize {
-    let held: usize = pieces.iter().map(Piece::held_bytes).sum();
-    held + shared_list_bytes(pieces.len()) + PIECE_MEMORY_BYTES
 }
 
 /// Bytes of memory a shared list of `pieces` pieces holds.

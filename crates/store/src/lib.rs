@@ -25,7 +25,6 @@ mod filling;
 mod growing;
 mod join;
 mod memory;
-mod piece_memory;
 mod recall;
 pub mod record;
 mod resource;
