@@ -143,7 +143,7 @@ fn file_system_that_becomes_read_only_loses_what_it_has_or_fails_clients() {
 #[test]
 fn store_on_a_read_only_file_system_is_a_riddle() {
     let parts = Parts::new();
-    let mount = Mount::memory(parts.path(), "64m");
+    let mount = Mount::memory(parts.path(), "512m");
     let mut weir = parts.serve();
     parts.get(&weir, &small(0));
     wait_for_entries(&weir, 1);

@@ -9,8 +9,11 @@ use std::path::Path;
 
 #[test]
 fn full_disk_cuts_or_stops_what_is_proxied() {
-    let parts = Parts::with_size("512MiB");
-    let _small = Mount::memory(parts.path(), "24m");
+    let parts = Parts::with_size("64MiB");
+    let _small = Mount::memory(parts.path(), "64m");
+    // somebody else has most of it
+    let others = vec![1; 40 << 20];
+    std::fs::write(parts.path().join("others"), others).expect("room for it");
     let weir = parts.serve();
     let target = |number: u32| format!("/{number}?size={}", 3_000_000 + number);
     for number in 0..20 {
@@ -35,7 +38,7 @@ fn assert_says_so(weir: &Weir) {
 fn full_disk_makes_a_purge_fail_or_keeps_what_was_purged() {
     const TARGETS: u32 = 80;
     let parts = Parts::with_size("16MiB");
-    let _small = Mount::memory(parts.path(), "12m");
+    let _small = Mount::memory(parts.path(), "16m");
     let weir = parts.serve();
     let target = |number: u32| format!("/{number}?size={}", 50_000 + number);
     for number in 0..TARGETS {
