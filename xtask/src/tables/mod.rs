@@ -37,18 +37,20 @@ const TABLES: [(&str, MakeTable); 6] = [
         bench_wpb::newest().map(|course| bench_wpb::render_load(&course))
     }),
     ("peers-cpu", || {
-        peers_cpu::render(&newest::record("peers", peers::record_is_whole)?.0)
+        let (record, path) = newest::record("peers", peers::record_is_whole)?;
+        peers_cpu::render(&record).map(|table| from(&path, &table))
     }),
     ("peers", || {
-        newest::record("peers", peers::record_is_whole).map(|(record, _)| peers::render(&record))
+        newest::record("peers", peers::record_is_whole)
+            .map(|(record, path)| from(&path, &peers::render(&record)))
     }),
     ("uneven", || {
         let (record, path) = newest::record("uneven", uneven::record_has_experiments)?;
-        Ok(uneven::render_experiments(&record) + &format!("\nFrom `{path}`.\n"))
+        Ok(from(&path, &uneven::render_experiments(&record)))
     }),
     ("uneven-record", || {
         newest::record("uneven", uneven::record_has_experiments)
-            .map(|(record, _)| uneven::render(&record))
+            .map(|(record, path)| from(&path, &uneven::render(&record)))
     }),
 ];
 
@@ -95,6 +97,10 @@ fn make(name: &str) -> Result<String, Failure> {
         )));
     };
     table()
+}
+
+fn from(path: &str, table: &str) -> String {
+    format!("{}\n\nFrom `{path}`.\n", table.trim_end())
 }
 
 fn replace(

@@ -13,6 +13,7 @@ mod licences;
 mod links;
 mod metadata;
 mod purity;
+mod records;
 mod rust_text;
 mod spdx;
 mod tables;
@@ -41,6 +42,11 @@ pub(crate) fn run() -> Result<(), Failure> {
     let mut complaints = complaints_about_files(&tree);
     complaints.extend(arrows::check(tree.text("ARCHITECTURE.md"), &metadata));
     complaints.extend(tables::check(&tree, crate::tables::with_newest)?);
+    complaints.extend(records::check(
+        &tree,
+        records::commits_at,
+        records::is_in_history,
+    )?);
     complaints.extend(changelog::check(tree.text("CHANGELOG.md")));
     complaints.extend(features::check(
         &features::read(&["--workspace"])?,
