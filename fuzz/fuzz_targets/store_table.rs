@@ -8,8 +8,8 @@
 
 use libfuzzer_sys::fuzz_target;
 use weir_disk::format::{
-    JOURNAL_ENTRY_BYTES, JournalContents, PAGE_BYTES, PurgeEntry, Seal, SegmentHeader, StoreId, Superblock,
-    TRAILER_BYTES, Trailer, Volume, decode_table, encode_table, table_bytes,
+    JOURNAL_ENTRY_BYTES, JournalContents, PAGE_BYTES, PurgeEntry, Seal, SegmentHeader, StoreId,
+    Superblock, TRAILER_BYTES, Trailer, Volume, decode_table, encode_table, table_bytes,
 };
 
 const AT: u64 = 1 << 20;
