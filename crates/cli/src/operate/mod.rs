@@ -17,6 +17,7 @@ pub(crate) use running::{Announced, Running};
 /// The flags of `weir purge`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct PurgeFlags {
+    #[allow(rustdoc::bare_urls, reason = "clap prints the text as it is")]
     /// URLs whose stored responses are to be forgotten, such as http://www.example.com/page
     #[arg(value_name = "URL", required_unless_present = "all")]
     urls: Vec<String>,
