@@ -1,9 +1,11 @@
 //! The proxy's own listeners and its admin interface are nobody's destination, whatever the rules open (R70, R71).
 
-use crate::support::{NameServer, Running, ScriptedOrigin, localhost, span};
+use crate::support::{NameServer, PATIENCE, Running, ScriptedOrigin, localhost, span};
+use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
 use std::os::unix::fs::PermissionsExt as _;
 use std::sync::Arc;
+use std::time::Instant;
 use weir_disk::files::SystemFiles;
 use weir_proxy::config::{
     AdminAddress, Config, DnsServer, Listener, Mode, PathPrefix, Route, TokenFile,
@@ -110,6 +112,19 @@ fn admin_interface_on_all_addresses_is_reached_by_none_of_them() {
     }
 }
 
+/// A listener where the proxy had one: each worker closes its own socket when it comes to it, after the reload.
+fn bind_once_closed(proxy: &Running, address: SocketAddr) -> TcpListener {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        match TcpListener::bind(address) {
+            Err(error) if error.kind() == ErrorKind::AddrInUse && Instant::now() < until => {
+                proxy.turn();
+            }
+            bound => return bound.expect("the proxy has closed it"),
+        }
+    }
+}
+
 #[test]
 fn listener_that_a_reload_opens_is_no_destination_from_then_on() {
     let names = NameServer::new(Ipv4Addr::LOCALHOST);
@@ -125,7 +140,7 @@ fn listener_that_a_reload_opens_is_no_destination_from_then_on() {
     expect_ours(&proxy, "127.0.0.1", proxy.address().port());
     // once it is closed the port may be another's
     proxy.reload(|config| config.listeners.truncate(1));
-    let other = TcpListener::bind(added).expect("the proxy has closed it");
+    let other = bind_once_closed(&proxy, added);
     let mut client = proxy.client();
     client.send(format!(
         "GET http://{added}/ HTTP/1.1\r\nHost: {added}\r\n\r\n"
