@@ -142,6 +142,8 @@ labels! {
         TooLarge = "too-large",
         /// Larger than the small queue of S3-FIFO, which is where a new response would go.
         TooLargeForSmallQueue = "too-large-for-small-queue",
+        /// What would have had to leave for it was being read, and would have given no memory back.
+        AllInUse = "all-in-use",
         /// The admission policy chose not to keep it.
         Refused = "refused",
         /// The response was cut short or broke its framing, and is of no use in part.

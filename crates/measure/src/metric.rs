@@ -184,6 +184,8 @@ table! {
     Evicted, Counter, "weir_evicted_total", "responses";
     /// Bytes the store uses: bodies, heads, index and allocator overhead.
     StoreUsedBytes, Gauge, "weir_store_used_bytes", "bytes";
+    /// Bytes of them that responses hold which have left, or were not taken in, and are still being sent.
+    StoreLingeringBytes, Gauge, "weir_store_lingering_bytes", "bytes";
     /// Bytes the store may use.
     StoreBudgetBytes, Gauge, "weir_store_budget_bytes", "bytes";
     /// Stored responses.

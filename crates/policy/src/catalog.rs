@@ -10,6 +10,7 @@
 
 mod arriving;
 mod cell;
+mod in_use;
 mod refusal;
 
 use crate::digest::Digest;
@@ -20,6 +21,7 @@ use alloc::vec::Vec;
 use cell::Cell;
 
 pub use arriving::{ARRIVING_PERCENT_MAX, check_arriving};
+pub use in_use::{InUse, OWN_ACCOUNT_BYTES_MAX, PASSED_OVER_MAX};
 pub use refusal::Refusal;
 
 /// The place of an entry in the catalog and in arrays kept beside it; used again after the entry has left.
@@ -129,14 +131,7 @@ impl Catalog {
         victims: &mut Vec<Slot>,
     ) -> Result<Slot, Refusal> {
         let _ = now; // no algorithm here looks at time; those that do (age, TTL) will need no other interface
-        let room_bytes = self.room_alone();
-        if room_bytes.is_none_or(|room_bytes| size_bytes > room_bytes) {
-            let size_max_bytes = room_bytes.unwrap_or(0);
-            return Err(Refusal::TooLarge {
-                size_bytes,
-                size_max_bytes,
-            });
-        }
+        self.check_room_alone(size_bytes)?;
         self.make_room_with_slot(size_bytes, victims)?;
         let slot = Slot(self.vacant);
         self.vacant = self.cells[slot.index()].next_vacant().unwrap_or(NO_SLOT);
@@ -144,6 +139,17 @@ impl Catalog {
         self.used_bytes += size_bytes;
         self.eviction.insert(slot, key, size_bytes);
         Ok(slot)
+    }
+
+    /// Whether a response of `size_bytes` fits where all others have left.
+    fn check_room_alone(&self, size_bytes: u64) -> Result<(), Refusal> {
+        match self.room_alone() {
+            Some(room_bytes) if size_bytes <= room_bytes => Ok(()),
+            room_bytes => Err(Refusal::TooLarge {
+                size_bytes,
+                size_max_bytes: room_bytes.unwrap_or(0),
+            }),
+        }
     }
 
     /// Whether the eviction algorithm takes in a response of `size_bytes` under `key`, which is not resident. To be asked before room

@@ -52,6 +52,8 @@ struct Inner {
     first: (FetchId, u64),
     /// Room in the store; gone once it is settled.
     building: Option<Building>,
+    /// The same of what is settled and not stored, as long as somebody reads what there is of it.
+    unstored: Option<Building>,
     /// Where those who wait for it come from, and newcomers find it; gone once it is settled.
     flight: Option<Arc<Flight>>,
     /// It is known who waits for it.
@@ -130,6 +132,7 @@ impl Arriving {
                 places: vec![(fetch, place)],
                 first: (fetch, 0),
                 building: beginnings.building.ok(),
+                unstored: None,
                 flight: None,
                 has_taken_off: false,
                 waiting: Waiting::default(),
@@ -177,6 +180,7 @@ impl Arriving {
                 places: Vec::new(),
                 first: (FetchId(0), 0),
                 building: None,
+                unstored: None,
                 flight: None,
                 has_taken_off: true,
                 waiting: Waiting::default(),

@@ -356,6 +356,7 @@ impl Control {
         let idle: usize = self.shared.pools.iter().map(crate::pool::Pool::len).sum();
         for (metric, value) in [
             (Metric::StoreUsedBytes, memory.used_bytes),
+            (Metric::StoreLingeringBytes, memory.lingering_bytes),
             (Metric::StoreEntries, memory.entries),
             (Metric::Evicted, memory.evictions),
             (Metric::LeadMaxBytes, self.shared.lead_max_bytes()),

@@ -183,6 +183,7 @@ fn label(why: NotStored) -> Label {
         NotStored::Profile(_) => Label::Profile,
         NotStored::Catalog(Refusal::TooLarge { .. }) => Label::TooLarge,
         NotStored::Catalog(Refusal::TooLargeForSmallQueue { .. }) => Label::TooLargeForSmallQueue,
+        NotStored::Catalog(Refusal::AllInUse { .. }) => Label::AllInUse,
         NotStored::Catalog(_) => Label::Refused,
         NotStored::Incomplete => Label::Incomplete,
         NotStored::Bypass => Label::Other,

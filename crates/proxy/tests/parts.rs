@@ -29,3 +29,5 @@ mod readers;
 mod room;
 #[path = "parts/shelf.rs"]
 mod shelf;
+#[path = "parts/slow.rs"]
+mod slow;

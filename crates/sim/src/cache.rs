@@ -3,16 +3,21 @@
 //! What varies (RFC 9111 §4.1) is kept under the target, as the live store has it: a response without Vary replaces all variants, one
 //! with Vary replaces a response without. A row names the nominated fields and what the request said in them by two hashes.
 
+mod in_use;
+
 use crate::facts::{Ask, Validators};
 use crate::hashing::{ByNumber, mix};
+use in_use::{InUse, key_in_use};
 use std::collections::hash_map::Entry as Place;
 use weir_policy::admission::{Admission, Admissions, Rule};
-use weir_policy::catalog::{Catalog, Refusal, Slot, check_arriving};
+use weir_policy::catalog::{self, Catalog, Refusal, Slot, check_arriving};
 use weir_policy::eviction::EvictionKind;
 use weir_policy::fetch::{ByteSpan, ByteSpans};
 use weir_policy::{Digest, Missing, Now, StoredFacts};
 use weir_semantics::{Fits, ResponseFacts};
 use weir_workload::trace::Row;
+
+pub(crate) use in_use::ContentId;
 
 /// Variants kept for one target; the oldest leaves for the next. As the live store has it.
 const VARIANTS_MAX: usize = 64;
@@ -68,7 +73,7 @@ impl Stored {
         }
     }
 
-    fn content_bytes(&self) -> u64 {
+    pub(crate) fn content_bytes(&self) -> u64 {
         match &self.part {
             None => self.complete_length.unwrap_or(0),
             Some(part) => part.total(),
@@ -80,6 +85,9 @@ impl Stored {
     }
 }
 
+/// [`Catalog::make_room_to_hold`] or [`Catalog::make_room_to_admit`].
+type MakeRoom = fn(&mut Catalog, u64, &mut Vec<Slot>, catalog::InUse<'_>) -> Result<(), Refusal>;
+
 /// Which stored response: a slot is used again, a number is not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Which {
@@ -90,7 +98,7 @@ pub(crate) struct Which {
 /// What came of storing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stores {
-    Done,
+    Done(Which),
     /// The rule of admission did not let it in.
     NotAdmitted(Admission),
     Refused(Refusal),
@@ -101,11 +109,21 @@ pub(crate) enum Stores {
 pub(crate) struct Cache {
     catalog: Catalog,
     admissions: Admissions,
-    entries: Vec<Option<(u64, Box<Stored>)>>,
+    entries: Vec<Option<Entry>>,
     index: ByNumber<Kept>,
     victims: Vec<Slot>,
     numbers: u64,
+    in_use: ByNumber<InUse>,
+    /// Held for those who read what is not stored any more, bytes.
+    lingering_bytes: u64,
     pub(crate) evictions: u64,
+}
+
+#[derive(Debug)]
+struct Entry {
+    number: u64,
+    content: ContentId,
+    stored: Box<Stored>,
 }
 
 #[derive(Debug)]
@@ -130,6 +148,8 @@ impl Cache {
             index: ByNumber::default(),
             victims: Vec::new(),
             numbers: 0,
+            in_use: ByNumber::default(),
+            lingering_bytes: 0,
             evictions: 0,
         }
     }
@@ -140,23 +160,21 @@ impl Cache {
         let slot = match kept {
             Kept::Single(slot) => *slot,
             Kept::Varying(slots) => {
-                let is_for = |slot: &&Slot| self.at(**slot).is_some_and(|(_, it)| is_for(it, ask));
+                let is_for =
+                    |slot: &&Slot| self.at(**slot).is_some_and(|it| is_for(&it.stored, ask));
                 *slots.iter().rev().find(is_for).ok_or(Missing::Variant)?
             }
         };
-        let (number, _) = self.at(slot).ok_or(Missing::Target)?;
-        let which = Which {
-            slot,
-            number: *number,
-        };
+        let number = self.at(slot).ok_or(Missing::Target)?.number;
+        let which = Which { slot, number };
         self.catalog.touch(now, slot);
         Ok(which)
     }
 
     /// The response, if it is still there.
     pub(crate) fn get(&self, which: Which) -> Option<&Stored> {
-        let (number, stored) = self.at(which.slot)?;
-        (*number == which.number).then_some(&**stored)
+        let entry = self.at(which.slot)?;
+        (entry.number == which.number).then_some(&*entry.stored)
     }
 
     /// Takes room for a response that is about to arrive: others leave for it now, and it leaves for nobody. How much it holds, to be
@@ -171,12 +189,22 @@ impl Cache {
         self.catalog.check_newcomer(digest(target, 0), wanted)?;
         check_arriving(
             self.catalog.budget_bytes(),
-            self.catalog.held_bytes(),
+            self.catalog.held_bytes() - self.lingering_bytes,
             wanted,
         )?;
+        self.make_room(wanted, Catalog::make_room_to_hold)?;
         self.catalog.hold(wanted, &mut self.victims);
         self.forget_victims();
         Ok(wanted)
+    }
+
+    /// Makes others leave, none of those that are read.
+    fn make_room(&mut self, size_bytes: u64, make: MakeRoom) -> Result<(), Refusal> {
+        let (entries, reads) = (&self.entries, &self.in_use);
+        let in_use = |slot| key_in_use(entries, reads, slot);
+        let room = make(&mut self.catalog, size_bytes, &mut self.victims, &in_use);
+        self.forget_victims();
+        room
     }
 
     /// Room that was taken is not needed any more.
@@ -197,6 +225,9 @@ impl Cache {
         let size_bytes = stored.charge_bytes();
         // all variants of a target are one to the memory of who has gone
         let key = digest(stored.target, 0);
+        if let Err(refusal) = self.make_room(size_bytes, Catalog::make_room_to_admit) {
+            return Stores::Refused(refusal);
+        }
         let placed = self.catalog.admit(now, key, size_bytes, &mut self.victims);
         // before the index is touched: victims may be of this very target
         self.forget_victims();
@@ -205,15 +236,14 @@ impl Cache {
             Err(refusal) => return Stores::Refused(refusal),
         };
         self.displace(&stored);
-        self.put(slot, stored);
-        Stores::Done
+        Stores::Done(self.put(slot, stored))
     }
 
     /// Whether what `stored` would take the place of was received after it: of two the most recent one is used (RFC 9111 §4). Unless that
     /// is a part of the same representation, and `stored` is all of it.
     fn is_outdone(&self, stored: &Stored) -> bool {
         self.replaced_by(stored).into_iter().any(|slot| {
-            self.at(slot).is_some_and(|(_, former)| {
+            self.at(slot).is_some_and(|Entry { stored: former, .. }| {
                 let joins = former.part.is_some()
                     && stored.part.is_none()
                     && former.validators.same_strongly(stored.validators);
@@ -225,8 +255,8 @@ impl Cache {
     /// Whose place a response takes: a response without Vary that of all, one with Vary that of its variant, or of one without.
     fn replaced_by(&self, stored: &Stored) -> Vec<Slot> {
         let is_same = |slot: &Slot| {
-            self.at(*slot)
-                .is_some_and(|(_, it)| it.vary == stored.vary && it.variant == stored.variant)
+            let same = |it: &Stored| it.vary == stored.vary && it.variant == stored.variant;
+            self.at(*slot).is_some_and(|it| same(&it.stored))
         };
         match self.index.get(&stored.target) {
             None => Vec::new(),
@@ -248,13 +278,17 @@ impl Cache {
         }
     }
 
-    fn put(&mut self, slot: Slot, stored: Stored) {
+    fn put(&mut self, slot: Slot, stored: Stored) -> Which {
         self.numbers += 1;
         let (target, varies) = (stored.target, stored.vary != Row::VARY_NONE);
         if self.entries.len() <= slot.index() {
             self.entries.resize_with(slot.index() + 1, || None);
         }
-        self.entries[slot.index()] = Some((self.numbers, Box::new(stored)));
+        self.entries[slot.index()] = Some(Entry {
+            number: self.numbers,
+            content: ContentId(self.numbers),
+            stored: Box::new(stored),
+        });
         match self.index.entry(target) {
             Place::Vacant(place) => {
                 place.insert(if varies {
@@ -269,16 +303,19 @@ impl Cache {
                 }
             }
         }
+        let number = self.numbers;
+        Which { slot, number }
     }
 
     /// New facts and validators for a stored response (RFC 9111 §4.3.4). It is another one from now on: what others were told about the one
     /// before does not touch it.
     pub(crate) fn freshen(&mut self, which: Which, fresh: &Stored) {
-        if let Some(Some((number, stored))) = self.entries.get_mut(which.slot.index())
-            && *number == which.number
+        if let Some(Some(entry)) = self.entries.get_mut(which.slot.index())
+            && entry.number == which.number
         {
             self.numbers += 1;
-            *number = self.numbers;
+            entry.number = self.numbers;
+            let stored = &mut entry.stored;
             stored.facts = fresh.facts;
             stored.response = fresh.response;
             stored.validators = fresh.validators;
@@ -312,7 +349,7 @@ impl Cache {
         self.catalog.used_bytes()
     }
 
-    fn at(&self, slot: Slot) -> Option<&(u64, Box<Stored>)> {
+    fn at(&self, slot: Slot) -> Option<&Entry> {
         self.entries.get(slot.index())?.as_ref()
     }
 
@@ -329,9 +366,11 @@ impl Cache {
     }
 
     fn forget(&mut self, slot: Slot) {
-        let Some((_, stored)) = self.entries.get_mut(slot.index()).and_then(Option::take) else {
+        let Some(entry) = self.entries.get_mut(slot.index()).and_then(Option::take) else {
             return;
         };
+        let stored = entry.stored;
+        self.leave(entry.content);
         let Place::Occupied(mut place) = self.index.entry(stored.target) else {
             return;
         };

@@ -6,7 +6,7 @@
 use crate::body::Body;
 use crate::memory::MemoryStore;
 use crate::stored::StoredResponse;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use weir_disk::{Committed, Extent};
 use weir_policy::{Digest, Now};
 
@@ -17,7 +17,8 @@ pub(crate) struct Behind(Mutex<Vec<Entry>>);
 #[derive(Debug)]
 struct Entry {
     primary: Digest,
-    response: Arc<StoredResponse>,
+    /// Not kept alive: once it has left memory, there is nothing to be given back.
+    response: Weak<StoredResponse>,
     committed: Committed,
 }
 
@@ -31,7 +32,7 @@ impl Behind {
     ) {
         let entry = Entry {
             primary,
-            response: Arc::clone(response),
+            response: Arc::downgrade(response),
             committed,
         };
         let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -57,13 +58,16 @@ impl Behind {
 
 impl Entry {
     fn settle(self, extents: Vec<Extent>, store: &MemoryStore, now: Now) {
-        let before = &self.response.body;
+        let Some(former) = self.response.upgrade() else {
+            return;
+        };
+        let before = &former.body;
         let body = Body::on_disk(extents, before.complete_length());
         let body = body.filter(|body| body.present_bytes() == before.present_bytes());
         if let Some(body) = body {
             let body = body.with_undelivered(before.undelivered_bytes());
-            let response = Arc::new(self.response.with_body(body));
-            store.replace(now, self.primary, &self.response, response);
+            let response = Arc::new(former.with_body(body));
+            store.replace(now, self.primary, &former, response);
         }
     }
 }

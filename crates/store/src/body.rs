@@ -5,8 +5,10 @@
 //! fragment the heap however sizes mix.
 
 use crate::charge::{COUNTS_BYTES, allocated_bytes, block_bytes};
+use crate::piece_memory::{PIECE_MEMORY_BYTES, PieceMemory};
 use std::sync::Arc;
 use weir_disk::Extent;
+use weir_policy::catalog::OWN_ACCOUNT_BYTES_MAX;
 use weir_policy::fetch::{ByteSpan, ByteSpans};
 
 /// Bytes of content that several hold together.
@@ -126,7 +128,11 @@ pub struct Body {
 enum Pieces {
     One(Piece),
     /// Also none at all, which is not on the heap.
-    Many(Arc<[Piece]>),
+    Many {
+        list: Arc<[Piece]>,
+        /// If much of it is in memory. Behind the list, so that it goes after it.
+        memory: Option<Arc<PieceMemory>>,
+    },
 }
 
 impl Default for Body {
@@ -167,11 +173,19 @@ impl Body {
             }
         }
         let pieces = match pieces.pop() {
-            None => Pieces::Many(Arc::default()),
+            None => Pieces::Many {
+                list: Arc::default(),
+                memory: None,
+            },
             Some(only) if pieces.is_empty() => Pieces::One(only),
             Some(last) => {
                 pieces.push(last);
-                Pieces::Many(pieces.into())
+                let is_counted = has_piece_memory(&pieces);
+                let memory = is_counted.then(|| Arc::new(PieceMemory::new(bytes_of(&pieces))));
+                Pieces::Many {
+                    list: pieces.into(),
+                    memory,
+                }
             }
         };
         Self {
@@ -282,7 +296,7 @@ impl Body {
     pub(crate) fn piece_at(&self, offset: u64) -> Option<(&Piece, usize)> {
         let piece = match &self.pieces {
             Pieces::One(piece) => piece,
-            Pieces::Many(pieces) => {
+            Pieces::Many { list: pieces, .. } => {
                 let after = pieces.partition_point(|piece| piece.from <= offset);
                 pieces.get(after.checked_sub(1)?)?
             }
@@ -294,7 +308,7 @@ impl Body {
     pub(crate) fn pieces(&self) -> &[Piece] {
         match &self.pieces {
             Pieces::One(piece) => std::slice::from_ref(piece),
-            Pieces::Many(pieces) => pieces,
+            Pieces::Many { list, .. } => list,
         }
     }
 
@@ -339,17 +353,47 @@ impl Body {
     /// Bytes of memory this content holds.
     #[must_use]
     pub fn charged_bytes(&self) -> usize {
-        let pieces = self.pieces().iter().map(Piece::held_bytes);
-        pieces.sum::<usize>() + self.list_bytes()
-    }
-
-    /// Bytes of memory the list of pieces holds.
-    pub(crate) fn list_bytes(&self) -> usize {
         match &self.pieces {
-            Pieces::One(_) => 0,
-            Pieces::Many(pieces) => shared_list_bytes(pieces.len()),
+            Pieces::One(piece) => piece.held_bytes(),
+            Pieces::Many {
+                memory: Some(memory),
+                ..
+            } => memory.bytes,
+            Pieces::Many { list, memory: None } => {
+                let pieces = list.iter().map(Piece::held_bytes);
+                pieces.sum::<usize>() + shared_list_bytes(list.len())
+            }
         }
     }
+
+    /// What its pieces hold in memory, if that is much.
+    pub(crate) fn memory(&self) -> Option<&Arc<PieceMemory>> {
+        match &self.pieces {
+            Pieces::One(_) => None,
+            Pieces::Many { memory, .. } => memory.as_ref(),
+        }
+    }
+
+    /// The same content, which counts as all that `other` holds: its blocks are among the other's, and are given back
+    /// with those.
+    pub(crate) fn with_memory_of(mut self, other: &Self) -> Self {
+        if let Pieces::Many { memory, .. } = &mut self.pieces {
+            *memory = other.memory().cloned();
+        }
+        self
+    }
+}
+
+/// Whether who reads `pieces` holds more memory than its connection answers for.
+fn has_piece_memory(pieces: &[Piece]) -> bool {
+    let in_memory = pieces.iter().filter(|piece| piece.block().is_some());
+    in_memory.map(Piece::len).sum::<u64>() > OWN_ACCOUNT_BYTES_MAX
+}
+
+/// Bytes of memory that several pieces hold with their list.
+fn bytes_of(pieces: &[Piece]) -> usize {
+    let held: usize = pieces.iter().map(Piece::held_bytes).sum();
+    held + shared_list_bytes(pieces.len()) + PIECE_MEMORY_BYTES
 }
 
 /// Bytes of memory a shared list of `pieces` pieces holds.

@@ -111,7 +111,10 @@ impl Expected {
         head_bytes: usize,
         content_bytes: Option<u64>,
     ) -> Result<Building, Refusal> {
-        let _ = now;
+        if self.on_disk.is_some() {
+            // what is written is read from there, and can leave
+            self.store.settle(now);
+        }
         let id = self.id?;
         let expected = content_bytes.unwrap_or(0);
         let head_charge = StoredResponse::charged_head(head_bytes, 64) + ARRIVING_BYTES;

@@ -11,6 +11,7 @@ use crate::body::{BLOCK_BYTES, Block, Body, Content, Piece, shared_list_bytes};
 use crate::charge::{allocated_bytes, block_bytes};
 use crate::filling::{Cursor, Filling, Step, Under, zeroed};
 use crate::join::{join, longest_runs};
+use crate::piece_memory::PIECE_MEMORY_BYTES;
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
@@ -261,7 +262,7 @@ impl Growing {
         self.base_bytes = self.base.charged_bytes();
         match kept {
             None => self.base.clone(),
-            Some(kept) => Body::new(kept, self.complete_length),
+            Some(kept) => Body::new(kept, self.complete_length).with_memory_of(&self.base),
         }
     }
 
@@ -434,7 +435,8 @@ impl Growing {
         } else {
             shared_list_bytes(self.base.pieces().len() + capacity)
         };
-        joined + allocated_bytes(capacity * size_of::<Piece>())
+        let memory = if capacity == 0 { 0 } else { PIECE_MEMORY_BYTES };
+        joined + allocated_bytes(capacity * size_of::<Piece>()) + memory
     }
 }
 
@@ -523,5 +525,6 @@ pub(crate) fn charged_for(len: u64) -> usize {
     (len / BLOCK_BYTES) * block_bytes(BLOCK_BYTES)
         + rest
         + allocated_bytes(list_capacity(len.div_ceil(BLOCK_BYTES)) * size_of::<Piece>())
+        + PIECE_MEMORY_BYTES
         + allocated_bytes(size_of::<Filling>())
 }

@@ -25,6 +25,7 @@ mod filling;
 mod growing;
 mod join;
 mod memory;
+mod piece_memory;
 mod recall;
 pub mod record;
 mod resource;

@@ -24,8 +24,8 @@ const SHARD_BYTES_MIN: u64 = 64 * 1024 * 1024;
 ///
 /// The budget covers all that the store holds on the heap, as an allocator rounds it: heads, entity tags, content,
 /// rules of Vary, the tables of index and catalog with their slack; responses that are arriving, with what is set aside
-/// for them. It does not cover a response that has left while it is being sent: its bytes are the sender's until the
-/// last of them lets go.
+/// for them; content of more than one block that was purged or replaced, until the last who reads it lets go. While
+/// somebody reads such content it is not evicted: nothing would be given back.
 ///
 /// What is arriving is never evicted, so that those who read it lose nothing. All of it together may come to
 /// [`ARRIVING_PERCENT_MAX`](crate::ARRIVING_PERCENT_MAX) of the budget, the large ones to an eighth less; what finds no
@@ -52,6 +52,8 @@ pub struct MemoryUse {
     pub arriving: u64,
     /// Bytes of `used_bytes` that those arriving hold or have been promised.
     pub arriving_bytes: u64,
+    /// Bytes of `used_bytes` of responses that have left, or were not taken in, and are still read.
+    pub lingering_bytes: u64,
     /// Responses that left to make room, since start.
     pub evictions: u64,
 }
@@ -305,6 +307,7 @@ impl MemoryStore {
             sum.entries += shard.entries();
             sum.arriving += shard.arriving();
             sum.arriving_bytes += shard.arriving_bytes();
+            sum.lingering_bytes += shard.lingering_bytes();
             sum.evictions += shard.evictions();
         }
         sum

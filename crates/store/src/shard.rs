@@ -1,12 +1,16 @@
 //! One shard: index, entries and catalog behind one lock. Plain data structure work; nothing here waits.
 
+mod room;
+
+use crate::piece_memory::GivenBack;
 use crate::record::Line;
 use crate::resource::{Resource, VaryRule, variant_charge};
 use crate::stored::StoredResponse;
+use room::in_use;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
-use weir_policy::catalog::{Catalog, Refusal, Slot, Worth, check_arriving};
+use weir_policy::catalog::{Catalog, Refusal, Slot, Worth};
 use weir_policy::{Digest, Missing, Now};
 
 /// Bytes of index and entry table for each slot of the catalog, taken or vacant, as neither table shrinks while slots
@@ -119,6 +123,10 @@ pub(crate) struct Shard {
     arriving: BTreeMap<ArrivingId, Arriving>,
     next_arriving: u64,
     evictions: u64,
+    /// Bytes of those who are not stored any more, or were not taken in, and are still read.
+    lingering_bytes: u64,
+    /// What they have given back since that was last taken out of the account.
+    given_back: GivenBack,
 }
 
 impl Shard {
@@ -131,6 +139,8 @@ impl Shard {
             arriving: BTreeMap::new(),
             next_arriving: 0,
             evictions: 0,
+            lingering_bytes: 0,
+            given_back: GivenBack::default(),
         }
     }
 
@@ -174,6 +184,7 @@ impl Shard {
     pub(crate) fn expect(&mut self, primary: Digest) -> Result<ArrivingId, Refusal> {
         let held = ARRIVING_BYTES as u64;
         self.check_share(held, 0)?;
+        self.hold(held)?;
         let number = self.next_arriving;
         self.next_arriving += 1;
         let id = ArrivingId { primary, number };
@@ -183,19 +194,7 @@ impl Shard {
             line: None,
         };
         self.arriving.insert(id, arriving);
-        self.hold(held);
         Ok(id)
-    }
-
-    /// Whether those arriving may hold `wanted` bytes where one of them holds `held` already.
-    fn check_share(&self, wanted: u64, held: u64) -> Result<(), Refusal> {
-        let others = self.catalog.held_bytes() - held;
-        check_arriving(self.catalog.budget_bytes(), others, wanted)
-    }
-
-    fn hold(&mut self, bytes: u64) {
-        self.catalog.hold(bytes, &mut self.victims);
-        self.let_go();
     }
 
     /// The entry table is as long as the catalog, and not longer.
@@ -227,9 +226,11 @@ impl Shard {
     pub(crate) fn extend(&mut self, id: ArrivingId, held: u64) -> Result<(), Refusal> {
         let former = self.arriving.get(&id).map_or(0, |known| known.held);
         self.check_share(held, former)?;
+        if self.arriving.contains_key(&id) {
+            self.hold(held.saturating_sub(former))?;
+        }
         if let Some(arriving) = self.arriving.get_mut(&id) {
             arriving.held = held.max(former);
-            self.hold(held.saturating_sub(former));
         }
         Ok(())
     }
@@ -332,13 +333,15 @@ impl Shard {
         let line = self.arriving.get(&id).and_then(|arriving| arriving.line);
         let primary = id.primary;
         self.abandon(id);
-        if is_outdated {
-            return Err(Refusal::NotResident);
+        let admitted = if is_outdated || self.is_outdone(primary, vary.as_ref(), &response) {
+            Err(Refusal::NotResident)
+        } else {
+            self.admit(now, primary, vary, line, Arc::clone(&response))
+        };
+        if admitted.is_err() {
+            self.linger(&response);
         }
-        if self.is_outdone(primary, vary.as_ref(), &response) {
-            return Err(Refusal::NotResident);
-        }
-        self.admit(now, primary, vary, line, response)
+        admitted
     }
 
     fn admit(
@@ -350,6 +353,12 @@ impl Shard {
         response: Arc<StoredResponse>,
     ) -> Result<bool, Refusal> {
         let charge = charge_of(vary.as_ref(), &response);
+        self.take_given_back();
+        let (entries, victims) = (&self.entries, &mut self.victims);
+        let in_use = |slot| in_use(entries, slot);
+        let room = self.catalog.make_room_to_admit(charge, victims, &in_use);
+        self.let_go();
+        room?;
         let slot = self
             .catalog
             .admit(now, primary, charge, &mut self.victims)
@@ -447,19 +456,31 @@ impl Shard {
         let variant = resource.and_then(|resource| resource.variant(slot));
         let beside = variant_charge(variant.map(|variant| &variant.rule));
         let charge = (new.charged_bytes() + beside) as u64;
+        let former = self.catalog.size_bytes(slot).unwrap_or(0);
+        let room = self.make_room(charge.saturating_sub(former));
+        if self.slot_of(primary, old) != Some(slot) {
+            return false;
+        }
         let resized = self.catalog.resize(now, slot, charge, &mut self.victims);
         self.let_go();
-        if resized.is_err() {
+        if room.is_err() || resized.is_err() {
             self.forget(primary, slot);
             return false;
         }
-        match self.entries.get_mut(slot.0 as usize) {
-            Some(Some(entry)) => {
-                entry.response = new;
-                true
-            }
-            _ => false,
+        let entry = self.entries.get_mut(slot.index());
+        let Some(entry) = entry.and_then(Option::as_mut) else {
+            return false;
+        };
+        let shares = |memory| {
+            let own = new.body.memory();
+            own.is_some_and(|own| Arc::ptr_eq(own, memory))
+        };
+        let is_shared = old.body.memory().is_some_and(shares);
+        entry.response = new;
+        if !is_shared {
+            self.linger(old);
         }
+        true
     }
 
     /// Forgets one response of a target, if it is still stored; where it is on disk, if it varies.
@@ -538,8 +559,9 @@ impl Shard {
 
     fn free(&mut self, slot: Slot) {
         self.catalog.remove(slot);
-        if let Some(entry) = self.entries.get_mut(slot.0 as usize) {
-            *entry = None;
+        let entry = self.entries.get_mut(slot.index());
+        if let Some(entry) = entry.and_then(Option::take) {
+            self.linger(&entry.response);
         }
     }
 
@@ -555,13 +577,10 @@ impl Shard {
             {
                 self.index.remove(&entry.primary);
             }
+            self.linger(&entry.response);
         }
         self.victims.shrink_to(VICTIMS_KEPT);
         self.follow_slots();
-    }
-
-    pub(crate) fn used_bytes(&self) -> u64 {
-        self.catalog.used_bytes() + self.catalog.overhead_bytes() + self.catalog.held_bytes()
     }
 
     pub(crate) fn entries(&self) -> u64 {
@@ -572,17 +591,8 @@ impl Shard {
         self.arriving.len() as u64
     }
 
-    pub(crate) fn arriving_bytes(&self) -> u64 {
-        self.catalog.held_bytes()
-    }
-
     pub(crate) fn evictions(&self) -> u64 {
         self.evictions
-    }
-
-    pub(crate) fn set_budget(&mut self, budget_bytes: u64) {
-        self.catalog.set_budget(budget_bytes, &mut self.victims);
-        self.let_go();
     }
 
     /// See `MemoryStore::debug_check`.
@@ -602,7 +612,7 @@ impl Shard {
         assert_eq!(findable, self.catalog.len(), "entries are lost");
         let held = self.arriving.values().map(|arriving| arriving.held);
         assert_eq!(
-            held.sum::<u64>(),
+            held.sum::<u64>() + self.lingering_bytes,
             self.catalog.held_bytes(),
             "held by nobody"
         );

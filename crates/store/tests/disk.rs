@@ -256,6 +256,11 @@ fn response_that_went_to_disk_as_it_came_stays_in_memory_or_is_not_found() {
     let stored = tiers.put(1, 10, LENGTH);
     check(&stored, 10, &[(0, LENGTH)]);
     tiers.settle();
+    // its blocks, as somebody still reads them
+    assert!(tiers.used_bytes() > 5_000_000, "{}", tiers.used_bytes());
+    let lingering_bytes = tiers.store.memory_use().lingering_bytes;
+    assert!(lingering_bytes > 5_000_000, "{lingering_bytes}");
+    drop(stored);
     // the head, and where the content is
     assert!(tiers.used_bytes() < 100_000, "{}", tiers.used_bytes());
     let found = tiers.in_memory(1).expect("its head is in memory");

@@ -23,6 +23,11 @@ pub enum Refusal {
     NoSlot,
     /// The slot to be resized is vacant: its entry has left.
     NotResident,
+    /// Those who would have to leave are being read: their bytes would not be given back.
+    AllInUse {
+        /// The size asked for.
+        size_bytes: u64,
+    },
     /// Responses that are still arriving are never victims; they hold all that they may together.
     NoRoomArriving {
         /// The bytes asked for, with those it holds already.
@@ -41,6 +46,7 @@ impl Refusal {
             Self::TooLargeForSmallQueue { .. } => "too-large-for-small-queue",
             Self::NoSlot => "no-slot",
             Self::NotResident => "not-resident",
+            Self::AllInUse { .. } => "all-in-use",
             Self::NoRoomArriving { .. } => "no-room-arriving",
         }
     }
@@ -65,6 +71,10 @@ impl fmt::Display for Refusal {
             ),
             Self::NoSlot => f.write_str("all slots are in use"),
             Self::NotResident => f.write_str("the entry is no longer resident"),
+            Self::AllInUse { size_bytes } => write!(
+                f,
+                "{size_bytes} bytes are more than is left by entries that are being read"
+            ),
             Self::NoRoomArriving {
                 size_bytes,
                 room_bytes,

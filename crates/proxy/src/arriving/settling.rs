@@ -17,7 +17,14 @@ impl Arriving {
         let building = inner.building.take();
         let outcome = match (&inner.passing, building) {
             (Some(passing), _) => Outcome::Refused(passing.why),
-            (None, Some(building)) => self.store(inner, building, worker),
+            (None, Some(building)) => match self.store(inner, building, worker) {
+                Ok(outcome) => outcome,
+                Err(mut unstored) => {
+                    unstored.pass(&mut inner.growing);
+                    inner.unstored = Some(*unstored);
+                    Outcome::Dropped
+                }
+            },
             (None, None) => return,
         };
         if inner.fill.closed() == Some(Cut::Changed)
@@ -41,25 +48,32 @@ impl Arriving {
         worker.shared.note_lead(inner.lead_max());
     }
 
-    fn store(&self, inner: &mut Inner, mut building: Building, worker: &Worker) -> Outcome {
+    /// Stores it; its room comes back if what there is of it is of no use.
+    fn store(
+        &self,
+        inner: &mut Inner,
+        mut building: Building,
+        worker: &Worker,
+    ) -> Result<Outcome, Box<Building>> {
         let is_whole = inner.fill.is_whole();
         // if the next hop has another one now, what is here can neither be completed nor is it right
         let has_changed = inner.fill.closed() == Some(Cut::Changed);
         if !is_whole && (has_changed || !self.response.facts.can_be_part()) {
-            return Outcome::Dropped;
+            return Err(Box::new(building));
         }
         let body = building.finish(&mut inner.growing);
         if !is_whole && body.present_bytes() == 0 {
-            return Outcome::Dropped;
+            return Err(Box::new(building));
         }
         let mut response = self.response.with_body(body);
         if is_whole && !self.has_length && response.facts.status != 204 {
             response.add_content_length();
         }
-        match building.commit(worker.now(), self.vary.clone(), response) {
+        let committed = building.commit(worker.now(), self.vary.clone(), response);
+        Ok(match committed {
             Ok(()) if is_whole => Outcome::Whole,
             Ok(()) => Outcome::Part,
             Err(refusal) => Outcome::Refused(refusal),
-        }
+        })
     }
 }

@@ -39,6 +39,10 @@ fn stored(ask: &Ask, bytes: u64) -> Stored {
     }
 }
 
+const fn is_stored(came: Stores) -> bool {
+    matches!(came, Stores::Done(_))
+}
+
 fn cache(budget: u64) -> Cache {
     Cache::new(budget, EvictionKind::Lru, Rule::Always)
 }
@@ -48,9 +52,9 @@ fn variant_of_another_request_is_found_or_its_own_is_not() {
     let mut cache = cache(1 << 20);
     let (one, two, third) = (ask(1, 5, 10), ask(1, 5, 20), ask(1, 5, 30));
     assert_eq!(cache.find(now(0), &one), Err(Missing::Target));
-    assert_eq!(cache.store(now(0), stored(&one, 100)), Stores::Done);
+    assert!(is_stored(cache.store(now(0), stored(&one, 100))));
     assert_eq!(cache.find(now(0), &two), Err(Missing::Variant));
-    assert_eq!(cache.store(now(0), stored(&two, 200)), Stores::Done);
+    assert!(is_stored(cache.store(now(0), stored(&two, 200))));
     let found = |cache: &mut Cache, ask: &Ask| {
         let which = cache.find(now(0), ask).unwrap();
         cache.get(which).unwrap().complete_length
@@ -59,13 +63,10 @@ fn variant_of_another_request_is_found_or_its_own_is_not() {
     assert_eq!(found(&mut cache, &two), Some(200));
     assert_eq!(cache.find(now(0), &third), Err(Missing::Variant));
     // a response without Vary replaces all of them, one with Vary replaces that
-    assert_eq!(
-        cache.store(now(0), stored(&ask(1, 0, 0), 300)),
-        Stores::Done
-    );
+    assert!(is_stored(cache.store(now(0), stored(&ask(1, 0, 0), 300))));
     assert_eq!(found(&mut cache, &third), Some(300));
     assert_eq!(cache.len(), 1);
-    assert_eq!(cache.store(now(0), stored(&third, 400)), Stores::Done);
+    assert!(is_stored(cache.store(now(0), stored(&third, 400))));
     assert_eq!(cache.find(now(0), &one), Err(Missing::Variant));
     assert_eq!(cache.len(), 1);
 }
@@ -79,10 +80,7 @@ fn replaced_or_evicted_response_is_still_read() {
     cache.store(now(0), stored(&first, 900));
     assert!(cache.get(which).is_none(), "replaced");
     let which = cache.find(now(0), &first).unwrap();
-    assert_eq!(
-        cache.store(now(0), stored(&ask(2, 0, 0), 1900)),
-        Stores::Done
-    );
+    assert!(is_stored(cache.store(now(0), stored(&ask(2, 0, 0), 1900))));
     assert!(cache.get(which).is_none(), "evicted");
     assert_eq!((cache.evictions, cache.used_bytes()), (1, 1900));
     let refused = cache.store(now(0), stored(&ask(3, 0, 0), 5000));
@@ -110,7 +108,7 @@ fn rule_of_admission_is_not_asked() {
     let ask = ask(1, 0, 0);
     let first = cache.store(now(0), stored(&ask, 10));
     assert_eq!(first, Stores::NotAdmitted(Admission::FirstRequest));
-    assert_eq!(cache.store(now(0), stored(&ask, 10)), Stores::Done);
+    assert!(is_stored(cache.store(now(0), stored(&ask, 10))));
 }
 
 #[test]
@@ -125,4 +123,86 @@ fn part_covers_what_it_lacks() {
     assert!(!part.covers(ByteSpan { from: 0, to: 51 }));
     assert!(part.covers(ByteSpan { from: 0, to: 0 }));
     assert_eq!(part.content_bytes(), 50);
+}
+
+/// Of these, three are all of a cache of 1 MB.
+const LARGE_BYTES: u64 = 300_000;
+
+fn store_large(cache: &mut Cache, target: u64) -> Stores {
+    cache.store(now(0), stored(&ask(target, 0, 0), LARGE_BYTES))
+}
+
+/// Stores one and begins to read it.
+fn store_and_read(cache: &mut Cache, target: u64) -> ContentId {
+    let Stores::Done(which) = store_large(cache, target) else {
+        panic!("there is room");
+    };
+    cache.begin_use(which).expect("it is large")
+}
+
+#[test]
+fn response_that_is_read_stays_and_another_leaves() {
+    let mut cache = cache(1_000_000);
+    let read = store_and_read(&mut cache, 1);
+    for target in 2..10 {
+        assert!(is_stored(store_large(&mut cache, target)));
+    }
+    assert!(cache.find(now(0), &ask(1, 0, 0)).is_ok());
+    assert_eq!((cache.evictions, cache.len()), (6, 3));
+    cache.end_use(read);
+    for target in 10..14 {
+        assert!(is_stored(store_large(&mut cache, target)));
+    }
+    assert!(cache.find(now(0), &ask(1, 0, 0)).is_err());
+}
+
+#[test]
+fn newcomer_is_refused_while_all_are_read() {
+    let mut cache = cache(1_000_000);
+    let read: Vec<ContentId> = (0..3)
+        .map(|target| store_and_read(&mut cache, target))
+        .collect();
+    let room = cache.take_room(9, LARGE_BYTES, 100);
+    assert!(matches!(room, Err(Refusal::AllInUse { .. })), "{room:?}");
+    let stored = store_large(&mut cache, 9);
+    let is_refused = matches!(stored, Stores::Refused(Refusal::AllInUse { .. }));
+    assert!(is_refused, "{stored:?}");
+    cache.end_use(read[1]);
+    assert!(is_stored(store_large(&mut cache, 9)));
+    assert!(cache.find(now(0), &ask(1, 0, 0)).is_err());
+    assert!(cache.find(now(0), &ask(2, 0, 0)).is_ok());
+}
+
+#[test]
+fn content_of_a_response_that_left_counts_while_it_is_read() {
+    let forget: [fn(&mut Cache); 2] = [
+        |cache| cache.invalidate(1),
+        |cache| assert!(is_stored(store_large(cache, 1))),
+    ];
+    for forget in forget {
+        let mut cache = cache(1_000_000);
+        let one = store_and_read(&mut cache, 1);
+        let which = cache.find(now(0), &ask(1, 0, 0)).unwrap();
+        let other = cache.begin_use(which).expect("it is large");
+        assert_eq!(one, other);
+        forget(&mut cache);
+        for reader in [one, other] {
+            assert_eq!(cache.lingering_bytes(), LARGE_BYTES);
+            cache.end_use(reader);
+        }
+        assert_eq!(cache.lingering_bytes(), 0);
+        for target in 10..13 {
+            assert!(is_stored(store_large(&mut cache, target)));
+        }
+    }
+}
+
+#[test]
+fn small_content_is_in_the_account_of_who_reads_it() {
+    let mut cache = cache(1_000_000);
+    let Stores::Done(which) = cache.store(now(0), stored(&ask(1, 0, 0), 200_000)) else {
+        panic!("there is room");
+    };
+    assert_eq!(cache.begin_use(which), None);
+    assert_eq!(cache.begin_use_unstored(200_000), None);
 }

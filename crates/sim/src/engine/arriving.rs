@@ -9,7 +9,7 @@ use super::exchange::{Confirming, Stage};
 use super::fetch::{Fetch, For};
 use super::paced::Paced;
 use super::plain::Plain;
-use crate::cache::{Stored, Which, digest};
+use crate::cache::{ContentId, Stored, Which, digest};
 use crate::facts::Ask;
 use crate::journal::{Question, What};
 use crate::world::{Event, Nanos};
@@ -41,6 +41,8 @@ pub(super) struct Arriving {
     pub(super) part_of: Option<Which>,
     /// And for nobody else.
     pub(super) is_for_store_alone: bool,
+    /// Its content once that is settled, if it is in use as long as somebody reads here.
+    pub(super) uses: Option<ContentId>,
     /// Whether it is settled what becomes of it in the store.
     pub(super) is_settled: bool,
     /// Those who waited for it are about to read it: it stays as long.

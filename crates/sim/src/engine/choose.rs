@@ -2,7 +2,7 @@
 
 use super::Simulator;
 use super::exchange::{Confirming, PASSES_MAX, Reading, Stage};
-use crate::cache::{Stored, digest};
+use crate::cache::{Stored, Which, digest};
 use crate::connections::Taken;
 use crate::journal::What;
 use crate::settings::{Caching, Path};
@@ -44,10 +44,11 @@ impl Simulator {
             let found = self.cache.find(now, exchange.ask());
             commands = match found {
                 Ok(which) => {
-                    exchange.found = Some(which);
+                    self.uses(id, which);
                     let Some(stored) = self.cache.get(which) else {
                         return;
                     };
+                    let exchange = self.exchanges.at_mut(id);
                     let event = match &stored.part {
                         None => Event::Found(&stored.facts),
                         Some(_) if covers(exchange, stored) => {
@@ -76,6 +77,22 @@ impl Simulator {
                 Command::Answer(_) => self.answer_alone(id),
                 _ => debug_assert!(false, "{command:?} before any response"),
             }
+        }
+    }
+
+    /// The exchange has found a stored response, which is in use from now on.
+    pub(super) fn uses(&mut self, id: u32, which: Which) {
+        self.uses_no_more(id);
+        let uses = self.cache.begin_use(which);
+        let exchange = self.exchanges.at_mut(id);
+        exchange.found = Some(which);
+        exchange.uses = uses;
+    }
+
+    /// It reads nothing of it any more.
+    pub(super) fn uses_no_more(&mut self, id: u32) {
+        if let Some(content) = self.exchanges.at_mut(id).uses.take() {
+            self.cache.end_use(content);
         }
     }
 
@@ -190,12 +207,12 @@ impl Simulator {
         refreshing.link = link;
         self.links.stay(link);
         refreshing.is_background = true;
-        refreshing.found = Some(which);
         refreshing.kept = Some(Box::new(stored));
         refreshing.forwarding = forwarding;
         refreshing.server_rtt = rtt;
         refreshing.server_setup = server_setup;
         refreshing.think = think;
+        self.uses(own, which);
         self.go(own);
     }
 

@@ -2,7 +2,7 @@
 
 use super::Simulator;
 use super::exchange::Stage;
-use crate::cache::{Stored, Stores};
+use crate::cache::{Stored, Stores, Which};
 use weir_policy::catalog::Refusal;
 use weir_policy::fetch::Cut;
 use weir_policy::{Command, Event};
@@ -35,11 +35,15 @@ impl Simulator {
             && !arriving.is_gone
         {
             arriving.is_gone = true;
+            let uses = arriving.uses.take();
             let aborts = &mut self.tally.aborts;
             let fill = arriving.fill();
             aborts.lead_max_bytes = aborts.lead_max_bytes.max(fill.lead_max());
             self.tally.traffic.wasted_bytes += fill.undelivered() + fill.fetched_twice();
             self.arriving.remove(id);
+            if let Some(content) = uses {
+                self.cache.end_use(content);
+            }
         }
     }
 
@@ -80,7 +84,14 @@ impl Simulator {
             stored.part = Some(Box::new(present));
             self.tally.aborts.parts_kept += 1;
         }
-        let refusal = self.store(stored, held, is_outdated).err()?;
+        let content_bytes = stored.content_bytes();
+        let stored = self.store(stored, held, is_outdated);
+        // those who read here go on to do so
+        self.arriving.at_mut(id).uses = match stored {
+            Ok(Some(which)) => self.cache.begin_use(which),
+            Ok(None) | Err(_) => self.cache.begin_use_unstored(content_bytes),
+        };
+        let refusal = stored.err()?;
         self.tell_leader(id, Event::NotAdmitted(refusal));
         Some(refusal)
     }
@@ -99,13 +110,13 @@ impl Simulator {
         }
     }
 
-    /// Stores a response for which room was taken.
+    /// Stores a response for which room was taken; which it is then, if it was admitted.
     pub(super) fn store(
         &mut self,
         stored: Stored,
         held: u64,
         is_outdated: bool,
-    ) -> Result<(), Refusal> {
+    ) -> Result<Option<Which>, Refusal> {
         let now = self.now();
         self.cache.give_back(held);
         let why = if is_outdated {
@@ -114,8 +125,8 @@ impl Simulator {
             self.cache.store(now, stored)
         };
         let (word, refused) = match why {
-            Stores::Done => return Ok(()),
-            Stores::NotAdmitted(why) => (why.as_str(), Ok(())),
+            Stores::Done(which) => return Ok(Some(which)),
+            Stores::NotAdmitted(why) => (why.as_str(), Ok(None)),
             Stores::Refused(why) => (why.as_str(), Err(why)),
         };
         *self.tally.not_admitted.entry(word).or_insert(0) += 1;

@@ -144,6 +144,7 @@ impl Simulator {
         exchange.stage = Stage::Over;
         exchange.kept = None;
         debug_assert!(exchange.leads.is_none(), "it still leads others");
+        self.uses_no_more(id);
         self.release(id);
     }
 

@@ -1,6 +1,6 @@
 //! One request on its way, from its client's connection to the last byte.
 
-use crate::cache::{Stored, Which};
+use crate::cache::{ContentId, Stored, Which};
 use crate::connections::Taken;
 use crate::facts::Ask;
 use crate::link::{Carried, Link};
@@ -56,6 +56,8 @@ pub(super) struct Exchange {
 
     /// The stored response that was chosen.
     pub(super) found: Option<Which>,
+    /// Its content, if that is in use as long as this reads it.
+    pub(super) uses: Option<ContentId>,
     /// A copy of it while it is validated or completed: it may leave meanwhile.
     pub(super) kept: Option<Box<Stored>>,
     /// How the next hop is asked.
@@ -159,6 +161,7 @@ impl Default for Exchange {
             loop_ns: 0,
             after_ns: 0,
             found: None,
+            uses: None,
             kept: None,
             forwarding: AS_SENT,
             leads: None,

@@ -9,7 +9,7 @@ use super::fetch::For;
 use super::flights::LEADERS_MAX;
 use super::paced::Paced;
 use super::plain::{NOBODY, Plain};
-use crate::cache::Stored;
+use crate::cache::{Stored, Which};
 use crate::facts::{Ask, Validators};
 use weir_policy::catalog::Refusal;
 use weir_policy::fetch::{ByteSpan, ByteSpans, FetchId, Fill, FillRules};
@@ -302,7 +302,7 @@ impl Simulator {
         if let Some(held) = held {
             let is_outdated = self.exchanges.at(id).epoch != self.epoch(target);
             match self.store(stored, held, is_outdated) {
-                Ok(()) => self.land_stored(id),
+                Ok(_) => self.land_stored(id),
                 Err(refusal) => {
                     let (now, rules) = (self.now(), self.settings.rules);
                     let event = Event::NotAdmitted(refusal);
@@ -391,6 +391,7 @@ impl Simulator {
             fetches: Vec::new(),
             readers: Vec::new(),
             flight: exchange.leads,
+            uses: None,
             is_settled: false,
             is_landing: false,
             is_gone: false,
@@ -538,17 +539,23 @@ impl Simulator {
 
     fn look_again(&mut self, id: u32, flight: u64) {
         let (now, rules) = (self.now(), self.settings.rules);
-        let exchange = self.exchanges.at_mut(id);
-        let which = self.cache.find(now, exchange.ask()).ok();
-        let stored = which.and_then(|which| self.cache.get(which));
-        let Some(stored) = stored.filter(|stored| stored.part.is_none()) else {
+        let found = self.cache.find(now, self.exchanges.at(id).ask()).ok();
+        let is_whole = |which: &Which| {
+            let stored = self.cache.get(*which);
+            stored.is_some_and(|stored| stored.part.is_none())
+        };
+        let Some(which) = found.filter(is_whole) else {
             self.pass(id, flight);
             self.forward_next(id);
             return;
         };
+        self.uses(id, which);
+        let exchange = self.exchanges.at_mut(id);
+        let Some(stored) = self.cache.get(which) else {
+            return;
+        };
         let before = *exchange.tx();
         let commands = exchange.tx().joined(now, &stored.facts, Joined::Waited);
-        exchange.found = which;
         if let Some(Command::Serve(_)) = commands.first() {
             let (head, content) = form(exchange, stored);
             self.plan(id, head, content, true);

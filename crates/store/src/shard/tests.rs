@@ -175,3 +175,112 @@ fn response_that_was_purged_while_it_was_looked_for_on_disk_is_not_found() {
     // one that was looked for from then on is
     assert!(recall(&mut shard, 1, None));
 }
+
+/// The bytes of one that is several blocks.
+const LARGE_BYTES: usize = 250_000;
+
+/// Asks for and stores a large response under `number`.
+fn store_large(shard: &mut Shard, number: u64) -> Result<(), Refusal> {
+    let id = shard.expect(key(number))?;
+    let taken = shard.extend(id, LARGE_BYTES as u64);
+    if taken.is_err() {
+        shard.abandon(id);
+        return taken;
+    }
+    let large = response().with_body(Body::from(&[7; LARGE_BYTES][..]));
+    let stored = shard.commit(NOW, id, None, Arc::new(large));
+    shard.debug_check();
+    stored.map(|_| ())
+}
+
+fn find(shard: &mut Shard, number: u64) -> Option<Arc<StoredResponse>> {
+    match shard.find(NOW, key(number), &|_| Digest::default()) {
+        Lookup::Found(found) => Some(found.response),
+        Lookup::Missing(_) => None,
+    }
+}
+
+#[test]
+fn response_that_is_read_stays_and_others_leave_for_newcomers() {
+    for kind in EvictionKind::ALL {
+        let mut shard = Shard::new(Catalog::new(1 << 20, kind));
+        store_large(&mut shard, 0).unwrap();
+        let read = find(&mut shard, 0);
+        for number in 1..20 {
+            store_large(&mut shard, number).unwrap();
+            assert!(shard.used_bytes() <= 1 << 20, "{kind:?}");
+        }
+        assert!(find(&mut shard, 0).is_some(), "{kind:?}");
+        assert!(shard.evictions() > 10);
+        // once nobody reads it, it leaves as others do
+        drop(read);
+        for number in 20..60 {
+            store_large(&mut shard, number).unwrap();
+        }
+        // (the others keep what was in use, as it was asked for again)
+        if matches!(kind, EvictionKind::Lru | EvictionKind::Fifo) {
+            assert!(find(&mut shard, 0).is_none(), "{kind:?}");
+        }
+        assert_eq!((shard.lingering_bytes(), shard.arriving_bytes()), (0, 0));
+    }
+}
+
+#[test]
+fn newcomer_is_refused_while_all_that_is_stored_is_read() {
+    let mut shard = Shard::new(Catalog::new(1 << 20, EvictionKind::Lru));
+    let mut read = Vec::new();
+    let refused = loop {
+        let number = read.len() as u64;
+        match store_large(&mut shard, number) {
+            Ok(()) => read.push(find(&mut shard, number).expect("it was stored")),
+            Err(refused) => break refused,
+        }
+        assert!(read.len() < 10);
+    };
+    assert_eq!(refused.as_str(), "all-in-use");
+    assert!(read.len() >= 4 && shard.used_bytes() <= 1 << 20);
+    assert_eq!(shard.evictions(), 0);
+    read.pop();
+    assert_eq!(store_large(&mut shard, 99), Ok(()));
+}
+
+#[test]
+fn purged_response_counts_until_the_last_who_reads_it_lets_go() {
+    let purge_one: fn(&mut Shard) = |shard| {
+        shard.remove(key(1));
+    };
+    let store_another: fn(&mut Shard) = |shard| store_large(shard, 1).unwrap();
+    for forget in [purge_one, Shard::clear, store_another] {
+        let mut shard = Shard::new(Catalog::new(1 << 20, EvictionKind::S3Fifo));
+        store_large(&mut shard, 1).unwrap();
+        let body = find(&mut shard, 1).unwrap().body.clone();
+        let other = body.clone();
+        forget(&mut shard);
+        shard.debug_check();
+        for reader in [body, other] {
+            assert!(shard.lingering_bytes() > LARGE_BYTES as u64);
+            assert!(shard.used_bytes() >= shard.lingering_bytes());
+            drop(reader);
+        }
+        assert_eq!(shard.lingering_bytes(), 0);
+        shard.debug_check();
+        // and the room can be taken again
+        for number in 10..20 {
+            store_large(&mut shard, number).unwrap();
+        }
+        assert_eq!(shard.arriving_bytes(), 0);
+    }
+}
+
+#[test]
+fn response_that_is_not_taken_in_counts_while_it_is_read() {
+    let mut shard = Shard::new(Catalog::new(1 << 20, EvictionKind::S3Fifo));
+    let id = shard.expect(key(1)).unwrap();
+    shard.remove(key(1));
+    let large = Arc::new(response().with_body(Body::from(&[7; LARGE_BYTES][..])));
+    let stored = shard.commit(NOW, id, None, Arc::clone(&large));
+    assert_eq!(stored, Err(Refusal::NotResident));
+    assert!(shard.lingering_bytes() > LARGE_BYTES as u64);
+    drop(large);
+    assert_eq!((shard.lingering_bytes(), shard.used_bytes()), (0, 0));
+}

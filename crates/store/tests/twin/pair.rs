@@ -80,6 +80,7 @@ impl Pair {
             self.find(key, [0, 1, 2]);
         }
         self.arrivals.clear();
+        self.seen.clear();
         self.store.clear();
         self.check();
         assert_eq!(self.store.memory_use().entries, 0);

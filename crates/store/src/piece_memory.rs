@@ -1,0 +1,51 @@
+//! The memory of large content, counted as long as anybody has it.
+//!
+//! A stored response can leave while clients read it. Its blocks are given back when the last of them lets go, not before: until
+//! then they stay in the account of the shard that it left. Nobody locks that shard to say so: what was given back is
+//! added up beside it, and taken out of the account when room is wanted next.
+//!
+//! Content of up to [`OWN_ACCOUNT_BYTES_MAX`](weir_policy::catalog::OWN_ACCOUNT_BYTES_MAX) has none of this: it is in the account of
+//! the connection that reads it. Nor have blocks that wait to be written to disk: the queue of the disk has a limit of its own.
+
+use crate::charge::{COUNTS_BYTES, allocated_bytes};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+/// Bytes of memory it takes itself.
+pub(crate) const PIECE_MEMORY_BYTES: usize =
+    allocated_bytes(COUNTS_BYTES + size_of::<PieceMemory>());
+
+/// Bytes of memory that were given back by responses that had left.
+pub(crate) type GivenBack = Arc<AtomicU64>;
+
+/// Stands for the memory of pieces: all who share them share it.
+#[derive(Debug)]
+pub(crate) struct PieceMemory {
+    /// How much it is.
+    pub(crate) bytes: usize,
+    /// Where it is to be given back, once its response has left.
+    given_back: OnceLock<GivenBack>,
+}
+
+impl PieceMemory {
+    pub(crate) fn new(bytes: usize) -> Self {
+        Self {
+            bytes,
+            given_back: OnceLock::new(),
+        }
+    }
+
+    /// Its response has left: `given_back` grows by its bytes when the last who has them lets go. `false` if another one has
+    /// said so already.
+    pub(crate) fn linger(&self, given_back: &GivenBack) -> bool {
+        self.given_back.set(Arc::clone(given_back)).is_ok()
+    }
+}
+
+impl Drop for PieceMemory {
+    fn drop(&mut self) {
+        if let Some(given_back) = self.given_back.get() {
+            given_back.fetch_add(self.bytes as u64, Ordering::Relaxed);
+        }
+    }
+}

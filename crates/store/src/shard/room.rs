@@ -1,0 +1,97 @@
+//! The account of a shard: what is stored, what arrives, and what is not stored any more and still read.
+
+use super::{Entry, Shard};
+use crate::stored::StoredResponse;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use weir_policy::Digest;
+use weir_policy::catalog::{Refusal, Slot, check_arriving};
+
+impl Entry {
+    /// Its key, if somebody reads it whose bytes would not be given back if it left.
+    fn in_use(&self) -> Option<Digest> {
+        is_in_use(&self.response).then_some(self.primary)
+    }
+}
+
+/// The key of the entry in `slot`, if it is in use.
+pub(super) fn in_use(entries: &[Option<Entry>], slot: Slot) -> Option<Digest> {
+    entries.get(slot.index())?.as_ref()?.in_use()
+}
+
+/// Whether somebody beside the one who asks has its pieces: under the lock of its shard nobody comes to them whom this does not
+/// count.
+fn is_in_use(response: &Arc<StoredResponse>) -> bool {
+    let memory = response.body.memory();
+    memory.is_some_and(|memory| Arc::strong_count(response) > 1 || Arc::strong_count(memory) > 1)
+}
+
+impl Shard {
+    /// Whether those arriving may hold `wanted` bytes where one of them holds `held` already.
+    pub(super) fn check_share(&self, wanted: u64, held: u64) -> Result<(), Refusal> {
+        let others = self.arriving_bytes() - held;
+        check_arriving(self.catalog.budget_bytes(), others, wanted)
+    }
+
+    pub(super) fn hold(&mut self, bytes: u64) -> Result<(), Refusal> {
+        self.make_room(bytes)?;
+        self.catalog.hold(bytes, &mut self.victims);
+        self.let_go();
+        Ok(())
+    }
+
+    /// Makes others leave until `bytes` more fit.
+    pub(super) fn make_room(&mut self, bytes: u64) -> Result<(), Refusal> {
+        self.take_given_back();
+        let (entries, victims) = (&self.entries, &mut self.victims);
+        let in_use = |slot| in_use(entries, slot);
+        let room = self.catalog.make_room_to_hold(bytes, victims, &in_use);
+        self.let_go();
+        room
+    }
+
+    /// Takes out of the account what those who had left have given back.
+    pub(super) fn take_given_back(&mut self) {
+        let bytes = self.given_back.swap(0, Ordering::Relaxed);
+        self.lingering_bytes -= bytes;
+        self.catalog.release(bytes);
+    }
+
+    /// `response` is not stored any more, or was not taken in: what is read of it stays in the account.
+    pub(super) fn linger(&mut self, response: &Arc<StoredResponse>) {
+        if is_in_use(response)
+            && let Some(memory) = response.body.memory()
+            && memory.linger(&self.given_back)
+        {
+            let bytes = memory.bytes as u64;
+            self.lingering_bytes += bytes;
+            self.catalog.keep_held(bytes);
+        }
+    }
+
+    pub(crate) fn used_bytes(&self) -> u64 {
+        let held = self.arriving_bytes() + self.lingering_bytes();
+        self.catalog.used_bytes() + self.catalog.overhead_bytes() + held
+    }
+
+    /// Bytes of those who are not stored any more, or were not taken in, and are still read.
+    pub(crate) fn lingering_bytes(&self) -> u64 {
+        self.lingering_bytes - self.given_back.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn arriving_bytes(&self) -> u64 {
+        self.catalog.held_bytes() - self.lingering_bytes
+    }
+
+    pub(crate) fn set_budget(&mut self, budget_bytes: u64) {
+        self.catalog.set_budget(budget_bytes, &mut self.victims);
+        self.let_go();
+        // for those who left and are still read, others leave
+        self.catalog.hold(0, &mut self.victims);
+        while !self.victims.is_empty() {
+            self.let_go();
+            self.catalog.hold(0, &mut self.victims);
+        }
+        self.follow_slots();
+    }
+}
