@@ -159,7 +159,7 @@ impl Simulator {
         let bytes = may.min(waiting);
         if bytes == 0 {
             let it = self.fetches.at(fetch);
-            if it.is_cut && it.came >= it.total {
+            if it.is_cut && it.came >= it.total && !it.breaks_off_next {
                 self.tally.aborts.by_servers += 1;
                 let transfer = it.number;
                 self.enter(|| What::Broken { transfer });
@@ -217,6 +217,7 @@ impl Simulator {
     pub(super) fn resumed(&mut self, fetch: u32) {
         let it = self.fetches.at_mut(fetch);
         it.is_waiting_for_grant = false;
+        it.breaks_off_next = false;
         it.is_held = true;
         if let For::Arriving(id, _) = it.owner {
             self.drive(id);

@@ -59,6 +59,8 @@ pub(super) struct Fetch {
     /// Bytes it may take in the background before it asks again.
     pub(super) granted: u64,
     pub(super) is_waiting_for_grant: bool,
+    /// It breaks off with what came with its head: that is seen after those who wait for it were let on.
+    pub(super) breaks_off_next: bool,
     /// No more is sent, and what comes is thrown away.
     pub(super) is_stopped: bool,
     /// All that was wanted has been taken.
@@ -116,7 +118,11 @@ impl Fetch {
 
     /// Nothing is on its way, and nothing will be.
     const fn is_over(&self) -> bool {
-        !self.is_queue_due && self.on_link == 0 && !self.is_held && !self.is_waiting_for_grant
+        !self.is_queue_due
+            && self.on_link == 0
+            && !self.is_held
+            && !self.is_waiting_for_grant
+            && !self.breaks_off_next
     }
 }
 

@@ -11,6 +11,7 @@ use super::paced::Paced;
 use super::plain::{NOBODY, Plain};
 use crate::cache::{Stored, Which};
 use crate::facts::{Ask, Validators};
+use crate::world;
 use weir_policy::catalog::Refusal;
 use weir_policy::fetch::{ByteSpan, ByteSpans, FetchId, Fill, FillRules};
 use weir_policy::transaction::says_about_target;
@@ -209,8 +210,13 @@ impl Simulator {
             self.relay_head(id, stored, held);
             return;
         }
-        let it = self.fetches.at(fetch);
+        let (at, it) = (self.world.at(), self.fetches.at_mut(fetch));
+        if it.is_cut && it.came >= it.total {
+            it.breaks_off_next = true;
+            self.world.schedule(at, world::Event::Resumed(fetch));
+        }
         let is_background = self.exchanges.at(id).is_background;
+        let it = self.fetches.at(fetch);
         let is_there = is_background || (it.came >= it.total && !it.is_cut);
         // all of it came with its head: nobody hears of it before it is stored
         let is_quick = is_there && matches!(kept, Some(Kept::New(_))) && answer.facts.status != 206;
