@@ -94,6 +94,8 @@ pub enum What {
         row: u64,
         /// Before all that it wanted was handed to it.
         is_early: bool,
+        /// What it was promised had broken off.
+        is_cut: bool,
     },
     /// A request is over.
     Done {

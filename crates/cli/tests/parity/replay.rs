@@ -115,7 +115,11 @@ impl Replay<'_> {
                 transfer,
                 is_reusable,
             } => self.see_ended(transfer, is_reusable),
-            What::Left { row, is_early } => self.leave(row, is_early),
+            What::Left {
+                row,
+                is_early,
+                is_cut,
+            } => self.leave(row, is_early, is_cut),
             What::Done {
                 row,
                 bytes,
@@ -422,11 +426,13 @@ impl Replay<'_> {
     }
 
     /// A client leaves.
-    fn leave(&mut self, row: u64, is_early: bool) -> Step {
+    fn leave(&mut self, row: u64, is_early: bool, is_cut: bool) -> Step {
         let Some(connection) = self.client_of.get(&row).copied() else {
             return Err(format!("row {row} was not asked"));
         };
-        if !is_early {
+        if is_cut && !is_early {
+            self.see_closed(row, connection)?;
+        } else if !is_early {
             self.see_whole(row)?;
         }
         if let Some(client) = self.live.clients.remove(&connection) {
@@ -454,16 +460,7 @@ impl Replay<'_> {
         if is_reusable {
             self.see_whole(row)?;
         } else {
-            let closed = self.live.wait(|live| {
-                let client = live.clients.get(&connection)?;
-                client.wire.is_closed.then_some(())
-            });
-            closed.ok_or_else(|| {
-                format!(
-                    "the response to row {row} should be cut; {}",
-                    self.doing(row)
-                )
-            })?;
+            self.see_closed(row, connection)?;
         }
         self.check_content(row, connection, bytes)?;
         if !is_reusable {
@@ -471,6 +468,20 @@ impl Replay<'_> {
         }
         self.client_of.remove(&row);
         Ok(())
+    }
+
+    /// The proxy has closed the connection of a client.
+    fn see_closed(&mut self, row: u64, connection: u32) -> Step {
+        let closed = self.live.wait(|live| {
+            let client = live.clients.get(&connection)?;
+            client.wire.is_closed.then_some(())
+        });
+        closed.ok_or_else(|| {
+            format!(
+                "the response to row {row} should be cut; {}",
+                self.doing(row)
+            )
+        })
     }
 
     fn see_whole(&mut self, row: u64) -> Step {

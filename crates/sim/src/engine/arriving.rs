@@ -455,6 +455,7 @@ impl Simulator {
             total: head_bytes + content,
             refuses,
             fails: ask.fails,
+            gap: Some((row, span)),
             offered: window.map_or(tcp.receive_window_bytes, u64::from),
             ..Fetch::default()
         };
@@ -462,6 +463,42 @@ impl Simulator {
         self.arriving.at_mut(id).fetches.push((fetch_id, fetch));
         let setup = if taken.is_new { server_setup } else { 0 };
         let first = self.world.at() + setup + rtt + think;
+        self.send_more(fetch, first);
+    }
+
+    /// The kept connection of a fetch of missing bytes was closed without a byte of an answer: it is asked for once more, by a new one.
+    pub(super) fn repeat_gap(&mut self, id: u32, fetch_id: FetchId, former: u32) {
+        let (now, tcp) = (self.now(), self.settings.network.tcp);
+        self.stop(former);
+        let arriving = self.arriving.at(id);
+        let (server, setup, think) = (arriving.server, arriving.server_setup, arriving.think);
+        let taken = self.servers.take_new(now, server, tcp.initial_window);
+        let it = self.fetches.at(former);
+        let Some((row, span)) = it.gap else {
+            debug_assert!(false, "only a fetch of missing bytes fails here");
+            return;
+        };
+        let first = self.world.at() + setup + it.rtt + think;
+        let fetch = Fetch {
+            owner: For::Arriving(id, fetch_id),
+            connection: taken.id,
+            window: taken.window,
+            rtt: it.rtt,
+            lives_on: it.lives_on,
+            head_bytes: it.head_bytes,
+            total: it.total,
+            refuses: it.refuses,
+            fails: it.fails,
+            status: it.status,
+            gap: it.gap,
+            offered: it.offered,
+            ..Fetch::default()
+        };
+        let fetch = self.begin_fetch(fetch, row, taken, Question::Part(span));
+        let fetches = &mut self.arriving.at_mut(id).fetches;
+        if let Some(place) = fetches.iter_mut().find(|(known, _)| *known == fetch_id) {
+            place.1 = fetch;
+        }
         self.send_more(fetch, first);
     }
 

@@ -32,7 +32,12 @@ impl Simulator {
         if exchange.stage == Stage::Sending && exchange.ends_at == at {
             exchange.has_left = true;
             let (row, is_early) = (exchange.number, !exchange.is_all);
-            self.enter(|| What::Left { row, is_early });
+            let is_cut = exchange.is_cut;
+            self.enter(|| What::Left {
+                row,
+                is_early,
+                is_cut,
+            });
             self.tally.aborts.by_clients += 1;
             self.end_sending(id);
             self.account(id);

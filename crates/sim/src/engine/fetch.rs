@@ -10,7 +10,7 @@ use crate::journal::What;
 use crate::tcp::Tcp;
 use crate::world::{Event, Nanos};
 use std::collections::VecDeque;
-use weir_policy::fetch::{FetchEnd, FetchId};
+use weir_policy::fetch::{ByteSpan, FetchEnd, FetchId};
 
 /// Whose a fetch is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -50,6 +50,8 @@ pub(super) struct Fetch {
     pub(super) is_reused: bool,
     /// Its head shows that it is not what was asked for.
     pub(super) refuses: Option<FetchEnd>,
+    /// It brings what a reader is missing: the row whose request it is, and which bytes.
+    pub(super) gap: Option<(u64, ByteSpan)>,
     /// What the head says.
     pub(super) status: u16,
     /// Bytes sent, bytes that have come, and bytes that were taken.
@@ -235,7 +237,9 @@ impl Simulator {
                 self.release(exchange);
             }
             For::Arriving(arriving, fetch_id) => {
-                if let Some(how) = refuses {
+                if fails && is_reused {
+                    self.repeat_gap(arriving, fetch_id, id);
+                } else if let Some(how) = refuses {
                     self.end(arriving, fetch_id, id, how);
                     self.drive(arriving);
                 } else if let Some(fill) = &mut self.arriving.at_mut(arriving).fill {
