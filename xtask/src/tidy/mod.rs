@@ -6,6 +6,7 @@
 mod arrows;
 mod calls;
 mod changelog;
+mod circles;
 mod complaint;
 mod features;
 mod length;
@@ -54,7 +55,12 @@ pub(crate) fn run() -> Result<(), Failure> {
     ));
     complaints.extend(licences::check(tree.text("deny.toml"), &metadata));
     complaints.extend(links::check(&tree, |path| directory.join(path).exists()));
+    let circles = circles::largest(&rust_text::sources(tree.files()));
+    complaints.extend(circles::check(&circles));
     complaints.sort();
+    for circle in &circles {
+        println!("{}", circle.told());
+    }
     for complaint in &complaints {
         println!("{complaint}");
     }
