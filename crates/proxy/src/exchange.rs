@@ -5,6 +5,7 @@
 
 use crate::account::Account;
 use crate::answer::{Answer, Trouble, head_of};
+use crate::chosen::Chosen;
 use crate::client::Client;
 use crate::config::Mode;
 use crate::disk_read::ReadTrouble;
@@ -34,21 +35,21 @@ use weir_wire::{BodyLength, LineBuffer, Progress, RequestHead, Version, parse_re
 /// What is to be done for a request.
 #[derive(Debug)]
 pub(crate) enum Plan {
-    /// Send a stored response; validate it in the background if `refresh`.
+    /// Send a stored response; validate it in the background if there is a `refresh`.
     Serve {
         /// The response.
         response: Arc<StoredResponse>,
         /// How.
         serving: Serving,
-        /// RFC 5861 §3.
-        refresh: bool,
+        /// RFC 5861 §3: what the answer may bring into the store.
+        refresh: Option<Expected>,
     },
     /// Ask the next hop.
     Forward {
         /// How.
         forwarding: Forwarding,
         /// The stale response that is validated, or served if the next hop fails.
-        stored: Option<Arc<StoredResponse>>,
+        stored: Option<Chosen>,
     },
     /// Look on disk: memory has none, for this reason.
     Recall(Missing),
@@ -215,18 +216,45 @@ impl Exchange {
             .unwrap_or(ServedForm::Whole)
     }
 
-    /// The next hop is about to be asked.
-    pub(crate) fn expect(&mut self, worker: &Worker) {
+    /// What was chosen is held, with what the answer may bring into the store: it is expected from the choice on.
+    pub(crate) fn hold(&mut self, chosen: Option<Chosen>) -> Option<Arc<StoredResponse>> {
+        let (response, expected) = chosen.map(|it| (it.response, it.expected)).unzip();
+        self.expected = expected;
+        response
+    }
+
+    /// The next hop is about to be asked, about a stored response if one was chosen; `false` if that was forgotten while the
+    /// request waited. Then it is to be asked as if nothing had been found.
+    pub(crate) fn expect(&mut self, worker: &Worker) -> bool {
+        let is_current = self.expected.as_mut().is_none_or(Expected::renew);
         let store = &worker.shared.store;
         // a HEAD stores nothing, but its 200 may update what is stored
         let may_store = self.tx.may_store() || self.tx.may_update(200);
-        self.expected = may_store.then(|| {
-            let expected = store.expect(self.key).named(|| self.target_uri());
+        let held = self.expected.take().filter(|_| is_current);
+        let expected = held.or_else(|| may_store.then(|| store.expect(self.key)));
+        self.expected = expected.map(|expected| {
+            let expected = expected.named(|| self.target_uri());
             match &self.known {
                 Some(known) => known.tell(expected),
                 None => expected,
             }
         });
+        is_current
+    }
+
+    /// What was chosen for it was forgotten since: how it is asked for as if nothing had been found.
+    pub(crate) fn lose(&mut self, worker: &Worker) -> Forwarding {
+        self.gap = None;
+        let _ = self.tx.lost(worker.now());
+        Forwarding {
+            validate: false,
+            complete: false,
+        }
+    }
+
+    /// Whether what was chosen for it was forgotten since.
+    pub(crate) fn is_outdated(&self) -> bool {
+        self.expected.as_ref().is_some_and(Expected::is_outdated)
     }
 
     /// The answer is not for others: those who wait for it ask for themselves. So do those who come for a while, if that
@@ -375,21 +403,25 @@ impl Drop for InFlight<'_> {
     }
 }
 
-/// Sends a stored response that was found, and validates it in the background if `refresh`.
+/// Sends a stored response that was found, and validates it in the background if there is a `refresh`.
 async fn serve_stored(
     client: &mut Client,
     exchange: &mut Exchange,
     response: &Arc<StoredResponse>,
     serving: Serving,
-    refresh: bool,
+    refresh: Option<Expected>,
 ) -> Result<bool, ReadTrouble> {
     let worker = std::rc::Rc::clone(&client.worker);
     let mut ready = Ready::of(exchange, response, worker.now().wall);
     ready.prepare().await?;
     // what is hit is asked for again too
     worker.shared.popularity.note(exchange.key);
-    if refresh {
-        refresh::spawn(&worker, client.door.mode, exchange, response);
+    if let Some(expected) = refresh {
+        let chosen = Chosen {
+            response: Arc::clone(response),
+            expected,
+        };
+        refresh::spawn(&worker, client.door.mode, exchange, chosen);
     }
     Ok(send_stored(client, exchange, response, serving, ready).await)
 }
@@ -402,6 +434,7 @@ pub(crate) async fn serve(
     response: &Arc<StoredResponse>,
     serving: Serving,
 ) -> bool {
+    exchange.expected = None;
     let mut ready = Ready::of(exchange, response, client.worker.now().wall);
     match ready.prepare().await {
         Ok(()) => send_stored(client, exchange, response, serving, ready).await,

@@ -4,6 +4,7 @@
 
 use crate::account::Account;
 use crate::answer::{Answer, head_of};
+use crate::chosen::Chosen;
 use crate::client::Client;
 use crate::config::Mode;
 use crate::exchange::{Exchange, Plan};
@@ -20,7 +21,7 @@ use std::time::Instant;
 use weir_policy::transaction::Covers;
 use weir_policy::{Command, Commands, Digest, Event, Missing, Now, Serving, Transaction};
 use weir_semantics::{FieldLine, Form, Method, RequestFacts, line_named};
-use weir_store::{Lookup, StoredResponse};
+use weir_store::{Expected, Lookup, StoredResponse};
 use weir_wire::{
     BodyLength, LineBuffer, Progress, RequestHead, Version, parse_request, request_body,
 };
@@ -104,7 +105,7 @@ pub(crate) fn take(
     if let Plan::Serve {
         response,
         serving,
-        refresh: false,
+        refresh: None,
     } = &plan
         && is_quick(&request, response)
     {
@@ -156,24 +157,28 @@ fn choose(
     let unshared = !settings.config.cache.enabled || !request.is_shareable();
     let commands = tx.handle(now, &settings.rules, Event::Request { unshared });
     if commands.first() != Some(Command::LookUp) {
-        return (tx, plan_of(&commands, None), key);
+        return (tx, plan_of(&commands), key);
     }
     let selecting = |rule: &_| selecting_digest(store.secret(), key, rule, head.fields);
     let plan = match store.find(now, key, &selecting) {
-        Lookup::Found(hit) => found(&mut tx, settings, now, head.fields, hit.response),
+        Lookup::Found(hit) => {
+            let expect = |chosen: &_| store.expect_for(key, chosen);
+            found(&mut tx, settings, now, head.fields, hit.response, expect)
+        }
         Lookup::Missing(why) if store.may_recall(key) => Plan::Recall(why),
         Lookup::Missing(why) => missing(&mut tx, settings, now, why),
     };
     (tx, plan, key)
 }
 
-/// Steps the transaction with what was found.
+/// Steps the transaction with what was found. If the next hop is to be asked about it, the answer is expected from now on.
 pub(crate) fn found(
     tx: &mut Transaction,
     settings: &Settings,
     now: Now,
     fields: &[FieldLine<'_>],
     response: Arc<StoredResponse>,
+    expect: impl FnOnce(&Arc<StoredResponse>) -> Expected,
 ) -> Plan {
     if !response.body.is_in_memory() {
         tx.found_on_disk();
@@ -185,7 +190,25 @@ pub(crate) fn found(
         Event::FoundPart(&response.facts, covers)
     };
     let commands = tx.handle(now, &settings.rules, event);
-    plan_of(&commands, Some(response))
+    match commands.first() {
+        Some(Command::Serve(serving)) => {
+            let mut all = commands.iter();
+            let refreshes = all.any(|command| command == Command::RefreshInBackground);
+            Plan::Serve {
+                serving,
+                refresh: refreshes.then(|| expect(&response)),
+                response,
+            }
+        }
+        Some(Command::Forward(forwarding)) => Plan::Forward {
+            forwarding,
+            stored: Some(Chosen {
+                expected: expect(&response),
+                response,
+            }),
+        },
+        _ => Plan::Answer(Answer::only_if_cached()),
+    }
 }
 
 /// Steps the transaction with that nothing was found.
@@ -196,21 +219,16 @@ pub(crate) fn missing(
     missing: Missing,
 ) -> Plan {
     let commands = tx.handle(now, &settings.rules, Event::Missing(missing));
-    plan_of(&commands, None)
+    plan_of(&commands)
 }
 
-/// What is to be done, with what was found.
-pub(crate) fn plan_of(commands: &Commands, found: Option<Arc<StoredResponse>>) -> Plan {
-    let refresh = commands
-        .iter()
-        .any(|command| command == Command::RefreshInBackground);
-    match (commands.first(), found) {
-        (Some(Command::Serve(serving)), Some(response)) => Plan::Serve {
-            response,
-            serving,
-            refresh,
+/// What is to be done where nothing was found.
+pub(crate) fn plan_of(commands: &Commands) -> Plan {
+    match commands.first() {
+        Some(Command::Forward(forwarding)) => Plan::Forward {
+            forwarding,
+            stored: None,
         },
-        (Some(Command::Forward(forwarding)), stored) => Plan::Forward { forwarding, stored },
         _ => Plan::Answer(Answer::only_if_cached()),
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::answer::Trouble;
 use crate::arriving::{Arriving, Joining};
+use crate::chosen::Chosen;
 use crate::client::Client;
 use crate::departure::Departure;
 use crate::exchange::{self, Exchange};
@@ -32,7 +33,7 @@ pub(crate) enum Gate {
     /// Ask the next hop; for others too if it leads.
     Ask(Option<Leading>),
     /// Ask the next hop alone, so: what there is for others is not for this request, unless it is validated for it.
-    Alone(Forwarding, Option<Arc<StoredResponse>>),
+    Alone(Forwarding, Option<Chosen>),
     /// It was answered; whether the client's connection may go on.
     Answered(bool),
     /// Those who asked for it failed.
@@ -201,7 +202,11 @@ async fn look_again(client: &mut Client, exchange: &mut Exchange) -> Option<Gate
     let event = Event::Found(&response.facts);
     let commands = exchange.tx.handle(now, &exchange.settings.rules, event);
     match commands.first() {
-        Some(Command::Forward(forwarding)) => Some(Gate::Alone(forwarding, Some(response))),
+        Some(Command::Forward(forwarding)) => {
+            let expected = worker.shared.store.expect_for(exchange.key, &response);
+            let chosen = Chosen { response, expected };
+            Some(Gate::Alone(forwarding, Some(chosen)))
+        }
         _ => None,
     }
 }
@@ -336,6 +341,8 @@ pub(crate) fn head_for(
 /// Sends what `start` says and enters it into the account; whether the connection may go on.
 pub(crate) async fn read(client: &mut Client, exchange: &mut Exchange, start: Start) -> bool {
     let worker = Rc::clone(&client.worker);
+    // its question is answered
+    exchange.expected = None;
     let arriving = Arc::clone(&start.attached.arriving);
     let sent = reader::run(client, exchange, start).await;
     let counters = worker.counters();

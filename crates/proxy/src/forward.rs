@@ -3,6 +3,7 @@
 use crate::answer::{Answer, Trouble};
 use crate::arrival::Answered;
 use crate::arriving::{self, Arriving};
+use crate::chosen::Chosen;
 use crate::client::Client;
 use crate::destination::Destination;
 use crate::download::{self, Arrived, Downloaded, HopTrouble};
@@ -37,16 +38,16 @@ pub(crate) async fn run(
     client: &mut Client,
     exchange: &mut Exchange,
     forwarding: Forwarding,
-    stored: Option<Arc<StoredResponse>>,
+    chosen: Option<Chosen>,
 ) -> bool {
     let worker = Rc::clone(&client.worker);
-    let (mut forwarding, mut stored) = (forwarding, stored);
+    let (mut forwarding, mut stored) = (forwarding, exchange.hold(chosen));
     worker.shared.popularity.note(exchange.key);
     match follow::run(client, exchange).await {
         Gate::Ask(leading) => exchange.leading = leading,
         Gate::Alone(alone, validated) => {
             forwarding = alone;
-            stored = validated;
+            stored = exchange.hold(validated);
         }
         Gate::Answered(alive) => return alive,
         Gate::Failed(trouble) => return fail(client, exchange, stored, trouble).await,
@@ -78,7 +79,7 @@ async fn ask(
     exchange: &mut Exchange,
     mut destination: Destination,
     mut forwarding: Forwarding,
-    stored: Option<Arc<StoredResponse>>,
+    mut stored: Option<Arc<StoredResponse>>,
 ) -> bool {
     let worker = Rc::clone(&client.worker);
     let mut repeated = false;
@@ -89,12 +90,17 @@ async fn ask(
             Err(trouble) => return fail(client, exchange, stored, trouble).await,
         };
         note_connection(client, exchange, &mut connection);
-        exchange.expect(&worker);
+        if !exchange.expect(&worker) {
+            stored = None;
+            forwarding = exchange.lose(&worker);
+        }
         let request = outbound::request_head(exchange, forwarding, stored.as_deref());
         let talked = talk(client, exchange, &mut connection, &request, stored.as_ref()).await;
         match talked.downloaded {
             Downloaded::AskAgain => {
                 drop(connection);
+                // another question than the one that was expected to be answered
+                exchange.expected = None;
                 exchange.gap = None;
                 forwarding = Forwarding {
                     validate: false,
@@ -451,6 +457,12 @@ pub(crate) async fn fail(
     // at once: what this client is sent now may take its time
     if let Some(leading) = exchange.leading.take() {
         leading.failed(trouble.clone());
+    }
+    let mut stored = stored;
+    if exchange.is_outdated() {
+        // purged while this request waited: no excuse to serve it
+        stored = None;
+        let _ = exchange.lose(&worker);
     }
     let failure = failure_of(&trouble);
     let settings = Arc::clone(&exchange.settings);

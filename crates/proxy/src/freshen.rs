@@ -11,7 +11,8 @@ use crate::kept::Kept;
 use crate::worker::Worker;
 use std::sync::Arc;
 use weir_measure::Metric;
-use weir_policy::{Digest, StoredFacts, Update};
+use weir_policy::catalog::Refusal;
+use weir_policy::{Digest, Event, StoredFacts, Update};
 use weir_semantics::{
     Compared, FieldLine, Fits, Merged, ResponseFacts, TargetedFields, line_named, merge,
     parse_http_date, validates,
@@ -66,21 +67,18 @@ impl<'a> Merging<'a> {
         }
     }
 
-    /// Stores the merged response in the place of the stored one, if that has not left meanwhile. What those get who
-    /// wait for it.
+    /// Stores the merged response in the place of the stored one, if that was not forgotten meanwhile; if it was, the
+    /// transaction is told. What the client gets.
     pub(crate) fn store(&self, worker: &Worker, exchange: &mut Exchange) -> Arc<StoredResponse> {
         let fresh = Arc::new(self.response(worker, exchange, &self.merged.stored));
         worker.counters().inc(Metric::Freshened);
         let now = worker.now();
-        match exchange.expected.take() {
-            Some(expected) => {
-                let vary = Kept::vary_of(worker, exchange, &self.merged.stored);
-                expected.freshen(now, self.stored, &fresh, vary.as_ref());
-            }
-            None => {
-                let store = &worker.shared.store;
-                store.replace(now, exchange.key, self.stored, Arc::clone(&fresh));
-            }
+        let is_stored = exchange.expected.take().is_some_and(|expected| {
+            let vary = Kept::vary_of(worker, exchange, &self.merged.stored);
+            expected.freshen(now, self.stored, &fresh, vary.as_ref())
+        });
+        if !is_stored {
+            exchange.tell(worker, Event::NotAdmitted(Refusal::NotResident));
         }
         fresh
     }

@@ -7,7 +7,7 @@ use crate::worker::Worker;
 use weir_policy::catalog::Refusal;
 use weir_policy::{Digest, Event, StoredFacts};
 use weir_semantics::{FieldLine, Timestamp, line_named, parse_http_date};
-use weir_store::{Body, Building, StoredResponse, VaryRule};
+use weir_store::{Body, Building, Expected, StoredResponse, VaryRule};
 use weir_wire::{BodyLength, ResponseHead, write};
 
 /// All but the content of a response that is to be stored.
@@ -81,6 +81,8 @@ impl Kept {
         let tag = self.entity_tag.as_ref().map_or(0, |tag| tag.len());
         let beside_content = self.head.capacity() + tag;
         let vary = self.vary.as_ref();
+        // whatever it was to validate
+        exchange.expected = exchange.expected.take().map(Expected::by_itself);
         room(worker, exchange, beside_content, vary, content_bytes).ok()
     }
 
@@ -107,11 +109,15 @@ pub(crate) fn room(
     content_bytes: Option<u64>,
 ) -> Result<Building, Refusal> {
     let rule_bytes = vary.map_or(0, |(rule, _)| rule.charged_bytes());
-    let store = &worker.shared.store;
-    let expected = exchange.expected.take();
-    let expected = expected.unwrap_or_else(|| store.expect(exchange.key));
-    let expected = expected.varying(vary);
-    let building = expected.begin(worker.now(), beside_content + rule_bytes, content_bytes);
+    // without, it may have been asked for before a purge
+    let building = match exchange.expected.take() {
+        Some(expected) => {
+            expected
+                .varying(vary)
+                .begin(worker.now(), beside_content + rule_bytes, content_bytes)
+        }
+        None => Err(Refusal::NotResident),
+    };
     if let Err(refusal) = &building {
         exchange.tell(worker, Event::NotAdmitted(*refusal));
     }

@@ -17,6 +17,7 @@ mod ahead;
 mod answer;
 mod arrival;
 mod arriving;
+mod chosen;
 mod client;
 pub mod clock;
 pub mod config;

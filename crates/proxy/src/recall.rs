@@ -28,16 +28,17 @@ pub(crate) async fn run(client: &Client, exchange: &mut Exchange, missing: Missi
     let now = worker.now();
     let settings = Arc::clone(&exchange.settings);
     let (end, why) = match recalled {
-        Some(Recalled::Found(response)) if keeps_to_targeted(exchange, &response) => {
+        Some(Recalled::Found(response, expected)) if keeps_to_targeted(exchange, &response) => {
             worker.counters().inc(Metric::Recalls(RecallEnd::Found));
             let mut tx = exchange.tx;
             tx.found_on_disk();
-            let plan = exchange
-                .with_fields(|fields| fast::found(&mut tx, &settings, now, fields, response));
+            let plan = exchange.with_fields(|fields| {
+                fast::found(&mut tx, &settings, now, fields, response, |_| expected)
+            });
             exchange.tx = tx;
             return plan.unwrap_or_else(|| lost(&mut exchange.tx, now));
         }
-        Some(Recalled::Found(response)) => {
+        Some(Recalled::Found(response, _)) => {
             worker.shared.store.drop_one(exchange.key, &response);
             (RecallEnd::Missing, missing)
         }
@@ -99,5 +100,5 @@ pub(crate) fn unreadable(
 }
 
 fn lost(tx: &mut Transaction, now: weir_policy::Now) -> Plan {
-    fast::plan_of(&tx.lost(now), None)
+    fast::plan_of(&tx.lost(now))
 }

@@ -1,5 +1,6 @@
 //! Validation in the background: the client has its stale response already (RFC 5861 §3).
 
+use crate::chosen::Chosen;
 use crate::config::Mode;
 use crate::deadline::Deadline;
 use crate::destination::Destination;
@@ -21,12 +22,7 @@ use weir_store::StoredResponse;
 const REFRESHES_MAX: usize = 256;
 
 /// Starts one, unless one for this target is under way.
-pub(crate) fn spawn(
-    worker: &Rc<Worker>,
-    mode: Mode,
-    exchange: &Exchange,
-    stored: &Arc<StoredResponse>,
-) {
+pub(crate) fn spawn(worker: &Rc<Worker>, mode: Mode, exchange: &Exchange, chosen: Chosen) {
     if !worker.shared.begin_refresh(exchange.key, REFRESHES_MAX) {
         return;
     }
@@ -35,16 +31,18 @@ pub(crate) fn spawn(
         key: exchange.key,
     };
     let now = worker.now();
-    let (tx, forwarding) = Transaction::refresh(*exchange.tx.request(), &stored.facts, now);
-    let exchange = exchange.in_background(
+    let (tx, forwarding) =
+        Transaction::refresh(*exchange.tx.request(), &chosen.response.facts, now);
+    let mut exchange = exchange.in_background(
         tx,
         Plan::Forward {
             forwarding,
-            stored: Some(Arc::clone(stored)),
+            stored: None,
         },
         Instant::now(),
     );
-    let stored = Arc::clone(stored);
+    exchange.expected = Some(chosen.expected);
+    let stored = chosen.response;
     tokio::task::spawn_local(async move {
         // boxed: the task's memory is held only while it runs
         Box::pin(run(&under_way.worker, mode, exchange, &stored)).await;
@@ -67,7 +65,11 @@ async fn run(
     let Ok(mut connection) = next_hop::obtain(worker, &settings, &destination, false).await else {
         return;
     };
-    exchange.expect(worker);
+    if !exchange.expect(worker) {
+        // purged meanwhile: the next request for it asks
+        pool::check_in(worker, connection);
+        return;
+    }
     let request = outbound::request_head(&exchange, forwarding, Some(stored));
     let (from_hop, mut to_hop) = connection.stream.split();
     let sent = upload::send_head(&mut to_hop, &request, &mut exchange, worker).await;

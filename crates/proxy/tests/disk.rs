@@ -7,6 +7,8 @@ mod support;
 
 #[path = "disk/arriving.rs"]
 mod arriving;
+#[path = "disk/chosen.rs"]
+mod chosen;
 #[path = "disk/damage.rs"]
 mod damage;
 #[path = "disk/depot.rs"]

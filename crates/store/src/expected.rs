@@ -15,8 +15,9 @@ use weir_policy::{Digest, Now};
 
 /// A response that is asked for, and may come: what is purged or invalidated from now on is so for it too.
 ///
-/// To be taken before the request is sent. Nothing is stored without it: a response may not undo a purge that it was asked
-/// for before.
+/// To be taken before the request is sent; for a request that validates or completes a stored response, when that is chosen.
+/// Nothing is stored without it: a response may not undo a purge that it was asked for before, nor may a stored one that was
+/// chosen before.
 #[derive(Debug)]
 pub struct Expected {
     pub(crate) store: Arc<MemoryStore>,
@@ -43,6 +44,20 @@ struct OnDisk {
 impl Expected {
     pub(crate) fn new(store: Arc<MemoryStore>, primary: Digest) -> Self {
         let id = store.shard(primary).expect(primary);
+        Self::known_by(store, primary, id)
+    }
+
+    /// Of what will validate or complete `stored`.
+    pub(crate) fn resting_on(
+        store: Arc<MemoryStore>,
+        primary: Digest,
+        stored: &Arc<StoredResponse>,
+    ) -> Self {
+        let id = store.shard(primary).expect_for(primary, stored);
+        Self::known_by(store, primary, id)
+    }
+
+    fn known_by(store: Arc<MemoryStore>, primary: Digest, id: Result<ArrivingId, Refusal>) -> Self {
         let on_disk = store.disk().map(|disk| OnDisk {
             disk: Arc::clone(disk),
             ticket: disk.ticket(),
@@ -88,7 +103,39 @@ impl Expected {
         self
     }
 
-    /// Whether its target was purged or invalidated since it was asked for.
+    /// The same for what rests on a stored response that is not known yet: any one of its target.
+    pub(crate) fn on_any_stored(self) -> Self {
+        self.rest_on_stored(true);
+        self
+    }
+
+    /// The same for a response that is of use by itself, whatever was asked.
+    #[must_use]
+    pub fn by_itself(self) -> Self {
+        self.rest_on_stored(false);
+        self
+    }
+
+    fn rest_on_stored(&self, rests: bool) {
+        if let Ok(id) = self.id {
+            self.store.shard(self.primary).rest_on_stored(id, rests);
+        }
+    }
+
+    /// The request is about to be sent, maybe long after what it rests on was chosen. `false` if that was forgotten since:
+    /// then it is not to be asked about.
+    ///
+    /// On disk, what was asked for last replaces the others. The new place in that order undoes no purge: one that the look
+    /// after it does not see yet comes to the disk later, as memory forgets first.
+    #[must_use]
+    pub fn renew(&mut self) -> bool {
+        if let Some(on_disk) = &mut self.on_disk {
+            on_disk.ticket = on_disk.disk.ticket();
+        }
+        !self.is_outdated()
+    }
+
+    /// Whether its target, or what it rests on, was purged or invalidated since it was asked for.
     #[must_use]
     pub fn is_outdated(&self) -> bool {
         let is_outdated = |id| self.store.shard(self.primary).is_outdated(id);
@@ -220,8 +267,9 @@ impl Expected {
             .or_else(|refusal| written.map_err(|_| refusal))
     }
 
-    /// The next hop has said that `old` is still the right one: `new` takes its place, here and on disk. `false` if `old`
-    /// has left.
+    /// The next hop has said that `old` is still the right one: `new` takes its place, here and on disk. `false` if it is
+    /// not stored: `old` was forgotten since it was chosen, or another one has taken its place, or it has left memory and there
+    /// is no disk.
     pub fn freshen(
         self,
         now: Now,
@@ -230,14 +278,20 @@ impl Expected {
         vary: Option<&(VaryRule, Digest)>,
     ) -> bool {
         let replaced = self.store.replace(now, self.primary, old, Arc::clone(new));
-        if self.on_disk.is_some() && self.id.is_ok() && !self.is_outdated() {
-            let key = self.key(vary);
-            let written = self.write(now, key, vary, new, None);
-            if let (Ok(()), Some((rule, _))) = (written, vary) {
-                self.write_rules(self.line(), rule, false);
-            }
+        let Ok(id) = self.id else {
+            return replaced;
+        };
+        let selecting = vary.map(|(_, selecting)| *selecting);
+        let was_evicted = || self.store.shard(self.primary).was_evicted(id, selecting);
+        if self.on_disk.is_none() || !replaced && !was_evicted() {
+            return replaced;
         }
-        replaced
+        let key = self.key(vary);
+        let written = self.write(now, key, vary, new, None);
+        if let (Ok(()), Some((rule, _))) = (written, vary) {
+            self.write_rules(self.line(), rule, false);
+        }
+        replaced || written.is_ok()
     }
 
     /// Hands a response to the disk: in one piece, or the end of what went there as it arrived.

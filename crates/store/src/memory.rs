@@ -140,6 +140,13 @@ impl MemoryStore {
         Expected::new(Arc::clone(self), primary)
     }
 
+    /// The same of a response that will validate or complete `stored`, which was chosen a moment ago: of what is purged from
+    /// the choice on nothing comes back by it.
+    #[must_use]
+    pub fn expect_for(self: &Arc<Self>, primary: Digest, stored: &Arc<StoredResponse>) -> Expected {
+        Expected::resting_on(Arc::clone(self), primary, stored)
+    }
+
     /// Takes room for a response that is asked for at this moment; see [`Expected::begin`].
     ///
     /// # Errors

@@ -19,8 +19,9 @@ pub struct Recall {
 /// What came of it.
 #[derive(Debug)]
 pub enum Recalled {
-    /// The response. It is in memory too from now on, if that is worth the room.
-    Found(Arc<StoredResponse>),
+    /// The response. It is in memory too from now on, if that is worth the room. What is asked for to validate or complete it
+    /// is expected since the look-up began.
+    Found(Arc<StoredResponse>, Expected),
     /// There is none for this request.
     Missing(Missing, Option<Known>),
     /// There is one, and it cannot be used: to the request it is a miss.
@@ -58,6 +59,7 @@ impl Recall {
     #[must_use]
     pub fn of(expected: Expected) -> Option<Self> {
         let disk = Arc::clone(expected.store.disk()?);
+        let expected = expected.on_any_stored();
         Some(Self { expected, disk })
     }
 
@@ -126,7 +128,7 @@ impl Recall {
     }
 
     fn found(
-        mut self,
+        self,
         now: Now,
         record: ResponseRecord,
         loaded: &Loaded,
@@ -151,7 +153,7 @@ impl Recall {
         }
         let response = Arc::new(record.with_body(body));
         match self.expected.recall(now, vary, response) {
-            Some(response) => Recalled::Found(response),
+            Some(response) => Recalled::Found(response, self.expected),
             None => Recalled::Unusable(Unusable::Outdated),
         }
     }
@@ -170,13 +172,12 @@ fn body_of(record: &ResponseRecord, loaded: &Loaded) -> Option<Body> {
 impl Expected {
     /// Puts in what was found on disk; see [`Shard::recall`](crate::shard::Shard::recall).
     fn recall(
-        &mut self,
+        &self,
         now: Now,
         vary: Option<(VaryRule, Digest, Line)>,
         response: Arc<StoredResponse>,
     ) -> Option<Arc<StoredResponse>> {
         let id = self.id.ok()?;
-        self.done = true;
         self.store
             .shard(self.primary)
             .recall(now, id, vary, response)

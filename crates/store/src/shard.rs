@@ -80,10 +80,32 @@ pub(crate) struct ArrivingId {
 struct Arriving {
     /// Bytes it holds or was promised.
     held: u64,
-    /// Its target was forgotten meanwhile.
-    is_outdated: bool,
+    /// It validates or completes a stored response of its target, and is of no use without that.
+    rests_on_stored: bool,
+    /// What was forgotten of its target meanwhile.
+    forgotten: Forgotten,
     /// The line of its variants on disk, if it turned out to vary.
     line: Option<Line>,
+}
+
+/// What was forgotten of a target since a response was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Forgotten {
+    Nothing,
+    /// One stored response or more, each by itself: which ones is not told apart, as to ask once more costs little.
+    Single,
+    /// All of it.
+    Target,
+}
+
+impl Arriving {
+    fn is_outdated(&self) -> bool {
+        match self.forgotten {
+            Forgotten::Nothing => false,
+            Forgotten::Single => self.rests_on_stored,
+            Forgotten::Target => true,
+        }
+    }
 }
 
 /// Digests are keyed hashes already: their first half is the hash.
@@ -190,11 +212,35 @@ impl Shard {
         let id = ArrivingId { primary, number };
         let arriving = Arriving {
             held,
-            is_outdated: false,
+            rests_on_stored: false,
+            forgotten: Forgotten::Nothing,
             line: None,
         };
         self.arriving.insert(id, arriving);
         Ok(id)
+    }
+
+    /// A response for `primary` is asked for that will validate or complete `stored`, which was chosen a moment ago: if that
+    /// is not stored any more, it may have been forgotten in between.
+    pub(crate) fn expect_for(
+        &mut self,
+        primary: Digest,
+        stored: &Arc<StoredResponse>,
+    ) -> Result<ArrivingId, Refusal> {
+        let is_stored = self.slot_of(primary, stored).is_some();
+        let id = self.expect(primary)?;
+        self.rest_on_stored(id, true);
+        if !is_stored && let Some(arriving) = self.arriving.get_mut(&id) {
+            arriving.forgotten = Forgotten::Single;
+        }
+        Ok(id)
+    }
+
+    /// Whether it is of no use without what was stored when it was asked for.
+    pub(crate) fn rest_on_stored(&mut self, id: ArrivingId, rests: bool) {
+        if let Some(arriving) = self.arriving.get_mut(&id) {
+            arriving.rests_on_stored = rests;
+        }
     }
 
     /// The entry table is as long as the catalog, and not longer.
@@ -241,10 +287,16 @@ impl Shard {
         self.extend(id, held)
     }
 
-    /// Whether its target was forgotten since it was asked for.
+    /// Whether its target, or what it rests on, was forgotten since it was asked for.
     pub(crate) fn is_outdated(&self, id: ArrivingId) -> bool {
-        let arriving = self.arriving.get(&id);
-        arriving.is_none_or(|arriving| arriving.is_outdated)
+        self.arriving.get(&id).is_none_or(Arriving::is_outdated)
+    }
+
+    /// Whether a stored response that is not here any more was evicted and not forgotten, since `id` was asked for, and may
+    /// be on disk under a known key. In its request `selecting` digests what it varies on.
+    pub(crate) fn was_evicted(&self, id: ArrivingId, selecting: Option<Digest>) -> bool {
+        let place = self.place_of_absent(id.primary, selecting);
+        !self.is_outdated(id) && matches!(place, DiskPlace::Evicted(_))
     }
 
     /// The line on which the variant `id` is found on disk: that of the others of its target, of those that are stored and
@@ -256,7 +308,7 @@ impl Shard {
         let others = self.arriving.range(of(0)..=of(u64::MAX));
         let mut others = others.map(|(_, arriving)| arriving);
         let line = stored
-            .or_else(|| others.find_map(|other| other.line.filter(|_| !other.is_outdated)))
+            .or_else(|| others.find_map(|other| other.line.filter(|_| !other.is_outdated())))
             .or(known)
             .unwrap_or_else(Line::begin);
         if let Some(arriving) = self.arriving.get_mut(&id) {
@@ -274,8 +326,7 @@ impl Shard {
     }
 
     /// Puts in what was found on disk, unless there is one already: then that is the answer. `None` if its target was
-    /// forgotten since it was looked for, or what there is shows that it is outdated. Whatever comes of it, it is no
-    /// longer looked for.
+    /// forgotten since it was looked for, or what there is shows that it is outdated.
     pub(crate) fn recall(
         &mut self,
         now: Now,
@@ -283,9 +334,7 @@ impl Shard {
         vary: Option<(VaryRule, Digest, Line)>,
         response: Arc<StoredResponse>,
     ) -> Option<Arc<StoredResponse>> {
-        let is_outdated = self.is_outdated(id);
-        self.abandon(id);
-        if is_outdated {
+        if self.is_outdated(id) {
             return None;
         }
         let there = match (self.index.get(&id.primary), &vary) {
@@ -489,7 +538,12 @@ impl Shard {
         primary: Digest,
         response: &Arc<StoredResponse>,
     ) -> Option<Option<(Line, Digest)>> {
+        self.outdate_arriving(primary, Forgotten::Single);
         let slot = self.slot_of(primary, response)?;
+        self.drop_slot(primary, slot)
+    }
+
+    fn drop_slot(&mut self, primary: Digest, slot: Slot) -> Option<Option<(Line, Digest)>> {
         let resource = self.index.get(&primary)?;
         let selecting = resource.variant(slot).map(|variant| variant.selecting);
         let on_disk = resource.line().zip(selecting);
@@ -505,9 +559,18 @@ impl Shard {
         response: &Arc<StoredResponse>,
         selecting: Option<Digest>,
     ) -> DiskPlace {
-        if let Some(variant) = self.drop_one(primary, response) {
-            return DiskPlace::Forgotten(variant);
+        let dropped = self.drop_one(primary, response).or_else(|| {
+            let slot = self.slot_of_moved(primary, response)?;
+            self.drop_slot(primary, slot)
+        });
+        match dropped {
+            Some(variant) => DiskPlace::Forgotten(variant),
+            None => self.place_of_absent(primary, selecting),
         }
+    }
+
+    /// Where on disk a response may be that is not here.
+    fn place_of_absent(&self, primary: Digest, selecting: Option<Digest>) -> DiskPlace {
         match (self.index.get(&primary), selecting) {
             (None, None) => DiskPlace::Evicted(None),
             (None, Some(_)) => DiskPlace::Unknown,
@@ -523,7 +586,7 @@ impl Shard {
     /// Forgets all that is stored for a target; how many responses that were. What is arriving for it, or asked for, was
     /// asked for before, and is not stored either: a purge would otherwise be undone by the end of a download.
     pub(crate) fn remove(&mut self, primary: Digest) -> usize {
-        self.outdate_arriving(primary);
+        self.outdate_arriving(primary, Forgotten::Target);
         let Some(resource) = self.index.remove(&primary) else {
             return 0;
         };
@@ -532,11 +595,11 @@ impl Shard {
         slots.len()
     }
 
-    /// Whatever is arriving for `primary` is not stored when it has arrived.
-    fn outdate_arriving(&mut self, primary: Digest) {
+    /// Whatever is arriving for `primary`, and rests on what was forgotten, is not stored when it has arrived.
+    fn outdate_arriving(&mut self, primary: Digest, forgotten: Forgotten) {
         let id = |number| ArrivingId { primary, number };
         for (_, arriving) in self.arriving.range_mut(id(0)..=id(u64::MAX)) {
-            arriving.is_outdated = true;
+            arriving.forgotten = arriving.forgotten.max(forgotten);
         }
     }
 
@@ -545,6 +608,15 @@ impl Shard {
         slots.into_iter().find(|slot| {
             let entry = self.entries.get(slot.index()).and_then(Option::as_ref);
             entry.is_some_and(|entry| Arc::ptr_eq(&entry.response, response))
+        })
+    }
+
+    /// Where `response` is stored with its content on disk, since that was written there.
+    fn slot_of_moved(&self, primary: Digest, response: &StoredResponse) -> Option<Slot> {
+        let slots = self.index.get(&primary)?.slots();
+        slots.into_iter().find(|slot| {
+            self.response(*slot)
+                .is_some_and(|there| there.facts == response.facts && there.head == response.head)
         })
     }
 
@@ -624,7 +696,7 @@ impl Shard {
             self.remove(primary);
         }
         for arriving in self.arriving.values_mut() {
-            arriving.is_outdated = true;
+            arriving.forgotten = Forgotten::Target;
         }
     }
 }

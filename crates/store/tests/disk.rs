@@ -19,8 +19,8 @@ use weir_policy::fetch::ByteSpan;
 use weir_policy::{Digest, Secret};
 use weir_semantics::DeltaSeconds;
 use weir_store::{
-    Body, Building, Growing, Lookup, MemoryStore, Place, Recall, Recalled, StoredResponse, Stretch,
-    VaryRule,
+    Body, Building, Expected, Growing, Lookup, MemoryStore, Place, Recall, Recalled,
+    StoredResponse, Stretch, VaryRule,
 };
 
 /// Memory: larger responses than an eighth of it are for the disk alone.
@@ -220,10 +220,19 @@ impl Tiers {
         }
     }
 
+    /// A response that only the disk has, and what may come in answer to a question about it.
+    fn choose_on_disk(&self, key: u64) -> (Arc<StoredResponse>, Expected) {
+        let recall = Recall::of(self.store.expect(digest(key))).expect("there is a disk");
+        match block_on(recall.run(NOW, &|_| Digest::default())) {
+            Recalled::Found(response, expected) => (response, expected),
+            other => panic!("{other:?}"),
+        }
+    }
+
     fn recall(&self, key: u64) -> Option<Arc<StoredResponse>> {
         let recall = Recall::of(self.store.expect(digest(key)))?;
         match block_on(recall.run(NOW, &|_| Digest::default())) {
-            Recalled::Found(response) => Some(response),
+            Recalled::Found(response, _) => Some(response),
             Recalled::Missing(..) => None,
             Recalled::Unusable(why) => panic!("{why:?}"),
         }
@@ -407,7 +416,7 @@ fn look_up_that_began_before_a_purge_brings_back_what_was_purged() {
             _ => tiers.store.purge_all(),
         };
         let recalled = block_on(recall.run(NOW, &|_| Digest::default()));
-        assert!(!matches!(recalled, Recalled::Found(_)), "{recalled:?}");
+        assert!(!matches!(recalled, Recalled::Found(..)), "{recalled:?}");
         assert!(tiers.in_memory(key).is_none());
         block_on(purge.durable()).expect("a disk");
     }
@@ -444,7 +453,7 @@ fn variant_that_was_purged_while_it_was_looked_for_on_disk_is_not_found() {
             selecting
         }));
         assert_eq!(
-            matches!(recalled, Recalled::Found(_)),
+            matches!(recalled, Recalled::Found(..)),
             !is_purged,
             "{recalled:?}"
         );
@@ -501,5 +510,133 @@ fn freshened_response_is_stale_or_without_content_after_a_restart() {
         let found = tiers.recall(1).expect("on disk");
         assert_eq!(found.facts.freshness_lifetime, DeltaSeconds(77));
         check(&found, 10, &[(0, length)]);
+    }
+}
+
+/// `old`, fresh for 77 s from now on.
+fn freshened(old: &StoredResponse) -> Arc<StoredResponse> {
+    let mut new = old.with_body(old.body.clone());
+    new.facts.freshness_lifetime = DeltaSeconds(77);
+    Arc::new(new)
+}
+
+/// What happened to a response between its choice and the answer that says it is still the right one.
+type Meanwhile = fn(&mut Tiers, &Arc<StoredResponse>);
+
+const FORGOTTEN: [Meanwhile; 4] = [
+    |tiers, _| drop(tiers.store.purge(digest(1))),
+    |tiers, _| drop(tiers.store.purge_all()),
+    |tiers, old| drop(tiers.store.purge_one(digest(1), old, None)),
+    // it has left memory when it turns out to be outdated
+    |tiers, old| {
+        tiers.store.remove(digest(1));
+        drop(tiers.store.purge_one(digest(1), old, None));
+    },
+];
+
+#[test]
+fn freshened_response_that_was_forgotten_since_it_was_chosen_is_not_stored() {
+    for length in [1000, 2_500_000] {
+        for forget in FORGOTTEN {
+            // the choice was made before; the request goes out after, and asks anew
+            for is_chosen_on_disk in [false, true] {
+                let mut tiers = Tiers::new();
+                tiers.put(1, 10, length);
+                tiers.reopen();
+                let (old, mut expected) = if is_chosen_on_disk {
+                    tiers.choose_on_disk(1)
+                } else {
+                    let old = tiers.recall(1).expect("on disk");
+                    let expected = tiers.store.expect_for(digest(1), &old);
+                    (old, expected)
+                };
+                forget(&mut tiers, &old);
+                assert!(!expected.renew(), "it is not to be asked about");
+                assert!(!expected.freshen(NOW, &old, &freshened(&old), None));
+                assert!(tiers.in_memory(1).is_none());
+                tiers.reopen();
+                assert!(tiers.recall(1).is_none());
+            }
+        }
+    }
+}
+
+#[test]
+fn freshened_response_in_whose_place_is_another_is_not_stored() {
+    for length in [1000, 2_500_000] {
+        let mut tiers = Tiers::new();
+        tiers.put(1, 10, length);
+        tiers.reopen();
+        let old = tiers.recall(1).expect("on disk");
+        let mut expected = tiers.store.expect_for(digest(1), &old);
+        tiers.put(1, 11, length);
+        // it was not forgotten, and is asked about after the other came
+        assert!(expected.renew());
+        assert!(!expected.freshen(NOW, &old, &freshened(&old), None));
+        tiers.settle();
+        check(&tiers.in_memory(1).expect("the newer"), 11, &[(0, length)]);
+        tiers.reopen();
+        check(&tiers.recall(1).expect("on disk"), 11, &[(0, length)]);
+    }
+}
+
+#[test]
+fn freshened_response_that_was_evicted_from_memory_is_stored_on_disk() {
+    for length in [1000, 2_500_000] {
+        let mut tiers = Tiers::new();
+        tiers.put(1, 10, length);
+        tiers.reopen();
+        let (old, mut expected) = tiers.choose_on_disk(1);
+        // no room for anything: all leave
+        tiers.store.set_budget(0);
+        assert!(tiers.in_memory(1).is_none());
+        assert!(expected.renew(), "it is still the right one");
+        assert!(expected.freshen(NOW, &old, &freshened(&old), None));
+        tiers.written += 1;
+        tiers.reopen();
+        let found = tiers.recall(1).expect("on disk");
+        assert_eq!(found.facts.freshness_lifetime, DeltaSeconds(77));
+        check(&found, 10, &[(0, length)]);
+    }
+}
+
+/// Between choice and expectation there is a moment, and a purge may come just then.
+#[test]
+fn response_that_is_not_stored_any_more_when_an_answer_is_expected_is_not_freshened() {
+    let mut tiers = Tiers::new();
+    let old = tiers.put(1, 10, 1000);
+    drop(tiers.store.purge(digest(1)));
+    let mut expected = tiers.store.expect_for(digest(1), &old);
+    assert!(!expected.renew());
+    assert!(!expected.freshen(NOW, &old, &freshened(&old), None));
+    tiers.reopen();
+    assert!(tiers.recall(1).is_none());
+}
+
+#[test]
+fn part_that_was_completed_is_not_stored_if_it_was_forgotten_since_it_was_chosen() {
+    for forget in FORGOTTEN {
+        for rests in [true, false] {
+            let mut tiers = Tiers::new();
+            let old = tiers.put(1, 10, 1000);
+            tiers.settle();
+            let expected = tiers.store.expect_for(digest(1), &old);
+            forget(&mut tiers, &old);
+            assert!(expected.is_outdated() && tiers.in_memory(1).is_none());
+            // one that is of use by itself is forgotten with its target only
+            let expected = if rests {
+                expected
+            } else {
+                expected.by_itself()
+            };
+            let is_outdated = expected.is_outdated();
+            let building = expected.begin(NOW, 100, Some(1000)).expect("room");
+            assert_eq!(building.is_outdated(), is_outdated);
+            let body = Body::whole(&content(11, 0..1000).into());
+            let stored = building.commit(NOW, None, response(11, body));
+            assert_eq!(stored.is_err(), is_outdated);
+            assert_eq!(tiers.in_memory(1).is_some(), !is_outdated);
+            assert!(is_outdated || !rests);
+        }
     }
 }

@@ -42,6 +42,7 @@ fn recall(shard: &mut Shard, number: u64, vary: Option<(VaryRule, Digest, Line)>
     let id = shard.expect(key(number)).unwrap();
     let selecting = vary.as_ref().map(|(_, selecting, _)| *selecting);
     assert!(shard.recall(NOW, id, vary, response()).is_some());
+    shard.abandon(id);
     let selecting = move |_: &VaryRule| selecting.unwrap_or_default();
     let found = shard.find(NOW, key(number), &selecting);
     shard.debug_check();
@@ -168,6 +169,7 @@ fn response_that_was_purged_while_it_was_looked_for_on_disk_is_not_found() {
         let other = shard.expect(key(2)).unwrap();
         purge(&mut shard);
         assert!(shard.recall(NOW, id, None, response()).is_none());
+        shard.abandon(id);
         shard.abandon(other);
         assert_eq!((shard.entries(), shard.arriving()), (0, 0));
         shard.debug_check();
