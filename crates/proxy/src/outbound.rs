@@ -117,7 +117,9 @@ fn is_removed(
     }
 }
 
-/// The preconditions that our own validators stand in for; the client's are evaluated afterwards.
+/// The preconditions that our own validators stand in for. The client's If-None-Match, If-Modified-Since, Range and If-Range
+/// are evaluated afterwards, against what came. Its If-Match and If-Unmodified-Since are not: a cache may ignore them (RFC 9110
+/// §13.1.1, §13.1.4). They ask about the origin's present state, so that no stored response can answer them.
 fn is_precondition(known: Option<Known>) -> bool {
     matches!(
         known,
