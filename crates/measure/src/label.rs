@@ -232,6 +232,9 @@ labels! {
         LeftBehind = "left-behind",
         /// It is stored, and could not be read: damaged, or the device failed or took too long.
         Unreadable = "unreadable",
+        /// What was missing of it may not be fetched for the clients in common: the next hop lets it be shared no more, or
+        /// this client's request is for itself alone.
+        NotShared = "not-shared",
     }
 
     /// How a request to a next hop came to its connection.

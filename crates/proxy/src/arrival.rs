@@ -122,11 +122,8 @@ pub(crate) fn begin(
     merging: Option<Merging<'_>>,
 ) -> Option<Arrived> {
     let span = span_of(response)?;
-    if let Some((arriving, id)) = exchange.gap.as_mut().and_then(|gap| gap.into.take()) {
-        return Some(Arrived {
-            begun: begun(response, arriving, id),
-            answer: Answered::Nobody,
-        });
+    if exchange.fills_gap() {
+        return fill(exchange, response);
     }
     match (storing, merging) {
         (Storing::Part(facts), Some(merging)) => {
@@ -136,6 +133,16 @@ pub(crate) fn begin(
             new(worker, exchange, response, facts, span)
         }
     }
+}
+
+/// Goes on with the response under construction that the gap is of; `None` if the response brings nothing of it.
+pub(crate) fn fill(exchange: &mut Exchange, response: &Response<'_>) -> Option<Arrived> {
+    span_of(response)?;
+    let (arriving, id) = exchange.gap.as_mut()?.into.take()?;
+    Some(Arrived {
+        begun: begun(response, arriving, id),
+        answer: Answered::Nobody,
+    })
 }
 
 /// A new response: what the next hop sends goes to the one who asked as it is.

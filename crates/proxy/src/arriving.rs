@@ -38,6 +38,8 @@ pub(crate) struct Arriving {
     has_length: bool,
     /// The stored part that it completes.
     part: Option<Arc<StoredResponse>>,
+    /// It is for one client alone.
+    for_one: bool,
     /// For the account at its end.
     counters: Arc<Counters>,
     inner: Mutex<Inner>,
@@ -125,6 +127,7 @@ impl Arriving {
             vary: beginnings.vary,
             has_length: beginnings.complete_length.is_some(),
             part: beginnings.part,
+            for_one: false,
             counters: Arc::clone(worker.shared.common_counters()),
             inner: Mutex::new(Inner {
                 fill,
@@ -173,6 +176,7 @@ impl Arriving {
             vary: None,
             has_length: true,
             part: None,
+            for_one: true,
             counters: Arc::clone(worker.shared.common_counters()),
             inner: Mutex::new(Inner {
                 fill,
@@ -193,6 +197,11 @@ impl Arriving {
             }),
         };
         Some((Arc::new(alone), reader))
+    }
+
+    /// Whether it is the rest of a response for one client alone: nothing of it is stored.
+    pub(crate) fn is_alone(&self) -> bool {
+        self.for_one
     }
 
     /// The flight from which those come who wait for it, and under which newcomers find it.

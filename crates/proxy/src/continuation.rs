@@ -37,7 +37,7 @@ pub(crate) fn begin(
     let (key, lead) = (exchange.key, exchange.lead());
     let (arriving, reader) = Arriving::alone(worker, key, lead, response, span)?;
     worker.counters().inc(Metric::Continued(why));
-    Some(Attached::new(worker, &arriving, reader))
+    Some(Attached::new(worker, &arriving, reader, true))
 }
 
 /// Goes on with a stored response that cannot be read any further; whether the connection may go on, `None` if the client is

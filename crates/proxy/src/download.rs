@@ -35,7 +35,7 @@ use weir_measure::Metric;
 use weir_policy::fetch::AbortPolicy;
 use weir_policy::transaction::says_about_target;
 use weir_policy::{Command, Commands, Event};
-use weir_semantics::{Method, ProxyError, ResponseFacts};
+use weir_semantics::{Fits, Method, ProxyError, ResponseFacts};
 use weir_store::{Purge, StoredResponse};
 use weir_wire::{
     Arrival, BodyLength, LineBuffer, Progress, Repairs, ResponseHead, parse_response_leniently,
@@ -313,6 +313,21 @@ impl Download<'_> {
             ..ResponseFacts::gather(head.status, head.fields, now.wall)
                 .targeted(head.fields, targeted)
         };
+        let response = Response {
+            head,
+            body,
+            rest: &received[consumed..],
+            hop_keeps_alive: inbound::keeps_alive(head)
+                && body != BodyLength::UntilClose
+                && !is_repaired,
+        };
+        exchange.note(|notes| notes.answered(response.hop_keeps_alive));
+        if let (Some(gap), Some(stored)) = (&exchange.gap, stored.as_deref())
+            && gap.is_alone()
+        {
+            let fits = gap.fits(stored, &facts, head.fields, body);
+            return Ok(Step::Final(continued(exchange, &response, fits)));
+        }
         let (date, mut stored_lines) = (worker.date(), LineBuffer::new());
         let stored = stored.filter(|_| exchange.tx.may_update(head.status));
         let merging = stored.map(|stored| {
@@ -334,15 +349,6 @@ impl Download<'_> {
         let commands = exchange.tx.handle(now, &settings.rules, event);
         // an answer to a request that is not whole ends the connection, and says so (RFC 9112 §9.3)
         exchange.persistence.keep_alive &= sending.get() == Sending::Done;
-        let response = Response {
-            head,
-            body,
-            rest: &received[consumed..],
-            hop_keeps_alive: inbound::keeps_alive(head)
-                && body != BodyLength::UntilClose
-                && !is_repaired,
-        };
-        exchange.note(|notes| notes.answered(response.hop_keeps_alive));
         Ok(match self.obey(&commands, &response, merging.as_ref()) {
             Ok(storing) => self.begin(&response, storing, merging, consumed),
             Err(downloaded) => Step::Final(downloaded),
@@ -404,7 +410,12 @@ impl Download<'_> {
                 }
                 Command::AskAgain => {
                     arrival::let_go(exchange, response);
-                    return Err(Downloaded::AskAgain);
+                    let is_same = merging.is_some_and(|merging| merging.fits() == Fits::Same);
+                    return Err(if exchange.fills_gap() && is_same {
+                        Downloaded::NotShared
+                    } else {
+                        Downloaded::AskAgain
+                    });
                 }
                 _ => {}
             }
@@ -522,6 +533,18 @@ impl Download<'_> {
             reusable: ended.end == RelayEnd::Whole && ended.hop_clean && plan.hop_keeps_alive,
         }
     }
+}
+
+/// What the next hop sends of the rest for one client alone: nothing of it is stored, so that all that counts is whether it is
+/// of the representation that the client has the front of.
+fn continued(exchange: &mut Exchange, response: &Response<'_>, fits: Fits) -> Downloaded {
+    let arrived = (fits == Fits::Same).then(|| arrival::fill(exchange, response));
+    if let Some(arrived) = arrived.flatten() {
+        exchange.account.next_hop_overhead_bytes -= response.rest.len() as u64;
+        return Downloaded::Begun(Box::new(arrived));
+    }
+    arrival::let_go(exchange, response);
+    gap::refused(response.head.status)
 }
 
 fn relay_plan(

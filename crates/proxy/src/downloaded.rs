@@ -35,6 +35,8 @@ pub(crate) enum Downloaded {
     AskAgain,
     /// An error in whose place the stale response may be served.
     ServeStale(Serving),
+    /// What is missing of a response under construction came, and may not be stored: nobody else may have it.
+    NotShared,
     /// 101: from here on it is a tunnel.
     Switched {
         /// The head for the client.

@@ -20,7 +20,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use weir_measure::Metric;
-use weir_policy::fetch::Confirm;
+use weir_policy::fetch::{Confirm, FetchEnd};
 use weir_policy::transaction::Joined;
 use weir_policy::{Command, Event, Forwarding, Serving};
 use weir_store::{Lookup, StoredResponse, VaryRule};
@@ -247,7 +247,7 @@ async fn join(
         return None;
     };
     drop(boarding);
-    let attached = Attached::new(&client.worker, arriving, reader);
+    let attached = Attached::new(&client.worker, arriving, reader, joining.completes);
     match confirm(client, exchange, &attached).await {
         Confirmed::Yes => {}
         Confirmed::No => {
@@ -290,6 +290,10 @@ async fn confirm(client: &Client, exchange: &Exchange, attached: &Attached) -> C
                 Confirm::Wait => {
                     let departed = departure.poll(&client.stream, cx);
                     return departed.map(|()| Confirmed::ClientLeft);
+                Confirm::Fetch { fetch, .. } if !attached.completes => {
+                    arriving.end(worker, fetch, FetchEnd::Stopped, &[]);
+                    return Poll::Ready(Confirmed::No);
+                }
                 }
             }
         }

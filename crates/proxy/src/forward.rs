@@ -200,7 +200,7 @@ async fn answer(
         Downloaded::Switched { head, surplus } => {
             switch::run(client, exchange, connection, &head, &surplus).await
         }
-        Downloaded::ClientLeft | Downloaded::AskAgain => {
+        Downloaded::ClientLeft | Downloaded::AskAgain | Downloaded::NotShared => {
             if let Some(leading) = exchange.leading.take() {
                 leading.left();
             }
@@ -422,7 +422,7 @@ async fn begun(
         return Ok(false);
     };
     let start = Start {
-        attached: Attached::new(&worker, &arriving, reader),
+        attached: Attached::new(&worker, &arriving, reader, true),
         span,
         head,
         framing,

@@ -97,6 +97,11 @@ impl<'a> Merging<'a> {
         }
     }
 
+    /// Whether the response is about the stored one.
+    pub(crate) const fn fits(&self) -> Fits {
+        self.fits
+    }
+
     /// What is merged into.
     pub(crate) const fn stored(&self) -> &'a Arc<StoredResponse> {
         self.stored

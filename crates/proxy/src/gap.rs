@@ -45,6 +45,13 @@ pub(crate) struct Gap {
 }
 
 impl Gap {
+    /// Whether it is for one client alone: nothing of what comes is stored, so that no rule of storing has a say in it.
+    pub(crate) fn is_alone(&self) -> bool {
+        self.into
+            .as_ref()
+            .is_some_and(|(arriving, _)| arriving.is_alone())
+    }
+
     /// Whether a 206 is what was asked for, and of the same representation as `stored` (RFC 9111 §3.4).
     pub(crate) fn fits(
         &self,
@@ -171,6 +178,7 @@ async fn run(mut pending: Pending, mode: Mode, mut exchange: Exchange, forwardin
             .spawn();
         }
         Ok(Some((_, Downloaded::AskAgain))) => pending.end(FetchEnd::Changed),
+        Ok(Some((_, Downloaded::NotShared))) => pending.end(FetchEnd::NotShared),
         Ok(_) => pending.end(FetchEnd::Cut),
         Err(end) => pending.end(end),
     }

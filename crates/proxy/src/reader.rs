@@ -26,7 +26,7 @@ use std::time::Duration;
 use tokio::io::AsyncWrite;
 use weir_measure::Lost;
 use weir_policy::Tick;
-use weir_policy::fetch::{ByteSpan, FetchId, ReaderId};
+use weir_policy::fetch::{ByteSpan, FetchEnd, FetchId, ReaderId};
 use weir_wire::write;
 
 /// How reading ended.
@@ -134,14 +134,22 @@ pub(crate) struct Attached {
     pub(crate) arriving: Arc<Arriving>,
     worker: Rc<Worker>,
     pub(crate) id: ReaderId,
+    /// What is fetched at its request may be joined with what is there.
+    pub(crate) completes: bool,
 }
 
 impl Attached {
-    pub(crate) fn new(worker: &Rc<Worker>, arriving: &Arc<Arriving>, id: ReaderId) -> Self {
+    pub(crate) fn new(
+        worker: &Rc<Worker>,
+        arriving: &Arc<Arriving>,
+        id: ReaderId,
+        completes: bool,
+    ) -> Self {
         Self {
             arriving: Arc::clone(arriving),
             worker: Rc::clone(worker),
             id,
+            completes,
         }
     }
 }
@@ -220,8 +228,15 @@ impl Reader<'_> {
             .read(now, attached.id, self.at, cx.waker(), &mut copied);
         match reading {
             Reading::Wait => return Next::Wait,
+            // whatever this request brings is for its own client: another reader begins the fetch that is for all
+            Reading::Fetch(fetch, _) if !attached.completes => {
+                let worker = &self.client.worker;
+                attached.arriving.end(worker, fetch, FetchEnd::Stopped, &[]);
+                return Next::Lost(Lost::NotShared, ReadEnd::Cut);
+            }
             Reading::Fetch(fetch, span) => return Next::Fetch(fetch, span),
             Reading::Cut => return Next::Cut,
+            Reading::NotShared => return Next::Lost(Lost::NotShared, ReadEnd::Cut),
             Reading::LeftBehind => return Next::Lost(Lost::LeftBehind, ReadEnd::LeftBehind),
             Reading::Disk { extent, to } => {
                 self.reading = Some((DiskRead::new(&extent, self.at), to));

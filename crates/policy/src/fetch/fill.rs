@@ -14,7 +14,8 @@
 //!   to come there by itself ([`NEAR_BYTES`]). Of [`FillRules::fetches_max`] fetches half are for readers that can do
 //!   nothing else; if all run, one that waits for a slow reader, or that nobody reads, gives way ([`Take::GiveWay`]).
 //! * **A cut is honest.** A fetch that is cut, or finds another representation, closes the response: what is here
-//!   and what other fetches bring is read, then readers are cut. A cut of a fetch that nobody was waiting for closes
+//!   and what other fetches bring is read, then readers are cut. So does one that may not be shared; then each reader may
+//!   still ask for itself alone. A cut of a fetch that nobody was waiting for closes
 //!   nothing if it can be resumed: next hops do lose patience with a proxy that makes them wait.
 
 mod accounts;
@@ -282,6 +283,7 @@ impl Fill {
         let closed = match how {
             FetchEnd::Whole | FetchEnd::Stopped => None,
             FetchEnd::Changed => Some(Cut::Changed),
+            FetchEnd::NotShared => Some(Cut::NotShared),
             FetchEnd::Cut if self.was_kept_waiting(&fetch, take) => None,
             FetchEnd::Cut => Some(Cut::NextHop),
         };

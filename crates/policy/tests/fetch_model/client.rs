@@ -221,13 +221,14 @@ impl World {
         let at = client.at;
         assert!(!self.here.holds(at, at + 1));
         let right = match cut {
-            Cut::NextHop | Cut::Changed => self.can_fail,
+            Cut::NextHop | Cut::Changed | Cut::NotShared => self.can_fail,
             Cut::Stopped => !self.rules.can_range,
         };
         assert!(right, "{cut:?} at {at}");
         self.tally.count(match cut {
             Cut::NextHop => "cut-next-hop",
             Cut::Changed => "cut-changed",
+            Cut::NotShared => "cut-not-shared",
             Cut::Stopped => "cut-stopped",
         });
     }

@@ -71,6 +71,22 @@ fn changed_validator_mixes_two_representations_or_cuts_who_does_not_need_it() {
 }
 
 #[test]
+fn readers_of_a_response_that_is_shared_no_more_have_what_is_here_and_are_told_why_no_more_comes() {
+    check(
+        "length=1000k range present=500k..600k
+         0 attach 500k..    => r0
+         0 attach 500k..600k => r1
+         0 step r1          => read 500k..600k
+         0 read r0          => read 500k..600k, again 100k, kept 100k
+         0 step r0          => fetch f0 600k..1000k
+         0 end f0 not-shared
+         0 step r0          => cut not-shared
+         0 step r1          => read 500k..600k
+         0 attach 0..       => closed",
+    );
+}
+
+#[test]
 fn other_fetches_begin_after_a_cut() {
     check(
         "length=9000k range

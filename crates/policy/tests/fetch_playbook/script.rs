@@ -196,6 +196,7 @@ fn end(word: &str) -> FetchEnd {
         "whole" => FetchEnd::Whole,
         "cut" => FetchEnd::Cut,
         "changed" => FetchEnd::Changed,
+        "not-shared" => FetchEnd::NotShared,
         "stopped" => FetchEnd::Stopped,
         _ => panic!("no end: {word}"),
     }

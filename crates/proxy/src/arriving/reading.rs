@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::Waker;
 use weir_disk::Extent;
 use weir_policy::Now;
-use weir_policy::fetch::{ByteSpan, Confirm, Delivered, FetchId, NotHere, ReaderId, Step};
+use weir_policy::fetch::{ByteSpan, Confirm, Cut, Delivered, FetchId, NotHere, ReaderId, Step};
 use weir_store::{Block, Slice};
 
 /// Bytes of the block under way that a reader copies at once; whole blocks are shared.
@@ -40,6 +40,8 @@ pub(crate) enum Reading {
     Done,
     /// It was cut.
     Cut,
+    /// What is missing may not be fetched for others too.
+    NotShared,
     /// Its next byte was let go before it came to it.
     LeftBehind,
 }
@@ -102,6 +104,7 @@ impl Arriving {
                 Reading::Fetch(fetch, span)
             }
             Step::Done => Reading::Done,
+            Step::Cut(Cut::NotShared) => Reading::NotShared,
             Step::Cut(_) => Reading::Cut,
         }
     }

@@ -27,7 +27,7 @@ impl Arriving {
             },
             (None, None) => return,
         };
-        if inner.fill.closed() == Some(Cut::Changed)
+        if inner.fill.closed().is_some_and(Cut::outdates_stored)
             && let Some(part) = &self.part
         {
             let selecting = self.vary.as_ref().map(|(_, selecting)| *selecting);
@@ -56,9 +56,10 @@ impl Arriving {
         worker: &Worker,
     ) -> Result<Outcome, Box<Building>> {
         let is_whole = inner.fill.is_whole();
-        // if the next hop has another one now, what is here can neither be completed nor is it right
-        let has_changed = inner.fill.closed() == Some(Cut::Changed);
-        if !is_whole && (has_changed || !self.response.facts.can_be_part()) {
+        // if the next hop has another one now, what is here can neither be completed nor is it right; nor if it lets this one
+        // be stored no more
+        let is_outdated = inner.fill.closed().is_some_and(Cut::outdates_stored);
+        if !is_whole && (is_outdated || !self.response.facts.can_be_part()) {
             return Err(Box::new(building));
         }
         let body = building.finish(&mut inner.growing);

@@ -106,6 +106,53 @@ fn rest_of_a_damaged_response_comes_from_the_next_hop() {
     }
 }
 
+/// Nothing of the rest is stored: what forbids to store it does not matter to the client that has the front.
+#[test]
+fn rest_of_a_damaged_response_comes_also_where_it_may_not_be_stored() {
+    let fresh = "Cache-Control: max-age=3600\r\nConnection: close\r\n";
+    let with = |fields: &str| format!("{fields}Connection: close\r\n");
+    let cases = [
+        ("Authorization: Basic YTpi\r\n", fresh.to_owned()),
+        ("Cache-Control: no-store\r\n", fresh.to_owned()),
+        ("Range: bytes=0-1,5-6\r\n", fresh.to_owned()),
+        (
+            "",
+            with("Cache-Control: max-age=3600\r\nSet-Cookie: user=a\r\n"),
+        ),
+        ("", with("Cache-Control: private, max-age=3600\r\n")),
+        ("", with("Cache-Control: no-store\r\n")),
+        ("", with("Vary: *\r\n")),
+    ];
+    for (asked_with, answered_with) in cases {
+        let mut depot = Depot::simulated(|_| {});
+        let what = Representation::new("/a", 3_000_000);
+        let (mut client, head) = reading_damage(
+            &mut depot,
+            &what,
+            &what.get(&format!("Connection: close\r\n{asked_with}")),
+        );
+        assert_eq!(head.status(), 200, "{asked_with}");
+        let came = std::thread::scope(|scope| {
+            let reading = scope.spawn(|| client.read_to_end().0);
+            let (mut hop, at) = asked_for_the_rest(&depot, &what, what.length);
+            hop.try_send(
+                what.clone()
+                    .with_fields(&answered_with)
+                    .part(at, what.length),
+            );
+            drop(hop);
+            reading.join().expect("no panic")
+        });
+        assert_eq!(came.len(), 3_000_000, "{asked_with}{answered_with}");
+        what.check(0, &came);
+        depot.rest();
+        assert_eq!(depot.proxy().count(Metric::StoreCuts), 0);
+        // nor did it become a stored response
+        depot.store_whole(&what);
+        depot.hit_on_disk(&what);
+    }
+}
+
 #[test]
 fn rest_of_a_damaged_response_is_of_the_same_representation_or_does_not_come() {
     let what = Representation::new("/a", 3_000_000);

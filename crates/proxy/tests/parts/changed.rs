@@ -2,7 +2,8 @@
 
 use super::shelf::Shelf;
 use crate::support::{End, OriginConnection, RawClient, Representation, Response};
-use weir_measure::Metric;
+use std::thread::JoinHandle;
+use weir_measure::{Lost, Metric};
 
 const LENGTH: u64 = 600_000;
 
@@ -320,6 +321,101 @@ fn error_between_two_gaps_drops_the_part() {
     client.expect_end();
     shelf.rest();
     shelf.hit_part(&what, "0-299999", 0, 300_000);
+}
+
+/// Sends until the proxy takes no more; whether it took all.
+fn pour(mut hop: OriginConnection, bytes: Vec<u8>) -> JoinHandle<bool> {
+    std::thread::spawn(move || hop.try_send(bytes))
+}
+
+fn asked_range(hop: &mut OriginConnection) -> String {
+    let asked = hop.read_head();
+    asked.field("range").expect("a range").to_owned()
+}
+
+/// One with credentials reads what was begun for all. Its own request would bring what others may not have: what that brings
+/// goes to it alone, and spoils nothing that is stored.
+#[test]
+fn reader_that_may_not_add_to_what_is_shared_fetches_the_rest_for_itself() {
+    let shelf = Shelf::with(|config| config.fetch.fetches_per_response_max = 2);
+    let what = Representation::new("/", 8_000_000);
+    let mut first = shelf.proxy.client();
+    first.send(what.get(""));
+    let mut hop = shelf.origin.accept();
+    hop.read_head();
+    hop.send(what.head());
+    first.read_head();
+    let mut own = RawClient::connect_small(shelf.proxy.address());
+    own.send(what.get("Authorization: Basic YTpi\r\n"));
+    assert_eq!(own.read_head().verdict(), "hit;detail=delayed");
+    first.into_peer().reset();
+    let for_own = pour(hop, what.bytes(0, what.length));
+    // of three who want to read at different places, the fetch for the first one gives way: it does not read
+    let mut middle = RawClient::connect_small(shelf.proxy.address());
+    middle.send(what.get_range("3000000-7999999"));
+    let mut hop = shelf.origin.accept();
+    assert_eq!(asked_range(&mut hop), "bytes=3000000-7999999");
+    let for_middle = pour(hop, what.part(3_000_000, what.length));
+    middle.read_head();
+    let mut far = shelf.proxy.client();
+    far.send(what.get_range("6000000-7999999"));
+    let mut hop = shelf.origin.accept();
+    assert_eq!(asked_range(&mut hop), "bytes=6000000-7999999");
+    let part = what.part(6_000_000, what.length);
+    let response = hop.send_while(&part, || far.read_response());
+    what.check_part(&response, 6_000_000, what.length);
+    let came = std::thread::scope(|scope| {
+        let reading = scope.spawn(|| own.read_exactly(8_000_000));
+        let mut hop = shelf.origin.accept();
+        let asked = hop.read_head();
+        assert!(asked.has("authorization"), "{asked:?}");
+        assert_eq!(asked.field("if-range"), what.tag.as_deref());
+        let range = asked.field("range").expect("a range");
+        let from = range.trim_start_matches("bytes=").split('-').next();
+        let from = from.and_then(|from| from.parse().ok()).expect("a number");
+        hop.send(what.part(from, what.length));
+        reading.join().expect("no panic")
+    });
+    what.check(0, &came);
+    what.check(3_000_000, &middle.read_exactly(5_000_000));
+    shelf.rest();
+    assert_eq!(shelf.proxy.count(Metric::Continued(Lost::NotShared)), 1);
+    assert!(!for_own.join().expect("no panic"));
+    for_middle.join().expect("no panic");
+    shelf.hit_part(&what, "6000000-7999999", 6_000_000, what.length);
+}
+
+/// Of the bytes that were promised none is lost: the client that was sent the front fetches the rest for itself.
+#[test]
+fn part_that_may_not_be_shared_between_two_gaps_is_fetched_for_its_client_alone() {
+    let what = Representation::new("/", LENGTH);
+    let private = "Cache-Control: private, max-age=60\r\nConnection: close\r\n";
+    for own in [setting_cookie(&what, ""), what.clone().with_fields(private)] {
+        let shelf = Shelf::new();
+        shelf.keep(&what, 200_000, 300_000);
+        let mut client = shelf.proxy.client();
+        client.send(what.get(""));
+        let mut hop = shelf.origin.accept();
+        assert_eq!(hop.read_head().field("range"), Some("bytes=0-199999"));
+        hop.send_while(&what.part(0, 200_000), || {
+            assert_eq!(client.read_head().length(), Some(600_000));
+            what.check(0, &client.read_exactly(300_000));
+        });
+        let mut hop = shelf.origin.accept();
+        assert_eq!(hop.read_head().field("range"), Some("bytes=300000-599999"));
+        hop.try_send(own.part(300_000, LENGTH));
+        let mut alone = shelf.origin.accept();
+        let asked = alone.read_head();
+        assert_eq!(asked.field("range"), Some("bytes=300000-599999"));
+        assert_eq!(asked.field("if-range"), what.tag.as_deref());
+        let rest = alone.send_while(&own.part(300_000, LENGTH), || client.read_exactly(300_000));
+        what.check(300_000, &rest);
+        shelf.rest();
+        let continued = Metric::Continued(Lost::NotShared);
+        assert_eq!(shelf.proxy.count(continued), 1);
+        // neither the part that was stored nor what came
+        shelf.proxy.wait_for(Metric::StoreEntries, 0);
+    }
 }
 
 /// Somebody reads the first bytes as they arrive; whoever joins and wants more than those is sent its head once the next hop

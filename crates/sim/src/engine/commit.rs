@@ -69,7 +69,7 @@ impl Simulator {
         let (held, part_of) = (std::mem::take(&mut arriving.held), arriving.part_of);
         stored.complete_length = arriving.fill().complete_length();
         if !is_whole {
-            let has_changed = arriving.fill().closed() == Some(Cut::Changed);
+            let has_changed = arriving.fill().closed().is_some_and(Cut::outdates_stored);
             let commands = arriving.tx.handle(now, &rules, Event::Incomplete);
             let present = arriving.fill().present().clone();
             let is_of_use = commands.first() == Some(Command::KeepPart) && !present.is_empty();

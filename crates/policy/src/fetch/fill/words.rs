@@ -107,17 +107,26 @@ pub enum Cut {
     NextHop,
     /// What is missing is now another representation's, or was refused.
     Changed,
+    /// What is missing may not be shared any more: each reader has to ask for its own.
+    NotShared,
     /// The fetch was stopped and cannot be resumed without a strong validator.
     Stopped,
 }
 
 impl Cut {
+    /// Whether what is stored of the response may not be used any more either.
+    #[must_use]
+    pub const fn outdates_stored(self) -> bool {
+        matches!(self, Self::Changed | Self::NotShared)
+    }
+
     /// The reason as a word for logs and counters.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::NextHop => "next-hop-cut",
             Self::Changed => "changed",
+            Self::NotShared => "not-shared",
             Self::Stopped => "stopped",
         }
     }
@@ -154,6 +163,8 @@ pub enum FetchEnd {
     Cut,
     /// The next hop has another representation now, or refuses.
     Changed,
+    /// The next hop has this representation still, and the rules of storing refuse what it sends of it now.
+    NotShared,
     /// By our decision.
     Stopped,
 }
