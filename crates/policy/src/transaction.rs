@@ -57,7 +57,7 @@ use crate::profile::Profile;
 use crate::stored::StoredFacts;
 use crate::verdict::{Excuse, Handling, Hit, NotStored, Refused, Storing, Verdict};
 use weir_semantics::{
-    DecidedBy, DeltaSeconds, Fwd, Heuristic, Method, RequestFacts, ResponseFacts, Timestamp,
+    DeltaSeconds, Fwd, Heuristic, Method, RequestFacts, ResponseFacts, Timestamp,
 };
 
 /// The rules a transaction is decided by; a snapshot of the configuration.
@@ -112,14 +112,7 @@ impl Transaction {
             bypassing: false,
             keeps_part: false,
             request_time: now.wall,
-            verdict: Verdict {
-                handling: Handling::Forward(Fwd::Bypass),
-                fwd_status: None,
-                decided_by: DecidedBy::CacheControl,
-                storing: None,
-                ttl: None,
-                from_disk: false,
-            },
+            verdict: Verdict::new(),
         }
     }
 
@@ -147,10 +140,9 @@ impl Transaction {
         self.verdict.from_disk = true;
     }
 
-    /// What was found on disk could not be read after all: as if nothing had been found.
+    /// What was found on disk could not be read after all: as if nothing had been found, and nothing asked about it.
     pub fn lost(&mut self, now: Now) -> Commands {
-        self.verdict.from_disk = false;
-        self.verdict.ttl = None;
+        self.verdict = Verdict::new();
         self.stored = None;
         self.lacking = false;
         self.miss(now, Missing::Target)

@@ -84,6 +84,8 @@ pub enum Refused {
     Loop,
     /// One of our own limits.
     Overloaded,
+    /// What is stored was to be sent, and cannot be read.
+    Unreadable,
 }
 
 /// What became of a response from the next hop.
@@ -144,6 +146,18 @@ pub enum Uncachable1998 {
 }
 
 impl Verdict {
+    /// Before anything is decided.
+    pub(crate) const fn new() -> Self {
+        Self {
+            handling: Handling::Forward(Fwd::Bypass),
+            fwd_status: None,
+            decided_by: DecidedBy::CacheControl,
+            storing: None,
+            ttl: None,
+            from_disk: false,
+        }
+    }
+
     /// What the cache called `cache` says of it (RFC 9211): the line of `Cache-Status` in responses and logs, and in whatever is
     /// compared with them.
     #[must_use]
@@ -239,6 +253,7 @@ impl Refused {
             Self::MustRevalidate => "must-revalidate",
             Self::Loop => "loop",
             Self::Overloaded => "overloaded",
+            Self::Unreadable => "unreadable",
         }
     }
 }

@@ -3,6 +3,7 @@
 //! `Cache-Status` (RFC 9211) and, where something went wrong, `Proxy-Status` (RFC 9209). The body says in a sentence
 //! what happened and, where there is one, what to do.
 
+use crate::disk_read::ReadTrouble;
 use crate::hit::write_cache_status;
 use crate::settings::Settings;
 use std::fmt::Display;
@@ -83,6 +84,18 @@ impl Answer {
     /// 400 and close: what follows in the connection cannot be trusted.
     pub(crate) fn bad_request(why: &dyn Display) -> Self {
         Self::closing(400, Trouble::bad(why.to_string()))
+    }
+
+    /// 500: what is stored was to be sent and cannot be read. A fault of the disk, not a lack of room or time.
+    pub(crate) fn unreadable(why: ReadTrouble) -> Self {
+        Self::open(
+            500,
+            Trouble {
+                error: ProxyError::ProxyInternalError,
+                text: format!("what is stored cannot be read: {}", why.as_str()),
+                refused: Refused::Unreadable,
+            },
+        )
     }
 
     /// 504: nothing usable is stored and the client forbids asking (RFC 9111 §5.2.1.7).
@@ -205,5 +218,18 @@ pub(crate) const fn reason_phrase(status: u16) -> &'static str {
         505 => "HTTP Version Not Supported",
         508 => "Loop Detected",
         _ => "Error",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn storage_that_cannot_be_read_is_told_apart_from_load() {
+        let answer = Answer::unreadable(ReadTrouble::TooSlow);
+        assert_eq!(answer.verdict().detail(), Some("unreadable"));
+        let busy = Trouble::new(ProxyError::ConnectionLimitReached, "");
+        assert_eq!(busy.refused.as_str(), "overloaded");
     }
 }

@@ -379,10 +379,10 @@ impl Download<'_> {
                 }
                 Command::ServeMerged(serving) => {
                     let Some(merging) = merging else { continue };
-                    exchange.freshened(worker, fresh.as_deref().map(|fresh| &fresh.facts));
                     report::merged(worker, exchange.tx.verdict());
                     return Err(Downloaded::Merged {
-                        response: merging.for_client(worker, exchange, fresh),
+                        response: merging.for_client(worker, exchange, fresh.clone()),
+                        stored: fresh,
                         serving,
                         reusable: response.hop_keeps_alive && response.rest.is_empty(),
                     });

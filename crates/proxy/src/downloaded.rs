@@ -24,6 +24,8 @@ pub(crate) enum Downloaded {
     Merged {
         /// What the client gets.
         response: Arc<StoredResponse>,
+        /// What is stored of it, if anything is.
+        stored: Option<Arc<StoredResponse>>,
         /// How.
         serving: Serving,
         /// The connection can be used again.
@@ -33,10 +35,10 @@ pub(crate) enum Downloaded {
     Begun(Box<Arrived>),
     /// What is stored has changed, or the next hop does not give what is missing: ask as the client did.
     AskAgain,
-    /// An error in whose place the stale response may be served.
-    ServeStale(Serving),
     /// What is missing of a response under construction came, and may not be stored: nobody else may have it.
     NotShared,
+    /// An error in whose place the stale response may be served.
+    ServeStale(Serving),
     /// 101: from here on it is a tunnel.
     Switched {
         /// The head for the client.

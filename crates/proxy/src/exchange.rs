@@ -4,7 +4,7 @@
 //! tenth of a microsecond, and keeps every borrow inside one synchronous function.
 
 use crate::account::Account;
-use crate::answer::{Answer, Trouble, head_of};
+use crate::answer::{Answer, head_of};
 use crate::chosen::Chosen;
 use crate::client::Client;
 use crate::config::Mode;
@@ -28,7 +28,7 @@ use std::time::Instant;
 use weir_measure::Metric;
 use weir_policy::fetch::Lead;
 use weir_policy::{Digest, Event, Forwarding, Missing, Serving, StoredFacts, Transaction};
-use weir_semantics::{FieldLine, Form, HostName, Method, ProxyError, Timestamp};
+use weir_semantics::{FieldLine, Form, HostName, Method, Timestamp};
 use weir_store::{Expected, Known, StoredResponse};
 use weir_wire::{BodyLength, LineBuffer, Progress, RequestHead, Version, parse_request};
 
@@ -412,8 +412,7 @@ async fn serve_stored(
     refresh: Option<Expected>,
 ) -> Result<bool, ReadTrouble> {
     let worker = std::rc::Rc::clone(&client.worker);
-    let mut ready = Ready::of(exchange, response, worker.now().wall);
-    ready.prepare().await?;
+    let ready = ready(client, exchange, response).await?;
     // what is hit is asked for again too
     worker.shared.popularity.note(exchange.key);
     if let Some(expected) = refresh {
@@ -426,6 +425,17 @@ async fn serve_stored(
     Ok(send_stored(client, exchange, response, serving, ready).await)
 }
 
+/// Finds out whether a stored response can be sent, while nothing of it was promised.
+pub(crate) async fn ready(
+    client: &Client,
+    exchange: &Exchange,
+    response: &Arc<StoredResponse>,
+) -> Result<Ready, ReadTrouble> {
+    let mut ready = Ready::of(exchange, response, client.worker.now().wall);
+    ready.prepare().await?;
+    Ok(ready)
+}
+
 /// Sends a stored response, whatever its size; `true` if the connection may go on. There is nothing else to send: if it
 /// cannot be read, that is said.
 pub(crate) async fn serve(
@@ -434,22 +444,17 @@ pub(crate) async fn serve(
     response: &Arc<StoredResponse>,
     serving: Serving,
 ) -> bool {
-    exchange.expected = None;
-    let mut ready = Ready::of(exchange, response, client.worker.now().wall);
-    match ready.prepare().await {
-        Ok(()) => send_stored(client, exchange, response, serving, ready).await,
+    match ready(client, exchange, response).await {
+        Ok(ready) => send_stored(client, exchange, response, serving, ready).await,
         Err(trouble) => {
-            let store = &client.worker.shared.store;
-            store.drop_one(exchange.key, response);
-            let what = format!("what is stored cannot be read: {}", trouble.as_str());
-            let trouble = Trouble::new(ProxyError::ProxyInternalError, what);
-            respond(client, exchange, Answer::open(500, trouble)).await
+            recall::forget(&client.worker, exchange, response);
+            respond(client, exchange, Answer::unreadable(trouble)).await
         }
     }
 }
 
 /// A stored response about to be sent.
-struct Ready {
+pub(crate) struct Ready {
     form: ServedForm,
     /// Its content, if some is on disk: the first bytes of it are read before anything is promised.
     piece: Option<StoredPiece>,
@@ -472,13 +477,16 @@ impl Ready {
     }
 }
 
-async fn send_stored(
+/// Sends a stored response that can be read; `true` if the connection may go on.
+pub(crate) async fn send_stored(
     client: &mut Client,
     exchange: &mut Exchange,
     response: &Arc<StoredResponse>,
     serving: Serving,
     ready: Ready,
 ) -> bool {
+    // its question is answered
+    exchange.expected = None;
     let keep = settle_content(client, exchange).await;
     let Ready { form, piece } = ready;
     let mut out = Vec::with_capacity(response.head.len() + 256);

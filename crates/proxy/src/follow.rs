@@ -11,6 +11,7 @@ use crate::gap;
 use crate::hit::{self, ServedForm};
 use crate::inbound::Framing;
 use crate::reader::{self, Attached, Start};
+use crate::recall;
 use crate::record::End;
 use crate::vary::selecting_digest;
 use crate::worker::Worker;
@@ -194,7 +195,12 @@ async fn look_again(client: &mut Client, exchange: &mut Exchange) -> Option<Gate
     let before = exchange.tx;
     let commands = exchange.tx.joined(now, &response.facts, Joined::Waited);
     if let Some(Command::Serve(serving)) = commands.first() {
-        let alive = exchange::serve(client, exchange, &response, serving).await;
+        let Ok(ready) = exchange::ready(client, exchange, &response).await else {
+            recall::forget(&worker, exchange, &response);
+            exchange.tx = before;
+            return None;
+        };
+        let alive = exchange::send_stored(client, exchange, &response, serving, ready).await;
         return Some(Gate::Answered(alive));
     }
     // what must be validated before each use is validated for this one too, and not fetched again
@@ -284,16 +290,16 @@ async fn confirm(client: &Client, exchange: &Exchange, attached: &Attached) -> C
             match arriving.confirm(worker.now(), reader, cx.waker()) {
                 Confirm::Yes => return Poll::Ready(Confirmed::Yes),
                 Confirm::No => return Poll::Ready(Confirmed::No),
+                Confirm::Fetch { fetch, .. } if !attached.completes => {
+                    arriving.end(worker, fetch, FetchEnd::Stopped, &[]);
+                    return Poll::Ready(Confirmed::No);
+                }
                 Confirm::Fetch { fetch, span } => {
                     gap::spawn(client, exchange, arriving, fetch, span);
                 }
                 Confirm::Wait => {
                     let departed = departure.poll(&client.stream, cx);
                     return departed.map(|()| Confirmed::ClientLeft);
-                Confirm::Fetch { fetch, .. } if !attached.completes => {
-                    arriving.end(worker, fetch, FetchEnd::Stopped, &[]);
-                    return Poll::Ready(Confirmed::No);
-                }
                 }
             }
         }

@@ -19,7 +19,7 @@ use crate::record::End;
 use crate::sink::Sink;
 use crate::upload::{self, Sending, UploadEnd};
 use crate::worker::Worker;
-use crate::{fetch, pool, switch, uses};
+use crate::{fetch, pool, recall, switch, uses};
 use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -32,6 +32,12 @@ use weir_store::{Growing, StoredResponse};
 
 /// Next hops of a route that one request may try to connect to: each may cost the connect limit.
 const HOPS_TRIED_MAX: usize = 3;
+
+/// As the client sent it.
+const AS_SENT: Forwarding = Forwarding {
+    validate: false,
+    complete: false,
+};
 
 /// Forwards a request and relays the answer; `true` if the client's connection may go on.
 pub(crate) async fn run(
@@ -102,10 +108,7 @@ async fn ask(
                 // another question than the one that was expected to be answered
                 exchange.expected = None;
                 exchange.gap = None;
-                forwarding = Forwarding {
-                    validate: false,
-                    complete: false,
-                };
+                forwarding = AS_SENT;
             }
             Downloaded::Failed(HopTrouble::Unanswered(trouble)) => {
                 let repeats = repeats(&worker, exchange, &connection, repeated);
@@ -115,7 +118,10 @@ async fn ask(
                 }
                 repeated = true;
             }
-            _ => return answer(client, exchange, connection, talked, stored).await,
+            _ => match answer(client, exchange, connection, talked, stored.take()).await {
+                Some(alive) => return alive,
+                None => forwarding = AS_SENT,
+            },
         }
     }
 }
@@ -145,16 +151,17 @@ pub(crate) fn repeats(
     repeats
 }
 
-/// Gives the client what came of asking.
+/// Gives the client what came of asking; whether its connection may go on. `None` if that is a stored response which cannot be
+/// read: it is forgotten, nothing was promised of it, and the next hop is to be asked for all of it.
 async fn answer(
     client: &mut Client,
     exchange: &mut Exchange,
     connection: Connection,
     talked: Talked,
     stored: Option<Arc<StoredResponse>>,
-) -> bool {
+) -> Option<bool> {
     let worker = Rc::clone(&client.worker);
-    match talked.downloaded {
+    Some(match talked.downloaded {
         Downloaded::Relayed {
             whole,
             client_alive,
@@ -171,6 +178,7 @@ async fn answer(
         }
         Downloaded::Merged {
             response,
+            stored: fresh,
             serving,
             reusable,
         } => {
@@ -178,7 +186,13 @@ async fn answer(
             if reusable {
                 pool::check_in(&worker, connection);
             }
-            exchange::serve(client, exchange, &response, serving).await
+            let ready = exchange::ready(client, exchange, &response).await;
+            let Ok(ready) = ready else {
+                lose(exchange, &worker, fresh.as_ref().unwrap_or(&response));
+                return None;
+            };
+            exchange.freshened(&worker, fresh.as_deref().map(|fresh| &fresh.facts));
+            exchange::send_stored(client, exchange, &response, serving, ready).await
         }
         Downloaded::Begun(arrived) => match begun(client, exchange, connection, *arrived).await {
             Ok(alive) => alive,
@@ -186,16 +200,18 @@ async fn answer(
         },
         Downloaded::ServeStale(serving) => {
             drop(connection);
+            let stored = stored?;
+            let Ok(ready) = exchange::ready(client, exchange, &stored).await else {
+                lose(exchange, &worker, &stored);
+                return None;
+            };
             if let Some(leading) = exchange.leading.take() {
                 leading.failed(Trouble::new(
                     ProxyError::DestinationUnavailable,
                     "the next hop answers with an error",
                 ));
             }
-            match stored {
-                Some(stored) => exchange::serve(client, exchange, &stored, serving).await,
-                None => false,
-            }
+            exchange::send_stored(client, exchange, &stored, serving, ready).await
         }
         Downloaded::Switched { head, surplus } => {
             switch::run(client, exchange, connection, &head, &surplus).await
@@ -216,7 +232,15 @@ async fn answer(
             drop(connection);
             fail(client, exchange, stored, trouble).await
         }
-    }
+    })
+}
+
+/// Forgets a stored response that was to be sent and cannot be read.
+fn lose(exchange: &mut Exchange, worker: &Worker, stored: &Arc<StoredResponse>) {
+    recall::forget(worker, exchange, stored);
+    // another question than the one that was expected to be answered
+    exchange.expected = None;
+    let _ = exchange.lose(worker);
 }
 
 /// A connection to `destination`, or to another next hop of its route if this one cannot be had: then `destination` is
@@ -466,12 +490,16 @@ pub(crate) async fn fail(
     }
     let failure = failure_of(&trouble);
     let settings = Arc::clone(&exchange.settings);
-    let commands = exchange
-        .tx
-        .handle(worker.now(), &settings.rules, Event::Failed(failure));
+    let failed = Event::Failed(failure);
+    let mut commands = exchange.tx.handle(worker.now(), &settings.rules, failed);
     if let (Some(Command::Serve(serving)), Some(stored)) = (commands.first(), stored) {
-        exchange.account.error = Some(trouble.error.as_str());
-        return exchange::serve(client, exchange, &stored, serving).await;
+        if let Ok(ready) = exchange::ready(client, exchange, &stored).await {
+            exchange.account.error = Some(trouble.error.as_str());
+            return exchange::send_stored(client, exchange, &stored, serving, ready).await;
+        }
+        lose(exchange, &worker, &stored);
+        let failed = Event::Failed(failure);
+        commands = exchange.tx.handle(worker.now(), &settings.rules, failed);
     }
     let mut status = status_of(&trouble);
     worker.counters().inc(match status {

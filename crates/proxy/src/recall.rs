@@ -8,6 +8,7 @@ use crate::exchange::{Exchange, Plan};
 use crate::fast;
 use crate::hit::stored_fields;
 use crate::vary::selecting_digest;
+use crate::worker::Worker;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -94,9 +95,14 @@ pub(crate) fn unreadable(
     response: &Arc<StoredResponse>,
 ) -> Plan {
     let worker = &client.worker;
+    forget(worker, exchange, response);
+    lost(&mut exchange.tx, worker.now())
+}
+
+/// Forgets what was found and cannot be read.
+pub(crate) fn forget(worker: &Worker, exchange: &Exchange, response: &Arc<StoredResponse>) {
     worker.counters().inc(Metric::Recalls(RecallEnd::Unusable));
     worker.shared.store.drop_one(exchange.key, response);
-    lost(&mut exchange.tx, worker.now())
 }
 
 fn lost(tx: &mut Transaction, now: weir_policy::Now) -> Plan {

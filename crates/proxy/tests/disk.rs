@@ -27,6 +27,8 @@ mod purge;
 mod reading;
 #[path = "disk/restart.rs"]
 mod restart;
+#[path = "disk/stale.rs"]
+mod stale;
 #[path = "disk/start.rs"]
 mod start;
 #[path = "disk/stopped.rs"]

@@ -47,8 +47,10 @@ fn two_refusals_share_a_word() {
         Refused::BadRequest,
         Refused::Denied,
         Refused::NextHop,
+        Refused::MustRevalidate,
         Refused::Loop,
         Refused::Overloaded,
+        Refused::Unreadable,
     ];
     check_words(all.map(Refused::as_str));
 }
