@@ -1,6 +1,9 @@
 //! How a run fails: what could not be done, why, and what to do about it.
 
 use std::fmt;
+use std::io;
+use std::path::Path;
+use weir_workload::output;
 
 /// Whose fault it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +36,14 @@ impl Failure {
     /// Something outside of us failed.
     pub fn outside(what: impl Into<String>, cause: impl fmt::Display) -> Self {
         Self::new(Whose::Outside, what, &cause)
+    }
+
+    /// A file could not be written.
+    pub fn output(what: impl Into<String>, path: &Path, error: &io::Error) -> Self {
+        Self {
+            hint: output::hint(path, error),
+            ..Self::outside(what, error)
+        }
     }
 
     /// The same failure with an advice.

@@ -37,10 +37,9 @@ mod validity;
 pub use source::{Named, read};
 
 use crate::failure::Failure;
-use std::fs;
 use std::path::Path;
 use weir_measure::record::Record;
-use weir_workload::{Scenario, Workload};
+use weir_workload::{Scenario, Workload, output};
 
 /// Writes the report of some runs into one HTML file, and each figure as an SVG file into the directory `figures`, if one is
 /// named. Directories are made.
@@ -55,14 +54,10 @@ pub fn write(runs: &[Named], out: &Path, figures: Option<&Path>) -> Result<(), F
         );
     }
     let page = page::page(runs);
-    if let Some(parent) = out.parent() {
-        make(parent)?;
-    }
     put(out, &page.html)?;
     let Some(directory) = figures else {
         return Ok(());
     };
-    make(directory)?;
     for figure in &page.figures {
         let file = directory.join(format!("{}.svg", figure.name));
         put(&file, &drawing::file(figure))?;
@@ -89,16 +84,9 @@ fn file_name(name: &str) -> String {
     name.chars().take(40).map(plain).collect()
 }
 
-fn make(directory: &Path) -> Result<(), Failure> {
-    fs::create_dir_all(directory).map_err(|error| {
-        Failure::outside(
-            format!("cannot make directory `{}`", directory.display()),
-            error,
-        )
-    })
-}
-
 fn put(file: &Path, text: &str) -> Result<(), Failure> {
-    fs::write(file, text)
-        .map_err(|error| Failure::outside(format!("cannot write `{}`", file.display()), error))
+    output::write(file, text.as_bytes()).map_err(|error| {
+        let what = format!("cannot write `{}`", file.display());
+        Failure::output(what, file, &error)
+    })
 }

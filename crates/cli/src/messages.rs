@@ -9,8 +9,10 @@
 //! ```
 
 use std::fmt;
-use std::io::Write as _;
+use std::io::{self, Write as _};
+use std::path::Path;
 use std::process::ExitCode;
+use weir_workload::output;
 
 /// How the process ends when it is not done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +46,14 @@ impl Failure {
             what: what.into(),
             cause: cause.to_string(),
             hint: None,
+        }
+    }
+
+    /// A file that the operator named could not be written.
+    pub(crate) fn output(path: &Path, error: &io::Error) -> Self {
+        Self {
+            hint: output::hint(path, error),
+            ..Self::outside(format!("cannot write `{}`", path.display()), error)
         }
     }
 }

@@ -5,12 +5,12 @@
 //! whatever happens, nothing of it is left.
 
 use crate::request_result::{RequestResult, ResultSink};
-use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufReader, Read, Seek as _};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use weir_workload::output;
 use weir_workload::trace::{
     AbortedBy, Columns, Fault, Meta, Reader, Row, TraceError, Writer, Written,
 };
@@ -207,8 +207,7 @@ fn fill(row: &mut Row, record: &[u8; RECORD_BYTES], words: &[&str]) {
 
 /// A file beside `path` that has no name any more.
 fn unnamed_file(path: &Path) -> io::Result<File> {
-    let mut name = OsString::from(path);
-    name.push(format!(".results-{}", std::process::id()));
+    let name = output::scratch_name(path, &format!(".results-{}", std::process::id()));
     let mut options = OpenOptions::new();
     let file = options
         .read(true)

@@ -13,6 +13,7 @@ mod content;
 pub mod import;
 mod law;
 pub mod make;
+pub mod output;
 mod phase;
 mod rules;
 mod scenario;

@@ -17,7 +17,6 @@ mod document;
 mod error;
 mod facts;
 mod meta;
-mod part;
 mod reader;
 mod row;
 mod schema;

@@ -3,29 +3,20 @@
 use crate::failure::Failure;
 use serde::Serialize as _;
 use serde_json::ser::{Formatter, Serializer};
-use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 use weir_measure::record::Record;
+use weir_workload::output;
 
-/// Writes a record. Directories on the way are made; a file of that name is replaced once the new one is whole.
+/// Writes a record. Directories on the way are made; a regular file of that name is replaced once the new one is whole.
 ///
 /// # Errors
 /// The file cannot be written.
 pub fn write(record: &Record, path: &Path) -> Result<(), Failure> {
-    let written = text(record).and_then(|text| replace(path, &text));
-    written.map_err(|error| Failure::outside(format!("cannot write `{}`", path.display()), error))
-}
-
-fn replace(path: &Path, text: &[u8]) -> io::Result<()> {
-    if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder)?;
-    }
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(".part");
-    let part = path.with_file_name(name);
-    fs::write(&part, text)?;
-    fs::rename(&part, path)
+    let written = text(record).and_then(|text| output::write(path, &text));
+    written.map_err(|error| {
+        Failure::output(format!("cannot write `{}`", path.display()), path, &error)
+    })
 }
 
 fn text(record: &Record) -> io::Result<Vec<u8>> {
@@ -124,6 +115,7 @@ impl Formatter for Shallow {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     const MADE_UP: &str = include_str!("../../tests/data/record-wpb.json");
 

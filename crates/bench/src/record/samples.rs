@@ -16,9 +16,11 @@ use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::parser::parse_message_type;
-use std::fs::{self, File};
+use std::fs::File;
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
+use weir_workload::output::{self, OutputFile};
 
 /// The columns. `optional` ones are null where there is nothing: a connection that was there, a response that never came.
 pub const SCHEMA: &str = "
@@ -51,11 +53,12 @@ const GROUP_ROWS: usize = 20_000;
 /// The file cannot be written.
 pub fn write(path: &Path, samples: &[Sample], phases: &[String]) -> Result<(), Failure> {
     let what = || format!("cannot write samples to `{}`", path.display());
-    if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder).map_err(|error| Failure::outside(what(), error))?;
-    }
-    let file = File::create(path).map_err(|error| Failure::outside(what(), error))?;
-    write_to(file, samples, phases).map_err(|error| Failure::outside(what(), error))
+    let failed = |error: io::Error| Failure::output(what(), path, &error);
+    output::make_parent(path).map_err(failed)?;
+    let output = OutputFile::create(path).map_err(failed)?;
+    let file = output.file().map_err(failed)?;
+    write_to(file, samples, phases).map_err(|error| Failure::outside(what(), error))?;
+    output.commit().map_err(failed)
 }
 
 fn write_to(file: File, samples: &[Sample], phases: &[String]) -> Result<(), ParquetError> {

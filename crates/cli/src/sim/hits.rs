@@ -3,7 +3,6 @@
 use super::trace::{CacheFlags, TraceFlags, failure, policy};
 use crate::messages::{Failure, give, tell};
 use clap::Args;
-use std::fs::File;
 use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 use weir_policy::eviction::EvictionKind;
@@ -11,6 +10,7 @@ use weir_sim::hits::{
     HitsRecord, OracleGeneral, Setting, Simulation, Summary, Trace, UnitSizes, simulate, survey,
 };
 use weir_sim::mrc::Sizes;
+use weir_workload::output::OutputFile;
 
 /// The flags of `weir sim hits`.
 #[derive(Debug, Args)]
@@ -93,9 +93,9 @@ pub(super) fn hits(flags: &HitsFlags) -> Result<(), Failure> {
 }
 
 fn keep(trace: &dyn Trace, path: &Path) -> Result<(), Failure> {
-    let failed =
-        |error: io::Error| Failure::outside(format!("cannot write `{}`", path.display()), &error);
-    let mut file = BufWriter::new(File::create(path).map_err(failed)?);
+    let failed = |error: io::Error| Failure::output(path, &error);
+    let output = OutputFile::create(path).map_err(failed)?;
+    let mut file = BufWriter::new(output.file().map_err(failed)?);
     let mut reading = trace.open().map_err(failure)?;
     let mut batch = Vec::new();
     loop {
@@ -103,6 +103,7 @@ fn keep(trace: &dyn Trace, path: &Path) -> Result<(), Failure> {
         reading.read(&mut batch).map_err(failure)?;
         if batch.is_empty() {
             file.flush().map_err(failed)?;
+            output.commit().map_err(failed)?;
             tell(&format!("written: {}", path.display()));
             return Ok(());
         }

@@ -6,6 +6,7 @@ use clap::Args;
 use std::path::{Path, PathBuf};
 use weir_policy::eviction::EvictionKind;
 use weir_sim::mrc::{self, Curves, CurvesError, Ordinate, Plan, Sample, Sizes};
+use weir_workload::output;
 
 /// The flags of `weir sim mrc`.
 #[derive(Debug, Args)]
@@ -102,8 +103,7 @@ pub(super) fn mrc(flags: &MrcFlags) -> Result<(), Failure> {
 }
 
 fn keep(path: &Path, text: &str) -> Result<(), Failure> {
-    let what = || format!("cannot write `{}`", path.display());
-    std::fs::write(path, text).map_err(|error| Failure::outside(what(), &error))?;
+    output::write(path, text.as_bytes()).map_err(|error| Failure::output(path, &error))?;
     tell(&format!("written: {}", path.display()));
     Ok(())
 }

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use weir_bench::conduct::Interrupt;
 use weir_sim::paper::{Exhibit, Order, PaperError, Progress, html, reproduce};
 use weir_workload::make::Maker;
+use weir_workload::output;
 
 /// The papers that can be made again.
 #[derive(Debug, Subcommand)]
@@ -59,6 +60,9 @@ pub(super) fn paper(command: &PaperCommand) -> Result<(), Failure> {
 }
 
 fn proxim(flags: &ProximFlags) -> Result<(), Failure> {
+    // rather than after the work of minutes
+    let unwritten = |error| Failure::output(&flags.out, &error);
+    output::try_path(&flags.out).map_err(unwritten)?;
     let interrupt = Interrupt::on_signals()?;
     let order = Order {
         requests: flags.requests,
@@ -73,8 +77,7 @@ fn proxim(flags: &ProximFlags) -> Result<(), Failure> {
     teller.end();
     let paper = made.map_err(not_made)?;
     let page = flags.out.display();
-    std::fs::write(&flags.out, html(&paper))
-        .map_err(|error| Failure::outside(format!("cannot write `{page}`"), &error))?;
+    output::write(&flags.out, html(&paper).as_bytes()).map_err(unwritten)?;
     tell(&format!("page: {page}"));
     if !flags.json {
         return give(&paper.to_string());

@@ -3,12 +3,12 @@
 use super::directories::{self, failure};
 use super::flags::ExportFlags;
 use crate::messages::{Exit, Failure};
-use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use weir_disk::offline::{Directory, Found, OfflineError, Stored, Survey};
 use weir_proxy::config::Mode;
 use weir_proxy::on_disk::{OnDisk, ResponseOnDisk, RulesOnDisk, key_of_url};
+use weir_workload::output::{self, OutputFile};
 
 /// A response that was found.
 struct Chosen {
@@ -152,18 +152,22 @@ fn check_whole(chosen: &Chosen) -> Result<(), Failure> {
 }
 
 fn write_file(chosen: &Chosen, path: &Path) -> Result<(), Failure> {
-    let what = format!("cannot write `{}`", path.display());
-    let file = File::create_new(path).map_err(|error| Failure::outside(what.as_str(), &error))?;
-    let mut file = BufWriter::new(file);
-    let done = write(chosen, &mut file).and_then(|()| {
-        let flushed = file.flush();
-        flushed.map_err(|error| Failure::outside(what.as_str(), &error))
-    });
-    if done.is_err() {
-        // what is not whole is not left behind; that it cannot be removed changes nothing
-        let _ = std::fs::remove_file(path);
+    let failed = |error: io::Error| Failure::output(path, &error);
+    let replaced = output::replaceable(path).map_err(failed)?;
+    if replaced.is_some_and(|replaced| replaced.exists()) {
+        return Err(Failure {
+            hint: Some("name another file, or remove this one".to_owned()),
+            ..failed(io::Error::new(
+                io::ErrorKind::AlreadyExists,
+                "a file of that name exists",
+            ))
+        });
     }
-    done
+    let output = OutputFile::create(path).map_err(failed)?;
+    let mut file = BufWriter::new(output.file().map_err(failed)?);
+    write(chosen, &mut file)?;
+    file.flush().map_err(failed)?;
+    output.commit().map_err(failed)
 }
 
 fn write(chosen: &Chosen, output: &mut dyn Write) -> Result<(), Failure> {

@@ -21,11 +21,12 @@ use parquet::record::{Field, Row};
 use parquet::schema::parser::parse_message_type;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use weir_workload::output::{self, OutputFile};
 
 /// The runs of a file.
 #[derive(Debug)]
@@ -88,7 +89,20 @@ impl Runs {
             is_changed: false,
             written: Instant::now(),
         };
-        match File::open(path) {
+        let replaced = output::replaceable(path).map_err(|error| runs.outside("write", &error))?;
+        let Some(replaced) = replaced else {
+            return Err(FileError {
+                hint: Some("name a regular file by --out".to_owned()),
+                ..runs.unusable(
+                    "it is a device or a fifo, and a sweep reads its file to go on".to_owned(),
+                )
+            });
+        };
+        output::try_path(&replaced).map_err(|error| FileError {
+            hint: output::hint(path, &error),
+            ..runs.outside("write", &error)
+        })?;
+        match File::open(&replaced) {
             Ok(file) => runs.read(file)?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(runs.outside("read", &error)),
@@ -146,10 +160,8 @@ impl Runs {
         if !self.is_changed || self.written.elapsed() < age {
             return Ok(());
         }
-        let part = self.path.with_added_extension("part");
-        self.write(&part)
+        self.write()
             .map_err(|error| self.outside("write", &error))?;
-        fs::rename(&part, &self.path).map_err(|error| self.outside("write", &error))?;
         self.is_changed = false;
         self.written = Instant::now();
         Ok(())
@@ -202,11 +214,9 @@ impl Runs {
         Ok(())
     }
 
-    fn write(&self, path: &Path) -> Result<(), ParquetError> {
-        if let Some(folder) = path.parent() {
-            fs::create_dir_all(folder)?;
-        }
-        let file = File::create(path)?;
+    fn write(&self) -> Result<(), ParquetError> {
+        output::make_parent(&self.path)?;
+        let output = OutputFile::create(&self.path)?;
         let about =
             [FORMAT, VERSION].map(|(key, value)| KeyValue::new(key.to_owned(), value.to_owned()));
         let properties = WriterProperties::builder()
@@ -215,7 +225,7 @@ impl Runs {
             .set_created_by("weir sim sweep".into())
             .build();
         let schema = Arc::new(parse_message_type(&self.schema())?);
-        let mut writer = SerializedFileWriter::new(file, schema, Arc::new(properties))?;
+        let mut writer = SerializedFileWriter::new(output.file()?, schema, Arc::new(properties))?;
         let mut group = writer.next_row_group()?;
         for index in 0..self.word_columns().len() {
             let words = self
@@ -229,9 +239,8 @@ impl Runs {
             figures(&mut group, &values)?;
         }
         group.close()?;
-        let file = writer.into_inner()?;
-        file.sync_all()?;
-        Ok(())
+        writer.close()?;
+        Ok(output.commit()?)
     }
 
     fn schema(&self) -> String {
@@ -258,7 +267,7 @@ impl Runs {
         FileError {
             what: format!("cannot go on with `{}`", self.path.display()),
             cause,
-            hint: Some("name another file, or remove this one".to_owned()),
+            hint: Some("name another file by `--out`, or remove this one".to_owned()),
             is_outside: false,
         }
     }

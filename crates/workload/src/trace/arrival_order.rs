@@ -10,9 +10,9 @@ use super::meta::Meta;
 use super::reader::{Reader, Rows};
 use super::row::Row;
 use super::writer::{GROUP_ROWS, Writer, Written};
+use crate::output;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// Rows that are held back: about 40 MB.
@@ -166,9 +166,7 @@ impl ArrivalOrder {
     }
 
     fn run_path(&self, number: u64) -> PathBuf {
-        let mut path = OsString::from(&self.path);
-        path.push(format!(".run-{number}"));
-        PathBuf::from(path)
+        output::scratch_name(&self.path, &format!(".run-{number}"))
     }
 
     fn end_run(&mut self) -> Result<(), TraceError> {
@@ -198,15 +196,19 @@ impl ArrivalOrder {
         if self.runs.is_empty()
             && let Some((mut writer, number)) = self.run.take()
         {
-            *writer.meta_mut() = meta;
+            *writer.meta_mut() = meta.clone();
             let written = writer.finish()?;
             // it is removed if it cannot become the trace
             let run = Run(self.run_path(number));
-            std::fs::rename(&run.0, &self.path).map_err(|error| {
+            let outside = |error| {
                 let what = format!("cannot write trace `{}`", self.path.display());
                 Wrong::outside(error).at(what)
-            })?;
-            return Ok(written);
+            };
+            if let Some(path) = output::replaceable(&self.path).map_err(outside)? {
+                std::fs::rename(&run.0, path).map_err(outside)?;
+                return Ok(written);
+            }
+            return merge(&[run], Writer::create(&self.path, meta)?);
         }
         self.end_run()?;
         let mut number = self.runs.len() as u64;

@@ -1,6 +1,9 @@
 //! Why a trace cannot be read or written.
 
+use crate::output;
 use std::fmt;
+use std::io;
+use std::path::Path;
 
 /// Whose fault it is, which decides how a program ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +54,14 @@ impl Wrong {
             fault: Fault::Outside,
             cause: cause.to_string(),
             hint: None,
+        }
+    }
+
+    /// A file could not be written.
+    pub(super) fn output(path: &Path, error: &io::Error) -> Self {
+        Self {
+            hint: output::hint(path, error),
+            ..Self::outside(error)
         }
     }
 

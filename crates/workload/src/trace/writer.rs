@@ -2,10 +2,10 @@
 
 use super::error::{TraceError, Wrong};
 use super::meta::Meta;
-use super::part::Part;
 use super::row::{Batch, Column, Row};
 use super::schema;
 use super::seal::{self, Checksums};
+use crate::output::OutputFile;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::writer::SerializedFileWriter;
@@ -27,7 +27,7 @@ pub struct Writer {
     meta: Meta,
     checksums: Checksums,
     rows: u64,
-    part: Option<Part>,
+    output: Option<OutputFile>,
     /// What cannot be done, if it cannot.
     what: String,
 }
@@ -42,18 +42,19 @@ pub struct Written {
 }
 
 impl Writer {
-    /// Writes to `path`, which gets its name when it is finished; what had the name is replaced then.
+    /// Writes to `path` by the rules of [`crate::output`]: a regular file is replaced when the trace is finished.
     ///
     /// # Errors
     /// The file cannot be created, or another process writes it.
     pub fn create(path: &Path, meta: Meta) -> Result<Self, TraceError> {
         let what = format!("cannot write trace `{}`", path.display());
         let opened = || {
-            let part = Part::create(path)?;
-            part.file().map(|file| (part, file))
+            let output = OutputFile::create(path)?;
+            output.file().map(|file| (output, file))
         };
-        let (part, file) = opened().map_err(|error| Wrong::outside(error).at(what.clone()))?;
-        Self::begin(Box::new(file), meta, Some(part), what)
+        let (output, file) =
+            opened().map_err(|error| Wrong::output(path, &error).at(what.clone()))?;
+        Self::begin(Box::new(file), meta, Some(output), what)
     }
 
     /// Writes to whatever takes bytes.
@@ -67,7 +68,7 @@ impl Writer {
     fn begin(
         sink: Box<dyn Write + Send>,
         meta: Meta,
-        part: Option<Part>,
+        output: Option<OutputFile>,
         what: String,
     ) -> Result<Self, TraceError> {
         let properties = Arc::new(schema::properties());
@@ -81,7 +82,7 @@ impl Writer {
             meta,
             checksums: Checksums::default(),
             rows: 0,
-            part,
+            output,
             what,
         })
     }
@@ -159,8 +160,9 @@ impl Writer {
         self.flush()?;
         let closed = self.close();
         let bytes = closed.map_err(|error| Wrong::outside(error).at(self.what.clone()))?;
-        if let Some(part) = self.part.take() {
-            part.commit()
+        if let Some(output) = self.output.take() {
+            output
+                .commit()
                 .map_err(|error| Wrong::outside(error).at(self.what.clone()))?;
         }
         Ok(Written {
