@@ -52,6 +52,7 @@ pub use master::{Expected, Master};
 pub use message::Role;
 pub use participant::{AsClients, AsOrigin, Joining};
 pub use plan::{Approach, ERRORS_SHARE_MAX, RunPlan};
+pub use probe::ask_all;
 pub use shaping::Shaping;
 
 use std::time::Duration;

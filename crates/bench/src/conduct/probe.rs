@@ -1,7 +1,7 @@
 //! One request before the run: does the proxy answer, and does it ask the origin? A run against a proxy that is not there, or that
 //! refuses everything, would have nothing but errors.
 
-use super::plan::Approach;
+use super::plan::{Approach, RunPlan};
 use crate::check::refusal;
 use crate::failure::Failure;
 use crate::mark::{self, Answered};
@@ -45,6 +45,47 @@ pub(super) fn probe(
             .with_hint("start the proxy first, and name its address and port")
     })?;
     judge(proxy, &head)
+}
+
+/// Asks every proxy of several runs whether it is there, before the first of them: one that is not would end them after hours. A single
+/// proxy is asked by its run.
+///
+/// The request is `OPTIONS *`, which needs no origin; any response will do.
+///
+/// # Errors
+/// A proxy does not accept, does not answer, or does not speak HTTP.
+pub fn ask_all<'p>(plans: impl IntoIterator<Item = &'p RunPlan>) -> Result<(), Failure> {
+    let mut proxies: Vec<(SocketAddr, &str)> = Vec::new();
+    for plan in plans {
+        let is_known = |proxy| proxies.iter().any(|(known, _)| *known == proxy);
+        match plan.proxy {
+            Some(proxy) if !is_known(proxy) => proxies.push((proxy, &plan.label)),
+            _ => {}
+        }
+    }
+    if proxies.len() < 2 {
+        return Ok(());
+    }
+    for (proxy, label) in proxies {
+        let request = format!(
+            "OPTIONS * HTTP/1.1\r\nHost: {proxy}\r\nMax-Forwards: 0\r\nConnection: close\r\n\r\n"
+        );
+        let head = exchange(proxy, &request).map_err(|error| {
+            let cause = format!("`{label}` at {proxy} does not answer: {error}");
+            Failure::outside("cannot start the runs", cause)
+                .with_hint("start all proxies first, and name their addresses and ports")
+        })?;
+        let mut lines = LineBuffer::new();
+        if !matches!(
+            parse_response(&head, &HEAD_LIMITS, &mut lines),
+            Ok(Progress::Complete { .. })
+        ) {
+            let cause = format!("what answers for `{label}` at {proxy} does not speak HTTP");
+            return Err(Failure::outside("cannot start the runs", cause)
+                .with_hint("name the address of an HTTP proxy"));
+        }
+    }
+    Ok(())
 }
 
 const WHAT: &str = "cannot start the run";

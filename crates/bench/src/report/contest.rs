@@ -222,12 +222,5 @@ pub(super) fn result(record: &Record) -> &Phase {
 
 /// All measured phases together, or the whole run if none is.
 pub(super) fn together(record: &Record) -> Phase {
-    let mut all: Option<Phase> = None;
-    for phase in record.measured() {
-        match &mut all {
-            None => all = Some(phase.clone()),
-            Some(sum) => sum.add(phase),
-        }
-    }
-    all.unwrap_or_else(|| record.total.clone())
+    record.measured_together()
 }

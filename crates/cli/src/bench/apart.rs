@@ -15,6 +15,7 @@ use weir_bench::record;
 pub(super) fn master(flags: &MasterFlags) -> Result<(), Failure> {
     let (clients, out) = (flags.clients, flags.out.as_ref());
     let (plan, out) = plan::single_run(&flags.scenario, clients, &flags.proxy, out)?;
+    outcome::try_files([out.as_path()])?;
     let expected = Expected {
         origins: flags.origin_hosts,
         clients: flags.client_hosts,
@@ -53,6 +54,7 @@ pub(super) fn origin(flags: &OriginFlags) -> Result<(), Failure> {
 /// As for the origin.
 pub(super) fn clients(flags: &ClientsFlags) -> Result<(), Failure> {
     let samples = &flags.samples;
+    outcome::try_files(samples.samples.as_deref())?;
     let clients = AsClients {
         threads: flags.threads,
         samples: samples

@@ -5,7 +5,7 @@ use super::proxy_list::NamedProxy;
 use super::{failure, modem_table, outcome, plan, run};
 use crate::messages::{Exit, Failure, give, tell};
 use std::path::Path;
-use weir_bench::conduct::{ERRORS_SHARE_MAX, RunPlan};
+use weir_bench::conduct::{ERRORS_SHARE_MAX, RunPlan, ask_all};
 use weir_bench::report::{self, Named};
 use weir_bench::usage::ProxyProcess;
 use weir_measure::record::Record;
@@ -29,6 +29,10 @@ pub(super) fn modem(flags: &ModemFlags) -> Result<(), Failure> {
     for pid in flags.proxy.iter().filter_map(|proxy| proxy.pid) {
         ProxyProcess::find(pid)?;
     }
+    outcome::try_files([folder.join("report.html").as_path()])?;
+    let plans = flags.proxy.iter();
+    let plans = plans.map(|proxy| proxy_plan(proxy, &unshaped, flags.changes.seed));
+    ask_all(&plans.collect::<Result<Vec<_>, _>>()?)?;
     let interrupt = plan::interrupt()?;
     let mut runs: Vec<Named> = Vec::new();
     for proxy in &flags.proxy {

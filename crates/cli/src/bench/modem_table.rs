@@ -31,9 +31,11 @@ const CLIENTS: [Column; 6] = [
     ("phase-2 latency s", |record| latency(record.phases.get(1)?)),
     ("phase-1 errors", |record| errors(record.phases.first()?)),
     ("phase-2 errors", |record| errors(record.phases.get(1)?)),
-    ("hit ratio %", |record| percent(record.total.hit_ratio())),
+    ("hit ratio %", |record| {
+        percent(record.measured_together().hit_ratio())
+    }),
     ("byte hit ratio %", |record| {
-        percent(record.total.byte_hit_ratio())
+        percent(record.measured_together().byte_hit_ratio())
     }),
 ];
 

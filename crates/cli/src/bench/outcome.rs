@@ -4,6 +4,7 @@ use crate::messages::{Exit, Failure, give, tell};
 use std::path::Path;
 use weir_bench::record;
 use weir_measure::record::Record;
+use weir_workload::output;
 
 /// Writes it, prints its table, and says whether it is valid.
 ///
@@ -13,6 +14,16 @@ pub(super) fn settle(record: &Record, path: &Path) -> Result<(), Failure> {
     keep(record, path)?;
     give(&record::text(record))?;
     verdict(std::slice::from_ref(record))
+}
+
+/// Tries where results are to go, before hours are spent on them.
+///
+/// # Errors
+/// A file cannot be written (exit 3).
+pub(super) fn try_files<'p>(paths: impl IntoIterator<Item = &'p Path>) -> Result<(), Failure> {
+    paths
+        .into_iter()
+        .try_for_each(|path| output::try_path(path).map_err(|error| Failure::output(path, &error)))
 }
 
 /// Writes it.

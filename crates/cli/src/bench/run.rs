@@ -2,16 +2,16 @@
 
 use super::flags::RunFlags;
 use super::proxy_list::{self, GivenProxy};
-use super::{VERSION, outcome, plan};
+use super::{VERSION, failure, outcome, plan};
 use crate::messages::{Failure, give, tell};
 use std::path::{Path, PathBuf};
-use weir_bench::conduct::{Interrupt, LocalPlan, RunPlan};
+use weir_bench::conduct::{Interrupt, LocalPlan, RunPlan, ask_all};
 use weir_bench::progress::Progress;
 use weir_bench::record;
 use weir_bench::report::{self, Named};
 use weir_bench::usage::ProxyProcess;
 use weir_measure::record::Record;
-use weir_workload::Scenario;
+use weir_workload::{Scenario, output};
 
 /// Measures, prints a table, writes a record and a report.
 ///
@@ -23,6 +23,9 @@ pub(super) fn run(flags: &RunFlags) -> Result<(), Failure> {
     for pid in runs.all.iter().filter_map(|one| one.plan.proxy_pid) {
         ProxyProcess::find(pid)?;
     }
+    let files = runs.all.iter().flat_map(OneRun::files);
+    outcome::try_files(files.chain([runs.report.as_path()]))?;
+    ask_all(runs.all.iter().map(|one| &one.plan))?;
     let interrupt = plan::interrupt()?;
     let mut done: Vec<Named> = Vec::new();
     let mut failed = None;
@@ -76,6 +79,13 @@ struct OneRun {
     samples: Option<PathBuf>,
 }
 
+impl OneRun {
+    fn files(&self) -> impl Iterator<Item = &Path> {
+        let samples = self.samples.as_deref();
+        std::iter::once(self.out.as_path()).chain(samples)
+    }
+}
+
 impl Runs {
     fn of(flags: &RunFlags) -> Result<Self, Failure> {
         let proxies = &flags.proxy.proxy;
@@ -87,7 +97,7 @@ impl Runs {
             let by_name = || plan::default_path(&[&scenario.name, &plan.label], ".json");
             let out = flags.out.clone().unwrap_or_else(by_name);
             return Ok(Self {
-                report: beside(&out),
+                report: beside(&out)?,
                 all: vec![OneRun {
                     plan,
                     out,
@@ -139,8 +149,23 @@ fn with_word(path: &Path, word: &str) -> PathBuf {
 }
 
 /// The report beside its record.
-fn beside(record: &Path) -> PathBuf {
-    record.with_extension("html")
+///
+/// # Errors
+/// Nothing stands beside a device, and a record named as a page would be replaced by the report.
+fn beside(record: &Path) -> Result<PathBuf, Failure> {
+    let report = record.with_extension("html");
+    let cause = match output::replaceable(record) {
+        Ok(None) => {
+            "it is a device or a fifo, and a run writes two files, the report beside the record"
+        }
+        _ if report == record => "the report beside the record would have the same name",
+        // what else is wrong with it is told when it is tried
+        _ => return Ok(report),
+    };
+    Err(Failure {
+        hint: Some("name a regular file that ends in `.json`".into()),
+        ..failure::usage(format!("cannot write `{}`", record.display()), cause)
+    })
 }
 
 fn run_plan(

@@ -6,7 +6,7 @@ use super::{failure, outcome, plan, run};
 use crate::messages::{Exit, Failure, give, tell};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use weir_bench::conduct::{Interrupt, RunPlan};
+use weir_bench::conduct::{Interrupt, RunPlan, ask_all};
 use weir_bench::report::{self, Named};
 use weir_measure::record::Record;
 
@@ -21,6 +21,8 @@ pub(super) fn sweep(flags: &SweepFlags) -> Result<(), Failure> {
     let plans = plans(flags)?;
     let local = plan::local_plan(&flags.threads, None);
     let folder = flags.out.clone().unwrap_or_else(|| default_folder(flags));
+    outcome::try_files([folder.join("report.html").as_path()])?;
+    ask_all(&plans)?;
     let has_names = flags.proxy.len() > 1;
     let interrupt = plan::interrupt()?;
     let mut runs: Vec<Named> = Vec::new();
@@ -184,8 +186,9 @@ fn line(record: &Record, has_names: bool) -> String {
     let percent = |share: Option<f64>| {
         share.map_or_else(|| "-".to_owned(), |share| format!("{:.2} %", 100.0 * share))
     };
-    let hit_ratio = percent(record.total.hit_ratio());
-    let offered = percent(record.total.offered_hit_ratio());
+    let measured = record.measured_together();
+    let hit_ratio = percent(measured.hit_ratio());
+    let offered = percent(measured.offered_hit_ratio());
     let name = if has_names {
         format!("{}, ", record.subject.label)
     } else {

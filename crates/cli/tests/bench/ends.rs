@@ -64,6 +64,81 @@ fn proxy_that_does_not_answer_ends_the_run_with_the_reason() {
 }
 
 #[test]
+fn dead_proxy_among_several_is_named_before_the_first_run() {
+    let nobody = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let dead = nobody.local_addr().expect("it is bound").to_string();
+    drop(nobody);
+    let weir = Weir::serve(&Config::forward());
+    let bench = Bench::new();
+    let proxies = [format!("alive={}", weir.address()), format!("dead={dead}")];
+    let said = bench.refused(&[
+        "wpb",
+        "--scale",
+        "0.02",
+        "--clients",
+        "2",
+        "--proxy",
+        &proxies[0],
+        "--proxy",
+        &proxies[1],
+    ]);
+    let cause = format!("`dead` at {dead} does not answer: Connection refused");
+    assert!(said.contains(&cause), "{said}");
+    assert_eq!(weir.metrics().requests("uri-miss"), 0, "{said}");
+}
+
+#[test]
+fn file_that_cannot_be_written_ends_the_run_before_it_begins() {
+    let weir = Weir::serve(&Config::forward());
+    let address = weir.address().to_string();
+    let bench = Bench::new();
+    std::fs::create_dir(bench.file("directory")).expect("made");
+    std::fs::write(bench.file("file"), "kept").expect("written");
+    let one = ["--proxy", address.as_str()];
+    let (first, second) = (format!("a={address}"), format!("b={address}"));
+    let two = ["--proxy", first.as_str(), "--proxy", second.as_str()];
+    for (proxies, out, cause) in [
+        (&one[..], &["--out", "directory"][..], "it is a directory"),
+        (&one, &["--out", "file/x.json"], "`file` is not a directory"),
+        (&two, &["--out", "file"], "`file` is not a directory"),
+        (&one, &["--out", "x.html"], "would have the same name"),
+        (
+            &one,
+            &["--out", "x.json", "--samples", "directory"],
+            "it is a directory",
+        ),
+    ] {
+        let arguments = [&["run", "wpb", "--scale", "0.02"][..], proxies, out].concat();
+        let output = bench.output(&arguments);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!output.status.success(), "{said}");
+        assert!(said.contains(cause) && said.contains("\nhint: "), "{said}");
+        assert_eq!(said.lines().count(), 3, "it ran: {said}");
+    }
+    assert_eq!(weir.metrics().requests("uri-miss"), 0);
+    let names = std::fs::read_dir(bench.file("")).expect("a folder");
+    let mut names: Vec<_> = names
+        .map(|entry| entry.expect("an entry").file_name())
+        .collect();
+    names.sort();
+    assert_eq!(names, ["directory", "file"], "something is left behind");
+}
+
+#[test]
+fn run_into_a_fifo_is_refused_and_leaves_it() {
+    use std::os::unix::fs::FileTypeExt as _;
+    let bench = Bench::new();
+    let made = Command::new("mkfifo").arg(bench.file("fifo")).status();
+    assert!(made.expect("mkfifo").success());
+    let output = bench.output(&["run", "wpb", "--direct", "--scale", "0.02", "--out", "fifo"]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("it is a device or a fifo"), "{said}");
+    let kind = std::fs::symlink_metadata(bench.file("fifo")).expect("it is there");
+    assert!(kind.file_type().is_fifo());
+}
+
+#[test]
 fn first_refusal_is_shown_with_its_status_and_proxy_status() {
     // it lets nobody reach loopback, as it is by default
     let weir = Weir::serve(&Config::guarded());

@@ -70,6 +70,19 @@ impl Record {
         self.phases.iter().filter(|phase| phase.is_measured)
     }
 
+    /// All measured phases together, or the whole run if none is.
+    #[must_use]
+    pub fn measured_together(&self) -> Phase {
+        let mut all: Option<Phase> = None;
+        for phase in self.measured() {
+            match &mut all {
+                None => all = Some(phase.clone()),
+                Some(sum) => sum.add(phase),
+            }
+        }
+        all.unwrap_or_else(|| self.total.clone())
+    }
+
     /// The phase of that name.
     #[must_use]
     pub fn phase(&self, name: &str) -> Option<&Phase> {
