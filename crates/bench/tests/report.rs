@@ -370,6 +370,70 @@ fn repetitions_are_a_median_and_a_range() {
     assert!(page.contains("Of up to 3 repetitions the median"));
 }
 
+/// Runs of `label` whose mean response times are these, seconds.
+fn repeated(label: &str, means_s: &[u64]) -> Vec<Named> {
+    let one = |mean_s: &u64| {
+        let mut one = run(label, 8, true);
+        one.record.phases[1].response_time.all.sum = 480 * mean_s * 1_000_000;
+        one.record.phases[1].response_time.all.count = 480;
+        one
+    };
+    means_s.iter().map(one).collect()
+}
+
+#[test]
+fn repetitions_whose_ranges_overlap_have_no_winner() {
+    let (a, b) = (repeated("a", &[60, 65, 75]), repeated("b", &[74, 78, 80]));
+    let (page, _) = written(&[a.clone(), b].concat());
+    assert!(!page.contains("answered soonest"), "{page}");
+    let said = "no difference beyond the spread in mean response time (65\u{a0}s to 78\u{a0}s)";
+    assert!(page.contains(said), "{page}");
+    let (page, _) = written(&[a, repeated("b", &[76, 78, 80])].concat());
+    assert!(page.contains("a answered soonest (65\u{a0}s)"), "{page}");
+}
+
+#[test]
+fn single_runs_have_a_winner_beyond_a_tenth_only() {
+    let page = |other_s| written(&[repeated("a", &[100]), repeated("b", &[other_s])].concat()).0;
+    assert!(!page(110).contains("answered soonest"));
+    assert!(page(112).contains("a answered soonest"));
+}
+
+/// So much CPU time was used, in one second of the run.
+fn using(mut run: Named, cpu_s: f64) -> Named {
+    let second = serde_json::json!({
+        "at_s": 1.0, "processes": 1, "cpu_share": cpu_s, "rss_bytes": 1, "read_bytes": 0, "written_bytes": 0,
+        "machine_cpu_share": 0.0, "machine_wait_share": 0.0, "disk_read_bytes": 0, "disk_written_bytes": 0,
+        "disk_busy_share": null
+    });
+    let second = serde_json::from_value(second).expect("a second");
+    run.record.usage = vec![second];
+    run
+}
+
+#[test]
+fn cpu_time_that_differs_by_a_few_ticks_is_no_difference() {
+    let page = |other_s| {
+        written(&[
+            using(run("a", 8, true), 0.10),
+            using(run("b", 8, true), other_s),
+        ])
+        .0
+    };
+    assert!(page(0.14).contains("no difference beyond the spread in CPU time a request"));
+    assert!(page(0.16).contains("a used the least CPU time"));
+}
+
+#[test]
+fn cpu_time_of_a_proxy_without_a_process_is_said_to_be_not_measured() {
+    let mut without = run("b", 8, true);
+    without.record.usage.clear();
+    let (page, _) = written(&[using(run("a", 8, true), 0.10), without]);
+    assert!(!page.contains("in CPU time a request"), "{page}");
+    assert!(page.contains("CPU time a request of a: "), "{page}");
+    assert!(page.contains(", not measured for b"), "{page}");
+}
+
 #[test]
 fn paper_stands_beside_what_was_measured() {
     let (page, _) = written(&sweep());

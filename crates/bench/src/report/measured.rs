@@ -26,6 +26,9 @@ pub(super) enum Better {
 const HIT_RATIO: &str = "hit ratio";
 const BYTE_HIT_RATIO: &str = "byte hit ratio";
 
+/// This one is counted in ticks.
+const CPU_TIME: &str = "CPU time a request";
+
 /// All of them, in the order of the summary.
 pub(super) const ALL: [Measured; 12] = [
     Measured {
@@ -98,7 +101,7 @@ pub(super) const ALL: [Measured; 12] = [
         of: |_, record| Some(float(record.total.client.wrong_count())),
     },
     Measured {
-        name: "CPU time a request",
+        name: CPU_TIME,
         unit: Unit::Time,
         better: Better::Less,
         praise: "used the least CPU time",
@@ -139,6 +142,21 @@ pub(super) fn offered(measured: &Measured, record: &Record) -> Option<f64> {
         _ => None,
     }
 }
+
+/// The smallest difference of this number that its measurement can show: CPU time is counted in ticks of the kernel.
+pub(super) fn resolution(measured: &Measured, record: &Record) -> f64 {
+    let requests = record.total.client.requests;
+    if measured.name != CPU_TIME || requests == 0 {
+        return 0.0;
+    }
+    CPU_TICKS_MIN * CPU_TICK_US / float(requests)
+}
+
+/// One tick of the CPU times that Linux writes into `/proc`: `USER_HZ` is 100 on all its platforms.
+const CPU_TICK_US: f64 = 10_000.0;
+
+/// Fewer ticks than these are no difference: each reading is rounded, and so is its beginning.
+const CPU_TICKS_MIN: f64 = 5.0;
 
 /// A quantile of the result phase's response times, microseconds.
 pub(super) fn quantile(record: &Record, quantile: f64) -> Option<f64> {

@@ -10,6 +10,10 @@ use super::unit::{Unit, digits};
 /// What is this close to the best is as good: a repetition on a quiet machine moves more.
 const TIE: f64 = 0.02;
 
+/// The same where a run was not repeated, so that nothing says how far repetitions go: single runs of one program on a machine that does
+/// other work were up to 9 % apart.
+const TIE_OF_SINGLE_RUNS: f64 = 0.10;
+
 /// The same for shares, which differ by points.
 const TIE_POINTS: f64 = 0.005;
 
@@ -24,6 +28,8 @@ struct Cell {
     value: f64,
     /// From where to where repetitions went.
     range: Option<(f64, f64)>,
+    /// The smallest difference that the measurement can show.
+    resolution: f64,
     /// What the workload offers, beside what was measured.
     offered: Option<f64>,
     is_best: bool,
@@ -149,36 +155,36 @@ fn row(measured: Measured, chosen: &[(&Contestant<'_>, &Named)]) -> Row {
             Repeated::of(runs.filter_map(|run| (measured.of)(contestant, &run.record)))
         })
         .collect();
-    let values: Vec<Option<f64>> = repeated
-        .iter()
-        .map(|repeated| repeated.map(|repeated| repeated.median))
-        .collect();
-    // whoever is not valid is not the best of anything
-    let of_valid = values
+    let mut cells: Vec<Option<Cell>> = repeated
         .iter()
         .zip(chosen)
-        .filter(|(_, (_, run))| run.record.is_valid)
-        .filter_map(|(value, _)| *value);
-    let best = match measured.better {
-        Better::Less => of_valid.min_by(f64::total_cmp),
-        Better::More => of_valid.max_by(f64::total_cmp),
-    };
-    let mut cells: Vec<Option<Cell>> = values
-        .iter()
-        .zip(&repeated)
-        .zip(chosen)
-        .map(|((value, repeated), (_, run))| {
-            let value = (*value)?;
-            let is_best = run.record.is_valid
-                && best.is_some_and(|best| is_as_good(measured.unit, value, best));
+        .map(|(repeated, (_, run))| {
+            let repeated = (*repeated)?;
             Some(Cell {
-                value,
-                range: repeated.and_then(|repeated| repeated.range),
+                value: repeated.median,
+                range: repeated.range,
+                resolution: measured::resolution(&measured, &run.record),
                 offered: measured::offered(&measured, &run.record),
-                is_best,
+                is_best: false,
             })
         })
         .collect();
+    // a run that is not valid is not the best of anything
+    let of_valid = cells
+        .iter()
+        .zip(chosen)
+        .filter(|(_, (_, run))| run.record.is_valid)
+        .filter_map(|(cell, _)| *cell);
+    let by_value = |one: &Cell, other: &Cell| one.value.total_cmp(&other.value);
+    let best = match measured.better {
+        Better::Less => of_valid.min_by(by_value),
+        Better::More => of_valid.max_by(by_value),
+    };
+    for (cell, (_, run)) in cells.iter_mut().zip(chosen) {
+        if let (Some(cell), Some(best)) = (cell, best) {
+            cell.is_best = run.record.is_valid && is_as_good(measured.unit, cell, &best);
+        }
+    }
     // where all that count are as good, nobody is the best
     let counted = cells
         .iter()
@@ -195,11 +201,24 @@ fn row(measured: Measured, chosen: &[(&Contestant<'_>, &Named)]) -> Row {
     Row { measured, cells }
 }
 
-fn is_as_good(unit: Unit, value: f64, best: f64) -> bool {
-    if unit == Unit::Share {
-        return (value - best).abs() < TIE_POINTS;
+/// Is the difference to the best one that repetitions, or the measurement itself, make as well?
+fn is_as_good(unit: Unit, cell: &Cell, best: &Cell) -> bool {
+    let apart = (cell.value - best.value).abs();
+    if apart < cell.resolution.max(best.resolution) {
+        return true;
     }
-    (value - best).abs() <= best.abs() * TIE
+    if let (Some((least, most)), Some((least_of_best, most_of_best))) = (cell.range, best.range)
+        && least <= most_of_best
+        && least_of_best <= most
+    {
+        return true;
+    }
+    if unit == Unit::Share {
+        return apart < TIE_POINTS;
+    }
+    let is_repeated = cell.range.is_some() && best.range.is_some();
+    let tie = if is_repeated { TIE } else { TIE_OF_SINGLE_RUNS };
+    apart <= best.value.abs() * tie
 }
 
 /// `None` if there is no valid run to speak of.
@@ -245,11 +264,33 @@ fn praise(row: &Row, chosen: &[(&Contestant<'_>, &Named)]) -> Option<String> {
         .filter(|(_, (_, run))| run.record.is_valid)
         .filter_map(|(cell, (contestant, _))| Some((contestant.label, (*cell)?)))
         .collect();
+    let (unit, name) = (row.measured.unit, row.measured.name);
+    let without = row.cells.iter().zip(chosen);
+    let without: Vec<&str> = without
+        .filter(|(cell, (_, run))| cell.is_none() && run.record.is_valid)
+        .map(|(_, (contestant, _))| contestant.label)
+        .collect();
+    let without = match without.as_slice() {
+        [] => String::new(),
+        labels => format!(", not measured for {}", listed(labels)),
+    };
+    if let [(label, cell)] = compared.as_slice() {
+        let value = unit.write(cell.value);
+        return Some(format!("{name} of {label}: {value}{without}"));
+    }
     let best: Vec<&(&str, Cell)> = compared.iter().filter(|(_, cell)| cell.is_best).collect();
     if best.is_empty() {
-        let (_, cell) = compared.first()?;
-        let value = row.measured.unit.write(cell.value);
-        return Some(format!("no difference in {} ({value})", row.measured.name));
+        let values = || compared.iter().map(|(_, cell)| cell.value);
+        let least = unit.write(values().min_by(f64::total_cmp)?);
+        let most = unit.write(values().max_by(f64::total_cmp)?);
+        let value = if least == most {
+            least
+        } else {
+            format!("{least} to {most}")
+        };
+        return Some(format!(
+            "no difference beyond the spread in {name} ({value}){without}"
+        ));
     }
     let values = best.iter().map(|(_, cell)| cell.value);
     let value = match row.measured.better {
@@ -259,7 +300,7 @@ fn praise(row: &Row, chosen: &[(&Contestant<'_>, &Named)]) -> Option<String> {
     let value = row.measured.unit.write(value?);
     let names: Vec<&str> = best.iter().map(|(name, _)| *name).collect();
     Some(format!(
-        "{} {} ({value})",
+        "{} {} ({value}){without}",
         listed(&names),
         row.measured.praise
     ))
@@ -299,7 +340,10 @@ fn note(chosen: &[(&Contestant<'_>, &Named)]) -> String {
     };
     format!(
         "Runs{clients}, {caching}.{repeated} Response times and rates are of {}, ratios of all measured phases, \
-         CPU, memory and disk of the whole run. Dots mark the best; what is within 2 % of it (ratios: half a point) is as good.",
-        phase.name
+         CPU, memory and disk of the whole run. Dots mark the best. As good is what is within {:.0} % of it (ratios: half a point) or has a range that overlaps with its range; without \
+         repetitions what is within {:.0} %.",
+        phase.name,
+        100.0 * TIE,
+        100.0 * TIE_OF_SINGLE_RUNS
     )
 }
