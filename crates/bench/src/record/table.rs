@@ -33,7 +33,7 @@ pub fn text(record: &Record) -> String {
     let mut rows = vec![COLUMNS.map(str::to_owned).to_vec()];
     rows.extend(record.phases.iter().map(row));
     if record.phases.len() > 1 {
-        rows.push(row(&record.total));
+        rows.push(row(&total(record)));
     }
     aligned(&mut text, &rows);
     line(&mut text, "");
@@ -57,12 +57,22 @@ const COLUMNS: [&str; 13] = [
     "errors",
 ];
 
-fn row(phase: &Phase) -> Vec<String> {
-    let mark = if phase.is_measured || phase.name == "total" {
-        ""
+/// The sum of the measured phases: a warm-up is no result.
+fn total(record: &Record) -> Phase {
+    let name = if record.phases.iter().all(|phase| phase.is_measured) {
+        "total"
     } else {
-        " (warm-up)"
+        "total measured"
     };
+    Phase {
+        name: name.to_owned(),
+        is_measured: true,
+        ..record.measured_together()
+    }
+}
+
+fn row(phase: &Phase) -> Vec<String> {
+    let mark = if phase.is_measured { "" } else { " (warm-up)" };
     let times = &phase.response_time;
     vec![
         format!("{}{mark}", phase.name),
@@ -193,6 +203,22 @@ mod tests {
         assert_eq!(cells, ["0.00 %", "47.08 %", "23.54 %"], "{text}");
         assert!(text.contains("\nThe run is valid.\nnote: "), "{text}");
         assert!(lines[0].contains("24 agents, seed 1998"), "{text}");
+    }
+
+    #[test]
+    fn total_is_of_the_measured_phases_alone() {
+        let mut record: Record = serde_json::from_str(MADE_UP).expect("it is a record");
+        record.phases[0].is_measured = false;
+        let text = text(&record);
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(lines[3].starts_with("phase-1 (warm-up)"), "{text}");
+        let cells = |line: &str| {
+            line.split_whitespace()
+                .map(str::to_owned)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(cells(lines[5])[..2], ["total", "measured"], "{text}");
+        assert_eq!(cells(lines[4])[1..], cells(lines[5])[2..], "{text}");
     }
 
     #[test]

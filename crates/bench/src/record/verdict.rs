@@ -23,6 +23,10 @@ pub(super) struct Verdict {
 /// the proxy perhaps, took it.
 const WAIT_SHARE_MAX: f64 = 0.10;
 
+/// Hits beyond what is offered are worth a warning above this share of the requests: agents that ask at the same time have no order, so
+/// what one of them found may count as offered to another.
+const BEYOND_OFFERED_SHARE_MAX: f64 = 0.01;
+
 /// Judges a run.
 pub(super) fn verdict(plan: &RunPlan, gathered: &Gathered, rules: &[Rule]) -> Verdict {
     let mut verdict = Verdict::default();
@@ -193,6 +197,14 @@ impl Verdict {
     }
 
     fn notes(&mut self, gathered: &Gathered, accounts: &Accounts) {
+        let beyond = accounts.hits.saturating_sub(accounts.could_hit);
+        if share(beyond, accounts.requests) > BEYOND_OFFERED_SHARE_MAX {
+            self.warn(format!(
+                "{} hits are more than the {} that the run's own requests offer: the proxy held responses from before this run. \
+                 Clear its cache first.",
+                accounts.hits, accounts.could_hit
+            ));
+        }
         let disagreeing = accounts.cache_status.of(CrossCheck::Disagree);
         if disagreeing > 0 {
             self.warn(format!(

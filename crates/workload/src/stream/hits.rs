@@ -19,6 +19,8 @@ pub(super) struct HitsConnection {
     connection: u32,
     targets: u32,
     first: u32,
+    /// Targets of its round that no other connection begins before it.
+    new_count: u32,
     warmed: u32,
     chance: Chance,
 }
@@ -30,6 +32,8 @@ pub(super) fn connections(hits: &Hits, seed: u64) -> impl Iterator<Item = HitsCo
         connection,
         targets,
         first: start_of(connection, connections, targets),
+        new_count: start_of(connection + 1, connections, targets)
+            - start_of(connection, connections, targets),
         warmed: 0,
         chance: Chance::new(seed, super::stream_of(connection)),
     })
@@ -65,16 +69,17 @@ impl Iterator for HitsConnection {
     type Item = Ask;
 
     fn next(&mut self) -> Option<Ask> {
-        let (phase, number) = if self.warmed < self.targets {
+        let (phase, number, is_new) = if self.warmed < self.targets {
             let place = u64::from(self.first) + u64::from(self.warmed);
+            let is_new = self.warmed < self.new_count;
             self.warmed += 1;
-            (WARM_UP, place % u64::from(self.targets))
+            (WARM_UP, place % u64::from(self.targets), is_new)
         } else {
-            (MEASURED, self.chance.below(u64::from(self.targets)))
+            (MEASURED, self.chance.below(u64::from(self.targets)), false)
         };
         Some(Ask {
-            // others may have been earlier, but there is no order among connections that warm up
-            was_asked_before: phase == MEASURED,
+            // there is no order among connections that warm up; each target is new once, for the connection that begins nearest before it
+            was_asked_before: !is_new,
             ..Ask::plain(phase, Target { server: 0, number })
         })
     }

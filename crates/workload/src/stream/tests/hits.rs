@@ -31,6 +31,30 @@ fn connection_measures_a_target_before_it_has_asked_for_it() {
 }
 
 #[test]
+fn each_target_is_new_to_one_connection_that_warms_up() {
+    for (targets, connections) in [(50, 7), (100, 64), (3, 8), (5, 1)] {
+        let changes = [
+            format!("workload.targets={targets}"),
+            format!("workload.connections={connections}"),
+        ];
+        let scenario = scenario("hits", &[&changes[0], &changes[1]]);
+        let Stream::Closed(agents) = scenario.stream(1, Share::WHOLE) else {
+            panic!("hits is no closed loop");
+        };
+        let mut new = Vec::new();
+        for agent in agents {
+            let asks = agent.take(2 * targets);
+            new.extend(asks.filter(|ask| !ask.was_asked_before));
+        }
+        assert!(new.iter().all(|ask| ask.phase == 0));
+        let mut numbers: Vec<u64> = new.iter().map(|ask| ask.target.number).collect();
+        numbers.sort_unstable();
+        let all: Vec<u64> = (0..targets as u64).collect();
+        assert_eq!(numbers, all, "{targets} targets, {connections} connections");
+    }
+}
+
+#[test]
 fn measured_phase_lasts_another_time_than_the_scenario_says() {
     let scenario = scenario("hits", &["workload.duration=12s"]);
     let phases = scenario.phases(1);
