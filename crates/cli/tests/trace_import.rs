@@ -77,6 +77,75 @@ fn damage_is_skipped_without_being_told_to() {
 }
 
 #[test]
+fn log_of_weir_in_json_is_refused_with_what_to_do() {
+    let folder = folder();
+    let line = r#"{"time":"2026-11-22T10:00:00.000Z","client":"127.0.0.1:4000","method":"GET","target":"http://a.example/","version":"1.1"}"#;
+    std::fs::write(
+        folder.path().join("access.log"),
+        format!("{line}\n{line}\n"),
+    )
+    .expect("written");
+    let output = weir(&folder, &["access.log", "-o", "t.parquet"]);
+    assert_eq!(output.status.code(), Some(2));
+    let said = said(&output);
+    assert!(said.contains("it is Weir's access log in JSON"), "{said}");
+    assert!(
+        said.contains("--record FILE") && said.contains("[log] format = \"squid\""),
+        "{said}"
+    );
+    assert!(!folder.path().join("t.parquet").exists());
+}
+
+#[test]
+fn import_without_a_request_is_refused_and_leaves_no_trace() {
+    let folder = folder();
+    let bad = SQUID.lines().nth(3).expect("a line");
+    std::fs::write(folder.path().join("bad.log"), bad).expect("written");
+    let output = weir(
+        &folder,
+        &[
+            "bad.log",
+            "-o",
+            "t.parquet",
+            "--format",
+            "squid",
+            "--on-damage",
+            "skip",
+        ],
+    );
+    assert_eq!(output.status.code(), Some(2));
+    let said = said(&output);
+    assert!(said.contains("no request was read; dropped: 1: "), "{said}");
+    assert!(!folder.path().join("t.parquet").exists());
+}
+
+#[test]
+fn trace_is_written_through_a_symbolic_link_and_into_a_fifo() {
+    let folder = folder();
+    let at = |name: &str| folder.path().join(name);
+    std::os::unix::fs::symlink("real.parquet", at("link")).expect("linked");
+    for order in ["arrival", "source"] {
+        let output = weir(&folder, &["common.log", "-o", "link", "--order", order]);
+        assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+        let kind = std::fs::symlink_metadata(at("link")).expect("it is there");
+        assert!(kind.file_type().is_symlink());
+        assert_eq!(rows(&at("real.parquet")).len(), 1);
+        std::fs::remove_file(at("real.parquet")).expect("removed");
+    }
+    let made = Command::new("mkfifo").arg(at("fifo")).status();
+    assert!(made.expect("mkfifo").success());
+    let (from, to) = (at("fifo"), at("read.parquet"));
+    let reader = std::thread::spawn(move || {
+        let bytes = std::fs::read(from).expect("read");
+        std::fs::write(to, bytes).expect("written");
+    });
+    let output = weir(&folder, &["common.log", "-o", "fifo"]);
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    reader.join().expect("read");
+    assert_eq!(rows(&at("read.parquet")).len(), 1);
+}
+
+#[test]
 fn row_is_lost_or_has_a_name() {
     let folder = folder();
     let output = weir(

@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use weir_proxy::config::ByteSize;
 use weir_workload::import::{Damaged, Format, MissingSize, Settings, Site, open};
+use weir_workload::output;
 use weir_workload::trace::{Anonymiser, ArrivalOrder, Meta, Row, TraceError, Writer, Written};
 
 /// The flags of `weir trace import`.
@@ -148,6 +149,7 @@ impl FromStr for Missing {
 /// An input cannot be told or is the output (exit 2), cannot be read or is damaged, or the trace cannot be written (exit 3).
 pub(super) fn import(flags: &ImportFlags) -> Result<(), Failure> {
     flags.check()?;
+    output::try_path(&flags.out).map_err(|error| Failure::output(&flags.out, &error))?;
     let anonymiser = flags.anonymiser()?;
     let mut meta = anonymiser.meta("weir trace import");
     let mut sink = match flags.order {
@@ -175,6 +177,9 @@ pub(super) fn import(flags: &ImportFlags) -> Result<(), Failure> {
         )?;
     }
     progress.end();
+    if sink.rows() == 0 {
+        return Err(flags.nothing(&outcome));
+    }
     meta.source = outcome.source();
     meta.dropped = outcome.dropped();
     outcome.moved = sink.moved();
@@ -254,6 +259,21 @@ fn stopped(path: &Path, damaged: &Damaged) -> Failure {
 impl ImportFlags {
     fn anonymiser(&self) -> Result<Anonymiser, TraceError> {
         names::anonymiser(self.names, self.key_file.as_deref())
+    }
+
+    /// A trace without requests is of no use, and a name that is not the right one often makes it.
+    fn nothing(&self, outcome: &Outcome) -> Failure {
+        let hint = if self.proxy.is_some() {
+            "does --proxy name the proxy's address and port as they are in the capture?"
+        } else {
+            "is it the right file, and what --format says?"
+        };
+        Failure {
+            exit: Exit::BadUsage,
+            what: format!("cannot make trace `{}`", self.out.display()),
+            cause: format!("no request was read; dropped: {}", outcome.dropped_text()),
+            hint: Some(hint.to_owned()),
+        }
     }
 
     /// A source is not replaced by what is made of it.

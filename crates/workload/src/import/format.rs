@@ -188,6 +188,9 @@ pub fn open<'a>(
         (head, Some(error)) => (head, Rest::Failed(error)),
     };
     let is_all = head.len() < SNIFF_BYTES;
+    if matches!(format, None | Some(Format::Har)) && is_weir_log(&head) {
+        return Err(Unreadable::WeirLog);
+    }
     let format = match format {
         Some(format) => format,
         None => Format::detect(&head, is_all).ok_or_else(|| Unreadable::Unknown {
@@ -214,6 +217,13 @@ pub fn open<'a>(
         format,
         rows,
     })
+}
+
+/// Lines of JSON that begin as those of `weir serve` do: not an HTTP archive, whose first member is `log`.
+fn is_weir_log(head: &[u8]) -> bool {
+    let line = head.split(|&byte| byte == b'\n').next().unwrap_or_default();
+    let has = |key: &[u8]| line.windows(key.len()).any(|part| part == key);
+    line.starts_with(b"{\"time\":\"") && has(b",\"client\":\"") && has(b",\"target\":")
 }
 
 /// The next bytes; fewer at the end, or where an error came before them all.
@@ -271,6 +281,8 @@ pub enum Unreadable {
     Compression(&'static str),
     /// It is a trace already.
     Trace,
+    /// Weir's own access log in its JSON form, which lacks what a trace is made of.
+    WeirLog,
     /// None of the formats.
     Unknown {
         /// Its first line, as far as it can be shown.
@@ -293,6 +305,10 @@ impl Unreadable {
                     _ => "unzip -p",
                 }
             )),
+            Self::WeirLog => Some(
+                "record traces by `weir serve --record FILE`, or write a log that can be imported: `[log] format = \"squid\"`"
+                    .to_owned(),
+            ),
             Self::Trace => Some("`weir trace stats` and `weir sim` read it as it is".to_owned()),
             Self::Unknown { .. } => {
                 let names: Vec<_> = Format::ALL.iter().map(|format| format.as_str()).collect();
@@ -314,6 +330,7 @@ impl fmt::Display for Unreadable {
                 write!(f, "it is compressed by {name}, which is not read here")
             }
             Self::Trace => f.write_str("it is a trace already, not a source of one"),
+            Self::WeirLog => f.write_str("it is Weir's access log in JSON, which is not read here"),
             Self::Unknown { begins } => write!(
                 f,
                 "it begins with `{begins}`, like none of the formats that are read"

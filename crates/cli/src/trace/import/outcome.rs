@@ -101,6 +101,11 @@ impl Outcome {
             .collect()
     }
 
+    /// What was left out, in words.
+    pub(super) fn dropped_text(&self) -> String {
+        dropped(&self.dropped)
+    }
+
     /// As people read it.
     pub(super) fn text(&self) -> String {
         let mut text = format!("{}\n", self.out.display());
