@@ -64,6 +64,15 @@ impl What {
         }
     }
 
+    /// Its word for `--equal`.
+    const fn flag(&self) -> &'static str {
+        match self {
+            Self::Verdicts => "verdicts",
+            Self::Bytes => "bytes",
+            Self::Times => "times",
+        }
+    }
+
     const fn as_str(self) -> &'static str {
         match self {
             Self::Verdicts => "verdicts",
@@ -119,11 +128,33 @@ pub(super) fn compare(flags: &CompareFlags) -> Result<(), Failure> {
         exit: Exit::CheckSaidNo,
         what: "the traces differ".to_owned(),
         cause: differences.join("; "),
-        hint: Some("`--equal` says what must be equal, `--tolerance` how nearly times".to_owned()),
+        hint: Some(flags.hint(&found)),
     })
 }
 
 impl CompareFlags {
+    /// What to do: about what no pair says, if that is all that is wrong.
+    fn hint(&self, found: &Differences) -> String {
+        let is_said = |what: &What| found.is_said(what.aspect());
+        let said = |among: &[What]| -> Vec<&str> {
+            let said = among.iter().filter(|what| is_said(what));
+            said.map(What::flag).collect()
+        };
+        let asked_for = said(&self.equal);
+        let said = if asked_for.is_empty() {
+            said(&[What::Verdicts, What::Bytes, What::Times])
+        } else {
+            asked_for
+        };
+        if self.equal.iter().all(is_said) || said.is_empty() {
+            return "`--equal` says what must be equal, `--tolerance` how nearly times".to_owned();
+        }
+        format!(
+            "a log that was imported, or a trace that was made, does not say all: `--equal {}` compares what both say",
+            said.join(",")
+        )
+    }
+
     /// What is not as it must be.
     fn differences(&self, found: &Differences) -> Vec<String> {
         let mut differences = Vec::new();
