@@ -259,13 +259,17 @@ impl Arriving {
     }
 
     /// Content that `fetch` received. If there is no room to keep it, it stays for those who read it only, and nobody
-    /// else is let on.
-    pub(crate) fn push(&self, worker: &Worker, fetch: FetchId, bytes: &[u8]) {
+    /// else is let on. How many bytes of it were taken: none beyond those that the fetch is to bring, whatever its framing
+    /// has (RFC 9110 §14.4: `Content-Range` says which they are).
+    pub(crate) fn push(&self, worker: &Worker, fetch: FetchId, bytes: &[u8]) -> usize {
         let inner = &mut *self.lock();
         let place = inner.places.iter().find(|(known, _)| *known == fetch);
         let Some(&(_, place)) = place else {
-            return;
+            return bytes.len();
         };
+        let room = inner.fill.to_come(fetch).unwrap_or(u64::MAX);
+        let room = usize::try_from(room).unwrap_or(usize::MAX);
+        let bytes = &bytes[..room.min(bytes.len())];
         if inner.passing.is_none()
             && let Some(building) = &mut inner.building
             && let Err(why) = building.reserve_push(&mut inner.growing, place, bytes.len())
@@ -278,6 +282,7 @@ impl Arriving {
             inner.first.1 += bytes.len() as u64;
         }
         inner.let_pass();
+        bytes.len()
     }
 
     /// Content that the fetch it began with has brought so far, bytes.

@@ -223,7 +223,11 @@ impl Fetch {
                 BodyEvent::NeedMore => break,
                 BodyEvent::Data(data) => {
                     content += data.len() as u64;
-                    self.arriving.push(&self.worker, self.id, data);
+                    if self.arriving.push(&self.worker, self.id, data) < data.len() {
+                        // as where the rest of it comes later: it is not asked for
+                        self.finish(FetchEnd::Whole, false);
+                        return content;
+                    }
                 }
                 BodyEvent::End => {
                     // bytes behind the response belong to nothing we asked for, and after a repair its end may be

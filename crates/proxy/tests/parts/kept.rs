@@ -310,3 +310,42 @@ fn purged_part_is_served_or_completed() {
     let response = hop.send_while(&what.whole(), || client.read_response());
     what.check_whole(&response);
 }
+
+#[test]
+fn bytes_beyond_the_range_that_a_206_declares_are_not_stored() {
+    let shelf = Shelf::new();
+    let what = Representation::new("/", 20);
+    let mut client = shelf.proxy.client();
+    client.send(what.get_range("0-4"));
+    let mut hop = shelf.origin.accept();
+    hop.read_head();
+    let fields = "Content-Range: bytes 0-4/20\r\nTransfer-Encoding: chunked\r\n";
+    let mut part = what.head_with("206 Partial Content", fields).into_bytes();
+    part.extend(b"a\r\n");
+    part.extend(what.bytes(0, 5));
+    part.extend(b"XXXXX\r\n0\r\n\r\n");
+    // with the head, in one read
+    hop.send(part);
+    let response = client.read_response();
+    assert_eq!(response.status(), 206);
+    what.check(0, &response.body);
+    assert_eq!(response.body.len(), 5);
+    let whole = shelf.complete(&what, &what.get(""), &[(5, 20)]);
+    what.check_whole(&whole);
+    // the same where it ends in the middle of what is missing
+    shelf.proxy.purge_all();
+    shelf.keep(&what, 8, 10);
+    let mut other = shelf.proxy.client();
+    other.send(what.get_range("5-9"));
+    let mut hop = shelf.origin.accept();
+    hop.read_head();
+    let fields = "Content-Range: bytes 5-7/20\r\nTransfer-Encoding: chunked\r\n";
+    let mut part = what.head_with("206 Partial Content", fields).into_bytes();
+    part.extend(b"9\r\n");
+    part.extend(what.bytes(5, 8));
+    part.extend(b"QQQQQQ\r\n0\r\n\r\n");
+    hop.send(part);
+    what.check_part(&other.read_response(), 5, 10);
+    let whole = shelf.complete(&what, &what.get(""), &[(0, 5), (10, 20)]);
+    what.check_whole(&whole);
+}
