@@ -15,7 +15,7 @@ use weir_policy::catalog::Refusal;
 use weir_policy::{Digest, Event, StoredFacts, Update};
 use weir_semantics::{
     Compared, FieldLine, Fits, Merged, ResponseFacts, TargetedFields, line_named, merge,
-    parse_http_date, validates,
+    parse_http_date,
 };
 use weir_store::{StoredResponse, VaryRule};
 use weir_wire::{BodyLength, FIELDS_CAPACITY, LineBuffer, ResponseHead};
@@ -186,17 +186,15 @@ pub(crate) fn fits(
     facts: &ResponseFacts,
     body: BodyLength,
 ) -> Fits {
+    let compared = Compared {
+        entity_tag: stored.entity_tag.as_deref(),
+        last_modified: stored.last_modified,
+        complete_length: stored.complete_length(),
+    };
     match (head.status, gap) {
         (206, Some(gap)) => gap.fits(stored, facts, head.fields, body),
         (206, None) => Fits::Other,
-        (304, _) => validates(stored.entity_tag.as_deref(), head.fields),
-        _ => {
-            let compared = Compared {
-                entity_tag: stored.entity_tag.as_deref(),
-                last_modified: stored.last_modified,
-                complete_length: stored.complete_length(),
-            };
-            compared.fits(head.fields, facts)
-        }
+        (304, _) => compared.validated_by(head.fields, facts),
+        _ => compared.fits(head.fields, facts),
     }
 }

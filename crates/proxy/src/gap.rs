@@ -13,6 +13,7 @@ use crate::destination::Destination;
 use crate::download::{self, Downloaded, HopTrouble};
 use crate::exchange::{Exchange, Plan};
 use crate::fetch;
+use crate::hit::stored_fields;
 use crate::next_hop::Connection;
 use crate::sink::Sink;
 use crate::upload::Sending;
@@ -31,9 +32,10 @@ use weir_policy::transaction::Covers;
 use weir_policy::{Command, Event, Forwarding, Transaction};
 use weir_semantics::{
     AskedPart, ByteRange, ContentRange, FieldLine, Fits, ProxyError, ResponseFacts, combines,
+    line_named,
 };
 use weir_store::StoredResponse;
-use weir_wire::BodyLength;
+use weir_wire::{BodyLength, LineBuffer};
 
 /// What a request to the next hop is to bring.
 #[derive(Clone, Debug)]
@@ -63,8 +65,11 @@ impl Gap {
         if !is_as_long_as_it_says(facts, body) {
             return Fits::Other;
         }
+        let mut lines = LineBuffer::new();
+        let own = stored_fields(&stored.head, &mut lines);
         let asked = AskedPart {
             entity_tag: stored.validators().entity_tag,
+            content_encoding: line_named(own, "content-encoding"),
             complete_length: stored.complete_length(),
             asked: ByteRange {
                 first: self.span.from,

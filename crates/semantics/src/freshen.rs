@@ -117,27 +117,7 @@ fn nominated_names(fields: &[FieldLine<'_>]) -> Vec<Vec<u8>> {
     names
 }
 
-/// Is a 304 with the fields `update` about the stored response with the `ETag` value `stored` (RFC 9111 §4.3.4)?
-///
-/// A strong tag must be the same strongly, as §4.3.4 says; a weak one must be the same weakly, if a tag is stored. Of
-/// several tags each must be. A value that is no entity tag must be the same byte by byte, if one is stored: some servers
-/// forget the quotation marks. Without a tag the 304 is about the response that was asked about.
-#[must_use]
-pub fn validates(stored: Option<&[u8]>, update: &[FieldLine<'_>]) -> Fits {
-    let is_stored = |value: &[u8]| {
-        let (tag, ours) = (EntityTag::parse(value), stored.and_then(EntityTag::parse));
-        match (tag, ours, stored) {
-            (Some(tag), Some(ours), _) if tag.weak => tag.weak_eq(&ours),
-            (Some(tag), Some(ours), _) => tag.strong_eq(&ours),
-            (Some(tag), None, None) => tag.weak,
-            (None, _, None) => true,
-            (_, _, Some(stored)) => stored == value,
-        }
-    };
-    fits(lines_named(update, "etag").all(is_stored))
-}
-
-/// What a 200 to HEAD is compared with (RFC 9111 §4.3.5).
+/// What a 304 or a 200 to HEAD is compared with (RFC 9111 §4.3.4, §4.3.5).
 #[derive(Clone, Copy, Debug)]
 pub struct Compared<'a> {
     /// The value of the stored `ETag`, if there is one.
@@ -149,11 +129,37 @@ pub struct Compared<'a> {
 }
 
 impl Compared<'_> {
+    /// Is a 304 with the fields `update` about this stored response (RFC 9111 §4.3.4)?
+    ///
+    /// A strong tag must be the same strongly, as §4.3.4 says; a weak one must be the same weakly. Of several tags each must be. A
+    /// value that is no entity tag must be the same byte by byte, if one is stored: some servers forget the quotation marks. Without
+    /// a tag the date must be the stored one, if there is a date. A 304 with neither is about the response that was asked about.
+    #[must_use]
+    pub fn validated_by(&self, update: &[FieldLine<'_>], facts: &ResponseFacts) -> Fits {
+        let ours = self.entity_tag.and_then(EntityTag::parse);
+        let is_stored = |value: &[u8]| match (EntityTag::parse(value), &ours) {
+            (Some(tag), Some(ours)) if tag.weak => tag.weak_eq(ours),
+            (Some(tag), Some(ours)) => tag.strong_eq(ours),
+            (Some(_), None) => false,
+            (None, _) => self.entity_tag.is_none_or(|stored| stored == value),
+        };
+        let tags = || lines_named(update, "etag");
+        let decides = |value| EntityTag::parse(value).is_some() || self.entity_tag.is_some();
+        let same_date = || {
+            let date = facts.last_modified;
+            date.is_none_or(|date| self.last_modified == Some(date))
+        };
+        fits(tags().all(is_stored) && (tags().any(decides) || same_date()))
+    }
+
     /// Is a 200 to HEAD with the fields `head` about this stored response? Every validator that it has must be the stored
-    /// one, and its `Content-Length`, if it has one, the length of what is stored.
+    /// one, and its `Content-Length`, if it has one, the length of what is stored. [`Fits::Unknown`] if it has no validator:
+    /// an equal length says nothing of a response that is made anew for each request.
     #[must_use]
     pub fn fits(&self, head: &[FieldLine<'_>], facts: &ResponseFacts) -> Fits {
-        let same_tag = lines_named(head, "etag").all(|tag| self.entity_tag == Some(tag));
+        let tags = || lines_named(head, "etag");
+        let has_validator = tags().next().is_some() || facts.last_modified.is_some();
+        let same_tag = tags().all(|tag| self.entity_tag == Some(tag));
         let same_date = facts
             .last_modified
             .is_none_or(|date| self.last_modified == Some(date));
@@ -163,7 +169,10 @@ impl Compared<'_> {
                 self.complete_length
                     .is_none_or(|stored| parse_length(length) == Some(stored))
             });
-        fits(same_tag && same_date && same_length)
+        match fits(same_tag && same_date && same_length) {
+            Fits::Same if !has_validator => Fits::Unknown,
+            fits => fits,
+        }
     }
 }
 

@@ -47,7 +47,7 @@ pub use date::{parse_http_date, write_http_date};
 pub use entity_tag::{EntityTag, Strength};
 pub use facts::{Expires, NOMINATED_FIELDS_MAX, RequestFacts, ResponseFacts};
 pub use field::{FieldLine, is_token, line_named, lines_named, list_elements};
-pub use freshen::{Compared, Merged, merge, validates};
+pub use freshen::{Compared, Merged, merge};
 pub use freshness::{
     Heuristic, Lifetime, corrected_initial_age, current_age, freshness_lifetime,
     heuristic_permitted,

@@ -8,17 +8,19 @@ use crate::{
     content_range::ContentRange,
     entity_tag::EntityTag,
     facts::ResponseFacts,
-    field::{FieldLine, line_named},
+    field::{FieldLine, line_named, lines_named},
     range::ByteRange,
 };
 
-/// Whether a part belongs to what is stored.
+/// Whether a response is about the representation that is stored; of a part, whether it belongs to that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Fits {
     /// It is of the same representation, and begins where it was asked to.
     Same,
     /// Anything else: not a byte of it may be mixed with what is stored.
     Other,
+    /// It has nothing to tell them apart by, and nothing that shows that they are the same. Never of a part.
+    Unknown,
 }
 
 /// What was asked for, and what it is to be joined with.
@@ -26,6 +28,8 @@ pub enum Fits {
 pub struct AskedPart<'a> {
     /// The stored entity tag, if there is one: it was sent as `If-Range`.
     pub entity_tag: Option<EntityTag<'a>>,
+    /// The stored `Content-Encoding`, if there is one.
+    pub content_encoding: Option<&'a [u8]>,
     /// The length of the whole, if what is stored knows it.
     pub complete_length: Option<u64>,
     /// The bytes asked for; `last` is `u64::MAX` where the end was left open.
@@ -34,16 +38,21 @@ pub struct AskedPart<'a> {
 
 /// May the content of this 206 be joined with what is stored?
 ///
-/// Only if its entity tag and the stored one are the same strongly, if its `Content-Range` begins with the first byte
+/// Only if its entity tag and the stored one are the same strongly (each of them, if it has several), if it is coded as what is
+/// stored or does not say how, if it is one part (RFC 9110 §15.3.7.2 has no `Content-Range` beside several), if its `Content-Range` begins with the first byte
 /// asked for and ends not after the last, and if it tells the length of the whole, the same that is stored. A part that ends
 /// early fits: a server may send less than it was asked for (RFC 9110 §15.3.7), and what is missing is asked for again.
 #[must_use]
 pub fn combines(wanted: &AskedPart<'_>, facts: &ResponseFacts, fields: &[FieldLine<'_>]) -> Fits {
-    let tag = line_named(fields, "etag").and_then(EntityTag::parse);
-    let is_same = match (&wanted.entity_tag, &tag) {
-        (Some(stored), Some(tag)) => stored.strong_eq(tag),
+    let tags = || lines_named(fields, "etag").map(EntityTag::parse);
+    let is_stored = |tag: Option<EntityTag<'_>>| match (&wanted.entity_tag, tag) {
+        (Some(stored), Some(tag)) => stored.strong_eq(&tag),
         _ => false,
     };
+    let is_same = tags().next().is_some() && tags().all(is_stored);
+    let is_coded_alike = lines_named(fields, "content-encoding")
+        .all(|coding| wanted.content_encoding == Some(coding));
+    let has_several = line_named(fields, "content-type").is_some_and(is_multipart);
     let Some(ContentRange::Part {
         range,
         complete_length: Some(length),
@@ -53,11 +62,19 @@ pub fn combines(wanted: &AskedPart<'_>, facts: &ResponseFacts, fields: &[FieldLi
     };
     let in_place = range.first == wanted.asked.first && range.last <= wanted.asked.last;
     let as_long = wanted.complete_length.is_none_or(|stored| stored == length);
-    if facts.status == 206 && is_same && in_place && as_long {
+    let is_of_it = is_same && is_coded_alike && !has_several;
+    if facts.status == 206 && is_of_it && in_place && as_long {
         Fits::Same
     } else {
         Fits::Other
     }
+}
+
+/// Whether a `Content-Type` announces parts, each with a range of its own.
+fn is_multipart(content_type: &[u8]) -> bool {
+    const MULTIPART: &[u8] = b"multipart/byteranges";
+    let begin = content_type.get(..MULTIPART.len());
+    begin.is_some_and(|begin| begin.eq_ignore_ascii_case(MULTIPART))
 }
 
 #[cfg(test)]
@@ -79,6 +96,7 @@ mod tests {
     fn wanted(tag: &str) -> AskedPart<'_> {
         AskedPart {
             entity_tag: EntityTag::parse(tag.as_bytes()),
+            content_encoding: None,
             complete_length: Some(10),
             asked: ASKED,
         }
@@ -102,6 +120,48 @@ mod tests {
         let untagged = [("Content-Range", RANGE)];
         assert_eq!(fits(&wanted("\"a\""), 206, &untagged), Fits::Other);
         assert_eq!(fits(&wanted(""), 206, &untagged), Fits::Other, "no tags");
+    }
+
+    #[test]
+    fn part_that_contradicts_what_is_stored_does_not_fit() {
+        const FIELDS: [(&str, &str); 2] = [("ETag", "\"a\""), ("Content-Range", "bytes 4-9/10")];
+        let gzip = AskedPart {
+            content_encoding: Some(b"gzip"),
+            ..wanted("\"a\"")
+        };
+        let with = |field| [&FIELDS[..], &[field]].concat();
+        for field in [
+            ("ETag", "\"b\""),
+            ("Content-Encoding", "gzip"),
+            ("Content-Type", "Multipart/Byteranges; boundary=x"),
+        ] {
+            let fields = with(field);
+            assert_eq!(
+                fits(&wanted("\"a\""), 206, &fields),
+                Fits::Other,
+                "{field:?}"
+            );
+        }
+        for field in [("ETag", "\"a\""), ("Content-Type", "text/plain")] {
+            assert_eq!(
+                fits(&wanted("\"a\""), 206, &with(field)),
+                Fits::Same,
+                "{field:?}"
+            );
+        }
+        assert_eq!(
+            fits(&gzip, 206, &with(("Content-Encoding", "gzip"))),
+            Fits::Same
+        );
+        assert_eq!(
+            fits(&gzip, 206, &with(("Content-Encoding", "br"))),
+            Fits::Other
+        );
+        assert_eq!(
+            fits(&gzip, 206, &FIELDS),
+            Fits::Same,
+            "it need not say it again"
+        );
     }
 
     #[test]

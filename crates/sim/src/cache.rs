@@ -66,10 +66,13 @@ impl Stored {
             (Some(length), Some(other)) => length == other,
             _ => true,
         };
-        if same_tag && same_date && same_length {
-            Fits::Same
-        } else {
-            Fits::Other
+        let has_validator = theirs.etag.is_some() || theirs.last_modified_s.is_some();
+        match (same_tag && same_date && same_length, has_validator) {
+            (true, true) => Fits::Same,
+            (true, false) if theirs.are_all => Fits::Unknown,
+            // the trace does not tell what validators it had
+            (true, false) => Fits::Same,
+            (false, _) => Fits::Other,
         }
     }
 

@@ -78,14 +78,19 @@ impl Validators {
         }
     }
 
-    /// Whether a 304 with `update` is about what has `self`: as `weir_semantics::validates` says it of field lines.
+    /// Whether a 304 with `update` is about what has `self`: as `weir_semantics::Compared::validated_by` says it of field
+    /// lines.
     pub(crate) fn validated_by(self, update: Self) -> Fits {
         let is_same = match (self.etag, update.etag) {
-            (_, None) => true,
+            (_, None) => match (self.last_modified_s, update.last_modified_s) {
+                (_, None) => true,
+                (Some(ours), Some(theirs)) => ours == theirs,
+                (None, Some(_)) => !self.are_all,
+            },
             (Some(ours), Some(theirs)) => {
                 ours == theirs && (update.etag_is_weak || !self.etag_is_weak)
             }
-            (None, Some(_)) => update.etag_is_weak || !self.are_all,
+            (None, Some(_)) => !self.are_all,
         };
         if is_same { Fits::Same } else { Fits::Other }
     }

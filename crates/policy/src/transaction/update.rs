@@ -27,7 +27,7 @@ pub struct Update<'a> {
     pub response: &'a ResponseFacts,
     /// What the stored response says with the fields of this one merged into it.
     pub merged: &'a ResponseFacts,
-    /// Whether it is about the stored response: `weir_semantics::validates` for a 304, `weir_semantics::combines` for a
+    /// Whether it is about the stored response: `weir_semantics::Compared::validated_by` for a 304, `weir_semantics::combines` for a
     /// 206, `weir_semantics::Compared::fits` for a 200 to HEAD.
     pub fits: Fits,
     /// `weir_semantics::Merged::changes_vary`.
@@ -61,7 +61,7 @@ impl Transaction {
     }
 
     fn not_modified(&mut self, now: Now, rules: &Rules, update: &Update<'_>) -> Commands {
-        if update.fits == Fits::Other {
+        if update.fits != Fits::Same {
             return self.outdated(now);
         }
         self.verdict.decided_by = update.merged.decided_by;
@@ -83,7 +83,7 @@ impl Transaction {
     }
 
     fn part(&mut self, now: Now, rules: &Rules, update: &Update<'_>) -> Commands {
-        if update.fits == Fits::Other {
+        if update.fits != Fits::Same {
             return self.outdated_unless_spared(now, update.response);
         }
         self.verdict.decided_by = update.merged.decided_by;
@@ -98,7 +98,8 @@ impl Transaction {
         Commands::one(Command::Relay).with(Command::Combine(facts))
     }
 
-    /// The stored response is updated, or dropped; the client gets what the next hop sent.
+    /// The stored response is updated, or dropped; left as it is, stale if it is stale, if nothing tells whether it is still the
+    /// one. The client gets what the next hop sent.
     fn head(&mut self, now: Now, rules: &Rules, update: &Update<'_>) -> Commands {
         let relay = Commands::one(Command::Relay);
         // a 200 says of a stored error or redirect that it is over
@@ -106,6 +107,10 @@ impl Transaction {
         if update.fits == Fits::Other || is_other_status {
             let _ = self.not_stored(NotStored::Rule(NotStorable::Method));
             return relay.with(Command::Drop);
+        }
+        if update.fits == Fits::Unknown {
+            let _ = self.not_stored(NotStored::Rule(NotStorable::Method));
+            return relay;
         }
         self.verdict.decided_by = update.merged.decided_by;
         match self.storing_merged(now, rules, update) {

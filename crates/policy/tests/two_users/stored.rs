@@ -6,8 +6,7 @@ use weir_policy::{Missing, Now, StoredFacts, Update};
 use weir_semantics::{
     AskedPart, ByteRange, Compared, ConnectionOptions, EntityTag, FieldLine, Fits, Known,
     ResponseFacts, TargetedFields, Timestamp, Validators, combines, feed_selecting, identify,
-    is_hop_by_hop, is_stored, lines_named, merge, nominated, parse_http_date, validates,
-    write_http_date,
+    is_hop_by_hop, is_stored, lines_named, merge, nominated, parse_http_date, write_http_date,
 };
 
 /// Content byte by byte, each there or not.
@@ -143,26 +142,25 @@ impl Stored {
         let merged = merge(&stored, &update, &received);
         let entity_tag = value(&self.lines, "etag").map(str::as_bytes);
         let complete_length = Some(LENGTH as u64);
+        let compared = Compared {
+            entity_tag,
+            last_modified: None,
+            complete_length,
+        };
         let fits = match (told.status, asked) {
             (206, Some(asked)) => {
                 let entity_tag = self.validators().entity_tag;
                 let asked = AskedPart {
                     entity_tag,
+                    content_encoding: None,
                     complete_length,
                     asked,
                 };
                 combines(&asked, response, &update)
             }
             (206, None) => Fits::Other,
-            (304, _) => validates(entity_tag, &update),
-            _ => {
-                let compared = Compared {
-                    entity_tag,
-                    last_modified: None,
-                    complete_length,
-                };
-                compared.fits(&update, response)
-            }
+            (304, _) => compared.validated_by(&update, response),
+            _ => compared.fits(&update, response),
         };
         Merging {
             facts: merged.facts(self.facts.status, now.wall, &TargetedFields::none()),

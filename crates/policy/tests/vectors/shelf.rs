@@ -7,7 +7,7 @@ use weir_policy::{Missing, Now, StoredFacts, Update};
 use weir_semantics::{
     AskedPart, ByteRange, Compared, EntityTag, FieldLine, Fits, Heuristic, ResponseFacts,
     Timestamp, Validators, combines, feed_selecting, lines_named, merge, nominated,
-    parse_http_date, validates, write_http_date,
+    parse_http_date, write_http_date,
 };
 
 /// Host and target.
@@ -147,25 +147,24 @@ impl Kept {
         let tag = tag.map(str::as_bytes);
         let merged = merge(&stored, &fields, &received);
         let complete_length = Some(self.content.complete_length());
+        let compared = Compared {
+            entity_tag: tag,
+            last_modified: self.validators().last_modified,
+            complete_length,
+        };
         let fits = match (response.status, asked) {
             (206, Some(asked)) => {
                 let asked = AskedPart {
                     entity_tag: self.validators().entity_tag,
+                    content_encoding: value(&self.lines, "content-encoding").map(str::as_bytes),
                     complete_length,
                     asked,
                 };
                 combines(&asked, response, &fields)
             }
             (206, None) => Fits::Other,
-            (304, _) => validates(tag, &fields),
-            _ => {
-                let compared = Compared {
-                    entity_tag: tag,
-                    last_modified: self.validators().last_modified,
-                    complete_length,
-                };
-                compared.fits(&fields, response)
-            }
+            (304, _) => compared.validated_by(&fields, response),
+            _ => compared.fits(&fields, response),
         };
         Merging {
             facts: merged.facts(self.facts.status, now.wall, &crate::targeted()),
