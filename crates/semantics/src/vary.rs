@@ -47,7 +47,8 @@ pub fn nominated<'a>(lines: impl Iterator<Item = &'a [u8]>) -> impl Iterator<Ite
 /// Fed is `-` for an absent field, else `=`, the members separated by commas, and in both cases a line feed, which no
 /// field value contains: what is fed for several fields in the same order stays unambiguous. Members are those of
 /// [`list_elements`], so whitespace around commas, empty members and the division into lines make no difference.
-/// Fields that are no lists are fed as they are; `Accept-Encoding` and `Accept-Language` in lower case, as neither a
+/// Fields that are no lists are fed as they are, and so are those that we do not know: what makes no difference in them their
+/// own syntax says (§4.1). Several lines of one are joined by commas. `Accept-Encoding` and `Accept-Language` in lower case, as neither a
 /// coding nor a language tag has a case (RFC 9110 §8.4.1, RFC 5646 §2.1.1). Members keep their order: servers are known
 /// to prefer the first of several alike.
 ///
@@ -60,7 +61,7 @@ pub fn feed_selecting(fields: &[FieldLine<'_>], name: &str, sink: &mut dyn FnMut
         sink(b"-\n");
         return;
     }
-    let whole = known.is_some_and(is_singleton);
+    let whole = known.is_none_or(is_singleton);
     let caseless = matches!(known, Some(Known::AcceptEncoding | Known::AcceptLanguage));
     let mut present = false;
     let mut separator: &[u8] = b"";
@@ -216,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn whitespace_and_lines_make_no_difference() {
+    fn whitespace_and_lines_make_no_difference_in_a_list() {
         for values in [
             &["1,2"][..],
             &[" 1, 2 "],
@@ -224,11 +225,20 @@ mod tests {
             &["1 ,,2,"],
             &["", "1", "2"],
         ] {
-            check("foo", values, "=1,2\n");
+            check("accept", values, "=1,2\n");
         }
-        check("foo", &["2,1"], "=2,1\n");
-        check("foo", &["12"], "=12\n");
-        check("foo", &["\"1, 2\""], "=\"1, 2\"\n");
+        check("accept", &["2,1"], "=2,1\n");
+        check("accept", &["12"], "=12\n");
+        check("accept", &["\"1, 2\""], "=\"1, 2\"\n");
+    }
+
+    #[test]
+    fn field_that_is_not_known_is_fed_as_it_is() {
+        for value in ["1,2", "1, 2", "1,2,", ",1,2", "1,,2", "\"1, 2\""] {
+            check("foo", &[value], &format!("={value}\n"));
+        }
+        check("foo", &["1", "2"], "=1,2\n");
+        check("foo", &["", "1"], "=,1\n");
     }
 
     #[test]
