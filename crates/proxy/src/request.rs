@@ -8,8 +8,8 @@ use crate::config::Mode;
 use crate::settings::Settings;
 use weir_policy::{Digest, KeyHasher, Secret};
 use weir_semantics::{
-    Authority, ConnectionOptions, Form, Method, ProxyError, RequestFacts, Scheme, Target,
-    canonical_target, contains_pseudonym, lines_named, list_elements,
+    Authority, CONNECTION_OPTIONS_MAX, ConnectionOptions, Form, Method, ProxyError, RequestFacts,
+    Scheme, Target, canonical_target, contains_pseudonym, lines_named, list_elements,
 };
 use weir_wire::{BodyLength, RequestHead, Version, request_body};
 
@@ -71,6 +71,12 @@ impl<'a> Request<'a> {
         .map_err(|error| Answer::bad_request(&error))?;
         check_form(method, form, &target, asked)?;
         let options = ConnectionOptions::gather(head.fields);
+        if options.count > CONNECTION_OPTIONS_MAX {
+            return Err(Answer::bad_request(&format_args!(
+                "{} options in Connection, more than {CONNECTION_OPTIONS_MAX}",
+                options.count
+            )));
+        }
         let facts = RequestFacts::gather(method, target.path_and_query, head.fields);
         check_loop(head, asked.settings)?;
         // a request with content may be answered only (RFC 9110 §7.8): a switch in its middle has no clear place

@@ -54,6 +54,10 @@ pub const fn is_freshened(known: Known) -> bool {
         )
 }
 
+/// Options that a request may name in `Connection`. Each field of the request is compared with each of them; clients send two or
+/// three.
+pub const CONNECTION_OPTIONS_MAX: usize = 64;
+
 /// What the `Connection` lines of a message say.
 #[derive(Clone, Copy, Debug)]
 pub struct ConnectionOptions<'a> {
@@ -66,6 +70,8 @@ pub struct ConnectionOptions<'a> {
     fields: &'a [FieldLine<'a>],
     /// Is there an option other than those three?
     others: bool,
+    /// How many options there are, repetitions included.
+    pub count: usize,
 }
 
 impl<'a> ConnectionOptions<'a> {
@@ -78,12 +84,14 @@ impl<'a> ConnectionOptions<'a> {
             upgrade: false,
             fields,
             others: false,
+            count: 0,
         };
         for line in fields
             .iter()
             .filter(|line| identify(line.name) == Some(Known::Connection))
         {
             for option in list_elements(line.value) {
+                options.count += 1;
                 if option.eq_ignore_ascii_case(b"keep-alive") {
                     options.keep_alive = true;
                 } else if option.eq_ignore_ascii_case(b"close") {

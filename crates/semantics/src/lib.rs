@@ -53,7 +53,8 @@ pub use freshness::{
     heuristic_permitted,
 };
 pub use hop_by_hop::{
-    ConnectionOptions, is_for_one_client, is_freshened, is_hop_by_hop, is_stored,
+    CONNECTION_OPTIONS_MAX, ConnectionOptions, is_for_one_client, is_freshened, is_hop_by_hop,
+    is_stored,
 };
 pub use host::{Authority, AuthorityError, HostName};
 pub use known::{Known, identify};

@@ -262,3 +262,19 @@ fn refused_request_is_not_answered_before_it_is_whole() {
         client.expect_end();
     });
 }
+
+#[test]
+fn more_connection_options_than_the_limit_are_refused() {
+    Way::each(|way| {
+        let fields = |options: usize| {
+            let names: Vec<String> = (0..options).map(|number| format!("x{number}")).collect();
+            format!("Connection: {}\r\n", names.join(","))
+        };
+        refused(way, way.head("GET", "/", "1.1", &fields(65)), 400);
+        let mut client = way.proxy.client();
+        client.send(way.head("GET", "/", "1.1", &fields(64)));
+        let (_hop, asked) = way.origin.answer("HTTP/1.1 204 No Content\r\n\r\n");
+        assert!(!asked.has("x0"));
+        assert_eq!(client.read_head().status(), 204);
+    });
+}
