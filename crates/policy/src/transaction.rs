@@ -83,6 +83,8 @@ pub struct Transaction {
     lacking: bool,
     asked: Asked,
     bypassing: bool,
+    /// It validates in the background what a client was served stale.
+    is_refresh: bool,
     /// What is being stored is of use in part too.
     keeps_part: bool,
     request_time: Timestamp,
@@ -110,6 +112,7 @@ impl Transaction {
             lacking: false,
             asked: Asked::AsSent,
             bypassing: false,
+            is_refresh: false,
             keeps_part: false,
             request_time: now.wall,
             verdict: Verdict::new(),
@@ -123,6 +126,7 @@ impl Transaction {
         let method = Method::Get;
         let request = RequestFacts { method, ..request };
         let mut transaction = Self::new(request.for_whole(), now);
+        transaction.is_refresh = true;
         transaction.stored = Some(*stored);
         transaction.asked = Asked::validation(stored);
         transaction.verdict.handling = Handling::Forward(Fwd::Stale);
@@ -270,7 +274,8 @@ impl Transaction {
         }
         match storing {
             Ok(facts) => {
-                self.keeps_part = facts.can_be_part();
+                // what a refresh replaces is whole, and stays if this is not
+                self.keeps_part = facts.can_be_part() && !self.is_refresh;
                 // a whole one stays until the new one is there; a part of it is of no use any more
                 let relay = if self.asked == Asked::Rest && self.replaces(now, response) {
                     relay.with(Command::Drop)

@@ -70,7 +70,8 @@ pub(crate) fn is_quick(exchange: &Exchange, response: &Response<'_>, storing: &S
     is_whole && (exchange.background || is_there(response, exchange.settings.response_heads))
 }
 
-fn is_there(response: &Response<'_>, trailers: HeadLimits) -> bool {
+/// Whether all of the content came with the head.
+pub(crate) fn is_there(response: &Response<'_>, trailers: HeadLimits) -> bool {
     match response.body {
         BodyLength::None => true,
         BodyLength::Exact(bytes) => bytes <= response.rest.len() as u64,

@@ -1,9 +1,15 @@
 //! What all workers know of demand: how often targets are asked for, and what may be fetched for nobody.
 
+use crate::worker::SCRATCH_BYTES;
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
-use weir_policy::fetch::{self, Chance};
-use weir_policy::{Digest, Now};
+use tokio::time::Sleep;
+use weir_policy::fetch::{self, Chance, NoRefresh};
+use weir_policy::verdict::Storing;
+use weir_policy::{Digest, Now, StoredFacts};
 
 /// How often targets that must be forwarded were asked for lately.
 #[derive(Debug)]
@@ -67,6 +73,83 @@ impl Background {
             }
             granted => Ok(granted),
         }
+    }
+
+    /// So many bytes came that could not be waited for, as they came with a response head.
+    pub(crate) fn came(&self, now: Now, bytes: u64) {
+        lock(&self.0).take(now, bytes);
+    }
+
+    /// Bytes that were taken and are not used after all.
+    fn give_back(&self, bytes: u64) {
+        lock(&self.0).give_back(bytes);
+    }
+}
+
+/// What one transfer has taken of that budget and not used yet.
+#[derive(Debug, Default)]
+pub(crate) struct Allowance {
+    bytes: u64,
+    /// For more of it.
+    wait: Option<Pin<Box<Sleep>>>,
+}
+
+impl Allowance {
+    /// How many bytes may be read now, when `to_come` are to come; takes them from `budget`, and waits while that has none.
+    pub(crate) fn poll(
+        &mut self,
+        budget: &Background,
+        now: impl Fn() -> Now,
+        to_come: u64,
+        cx: &mut Context<'_>,
+    ) -> Poll<u64> {
+        while self.bytes == 0 {
+            if let Some(wait) = &mut self.wait {
+                ready!(wait.as_mut().poll(cx));
+                self.wait = None;
+            }
+            let wanted = to_come.clamp(1, SCRATCH_BYTES as u64);
+            match budget.take(now(), wanted) {
+                Ok(granted) => self.bytes = granted,
+                Err(wait) => self.wait = Some(Box::pin(tokio::time::sleep(wait))),
+            }
+        }
+        Poll::Ready(self.bytes)
+    }
+
+    /// So many bytes came.
+    pub(crate) fn spend(&mut self, bytes: u64) {
+        self.bytes = self.bytes.saturating_sub(bytes);
+    }
+
+    /// Nothing more comes: others may have the rest.
+    pub(crate) fn end(&mut self, budget: &Background) {
+        budget.give_back(std::mem::take(&mut self.bytes));
+    }
+}
+
+/// The stale responses that are validated in the background.
+#[derive(Debug, Default)]
+pub(crate) struct Refreshes(Mutex<fetch::Refreshes<Digest>>);
+
+impl Refreshes {
+    /// `stored`, the response of `key`, is to be validated.
+    ///
+    /// # Errors
+    ///
+    /// Why it is not now.
+    pub(crate) fn begin(
+        &self,
+        now: Now,
+        key: Digest,
+        stored: &StoredFacts,
+    ) -> Result<(), NoRefresh> {
+        lock(&self.0).begin(now, key, stored)
+    }
+
+    /// The validation is over; `storing` became of the response, if there was one.
+    pub(crate) fn end(&self, key: Digest, storing: Option<Storing>) {
+        lock(&self.0).end(key, storing);
     }
 }
 

@@ -436,15 +436,21 @@ impl Download<'_> {
         consumed: usize,
     ) -> Step {
         let Parties {
-            exchange, worker, ..
+            exchange,
+            worker,
+            to_client,
+            ..
         } = &mut self.parties;
         let now = worker.now();
         if storing.is_some_and(|storing| !storing.facts().answers_others(now)) {
             exchange.go_alone(worker, true);
         }
+        let is_there = arrival::is_there(response, exchange.settings.response_heads);
         let mut keeper = None;
         if let Some(storing) = storing {
-            if arrival::is_quick(exchange, response, &storing) {
+            if exchange.is_for_store_alone() && !is_there && worker.shared.background.is_nothing() {
+                exchange.tell(worker, Event::Incomplete);
+            } else if arrival::is_quick(exchange, response, &storing) {
                 if let Storing::New(facts) = storing {
                     keeper = Keeper::begin(worker, exchange, response.head, response.body, facts);
                 }
@@ -458,6 +464,12 @@ impl Download<'_> {
         if keeper.is_none() {
             exchange.expected = None;
             exchange.go_alone(worker, says_about_target(response.head.status));
+            if to_client.client().is_none() && !is_there {
+                // neither a client nor the store takes it
+                arrival::let_go(exchange, response);
+                report::storing(worker, exchange.tx.verdict());
+                return Step::Final(Downloaded::ClientLeft);
+            }
         }
         Step::Relay(Box::new(relay_plan(
             worker, exchange, response, consumed, keeper,
@@ -603,7 +615,9 @@ fn settle(exchange: &mut Exchange, worker: &Worker, ended: &crate::relay::Ended)
             if !ended.kept {
                 exchange.tell(worker, Event::Incomplete);
             }
-            worker.counters().inc(Metric::ClientAborts);
+            if !exchange.background {
+                worker.counters().inc(Metric::ClientAborts);
+            }
         }
     }
     if exchange.method == Method::Head {

@@ -203,6 +203,11 @@ impl Exchange {
         self.gap.as_ref().is_some_and(|gap| gap.into.is_some())
     }
 
+    /// Whether nobody waits for what it brings: a validation in the background.
+    pub(crate) fn is_for_store_alone(&self) -> bool {
+        self.background && !self.fills_gap()
+    }
+
     /// How far a fetch for it may run ahead.
     pub(crate) fn lead(&self) -> Lead {
         self.settings

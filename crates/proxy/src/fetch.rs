@@ -7,19 +7,19 @@
 
 use crate::arriving::Arriving;
 use crate::deadline::{Deadline, Party};
+use crate::demand::Allowance;
 use crate::flow::{self, NextHopFlow};
 use crate::next_hop::Connection;
 use crate::pool;
 use crate::settings::Settings;
-use crate::worker::{SCRATCH_BYTES, Worker};
-use std::future::{Future, poll_fn};
+use crate::worker::Worker;
+use std::future::poll_fn;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::io::{AsyncRead, ReadBuf};
-use tokio::time::Sleep;
 use weir_measure::{Aborted, Label as _, Metric};
 use weir_policy::Tick;
 use weir_policy::fetch::{Abort, FetchEnd, FetchId, Stop, Take, judge};
@@ -51,10 +51,8 @@ struct Fetch {
     end: Option<FetchEnd>,
     /// When the round trip was looked at.
     looked: Option<Tick>,
-    /// Taken from the budget of background bytes, and not used up yet.
-    background_bytes: u64,
-    /// For more of that budget.
-    background_wait: Option<Pin<Box<Sleep>>>,
+    /// Its share of the budget of background bytes.
+    background: Allowance,
 }
 
 /// A transfer that has begun, with what came with the head; to be spawned.
@@ -82,8 +80,7 @@ pub(crate) fn begin(
         hop_keeps_alive: begun.hop_keeps_alive,
         end: None,
         looked: None,
-        background_bytes: 0,
-        background_wait: None,
+        background: Allowance::default(),
     });
     worker.counters().inc(Metric::FetchesUnderWay);
     fetch.accept(&begun.first);
@@ -126,8 +123,7 @@ impl Fetch {
                     continue;
                 }
                 Take::Background if self.arriving.is_kept() => {
-                    ready!(self.poll_background(cx));
-                    self.background_bytes
+                    ready!(self.poll_background(cx))
                 }
                 Take::Orphaned | Take::Background if self.arriving.is_boarding() => {
                     return Poll::Pending;
@@ -181,7 +177,7 @@ impl Fetch {
             Poll::Ready(Ok(())) => {
                 self.deadline.moved();
                 let bytes = buffer.filled();
-                self.background_bytes = self.background_bytes.saturating_sub(bytes.len() as u64);
+                self.background.spend(bytes.len() as u64);
                 worker
                     .counters()
                     .add(Metric::BytesFromNextHops, bytes.len() as u64);
@@ -267,21 +263,11 @@ impl Fetch {
     }
 
     /// Takes from the background's budget, if what it took before is used up; waits for it if there is none.
-    fn poll_background(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        while self.background_bytes == 0 {
-            if let Some(wait) = &mut self.background_wait {
-                ready!(wait.as_mut().poll(cx));
-                self.background_wait = None;
-            }
-            let background = &self.worker.shared.background;
-            let to_come = self.arriving.to_come(self.id).unwrap_or(u64::MAX);
-            let wanted = to_come.clamp(1, SCRATCH_BYTES as u64);
-            match background.take(self.worker.now(), wanted) {
-                Ok(granted) => self.background_bytes = granted,
-                Err(wait) => self.background_wait = Some(Box::pin(tokio::time::sleep(wait))),
-            }
-        }
-        Poll::Ready(())
+    fn poll_background(&mut self, cx: &mut Context<'_>) -> Poll<u64> {
+        let to_come = self.arriving.to_come(self.id).unwrap_or(u64::MAX);
+        let worker = &self.worker;
+        let budget = &worker.shared.background;
+        self.background.poll(budget, || worker.now(), to_come, cx)
     }
 
     /// Fits the kernel's buffer to the readers.
@@ -310,6 +296,7 @@ impl Fetch {
             return;
         }
         self.end = Some(end);
+        self.background.end(&self.worker.shared.background);
         let counters = self.worker.counters();
         counters.dec(Metric::FetchesUnderWay);
         if end == FetchEnd::Cut {

@@ -6,6 +6,7 @@
 //! response costs nothing more. While the next hop is silent the client is watched.
 
 use crate::deadline::{Deadline, Party};
+use crate::demand::Allowance;
 use crate::exchange::Exchange;
 use crate::flow::{Governor, left};
 use crate::inbound::Framing;
@@ -37,6 +38,8 @@ pub(crate) struct Terms {
     half_closed: Duration,
     trailers: HeadLimits,
     lead: Lead,
+    /// Nobody waits for it: it is fetched for the store, within the budget of background bytes.
+    is_background: bool,
     /// Bytes that may be written before the kernel's buffers are looked at.
     free_bytes: u64,
 }
@@ -57,6 +60,7 @@ impl Terms {
             half_closed: settings.config.fetch.half_closed.as_duration(),
             trailers: settings.response_heads,
             lead,
+            is_background: exchange.is_for_store_alone(),
             free_bytes: if settings.leads_differ() {
                 // the connection may come from a route with another
                 0
@@ -74,7 +78,7 @@ pub(crate) enum RelayEnd {
     Whole,
     /// The next hop cut it, or broke the framing; the word says how. The client is not told a lie.
     Cut(&'static str),
-    /// The client went away or stopped reading.
+    /// The client went away or stopped reading; or there is none, and the store does not take it.
     ClientLeft,
 }
 
@@ -116,6 +120,8 @@ pub(crate) struct Relay<'a> {
     sent: usize,
     unsent: Unsent,
     keeper: Option<Keeper>,
+    /// Its share of the budget of background bytes, if it is to be paid from that.
+    background: Option<Allowance>,
     /// Once it is needed, where there is a lead to keep to.
     governor: Option<Governor>,
     /// It was needed.
@@ -160,6 +166,7 @@ impl<'a> Relay<'a> {
             sent: 0,
             unsent: Unsent::new(framing),
             keeper,
+            background: terms.is_background.then(Allowance::default),
             governor: None,
             governed: false,
             finished: false,
@@ -182,6 +189,10 @@ impl<'a> Relay<'a> {
     pub(crate) async fn run(mut self, to_client: Sink<'_>, first: &[u8]) -> Ended {
         let moved = Cell::new(0);
         let mut client_left = pin!(watch(&to_client, self.terms.half_closed, &moved));
+        if self.background.is_some() {
+            let budget = &self.worker.shared.background;
+            budget.came(self.worker.now(), first.len() as u64);
+        }
         let mut first = Some(first);
         let end = poll_fn(|cx| {
             if let Some(first) = first.take()
@@ -201,6 +212,9 @@ impl<'a> Relay<'a> {
         })
         .await;
         self.ended.end = end;
+        if let Some(allowance) = &mut self.background {
+            allowance.end(&self.worker.shared.background);
+        }
         self.ended.delivered_bytes = match to_client.client() {
             Some(_) => self.ended.delivered_bytes - self.unsent.content(self.out.len() - self.sent),
             None => 0,
@@ -285,8 +299,12 @@ impl<'a> Relay<'a> {
         cx: &mut Context<'_>,
     ) -> Poll<Result<(), RelayEnd>> {
         let worker = self.worker;
+        let max = match ready!(self.poll_background(cx)) {
+            Ok(allowed) => allowed.min(self.govern(to_client)),
+            Err(end) => return Poll::Ready(Err(end)),
+        };
         let mut scratch = worker.scratch.borrow_mut();
-        let max = self.govern(to_client).min(scratch.len());
+        let max = max.min(scratch.len());
         let mut buffer = ReadBuf::new(&mut scratch[..max]);
         match Pin::new(&mut self.from_hop).poll_read(cx, &mut buffer) {
             Poll::Pending => {
@@ -300,9 +318,32 @@ impl<'a> Relay<'a> {
                 let bytes = buffer.filled();
                 self.deadline.moved();
                 self.ended.from_hop_bytes += bytes.len() as u64;
+                if let Some(allowance) = &mut self.background {
+                    allowance.spend(bytes.len() as u64);
+                }
                 Poll::Ready(self.take(bytes, to_client, cx))
             }
         }
+    }
+
+    /// How many bytes the budget of the background lets it read; waits for them. That is not the next hop's silence.
+    fn poll_background(&mut self, cx: &mut Context<'_>) -> Poll<Result<usize, RelayEnd>> {
+        let Some(allowance) = &mut self.background else {
+            return Poll::Ready(Ok(usize::MAX));
+        };
+        let worker = self.worker;
+        let budget = &worker.shared.background;
+        // switched off meanwhile
+        if budget.is_nothing() {
+            return Poll::Ready(Err(RelayEnd::ClientLeft));
+        }
+        let came = self.ended.body_bytes;
+        let to_come = self.length.map_or(u64::MAX, |length| length - came);
+        let allowed = allowance.poll(budget, || worker.now(), to_come, cx);
+        if allowed.is_pending() {
+            self.deadline.set(self.terms.hop_silence);
+        }
+        allowed.map(|bytes| Ok(usize::try_from(bytes).unwrap_or(usize::MAX)))
     }
 
     /// Before a read, when all that was read before is written: adjusts to how fast the client takes it. How many bytes
@@ -371,8 +412,8 @@ impl<'a> Relay<'a> {
             match step.event {
                 BodyEvent::NeedMore => return emitted,
                 BodyEvent::Data(data) => {
-                    self.keep(data);
                     self.ended.body_bytes += data.len() as u64;
+                    self.keep(data, to_client)?;
                     if emitted.is_ok() {
                         emitted = self.emit(data, to_client, cx);
                     }
@@ -388,13 +429,18 @@ impl<'a> Relay<'a> {
         }
     }
 
-    fn keep(&mut self, data: &[u8]) {
+    /// What the store does not take goes on for the client, if there is one.
+    fn keep(&mut self, data: &[u8], to_client: &Sink<'_>) -> Result<(), RelayEnd> {
         if let Some(keeper) = &mut self.keeper
             && let Err(refusal) = keeper.push(data)
         {
             self.ended.refused = Some(refusal);
             self.keeper = None;
+            if to_client.client().is_none() {
+                return Err(RelayEnd::ClientLeft);
+            }
         }
+        Ok(())
     }
 
     /// Everything has come: close the framing, make the stored response findable.

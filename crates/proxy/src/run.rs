@@ -6,7 +6,7 @@ use crate::clock::Clock;
 use crate::config::{self, AdminAddress, Config, LogFormat, LogTarget, TokenFile};
 use crate::control::Control;
 use crate::crew::Crew;
-use crate::demand::{Background, Popularity};
+use crate::demand::{Background, Popularity, Refreshes};
 use crate::descriptors::room_for_a_request;
 use crate::disk_tier::{self, DiskTier};
 use crate::open_connections::OpenConnections;
@@ -16,13 +16,12 @@ use crate::resolver::{Resolver, ResolverConfig};
 use crate::settings::{Settings, eviction_kind};
 use crate::shared::{Shared, Stage};
 use arc_swap::ArcSwap;
-use std::collections::HashSet;
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::{Notify, watch};
 use weir_disk::Disk;
@@ -271,7 +270,7 @@ fn share(
         client_closed: Notify::new(),
         stage: watch::Sender::new(Stage::Serving),
         draining: AtomicBool::new(false),
-        refreshing: Mutex::new(HashSet::new()),
+        refreshes: Refreshes::default(),
         flights: Arc::default(),
         popularity: Popularity::default(),
         background: Background::new(config.fetch.background_rate.bytes()),

@@ -3,7 +3,7 @@
 use crate::access_log::AccessLog;
 use crate::arriving::PassingRoom;
 use crate::clock::Clock;
-use crate::demand::{Background, Popularity};
+use crate::demand::{Background, Popularity, Refreshes};
 use crate::flights::Flights;
 use crate::open_connections::OpenConnections;
 use crate::pool::Pool;
@@ -11,12 +11,10 @@ use crate::record::Record;
 use crate::resolver::Resolver;
 use crate::settings::Settings;
 use arc_swap::ArcSwap;
-use std::collections::HashSet;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{Notify, watch};
 use weir_measure::Counters;
-use weir_policy::Digest;
 use weir_policy::destination::OwnAddresses;
 use weir_store::MemoryStore;
 
@@ -49,7 +47,8 @@ pub(crate) struct Shared {
     /// How far the shutdown is.
     pub(crate) stage: watch::Sender<Stage>,
     pub(crate) draining: AtomicBool,
-    pub(crate) refreshing: Mutex<HashSet<Digest>>,
+    /// Stale responses that are validated in the background.
+    pub(crate) refreshes: Refreshes,
     /// Targets that are being asked for.
     pub(crate) flights: Arc<Flights>,
     /// For readers far behind of what is not kept.
@@ -134,24 +133,6 @@ impl Shared {
     pub(crate) fn client_left(&self) {
         self.clients.fetch_sub(1, Ordering::Relaxed);
         self.client_closed.notify_waiters();
-    }
-
-    /// Marks a target as being validated in the background; `false` if it is already, or too many are.
-    pub(crate) fn begin_refresh(&self, key: Digest, most: usize) -> bool {
-        let mut refreshing = self
-            .refreshing
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        refreshing.len() < most && refreshing.insert(key)
-    }
-
-    /// The validation is over.
-    pub(crate) fn end_refresh(&self, key: Digest) {
-        let mut refreshing = self
-            .refreshing
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        refreshing.remove(&key);
     }
 
     /// The numbers no worker owns; to be written with the `_shared` operations.

@@ -25,6 +25,8 @@ mod paced;
 mod ranges;
 #[path = "parts/readers.rs"]
 mod readers;
+#[path = "parts/refresh.rs"]
+mod refresh;
 #[path = "parts/room.rs"]
 mod room;
 #[path = "parts/shelf.rs"]

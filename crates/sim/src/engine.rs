@@ -52,8 +52,8 @@ use fetch::Fetch;
 use flights::Flights;
 use links::Links;
 use slab::Slab;
-use std::collections::{BTreeSet, VecDeque};
-use weir_policy::fetch::{Background, Popularity};
+use std::collections::VecDeque;
+use weir_policy::fetch::{Background, Popularity, Refreshes};
 use weir_policy::{Now, Verdict};
 use weir_semantics::DeltaSeconds;
 use weir_workload::Chance;
@@ -94,7 +94,7 @@ pub struct Simulator {
     /// Transfers from servers that were begun.
     transfers: u64,
     /// Targets that are validated in the background.
-    refreshing: BTreeSet<u64>,
+    refreshes: Refreshes<u64>,
     /// How often a target was invalidated: what was asked for before is not stored.
     invalidations: ByNumber<u32>,
     /// Tests switch it off, to see that it makes no difference.
@@ -184,7 +184,7 @@ impl Simulator {
             results: None,
             journal: None,
             transfers: 0,
-            refreshing: BTreeSet::new(),
+            refreshes: Refreshes::default(),
             invalidations: ByNumber::default(),
             plain_is_allowed: true,
             settings,

@@ -40,6 +40,12 @@ impl Background {
         taken
     }
 
+    /// Bytes that were taken and are not used after all.
+    pub fn give_back(&mut self, bytes: u64) {
+        let most = u128::from(self.rate_bytes_s) * 1000;
+        self.milli_bytes = most.min(self.milli_bytes + u128::from(bytes) * 1000);
+    }
+
     /// How many bytes could be taken now.
     #[must_use]
     pub fn free(&self, now: Now) -> u64 {
@@ -93,6 +99,16 @@ mod tests {
         assert_eq!(background.free(at(60_000)), 1000);
         assert_eq!(background.take(at(60_000), 400), 400);
         assert_eq!(background.free(at(60_000)), 600);
+    }
+
+    #[test]
+    fn what_is_given_back_can_be_taken_again_up_to_a_second_of_it() {
+        let mut background = Background::new(1000);
+        assert_eq!(background.take(at(0), 700), 700);
+        background.give_back(200);
+        assert_eq!(background.free(at(0)), 500);
+        background.give_back(5000);
+        assert_eq!(background.free(at(0)), 1000);
     }
 
     #[test]

@@ -4,7 +4,8 @@
 //! filled by one fetch or several (one a missing span) and read by any number of readers, each at its own speed and
 //! place; [`Fill`] decides who reads, who waits, which fetch may take how much, and which is to be begun.
 //! [`Pace`] bounds how far a fetch runs ahead of its fastest reader, [`judge`] what becomes of it when the last reader
-//! leaves, with the help of [`Popularity`] (is it asked for again?) and [`Background`] (may it cost that now?).
+//! leaves, with the help of [`Popularity`] (is it asked for again?) and [`Background`] (may it cost that now?);
+//! [`Refreshes`] which stale responses are validated in the background.
 //!
 //! No content is here, and no connection: spans and numbers go in, numbers come out.
 
@@ -15,6 +16,7 @@ mod continuation;
 mod fill;
 mod pace;
 mod popularity;
+mod refreshes;
 
 pub use abort::{Abort, AbortPolicy, GoOn, Orphan, Stop, judge};
 pub use background::Background;
@@ -27,3 +29,4 @@ pub use fill::{
 };
 pub use pace::{Lead, Pace};
 pub use popularity::{Chance, Popularity};
+pub use refreshes::{NoRefresh, Refreshes};

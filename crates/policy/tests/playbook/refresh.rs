@@ -100,3 +100,14 @@ fn refresh_by_a_304_that_may_not_be_stored_drops_what_is_stored() {
          = stale",
     );
 }
+
+#[test]
+fn refresh_that_breaks_off_leaves_no_part_in_the_place_of_the_whole() {
+    check(
+        "GET /
+         70 refresh 200 | Cache-Control: max-age=60, stale-while-revalidate=60 | ETag: \"a\" => forward validate
+         71 response 200 | Cache-Control: max-age=60 | ETag: \"b\" => relay, store lifetime=60 age=1
+         72 incomplete => nothing
+         = stale fwd-status=200 not-stored=incomplete",
+    );
+}

@@ -29,9 +29,11 @@ table! {
         /// With `abort = "squid"`: a fetch of which more than this percentage has come goes on, unless `squid_max`
         /// stopped it. Squid's `quick_abort_pct`.
         squid_pct: u8 = 95, from 0, to 100;
-        /// Bytes a second that may be fetched for nobody, all fetches that go on without a reader together. 1 MiB/s is a
+        /// Bytes a second that may be fetched for nobody, all fetches that go on without a reader together, and the content of
+        /// new responses that validations in the background bring (`stale-while-revalidate`). 1 MiB/s is a
         /// twelfth of a line of 100 Mbit/s: clients do not feel it. On a thin link use a tenth of the link;
-        /// 0 fetches nothing for nobody.
+        /// 0 fetches nothing for nobody: a validation in the background then brings a 304, or what comes with the response
+        /// head.
         background_rate: ByteSize = ByteSize::from_mib(1), from ByteSize::from_bytes(0), to ByteSize::from_gib(4);
         /// For how long a client that has closed its sending side is still served while nothing moves; then it is
         /// taken to have left. Closing one side is allowed (RFC 9112 §9.6) and rare; a program that

@@ -131,9 +131,10 @@ impl Simulator {
         let may = match arriving.fill().take(now, fetch_id) {
             Take::UpTo(most) => most,
             Take::Wait => return false,
-            Take::Background if is_for_store_alone => u64::MAX,
             // one that goes on is judged anew when it turns out to be for nobody
-            Take::Background if !self.is_wanted(id) => return self.judge(id, fetch_id, fetch),
+            Take::Background if !is_for_store_alone && !self.is_wanted(id) => {
+                return self.judge(id, fetch_id, fetch);
+            }
             Take::Background => match self.granted(id, fetch_id, fetch) {
                 0 => return false,
                 granted => granted,

@@ -190,7 +190,11 @@ impl Simulator {
             return;
         };
         let (ask, link) = (*exchange.ask(), exchange.link);
-        if self.refreshing.len() >= REFRESHES_MAX || !self.refreshing.insert(ask.target) {
+        if self
+            .refreshes
+            .begin(now, ask.target, &stored.facts)
+            .is_err()
+        {
             return;
         }
         let exchange = self.exchanges.at(id);
@@ -349,9 +353,6 @@ fn covers(exchange: &super::Exchange, stored: &Stored) -> bool {
 
 /// A hit of so much content does not count as a demand for it: the live proxy answers it in one pass, and asks for no lock on the way.
 const NOT_NOTED_BYTES: u64 = 16 * 1024;
-
-/// Background validations under way at once, as the live proxy has it.
-const REFRESHES_MAX: usize = 256;
 
 /// Flights of one target that a request looks at: each is for another variant.
 const FLIGHTS_LOOKED_AT: usize = 8;

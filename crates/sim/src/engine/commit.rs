@@ -5,6 +5,7 @@ use super::exchange::Stage;
 use crate::cache::{Stored, Stores, Which};
 use weir_policy::catalog::Refusal;
 use weir_policy::fetch::Cut;
+use weir_policy::verdict::{NotStored, Storing};
 use weir_policy::{Command, Event};
 
 impl Simulator {
@@ -22,10 +23,7 @@ impl Simulator {
                 None
             };
             self.close_flight(id, matches!(refusal, None | Some(Refusal::NotResident)));
-            let arriving = self.arriving.at(id);
-            if arriving.is_for_store_alone {
-                self.refreshing.remove(&arriving.stored.target);
-            }
+            self.end_arrived_refresh(id, refusal);
         }
         let arriving = self.arriving.at_mut(id);
         if arriving.is_settled
@@ -45,6 +43,20 @@ impl Simulator {
                 self.cache.end_use(content);
             }
         }
+    }
+
+    /// The validation in the background that brought it is over, if it was one.
+    fn end_arrived_refresh(&mut self, id: u32, refusal: Option<Refusal>) {
+        let arriving = self.arriving.at(id);
+        if !arriving.is_for_store_alone {
+            return;
+        }
+        let storing = match refusal {
+            Some(refusal) => Some(Storing::NotStored(NotStored::Catalog(refusal))),
+            None => arriving.tx.verdict().storing,
+        };
+        let target = arriving.stored.target;
+        self.refreshes.end(target, storing);
     }
 
     /// Nobody comes to it any more by way of its flight; who waits there, as it was all there with its head, looks into the store.

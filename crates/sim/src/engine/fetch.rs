@@ -275,6 +275,8 @@ impl Simulator {
         let is_whole = fetch.came >= fetch.total && !fetch.is_cut;
         fetch.is_done = true;
         fetch.owner = For::Nobody;
+        self.background
+            .give_back(std::mem::take(&mut fetch.granted));
         let (connection, window) = (fetch.connection, fetch.window);
         let is_reusable = is_whole && fetch.lives_on;
         let transfer = fetch.number;
@@ -300,6 +302,8 @@ impl Simulator {
         }
         fetch.is_stopped = true;
         fetch.owner = For::Nobody;
+        self.background
+            .give_back(std::mem::take(&mut fetch.granted));
         self.tally.traffic.wasted_bytes += fetch.waiting();
         self.servers.close(fetch.connection);
         let transfer = fetch.number;

@@ -87,8 +87,7 @@ impl Simulator {
                     self.stop(fetch);
                     if self.exchanges.at(id).is_background {
                         // the next request for it asks
-                        self.refreshing.remove(&self.exchanges.at(id).ask().target);
-                        self.over(id);
+                        self.end_refresh(id);
                         return;
                     }
                     self.exchanges.at_mut(id).forwarding = AS_SENT;
@@ -182,8 +181,7 @@ impl Simulator {
     fn serve_kept(&mut self, id: u32) {
         let exchange = self.exchanges.at(id);
         if exchange.is_background {
-            self.refreshing.remove(&exchange.ask().target);
-            self.over(id);
+            self.end_refresh(id);
             return;
         }
         let Some(stored) = &exchange.kept else { return };
@@ -210,18 +208,29 @@ impl Simulator {
             self.relay_head(id, stored, held);
             return;
         }
+        let it = self.fetches.at(fetch);
+        let is_background = self.exchanges.at(id).is_background;
+        let is_there = it.came >= it.total && !it.is_cut;
+        if is_background && !is_there && (held.is_none() || self.settings.background_bytes_s == 0) {
+            self.give_up_refresh(id, fetch, held);
+            return;
+        }
         let (at, it) = (self.world.at(), self.fetches.at_mut(fetch));
         if it.is_cut && it.came >= it.total {
             it.breaks_off_next = true;
             self.world.schedule(at, world::Event::Resumed(fetch));
         }
-        let is_background = self.exchanges.at(id).is_background;
-        let it = self.fetches.at(fetch);
-        let is_there = is_background || (it.came >= it.total && !it.is_cut);
         // all of it came with its head: nobody hears of it before it is stored
-        let is_quick = is_there && matches!(kept, Some(Kept::New(_))) && answer.facts.status != 206;
+        let is_quick = (is_background || is_there)
+            && matches!(kept, Some(Kept::New(_)))
+            && answer.facts.status != 206;
         let arriving = self.begin_arriving(id, fetch, answer, (kept, held), stored);
-        if !is_background {
+        if is_background {
+            // what came with the head could not be waited for
+            let came = self.fetches.at(fetch).waiting();
+            self.fetches.at_mut(fetch).granted = came;
+            self.background.take(now, came);
+        } else {
             let wants = match kept {
                 Some(Kept::Part) => self.exchanges.at(id).wants(answer.complete_length),
                 _ => answer.span,
@@ -235,6 +244,27 @@ impl Simulator {
         if is_background {
             self.over(id);
         }
+    }
+
+    /// A validation in the background brings what neither a client nor the store takes.
+    fn give_up_refresh(&mut self, id: u32, fetch: u32, held: Option<u64>) {
+        let (now, rules) = (self.now(), self.settings.rules);
+        if let Some(held) = held {
+            self.cache.give_back(held);
+            let event = Event::Incomplete;
+            self.exchanges.at_mut(id).tx().handle(now, &rules, event);
+        }
+        self.stop(fetch);
+        self.end_refresh(id);
+    }
+
+    /// A validation in the background is over.
+    fn end_refresh(&mut self, id: u32) {
+        let exchange = self.exchanges.at_mut(id);
+        let storing = exchange.tx().verdict().storing;
+        let target = exchange.ask().target;
+        self.refreshes.end(target, storing);
+        self.over(id);
     }
 
     /// From now on others may read what arrives, if it is for others.
@@ -322,8 +352,7 @@ impl Simulator {
             }
         }
         if self.exchanges.at(id).is_background {
-            self.refreshing.remove(&target);
-            self.over(id);
+            self.end_refresh(id);
             return;
         }
         let head_bytes = self.exchanges.at(id).ask().head_bytes;
