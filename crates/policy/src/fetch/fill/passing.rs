@@ -52,3 +52,66 @@ impl Fill {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fetch::{ByteSpan, ByteSpans, FillRules, READERS_MAX, ReaderId};
+    use crate::now::{Now, Tick};
+    use std::time::{Duration, Instant};
+    use weir_semantics::Timestamp;
+
+    const NOW: Now = Now {
+        wall: Timestamp(0),
+        tick: Tick(0),
+    };
+    const WHOLE: ByteSpan = ByteSpan {
+        from: 0,
+        to: 1 << 40,
+    };
+
+    /// A response that passes by so many readers.
+    fn crowd(readers: usize) -> (Fill, Vec<ReaderId>) {
+        let mut fill = Fill::new(FillRules::default(), NOW, Some(WHOLE.to), ByteSpans::new());
+        let fetch = fill.begin(NOW, WHOLE);
+        let attached = (0..readers).map(|_| fill.attach(NOW, WHOLE).expect("room"));
+        let attached = attached.collect();
+        fill.received(NOW, fetch, 100);
+        fill.pass();
+        (fill, attached)
+    }
+
+    #[test]
+    fn content_is_let_go_behind_the_slowest_reader() {
+        let (mut fill, readers) = crowd(3);
+        for (reader, at) in readers.iter().zip([70, 90, 20]) {
+            fill.moved(NOW, *reader, at);
+        }
+        assert_eq!(fill.places(), Some((20, 90)));
+        assert_eq!(fill.passed(false), 20);
+        fill.leave(NOW, readers[2]);
+        assert_eq!(fill.places(), Some((70, 90)));
+        fill.leave(NOW, readers[1]);
+        assert_eq!((fill.places(), fill.passed(false)), (Some((70, 70)), 70));
+        fill.leave(NOW, readers[0]);
+        assert_eq!((fill.places(), fill.passed(false)), (None, u64::MAX));
+    }
+
+    #[test]
+    fn a_large_crowd_costs_no_more_at_each_write_than_a_small_one() {
+        let shortest = |readers| {
+            let (fill, _) = crowd(readers);
+            let turns = (0..20).map(|_| {
+                let begun = Instant::now();
+                for _ in 0..100 {
+                    assert_eq!(fill.passed(true), 0);
+                }
+                begun.elapsed()
+            });
+            turns.min().unwrap_or(Duration::MAX)
+        };
+        let (small, large) = (shortest(64), shortest(READERS_MAX));
+        // they are told apart by a factor of a thousand
+        assert!(large < 30 * small, "{small:?}, {large:?}");
+    }
+}

@@ -66,6 +66,13 @@ impl Readers {
         self.all.values().copied()
     }
 
+    /// The places of the slowest and of the fastest, without asking all.
+    pub(super) fn ends(&self) -> Option<(u64, u64)> {
+        let (slowest, _) = self.places.first()?;
+        let (fastest, _) = self.places.last()?;
+        Some((*slowest, *fastest))
+    }
+
     /// The reader furthest on in `places` that wants more than is there before `beyond`.
     pub(super) fn fastest(&self, places: ByteSpan, beyond: u64) -> Option<(ReaderId, Reader)> {
         let range = (places.from, ReaderId(0))..(places.to, ReaderId(0));

@@ -140,9 +140,7 @@ impl Fill {
     /// The places of the slowest reader and of the fastest; `None` if nobody reads.
     #[must_use]
     pub fn places(&self) -> Option<(u64, u64)> {
-        let slowest = self.readers.iter().map(|reader| reader.at).min()?;
-        let fastest = self.readers.iter().map(|reader| reader.at).max()?;
-        Some((slowest, fastest))
+        self.readers.ends()
     }
 
     /// How many readers are attached.
