@@ -246,6 +246,11 @@ impl Transaction {
     /// Ends the transaction with an answer of our own.
     pub fn refuse(&mut self, refused: Refused) -> Commands {
         self.verdict.handling = Handling::Refused(refused);
+        // neither is of the answer
+        self.verdict.ttl = None;
+        if self.verdict.storing == Some(Storing::Stored) {
+            self.not_stored(NotStored::Incomplete);
+        }
         Commands::one(Command::Answer(refused))
     }
 

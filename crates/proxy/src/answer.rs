@@ -122,7 +122,7 @@ impl Answer {
         )
     }
 
-    /// The verdict of a request answered so.
+    /// The verdict of a request answered so before there was a transaction.
     pub(crate) fn verdict(&self) -> Verdict {
         Verdict {
             handling: Handling::Refused(self.trouble.refused),
@@ -134,10 +134,11 @@ impl Answer {
         }
     }
 
-    /// Appends the whole message to `out`; returns the bytes of its content.
+    /// Appends the whole message to `out`, which says this verdict; returns the bytes of its content.
     pub(crate) fn write(
         &self,
         settings: &Settings,
+        verdict: &Verdict,
         head_only: bool,
         date: &[u8],
         out: &mut Vec<u8>,
@@ -158,7 +159,7 @@ impl Answer {
         write::field(out, "Content-Type", b"text/plain; charset=utf-8");
         write::number_field(out, "Content-Length", body.len() as u64);
         write::field(out, "Cache-Control", b"no-store");
-        self.write_status_fields(settings, out);
+        self.write_status_fields(settings, verdict, out);
         if matches!(self.status, 200 | 405) {
             write::field(
                 out,
@@ -180,9 +181,9 @@ impl Answer {
         body.len() as u64
     }
 
-    fn write_status_fields(&self, settings: &Settings, out: &mut Vec<u8>) {
+    fn write_status_fields(&self, settings: &Settings, verdict: &Verdict, out: &mut Vec<u8>) {
         let name = settings.name();
-        write_cache_status(settings, &self.verdict(), out);
+        write_cache_status(settings, verdict, out);
         out.extend_from_slice(b"Proxy-Status: ");
         write_proxy_status(out, name, self.trouble.error, Some(&self.trouble.text));
         out.extend_from_slice(b"\r\n");

@@ -303,7 +303,8 @@ impl Client {
             let answer =
                 Answer::closing(408, Trouble::bad("the request head did not arrive in time"));
             let mut out = Vec::new();
-            answer.write(&settings, false, &self.worker.date(), &mut out);
+            let verdict = answer.verdict();
+            answer.write(&settings, &verdict, false, &self.worker.date(), &mut out);
             self.closing = true;
             self.send(&out, cx);
         }

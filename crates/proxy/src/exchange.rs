@@ -559,12 +559,6 @@ pub(crate) async fn respond(client: &mut Client, exchange: &mut Exchange, answer
     answer.close |= !persistence.keep_alive;
     let settings = Arc::clone(&exchange.settings);
     let mut out = Vec::new();
-    let content = answer.write(
-        &settings,
-        exchange.method == Method::Head,
-        &client.worker.date(),
-        &mut out,
-    );
     // the transaction may know a finer reason already
     if !matches!(
         exchange.tx.verdict().handling,
@@ -572,6 +566,13 @@ pub(crate) async fn respond(client: &mut Client, exchange: &mut Exchange, answer
     ) {
         let _ = exchange.tx.refuse(answer.trouble.refused);
     }
+    let content = answer.write(
+        &settings,
+        exchange.tx.verdict(),
+        exchange.method == Method::Head,
+        &client.worker.date(),
+        &mut out,
+    );
     exchange.account.status = answer.status;
     exchange.account.error = Some(answer.trouble.error.as_str());
     let mut outgoing = Outgoing::default();

@@ -332,20 +332,21 @@ fn refuse(
     let before = out.len();
     let (head, received) = asked.unzip();
     let head_only = head.is_some_and(|head| head.method == "HEAD");
-    account.body_bytes = answer.write(settings, head_only, &client.worker.date(), out);
+    let (verdict, date) = (answer.verdict(), client.worker.date());
+    account.body_bytes = answer.write(settings, &verdict, head_only, &date, out);
     account.own_bytes = account.body_bytes;
     account.status = answer.status;
     account.response_bytes = (out.len() - before) as u64;
     account.error = Some(answer.trouble.error.as_str());
     client.closing = client.closing || answer.close;
-    report::count(client, &answer.verdict(), &account);
+    report::count(client, &verdict, &account);
     let is_bare = head.is_some_and(|head| {
         let body = request_body(head.version, head.fields);
         matches!(body, Ok(BodyLength::None | BodyLength::Exact(0)))
     });
     Served {
         account,
-        verdict: answer.verdict(),
+        verdict,
         sequence: client.requests,
         request: received,
         response: before..before + head_of(&out[before..], account.body_bytes).len(),

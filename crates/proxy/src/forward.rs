@@ -420,6 +420,7 @@ async fn begun(
         if let Some((reader, _)) = reader {
             arriving.leave(&worker, reader);
         }
+        conclude(exchange, &worker, &arriving);
         return Err(download::broken(&"its content breaks off or is not framed"));
     }
     let flight = match exchange.leading.take() {

@@ -2,6 +2,8 @@
 
 mod support;
 
+#[path = "hostile/answered.rs"]
+mod answered;
 #[path = "hostile/cut.rs"]
 mod cut;
 #[path = "hostile/lenient_response.rs"]

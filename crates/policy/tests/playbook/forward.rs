@@ -161,3 +161,15 @@ fn unshared_request_uses_the_cache() {
          = tunnel fwd-status=101",
     );
 }
+
+#[test]
+fn response_in_whose_place_an_answer_of_ours_is_sent_is_not_said_to_be_stored() {
+    check(
+        "GET /
+         0 request => look-up
+         0 missing target => forward
+         1 response 200 | Cache-Control: max-age=60 | ETag: \"a\" => relay, store lifetime=60 age=1
+         1 failed protocol => answer next-hop
+         = refused next-hop fwd-status=200 not-stored=incomplete",
+    );
+}
