@@ -5,33 +5,27 @@ use crate::arrival::Answered;
 use crate::arriving::{self, Arriving};
 use crate::chosen::Chosen;
 use crate::client::Client;
+use crate::deadline::Deadline;
 use crate::destination::Destination;
 use crate::download::{self, Arrived, Downloaded, HopTrouble};
 use crate::exchange::{self, Exchange};
 use crate::follow::{self, Gate};
-use crate::gap::Gap;
-use crate::hit::ServedForm;
 use crate::inbound::Framing;
-use crate::next_hop::{self, Connection};
+use crate::next_hop::{Attempts, Connection};
 use crate::outbound;
 use crate::reader::{Attached, Start};
 use crate::record::End;
 use crate::sink::Sink;
 use crate::upload::{self, Sending, UploadEnd};
 use crate::worker::Worker;
-use crate::{fetch, pool, recall, switch, uses};
+use crate::{fetch, gap, pool, recall, switch, uses};
 use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
 use weir_measure::Metric;
-use weir_policy::fetch::ByteSpan;
-use weir_policy::retry::{BodySent, Closed, may_repeat};
-use weir_policy::{Command, Event, Failure, Forwarding, Now, Refused};
+use weir_policy::{Command, Event, Failure, Forwarding, Refused};
 use weir_semantics::ProxyError;
-use weir_store::{Growing, StoredResponse};
-
-/// Next hops of a route that one request may try to connect to: each may cost the connect limit.
-const HOPS_TRIED_MAX: usize = 3;
+use weir_store::StoredResponse;
 
 /// As the client sent it.
 const AS_SENT: Forwarding = Forwarding {
@@ -61,7 +55,7 @@ pub(crate) async fn run(
     if forwarding.complete {
         exchange.gap = stored
             .as_deref()
-            .and_then(|stored| missing(exchange, stored, worker.now()));
+            .and_then(|stored| gap::missing(exchange, stored, worker.now()));
     }
     let destination = match Destination::of(exchange, client.door.mode, &worker) {
         Ok(destination) => destination,
@@ -83,15 +77,14 @@ pub(crate) async fn run(
 async fn ask(
     client: &mut Client,
     exchange: &mut Exchange,
-    mut destination: Destination,
+    destination: Destination,
     mut forwarding: Forwarding,
     mut stored: Option<Arc<StoredResponse>>,
 ) -> bool {
     let worker = Rc::clone(&client.worker);
-    let mut repeated = false;
+    let mut attempts = Attempts::new(destination);
     loop {
-        let obtained = connect(exchange, &worker, &mut destination, repeated).await;
-        let mut connection = match obtained {
+        let mut connection = match attempts.connect(exchange, &worker).await {
             Ok(connection) => connection,
             Err(trouble) => return fail(client, exchange, stored, trouble).await,
         };
@@ -111,12 +104,11 @@ async fn ask(
                 forwarding = AS_SENT;
             }
             Downloaded::Failed(HopTrouble::Unanswered(trouble)) => {
-                let repeats = repeats(&worker, exchange, &connection, repeated);
+                let repeats = attempts.repeat(exchange, &worker, &connection);
                 drop(connection);
                 if !repeats {
                     return fail(client, exchange, stored, trouble).await;
                 }
-                repeated = true;
             }
             _ => match answer(client, exchange, connection, talked, stored.take()).await {
                 Some(alive) => return alive,
@@ -124,31 +116,6 @@ async fn ask(
             },
         }
     }
-}
-
-/// Whether the request is sent once more, after its connection was closed without a byte of an answer.
-pub(crate) fn repeats(
-    worker: &Worker,
-    exchange: &Exchange,
-    connection: &Connection,
-    is_repetition: bool,
-) -> bool {
-    let closed = Closed {
-        method: exchange.method,
-        body: if exchange.has_content() {
-            BodySent::Consumed
-        } else {
-            BodySent::None
-        },
-        connection_was_reused: connection.reused,
-        response_begun: false,
-        is_repetition,
-    };
-    let repeats = may_repeat(&closed).is_ok();
-    if repeats {
-        worker.counters().inc(Metric::Retries);
-    }
-    repeats
 }
 
 /// Gives the client what came of asking; whether its connection may go on. `None` if that is a stored response which cannot be
@@ -243,27 +210,78 @@ fn lose(exchange: &mut Exchange, worker: &Worker, stored: &Arc<StoredResponse>) 
     let _ = exchange.lose(worker);
 }
 
-/// A connection to `destination`, or to another next hop of its route if this one cannot be had: then `destination` is
-/// that one.
-async fn connect(
-    exchange: &Exchange,
-    worker: &Worker,
-    destination: &mut Destination,
-    fresh: bool,
-) -> Result<Connection, Trouble> {
-    let mut hops_tried = 1;
-    loop {
-        let obtained = next_hop::obtain(worker, &exchange.settings, destination, fresh).await;
-        let trouble = match obtained {
-            Ok(connection) => return Ok(connection),
-            Err(trouble) => trouble,
+/// What came of asking for no client.
+pub(crate) enum Asked {
+    /// The next hop's answer, and the connection it came on.
+    Answered(Connection, Downloaded),
+    /// It was not asked: what was to be asked about has been forgotten meanwhile.
+    Forgotten,
+    /// There is no usable answer.
+    Failed(Trouble),
+}
+
+/// Asks `destination` about `stored` for no client, as it would be asked for one; a failure is counted, and told to the
+/// transaction.
+pub(crate) async fn in_background(
+    worker: &Rc<Worker>,
+    exchange: &mut Exchange,
+    destination: Destination,
+    forwarding: Forwarding,
+    stored: &Arc<StoredResponse>,
+) -> Asked {
+    let mut attempts = Attempts::new(destination);
+    let asked = loop {
+        let mut connection = match attempts.connect(exchange, worker).await {
+            Ok(connection) => connection,
+            Err(trouble) => break Asked::Failed(trouble),
         };
-        match destination.another(exchange, worker, &trouble) {
-            Some(another) if hops_tried < HOPS_TRIED_MAX => *destination = another,
-            _ => return Err(trouble),
+        // what fills a gap is expected by the response under construction
+        if !exchange.fills_gap() && !exchange.expect(worker) {
+            pool::check_in(worker, connection);
+            break Asked::Forgotten;
         }
-        hops_tried += 1;
+        let request = outbound::request_head(exchange, forwarding, Some(stored));
+        match talk_alone(worker, exchange, &mut connection, &request, stored).await {
+            Downloaded::Failed(HopTrouble::Unanswered(trouble)) => {
+                if !attempts.repeat(exchange, worker, &connection) {
+                    break Asked::Failed(trouble);
+                }
+            }
+            Downloaded::Failed(HopTrouble::Broken(trouble)) => break Asked::Failed(trouble),
+            downloaded => break Asked::Answered(connection, downloaded),
+        }
+    };
+    if let Asked::Failed(trouble) = &asked {
+        count_failure(worker, trouble);
+        exchange.tell(worker, Event::Failed(failure_of(trouble)));
     }
+    asked
+}
+
+/// Sends the request and takes the answer, for no client.
+async fn talk_alone(
+    worker: &Rc<Worker>,
+    exchange: &mut Exchange,
+    connection: &mut Connection,
+    request: &[u8],
+    stored: &Arc<StoredResponse>,
+) -> Downloaded {
+    let (from_hop, mut to_hop) = connection.stream.split();
+    if let Err(trouble) = upload::send_head(&mut to_hop, request, exchange, worker).await {
+        return Downloaded::Failed(trouble);
+    }
+    let silence = exchange.settings.config.limits.next_hop_silence;
+    let mut deadline = Deadline::new(silence.as_duration());
+    download::run(download::Parties {
+        sending: &Cell::new(Sending::Done),
+        from_hop,
+        to_client: Sink::Nobody,
+        exchange,
+        worker,
+        deadline: &mut deadline,
+        stored: Some(stored),
+    })
+    .await
 }
 
 fn note_connection(client: &mut Client, exchange: &mut Exchange, connection: &mut Connection) {
@@ -371,34 +389,6 @@ async fn talk(
     }
 }
 
-/// The first gap of a stored part in what the request wants.
-fn missing(exchange: &Exchange, stored: &StoredResponse, now: Now) -> Option<Gap> {
-    let present = stored.body.present();
-    let span = if stored.body.complete_length().is_some() {
-        let wanted = exchange.form_of(stored, now.wall).span(stored)?;
-        present.first_gap(wanted)?
-    } else {
-        // as if it had no end
-        let endless = Growing::new(Some(u64::MAX), Some(&stored.body)).finish();
-        let wanted = exchange.form_of(&stored.with_body(endless), now.wall);
-        let rest = ByteSpan {
-            from: present.run_end(0),
-            to: u64::MAX,
-        };
-        let gap = match wanted {
-            // one that is counted from the end begins who knows where
-            ServedForm::Part(range) if range.first < u64::MAX / 2 => {
-                let to = range.last.saturating_add(1);
-                ByteSpan::new(range.first, to).and_then(|span| present.first_gap(span))
-            }
-            _ => None,
-        };
-        // if all is there the rest tells at least what it is of
-        gap.unwrap_or(rest)
-    };
-    Some(Gap { span, into: None })
-}
-
 /// The response is arriving by a fetch of its own: the client is its first reader.
 async fn begun(
     client: &mut Client,
@@ -502,11 +492,8 @@ pub(crate) async fn fail(
         let failed = Event::Failed(failure);
         commands = exchange.tx.handle(worker.now(), &settings.rules, failed);
     }
+    count_failure(&worker, &trouble);
     let mut status = status_of(&trouble);
-    worker.counters().inc(match status {
-        504 => Metric::NextHopTimeouts,
-        _ => Metric::NextHopErrors,
-    });
     if commands.first() == Some(Command::Answer(Refused::MustRevalidate)) {
         status = 504;
         trouble.refused = Refused::MustRevalidate;
@@ -514,6 +501,13 @@ pub(crate) async fn fail(
     // else the trouble knows a finer reason than the kind of failure
     let _ = exchange.tx.refuse(trouble.refused);
     exchange::respond(client, exchange, Answer::open(status, trouble)).await
+}
+
+fn count_failure(worker: &Worker, trouble: &Trouble) {
+    worker.counters().inc(match status_of(trouble) {
+        504 => Metric::NextHopTimeouts,
+        _ => Metric::NextHopErrors,
+    });
 }
 
 fn failure_of(trouble: &Trouble) -> Failure {

@@ -8,18 +8,13 @@ use crate::answer::Trouble;
 use crate::arriving::Arriving;
 use crate::client::Client;
 use crate::config::Mode;
-use crate::deadline::Deadline;
 use crate::destination::Destination;
-use crate::download::{self, Downloaded, HopTrouble};
+use crate::download::{Downloaded, HopTrouble};
 use crate::exchange::{Exchange, Plan};
-use crate::fetch;
-use crate::hit::stored_fields;
-use crate::next_hop::Connection;
-use crate::sink::Sink;
-use crate::upload::Sending;
+use crate::forward::{self, Asked};
+use crate::hit::{ServedForm, stored_fields};
 use crate::worker::Worker;
-use crate::{forward, next_hop, outbound, report, upload};
-use std::cell::Cell;
+use crate::{fetch, report};
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::rc::Rc;
@@ -29,12 +24,12 @@ use std::time::Instant;
 use weir_measure::Metric;
 use weir_policy::fetch::{AbortPolicy, ByteSpan, FetchEnd, FetchId, Take};
 use weir_policy::transaction::Covers;
-use weir_policy::{Command, Event, Forwarding, Transaction};
+use weir_policy::{Command, Event, Forwarding, Now, Transaction};
 use weir_semantics::{
     AskedPart, ByteRange, ContentRange, FieldLine, Fits, ProxyError, ResponseFacts, combines,
     line_named,
 };
-use weir_store::StoredResponse;
+use weir_store::{Growing, StoredResponse};
 use weir_wire::{BodyLength, LineBuffer};
 
 /// What a request to the next hop is to bring.
@@ -105,6 +100,34 @@ pub(crate) fn refused(status: u16) -> Downloaded {
     Downloaded::Failed(HopTrouble::Broken(trouble))
 }
 
+/// The first gap of a stored part in what the request wants.
+pub(crate) fn missing(exchange: &Exchange, stored: &StoredResponse, now: Now) -> Option<Gap> {
+    let present = stored.body.present();
+    let span = if stored.body.complete_length().is_some() {
+        let wanted = exchange.form_of(stored, now.wall).span(stored)?;
+        present.first_gap(wanted)?
+    } else {
+        // as if it had no end
+        let endless = Growing::new(Some(u64::MAX), Some(&stored.body)).finish();
+        let wanted = exchange.form_of(&stored.with_body(endless), now.wall);
+        let rest = ByteSpan {
+            from: present.run_end(0),
+            to: u64::MAX,
+        };
+        let gap = match wanted {
+            // one that is counted from the end begins who knows where
+            ServedForm::Part(range) if range.first < u64::MAX / 2 => {
+                let to = range.last.saturating_add(1);
+                ByteSpan::new(range.first, to).and_then(|span| present.first_gap(span))
+            }
+            _ => None,
+        };
+        // if all is there the rest tells at least what it is of
+        gap.unwrap_or(rest)
+    };
+    Some(Gap { span, into: None })
+}
+
 /// Starts fetching `span` of `arriving`, which counts as begun.
 pub(crate) fn spawn(
     client: &Client,
@@ -171,7 +194,7 @@ async fn run(mut pending: Pending, mode: Mode, mut exchange: Exchange, forwardin
     };
     report::background(&pending.worker, &exchange);
     match asked {
-        Ok(Some((connection, Downloaded::Begun(arrived)))) => {
+        Ok(Some(Asked::Answered(connection, Downloaded::Begun(arrived)))) => {
             pending.begun = true;
             pending.arriving.confirmed(pending.fetch);
             fetch::begin(
@@ -182,61 +205,24 @@ async fn run(mut pending: Pending, mode: Mode, mut exchange: Exchange, forwardin
             )
             .spawn();
         }
-        Ok(Some((_, Downloaded::AskAgain))) => pending.end(FetchEnd::Changed),
-        Ok(Some((_, Downloaded::NotShared))) => pending.end(FetchEnd::NotShared),
+        Ok(Some(Asked::Answered(_, Downloaded::AskAgain))) => pending.end(FetchEnd::Changed),
+        Ok(Some(Asked::Answered(_, Downloaded::NotShared))) => pending.end(FetchEnd::NotShared),
         Ok(_) => pending.end(FetchEnd::Cut),
         Err(end) => pending.end(end),
     }
 }
 
-/// Asks the next hop, up to the response head; `None` if it cannot be asked.
+/// Asks the next hop, up to the response head.
 async fn ask(
     pending: &Pending,
     mode: Mode,
     exchange: &mut Exchange,
     forwarding: Forwarding,
-) -> Option<(Connection, Downloaded)> {
+) -> Option<Asked> {
     let worker = &pending.worker;
-    let settings = Arc::clone(&exchange.settings);
     let destination = Destination::of(exchange, mode, worker).ok()?;
     let response = Arc::clone(&pending.arriving.response);
-    let request = outbound::request_head(exchange, forwarding, Some(&response));
-    let mut repeated = false;
-    loop {
-        let obtained = next_hop::obtain(worker, &settings, &destination, repeated).await;
-        let mut connection = obtained.ok()?;
-        let downloaded = talk(worker, exchange, &mut connection, &request, &response).await;
-        let is_unanswered = matches!(downloaded, Downloaded::Failed(HopTrouble::Unanswered(_)));
-        if !is_unanswered || !forward::repeats(worker, exchange, &connection, repeated) {
-            return Some((connection, downloaded));
-        }
-        repeated = true;
-    }
-}
-
-async fn talk(
-    worker: &Rc<Worker>,
-    exchange: &mut Exchange,
-    connection: &mut Connection,
-    request: &[u8],
-    stored: &Arc<StoredResponse>,
-) -> Downloaded {
-    let (from_hop, mut to_hop) = connection.stream.split();
-    if let Err(trouble) = upload::send_head(&mut to_hop, request, exchange, worker).await {
-        return Downloaded::Failed(trouble);
-    }
-    let silence = exchange.settings.config.limits.next_hop_silence;
-    let mut deadline = Deadline::new(silence.as_duration());
-    download::run(download::Parties {
-        sending: &Cell::new(Sending::Done),
-        from_hop,
-        to_client: Sink::Nobody,
-        exchange,
-        worker,
-        deadline: &mut deadline,
-        stored: Some(stored),
-    })
-    .await
+    Some(forward::in_background(worker, exchange, destination, forwarding, &response).await)
 }
 
 /// A fetch that counts as begun, and has not.

@@ -7,6 +7,7 @@ use crate::ahead;
 use crate::answer::Trouble;
 use crate::destination::{Destination, HopKey};
 use crate::dial::{self, Connected};
+use crate::exchange::Exchange;
 use crate::open_connections::{Permit, Waiting};
 use crate::pool::{self, Socket};
 use crate::seek::Seeker;
@@ -19,7 +20,11 @@ use tokio::time::{Instant, timeout_at};
 use weir_measure::{Metric, OpenReason as OpenLabel, Supply, WaitEnd, WaitReason};
 use weir_policy::Now;
 use weir_policy::connections::OpenReason;
+use weir_policy::retry::{BodySent, Closed, may_repeat};
 use weir_semantics::ProxyError;
+
+/// Next hops of a route that one request may try to connect to: each may cost the connect limit.
+const HOPS_TRIED_MAX: usize = 3;
 
 /// An open connection to a next hop, in use by one exchange.
 pub(crate) struct Connection {
@@ -94,12 +99,80 @@ impl Connection {
     }
 }
 
+/// The attempts to send one request: to the next hops of its route, and once more where that is safe.
+pub(crate) struct Attempts {
+    destination: Destination,
+    is_repetition: bool,
+}
+
+impl Attempts {
+    /// None so far, with `destination` to be tried first.
+    pub(crate) fn new(destination: Destination) -> Self {
+        Self {
+            destination,
+            is_repetition: false,
+        }
+    }
+
+    /// A connection for the next one: to the destination, or to another next hop of its route if this one cannot be had.
+    ///
+    /// # Errors
+    ///
+    /// The trouble with the last one that was tried.
+    pub(crate) async fn connect(
+        &mut self,
+        exchange: &Exchange,
+        worker: &Worker,
+    ) -> Result<Connection, Trouble> {
+        let settings = &exchange.settings;
+        let mut hops_tried = 1;
+        loop {
+            let obtained = obtain(worker, settings, &self.destination, self.is_repetition).await;
+            let trouble = match obtained {
+                Ok(connection) => return Ok(connection),
+                Err(trouble) => trouble,
+            };
+            match self.destination.another(exchange, worker, &trouble) {
+                Some(another) if hops_tried < HOPS_TRIED_MAX => self.destination = another,
+                _ => return Err(trouble),
+            }
+            hops_tried += 1;
+        }
+    }
+
+    /// Whether the request is sent once more, after `connection` was closed without a byte of an answer.
+    pub(crate) fn repeat(
+        &mut self,
+        exchange: &Exchange,
+        worker: &Worker,
+        connection: &Connection,
+    ) -> bool {
+        let closed = Closed {
+            method: exchange.method,
+            body: if exchange.has_content() {
+                BodySent::Consumed
+            } else {
+                BodySent::None
+            },
+            connection_was_reused: connection.reused,
+            response_begun: false,
+            is_repetition: self.is_repetition,
+        };
+        let repeats = may_repeat(&closed).is_ok();
+        if repeats {
+            worker.counters().inc(Metric::Retries);
+            self.is_repetition = true;
+        }
+        repeats
+    }
+}
+
 /// Gets a connection; `fresh` asks for a new one.
 ///
 /// # Errors
 ///
 /// The trouble to report: no address, not allowed, refused, timed out, limit reached.
-pub(crate) async fn obtain(
+async fn obtain(
     worker: &Worker,
     settings: &Settings,
     destination: &Destination,

@@ -2,15 +2,12 @@
 
 use crate::chosen::Chosen;
 use crate::config::Mode;
-use crate::deadline::Deadline;
 use crate::destination::Destination;
-use crate::download::{self, Downloaded};
+use crate::download::Downloaded;
 use crate::exchange::{Exchange, Plan};
-use crate::sink::Sink;
-use crate::upload::Sending;
+use crate::forward::{self, Asked};
 use crate::worker::Worker;
-use crate::{next_hop, outbound, pool, report, upload};
-use std::cell::Cell;
+use crate::{pool, report};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
@@ -56,45 +53,26 @@ async fn run(
     mut exchange: Exchange,
     stored: &Arc<StoredResponse>,
 ) -> Option<Storing> {
-    let settings = Arc::clone(&exchange.settings);
     let Plan::Forward { forwarding, .. } = exchange.plan else {
         return None;
     };
     let destination = Destination::of(&exchange, mode, worker).ok()?;
-    let obtained = next_hop::obtain(worker, &settings, &destination, false).await;
-    let mut connection = obtained.ok()?;
-    if !exchange.expect(worker) {
-        // purged meanwhile: the next request for it asks
-        pool::check_in(worker, connection);
-        let gone = NotStored::Catalog(Refusal::NotResident);
-        return Some(Storing::NotStored(gone));
-    }
-    let request = outbound::request_head(&exchange, forwarding, Some(stored));
-    let (from_hop, mut to_hop) = connection.stream.split();
-    let sent = upload::send_head(&mut to_hop, &request, &mut exchange, worker).await;
-    if sent.is_err() {
-        return None;
-    }
-    let mut deadline = Deadline::new(settings.config.limits.next_hop_silence.as_duration());
-    let downloaded = download::run(download::Parties {
-        sending: &Cell::new(Sending::Done),
-        from_hop,
-        to_client: Sink::Nobody,
-        exchange: &mut exchange,
-        worker,
-        deadline: &mut deadline,
-        stored: Some(stored),
-    })
-    .await;
+    let asked =
+        forward::in_background(worker, &mut exchange, destination, forwarding, stored).await;
     report::background(worker, &exchange);
-    let reusable = match downloaded {
-        Downloaded::Merged { reusable, .. } | Downloaded::Relayed { reusable, .. } => reusable,
+    match asked {
+        Asked::Answered(
+            connection,
+            Downloaded::Merged { reusable: true, .. } | Downloaded::Relayed { reusable: true, .. },
+        ) => pool::check_in(worker, connection),
         // what was stored is dropped if it has changed: the next request for it asks. A response that nobody takes is
         // ended by closing its connection
-        _ => false,
-    };
-    if reusable {
-        pool::check_in(worker, connection);
+        Asked::Answered(..) | Asked::Failed(_) => {}
+        // purged meanwhile: the next request for it asks
+        Asked::Forgotten => {
+            let gone = NotStored::Catalog(Refusal::NotResident);
+            return Some(Storing::NotStored(gone));
+        }
     }
     exchange.tx.verdict().storing
 }

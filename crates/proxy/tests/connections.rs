@@ -9,6 +9,8 @@ mod abandoned;
 mod account;
 #[path = "connections/ahead.rs"]
 mod ahead;
+#[path = "connections/background.rs"]
+mod background;
 #[path = "connections/limit.rs"]
 mod limit;
 #[path = "connections/retry.rs"]
