@@ -3,6 +3,9 @@
 
 mod support;
 
+#[path = "disk/passing.rs"]
+mod passing;
+
 use std::future::Future;
 use std::path::Path;
 use std::sync::Arc;

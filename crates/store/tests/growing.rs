@@ -360,3 +360,43 @@ fn body_made_at_once_differs_from_one_that_arrived() {
         }
     }
 }
+
+#[test]
+fn blocks_before_the_released_place_are_freed_once_nobody_is_to_write_them() {
+    for is_inherited in [false, true] {
+        let mut growing = Growing::new(Some(6 * BLOCK), None);
+        fill(&mut growing, 1, 0, 4 * BLOCK);
+        if is_inherited {
+            let body = growing.finish();
+            growing = Growing::new(Some(6 * BLOCK), Some(&body));
+        }
+        growing.write_behind();
+        let blocks: Vec<_> = (0..4)
+            .map(|index| Arc::downgrade(&sealed(&growing, index * BLOCK).0))
+            .collect();
+        let alive = || {
+            blocks
+                .iter()
+                .filter(|block| block.strong_count() > 0)
+                .count()
+        };
+        let held_bytes = growing.held_bytes();
+        // one byte of a block that is wanted keeps it
+        growing.release_before(3 * BLOCK - 1);
+        assert_eq!(alive(), 4, "they are still to be written");
+        growing.stop_behind();
+        assert_eq!(alive(), 2);
+        assert!(growing.held_bytes() <= held_bytes - 2 * BLOCK_BYTES);
+        growing.release_before(3 * BLOCK);
+        assert_eq!(alive(), 1);
+        assert!(growing.read(0).is_none() && growing.read(3 * BLOCK).is_some());
+        // they still count as present
+        assert_eq!(growing.present_bytes(), 4 * BLOCK);
+        // what comes now is written by nobody either
+        fill(&mut growing, 1, 4 * BLOCK, 5 * BLOCK);
+        assert!(growing.next_behind().is_none());
+        let last = Arc::downgrade(&sealed(&growing, 4 * BLOCK).0);
+        growing.release_before(5 * BLOCK);
+        assert_eq!((alive(), last.strong_count()), (0, 0));
+    }
+}

@@ -1,0 +1,68 @@
+//! Content that passes by: it went to disk as it came, and is stored no more. What its readers have behind them is freed,
+//! every block of it, whoever else had it to write.
+
+use super::{Arriving, Tiers, content, until};
+use std::sync::{Arc, Weak};
+use weir_store::{BLOCK_BYTES, Slice};
+
+const BLOCK: u64 = BLOCK_BYTES as u64;
+const LENGTH: u64 = 12 << 20;
+
+/// Bytes that are on their way to disk when it begins to pass by.
+const BEFORE: u64 = 4 << 20;
+
+impl Arriving {
+    /// Pushes up to `to`; nobody reserves room for what passes by.
+    fn pass_to(&mut self, to: u64) {
+        let bytes = content(self.number, self.at..to);
+        self.growing.push(self.place, bytes);
+        self.at = to;
+    }
+
+    /// The blocks in memory from `from` on, and where each ends.
+    fn blocks(&self, from: u64) -> Vec<(u64, Weak<[u8]>)> {
+        let starts = (from..self.at).step_by(BLOCK_BYTES);
+        let sealed = starts.filter_map(|at| match self.growing.read(at) {
+            Some(Slice::Sealed { block, .. }) => Some((at + BLOCK, Arc::downgrade(&block))),
+            _ => None,
+        });
+        sealed.collect()
+    }
+}
+
+/// Those of `blocks` that end at `to` or before and are in memory nevertheless.
+fn alive(blocks: &[(u64, Weak<[u8]>)], to: u64) -> Vec<u64> {
+    let ended = blocks.iter().filter(|(end, _)| *end <= to);
+    let alive = ended.filter(|(_, block)| block.strong_count() > 0);
+    alive.map(|(end, _)| *end).collect()
+}
+
+#[test]
+fn blocks_of_content_that_passes_by_are_freed_behind_its_readers() {
+    let tiers = Tiers::new();
+    let used_bytes = tiers.used_bytes();
+    let mut arriving = tiers.begin(1, 1, LENGTH, (0, LENGTH), None);
+    arriving.push_to(BEFORE);
+    let before = arriving.blocks(0);
+    assert!(!before.is_empty(), "nothing of it is in memory");
+    let mut blocks = Vec::new();
+    while arriving.at < LENGTH {
+        let from = arriving.at;
+        arriving.pass_to(from + BLOCK);
+        let read = from - BLOCK;
+        arriving.growing.release_before(read);
+        arriving.building.pass(&mut arriving.growing);
+        blocks.extend(arriving.blocks(from));
+        assert_eq!(alive(&blocks, read), [], "at {from}");
+        // what is not read yet stays
+        assert_eq!(&arriving.growing.read(read).map(|_| ()), &Some(()));
+    }
+    assert!(blocks.len() as u64 >= (LENGTH - BEFORE) / BLOCK - 1);
+    // what was handed over before is freed when the device has it
+    until("the writer", || alive(&before, BEFORE).is_empty());
+    arriving.growing.release_before(LENGTH);
+    arriving.building.pass(&mut arriving.growing);
+    assert_eq!(alive(&blocks, LENGTH), []);
+    drop(arriving);
+    assert_eq!(tiers.used_bytes(), used_bytes);
+}
