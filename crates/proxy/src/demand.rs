@@ -1,6 +1,5 @@
 //! What all workers know of demand: how often targets are asked for, and what may be fetched for nobody.
 
-use crate::worker::SCRATCH_BYTES;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -95,12 +94,12 @@ pub(crate) struct Allowance {
 }
 
 impl Allowance {
-    /// How many bytes may be read now, when `to_come` are to come; takes them from `budget`, and waits while that has none.
+    /// How many bytes may be read now; takes up to `wanted`, which is not 0, from `budget`, and waits while that has none.
     pub(crate) fn poll(
         &mut self,
         budget: &Background,
         now: impl Fn() -> Now,
-        to_come: u64,
+        wanted: u64,
         cx: &mut Context<'_>,
     ) -> Poll<u64> {
         while self.bytes == 0 {
@@ -108,7 +107,6 @@ impl Allowance {
                 ready!(wait.as_mut().poll(cx));
                 self.wait = None;
             }
-            let wanted = to_come.clamp(1, SCRATCH_BYTES as u64);
             match budget.take(now(), wanted) {
                 Ok(granted) => self.bytes = granted,
                 Err(wait) => self.wait = Some(Box::pin(tokio::time::sleep(wait))),

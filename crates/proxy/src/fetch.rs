@@ -12,7 +12,7 @@ use crate::flow::{self, NextHopFlow};
 use crate::next_hop::Connection;
 use crate::pool;
 use crate::settings::Settings;
-use crate::worker::Worker;
+use crate::worker::{SCRATCH_BYTES, Worker};
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -265,9 +265,10 @@ impl Fetch {
     /// Takes from the background's budget, if what it took before is used up; waits for it if there is none.
     fn poll_background(&mut self, cx: &mut Context<'_>) -> Poll<u64> {
         let to_come = self.arriving.to_come(self.id).unwrap_or(u64::MAX);
+        let wanted = to_come.clamp(1, SCRATCH_BYTES as u64);
         let worker = &self.worker;
         let budget = &worker.shared.background;
-        self.background.poll(budget, || worker.now(), to_come, cx)
+        self.background.poll(budget, || worker.now(), wanted, cx)
     }
 
     /// Fits the kernel's buffer to the readers.

@@ -14,7 +14,7 @@ use crate::keeper::Keeper;
 use crate::record::Moments;
 use crate::sink::Sink;
 use crate::unsent::Unsent;
-use crate::worker::Worker;
+use crate::worker::{SCRATCH_BYTES, Worker};
 use std::cell::Cell;
 use std::future::{Future, pending, poll_fn};
 use std::io::{self, IoSlice};
@@ -339,7 +339,8 @@ impl<'a> Relay<'a> {
         }
         let came = self.ended.body_bytes;
         let to_come = self.length.map_or(u64::MAX, |length| length - came);
-        let allowed = allowance.poll(budget, || worker.now(), to_come, cx);
+        let wanted = to_come.clamp(1, SCRATCH_BYTES as u64);
+        let allowed = allowance.poll(budget, || worker.now(), wanted, cx);
         if allowed.is_pending() {
             self.deadline.set(self.terms.hop_silence);
         }
