@@ -9,6 +9,7 @@ mod changelog;
 mod circles;
 mod complaint;
 mod features;
+mod index;
 mod length;
 mod licences;
 mod links;
@@ -48,6 +49,7 @@ pub(crate) fn run() -> Result<(), Failure> {
         records::commits_at,
         records::is_in_history,
     )?);
+    complaints.extend(index::check(&tree));
     complaints.extend(changelog::check(tree.text("CHANGELOG.md")));
     complaints.extend(features::check(
         &features::read(&["--workspace"])?,
