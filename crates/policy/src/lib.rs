@@ -18,7 +18,6 @@ pub mod fetch;
 pub mod judge;
 pub mod now;
 pub mod page_cache;
-pub mod phase;
 pub mod profile;
 pub mod retry;
 pub mod route;
@@ -28,7 +27,6 @@ pub mod verdict;
 
 pub use digest::{Digest, KeyHasher, Secret};
 pub use now::{Now, Tick};
-pub use phase::Phase;
 pub use profile::Profile;
 pub use stored::StoredFacts;
 pub use transaction::{
