@@ -167,7 +167,7 @@ fn blame(invalid: &Invalid, flags: &ServeFlags, document: Option<&Document>) -> 
         exit: Exit::BadUsage,
         what: "cannot use this configuration".to_owned(),
         cause,
-        hint: Some(invalid.hint.clone()),
+        hint: Some(invalid.hint.replace("`enabled = false`", "`--disk off`")),
     };
     match (flag_of(&invalid.key_path, flags), document) {
         (Some(flag), _) => failure(format!("`{flag}`: {}", invalid.reason)),
@@ -190,7 +190,10 @@ fn flag_of(key_path: &str, flags: &ServeFlags) -> Option<&'static str> {
     ];
     given
         .into_iter()
-        .find(|(key, _, given)| *given && key_path.starts_with(key))
+        .find(|(key, flag, given)| {
+            let is_size = key_path.ends_with(".size");
+            *given && key_path.starts_with(key) && !(is_size && *flag == "--disk-dir")
+        })
         .map(|(_, flag, _)| flag)
 }
 
@@ -250,6 +253,28 @@ mod tests {
             "--listen 127.0.0.1:3129",
             Err("`admin.address`: the listener on 127.0.0.1:3129 already takes it"),
         );
+    }
+
+    #[test]
+    fn size_of_the_disk_is_blamed_on_its_flag_and_the_hint_names_a_flag() {
+        check(
+            "--disk 1MiB --disk-dir /tmp/store",
+            Err("`--disk`: 1MiB is less than the minimum, 16MiB"),
+        );
+        let arguments = [
+            "weir",
+            "serve",
+            "--disk",
+            "1MiB",
+            "--disk-dir",
+            "/tmp/store",
+        ];
+        let cli = crate::flags::Cli::try_parse_from(arguments).unwrap();
+        let crate::flags::Command::Serve(flags) = cli.command else {
+            panic!("not serve");
+        };
+        let hint = load(&flags).unwrap_err().hint.unwrap();
+        assert_eq!(hint, "use at least \"16MiB\", or `--disk off`");
     }
 
     #[test]
