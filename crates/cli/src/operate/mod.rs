@@ -19,7 +19,7 @@ pub(crate) use running::{Announced, Running};
 pub(crate) struct PurgeFlags {
     #[allow(rustdoc::bare_urls, reason = "clap prints the text as it is")]
     /// URLs whose stored responses are to be forgotten, such as http://www.example.com/page
-    #[arg(value_name = "URL", required_unless_present = "all")]
+    #[arg(value_name = "URL")]
     urls: Vec<String>,
 
     /// Forget everything that is stored
@@ -44,6 +44,17 @@ pub(crate) struct ReloadFlags {
 /// A URL that cannot be purged or a token that is wrong (exit 2); no proxy, or a disk that failed (exit 3). What was before it
 /// in the list is purged, and was said.
 pub(crate) fn purge(flags: &PurgeFlags) -> Result<(), Failure> {
+    if flags.urls.is_empty() && !flags.all {
+        return Err(Failure {
+            exit: Exit::BadUsage,
+            what: "cannot purge".to_owned(),
+            cause: "no URL is named".to_owned(),
+            hint: Some(
+                "name URLs, such as `weir purge http://www.example.com/page`, or `--all` for everything"
+                    .to_owned(),
+            ),
+        });
+    }
     let door = find::door(&flags.admin)?;
     if flags.all {
         let what = "cannot purge everything";
@@ -53,6 +64,15 @@ pub(crate) fn purge(flags: &PurgeFlags) -> Result<(), Failure> {
     for url in &flags.urls {
         let what = format!("cannot purge `{url}`");
         let reply = post(&door, "/purge", url, &what)?;
+        if url.contains('*') && reply.body.trim_end() == "purged 0" {
+            return Err(Failure {
+                exit: Exit::BadUsage,
+                what,
+                cause: "nothing is stored for a URL with that `*`, and there are no wildcards"
+                    .to_owned(),
+                hint: Some("name each URL, or `--all` for everything".to_owned()),
+            });
+        }
         give(&format!("{} {url}\n", reply.body.trim_end()))?;
     }
     Ok(())

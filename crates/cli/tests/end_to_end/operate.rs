@@ -69,6 +69,11 @@ fn purge_and_reload_find_the_proxy_that_runs() {
     );
     assert!(!proxy.get(&url).is_hit());
     assert!(proxy.get(&other).is_hit(), "the other URL was not meant");
+    expect(
+        &weir(proxy.folder(), &["purge", &nginx.url("/*")]),
+        2,
+        &["there are no wildcards", "hint: name each URL, or `--all`"],
+    );
     expect(&weir(proxy.folder(), &["purge", "--all"]), 0, &["purged "]);
     assert!(!proxy.get(&other).is_hit());
     expect(
