@@ -4,7 +4,7 @@ use crate::effective;
 use crate::flags::{CheckFlags, ServeFlags};
 use crate::messages::{Exit, Failure, give};
 use weir_proxy::Unusable;
-use weir_proxy::config::{AdminAddress, Config, TokenFile};
+use weir_proxy::config::{AdminAddress, ByteSize, Config, TokenFile};
 
 /// Reads and validates the file, tries the directories and files that it names, and prints `ok` and a summary on stdout.
 ///
@@ -35,8 +35,19 @@ fn cannot_use(flags: &CheckFlags, unusable: &[Unusable]) -> Failure {
         exit: Exit::OutsideFailed,
         what: format!("cannot use what `{}` names", flags.config.display()),
         cause: each.collect::<Vec<_>>().join("\n             "),
-        hint: Some("run this as the user that is to run the proxy".to_owned()),
+        hint: hint(unusable),
     }
+}
+
+/// What to do, each advice once; a cause may say it itself.
+fn hint(unusable: &[Unusable]) -> Option<String> {
+    let mut hints: Vec<&str> = Vec::new();
+    for hint in unusable.iter().filter_map(|it| it.hint.as_deref()) {
+        if !hints.contains(&hint) {
+            hints.push(hint);
+        }
+    }
+    (!hints.is_empty()).then(|| hints.join("\n      "))
 }
 
 fn summary(config: &Config) -> String {
@@ -72,8 +83,25 @@ pub(crate) fn describe_cache(config: &Config) -> String {
     if !cache.enabled {
         return "off, nothing is stored".to_owned();
     }
+    let newcomer_max_bytes = weir_proxy::newcomer_max_bytes(config);
+    let larger = if config.disk.enabled && config.disk.largest_response.bytes() > newcomer_max_bytes
+    {
+        ", larger ones on disk"
+    } else {
+        ", larger ones are not stored"
+    };
     format!(
-        "{} in memory, {}, {}, responses up to {}",
-        cache.memory, cache.eviction, cache.profile, cache.largest_response
+        "{} in memory, {}, {}, responses up to {}{larger}",
+        cache.memory,
+        cache.eviction,
+        cache.profile,
+        rounded_down(newcomer_max_bytes)
     )
+}
+
+/// As people read it: whole units of 1024, of which there are at least ten or which are the smallest.
+fn rounded_down(bytes: u64) -> ByteSize {
+    let unit_bits = [30, 20, 10].into_iter().find(|bits| bytes >> bits >= 10);
+    let bits = unit_bits.unwrap_or(0);
+    ByteSize::from_bytes(bytes >> bits << bits)
 }

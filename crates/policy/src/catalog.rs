@@ -152,6 +152,13 @@ impl Catalog {
         }
     }
 
+    /// The largest response under `key`, which is not resident, that the eviction algorithm takes in.
+    #[must_use]
+    pub fn newcomer_max_bytes(&self, key: Digest) -> u64 {
+        let capacity_bytes = self.stands_for_bytes.unwrap_or(self.budget_bytes);
+        self.eviction.newcomer_max_bytes(key, capacity_bytes)
+    }
+
     /// Whether the eviction algorithm takes in a response of `size_bytes` under `key`, which is not resident. To be asked before room
     /// is made for it: by [`Self::admit`], or by [`Self::hold`] while it arrives.
     ///
@@ -165,7 +172,7 @@ impl Catalog {
                 size_max_bytes: capacity_bytes,
             });
         }
-        let size_max_bytes = self.eviction.newcomer_max_bytes(key, capacity_bytes);
+        let size_max_bytes = self.newcomer_max_bytes(key);
         if size_bytes > size_max_bytes {
             return Err(Refusal::TooLargeForSmallQueue {
                 size_bytes,

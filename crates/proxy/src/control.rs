@@ -1,6 +1,7 @@
 //! What an operator does to a running proxy: reload, purge, look, stop.
 
 use crate::admin::{self, PurgeFailure, Token};
+use crate::advice;
 use crate::config::{self, AdminAddress, Config, Mode};
 use crate::crew::{Crew, Order};
 use crate::disk_tier;
@@ -159,6 +160,7 @@ impl Control {
             if let Some(ip) = known.iter().find(|ip| is_own(ip)) {
                 let address = SocketAddr::new(*ip, hop.port);
                 return Err(StartError {
+                    hint: None,
                     what: format!("use the next hop {hop}"),
                     cause: io::Error::other(format!(
                         "this proxy itself listens at {address}; name the origin in the route, not the proxy"
@@ -196,6 +198,7 @@ impl Control {
                     stop: stopped.clone(),
                 };
                 self.crew.give(index, order).map_err(|cause| StartError {
+                    hint: None,
                     what: format!("serve {}", bound.address),
                     cause,
                 })?;
@@ -223,6 +226,11 @@ impl Control {
         ours: bool,
     ) -> Result<(config::Listener, Vec<TcpListener>), StartError> {
         let failed = |cause| StartError {
+            hint: advice::of_address(
+                Some(wanted.address),
+                "`--listen` or `listener.address`",
+                &cause,
+            ),
             what: format!("listen on {}", wanted.address),
             cause,
         };

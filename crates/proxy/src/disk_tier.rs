@@ -1,5 +1,6 @@
 //! The disk tier as the configuration wants it: where it is, how large, and what it counts.
 
+use crate::advice;
 use crate::config::{self, Config};
 use crate::run::StartError;
 use std::env;
@@ -95,6 +96,7 @@ fn directories(disk: &config::Disk, files: &dyn Files) -> Result<Vec<DirectoryCo
         return disk.directories.iter().map(sized).collect();
     }
     let path = default_disk_path().ok_or_else(|| StartError {
+        hint: None,
         what: "find the user's cache directory".into(),
         cause: io::Error::other("neither XDG_CACHE_HOME nor HOME is set"),
     })?;
@@ -105,6 +107,7 @@ fn directories(disk: &config::Disk, files: &dyn Files) -> Result<Vec<DirectoryCo
 fn sized(directory: &config::Directory, files: &dyn Files) -> Result<DirectoryConfig, StartError> {
     let path = directory.path.clone();
     let failed = |cause| StartError {
+        hint: advice::of_place(&path, DIRECTORY_SETTING, &cause),
         what: format!(
             "use the directory `{}` for stored responses",
             path.display()
@@ -135,26 +138,37 @@ pub fn default_disk_path() -> Option<PathBuf> {
     default_path(env::var_os("XDG_CACHE_HOME"), env::var_os("HOME"))
 }
 
+/// Where another directory for stored responses is named.
+pub(crate) const DIRECTORY_SETTING: &str = "`--disk-dir` or `disk.directories`";
+
 /// What the system said, and what to do.
 fn start_error(error: OpenError) -> StartError {
     let hint = match &error {
         OpenError::InUse { .. } => {
-            "; two cannot share it: stop the other, or give this one another place (`--disk-dir`, `--disk off`)"
+            "two cannot share it: stop the other, or give this one another place (`--disk-dir`, `--disk off`)"
         }
-        OpenError::TooSmall { .. } => "; raise its size",
-        OpenError::Mixed { .. } => "; empty it, or take it out of `disk.directories`",
+        OpenError::TooSmall { .. } => "raise its size",
+        OpenError::Mixed { .. } => "empty it, or take it out of `disk.directories`",
         _ => "",
     };
     let text = error.to_string();
     let (what, why) = text
         .split_once(": ")
         .unwrap_or((&text, "it cannot be used"));
+    let why = why.to_owned();
+    let (hint, cause) = match error {
+        OpenError::Io { path, error } => {
+            (advice::of_place(&path, DIRECTORY_SETTING, &error), error)
+        }
+        _ => {
+            let hint = (!hint.is_empty()).then(|| hint.to_owned());
+            (hint, io::Error::other(why))
+        }
+    };
     StartError {
         what: what.to_owned(),
-        cause: match error {
-            OpenError::Io { error, .. } => error,
-            _ => io::Error::other(format!("{why}{hint}")),
-        },
+        cause,
+        hint,
     }
 }
 

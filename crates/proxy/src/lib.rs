@@ -13,6 +13,7 @@
 mod access_log;
 mod account;
 pub mod admin;
+mod advice;
 mod ahead;
 mod answer;
 mod arrival;
@@ -89,6 +90,6 @@ mod worker;
 pub use control::Control;
 pub use descriptors::raise_descriptor_limit;
 pub use disk_tier::{DiskTier, default_disk_path};
-pub use machine::{Unusable, check_machine, try_places};
+pub use machine::{Unusable, check_machine, newcomer_max_bytes, try_places};
 pub use run::{Describe, Options, Proxy, Reload, StartError};
 pub use signals::{Stopped, run_until_signalled};

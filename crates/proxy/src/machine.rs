@@ -1,14 +1,18 @@
 //! What a configuration asks of this machine: memory, disk, open files; and whether what it names can be used.
 
 use crate::admin::Token;
+use crate::advice;
 use crate::config::{Config, Invalid};
 use crate::run::worker_count;
+use crate::settings::eviction_kind;
 use rustix::process::{Resource, getrlimit};
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
+use weir_policy::digest::Secret;
+use weir_store::MemoryStore;
 
 /// Descriptors that a worker has at the least, beside one for each listener: what its runtime waits with and is woken by.
 const WORKER_DESCRIPTORS_MIN: u64 = 2;
@@ -150,6 +154,25 @@ pub struct Unusable {
     pub what: String,
     /// What the system said.
     pub cause: io::Error,
+    /// What to do about it, where the cause does not say.
+    pub hint: Option<String>,
+}
+
+/// The largest response, head and bookkeeping included, that memory takes in when it is asked for the first time, bytes: an eviction
+/// algorithm may take newcomers into a part of it.
+#[must_use]
+pub fn newcomer_max_bytes(config: &Config) -> u64 {
+    let cache = &config.cache;
+    let store = MemoryStore::new(
+        cache.memory.bytes(),
+        eviction_kind(cache.eviction),
+        worker_count(config),
+        cache.largest_response.bytes(),
+        Secret([0; 16]),
+    );
+    store
+        .newcomer_max_bytes()
+        .min(cache.largest_response.bytes())
 }
 
 /// Tries the files and directories that `config` names as a start would: directories for stored responses, the access log, the
@@ -157,25 +180,37 @@ pub struct Unusable {
 #[must_use]
 pub fn try_places(config: &Config) -> Vec<Unusable> {
     let mut all = Vec::new();
-    let mut add = |what: String, tried: io::Result<()>| {
-        all.extend(tried.err().map(|cause| Unusable { what, cause }));
+    let mut add = |what: String, path: &Path, setting: &str, tried: io::Result<()>| {
+        all.extend(tried.err().map(|cause| Unusable {
+            hint: advice::of_place(path, setting, &cause),
+            what,
+            cause,
+        }));
     };
     if config.disk.enabled && config.cache.enabled {
         for directory in &config.disk.directories {
             let path = directory.path.display();
             let what = format!("the directory `{path}` for stored responses");
-            add(what, try_directory(&directory.path));
+            let tried = try_directory(&directory.path);
+            add(what, &directory.path, "`disk.directories`", tried);
         }
     }
     if let Some(path) = config.log.access.path() {
         add(
             format!("the access log `{}`", path.display()),
+            path,
+            "`log.access`",
             try_log(path),
         );
     }
     if let Some(path) = config.admin.token_file.path() {
-        let token = Token::read(path).map(drop).map_err(io::Error::other);
-        add(format!("the admin token in `{}`", path.display()), token);
+        let what = format!("the admin token in `{}`", path.display());
+        let tried = Token::read(path).map(drop);
+        all.extend(tried.err().map(|cause| Unusable {
+            hint: cause.hint(),
+            what,
+            cause: io::Error::other(cause),
+        }));
     }
     all
 }

@@ -2,6 +2,7 @@
 
 use crate::access_log::{AccessLog, Destination, Format, Say};
 use crate::admin::{self, AdminHandle, AdminSocket, Token};
+use crate::advice;
 use crate::clock::Clock;
 use crate::config::{self, AdminAddress, Config, LogFormat, LogTarget, TokenFile};
 use crate::control::Control;
@@ -64,6 +65,8 @@ pub struct StartError {
     pub what: String,
     /// What the system said.
     pub cause: io::Error,
+    /// What to do about it.
+    pub hint: Option<String>,
 }
 
 impl fmt::Display for StartError {
@@ -120,15 +123,18 @@ impl Proxy {
         let (disk, tier) = disk_tier::open(&config, &options.files, listener)?;
         let record = recorder.map(Record::start).transpose();
         let record = record.map_err(|cause| StartError {
+            hint: None,
             what: "start the recorder".into(),
             cause,
         })?;
         let shared = Arc::new(share(&config, options.clock, disk, record, options.say)?);
         let crew = Crew::start(&shared).map_err(|cause| StartError {
+            hint: None,
             what: "start a worker thread".into(),
             cause,
         })?;
         let failed = |cause| StartError {
+            hint: admin_advice(&config.admin.address, &cause),
             what: format!("listen on {} for the admin interface", config.admin.address),
             cause,
         };
@@ -144,6 +150,7 @@ impl Proxy {
             options.describe,
         )
         .map_err(|cause| StartError {
+            hint: None,
             what: "start the control thread's runtime".into(),
             cause,
         })?
@@ -157,6 +164,7 @@ impl Proxy {
             disk: tier,
         };
         room_for_a_request().map_err(|cause| StartError {
+            hint: None,
             what: "serve even one request".into(),
             cause,
         })?;
@@ -236,6 +244,7 @@ fn share(
     let counters: Box<[Arc<Counters>]> = (0..=workers).map(|_| Arc::default()).collect();
     let resolver = Resolver::start(resolver_config(config), Arc::clone(&counters[workers]))
         .map_err(|cause| StartError {
+            hint: None,
             what: "start the resolver".into(),
             cause,
         })?;
@@ -285,6 +294,7 @@ pub(crate) fn read_token(file: &TokenFile) -> Result<Option<Token>, StartError> 
         return Ok(None);
     };
     Token::read(path).map(Some).map_err(|error| StartError {
+        hint: None,
         what: format!("use the admin token in `{}`", path.display()),
         cause: io::Error::other(error),
     })
@@ -345,9 +355,32 @@ fn open_log(config: &Config, say: Say) -> Result<AccessLog, StartError> {
     };
     let lines = config.log.queue_lines as usize;
     AccessLog::open(destination, format, lines, say).map_err(|cause| StartError {
+        hint: config
+            .log
+            .access
+            .path()
+            .and_then(|path| advice::of_place(path, LOG_SETTING, &cause)),
         what: format!("open the access log {}", config.log.access),
         cause,
     })
+}
+
+/// Where another access log is named.
+pub(crate) const LOG_SETTING: &str = "`--access-log` or `log.access`";
+
+fn admin_advice(address: &AdminAddress, cause: &io::Error) -> Option<String> {
+    let setting = "`--admin` or `admin.address`";
+    match address {
+        AdminAddress::Off => None,
+        AdminAddress::At(address) => advice::of_address(Some(*address), setting, cause),
+        AdminAddress::Unix(path) if cause.kind() == io::ErrorKind::AddrInUse => {
+            let path = path.display();
+            Some(format!(
+                "another proxy listens at `{path}`: stop it, or name another path with {setting}"
+            ))
+        }
+        AdminAddress::Unix(path) => advice::of_place(path, setting, cause),
+    }
 }
 
 /// Sixteen bytes nobody outside can know: the standard library seeds its hasher from the system.

@@ -104,6 +104,13 @@ impl MemoryStore {
         }
     }
 
+    /// The largest response, head and bookkeeping included, that a shard takes in when it is asked for the first time, bytes.
+    #[must_use]
+    pub fn newcomer_max_bytes(&self) -> u64 {
+        // shards are alike, and no key is remembered by an empty one
+        self.shard(Digest(0, 0)).newcomer_max_bytes(Digest(0, 0))
+    }
+
     /// The disk tier behind it.
     #[must_use]
     pub fn disk(&self) -> Option<&Arc<Disk>> {

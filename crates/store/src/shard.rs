@@ -2,6 +2,8 @@
 
 mod room;
 
+pub(crate) use room::shard_bytes_for;
+
 use crate::piece_memory::GivenBack;
 use crate::record::Line;
 use crate::resource::{Resource, VaryRule, variant_charge};
@@ -25,12 +27,6 @@ const VICTIMS_KEPT: usize = 256;
 
 /// Bytes by which an arriving response is known: its share of a tree's node, which holds at least five of eleven.
 pub(crate) const ARRIVING_BYTES: usize = 128;
-
-/// Bytes of a shard that has room for content of `largest` bytes while it arrives: it may come to 7/16 of it. The head,
-/// and the list of its pieces, are in the rest.
-pub(crate) const fn shard_bytes_for(largest: u64) -> u64 {
-    largest.saturating_mul(5) / 2
-}
 
 /// A stored response that was found.
 #[derive(Clone, Debug)]

@@ -36,6 +36,7 @@ fn check(config: &Config, error: &str, cause: &str) {
     assert!(output.stdout.is_empty());
     assert!(stderr.starts_with(error), "{stderr}");
     assert!(stderr.contains(&format!("caused by: {cause}")), "{stderr}");
+    assert!(stderr.contains("\nhint: "), "{stderr}");
 }
 
 #[test]
@@ -52,6 +53,47 @@ fn address_in_use_is_not_told_or_shared() {
         &format!("error: cannot listen on {address} for the admin interface"),
         "Address already in use",
     );
+}
+
+#[test]
+fn place_that_cannot_be_used_is_told_with_what_to_do() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("file");
+    std::fs::write(&file, "").expect("a file");
+    check(
+        &Config::guarded()
+            .set("disk.enabled", "true")
+            .set("disk.directories", &format!("[{{ path = {file:?} }}]")),
+        "error: cannot use the directory `",
+        "",
+    );
+    check(
+        &Config::guarded().set("log.access", "\"/nowhere/access.log\""),
+        "error: cannot open the access log /nowhere/access.log",
+        "No such file or directory",
+    );
+}
+
+#[test]
+fn token_is_refused_with_a_hint_that_fits_the_cause() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = tempfile::tempdir().expect("a folder");
+    let token = folder.path().join("token");
+    let said = || {
+        let config = Config::guarded().set("admin.token_file", &format!("{token:?}"));
+        let output = command(&["check"], &config, folder.path());
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    assert!(said().contains("hint: make the token file: "), "{}", said());
+    std::fs::write(&token, "short").expect("written");
+    for (mode, part) in [(0o644, "run `chmod 600`"), (0o600, "has at least 16")] {
+        std::fs::set_permissions(&token, std::fs::Permissions::from_mode(mode)).expect("set");
+        let said = said();
+        assert!(
+            said.contains(part) && !said.contains("as the user"),
+            "{said}"
+        );
+    }
 }
 
 #[test]
@@ -143,6 +185,8 @@ fn check_tries_the_directories_and_files_that_a_config_names() {
         "error: cannot use what `",
         "file/store` for stored responses: Not a directory",
         "the access log `missing/access.log`: No such file or directory",
+        "hint: a file is where a directory belongs",
+        "\n      make the directory `missing` first",
     ] {
         assert!(stderr.contains(part), "no `{part}` in {stderr}");
     }

@@ -64,6 +64,26 @@ impl fmt::Display for TokenError {
 
 impl std::error::Error for TokenError {}
 
+impl TokenError {
+    /// What to do, where its text does not say.
+    pub(crate) fn hint(&self) -> Option<String> {
+        match self {
+            Self::Io(error) if error.kind() == io::ErrorKind::NotFound => Some(
+                "make the token file: `(umask 077; head -c 32 /dev/urandom | base64 > FILE)`"
+                    .to_owned(),
+            ),
+            Self::Io(error) if error.kind() == io::ErrorKind::PermissionDenied => Some(
+                "run this as the user that is to run the proxy, who must own the token file"
+                    .to_owned(),
+            ),
+            Self::Io(_) | Self::NoFile => {
+                Some("name an ordinary file with `admin.token_file`".to_owned())
+            }
+            Self::Open(_) | Self::Short(_) | Self::Long | Self::Text => None,
+        }
+    }
+}
+
 impl Token {
     /// Reads the token in `path`: one line, in a file that its owner alone can read.
     ///

@@ -7,6 +7,12 @@ use std::sync::atomic::Ordering;
 use weir_policy::Digest;
 use weir_policy::catalog::{Refusal, Slot, check_arriving};
 
+/// Bytes of a shard that has room for content of `largest` bytes while it arrives: it may come to 7/16 of it. The head,
+/// and the list of its pieces, are in the rest.
+pub(crate) const fn shard_bytes_for(largest: u64) -> u64 {
+    largest.saturating_mul(5) / 2
+}
+
 impl Entry {
     /// Its key, if somebody reads it whose bytes would not be given back if it left.
     fn in_use(&self) -> Option<Digest> {
@@ -27,6 +33,11 @@ fn is_in_use(response: &Arc<StoredResponse>) -> bool {
 }
 
 impl Shard {
+    /// See [`weir_policy::catalog::Catalog::newcomer_max_bytes`].
+    pub(crate) fn newcomer_max_bytes(&self, key: Digest) -> u64 {
+        self.catalog.newcomer_max_bytes(key)
+    }
+
     /// Whether those arriving may hold `wanted` bytes where one of them holds `held` already.
     pub(super) fn check_share(&self, wanted: u64, held: u64) -> Result<(), Refusal> {
         let others = self.arriving_bytes() - held;
