@@ -24,8 +24,12 @@ pub(super) fn verify(named: &Directories) -> Result<(), Failure> {
             })
             .map_err(|error| failure(&error))?;
         unread?;
+        let evicted = match checked.partly_evicted {
+            0 => String::new(),
+            records => format!(", of {records} some content was evicted"),
+        };
         give(&format!(
-            "{path}: {} segments, {} records ({} live), {} runs, {} bytes verified\n",
+            "{path}: {} segments, {} records ({} live{evicted}), {} runs, {} bytes verified\n",
             checked.segments, checked.records, checked.live, checked.runs, checked.bytes
         ))?;
     }

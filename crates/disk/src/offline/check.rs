@@ -20,6 +20,8 @@ pub struct Checked {
     pub records: u64,
     /// Of these, the live ones.
     pub live: u64,
+    /// Live records some of whose content has left with its segment: eviction, and no damage.
+    pub partly_evicted: u64,
     /// Runs outside of records.
     pub runs: u64,
     /// Bytes of records and runs.
@@ -58,20 +60,23 @@ impl Directory {
             if let Err(error) = check_one(&segment, found)? {
                 tell(&Problem::of(&segment.name(), &error));
             } else if is_live && found.kind == Some(Kind::Listed) {
-                self.check_listed(&segment, found, tell)?;
+                let is_whole = self.check_listed(&segment, found, tell)?;
+                checked.partly_evicted += u64::from(!is_whole);
             }
             open = Some(segment);
         }
         Ok(checked)
     }
 
-    /// Whether the runs a record names are there; their content is checked where they lie.
+    /// Whether the runs a record names are what it says, and whether all are there; their content is checked where they lie. The
+    /// oldest segments leave to make room, whatever newer records say of them.
     fn check_listed(
         &self,
         segment: &Segment,
         found: &Found,
         tell: &mut dyn FnMut(&Problem),
-    ) -> Result<(), OfflineError> {
+    ) -> Result<bool, OfflineError> {
+        let mut is_whole = true;
         let stored = read_record(segment, found)?;
         for run in &stored.runs {
             match self.check_reference(stored.header.key, run) {
@@ -87,17 +92,12 @@ impl Directory {
                 Err(OfflineError::Io { error, .. })
                     if error.kind() == std::io::ErrorKind::NotFound =>
                 {
-                    let what = format!(
-                        "content from {} on is named to be in {}, which is not there",
-                        run.from,
-                        segment_file_name(run.segment)
-                    );
-                    tell(&Problem::new(&segment.name(), u64::from(found.at), what));
+                    is_whole = false;
                 }
                 Err(error) => return Err(error),
             }
         }
-        Ok(())
+        Ok(is_whole)
     }
 
     fn check_reference(&self, key: Digest, run: &RunRef) -> Result<(), OfflineError> {
