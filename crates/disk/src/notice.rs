@@ -113,11 +113,17 @@ impl fmt::Display for Notice {
                 path.display()
             ),
             Self::Unfenced { path } => write!(f, "the store `{}` works again", path.display()),
-            Self::Damaged { path, offset, more } => write!(
-                f,
-                "damaged bytes in `{}` at {offset}: treated as a miss ({more} more)",
-                path.display()
-            ),
+            Self::Damaged { path, offset, more } => {
+                let path = path.display();
+                write!(
+                    f,
+                    "damaged bytes in `{path}` at {offset}: they are not sent, and are fetched again when they are needed"
+                )?;
+                match more {
+                    0 => Ok(()),
+                    more => write!(f, " ({more} more since the last such note)"),
+                }
+            }
             Self::Failed {
                 path,
                 doing,
