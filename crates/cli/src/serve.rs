@@ -208,6 +208,9 @@ fn announcement(config: &Config, started: &Started) -> String {
             "note: nothing is kept on disk: {problem}; `--disk-dir PATH` says where it can be\n"
         ));
     }
+    for crowded in weir_proxy::crowded_disks(config) {
+        lines.push_str(&format!("note: {crowded}: it keeps less\n"));
+    }
     if started.admin.is_public() {
         lines.push_str(&format!(
             "note: the admin interface on {} can be reached from other machines: they can read metrics and config, and \

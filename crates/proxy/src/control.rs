@@ -12,6 +12,7 @@ use crate::request::key_of;
 use crate::run::{Describe, Reload, StartError, clients_max, read_token};
 use crate::settings::Settings;
 use crate::shared::{Shared, Stage};
+use crate::until_restart;
 use arc_swap::ArcSwapOption;
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener};
@@ -266,8 +267,8 @@ impl Control {
     }
 
     fn put_in_force(&self, config: Config) -> Result<String, String> {
-        let before = self.state().config.clone();
         let token = self.next_token(&config)?;
+        let (config, notes) = until_restart::keep(&self.state().config, config);
         self.open_listeners(&config)
             .map_err(|error| error.to_string())?;
         let instance = self.shared.settings.load().instance.clone();
@@ -282,7 +283,6 @@ impl Control {
         self.shared.store.set_budget(config.cache.memory.bytes());
         self.token.store(token);
         let log = self.shared.access_log.reopen();
-        let notes = unchanged_until_restart(&before, &config);
         self.state().config = config;
         match log {
             Ok(()) => Ok(format!("config reloaded\n{notes}")),
@@ -459,38 +459,6 @@ fn purge_target(url: &str) -> Result<Target<'_>, String> {
 
 /// How long the last lines of the access log may take to leave.
 const LOG_FLUSH: std::time::Duration = std::time::Duration::from_secs(2);
-
-/// What a reload cannot change, said so that nobody wonders.
-fn unchanged_until_restart(before: &Config, after: &Config) -> String {
-    let changed = [
-        ("workers", before.workers != after.workers),
-        ("admin.address", before.admin.address != after.admin.address),
-        (
-            "cache.eviction",
-            before.cache.eviction != after.cache.eviction,
-        ),
-        (
-            "cache.largest_response",
-            before.cache.largest_response != after.cache.largest_response,
-        ),
-        ("[disk]", before.disk != after.disk),
-        ("[dns]", before.dns != after.dns),
-        ("[log]", before.log != after.log),
-        (
-            "limits.idle_*, limits.next_hop_idle or limits.next_hop_age",
-            before.limits.idle_per_next_hop_max != after.limits.idle_per_next_hop_max
-                || before.limits.idle_next_hop_connections_max
-                    != after.limits.idle_next_hop_connections_max
-                || before.limits.next_hop_idle != after.limits.next_hop_idle
-                || before.limits.next_hop_age != after.limits.next_hop_age,
-        ),
-    ];
-    changed
-        .iter()
-        .filter(|(_, changed)| *changed)
-        .map(|(what, _)| format!("note: {what} changes only with a restart\n"))
-        .collect()
-}
 
 impl admin::Control for Control {
     fn metrics(&self) -> Snapshot {

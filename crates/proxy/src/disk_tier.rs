@@ -188,7 +188,7 @@ fn default_path(
 }
 
 /// Bytes of the segments in a directory.
-fn own_bytes(files: &dyn Files, path: &Path) -> u64 {
+pub(crate) fn own_bytes(files: &dyn Files, path: &Path) -> u64 {
     let names = files.list(path).unwrap_or_default();
     let segments = names.iter().filter(|name| name.ends_with(".seg"));
     let length = |name: &String| {

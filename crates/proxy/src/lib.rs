@@ -81,6 +81,7 @@ mod switch;
 mod to_come;
 mod tunnel;
 mod unsent;
+mod until_restart;
 mod upload;
 mod uses;
 mod vary;
@@ -90,6 +91,8 @@ mod worker;
 pub use control::Control;
 pub use descriptors::raise_descriptor_limit;
 pub use disk_tier::{DiskTier, default_disk_path};
-pub use machine::{Unusable, check_machine, newcomer_max_bytes, try_places};
+pub use machine::{
+    CrowdedDisk, Unusable, check_machine, crowded_disks, newcomer_max_bytes, try_places,
+};
 pub use run::{Describe, Options, Proxy, Reload, StartError};
 pub use signals::{Stopped, run_until_signalled};

@@ -3,14 +3,17 @@
 use crate::admin::Token;
 use crate::advice;
 use crate::config::{Config, Invalid};
+use crate::disk_tier::own_bytes;
 use crate::run::worker_count;
 use crate::settings::eviction_kind;
 use rustix::process::{Resource, getrlimit};
 use std::collections::BTreeMap;
+use std::fmt;
 use std::fs::{self, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
+use weir_disk::files::SystemFiles;
 use weir_policy::digest::Secret;
 use weir_store::MemoryStore;
 
@@ -104,6 +107,62 @@ fn check_disks(config: &Config) -> Result<(), Invalid> {
     Ok(())
 }
 
+/// A file system that has less room than the store is to take.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CrowdedDisk {
+    /// The last directory of the configuration on it.
+    pub path: PathBuf,
+    /// What the directories on it may take, bytes.
+    pub wanted_bytes: u64,
+    /// What is free, and what they take already, bytes.
+    pub room_bytes: u64,
+}
+
+impl fmt::Display for CrowdedDisk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} for `{}` is more than the {} that its file system has free or the store has already",
+            mib(self.wanted_bytes),
+            self.path.display(),
+            mib(self.room_bytes)
+        )
+    }
+}
+
+/// The file systems that cannot give now what the directories on them may take. A start does not fail for it, since others may have
+/// filled the file system after the store was made, and the store does with less; the operator is told.
+#[must_use]
+pub fn crowded_disks(config: &Config) -> Vec<CrowdedDisk> {
+    if !config.disk.enabled || !config.cache.enabled {
+        return Vec::new();
+    }
+    let mut disks: BTreeMap<u64, CrowdedDisk> = BTreeMap::new();
+    for directory in &config.disk.directories {
+        let there = existing(&directory.path);
+        let (Some(size), Ok(found), Ok(space)) = (
+            directory.size,
+            fs::metadata(&there),
+            rustix::fs::statvfs(&there),
+        ) else {
+            continue;
+        };
+        let disk = disks.entry(found.dev()).or_insert_with(|| CrowdedDisk {
+            path: PathBuf::new(),
+            wanted_bytes: 0,
+            room_bytes: space.f_bavail.saturating_mul(space.f_frsize),
+        });
+        let own = own_bytes(&SystemFiles, &directory.path);
+        disk.path.clone_from(&directory.path);
+        disk.wanted_bytes = disk.wanted_bytes.saturating_add(size.bytes());
+        disk.room_bytes = disk.room_bytes.saturating_add(own);
+    }
+    let disks = disks.into_values();
+    disks
+        .filter(|disk| disk.wanted_bytes > disk.room_bytes)
+        .collect()
+}
+
 /// The directory, or the nearest one above it that is there.
 fn existing(path: &Path) -> PathBuf {
     let mut above = path.ancestors();
@@ -118,7 +177,8 @@ fn mib(bytes: u64) -> String {
 /// Memory of the machine, or what control groups leave of it.
 fn memory_bytes() -> Option<u64> {
     let total = meminfo_total(&fs::read_to_string("/proc/meminfo").ok()?);
-    let group = group_limit(&fs::read_to_string("/proc/self/cgroup").unwrap_or_default());
+    let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    let group = group_limit(&groups, Path::new("/sys/fs/cgroup"));
     total.into_iter().chain(group).min()
 }
 
@@ -130,19 +190,30 @@ fn meminfo_total(text: &str) -> Option<u64> {
     kib.checked_mul(1024)
 }
 
-/// The least limit of the control group (version 2) and of those above it.
-fn group_limit(groups: &str) -> Option<u64> {
-    let own = groups.lines().find_map(|line| line.strip_prefix("0::/"))?;
-    let root = Path::new("/sys/fs/cgroup");
+/// The least limit of the control group and of those above it, in version 2 and in version 1, whose groups of memory are by themselves.
+fn group_limit(groups: &str, root: &Path) -> Option<u64> {
+    let version_2 = groups.lines().find_map(|line| line.strip_prefix("0::/"));
+    let version_1 = groups.lines().find_map(|line| {
+        let (_, rest) = line.split_once(':')?;
+        let (controllers, own) = rest.split_once(":/")?;
+        let has_memory = controllers.split(',').any(|name| name == "memory");
+        has_memory.then_some(own)
+    });
+    let memory_root = root.join("memory");
+    let version_2 = version_2.and_then(|own| least_limit(root, own, "memory.max"));
+    let version_1 =
+        version_1.and_then(|own| least_limit(&memory_root, own, "memory.limit_in_bytes"));
+    version_2.into_iter().chain(version_1).min()
+}
+
+/// What the file `name` says in the group `own` and in those above it, up to `root`.
+fn least_limit(root: &Path, own: &str, name: &str) -> Option<u64> {
     let folder = root.join(own);
     let above = folder.ancestors().take_while(|path| path.starts_with(root));
     // `max` is no limit, and no number
     let limit = |path: &Path| {
-        fs::read_to_string(path.join("memory.max"))
-            .ok()?
-            .trim()
-            .parse()
-            .ok()
+        let text = fs::read_to_string(path.join(name)).ok()?;
+        text.trim().parse().ok()
     };
     above.filter_map(limit).min()
 }
@@ -202,6 +273,16 @@ pub fn try_places(config: &Config) -> Vec<Unusable> {
             "`log.access`",
             try_log(path),
         );
+    }
+    for crowded in crowded_disks(config) {
+        all.push(Unusable {
+            what: "the size of the store".to_owned(),
+            cause: io::Error::other(crowded.to_string()),
+            hint: Some(
+                "use less, or make room; without a size a tenth of what is free is taken"
+                    .to_owned(),
+            ),
+        });
     }
     if let Some(path) = config.admin.token_file.path() {
         let what = format!("the admin token in `{}`", path.display());
@@ -320,8 +401,48 @@ mod tests {
             Some(2 << 20)
         );
         assert_eq!(meminfo_total("MemTotal: x kB\n"), None);
-        assert_eq!(group_limit("12:cpu:/x\n"), None);
+        let root = tempfile::tempdir().expect("a folder");
+        let limit = |groups: &str| group_limit(groups, root.path());
+        let write = |path: &str, text: &str| {
+            let path = root.path().join(path);
+            fs::create_dir_all(path.parent().expect("a folder")).expect("made");
+            fs::write(path, text).expect("written");
+        };
+        write("a/memory.max", "2000\n");
+        write("a/b/memory.max", "max\n");
+        write("memory/c/memory.limit_in_bytes", "1000\n");
+        write("memory/memory.limit_in_bytes", "9223372036854771712\n");
+        assert_eq!(limit("12:cpu:/x\n"), None);
+        assert_eq!(limit("0::/a/b\n"), Some(2000));
+        assert_eq!(limit("7:cpu,memory:/c/d\n0::/\n"), Some(1000));
+        assert_eq!(limit("7:memory:/\n"), Some(9_223_372_036_854_771_712));
         assert!(memory_bytes().is_some_and(|bytes| bytes > 16 << 20));
+    }
+
+    #[test]
+    fn directories_beyond_what_is_free_and_what_they_have_are_told() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let space = rustix::fs::statvfs(folder.path()).expect("a file system");
+        let free = space.f_bavail.saturating_mul(space.f_frsize);
+        let mut config = Config::default();
+        let mut crowded = |first: u64, second: u64| {
+            let directory = |name: &str, bytes| Directory {
+                path: folder.path().join(name),
+                size: Some(crate::config::ByteSize::from_bytes(bytes)),
+            };
+            config.disk.directories = vec![directory("a", first), directory("b", second)];
+            crowded_disks(&config)
+        };
+        assert_eq!(crowded(free / 4, free / 4), []);
+        // each alone would have room, both together have not, whatever others free meanwhile
+        let both = crowded(free / 4 * 3, free / 4 * 3);
+        assert_eq!(both.len(), 1, "{both:?}");
+        assert!(both[0].path.ends_with("b"), "{both:?}");
+        // what the store has already is its own: a sparse file takes no room
+        fs::create_dir(folder.path().join("a")).expect("made");
+        let file = fs::File::create(folder.path().join("a/0000000000000001.seg"));
+        file.expect("made").set_len(free).expect("set");
+        assert_eq!(crowded(free / 4 * 3, free / 4 * 3), []);
     }
 
     #[test]

@@ -1,0 +1,119 @@
+//! What of a configuration a reload cannot change: it keeps its value until the next start, and the operator is told so.
+
+use crate::config::Config;
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// The configuration that is in force when `wanted` is loaded by a proxy that was started with `started`: what cannot change keeps its
+/// value, and a line says so for each key.
+pub(crate) fn keep(started: &Config, wanted: Config) -> (Config, String) {
+    let mut kept = wanted.clone();
+    kept.workers = started.workers;
+    kept.admin.address = started.admin.address.clone();
+    kept.cache.eviction = started.cache.eviction;
+    kept.cache.largest_response = started.cache.largest_response;
+    kept.disk = started.disk.clone();
+    kept.dns = started.dns.clone();
+    kept.log = started.log.clone();
+    kept.limits.idle_per_next_hop_max = started.limits.idle_per_next_hop_max;
+    kept.limits.idle_next_hop_connections_max = started.limits.idle_next_hop_connections_max;
+    kept.limits.next_hop_idle = started.limits.next_hop_idle;
+    kept.limits.next_hop_age = started.limits.next_hop_age;
+    let notes = differences(&kept, &wanted);
+    (kept, notes)
+}
+
+fn differences(kept: &Config, wanted: &Config) -> String {
+    let (kept, wanted) = (values(kept), values(wanted));
+    let keys = kept
+        .keys()
+        .chain(wanted.keys().filter(|key| !kept.contains_key(*key)));
+    let shown =
+        |value: Option<&Value>| value.map_or_else(|| "unset".to_owned(), ToString::to_string);
+    keys.filter(|key| kept.get(*key) != wanted.get(*key))
+        .map(|key| {
+            format!(
+                "note: `{key}` stays {} until a restart, and then is {}\n",
+                shown(kept.get(key)),
+                shown(wanted.get(key))
+            )
+        })
+        .collect()
+}
+
+/// Each value by the path of its key, such as `disk.directories[0].size`.
+fn values(config: &Config) -> BTreeMap<String, Value> {
+    let mut values = BTreeMap::new();
+    // a config is tables of strings, integers and lists, which JSON has as well
+    let whole = serde_json::to_value(config).unwrap_or_default();
+    add(String::new(), whole, &mut values);
+    values
+}
+
+fn add(path: String, value: Value, values: &mut BTreeMap<String, Value>) {
+    match value {
+        Value::Object(members) => {
+            let stem = if path.is_empty() {
+                path
+            } else {
+                format!("{path}.")
+            };
+            for (name, value) in members {
+                add(format!("{stem}{name}"), value, values);
+            }
+        }
+        Value::Array(elements) if elements.iter().any(Value::is_object) => {
+            for (index, value) in elements.into_iter().enumerate() {
+                add(format!("{path}[{index}]"), value, values);
+            }
+        }
+        value => {
+            values.insert(path, value);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{ByteSize, Directory};
+
+    fn config(disk_gib: u64, memory_mib: u64) -> Config {
+        let mut config = Config::default();
+        config.disk.directories = vec![Directory {
+            path: "/var/cache/weir".into(),
+            size: Some(ByteSize::from_gib(disk_gib)),
+        }];
+        config.cache.memory = ByteSize::from_mib(memory_mib);
+        config
+    }
+
+    #[test]
+    fn size_of_the_disk_stays_until_a_restart_and_key_and_values_are_said() {
+        let started = config(1, 256);
+        let (kept, notes) = keep(&started, config(2, 512));
+        assert_eq!(
+            notes,
+            "note: `disk.directories[0].size` stays \"1GiB\" until a restart, and then is \"2GiB\"\n"
+        );
+        assert_eq!(kept, config(1, 512));
+        // back again: nothing differs from what is in force
+        let (kept, notes) = keep(&kept, config(1, 512));
+        assert_eq!((kept, notes.as_str()), (config(1, 512), ""));
+    }
+
+    #[test]
+    fn key_that_is_unset_on_either_side_is_named() {
+        let mut without = config(1, 256);
+        without.disk.directories[0].size = None;
+        let (_, notes) = keep(&without, config(1, 256));
+        let said = "`disk.directories[0].size` stays unset until a restart, and then is \"1GiB\"";
+        assert!(notes.contains(said), "{notes}");
+        without.disk.directories.clear();
+        let (_, notes) = keep(&config(1, 256), without);
+        assert!(
+            notes.contains("`disk.directories[0].path` stays"),
+            "{notes}"
+        );
+    }
+}
