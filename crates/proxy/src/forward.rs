@@ -89,8 +89,7 @@ async fn ask(
             Err(trouble) => return fail(client, exchange, stored, trouble).await,
         };
         note_connection(client, exchange, &mut connection);
-        if !exchange.expect(&worker) {
-            stored = None;
+        if !exchange.expect(&worker) && stored.take().is_some() {
             forwarding = exchange.lose(&worker);
         }
         let request = outbound::request_head(exchange, forwarding, stored.as_deref());
@@ -474,9 +473,8 @@ pub(crate) async fn fail(
         leading.failed(trouble.clone());
     }
     let mut stored = stored;
-    if exchange.is_outdated() {
+    if exchange.is_outdated() && stored.take().is_some() {
         // purged while this request waited: no excuse to serve it
-        stored = None;
         let _ = exchange.lose(&worker);
     }
     let failure = failure_of(&trouble);

@@ -11,8 +11,7 @@ use crate::kept::Kept;
 use crate::worker::Worker;
 use std::sync::Arc;
 use weir_measure::Metric;
-use weir_policy::catalog::Refusal;
-use weir_policy::{Digest, Event, StoredFacts, Update};
+use weir_policy::{Digest, StoredFacts, Update};
 use weir_semantics::{
     Compared, FieldLine, Fits, Merged, ResponseFacts, TargetedFields, line_named, merge,
     parse_http_date,
@@ -67,18 +66,15 @@ impl<'a> Merging<'a> {
         }
     }
 
-    /// Stores the merged response in the place of the stored one, if that was not forgotten meanwhile; if it was, the
-    /// transaction is told. What the client gets.
+    /// Stores the merged response in the place of the stored one, if that was not forgotten meanwhile. What those get
+    /// who wait for it.
     pub(crate) fn store(&self, worker: &Worker, exchange: &mut Exchange) -> Arc<StoredResponse> {
         let fresh = Arc::new(self.response(worker, exchange, &self.merged.stored));
         worker.counters().inc(Metric::Freshened);
         let now = worker.now();
-        let is_stored = exchange.expected.take().is_some_and(|expected| {
+        if let Some(expected) = exchange.expected.take() {
             let vary = Kept::vary_of(worker, exchange, &self.merged.stored);
-            expected.freshen(now, self.stored, &fresh, vary.as_ref())
-        });
-        if !is_stored {
-            exchange.tell(worker, Event::NotAdmitted(Refusal::NotResident));
+            expected.freshen(now, self.stored, &fresh, vary.as_ref());
         }
         fresh
     }

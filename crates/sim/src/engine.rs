@@ -97,6 +97,8 @@ pub struct Simulator {
     refreshes: Refreshes<u64>,
     /// How often a target was invalidated: what was asked for before is not stored.
     invalidations: ByNumber<u32>,
+    /// How often a stored response of a target was forgotten by itself: what rests on one that was chosen before is not stored.
+    drops: ByNumber<u32>,
     /// Tests switch it off, to see that it makes no difference.
     plain_is_allowed: bool,
 }
@@ -186,6 +188,7 @@ impl Simulator {
             transfers: 0,
             refreshes: Refreshes::default(),
             invalidations: ByNumber::default(),
+            drops: ByNumber::default(),
             plain_is_allowed: true,
             settings,
         })

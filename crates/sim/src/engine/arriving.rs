@@ -35,6 +35,8 @@ pub(super) struct Arriving {
     pub(super) held: u64,
     /// How often its target had been invalidated when it was asked for.
     pub(super) epoch: u32,
+    /// How often a stored response of it had been forgotten when the one was chosen that it completes.
+    pub(super) drops: Option<u32>,
     /// Who asked for it: its place among the exchanges, and its number.
     pub(super) leader: (u32, u64),
     /// The stored part that it completes.

@@ -8,8 +8,10 @@ use crate::connections::Taken;
 use crate::facts::Ask;
 use crate::journal::{Question, What};
 use crate::settings::Keep;
+use weir_policy::catalog::Refusal;
 use weir_policy::fetch::{ByteSpan, Pace};
 use weir_policy::retry::{BodySent, Closed, may_repeat};
+use weir_policy::{NotStored, Storing};
 use weir_semantics::{ByteRange, ContentRange, ResponseFacts};
 
 /// What the origin answers.
@@ -29,6 +31,14 @@ pub(super) struct Answer {
 impl Simulator {
     /// Sends the request to the next hop, on an idle connection or a new one.
     pub(super) fn ask(&mut self, id: u32) {
+        if self.lose_forgotten(id) && self.exchanges.at(id).is_background {
+            // the next request for it asks
+            let gone = NotStored::Catalog(Refusal::NotResident);
+            let target = self.exchanges.at(id).ask().target;
+            self.refreshes.end(target, Some(Storing::NotStored(gone)));
+            self.over(id);
+            return;
+        }
         let now = self.now();
         let tcp = self.settings.network.tcp;
         let target = self.exchanges.at(id).ask().target;

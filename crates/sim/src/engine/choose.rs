@@ -125,7 +125,9 @@ impl Simulator {
 
     /// What was found may leave before the answer is there: which may be to serve it, stale.
     fn keep_copy(&mut self, id: u32) {
+        let chosen = self.forgotten(self.exchanges.at(id).ask().target);
         let exchange = self.exchanges.at_mut(id);
+        exchange.chosen = chosen;
         let found = exchange.found.and_then(|which| self.cache.get(which));
         exchange.kept = found.cloned().map(Box::new);
     }
@@ -203,6 +205,7 @@ impl Simulator {
         let server_setup = exchange.server_setup;
         let (tx, forwarding) = Transaction::refresh(ask.request, &stored.facts, now);
         let at = self.world.at();
+        let chosen = self.forgotten(ask.target);
         let own = self.exchanges.reuse();
         let refreshing = self.exchanges.at_mut(own);
         refreshing.begin(&ask, now, at);
@@ -212,6 +215,7 @@ impl Simulator {
         self.links.stay(link);
         refreshing.is_background = true;
         refreshing.kept = Some(Box::new(stored));
+        refreshing.chosen = chosen;
         refreshing.forwarding = forwarding;
         refreshing.server_rtt = rtt;
         refreshing.server_setup = server_setup;

@@ -69,7 +69,9 @@ impl Simulator {
     /// Whether its target was invalidated since it was asked for.
     pub(super) fn is_outdated(&self, id: u32) -> bool {
         let arriving = self.arriving.at(id);
-        arriving.epoch != self.epoch(arriving.stored.target)
+        let target = arriving.stored.target;
+        let lacks_base = |drops| drops != self.drops(target);
+        arriving.epoch != self.epoch(target) || arriving.drops.is_some_and(lacks_base)
     }
 
     /// Stores what has come, if it is of use; why not, if it is not because of the catalog.
@@ -88,7 +90,7 @@ impl Simulator {
             if has_changed || !is_of_use {
                 self.cache.give_back(held);
                 if let Some(part) = part_of.filter(|_| has_changed) {
-                    self.cache.drop_one(part);
+                    self.drop_one(part, stored.target);
                 }
                 self.tell_leader(id, Event::Incomplete);
                 return None;

@@ -68,6 +68,8 @@ pub(super) struct Exchange {
     pub(super) passed: [Option<u64>; PASSES_MAX],
     /// How often its target had been invalidated when the next hop was asked.
     pub(super) epoch: u32,
+    /// How often its target had been invalidated, and a stored response of it dropped, when the copy was taken.
+    pub(super) chosen: (u32, u32),
     /// The next hop is asked once more, as a kept connection failed.
     pub(super) is_repetition: bool,
 
@@ -167,6 +169,7 @@ impl Default for Exchange {
             leads: None,
             passed: [None; PASSES_MAX],
             epoch: 0,
+            chosen: (0, 0),
             is_repetition: false,
             sender: Sender::default(),
             alone: None,

@@ -103,8 +103,10 @@ impl Simulator {
     }
 
     fn drop_found(&mut self, id: u32) {
-        if let Some(which) = self.exchanges.at(id).found {
-            self.cache.drop_one(which);
+        let exchange = self.exchanges.at(id);
+        let (found, target) = (exchange.found, exchange.ask().target);
+        if let Some(which) = found {
+            self.drop_one(which, target);
         }
     }
 
@@ -116,6 +118,36 @@ impl Simulator {
     }
 
     /// How often a target was invalidated.
+    /// A stored response is not to be used any more, and what rests on it is not to be stored.
+    pub(super) fn drop_one(&mut self, which: Which, target: u64) {
+        self.cache.drop_one(which);
+        *self.drops.entry(target).or_insert(0) += 1;
+    }
+
+    pub(super) fn drops(&self, target: u64) -> u32 {
+        self.drops.get(&target).copied().unwrap_or(0)
+    }
+
+    /// What tells whether something of a target was forgotten meanwhile.
+    pub(super) fn forgotten(&self, target: u64) -> (u32, u32) {
+        (self.epoch(target), self.drops(target))
+    }
+
+    /// If what was chosen for the request was forgotten since, all goes on as if it had not been found.
+    pub(super) fn lose_forgotten(&mut self, id: u32) -> bool {
+        let now = self.now();
+        let exchange = self.exchanges.at(id);
+        let is_lost =
+            exchange.kept.is_some() && exchange.chosen != self.forgotten(exchange.ask().target);
+        if is_lost {
+            let exchange = self.exchanges.at_mut(id);
+            exchange.kept = None;
+            exchange.forwarding = AS_SENT;
+            let _ = exchange.tx().lost(now);
+        }
+        is_lost
+    }
+
     pub(super) fn epoch(&self, target: u64) -> u32 {
         self.invalidations.get(&target).copied().unwrap_or(0)
     }
@@ -409,6 +441,7 @@ impl Simulator {
             is_kept: held.is_some(),
             held: held.unwrap_or(0),
             epoch: exchange.epoch,
+            drops: matches!(kept, Some(Kept::Part)).then_some(exchange.chosen.1),
             leader: (id, exchange.number),
             part_of: match kept {
                 Some(Kept::Part) => exchange.found,
@@ -585,6 +618,7 @@ impl Simulator {
             return;
         };
         self.uses(id, which);
+        let chosen = self.forgotten(self.exchanges.at(id).ask().target);
         let exchange = self.exchanges.at_mut(id);
         let Some(stored) = self.cache.get(which) else {
             return;
@@ -603,6 +637,7 @@ impl Simulator {
             .tx()
             .handle(now, &rules, Event::Found(&stored.facts));
         exchange.kept = Some(Box::new(stored.clone()));
+        exchange.chosen = chosen;
         if let Some(Command::Forward(forwarding)) = commands.first() {
             exchange.forwarding = forwarding;
         }
@@ -626,6 +661,8 @@ impl Simulator {
     /// The next hop gave no head.
     pub(super) fn failed(&mut self, id: u32) {
         self.pass_on(id);
+        // no excuse to serve it
+        let _ = self.lose_forgotten(id);
         let (now, rules) = (self.now(), self.settings.rules);
         let event = Event::Failed(Failure::Disconnected);
         let commands = self.exchanges.at_mut(id).tx().handle(now, &rules, event);
