@@ -31,7 +31,7 @@
 //!   lines; `content`: its content, sent with `Content-Length`.
 //! * `origin`: always said. `"none"`: it must not be asked. Else a table: what must be in the request as the origin
 //!   sees it (`method`, `has`, `has_not`), and its answer (`status`, 200 if not said, `fields`, `body` or `body_bytes`,
-//!   `takes`: seconds until it answers). `fails = "closed"`: it closes without an answer; `"broken"`: it answers with
+//!   `takes`: seconds until it answers, `waits`: seconds before, until there is a connection to ask it on). `fails = "closed"`: it closes without an answer; `"broken"`: it answers with
 //!   what is not HTTP; `"cut"`: it closes within the body. `background = true`: it is asked after the client has its
 //!   answer. `again`: a table of the same form; it must be asked once more for this request, and answers so.
 //! * `client`: what it must see. `status` (one or a list), `body` (the number of the step whose response is served, a

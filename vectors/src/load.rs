@@ -211,6 +211,7 @@ fn fill_answer(id: &str, number: usize, raw: RawAnswer) -> Result<Answer, String
         method: raw.method,
         has: read_wanted(&raw.has)?,
         has_not: read_names(raw.has_not)?,
+        waits_s: raw.waits,
         takes_s: raw.takes,
         response: Response {
             status: raw.status,

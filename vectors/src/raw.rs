@@ -74,6 +74,8 @@ pub(crate) struct RawAnswer {
     #[serde(default)]
     pub(crate) has_not: Vec<String>,
     #[serde(default)]
+    pub(crate) waits: u32,
+    #[serde(default)]
     pub(crate) takes: u32,
     #[serde(default = "ok")]
     pub(crate) status: u16,

@@ -128,7 +128,23 @@ impl Step {
     pub fn end_s(&self) -> u32 {
         match &self.origin {
             Origin::None => self.at_s,
-            Origin::Asked(answer) => self.at_s + answer.takes_s,
+            Origin::Asked(answer) => self.sent_s() + answer.takes_s,
+        }
+    }
+
+    /// When the origin is asked, if it is: the request may have to wait for a connection to it. Seconds since the vector's
+    /// start.
+    #[must_use]
+    pub fn sent_s(&self) -> u32 {
+        self.at_s + self.waits_s()
+    }
+
+    /// Seconds that the request waits for a connection to the origin.
+    #[must_use]
+    pub const fn waits_s(&self) -> u32 {
+        match &self.origin {
+            Origin::None => 0,
+            Origin::Asked(answer) => answer.waits_s,
         }
     }
 }
@@ -168,6 +184,8 @@ pub struct Answer {
     pub has: Vec<Wanted>,
     /// What the request must not have.
     pub has_not: Vec<String>,
+    /// Seconds of virtual time until the cache has a connection on which it can be asked.
+    pub waits_s: u32,
     /// Seconds of virtual time until it answers.
     pub takes_s: u32,
     /// The response; without it where `fault` says so.

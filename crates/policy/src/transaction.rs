@@ -164,7 +164,13 @@ impl Transaction {
         &self.request
     }
 
-    /// When the request was sent on, for `response_delay` (RFC 9111 §4.2.3).
+    /// The request is sent to the next hop, now. What it waited before, for another request's response or for a connection,
+    /// is no `response_delay`: nothing ages in it.
+    pub fn sent(&mut self, now: Now) {
+        self.request_time = now.wall;
+    }
+
+    /// When the request was sent to the next hop, for `response_delay` (RFC 9111 §4.2.3); until then, when that was decided.
     #[must_use]
     pub const fn request_time(&self) -> Timestamp {
         self.request_time

@@ -103,6 +103,7 @@ pub(crate) async fn send_head(
         .limits
         .next_hop_silence
         .as_duration();
+    exchange.tx.sent(worker.now());
     let mut sent = 0;
     let mut deadline = None;
     let written = poll_fn(|cx| {

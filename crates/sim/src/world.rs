@@ -72,6 +72,11 @@ impl World {
         self.now
     }
 
+    /// The time a decision will be told at `at`.
+    pub(crate) const fn now_at(&self, at: Nanos) -> Now {
+        now(self.start, at)
+    }
+
     /// Events that were made so far.
     pub(crate) const fn made(&self) -> u64 {
         self.made

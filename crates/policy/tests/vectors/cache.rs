@@ -88,6 +88,7 @@ impl Cache {
             // there is no answer to go on with: being asked is the difference that is told
             return;
         };
+        turn.tx.sent(now(turn.step.sent_s()));
         turn.now = now(turn.step.end_s());
         self.take_answer(turn, answer, stored.as_ref());
     }

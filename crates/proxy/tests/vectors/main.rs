@@ -10,8 +10,14 @@ mod weir;
 
 use origin::Origin;
 use std::io::Write;
+use std::time::{Duration, Instant};
 use weir::Weir;
-use weir_vectors::{Collection, Moment, Observed, Runner, Step, Tally, Vector, folder, judge};
+use weir_vectors::{
+    Collection, Moment, Observed, Request, Runner, Seen, Step, Tally, Vector, folder, judge,
+};
+
+/// A wait that ends here is a proxy that hangs.
+const WAIT_MAX: Duration = Duration::from_secs(10);
 
 #[test]
 fn gateway_contradicts_a_vector() {
@@ -38,7 +44,7 @@ fn check(runner: Runner) {
 fn run(runner: Runner, vector: &Vector) -> Vec<String> {
     let clock = weir::clock();
     let origin = Origin::start(&clock);
-    let weir = Weir::start(runner, vector.profile, &clock, origin.address());
+    let weir = Weir::start(runner, vector, &clock, origin.address());
     let usual_host = match runner {
         Runner::Forward => origin.address().to_string(),
         Runner::Gateway | Runner::Policy | Runner::Simulator => "vectors.test".to_owned(),
@@ -66,6 +72,36 @@ fn run(runner: Runner, vector: &Vector) -> Vec<String> {
     differences
 }
 
+/// Sends the request of a step while another one holds the only connection to the origin.
+fn wait(step: &Step, moment: Moment<'_>, weir: &Weir, origin: &Origin) -> Seen {
+    let other = Request {
+        method: "GET".into(),
+        target: "/holds-the-connection".into(),
+        host: None,
+        fields: Vec::new(),
+        content: None,
+    };
+    let held = origin.hold();
+    std::thread::scope(|scope| {
+        scope.spawn(|| client::exchange(weir, &other, moment));
+        until(|| origin.is_held());
+        let waits = weir.waits();
+        let waiting = scope.spawn(|| client::exchange(weir, &step.request, moment));
+        until(|| weir.waits() > waits);
+        weir.turn_clock_to(step.sent_s());
+        drop(held);
+        waiting.join().expect("the client sees an answer")
+    })
+}
+
+fn until(is_so: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed() < WAIT_MAX, "the proxy hangs");
+        std::thread::yield_now();
+    }
+}
+
 /// Sends the request of a step; ends when client and origin have seen the end of their part.
 fn take(step: &Step, moment: Moment<'_>, weir: &Weir, origin: &Origin) -> Observed {
     let at_end = Moment {
@@ -73,7 +109,11 @@ fn take(step: &Step, moment: Moment<'_>, weir: &Weir, origin: &Origin) -> Observ
         ..moment
     };
     origin.expect(step, at_end);
-    let seen = client::exchange(weir, &step.request, moment);
+    let seen = if step.waits_s() > 0 {
+        wait(step, moment, weir, origin)
+    } else {
+        client::exchange(weir, &step.request, moment)
+    };
     let may_come_later = match &step.origin {
         weir_vectors::Origin::Asked(answer) => answer.background,
         weir_vectors::Origin::None => false,

@@ -8,7 +8,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use weir_vectors::{Asked, Fault, Moment, Response, Step};
@@ -24,6 +24,8 @@ struct Script {
     head: String,
     body: String,
     fault: Option<Fault>,
+    /// The answer waits for this, and the request is not told about.
+    held: Option<Arc<Mutex<()>>>,
 }
 
 /// A listening origin; it stops when it is dropped.
@@ -32,6 +34,9 @@ pub(crate) struct Origin {
     scripts: Arc<Mutex<VecDeque<Script>>>,
     /// Requests that were read.
     begun: Arc<AtomicUsize>,
+    /// Holds back the answer to one that is there to keep a connection busy.
+    gate: Arc<Mutex<()>>,
+    is_held: Arc<AtomicBool>,
     /// Nothing more is coming.
     stopping: Arc<AtomicBool>,
     /// Requests that were told about.
@@ -50,11 +55,13 @@ impl Origin {
         let (sender, asked) = channel();
         let begun = Arc::new(AtomicUsize::new(0));
         let stopping = Arc::new(AtomicBool::new(false));
+        let is_held = Arc::new(AtomicBool::new(false));
         let desk = Desk {
             stopping: Arc::clone(&stopping),
             scripts: Arc::clone(&scripts),
             clock: Arc::clone(clock),
             begun: Arc::clone(&begun),
+            is_held: Arc::clone(&is_held),
             sender,
         };
         let thread = std::thread::spawn(move || desk.serve(&listener));
@@ -62,6 +69,8 @@ impl Origin {
             address,
             scripts,
             begun,
+            gate: Arc::default(),
+            is_held,
             stopping,
             told: Cell::new(0),
             asked,
@@ -89,6 +98,22 @@ impl Origin {
             }
         });
         *self.scripts.lock().expect("nobody panics with it") = scripts.collect();
+    }
+
+    /// The next request is one that keeps its connection until the guard is dropped; then come those that were expected.
+    pub(crate) fn hold(&self) -> MutexGuard<'_, ()> {
+        let held = Script {
+            held: Some(Arc::clone(&self.gate)),
+            ..Script::unexpected()
+        };
+        let mut scripts = self.scripts.lock().expect("nobody panics with it");
+        scripts.push_front(held);
+        self.gate.lock().expect("nobody panics with it")
+    }
+
+    /// Whether it has come.
+    pub(crate) fn is_held(&self) -> bool {
+        self.is_held.load(Ordering::SeqCst)
     }
 
     /// The requests of this step, once they are answered and their connections let go. A request that has not been
@@ -133,6 +158,7 @@ impl Script {
             head: "HTTP/1.1 500 Nobody Expected This\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".into(),
             body: String::new(),
             fault: None,
+            held: None,
         }
     }
 
@@ -154,6 +180,7 @@ impl Script {
                 response.body.clone()
             },
             fault: None,
+            held: None,
         }
     }
 }
@@ -164,6 +191,7 @@ struct Desk {
     scripts: Arc<Mutex<VecDeque<Script>>>,
     clock: Arc<VirtualClock>,
     begun: Arc<AtomicUsize>,
+    is_held: Arc<AtomicBool>,
     sender: Sender<Asked>,
 }
 
@@ -180,8 +208,15 @@ impl Desk {
                 }
                 continue;
             };
-            self.begun.fetch_add(1, Ordering::SeqCst);
             let script = self.next_script();
+            if let Some(gate) = &script.held {
+                self.is_held.store(true, Ordering::SeqCst);
+                drop(gate.lock().expect("nobody panics with it"));
+                self.is_held.store(false, Ordering::SeqCst);
+                answer(&mut stream, &script);
+                continue;
+            }
+            self.begun.fetch_add(1, Ordering::SeqCst);
             if let Some(at_s) = script.answers_at_s {
                 self.clock.turn_to(at_s);
             }

@@ -3,11 +3,12 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 use weir_disk::files::SystemFiles;
+use weir_measure::{Metric, WaitReason};
 use weir_proxy::clock::{Clock, ManualClock};
 use weir_proxy::config::{self, AdminAddress, Config, Listener, LogTarget, Mode, Route};
 use weir_proxy::{Options, Proxy};
 use weir_semantics::Timestamp;
-use weir_vectors::{Profile, Runner, START_S};
+use weir_vectors::{Profile, Runner, START_S, Vector};
 
 /// The clock of a vector: both who runs it and the origin turn it.
 #[derive(Debug)]
@@ -44,7 +45,7 @@ pub(crate) struct Weir {
 impl Weir {
     pub(crate) fn start(
         runner: Runner,
-        profile: Profile,
+        vector: &Vector,
         clock: &Arc<VirtualClock>,
         origin: SocketAddr,
     ) -> Self {
@@ -55,7 +56,12 @@ impl Weir {
             files: Arc::new(SystemFiles),
             say: Arc::new(|_| {}),
         };
-        let config = configure(runner, profile, origin);
+        let mut config = configure(runner, vector.profile, origin);
+        if vector.steps.iter().any(|step| step.waits_s() > 0) {
+            // whoever holds the one connection makes the others wait
+            config.limits.connections_per_next_hop_max = 1;
+            config.limits.idle_per_next_hop_max = 1;
+        }
         config.validate().expect("the configuration is valid");
         Self {
             proxy: Proxy::start(config, options).expect("the proxy starts"),
@@ -75,6 +81,12 @@ impl Weir {
             Runner::Forward => format!("http://{host}"),
             Runner::Gateway | Runner::Policy | Runner::Simulator => String::new(),
         }
+    }
+
+    /// Requests that waited for a connection so far.
+    pub(crate) fn waits(&self) -> u64 {
+        let waits = Metric::ConnectionWaits(WaitReason::PerHopMax);
+        self.proxy.control().snapshot().get(waits)
     }
 
     pub(crate) fn turn_clock_to(&self, at_s: u32) {

@@ -63,6 +63,8 @@ impl Simulator {
             self.servers.take(now, server, tcp.initial_window)
         };
         let setup = if taken.is_new { server_setup } else { 0 };
+        let sent = self.world.now_at(self.world.at() + setup);
+        self.exchanges.at_mut(id).tx().sent(sent);
         let window = Pace::new(self.settings.lead, now).window(None);
         let fetch = Fetch {
             owner: For::Request(id),

@@ -26,6 +26,7 @@ pub(crate) fn of(vector: &Vector) -> Vec<Row> {
         let Origin::Asked(answer) = &step.origin else {
             continue;
         };
+        row.next_hop_setup_us = Some(u64::from(answer.waits_s) * 1_000_000 + RTT_US);
         row.next_hop_response_us = Some(u64::from(answer.takes_s) * 1_000_000 + RTT_US);
         match answer.fault {
             None => {}
