@@ -1,7 +1,6 @@
 //! One shard: index, entries and catalog behind one lock. Plain data structure work; nothing here waits.
 
 mod room;
-
 pub(crate) use room::shard_bytes_for;
 
 use crate::piece_memory::GivenBack;
