@@ -126,8 +126,7 @@ impl Simulator {
             response_begun: false,
             is_repetition: exchange.is_repetition,
         };
-        // a validation in the background is not worth it: the next request for it asks again
-        let repeats = !exchange.is_background && may_repeat(&closed).is_ok();
+        let repeats = may_repeat(&closed).is_ok();
         exchange.is_repetition |= repeats;
         repeats
     }
