@@ -1,6 +1,7 @@
 //! The operator's door: health, metrics, config, purge and reload over HTTP/1.1 on an address of its own.
 //!
 //! It runs on a thread and runtime of its own, so that neither a slow scraper nor a long purge takes time from a worker.
+//! An operator always gets in: when all places are taken, who has waited longest for its head gives way ([`places`]).
 //! What changes the state of the proxy (every method but GET and HEAD) asks for a bearer token if the configuration names one; it
 //! must where other machines reach the address. Against a browser that is made to talk to it there is more: `Host` must be an
 //! address or `localhost`, which a page that rebinds a name cannot send, and a `POST` from another origin is refused.
@@ -10,6 +11,7 @@ mod connections;
 mod exposition;
 mod guard;
 mod listener;
+mod places;
 mod purge;
 mod socket;
 #[cfg(test)]
@@ -24,9 +26,9 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::Bytes;
-use axum::extract::{DefaultBodyLimit, RawQuery, State};
+use axum::extract::{ConnectInfo, DefaultBodyLimit, RawQuery, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
-use axum::middleware::from_fn_with_state;
+use axum::middleware::{from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use tokio::sync::oneshot;
@@ -34,6 +36,7 @@ use weir_measure::Snapshot;
 
 use crate::config::AdminAddress;
 use listener::Bounded;
+use places::{Limits, Place};
 use socket::SocketFile;
 
 pub use socket::AdminSocket;
@@ -153,6 +156,14 @@ impl Drop for AdminHandle {
 ///
 /// When the listener or the thread cannot be set up.
 pub fn serve(socket: AdminSocket, control: Arc<dyn Control>) -> io::Result<AdminHandle> {
+    serve_within(Limits::DEFAULT, socket, control)
+}
+
+fn serve_within(
+    limits: Limits,
+    socket: AdminSocket,
+    control: Arc<dyn Control>,
+) -> io::Result<AdminHandle> {
     let address = socket.address().clone();
     let file = SocketFile::of(&address);
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -160,13 +171,14 @@ pub fn serve(socket: AdminSocket, control: Arc<dyn Control>) -> io::Result<Admin
         .build()?;
     let listener = {
         let _entered = runtime.enter();
-        Bounded::new(socket.listening)?
+        Bounded::new(socket.listening, limits)?
     };
     let (stop, stopped) = oneshot::channel::<()>();
     let run = move || {
         runtime.block_on(async {
+            let service = router(control).into_make_service_with_connect_info::<Place>();
             tokio::select! {
-                _ended = axum::serve(listener, router(control)).into_future() => {}
+                _ended = axum::serve(listener, service).into_future() => {}
                 _dropped = stopped => {}
             }
         });
@@ -210,6 +222,7 @@ fn router(control: Arc<dyn Control>) -> Router {
         })
         .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
         .layer(from_fn_with_state(Arc::clone(&control), guard::check))
+        .layer(from_fn(places::follow))
         .with_state(control)
 }
 
@@ -274,6 +287,7 @@ async fn config(State(control): Proxy) -> Response {
 
 async fn purge_url(
     State(control): Proxy,
+    ConnectInfo(place): ConnectInfo<Place>,
     RawQuery(query): RawQuery,
     headers: HeaderMap,
     body: Bytes,
@@ -285,11 +299,11 @@ async fn purge_url(
         Ok(url) => url,
         Err(why) => return text(StatusCode::BAD_REQUEST, format!("{why}\n")),
     };
-    purged(aside(move || control.purge(&url)).await)
+    purged(aside(&place, move || control.purge(&url)).await)
 }
 
-async fn purge_all(State(control): Proxy) -> Response {
-    purged(aside(move || control.purge_all()).await)
+async fn purge_all(State(control): Proxy, ConnectInfo(place): ConnectInfo<Place>) -> Response {
+    purged(aside(&place, move || control.purge_all()).await)
 }
 
 fn purged(result: Result<Result<u64, PurgeFailure>, String>) -> Response {
@@ -307,8 +321,8 @@ fn purged(result: Result<Result<u64, PurgeFailure>, String>) -> Response {
     text(status, format!("{body}\n"))
 }
 
-async fn reload(State(control): Proxy) -> Response {
-    match aside(move || control.reload()).await.flatten() {
+async fn reload(State(control): Proxy, ConnectInfo(place): ConnectInfo<Place>) -> Response {
+    match aside(&place, move || control.reload()).await.flatten() {
         Ok(what) => text(StatusCode::OK, format!("{}\n", what.trim_end())),
         Err(why) => text(
             StatusCode::UNPROCESSABLE_ENTITY,
@@ -318,7 +332,11 @@ async fn reload(State(control): Proxy) -> Response {
 }
 
 /// Runs what may take long on a thread of its own: `/healthz` must not wait for it.
-async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, String> {
+async fn aside<T: Send + 'static>(
+    place: &Place,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, String> {
+    let _working = place.works();
     tokio::task::spawn_blocking(work)
         .await
         .map_err(|error| error.to_string())

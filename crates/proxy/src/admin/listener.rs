@@ -1,4 +1,4 @@
-//! The admin's connections: few, and none that stays silent for long.
+//! The admin's connections: few, and none that stays silent for long ([`super::places`]).
 //!
 //! Somebody who opens connections and says nothing, or never reads the metrics, would otherwise hold file
 //! descriptors that clients need.
@@ -9,23 +9,20 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use super::places::{Limits, Place, Places, Taken};
 use super::socket::Listening;
 use axum::serve::Listener;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::{Instant, Sleep, sleep};
+use tokio::time::{Sleep, sleep, sleep_until};
 
-/// Connections open at once; further ones wait in the listen queue.
-const CONNECTIONS_MAX: usize = 32;
-/// Longest silence of a connection, reading or writing.
-const SILENCE_MAX: Duration = Duration::from_secs(30);
 /// Pause after a failed accept: being out of file descriptors does not pass at once.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 
 pub(super) struct Bounded {
     listener: Accepting,
-    places: Arc<Semaphore>,
+    places: Arc<Places>,
+    limits: Limits,
 }
 
 enum Accepting {
@@ -35,13 +32,14 @@ enum Accepting {
 
 impl Bounded {
     /// Called in the runtime that will accept; `listening` does not block.
-    pub(super) fn new(listening: Listening) -> io::Result<Self> {
+    pub(super) fn new(listening: Listening, limits: Limits) -> io::Result<Self> {
         Ok(Self {
             listener: match listening {
                 Listening::Tcp(listener) => Accepting::Tcp(TcpListener::from_std(listener)?),
                 Listening::Unix(listener) => Accepting::Unix(UnixListener::from_std(listener)?),
             },
-            places: Arc::new(Semaphore::new(CONNECTIONS_MAX)),
+            places: Arc::new(Places::new(limits.connections_max)),
+            limits,
         })
     }
 
@@ -55,29 +53,31 @@ impl Bounded {
 
 impl Listener for Bounded {
     type Io = Connection;
-    /// Nobody asks where a request came from.
-    type Addr = ();
+    /// Nobody asks where a request came from, but on which place it is.
+    type Addr = Place;
 
-    async fn accept(&mut self) -> (Connection, ()) {
+    async fn accept(&mut self) -> (Connection, Place) {
         loop {
-            // the semaphore is never closed: an error cannot happen, and would only mean no bound
-            let place = Arc::clone(&self.places).acquire_owned().await.ok();
             match self.next().await {
                 Ok(stream) => {
+                    // not before it is there: nobody gives way to no one
+                    let taken = self.places.take().await;
+                    let place = taken.place.clone();
                     let connection = Connection {
                         stream,
-                        silence: Box::pin(sleep(SILENCE_MAX)),
-                        _place: place,
+                        timer: Box::pin(sleep_until(place.until(&self.limits))),
+                        limits: self.limits,
+                        taken,
                     };
-                    return (connection, ());
+                    return (connection, place);
                 }
                 Err(_error) => sleep(ACCEPT_PAUSE).await,
             }
         }
     }
 
-    fn local_addr(&self) -> io::Result<()> {
-        Ok(())
+    fn local_addr(&self) -> io::Result<Place> {
+        Err(io::ErrorKind::Unsupported.into())
     }
 }
 
@@ -97,28 +97,36 @@ macro_rules! either {
     };
 }
 
-/// A connection with a place among the few and a limit on silence.
+/// A connection with a place among the few and a limit on each of its waits.
 pub(super) struct Connection {
     stream: Stream,
-    silence: Pin<Box<Sleep>>,
-    _place: Option<OwnedSemaphorePermit>,
+    timer: Pin<Box<Sleep>>,
+    limits: Limits,
+    taken: Taken,
 }
 
 impl Connection {
-    /// Passes `result` on if something moved, and fails if nothing did for too long.
+    /// Passes `result` on if something moved; fails if nothing did for too long, or if another needs the place.
     fn watch<T>(
         &mut self,
         cx: &mut Context<'_>,
+        is_read: bool,
         result: Poll<io::Result<T>>,
     ) -> Poll<io::Result<T>> {
+        let place = &self.taken.place;
+        if place.gives_way(cx) {
+            return Poll::Ready(Err(io::ErrorKind::ConnectionAborted.into()));
+        }
         if result.is_ready() {
-            self.silence.as_mut().reset(Instant::now() + SILENCE_MAX);
+            place.moved(is_read);
             return result;
         }
-        self.silence
-            .as_mut()
-            .poll(cx)
-            .map(|()| Err(io::ErrorKind::TimedOut.into()))
+        let until = place.until(&self.limits);
+        if self.timer.deadline() != until {
+            self.timer.as_mut().reset(until);
+        }
+        let timer = self.timer.as_mut();
+        timer.poll(cx).map(|()| Err(io::ErrorKind::TimedOut.into()))
     }
 }
 
@@ -129,7 +137,7 @@ impl AsyncRead for Connection {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let result = either!(&mut self.stream, poll_read(cx, buffer));
-        self.watch(cx, result)
+        self.watch(cx, true, result)
     }
 }
 
@@ -140,7 +148,7 @@ impl AsyncWrite for Connection {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let result = either!(&mut self.stream, poll_write(cx, bytes));
-        self.watch(cx, result)
+        self.watch(cx, false, result)
     }
 
     fn poll_write_vectored(
@@ -149,7 +157,7 @@ impl AsyncWrite for Connection {
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let result = either!(&mut self.stream, poll_write_vectored(cx, slices));
-        self.watch(cx, result)
+        self.watch(cx, false, result)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -160,7 +168,11 @@ impl AsyncWrite for Connection {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        either!(&mut self.stream, poll_flush(cx))
+        let result = either!(&mut self.stream, poll_flush(cx));
+        if result.is_ready() {
+            self.taken.place.flushed();
+        }
+        result
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {

@@ -11,6 +11,7 @@ use std::sync::mpsc;
 use weir_measure::{Counters, Metric};
 
 use super::*;
+use std::time::Instant;
 
 /// A proxy that remembers what it was told.
 #[derive(Default)]
@@ -82,6 +83,24 @@ fn start_at(address: &str, fake: Fake) -> (AdminHandle, Arc<Fake>) {
     let socket = AdminSocket::bind(&address).expect("free").expect("on");
     let control: Arc<dyn Control> = Arc::<Fake>::clone(&fake);
     (serve(socket, control).expect("starts"), fake)
+}
+
+fn start_within(limits: Limits, fake: Fake) -> (AdminHandle, Arc<Fake>) {
+    let fake = Arc::new(fake);
+    let address = "127.0.0.1:0".parse().expect("an address");
+    let socket = AdminSocket::bind(&address).expect("free").expect("on");
+    let control: Arc<dyn Control> = Arc::<Fake>::clone(&fake);
+    (serve_within(limits, socket, control).expect("starts"), fake)
+}
+
+/// Connections that send so much of a request and no more, one after the other.
+fn half_sent(admin: &AdminHandle, count: usize, bytes: &str) -> Vec<TcpStream> {
+    let open = |_| {
+        let mut stream = TcpStream::connect(tcp(admin)).expect("listens");
+        stream.write_all(bytes.as_bytes()).expect("takes it");
+        stream
+    };
+    (0..count).map(open).collect()
 }
 
 fn tcp(admin: &AdminHandle) -> SocketAddr {
@@ -416,4 +435,98 @@ fn unix_socket_answers_as_a_tcp_one_does_and_leaves_no_file() {
     assert_eq!(speak_there("POST /purge-all", "evil.example").0, 403);
     drop(admin);
     assert!(!path.exists(), "the socket's file stays behind");
+}
+
+const HALF_HEAD: &str = "GET /metrics HTTP/1.1\r\nHost: ";
+
+/// What nobody waits for in a test.
+const LONG: Duration = Duration::from_secs(3600);
+
+#[test]
+fn operator_gets_in_though_all_places_wait_for_their_heads() {
+    let limits = Limits {
+        head: LONG,
+        silence: LONG,
+        ..Limits::DEFAULT
+    };
+    let (admin, _fake) = start_within(limits, Fake::default());
+    let mut half = half_sent(&admin, limits.connections_max, HALF_HEAD);
+    assert_eq!(ask(&admin, "GET /healthz HTTP/1.1").0, 200);
+    // the first gave way, and it alone
+    let mut last = half.pop().expect("many");
+    let end = half[0].read(&mut [0]);
+    assert!(matches!(end, Ok(0) | Err(_)), "{end:?}");
+    let rest = "127.0.0.1\r\nConnection: close\r\n\r\n";
+    for mut stream in half.drain(1..) {
+        assert_eq!(speak(&mut stream, rest).0, 200);
+    }
+    assert_eq!(speak(&mut last, rest).0, 200);
+}
+
+#[test]
+fn operator_gets_in_though_all_places_wait_for_their_bodies() {
+    let limits = Limits {
+        head: LONG,
+        silence: LONG,
+        ..Limits::DEFAULT
+    };
+    let (admin, fake) = start_within(limits, Fake::default());
+    let half_body = "POST /purge HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 9\r\n\r\n";
+    let _half = half_sent(&admin, limits.connections_max + 8, half_body);
+    assert_eq!(ask(&admin, "GET /healthz HTTP/1.1").0, 200);
+    assert!(fake.purged.lock().expect("no panic").is_empty());
+}
+
+#[test]
+fn half_sent_head_ends_at_its_limit() {
+    let limits = Limits {
+        head: Duration::from_millis(50),
+        silence: LONG,
+        ..Limits::DEFAULT
+    };
+    let (admin, _fake) = start_within(limits, Fake::default());
+    let began = Instant::now();
+    for mut stream in half_sent(&admin, 3, HALF_HEAD) {
+        let end = stream.read(&mut [0]);
+        assert!(matches!(end, Ok(0) | Err(_)), "{end:?}");
+    }
+    assert!(began.elapsed() >= limits.head);
+}
+
+#[test]
+fn kept_connection_and_reload_under_way_do_not_give_way_to_half_sent_heads() {
+    let limits = Limits {
+        head: LONG,
+        silence: LONG,
+        ..Limits::DEFAULT
+    };
+    let (open, gate) = mpsc::channel();
+    let fake = Fake {
+        gate: Mutex::new(Some(gate)),
+        ..Fake::default()
+    };
+    let (admin, fake) = start_within(limits, fake);
+    let host = tcp(&admin);
+    // a scraper that keeps its connection
+    let mut scraper = TcpStream::connect(host).expect("listens");
+    let scrape = format!("GET /healthz HTTP/1.1\r\nHost: {host}\r\n\r\n");
+    scraper.write_all(scrape.as_bytes()).expect("takes it");
+    let mut answer = Vec::new();
+    while !answer.ends_with(b"ok\n") {
+        let mut byte = [0];
+        scraper.read_exact(&mut byte).expect("answers");
+        answer.push(byte[0]);
+    }
+    std::thread::scope(|scope| {
+        let reload = scope.spawn(|| ask(&admin, "POST /reload HTTP/1.1"));
+        while fake.gate.lock().map_or(true, |gate| gate.is_some()) {
+            std::thread::yield_now();
+        }
+        let _half = half_sent(&admin, 2 * limits.connections_max, HALF_HEAD);
+        assert_eq!(ask(&admin, "GET /healthz HTTP/1.1").0, 200);
+        drop(open);
+        assert_eq!(reload.join().expect("no panic").0, 200);
+        let last = format!("GET /healthz HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
+        assert_eq!(speak(&mut scraper, &last).0, 200);
+    });
 }

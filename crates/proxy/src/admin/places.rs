@@ -1,0 +1,300 @@
+//! The admin's few places: how long each may wait for its client, and who gives way to a newcomer.
+//!
+//! Whoever sends half a head 32 times must not shut the operator out, whom no token helps before a head is there. So a place that waits
+//! for a head has little time; and when all are taken, the one that has waited longest for its head gives way. If none
+//! waits for a head, it is the one whose client has let it wait longest for something else: to send a body, to read an
+//! answer, to ask the next question. Only one whose purge or reload is under way stays.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Waker};
+use std::time::Duration;
+
+use axum::extract::ConnectInfo;
+use axum::extract::Request;
+use axum::extract::connect_info::Connected;
+use axum::middleware::Next;
+use axum::response::Response;
+use axum::serve::IncomingStream;
+use tokio::sync::Notify;
+use tokio::time::{Instant, timeout};
+
+use super::listener::Bounded;
+
+/// How long one who was asked to give way is waited for before another is asked.
+const GIVE_WAY_LIMIT: Duration = Duration::from_millis(200);
+
+/// What bounds the admin's connections.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    /// Connections open at once.
+    pub(super) connections_max: usize,
+    /// From the first moment of a connection, or the first byte of a later request, to the end of the head.
+    pub(super) head: Duration,
+    /// Longest silence of a connection otherwise, reading or writing.
+    pub(super) silence: Duration,
+}
+
+impl Limits {
+    /// Those of the admin interface. A head fits one packet, and the operator is near: half of what the proxy gives its
+    /// clients.
+    pub(super) const DEFAULT: Self = Self {
+        connections_max: 32,
+        head: Duration::from_secs(5),
+        silence: Duration::from_secs(30),
+    };
+}
+
+/// What a connection waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// The end of a head.
+    Head,
+    /// The rest of a request.
+    Request,
+    /// Us: what was asked for is being done.
+    Work,
+    /// Its client, to take the answer.
+    Answer,
+    /// The next request.
+    Idle,
+}
+
+#[derive(Debug)]
+struct State {
+    stage: Stage,
+    /// When it began to wait; a head that comes byte by byte does not begin anew.
+    since: Instant,
+    gives_way: bool,
+    /// Who drives the connection.
+    driver: Option<Waker>,
+}
+
+/// The place of one connection.
+#[derive(Clone, Debug)]
+pub(super) struct Place(Arc<Mutex<State>>);
+
+impl Place {
+    fn new() -> Self {
+        Self(Arc::new(Mutex::new(State {
+            stage: Stage::Head,
+            since: Instant::now(),
+            gives_way: false,
+            driver: None,
+        })))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn enter(&self, stage: Stage) {
+        let mut state = self.lock();
+        state.stage = stage;
+        state.since = Instant::now();
+    }
+
+    /// What was asked for is done as long as the result lives.
+    pub(super) fn works(&self) -> Working {
+        self.enter(Stage::Work);
+        Working(self.clone())
+    }
+
+    /// Whether the connection is to end for the sake of another; if not, its driver is woken when it is.
+    pub(super) fn gives_way(&self, cx: &Context<'_>) -> bool {
+        let mut state = self.lock();
+        if !state.gives_way {
+            state.driver = Some(cx.waker().clone());
+        }
+        state.gives_way
+    }
+
+    /// Bytes were read or written.
+    pub(super) fn moved(&self, is_read: bool) {
+        let mut state = self.lock();
+        match state.stage {
+            Stage::Head => return,
+            Stage::Idle if is_read => state.stage = Stage::Head,
+            Stage::Idle | Stage::Request | Stage::Work | Stage::Answer => {}
+        }
+        state.since = Instant::now();
+    }
+
+    /// What was written is with the kernel.
+    pub(super) fn flushed(&self) {
+        let mut state = self.lock();
+        if state.stage == Stage::Answer {
+            state.stage = Stage::Idle;
+            state.since = Instant::now();
+        }
+    }
+
+    /// Until when it may wait.
+    pub(super) fn until(&self, limits: &Limits) -> Instant {
+        let state = self.lock();
+        let limit = match state.stage {
+            Stage::Head => limits.head,
+            Stage::Request | Stage::Work | Stage::Answer | Stage::Idle => limits.silence,
+        };
+        state.since + limit
+    }
+}
+
+/// A purge or reload under way.
+pub(super) struct Working(Place);
+
+impl Drop for Working {
+    fn drop(&mut self) {
+        self.0.enter(Stage::Answer);
+    }
+}
+
+impl Connected<IncomingStream<'_, Bounded>> for Place {
+    fn connect_info(stream: IncomingStream<'_, Bounded>) -> Self {
+        stream.remote_addr().clone()
+    }
+}
+
+/// Notes that the head of a request is there, and when it is answered.
+pub(super) async fn follow(
+    ConnectInfo(place): ConnectInfo<Place>,
+    request: Request,
+    next: Next,
+) -> Response {
+    place.enter(Stage::Request);
+    let response = next.run(request).await;
+    place.enter(Stage::Answer);
+    response
+}
+
+/// All places.
+#[derive(Debug)]
+pub(super) struct Places {
+    max: usize,
+    taken: Mutex<Vec<Place>>,
+    left: Notify,
+}
+
+impl Places {
+    pub(super) fn new(max: usize) -> Self {
+        Self {
+            max,
+            taken: Mutex::default(),
+            left: Notify::new(),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Place>> {
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A place for a newcomer, for which another may have to give way.
+    pub(super) async fn take(self: &Arc<Self>) -> Taken {
+        loop {
+            {
+                let mut taken = self.lock();
+                if taken.len() < self.max {
+                    let place = Place::new();
+                    taken.push(place.clone());
+                    return Taken {
+                        place,
+                        places: Arc::clone(self),
+                    };
+                }
+            }
+            self.ask_one_to_give_way();
+            let _late = timeout(GIVE_WAY_LIMIT, self.left.notified()).await;
+        }
+    }
+
+    fn ask_one_to_give_way(&self) {
+        let taken = self.lock();
+        let waits_longest = taken
+            .iter()
+            .filter_map(|place| {
+                let state = place.lock();
+                let may = state.stage != Stage::Work && !state.gives_way;
+                may.then_some(((state.stage != Stage::Head, state.since), place))
+            })
+            .min_by_key(|(order, _)| *order);
+        let Some((_, place)) = waits_longest else {
+            return;
+        };
+        let driver = {
+            let mut state = place.lock();
+            state.gives_way = true;
+            state.driver.take()
+        };
+        if let Some(driver) = driver {
+            driver.wake();
+        }
+    }
+}
+
+/// A place that is taken until this is dropped.
+pub(super) struct Taken {
+    pub(super) place: Place,
+    places: Arc<Places>,
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        let mut taken = self.places.lock();
+        taken.retain(|place| !Arc::ptr_eq(&place.0, &self.place.0));
+        drop(taken);
+        self.places.left.notify_one();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMITS: Limits = Limits::DEFAULT;
+
+    #[tokio::test(start_paused = true)]
+    async fn byte_of_a_head_does_not_lengthen_its_limit() {
+        let place = Place::new();
+        let began = Instant::now();
+        for _ in 0..10 {
+            tokio::time::advance(Duration::from_secs(1)).await;
+            place.moved(true);
+        }
+        assert_eq!(place.until(&LIMITS), began + LIMITS.head);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn first_byte_of_a_later_head_begins_its_limit() {
+        let place = Place::new();
+        place.enter(Stage::Answer);
+        place.flushed();
+        tokio::time::advance(Duration::from_secs(20)).await;
+        let idle_since = Instant::now() - Duration::from_secs(20);
+        assert_eq!(place.until(&LIMITS), idle_since + LIMITS.silence);
+        place.moved(true);
+        assert_eq!(place.until(&LIMITS), Instant::now() + LIMITS.head);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_who_waits_longest_for_a_head_gives_way_and_work_never_does() {
+        let places = Arc::new(Places::new(4));
+        let mut taken = Vec::new();
+        for _ in 0..4 {
+            taken.push(places.take().await);
+            tokio::time::advance(Duration::from_secs(1)).await;
+        }
+        taken[0].place.enter(Stage::Idle);
+        let working = taken[3].place.works();
+        let cx = Context::from_waker(Waker::noop());
+        let mut order = Vec::new();
+        for _ in 0..4 {
+            places.ask_one_to_give_way();
+            let gone = (0..4).filter(|at| taken[*at].place.gives_way(&cx));
+            order.push(gone.collect::<Vec<_>>());
+        }
+        let expected = [vec![1], vec![1, 2], vec![0, 1, 2], vec![0, 1, 2]];
+        assert_eq!(order, expected);
+        drop(working);
+        places.ask_one_to_give_way();
+        assert!(taken[3].place.gives_way(&cx));
+    }
+}
