@@ -145,11 +145,12 @@ pub(crate) const DIRECTORY_SETTING: &str = "`--disk-dir` or `disk.directories`";
 fn start_error(error: OpenError) -> StartError {
     let hint = match &error {
         OpenError::InUse { .. } => {
-            "two cannot share it: stop the other, or give this one another place (`--disk-dir`, `--disk off`)"
+            "two cannot share it: stop the other, or give this one another place (`--disk-dir`, `--disk off`)".into()
         }
-        OpenError::TooSmall { .. } => "raise its size",
-        OpenError::Mixed { .. } => "empty it, or take it out of `disk.directories`",
-        _ => "",
+        OpenError::TooSmall { .. } => "raise its size".into(),
+        OpenError::Mixed { .. } => "empty it, or take it out of `disk.directories`".into(),
+        OpenError::Unreadable { path, .. } => set_aside(path.parent().unwrap_or(path)),
+        _ => String::new(),
     };
     let text = error.to_string();
     let (what, why) = text
@@ -161,7 +162,7 @@ fn start_error(error: OpenError) -> StartError {
             (advice::of_place(&path, DIRECTORY_SETTING, &error), error)
         }
         _ => {
-            let hint = (!hint.is_empty()).then(|| hint.to_owned());
+            let hint = (!hint.is_empty()).then_some(hint);
             (hint, io::Error::other(why))
         }
     };
@@ -170,6 +171,20 @@ fn start_error(error: OpenError) -> StartError {
         cause,
         hint,
     }
+}
+
+/// What to do about a store whose keys nobody knows any more.
+fn set_aside(store: &Path) -> String {
+    let quoted = |suffix: &str| {
+        let text = format!("{}{suffix}", store.display());
+        format!("'{}'", text.replace('\'', r"'\''"))
+    };
+    format!(
+        "nothing in the directory can be found without it. To begin with an empty store, set the directory aside and start \
+         again: `mv {} {}` (empty it instead if it is a mount point); or run without one: `--disk off`",
+        quoted(""),
+        quoted(".damaged")
+    )
 }
 
 /// XDG Base Directory Specification: a path that is not absolute is to be ignored.

@@ -90,7 +90,9 @@ fn read_superblock(files: &dyn Files, path: &Path) -> Result<Option<(Superblock,
     }
     Err(OpenError::Unreadable {
         path: name,
-        what: first_error.map_or_else(String::new, |error| error.to_string()),
+        what: first_error.map_or_else(String::new, |error| {
+            format!("both copies of what identifies the store are damaged: {error}")
+        }),
     })
 }
 

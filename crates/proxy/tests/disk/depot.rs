@@ -105,7 +105,13 @@ impl Depot {
                 (self.change)(config);
             },
         );
-        running.map_err(|error| error.to_string())
+        // as an operator is told: what it is, and what to do
+        running.map_err(|error| {
+            format!(
+                "{error}\nhint: {}",
+                error.hint.as_deref().unwrap_or_default()
+            )
+        })
     }
 
     fn start(&mut self, later_s: i64) {
@@ -196,9 +202,19 @@ impl Depot {
 
     /// The same, with a wall clock that stands so many seconds after that at the first start.
     pub(super) fn restart_later(&mut self, later_s: i64) {
+        self.stop();
+        self.start(later_s);
+    }
+
+    /// Stops it as an operator would.
+    pub(super) fn stop(&mut self) {
         let proxy = self.proxy.take().expect("it runs");
         proxy.stop().join().expect("no panic");
-        self.start(later_s);
+    }
+
+    /// Starts what was stopped.
+    pub(super) fn begin_again(&mut self) {
+        self.start(0);
     }
 
     /// The process is killed, and started again: everything it has written is there, and nothing else.

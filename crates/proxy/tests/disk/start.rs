@@ -2,6 +2,8 @@
 
 use super::depot::Depot;
 use crate::support::Representation;
+use std::process::Command;
+use weir_disk::format::SUPERBLOCK_FILE;
 
 #[test]
 fn second_process_uses_the_same_store() {
@@ -18,4 +20,41 @@ fn store_is_made_although_it_is_not_wanted() {
     let depot = Depot::real(|config| config.disk.enabled = false);
     depot.fetch_whole(&Representation::new("/a", 10));
     assert!(!depot.store().exists());
+}
+
+/// What identifies the store is there twice: cut short, zeroed, or gone in the middle of both.
+const DAMAGE: [fn(&mut Vec<u8>); 4] = [
+    |bytes| bytes.truncate(100),
+    Vec::clear,
+    |bytes| bytes.fill(0),
+    |bytes| (bytes[20], bytes[4096 + 20]) = (!bytes[20], !bytes[4096 + 20]),
+];
+
+#[test]
+fn store_that_cannot_be_identified_is_refused_and_what_is_advised_mends_it() {
+    for damage in DAMAGE {
+        let mut depot = Depot::real(|_| {});
+        let what = Representation::new("/a", 10);
+        depot.store_whole(&what);
+        depot.stop();
+        let store = depot.store();
+        let file = store.join(SUPERBLOCK_FILE);
+        let mut bytes = std::fs::read(&file).expect("a store");
+        damage(&mut bytes);
+        std::fs::write(&file, &bytes).expect("ours");
+        let refusal = depot.another(0).err().expect("it starts");
+        for part in [file.to_str().expect("text"), "both copies", "--disk off"] {
+            assert!(refusal.contains(part), "{part}: {refusal}");
+        }
+        assert_eq!(std::fs::read(&file).expect("it is left alone"), bytes);
+        let advice = refusal.split('`').find(|part| part.starts_with("mv "));
+        let done = Command::new("sh")
+            .args(["-c", advice.expect("a command")])
+            .status();
+        assert!(done.expect("a shell").success());
+        depot.begin_again();
+        depot.store_whole(&what);
+        let aside = store.with_extension("damaged").join(SUPERBLOCK_FILE);
+        assert_eq!(std::fs::read(aside).expect("nothing is dropped"), bytes);
+    }
 }
