@@ -1,9 +1,9 @@
 //! Asking once for many: a request that must be forwarded leads, follows, or goes alone.
 
-use crate::answer::Trouble;
 use crate::arriving::{Arriving, Joining};
 use crate::chosen::Chosen;
 use crate::client::Client;
+use crate::deadline::Deadline;
 use crate::departure::Departure;
 use crate::exchange::{self, Exchange};
 use crate::flights::{Boarded, Flight, Following, Landed, Leading, Terms};
@@ -37,8 +37,6 @@ pub(crate) enum Gate {
     Alone(Forwarding, Option<Chosen>),
     /// It was answered; whether the client's connection may go on.
     Answered(bool),
-    /// Those who asked for it failed.
-    Failed(Trouble),
 }
 
 /// Goes through the gate.
@@ -47,6 +45,7 @@ pub(crate) async fn run(client: &mut Client, exchange: &mut Exchange) -> Gate {
     if !exchange.tx.follows() {
         return Gate::Ask(None);
     }
+    let mut patience = Deadline::new(exchange.settings.config.fetch.follower_wait.as_duration());
     while passed.len() < PASSES_MAX {
         match board(client, exchange, &passed) {
             Boarded::Alone => break,
@@ -59,7 +58,7 @@ pub(crate) async fn run(client: &mut Client, exchange: &mut Exchange) -> Gate {
             }
             Boarded::Follow(following) => {
                 let flight = Arc::clone(following.flight());
-                match wait(client, exchange, following).await {
+                match wait(client, exchange, following, &mut patience).await {
                     Some(gate) => return gate,
                     None => passed.push(flight),
                 }
@@ -89,27 +88,39 @@ fn digest_of(client: &Client, exchange: &Exchange, rule: &VaryRule) -> weir_poli
         .unwrap_or_default()
 }
 
-/// Waits for the response that another one asks for; `None` if that was not one for this request.
-async fn wait(client: &mut Client, exchange: &mut Exchange, following: Following) -> Option<Gate> {
+/// Waits for the response that another one asks for, as long as there is `patience`; `None` if that was not one for this
+/// request.
+async fn wait(
+    client: &mut Client,
+    exchange: &mut Exchange,
+    following: Following,
+    patience: &mut Deadline,
+) -> Option<Gate> {
     let worker = Rc::clone(&client.worker);
     let half_closed = exchange.settings.config.fetch.half_closed.as_duration();
     let mut departure = Departure::new(half_closed);
     let mut boarding = Boarding::new(&worker, following);
-    let landed = {
+    let waited = {
         let _waiting = Waiting::new(&worker);
-        poll_fn(|cx| match boarding.poll(cx) {
-            Poll::Ready(landed) => Poll::Ready(Some(landed)),
-            Poll::Pending => departure.poll(&client.stream, cx).map(|()| None),
+        poll_fn(|cx| {
+            if let Poll::Ready(landed) = boarding.poll(cx) {
+                return Poll::Ready(Waited::Landed(landed));
+            }
+            if departure.poll(&client.stream, cx).is_ready() {
+                return Poll::Ready(Waited::ClientLeft);
+            }
+            patience.poll_passed(cx).map(|()| Waited::TooLong)
         })
         .await
     };
-    let Some(landed) = landed else {
-        return Some(client_left(client, exchange));
+    let landed = match waited {
+        Waited::Landed(landed) => landed,
+        Waited::TooLong => return Some(Gate::Ask(None)),
+        Waited::ClientLeft => return Some(client_left(client, exchange)),
     };
     match landed {
         Landed::Lead(leading) => Some(Gate::Ask(Some(leading))),
         Landed::Alone => Some(Gate::Ask(None)),
-        Landed::Failed(trouble) => Some(Gate::Failed(trouble)),
         Landed::Stored => {
             drop(boarding);
             look_again(client, exchange).await
@@ -119,6 +130,14 @@ async fn wait(client: &mut Client, exchange: &mut Exchange, following: Following
         }
         Landed::Read(_) => None,
     }
+}
+
+/// How a wait for another's response ended.
+enum Waited {
+    Landed(Landed),
+    /// The one who asks has no answer yet, and this request waits for it no longer.
+    TooLong,
+    ClientLeft,
 }
 
 fn client_left(client: &Client, exchange: &mut Exchange) -> Gate {

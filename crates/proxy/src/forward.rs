@@ -50,7 +50,6 @@ pub(crate) async fn run(
             stored = exchange.hold(validated);
         }
         Gate::Answered(alive) => return alive,
-        Gate::Failed(trouble) => return fail(client, exchange, stored, trouble).await,
     }
     if forwarding.complete {
         exchange.gap = stored
@@ -172,10 +171,7 @@ async fn answer(
                 return None;
             };
             if let Some(leading) = exchange.leading.take() {
-                leading.failed(Trouble::new(
-                    ProxyError::DestinationUnavailable,
-                    "the next hop answers with an error",
-                ));
+                leading.failed();
             }
             exchange::send_stored(client, exchange, &stored, serving, ready).await
         }
@@ -470,7 +466,7 @@ pub(crate) async fn fail(
     let worker = Rc::clone(&client.worker);
     // at once: what this client is sent now may take its time
     if let Some(leading) = exchange.leading.take() {
-        leading.failed(trouble.clone());
+        leading.failed();
     }
     let mut stored = stored;
     if exchange.is_outdated() && stored.take().is_some() {

@@ -312,6 +312,7 @@ impl Simulator {
             Event::Queued(id) => self.queued(id),
             Event::Arrived(id) => self.arrived(id),
             Event::Resumed(id) => self.resumed(id),
+            Event::WaitedLong(id) => self.waited_long(id),
         }
     }
 

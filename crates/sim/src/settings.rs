@@ -164,6 +164,9 @@ pub struct Settings {
     pub lead: Lead,
     /// Bytes a second that fetches may take while nobody reads.
     pub background_bytes_s: u64,
+    /// Milliseconds for which a request waits for the response head that another one asks for, before it asks for itself; `None` has
+    /// no limit.
+    pub follower_wait_ms: Option<u64>,
     /// Milliseconds for which a target whose response could not be shared is remembered.
     pub uncollapsible_ms: u64,
     /// What answering from the cache takes beside the network: seconds.
@@ -205,6 +208,7 @@ impl Settings {
             abort: AbortPolicy::default(),
             lead: Lead::default(),
             background_bytes_s: 1024 * 1024,
+            follower_wait_ms: Some(5000),
             uncollapsible_ms: 120_000,
             hit_overhead: None,
             miss_overhead: None,

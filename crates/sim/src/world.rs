@@ -13,7 +13,7 @@ pub(crate) type Nanos = u64;
 
 /// Nanoseconds in a microsecond: a trace counts in those.
 pub(crate) const MICROSECOND: Nanos = 1000;
-const MILLISECOND: Nanos = 1_000_000;
+pub(crate) const MILLISECOND: Nanos = 1_000_000;
 const SECOND: Nanos = 1_000_000_000;
 
 /// What happens to whom.
@@ -33,6 +33,8 @@ pub(crate) enum Event {
     Arrived(u32),
     /// A fetch in the background may take more.
     Resumed(u32),
+    /// An exchange has waited for others as long as it may.
+    WaitedLong(u32),
 }
 
 /// Time, and the events to come in the order of their times; of two at one time the one that was made first comes first.
@@ -142,6 +144,7 @@ impl Event {
             Self::Queued(whom) => (4, whom),
             Self::Arrived(whom) => (5, whom),
             Self::Resumed(whom) => (6, whom),
+            Self::WaitedLong(whom) => (7, whom),
         }
     }
 
@@ -154,7 +157,8 @@ impl Event {
             3 => Self::Left(whom),
             4 => Self::Queued(whom),
             5 => Self::Arrived(whom),
-            _ => Self::Resumed(whom),
+            6 => Self::Resumed(whom),
+            _ => Self::WaitedLong(whom),
         }
     }
 }

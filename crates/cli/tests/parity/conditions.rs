@@ -51,6 +51,7 @@ impl Conditions {
             abort: self.abort,
             background_bytes_s: self.background_bytes_s,
             lead: Lead::Bytes(self.lead_bytes),
+            follower_wait_ms: None,
             ..Settings::of(network, self.profile)
         }
     }
@@ -95,6 +96,8 @@ impl Conditions {
     fn set_fetch(&self, config: &mut Config) {
         let fetch = &mut config.fetch;
         let lead = ByteSize::from_bytes(self.lead_bytes);
+        // a timer, which the test's clock does not move: the simulator runs without it
+        fetch.follower_wait = Span::from_hours(1);
         fetch.lead = weir_proxy::config::Lead::Bytes(lead);
         fetch.background_rate = ByteSize::from_bytes(self.background_bytes_s);
         match self.abort {

@@ -45,6 +45,11 @@ table! {
         /// Requests that may wait for one fetch, or read from it; more are forwarded on their own. As many as
         /// there are ports to come from, which no crowd of clients should meet. 0 shares no fetch.
         followers_max: u32 = 65536, from 0, to 1 << 20;
+        /// For how long a request waits for the response head that another one asks for; then it asks for itself. Else one
+        /// request that the next hop never answers would hold up all who want the same. As long as nginx's
+        /// `proxy_cache_lock_timeout`. Where pages take longer to make, more than that, or each who waits asks for
+        /// one too; 0 waits for nobody.
+        follower_wait: Span = Span::from_secs(5), from Span::ZERO, to Span::from_hours(1);
         /// For how long a target whose response could not be shared is remembered, so that its requests do not wait
         /// for each other in vain. As long as Varnish's hit-for-miss; 0 forgets at once.
         uncollapsible_for: Span = Span::from_mins(2), from Span::ZERO, to Span::from_days(1);

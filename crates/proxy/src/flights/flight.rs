@@ -1,7 +1,6 @@
 //! One flight: who leads, who waits, and how it ends.
 
 use super::{Boarded, Flights, Terms};
-use crate::answer::Trouble;
 use crate::arriving::Arriving;
 use crate::waiting::Woken;
 use std::future::Future;
@@ -9,10 +8,10 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use weir_policy::Digest;
-use weir_semantics::ProxyError;
 
 /// Requests that ask the next hop for one flight: the first, and one more if that fails before a response head. If both
-/// fail, so do those who waited: asking on would make one failure into many.
+/// fail, those who waited each ask for themselves: why a request failed may lie in its own fields, and who sends two such
+/// requests must not deny the target to others.
 const LEADERS_MAX: u32 = 2;
 
 /// One target, or one variant of it, that is being asked for.
@@ -46,11 +45,11 @@ enum Stage {
     Over(Over),
 }
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 enum Over {
     Stored,
+    /// The response is not for others, or those who asked failed.
     Alone,
-    Failed(Trouble),
 }
 
 /// How waiting ended.
@@ -61,10 +60,8 @@ pub(crate) enum Landed {
     Read(Arc<Arriving>),
     /// It is stored: look again.
     Stored,
-    /// It is not for others: go alone.
+    /// It is not for others, or all who asked failed: go alone.
     Alone,
-    /// It failed, and so did the one who asked next: of this.
-    Failed(Trouble),
 }
 
 impl Flight {
@@ -176,7 +173,6 @@ pub(crate) struct Leading {
     flights: Arc<Flights>,
     flight: Arc<Flight>,
     done: bool,
-    trouble: Option<Trouble>,
 }
 
 impl Leading {
@@ -185,7 +181,6 @@ impl Leading {
             flights,
             flight,
             done: false,
-            trouble: None,
         }
     }
 
@@ -224,9 +219,9 @@ impl Leading {
         self.end(Over::Alone);
     }
 
-    /// There was no usable response: of all who wait one asks, or all have this trouble.
-    pub(crate) fn failed(mut self, trouble: Trouble) {
-        self.trouble = Some(trouble);
+    /// There was no usable response: of all who wait one asks, or each for itself.
+    pub(crate) fn failed(self) {
+        drop(self);
     }
 
     /// The client of the one who asked has left, and nothing is known of the next hop.
@@ -242,7 +237,7 @@ impl Leading {
 }
 
 impl Drop for Leading {
-    /// It failed: the next one may ask, or all have failed.
+    /// It failed: the next one may ask, or each goes alone.
     fn drop(&mut self) {
         if self.done {
             return;
@@ -250,7 +245,7 @@ impl Drop for Leading {
         let mut state = self.flight.lock();
         let ends = !state.is_awaited() || state.leaders >= LEADERS_MAX;
         state.stage = if ends {
-            Stage::Over(Over::Failed(self.trouble.take().unwrap_or_else(unspoken)))
+            Stage::Over(Over::Alone)
         } else {
             Stage::Vacant
         };
@@ -307,7 +302,6 @@ impl Future for Following {
             Stage::Arriving(arriving) => Poll::Ready(Landed::Read(Arc::clone(arriving))),
             Stage::Over(Over::Stored) => Poll::Ready(Landed::Stored),
             Stage::Over(Over::Alone) => Poll::Ready(Landed::Alone),
-            Stage::Over(Over::Failed(trouble)) => Poll::Ready(Landed::Failed(trouble.clone())),
         }
     }
 }
@@ -325,17 +319,9 @@ impl Drop for Following {
             leader.wake();
         }
         if matches!(state.stage, Stage::Vacant) {
-            state.stage = Stage::Over(Over::Failed(unspoken()));
+            state.stage = Stage::Over(Over::Alone);
             drop(state);
             self.flights.remove(&self.flight);
         }
     }
-}
-
-/// The trouble with one who asked and went without a word.
-fn unspoken() -> Trouble {
-    Trouble::new(
-        ProxyError::ProxyInternalError,
-        "the request this one waited for was not carried out",
-    )
 }

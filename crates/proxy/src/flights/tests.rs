@@ -48,7 +48,6 @@ fn poll(following: Following) -> (Poll<&'static str>, Option<Leading>) {
         Poll::Ready(Landed::Read(_)) => (Poll::Ready("read"), None),
         Poll::Ready(Landed::Stored) => (Poll::Ready("stored"), None),
         Poll::Ready(Landed::Alone) => (Poll::Ready("alone"), None),
-        Poll::Ready(Landed::Failed(_)) => (Poll::Ready("failed"), None),
     }
 }
 
@@ -72,7 +71,7 @@ fn target_is_asked_for_twice_at_once() {
 }
 
 #[test]
-fn follower_waits_for_a_leader_that_failed() {
+fn follower_whose_leaders_all_failed_goes_alone() {
     let flights = Arc::new(Flights::default());
     let leading = lead(&flights);
     let (first, second) = (follow(&flights), follow(&flights));
@@ -80,9 +79,9 @@ fn follower_waits_for_a_leader_that_failed() {
     let (landed, next) = poll(first);
     assert_eq!(landed, Poll::Ready("lead"));
     assert_eq!(poll(follow(&flights)).0, Poll::Pending);
-    // a second failure is everybody's
+    // a second failure is not everybody's either
     drop(next);
-    assert_eq!(poll(second).0, Poll::Ready("failed"));
+    assert_eq!(poll(second).0, Poll::Ready("alone"));
     assert!(is_empty(&flights));
 }
 

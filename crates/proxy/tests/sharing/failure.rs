@@ -1,7 +1,8 @@
-//! The one who asks for all fails before there is a response head: one more asks, then all have failed.
+//! The one who asks for all fails before there is a response head, or says nothing: one more asks, then each for itself.
 
 use super::{FRESH, with_length};
 use crate::support::{OriginConnection, RawClient, Running, ScriptedOrigin, Way, span};
+use std::time::Instant;
 use weir_measure::Metric;
 
 const OK: &str = "HTTP/1.1 200 OK\r\nCache-Control: max-age=1\r\nContent-Length: 3\r\n";
@@ -50,7 +51,7 @@ fn failure_of_the_first_is_everybodys() {
 }
 
 #[test]
-fn dead_next_hop_is_asked_by_everybody_in_turn() {
+fn follower_whose_leaders_all_failed_asks_for_itself() {
     Way::each(|way| {
         for (at, (fail, status)) in FAILURES.iter().enumerate() {
             let path = format!("/{at}");
@@ -62,37 +63,96 @@ fn dead_next_hop_is_asked_by_everybody_in_turn() {
             hop.read_head();
             way.proxy.wait_for(Metric::FollowersWaiting, 4);
             fail(hop);
+            // what failed them may lie in their own fields: the others are not to suffer for it
+            let mut hops = asked(way, 4);
+            way.proxy.wait_for(Metric::FollowersWaiting, 0);
+            for hop in &mut hops {
+                hop.send(with_length("Connection: close\r\n", "got"));
+            }
+            let mut statuses = Vec::new();
             for client in &mut all {
                 let response = client.read_response();
-                assert_eq!(response.status(), *status);
-                assert!(
-                    !response.head.cache_status().contains("collapsed"),
-                    "{:?}",
-                    response.head
-                );
+                let words = response.head.cache_status();
+                assert!(!words.contains("collapsed"), "{words}");
+                statuses.push(response.status());
             }
+            statuses.sort_unstable();
+            assert_eq!(statuses, [200, 200, 200, 200, *status, *status]);
             way.origin.expect_untouched();
-            // who comes now asks anew
-            let (mut late, mut hop) = way.lead(&way.get(&path));
-            hop.send(with_length("Connection: close\r\n", "got"));
-            assert_eq!(late.read_response().text(), "got");
         }
     });
 }
 
 #[test]
-fn silent_next_hop_is_waited_for_by_everybody_in_turn() {
+fn follower_whose_leaders_met_silence_asks_for_itself() {
     let way = Way::gateway_with(|config| config.limits.next_hop_silence = span("1s"));
     let (mut leader, _first) = way.lead(&way.get("/"));
     let followers = way.follow(3, &way.get("/"));
     assert_eq!(leader.read_response().status(), 504);
     let mut second = way.origin.accept();
     second.read_head();
-    for mut follower in followers {
-        assert_eq!(follower.read_response().status(), 504);
+    for hop in &mut asked(&way, 2) {
+        hop.send(with_length("Connection: close\r\n", "got"));
     }
+    let mut statuses: Vec<u16> = followers
+        .into_iter()
+        .map(|mut follower| follower.read_response().status())
+        .collect();
+    statuses.sort_unstable();
+    assert_eq!(statuses, [200, 200, 504]);
     way.origin.expect_untouched();
     second.expect_end();
+}
+
+#[test]
+fn follower_waits_for_another_no_longer_than_its_limit() {
+    let limit = "100ms";
+    Way::each_with(
+        |config| config.fetch.follower_wait = span(limit),
+        |way| {
+            let (mut leader, mut silent) = way.lead(&way.get("/"));
+            let began = Instant::now();
+            let followers = way.proxy.asking(3, &way.get("/"));
+            let mut hops = asked(way, 3);
+            assert!(began.elapsed() >= span(limit).as_duration());
+            for hop in &mut hops {
+                hop.send(with_length("Connection: close\r\n", "got"));
+            }
+            for mut follower in followers {
+                let response = follower.read_response();
+                assert_eq!(response.text(), "got");
+                let words = response.head.cache_status();
+                assert_eq!(words, "fwd=uri-miss;fwd-status=200;stored");
+            }
+            way.proxy.wait_for(Metric::FollowersWaiting, 0);
+            // the one who asks first is not told off for it
+            silent.send(with_length("Connection: close\r\n", "late"));
+            assert_eq!(leader.read_response().text(), "late");
+        },
+    );
+}
+
+#[test]
+fn follower_that_waits_for_nobody_asks_at_once() {
+    Way::each_with(
+        |config| config.fetch.follower_wait = span("0s"),
+        |way| {
+            let (_first, _silent) = way.lead(&way.get("/"));
+            let (mut second, mut hop) = way.lead(&way.get("/"));
+            hop.send(with_length("Connection: close\r\n", "got"));
+            assert_eq!(second.read_response().text(), "got");
+        },
+    );
+}
+
+/// So many connections on which the next hop has read a request.
+fn asked(way: &Way, count: usize) -> Vec<OriginConnection> {
+    let accept = |_| {
+        let mut hop = way.origin.accept();
+        hop.read_head();
+        hop
+    };
+    (0..count).map(accept).collect()
 }
 
 #[test]
@@ -117,7 +177,7 @@ fn refusing_next_hop_is_asked_by_everybody_in_turn() {
         assert_eq!(response.status(), 502);
     }
     let refused = weir_measure::HopOutcome::Refused;
-    assert_eq!(proxy.count(Metric::NextHopConnections(refused)), 2);
+    assert_eq!(proxy.count(Metric::NextHopConnections(refused)), 4);
 }
 
 /// A client whose response is stored, and stale by now; `fields` belong to it.
@@ -139,8 +199,7 @@ fn follower_of_a_failure_is_not_given_the_stale_response() {
         let answers = [
             ("", [gone, gone, gone, gone]),
             ("nonsense\r\n\r\n", [error, error, error, error]),
-            // two were told by the next hop itself
-            (UNAVAILABLE, [gone, gone, error, error]),
+            (UNAVAILABLE, [error, error, error, error]),
         ];
         for (at, (answer, expected)) in answers.iter().enumerate() {
             let path = format!("/{at}");
@@ -156,6 +215,9 @@ fn follower_of_a_failure_is_not_given_the_stale_response() {
             way.proxy.wait_for(Metric::FollowersWaiting, 2);
             hop.send(answer);
             drop(hop);
+            for mut hop in asked(way, 2) {
+                hop.send(answer);
+            }
             all.push(leader);
             let mut excuses = Vec::new();
             for client in &mut all {
@@ -186,6 +248,9 @@ fn follower_of_a_failure_is_given_what_must_not_be_served_stale() {
         hop.read_head();
         way.proxy.wait_for(Metric::FollowersWaiting, 2);
         hop.send("nonsense\r\n\r\n");
+        for mut hop in asked(way, 2) {
+            hop.send("nonsense\r\n\r\n");
+        }
         all.push(leader);
         for client in &mut all {
             assert_eq!(client.read_response().status(), 502);

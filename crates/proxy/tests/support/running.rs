@@ -99,6 +99,8 @@ impl Running {
         config.admin.address = AdminAddress::Off;
         config.log.access = LogTarget::Off;
         config.disk.enabled = false;
+        // so that no test depends on how fast the machine is
+        config.fetch.follower_wait = span("1h");
         change(&mut config);
         config.validate().expect("a valid configuration");
         let clock = Arc::new(ManualClock::new(Timestamp(START.0 + later_s)));

@@ -6,7 +6,7 @@ use crate::cache::{Stored, Which, digest};
 use crate::connections::Taken;
 use crate::journal::What;
 use crate::settings::{Caching, Path};
-use crate::world::Nanos;
+use crate::world::{self, MILLISECOND, Nanos};
 use weir_policy::fetch::AbortPolicy;
 use weir_policy::{Command, Covers, Event, Forwarding, Joined, Transaction};
 use weir_workload::{Chance, Law};
@@ -269,8 +269,9 @@ impl Simulator {
                 continue;
             }
             let Some(arriving) = self.flights.at(flight).arriving else {
-                self.flights.at_mut(flight).waiting.push(id);
-                self.exchanges.at_mut(id).stage = Stage::Waiting;
+                if !self.wait_for(id, flight) {
+                    return false;
+                }
                 let row = self.exchanges.at(id).number;
                 self.enter(|| What::Follows { row });
                 return true;
@@ -298,6 +299,39 @@ impl Simulator {
             self.exchanges.at_mut(id).leads = Some(flight);
         }
         false
+    }
+
+    /// The request waits for the head that another one asks for, unless it has waited long enough.
+    fn wait_for(&mut self, id: u32, flight: u32) -> bool {
+        let at = self.world.at();
+        let exchange = self.exchanges.at_mut(id);
+        if exchange.waits_until.is_some_and(|until| until <= at) {
+            return false;
+        }
+        exchange.stage = Stage::Waiting;
+        exchange.follows = Some(flight);
+        if let (None, Some(limit_ms)) = (exchange.waits_until, self.settings.follower_wait_ms) {
+            let until = at + limit_ms * MILLISECOND;
+            exchange.waits_until = Some(until);
+            exchange.pending += 1;
+            self.world.schedule(until, world::Event::WaitedLong(id));
+        }
+        self.flights.at_mut(flight).waiting.push(id);
+        true
+    }
+
+    /// The request has waited for others as long as it may: if it still does, it asks for itself.
+    pub(super) fn waited_long(&mut self, id: u32) {
+        let exchange = self.exchanges.at_mut(id);
+        exchange.pending -= 1;
+        if let (Stage::Waiting, Some(flight)) = (exchange.stage, exchange.follows) {
+            let waiting = &mut self.flights.at_mut(flight).waiting;
+            if let Some(place) = waiting.iter().position(|other| *other == id) {
+                waiting.remove(place);
+                self.go(id);
+            }
+        }
+        self.release(id);
     }
 
     /// The request has been on this flight in vain.

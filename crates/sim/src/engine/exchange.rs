@@ -64,6 +64,10 @@ pub(super) struct Exchange {
     pub(super) forwarding: Forwarding,
     /// The flight it leads.
     pub(super) leads: Option<u32>,
+    /// The flight it waits for, or waited for last.
+    pub(super) follows: Option<u32>,
+    /// Until when it waits for others, all flights together.
+    pub(super) waits_until: Option<Nanos>,
     /// Flights it has been on and has left, by their numbers.
     pub(super) passed: [Option<u64>; PASSES_MAX],
     /// How often its target had been invalidated when the next hop was asked.
@@ -167,6 +171,8 @@ impl Default for Exchange {
             kept: None,
             forwarding: AS_SENT,
             leads: None,
+            follows: None,
+            waits_until: None,
             passed: [None; PASSES_MAX],
             epoch: 0,
             chosen: (0, 0),

@@ -4,7 +4,7 @@ use super::slab::Slab;
 use crate::hashing::ByNumber;
 use weir_policy::{Now, Tick};
 
-/// Requests that ask the next hop for one flight, one after the other.
+/// Requests that ask the next hop for one flight, one after the other; if all fail, each who waited asks for itself.
 pub(super) const LEADERS_MAX: u32 = 2;
 
 /// Targets that are remembered as not to be shared; for another one those whose time is over are forgotten, and if there are none, all.

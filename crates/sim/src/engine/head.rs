@@ -674,7 +674,7 @@ impl Simulator {
     }
 
     /// Who asked for others has nothing for them. The first of those who wait that may ask for others asks next, and who comes before it and may
-    /// not goes alone; if that was the second to ask, all have failed.
+    /// not goes alone; if that was the second to ask, each goes alone.
     fn pass_on(&mut self, id: u32) {
         let Some(flight) = self.exchanges.at_mut(id).leads.take() else {
             return;
@@ -684,7 +684,7 @@ impl Simulator {
             let mut waiting = Vec::new();
             self.flights.remove(flight, &mut waiting);
             for id in waiting {
-                self.failed(id);
+                self.go_next(id);
             }
             return;
         }

@@ -286,9 +286,35 @@ fn server_that_never_answers_leaves_its_clients_waiting() {
     let outcome = run(&settings(), &rows);
     assert_eq!(verdicts(&outcome), [("refused/next-hop", 3)]);
     assert_eq!(
-        outcome.server_connections.requests, 2,
-        "two ask, then all have failed"
+        outcome.server_connections.requests, 3,
+        "two ask for all, then each for itself"
     );
+}
+
+#[test]
+fn follower_waits_for_another_no_longer_than_its_limit() {
+    let slow = |client, at_ms, seconds: u64| Row {
+        next_hop_setup_us: Some(10_000),
+        next_hop_response_us: Some(seconds * 1_000_000),
+        ..by(client, row(at_ms, 1, 250))
+    };
+    // the first is answered after 20 s, the others would be after one
+    let rows = [slow(1, 0, 20), slow(2, 100, 1), slow(3, 110, 1)];
+    let asked = |limit_ms| {
+        let settings = Settings {
+            follower_wait_ms: limit_ms,
+            ..settings()
+        };
+        let outcome = run(&settings, &rows);
+        let words = format!("{:?}", verdicts(&outcome));
+        (words, outcome.server_connections.requests)
+    };
+    let each = r#"[("uri-miss", 3)]"#.to_owned();
+    assert_eq!(asked(Some(5000)), (each, 3));
+    for long in [None, Some(60_000)] {
+        let waited = r#"[("collapsed/uri-miss", 2), ("uri-miss", 1)]"#.to_owned();
+        assert_eq!(asked(long), (waited, 1));
+    }
 }
 
 #[test]
