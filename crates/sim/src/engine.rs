@@ -24,6 +24,7 @@ mod done;
 mod exchange;
 mod fetch;
 mod flights;
+mod freshen;
 mod head;
 mod links;
 mod paced;
