@@ -7,14 +7,14 @@ use crate::request::key_of;
 use crate::worker::Worker;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout_at};
 use weir_measure::Metric;
 use weir_policy::Digest;
 use weir_semantics::{Authority, Method, Scheme, Target, canonical_target, lines_named};
 use weir_store::{Purge, StoredResponse};
 use weir_wire::{LineBuffer, ResponseHead};
 
-/// Forgets the target, and what Location and Content-Location name if they have the same origin: a response could
+/// Forgets the target, and what Location and Content-Location name, one each, if they have the same origin: a response could
 /// otherwise empty other sites' caches. The client may hear of the change once that is [`durable`].
 pub(crate) fn run(
     worker: &Worker,
@@ -23,7 +23,8 @@ pub(crate) fn run(
 ) -> Vec<Purge> {
     let mut purges = vec![forget(worker, exchange.key)];
     for name in ["location", "content-location"] {
-        for value in lines_named(response.fields, name) {
+        // both are fields with one value (RFC 9110 §8.7, §10.2.2)
+        for value in lines_named(response.fields, name).take(1) {
             if let Some(key) = key_of_reference(exchange, value, worker) {
                 purges.push(forget(worker, key));
             }
@@ -51,11 +52,12 @@ fn forget(worker: &Worker, key: Digest) -> Purge {
     purge
 }
 
-/// Waits until `purges` survive a crash. If they might not, they are in force nevertheless, and the store on disk is
+/// Waits until `purges` survive a crash, for [`DURABLE_WAIT`] at most. If they might not, they are in force nevertheless, and the store on disk is
 /// emptied before it is used again: the request was carried out, and its answer is the client's.
 pub(crate) async fn durable(worker: &Worker, purges: Vec<Purge>) {
+    let until = Instant::now() + DURABLE_WAIT;
     for purge in purges {
-        let durable = timeout(DURABLE_WAIT, purge.durable()).await;
+        let durable = timeout_at(until, purge.durable()).await;
         if !matches!(durable, Ok(Ok(()))) {
             worker.counters().inc(Metric::PurgesNotDurable);
         }

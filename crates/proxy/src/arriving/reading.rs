@@ -7,7 +7,7 @@ use std::task::Waker;
 use weir_disk::Extent;
 use weir_policy::Now;
 use weir_policy::fetch::{ByteSpan, Confirm, Cut, Delivered, FetchId, NotHere, ReaderId, Step};
-use weir_store::{Block, Slice};
+use weir_store::{Block, Building, Slice};
 
 /// Bytes of the block under way that a reader copies at once; whole blocks are shared.
 pub(crate) const COPY_BYTES_MAX: usize = 64 * 1024;
@@ -196,8 +196,13 @@ impl Inner {
         let has_place = joining.followers_max > 0 && self.fill.readers() <= joining.followers_max;
         // nothing is added to what is settled
         let can_fetch = joining.completes && self.outcome.is_none();
+        // what was purged meanwhile is for those who asked before (checked here too: the flight is published first)
+        let is_purged = self.building.as_ref().is_some_and(Building::is_outdated);
         // of what is passing some may be gone
-        has_place && !self.has_passed(span.from) && (can_fetch || self.fill.is_coming(span))
+        !is_purged
+            && has_place
+            && !self.has_passed(span.from)
+            && (can_fetch || self.fill.is_coming(span))
     }
 
     fn lend(&self, span: ByteSpan, copy_max: usize, out: &mut Vec<u8>) -> Reading {
