@@ -266,6 +266,7 @@ async fn join(
     let joining = Joining {
         followers_max: exchange.settings.config.fetch.followers_max as usize,
         completes: before.completes(),
+        is_newcomer: boarding.is_none(),
     };
     let Some(reader) = arriving.follow(now, span, joining) else {
         exchange.tx = before;

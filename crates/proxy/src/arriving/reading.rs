@@ -53,6 +53,8 @@ pub(crate) struct Joining {
     pub(crate) followers_max: usize,
     /// What is fetched at its request may be joined with what is here.
     pub(crate) completes: bool,
+    /// It was found here, and not waited for: nobody knows whether it was asked for before a purge.
+    pub(crate) is_newcomer: bool,
 }
 
 impl Arriving {
@@ -196,8 +198,9 @@ impl Inner {
         let has_place = joining.followers_max > 0 && self.fill.readers() <= joining.followers_max;
         // nothing is added to what is settled
         let can_fetch = joining.completes && self.outcome.is_none();
-        // what was purged meanwhile is for those who asked before (checked here too: the flight is published first)
-        let is_purged = self.building.as_ref().is_some_and(Building::is_outdated);
+        // checked here too, as a flight is published before that is looked at
+        let is_outdated = || self.building.as_ref().is_some_and(Building::is_outdated);
+        let is_purged = joining.is_newcomer && is_outdated();
         // of what is passing some may be gone
         !is_purged
             && has_place
