@@ -123,7 +123,7 @@ pub fn make_parent(path: &Path) -> io::Result<()> {
 /// result would have no place.
 ///
 /// # Errors
-/// As for [`write`].
+/// As for [`write()`].
 pub fn try_path(path: &Path) -> io::Result<()> {
     let mut ancestors = path.ancestors().skip(1).map(|ancestor| match ancestor {
         _ if ancestor.as_os_str().is_empty() => Path::new("."),
