@@ -4,6 +4,7 @@
 //! nothing about caching; it turns text into a [`weir_proxy::config::Config`] and failures into text a
 //! stranger can act on.
 
+mod allocator;
 mod bench;
 mod check;
 mod disk_size;
@@ -20,10 +21,6 @@ mod store;
 mod trace;
 
 use flags::{Cli, Command};
-
-/// Weir allocates per connection from several threads; mimalloc keeps those apart and gives memory back.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> std::process::ExitCode {
     let done = Cli::read().and_then(|cli| match cli.command {

@@ -4,6 +4,7 @@ mod record;
 
 pub(crate) use record::RecordFlags;
 
+use crate::allocator;
 use crate::check::describe_cache;
 use crate::effective;
 use crate::flags::ServeFlags;
@@ -138,6 +139,7 @@ fn run_until_signalled(
         clock: Clock::system(),
         files: Arc::new(SystemFiles),
         say: Arc::new(|line| tell(&format!("note: {line}"))),
+        give_back_memory: allocator::give_back,
     };
     let (recorder, recorded) = recording.map(|it| (it.recorder, it.said)).unzip();
     let proxy = match recorder {

@@ -18,6 +18,9 @@ use tokio::task::JoinSet;
 /// How often idle next-hop connections are looked through.
 const SWEEP: Duration = Duration::from_secs(1);
 
+/// Memory is given back with each so many of those: it takes the allocator about as long as a hit for each mebibyte in use.
+const SWEEPS_PER_GIVE_BACK: u32 = 5;
+
 /// Orders waiting for a worker; they come one at a time, on reload.
 const ORDERS_MAX: usize = 64;
 
@@ -36,7 +39,7 @@ pub(crate) struct Crew {
 
 impl Crew {
     /// Starts one thread a block of counters but the last, which no worker owns.
-    pub(crate) fn start(shared: &Arc<Shared>) -> io::Result<Self> {
+    pub(crate) fn start(shared: &Arc<Shared>, give_back_memory: fn()) -> io::Result<Self> {
         let mut crew = Self {
             orders: Vec::new(),
             threads: Mutex::default(),
@@ -56,7 +59,7 @@ impl Crew {
                     match built {
                         Ok(runtime) => {
                             let _ = ready.send(Ok(()));
-                            runtime.block_on(work(index, shared, inbox));
+                            runtime.block_on(work(index, shared, inbox, give_back_memory));
                         }
                         Err(error) => {
                             let _ = ready.send(Err(error));
@@ -98,11 +101,17 @@ impl Crew {
     }
 }
 
-async fn work(index: usize, shared: Arc<Shared>, mut inbox: mpsc::Receiver<Order>) {
+async fn work(
+    index: usize,
+    shared: Arc<Shared>,
+    mut inbox: mpsc::Receiver<Order>,
+    give_back_memory: fn(),
+) {
     let worker = Worker::new(index, shared);
     let mut stage = worker.shared.stage.subscribe();
     let mut listeners = JoinSet::new();
     let mut sweep = tokio::time::interval(SWEEP);
+    let mut sweeps = 0_u32;
     loop {
         tokio::select! {
             _ = stage.wait_for(|stage| *stage > Stage::Serving) => break,
@@ -111,6 +120,10 @@ async fn work(index: usize, shared: Arc<Shared>, mut inbox: mpsc::Receiver<Order
             _ = sweep.tick() => {
                 pool::sweep(&worker);
                 ahead::sweep(&worker);
+                sweeps = sweeps.wrapping_add(1);
+                if sweeps.is_multiple_of(SWEEPS_PER_GIVE_BACK) {
+                    give_back_memory();
+                }
             }
         }
     }

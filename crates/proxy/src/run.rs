@@ -56,6 +56,9 @@ pub struct Options {
     pub files: Arc<dyn Files>,
     /// Hears what the operator should know of the disk tier and the access log, a line each.
     pub say: Arc<dyn Fn(&str) + Send + Sync>,
+    /// Has the allocator give unused memory back to the system, as far as the thread can that calls it: every few seconds on
+    /// each worker. What one thread allocated and another freed stays with the first until it allocates again.
+    pub give_back_memory: fn(),
 }
 
 /// Why a proxy did not start.
@@ -128,7 +131,7 @@ impl Proxy {
             cause,
         })?;
         let shared = Arc::new(share(&config, options.clock, disk, record, options.say)?);
-        let crew = Crew::start(&shared).map_err(|cause| StartError {
+        let crew = Crew::start(&shared, options.give_back_memory).map_err(|cause| StartError {
             hint: None,
             what: "start a worker thread".into(),
             cause,

@@ -88,6 +88,7 @@ impl Live {
             clock: Clock::Manual(Arc::clone(&clock)),
             files: Arc::new(SystemFiles),
             say: Arc::new(|_| {}),
+            give_back_memory: || {},
         };
         let proxy = Proxy::start(config, options).expect("a proxy");
         let listen = |_| {

@@ -112,6 +112,7 @@ impl Running {
             clock: Clock::Manual(Arc::clone(&clock)),
             files,
             say: Arc::new(|_| {}),
+            give_back_memory: || {},
         };
         let proxy = match recorder {
             Some(recorder) => Proxy::start_recorded(config, options, recorder)?,

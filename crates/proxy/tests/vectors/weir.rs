@@ -55,6 +55,7 @@ impl Weir {
             clock: Clock::Manual(Arc::clone(&clock.manual)),
             files: Arc::new(SystemFiles),
             say: Arc::new(|_| {}),
+            give_back_memory: || {},
         };
         let mut config = configure(runner, vector.profile, origin);
         if vector.steps.iter().any(|step| step.waits_s() > 0) {
