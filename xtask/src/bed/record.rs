@@ -27,7 +27,10 @@ pub(crate) fn place(given: Option<&str>, name: &str) -> Result<PathBuf, Failure>
     if is_below(&path, &records) {
         refuse_changes(&path, &host::changes())?;
     }
-    Ok(path)
+    // a record names its own file in the command it was made by: the same on every machine
+    let here = std::env::current_dir().ok();
+    let relative = here.and_then(|here| path.strip_prefix(here).ok().map(PathBuf::from));
+    Ok(relative.unwrap_or(path))
 }
 
 fn is_below(path: &Path, directory: &Path) -> bool {
