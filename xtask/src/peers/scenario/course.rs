@@ -303,6 +303,8 @@ impl Course<'_> {
         if let Some(what) = what {
             self.trouble(run.contender, run.variant, &what);
         }
+        // one report shows all records; the page that `weir bench run` puts beside each has nothing else
+        let _ = std::fs::remove_file(run.record.with_extension("html"));
         if run.record.is_file() {
             self.records.push(run.record);
         }
