@@ -1,0 +1,34 @@
+//! Content that is on disk alone, with blocks that somebody still reads in memory: they count until the last reader lets go.
+
+use super::{Tiers, check};
+use std::sync::Arc;
+use weir_disk::files::SimulatedFiles;
+
+/// More than memory stores of one response.
+const LENGTH: u64 = 6_000_000;
+
+#[test]
+fn blocks_that_are_read_count_until_the_last_reader_lets_go() {
+    let files = SimulatedFiles::new(1);
+    let mut tiers = Tiers::on(Arc::new(files.clone()));
+    // nothing reaches the disk before the response is stored: all of it waits in memory
+    files.stop();
+    let stored = tiers.put(1, 10, LENGTH);
+    files.resume();
+    tiers.settle();
+    let blocks = stored.body.blocks();
+    let in_memory: u64 = blocks.map(|(_, block)| block.len() as u64).sum();
+    assert_eq!(in_memory, LENGTH);
+    let used = tiers.store.memory_use();
+    assert!(used.lingering_bytes >= LENGTH, "{used:?}");
+    assert!(used.used_bytes >= used.lingering_bytes, "{used:?}");
+    let other = Arc::clone(&stored);
+    drop(stored);
+    assert!(tiers.used_bytes() >= LENGTH, "{}", tiers.used_bytes());
+    check(&other, 10, &[(0, LENGTH)]);
+    drop(other);
+    assert!(tiers.used_bytes() < 100_000, "{}", tiers.used_bytes());
+    assert_eq!(tiers.store.memory_use().lingering_bytes, 0);
+    check(&tiers.in_memory(1).expect("its head"), 10, &[(0, LENGTH)]);
+    tiers.store.debug_check();
+}
