@@ -2,6 +2,7 @@
 
 use super::depot::Depot;
 use crate::support::Representation;
+use std::time::{Duration, Instant};
 use weir_disk::files::simulated::{Fault, Plan};
 use weir_measure::Metric;
 
@@ -142,4 +143,29 @@ fn answer_to_an_unsafe_request_is_withheld_as_its_invalidation_may_not_survive()
     depot.kill();
     depot.fetch_whole(&what.next(700));
     depot.hit_on_disk(&Representation::new("/after", 1000));
+}
+
+#[test]
+fn answer_waits_once_for_all_that_it_invalidates() {
+    let depot = Depot::simulated(|_| {});
+    let stored = ["/a", "/b", "/c", "/d"].map(|path| Representation::new(path, 1000));
+    for what in &stored {
+        depot.store_whole(what);
+    }
+    let [.., second_location] = &stored;
+    depot.files().stop();
+    let begun = Instant::now();
+    let mut client = depot.proxy().client();
+    client.send("DELETE /a HTTP/1.1\r\nHost: a.example\r\n\r\n");
+    depot.origin.answer(
+        "HTTP/1.1 204 No Content\r\nConnection: close\r\nLocation: /b\r\nContent-Location: /c\r\n\
+         Location: /d\r\n\r\n",
+    );
+    assert_eq!(client.read_response().status(), 204);
+    // it is 5 s, and would be 15
+    assert!(begun.elapsed() < Duration::from_secs(10));
+    assert_eq!(depot.proxy().count(Metric::Invalidated), 3);
+    assert_eq!(depot.proxy().count(Metric::PurgesNotDurable), 3);
+    depot.hit(second_location, "");
+    depot.files().resume();
 }
