@@ -1,7 +1,8 @@
 //! Clients: each connection asks as one user after the other, and looks at every byte.
 
 use super::mix::{Dice, PRIVATE, USER_BYTES, VARYING, user};
-use super::reply::{Kind, LINE_BYTES};
+use super::purged::Purged;
+use super::reply::{Kind, LINE_BYTES, version};
 use crate::support::Head;
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -76,7 +77,8 @@ impl Tally {
 }
 
 /// A connection.
-pub(crate) struct Client {
+pub(crate) struct Client<'a> {
+    purged: &'a Purged,
     address: SocketAddr,
     stream: Option<TcpStream>,
     unused: Vec<u8>,
@@ -95,12 +97,15 @@ struct Request {
     group: Option<&'static str>,
     is_read: bool,
     is_head: bool,
+    /// What was there before is purged.
+    least_version: u64,
     text: String,
 }
 
-impl Client {
-    pub(crate) fn new(address: SocketAddr, seed: u64, number: u64) -> Self {
+impl<'a> Client<'a> {
+    pub(crate) fn new(purged: &'a Purged, address: SocketAddr, seed: u64, number: u64) -> Self {
         Self {
+            purged,
             address,
             stream: None,
             unused: Vec::new(),
@@ -198,6 +203,8 @@ impl Client {
             group: group.filter(|_| !is_hidden),
             is_read: method == "GET",
             is_head: method == "HEAD",
+            // looked up before it is sent
+            least_version: self.purged.least_version(path),
             text,
         }
     }
@@ -330,6 +337,15 @@ fn wrong(request: &Request, head: &Head, content: &[u8]) -> Option<String> {
         if !content.is_empty() && !content.starts_with(expected.as_bytes()) {
             return Some("content for another group".to_owned());
         }
+    }
+    let versions = content.split(|byte| *byte == b'\n').filter_map(version);
+    if let Some(old) = versions.min()
+        && old < request.least_version
+    {
+        let least = request.least_version;
+        return Some(format!(
+            "version {old}, and what was before {least} is purged"
+        ));
     }
     let shared = format!("pub {:05} ", request.path);
     let mut lines = content.split(|byte| *byte == b'\n').skip(1);

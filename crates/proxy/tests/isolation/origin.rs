@@ -66,6 +66,14 @@ impl Origin {
     pub(crate) fn address(&self) -> SocketAddr {
         self.address
     }
+
+    /// Changes a URL; its version now.
+    pub(crate) fn change(&self, path: u64) -> u64 {
+        let mut state = self.shared.state.lock().expect("no panic");
+        let (_, version) = state.urls.entry(path).or_insert((0, 1));
+        *version += 1;
+        *version
+    }
 }
 
 impl Drop for Origin {

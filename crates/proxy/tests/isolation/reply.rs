@@ -7,6 +7,16 @@ use std::fmt::Write;
 /// Bytes of a line of content.
 pub(crate) const LINE_BYTES: usize = 32;
 
+/// The version that a whole line of content tells, without its end.
+pub(crate) fn version(line: &[u8]) -> Option<u64> {
+    if line.len() != LINE_BYTES - 1 {
+        return None;
+    }
+    let mut words = str::from_utf8(line).ok()?.trim_end_matches('-').split(' ');
+    // behind the version is a space
+    words.nth_back(1)?.parse().ok()
+}
+
 /// What a URL has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
@@ -115,15 +125,20 @@ impl Asked<'_> {
     }
 
     fn shared(&self, fields: &str, lines: usize) -> Reply {
-        let line = format!("pub {:05} {:06} ", self.path, self.version);
+        let line = format!("pub {:05} ", self.path);
         let fields = format!("ETag: {}\r\n{fields}", self.tag());
-        Reply::new(200, fields, &line, lines)
+        self.lines(fields, &line, lines)
+    }
+
+    /// So many lines that begin with `line`, and with the version then.
+    fn lines(&self, fields: String, line: &str, lines: usize) -> Reply {
+        Reply::new(fields, &format!("{line}{:06} ", self.version), lines)
     }
 
     /// For `user` alone, which `fields` say.
     fn private(&self, user: &str, fields: &str, lines: usize) -> Reply {
         let mine = format!("X-Account: {PRIVATE}{user}\r\n{fields}");
-        Reply::new(200, mine, &format!("{PRIVATE}{user} "), lines)
+        self.lines(mine, &format!("{PRIVATE}{user} "), lines)
     }
 
     pub(crate) fn reply(&self) -> Reply {
@@ -200,7 +215,7 @@ impl Asked<'_> {
                 let host = self.head.field("host").unwrap_or_default();
                 let fields = format!("Cache-Control: max-age=60\r\nX-Host: host={host};\r\n");
                 let line = format!("host={host}; ");
-                Reply::new(200, fields, &line, 1)
+                self.lines(fields, &line, 1)
             }
             _ => self.shared("Cache-Control: max-age=20\r\n", 30),
         }
@@ -235,7 +250,7 @@ impl Asked<'_> {
     fn varying(&self, field: &str, line: Option<String>) -> Reply {
         let fields = format!("Cache-Control: max-age=60\r\nVary: {field}\r\n");
         match line {
-            Some(line) => Reply::new(200, fields, &line, 9),
+            Some(line) => self.lines(fields, &line, 9),
             None => Reply {
                 fields,
                 ..self.shared("", 9)
@@ -294,12 +309,12 @@ impl Asked<'_> {
 
 impl Reply {
     /// With so many lines that begin with `line`.
-    fn new(status: u16, fields: String, line: &str, lines: usize) -> Self {
+    fn new(fields: String, line: &str, lines: usize) -> Self {
         let mut whole = line.as_bytes().to_vec();
         whole.resize(LINE_BYTES - 1, b'-');
         whole.push(b'\n');
         Self {
-            status,
+            status: 200,
             fields,
             content: whole.repeat(lines),
             chunked: false,

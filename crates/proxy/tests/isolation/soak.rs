@@ -3,6 +3,7 @@
 use super::client::{Client, Tally, URLS, find};
 use super::mix::{Dice, PRIVATE};
 use super::origin::Origin;
+use super::purged::Purged;
 use super::reply::Kind;
 use crate::support::{Running, span};
 use std::collections::BTreeMap;
@@ -29,6 +30,7 @@ const DISK_BYTES: u64 = 64 << 20;
 pub(crate) struct Soak {
     seed: u64,
     origin: Origin,
+    purged: Arc<Purged>,
     folder: tempfile::TempDir,
     dice: Dice,
     passed_ms: u64,
@@ -41,6 +43,7 @@ impl Soak {
         Self {
             seed,
             origin: Origin::start(seed),
+            purged: Arc::new(Purged::none()),
             folder: tempfile::tempdir().expect("a temporary folder"),
             dice: Dice::new(seed, 0x736f_616b),
             passed_ms: 0,
@@ -96,14 +99,15 @@ impl Soak {
     /// Each client asks `each` times; meanwhile time passes, and operators purge.
     fn live(&mut self, proxy: &Running, life: usize, each: usize) {
         let (address, seed) = (proxy.address(), self.seed);
+        let purged = Arc::clone(&self.purged);
         std::thread::scope(|scope| {
             let (turns, taken) = mpsc::channel();
             let clients: Vec<_> = (0..CLIENTS)
                 .map(|number| {
-                    let turns = turns.clone();
+                    let (turns, purged) = (turns.clone(), &purged);
                     scope.spawn(move || {
                         let mut client =
-                            Client::new(address, seed, (life * CLIENTS + number) as u64);
+                            Client::new(purged, address, seed, (life * CLIENTS + number) as u64);
                         for asked in 0..each {
                             client.ask();
                             if asked % TURN == 0 {
@@ -137,10 +141,16 @@ impl Soak {
         self.passed_ms += ms;
         if self.dice.percent(10) {
             let path = self.dice.below(URLS);
+            let version = self.origin.change(path);
             proxy.purge(&format!("http://a.example/{path}"));
+            self.purged.note(path, version);
         }
         if self.dice.below(300) == 0 {
+            let versions: Vec<_> = (0..URLS).map(|path| self.origin.change(path)).collect();
             proxy.purge_all();
+            for (path, version) in (0..URLS).zip(versions) {
+                self.purged.note(path, version);
+            }
         }
     }
 }
