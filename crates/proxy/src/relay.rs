@@ -2,8 +2,8 @@
 //!
 //! Bytes are read into the worker's scratch and written from there; only what the client does not take at once is
 //! copied, and nothing more is read until it is gone. So the proxy holds at most one scratch buffer for a client,
-//! however slow. What the kernel holds is bounded by the [`Governor`], once half of the lead has been written: a small
-//! response costs nothing more. While the next hop is silent the client is watched.
+//! however slow. What the kernel holds is bounded by the [`Governor`], where a response is longer than a quarter of the lead:
+//! a small response costs nothing more. While the next hop is silent the client is watched.
 
 use crate::deadline::{Deadline, Party};
 use crate::demand::Allowance;
@@ -40,8 +40,8 @@ pub(crate) struct Terms {
     lead: Lead,
     /// Nobody waits for it: it is fetched for the store, within the budget of background bytes.
     is_background: bool,
-    /// Bytes that may be written before the kernel's buffers are looked at.
-    free_bytes: u64,
+    /// The connection may come from a route with another lead: the kernel's buffers are looked at at once.
+    leads_differ: bool,
 }
 
 impl Terms {
@@ -61,12 +61,7 @@ impl Terms {
             trailers: settings.response_heads,
             lead,
             is_background: exchange.is_for_store_alone(),
-            free_bytes: if settings.leads_differ() {
-                // the connection may come from a route with another
-                0
-            } else {
-                Governor::free_bytes(lead)
-            },
+            leads_differ: settings.leads_differ(),
         }
     }
 }
@@ -122,6 +117,8 @@ pub(crate) struct Relay<'a> {
     keeper: Option<Keeper>,
     /// Its share of the budget of background bytes, if it is to be paid from that.
     background: Option<Allowance>,
+    /// Bytes that may be written before the kernel's buffers are looked at.
+    free_bytes: u64,
     /// Once it is needed, where there is a lead to keep to.
     governor: Option<Governor>,
     /// It was needed.
@@ -151,14 +148,20 @@ impl<'a> Relay<'a> {
         } else {
             body
         };
+        let length = match body {
+            BodyLength::Exact(length) => Some(length),
+            _ => None,
+        };
         Self {
             from_hop,
             worker,
             deadline,
             terms,
-            length: match body {
-                BodyLength::Exact(length) => Some(length),
-                _ => None,
+            length,
+            free_bytes: if terms.leads_differ {
+                0
+            } else {
+                Governor::free_bytes(terms.lead, length)
             },
             reader: BodyReader::lenient(body, terms.trailers),
             framing,
@@ -354,7 +357,7 @@ impl<'a> Relay<'a> {
             return usize::MAX;
         };
         let written = self.ended.to_client_bytes;
-        if written < self.terms.free_bytes {
+        if written < self.free_bytes {
             return usize::MAX;
         }
         let now = self.worker.now();

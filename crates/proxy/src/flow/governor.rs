@@ -12,7 +12,7 @@ use weir_policy::{Now, Tick};
 /// Round trips change slowly: they are asked for this often, milliseconds.
 pub(crate) const LOOK_MS: u64 = 50;
 
-/// Without a bound, too, a connection is left as it is until it has carried half of this.
+/// Without a bound, too, a connection is left as it is for responses that fit into a quarter of this.
 const FREE_BYTES_MAX: u64 = 64 * 1024;
 
 /// The pace of a transfer and what it has set.
@@ -35,10 +35,16 @@ pub(crate) fn first_window(lead: Lead, now: Now) -> Option<u32> {
 }
 
 impl Governor {
-    /// How many bytes may be written to a client before there has to be a governor: two shares of the lead, what may be
-    /// unsent and one write. Until then the window alone bounds what is read at once.
-    pub(crate) fn free_bytes(lead: Lead) -> u64 {
-        lead.bytes().min(FREE_BYTES_MAX) / 2
+    /// How many bytes of a response of `length` may be written to a client before there has to be a governor. The first window
+    /// towards the next hop is a share of the lead, and bounds alone what is read at once. A response that fits into it needs no
+    /// other; one that does not has one from its first byte, as each time that window is used up takes a round trip.
+    pub(crate) fn free_bytes(lead: Lead, length: Option<u64>) -> u64 {
+        let share = lead.bytes().min(FREE_BYTES_MAX) / 4;
+        match length {
+            Some(length) if length > share => 0,
+            Some(_) => 2 * share,
+            None => share / 2,
+        }
     }
 
     /// A governor for a transfer from `next_hop` to `client`, of which `written` bytes have been written; `None` if it may
@@ -62,7 +68,7 @@ impl Governor {
             next_hop: NextHopFlow::known(next_hop, base, &info),
             client: ClientFlow::new(written),
             looked: now.tick,
-            handed_over: 0,
+            handed_over: written,
             waited: false,
         })
     }

@@ -370,3 +370,14 @@ async fn client_that_closed_its_side_is_left_while_something_moves() {
         "{after:?}"
     );
 }
+
+#[test]
+fn response_longer_than_the_first_window_is_governed_from_its_first_byte() {
+    let free = |lead, length| Governor::free_bytes(lead, length);
+    let share = 16 * 1024;
+    assert_eq!(free(Lead::DEFAULT, Some(share)), 2 * share);
+    assert_eq!(free(Lead::DEFAULT, Some(share + 1)), 0);
+    assert_eq!(free(Lead::DEFAULT, None), share / 2);
+    assert_eq!(free(Lead::Unbounded, Some(share)), 2 * share);
+    assert_eq!(free(Lead::Unbounded, Some(share + 1)), 0);
+}
