@@ -11,14 +11,6 @@ use std::process::Command;
 /// The folder, as documents name it.
 const FOLDER: &str = "records/";
 
-/// Records of before this rule that are still cited, because the measurement was not repeated yet. None may be added.
-const TO_RENEW: [&str; 4] = [
-    "records/peers-2026-11-21.json",
-    "records/store-2026-11-21-million.json",
-    "records/uneven-2026-11-21-path.json",
-    "records/uneven-2026-11-21.json",
-];
-
 /// Complains about cited records. `commits` answers for a path below `records/` with the commit of each record there; `is_known`
 /// whether the history has a commit.
 pub(super) fn check(
@@ -60,7 +52,6 @@ fn cited(line: &str) -> Vec<String> {
     names
         .filter(|name| name.chars().any(|c| c.is_ascii_digit()))
         .map(|name| format!("{FOLDER}{name}"))
-        .filter(|path| !TO_RENEW.contains(&path.as_str()))
         .collect()
 }
 
