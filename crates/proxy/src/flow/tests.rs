@@ -9,6 +9,7 @@ use std::net::{Shutdown, TcpListener, TcpStream};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 use tokio::time::timeout;
+use weir_policy::fetch::Lead;
 
 const KIB: u32 = 1024;
 const BASE: u32 = 16 * KIB;

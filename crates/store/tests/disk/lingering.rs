@@ -2,7 +2,7 @@
 
 use super::{Tiers, check};
 use std::sync::Arc;
-use weir_disk::files::SimulatedFiles;
+use weir_disk::files::simulated::SimulatedFiles;
 
 /// More than memory stores of one response.
 const LENGTH: u64 = 6_000_000;
