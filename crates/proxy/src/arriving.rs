@@ -21,7 +21,8 @@ use weir_measure::{Counters, Metric};
 use weir_policy::Digest;
 use weir_policy::catalog::Refusal;
 use weir_policy::fetch::{
-    ByteSpan, ByteSpans, Chance, FetchEnd, FetchId, Fill, FillRules, Lead, Orphan, ReaderId, Take,
+    ByteSpan, ByteSpans, Chance, Cut, FetchEnd, FetchId, Fill, FillRules, Lead, Orphan, ReaderId,
+    Take,
 };
 use weir_store::{Building, Growing, Place, StoredResponse, VaryRule};
 
@@ -328,7 +329,7 @@ impl Arriving {
         Orphan {
             received: inner.fill.present().total(),
             complete_length: inner.fill.complete_length(),
-            is_kept: !inner.is_closed(),
+            is_kept: !inner.is_closed() && !inner.fill.closed().is_some_and(Cut::outdates_stored),
             // somebody is on the way to it
             again: if inner.fill.is_awaited(fetch) {
                 Chance::CERTAIN

@@ -14,8 +14,8 @@ use crate::facts::Ask;
 use crate::journal::{Question, What};
 use crate::world::{Event, Nanos};
 use weir_policy::fetch::{
-    Abort, AbortPolicy, ByteSpan, Chance, Confirm, FetchEnd, FetchId, Fill, Orphan, ReaderId, Step,
-    Stop, Take, judge,
+    Abort, AbortPolicy, ByteSpan, Chance, Confirm, Cut, FetchEnd, FetchId, Fill, Orphan, ReaderId,
+    Step, Stop, Take, judge,
 };
 use weir_policy::{Now, Tick, Transaction};
 use weir_workload::trace::Row;
@@ -171,6 +171,22 @@ impl Simulator {
             }
             return false;
         }
+        self.accept(id, fetch_id, fetch, bytes);
+        true
+    }
+
+    /// The content that came with the head of a fetch is there before anything is decided about the fetch.
+    pub(super) fn accept_with_head(&mut self, id: u32, fetch_id: FetchId, fetch: u32) {
+        let to_come = self.arriving.at_mut(id).fill().to_come(fetch_id);
+        let waiting = self.fetches.at(fetch).waiting();
+        let bytes = waiting.min(to_come.unwrap_or(u64::MAX));
+        if bytes > 0 {
+            self.accept(id, fetch_id, fetch, bytes);
+        }
+    }
+
+    fn accept(&mut self, id: u32, fetch_id: FetchId, fetch: u32, bytes: u64) {
+        let now = self.now();
         let it = self.fetches.at_mut(fetch);
         it.taken += bytes;
         it.granted = it.granted.saturating_sub(bytes);
@@ -187,7 +203,6 @@ impl Simulator {
         if self.arriving.at_mut(id).fill().take(now, fetch_id) == Take::Met {
             self.end(id, fetch_id, fetch, FetchEnd::Whole);
         }
-        true
     }
 
     /// Whether what comes will be stored, as things are.
@@ -270,7 +285,7 @@ impl Simulator {
         Orphan {
             received: fill.present().total(),
             complete_length: fill.complete_length(),
-            is_kept: is_kept && fill.closed().is_none(),
+            is_kept: is_kept && !fill.closed().is_some_and(Cut::outdates_stored),
             again: if fill.is_awaited(fetch_id) {
                 Chance::CERTAIN
             } else {

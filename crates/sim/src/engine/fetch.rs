@@ -244,6 +244,8 @@ impl Simulator {
                     self.drive(arriving);
                 } else if let Some(fill) = &mut self.arriving.at_mut(arriving).fill {
                     fill.confirmed(fetch_id);
+                    self.accept_with_head(arriving, fetch_id, id);
+                    self.drive(arriving);
                 }
             }
             For::Nobody => {}
