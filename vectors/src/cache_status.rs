@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_parameter_is_accepted() {
+    fn pattern_reports_each_differing_parameter_of_the_last_member() {
         check("hit; ttl=5", "weir;hit;ttl=5", 0);
         check("hit; ttl=5", "weir;hit;ttl=4", 1);
         check("hit", "weir;fwd=stale", 2);
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn misspelt_parameter_is_accepted() {
+    fn unknown_parameter_in_a_pattern_is_refused() {
         assert!(Pattern::parse("hits").is_err());
         assert!(Pattern::parse("fwd=stale; !store").is_err());
     }

@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn date_is_written_wrongly() {
+    fn http_date_is_written_in_imf_fixdate_format() {
         for (epoch_s, expected) in [
             (0, "Thu, 01 Jan 1970 00:00:00 GMT"),
             (784_111_777, "Sun, 06 Nov 1994 08:49:37 GMT"),
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn relative_date_counts_from_the_wrong_moment() {
+    fn relative_date_counts_from_the_given_moment_or_from_the_start() {
         let check = |text, at_s, expected| {
             assert_eq!(
                 RelativeDate::parse(text).map(|date| date.render(at_s)),

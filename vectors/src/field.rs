@@ -80,7 +80,7 @@ mod tests {
     };
 
     #[test]
-    fn value_is_not_filled_in() {
+    fn field_value_is_trimmed_and_placeholders_are_filled_in() {
         let value = |line| Field::parse(line).map(|field| field.value(MOMENT));
         assert_eq!(value("A:  b: c "), Ok("b: c".into()));
         assert_eq!(value("A:"), Ok(String::new()));
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_field_line_is_accepted() {
+    fn malformed_field_line_is_refused() {
         for line in ["A", ": b", "A b: c", "Date: @now", "A: b\r\nC: d"] {
             assert!(Field::parse(line).is_err(), "{line}");
         }

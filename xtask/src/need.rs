@@ -197,7 +197,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn program_that_is_not_there_is_named_by_its_package() {
+    fn missing_programs_are_listed_once_by_package() {
         let needs = [
             Need {
                 program: "no-such-program-a",
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn program_with_unknown_package_is_bad_usage() {
+    fn program_without_a_known_package_is_a_usage_error() {
         assert_eq!(
             known("no-such-program").map_err(|failure| failure.exit_code()),
             Err(2)

@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn limit_is_lowered_or_not_raised() {
+    fn descriptor_limit_is_raised_as_needed_and_never_lowered() {
         let before = getrlimit(Resource::Nofile);
         let soft = before.current.unwrap_or(u64::MAX);
         assert_eq!(raise(1).expect("nothing to do"), soft);
@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn limit_beyond_the_kernels_is_granted() {
+    fn descriptor_limit_beyond_the_kernel_maximum_is_refused() {
         let error = raise(u64::MAX - 1).expect_err("beyond fs.nr_open");
         let text = error.to_string();
         assert!(text.contains("file descriptors are needed"), "{text}");

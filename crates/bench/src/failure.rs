@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn failure_is_told_without_its_cause() {
+    fn failure_text_states_the_action_and_its_cause() {
         let failure = Failure::outside("cannot listen on 127.0.0.1:80", "permission denied")
             .with_hint("ports below 1024 want privileges");
         assert_eq!(

@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn id_that_is_not_ours_is_taken_for_one() {
+    fn request_id_is_parsed_only_in_its_exact_form() {
         check_id("0-0-0", Some((0, 0, 0)));
         check_id("ff-a-1f", Some((255, 10, 31)));
         check_id("1-ffffffff-ffffffffffffffff", Some((1, u32::MAX, u64::MAX)));
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn answer_of_someone_else_is_taken_for_the_origins() {
+    fn origin_mark_is_parsed_only_in_its_exact_form() {
         check_answered("1-2-a 17", Some((Some(10), 17, false, None)));
         check_answered("1-2-a 0 validated", Some((Some(10), 0, true, None)));
         check_answered(
@@ -254,7 +254,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read_differently(
+        fn written_id_and_origin_mark_parse_back_unchanged(
             phase: u8, share: u32, number: u64, has_id: bool, version: u64, is_validated: bool,
             begun_us: Option<u64>
         ) {

@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn line_counts_seconds_that_are_long_gone() {
+    fn progress_line_covers_only_the_last_ten_seconds() {
         let mut out = Vec::new();
         let mut progress = Progress::new(&mut out, false);
         progress.begin(Instant::now(), 2);
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn file_is_written_like_a_terminal() {
+    fn output_to_a_file_has_messages_and_no_state_lines() {
         let mut out = Vec::new();
         let mut progress = Progress::new(&mut out, false);
         progress.state("preparing");
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn line_on_a_terminal_is_left_behind() {
+    fn terminal_state_line_is_erased_before_a_message() {
         let mut out = Vec::new();
         let mut progress = Progress::new(&mut out, true);
         progress.state("preparing");

@@ -19,7 +19,7 @@ fn ask(liar: &Liar, served: &Served, number: u64, fields: &[&str]) -> (Reply, Wi
 }
 
 #[test]
-fn honest_proxy_changes_something() {
+fn proxy_without_a_fault_forwards_requests_and_responses_unchanged() {
     let served = Served::new(hits(&[]));
     let liar = Liar::forward(Lie::None);
     let (reply, mut wire) = ask(&liar, &served, 1, &["Weir-Bench: 0-0-1"]);
@@ -50,7 +50,7 @@ fn honest_proxy_changes_something() {
 }
 
 #[test]
-fn curl_cannot_use_it_as_its_proxy() {
+fn curl_fetches_a_target_through_the_forward_proxy() {
     let served = Served::new(hits(&[]));
     let liar = Liar::forward(Lie::None);
     let fetched = Curl::through(liar.address()).fetch(&[&served.url(target(2))]);
@@ -58,7 +58,7 @@ fn curl_cannot_use_it_as_its_proxy() {
 }
 
 #[test]
-fn gateway_needs_an_authority() {
+fn gateway_serves_requests_in_origin_form() {
     let gateway = OriginListen::Gateway((Ipv4Addr::LOCALHOST, 0).into());
     let served = Served::on(hits(&[]), gateway, 1);
     let liar = Liar::gateway(served.address(), Lie::None);
@@ -68,7 +68,7 @@ fn gateway_needs_an_authority() {
 }
 
 #[test]
-fn wrong_byte_is_right_or_another_one_is_wrong() {
+fn wrong_byte_differs_at_its_offset_only() {
     let served = Served::new(hits(&[]));
     let liar = Liar::forward(Lie::WrongByte { offset: 4321 });
     let (reply, _) = ask(&liar, &served, 1, &[]);
@@ -81,7 +81,7 @@ fn wrong_byte_is_right_or_another_one_is_wrong() {
 }
 
 #[test]
-fn short_or_long_content_has_its_length() {
+fn short_and_long_content_deviates_by_the_configured_bytes() {
     let served = Served::new(hits(&[]));
     let liar = Liar::forward(Lie::ShortFramed { missing: 10 });
     let (reply, _) = ask(&liar, &served, 1, &[]);
@@ -103,7 +103,7 @@ fn short_or_long_content_has_its_length() {
 }
 
 #[test]
-fn stale_response_is_fetched_anew() {
+fn stale_fault_repeats_the_first_response_after_a_change() {
     let changing = [
         "workload.life_cycle.length=constant(1s)",
         "workload.life_cycle.variance=0%",
@@ -127,7 +127,7 @@ fn stale_response_is_fetched_anew() {
 }
 
 #[test]
-fn swapped_response_is_the_one_asked_for() {
+fn swap_fault_answers_with_the_content_of_another_target() {
     let served = Served::new(hits(&[]));
     let liar = Liar::forward(Lie::Swapped);
     assert!(ask(&liar, &served, 1, &[]).0.content == served.content(target(1)));
@@ -137,7 +137,7 @@ fn swapped_response_is_the_one_asked_for() {
 }
 
 #[test]
-fn wrong_status_or_claim_is_the_origins() {
+fn status_and_cache_status_faults_replace_those_of_the_origin() {
     let served = Served::new(hits(&[]));
     let liar = Liar::forward(Lie::Status(304));
     let (reply, _) = ask(&liar, &served, 1, &[]);
@@ -161,7 +161,7 @@ fn wrong_status_or_claim_is_the_origins() {
 }
 
 #[test]
-fn lie_that_was_to_come_once_comes_early_or_twice() {
+fn fault_starts_after_the_given_count_and_a_single_one_occurs_once() {
     let served = Served::new(hits(&[]));
     let liar = Liar::forward(Lie::None);
     let statuses = |count: usize| -> Vec<u16> {
@@ -177,7 +177,7 @@ fn lie_that_was_to_come_once_comes_early_or_twice() {
 }
 
 #[test]
-fn origin_that_is_not_there_is_waited_for() {
+fn unreachable_origin_is_answered_with_502() {
     let nobody = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
     let at: SocketAddr = nobody.local_addr().expect("its address");
     drop(nobody);

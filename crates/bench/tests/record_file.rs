@@ -10,7 +10,7 @@ fn made_up() -> Record {
 }
 
 #[test]
-fn record_that_is_read_and_written_is_another() {
+fn record_survives_the_json_round_trip() {
     let record = made_up();
     assert_eq!((record.format.as_str(), record.version), (FORMAT, VERSION));
     let text = serde_json::to_string(&record).expect("a record is JSON");
@@ -19,14 +19,14 @@ fn record_that_is_read_and_written_is_another() {
 }
 
 #[test]
-fn field_of_a_later_program_is_refused() {
+fn unknown_field_in_a_record_is_ignored() {
     let text = MADE_UP.replacen('{', "{ \"added_later\": 1,", 1);
     let record: Record = serde_json::from_str(&text).expect("what is not known is left out");
     assert_eq!(record, made_up());
 }
 
 #[test]
-fn total_of_the_example_is_not_the_sum_of_its_phases() {
+fn example_record_total_is_the_sum_of_its_phases() {
     let record = made_up();
     let requests: u64 = record
         .phases

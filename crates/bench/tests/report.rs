@@ -96,7 +96,7 @@ fn ill_formed(markup: &str) -> Option<String> {
 }
 
 #[test]
-fn page_fetches_something() {
+fn page_loads_no_external_resource_or_script() {
     let (page, _) = written(&sweep());
     for outside in [
         "http://", "https://", "src=", "href=", "url(", "@import", "<script", "<link", "<iframe",
@@ -106,7 +106,7 @@ fn page_fetches_something() {
 }
 
 #[test]
-fn page_is_ill_formed() {
+fn page_and_figures_are_well_formed() {
     let mut modem = run("weir", 30, true);
     modem
         .record
@@ -127,7 +127,7 @@ fn page_is_ill_formed() {
 }
 
 #[test]
-fn record_is_left_out() {
+fn page_lists_every_record_file() {
     let runs = sweep();
     let (page, _) = written(&runs);
     for run in &runs {
@@ -137,7 +137,7 @@ fn record_is_left_out() {
 }
 
 #[test]
-fn sweep_lacks_a_figure_of_the_paper() {
+fn sweep_writes_all_figures_but_no_empty_error_figure() {
     let (_, figures) = written(&sweep());
     let expected = [
         "time-caching.svg",
@@ -163,7 +163,7 @@ fn sweep_lacks_a_figure_of_the_paper() {
 }
 
 #[test]
-fn limit_of_the_generator_is_not_the_proxys() {
+fn generator_limit_is_not_attributed_to_the_proxy() {
     let load = |clients: u32, reasons: &[&str]| {
         let mut run = run("weir", clients, true);
         let record = &mut run.record;
@@ -193,7 +193,7 @@ fn limit_of_the_generator_is_not_the_proxys() {
 }
 
 #[test]
-fn failed_requests_are_not_drawn() {
+fn failed_requests_get_an_error_figure() {
     let mut runs = sweep();
     runs[2].record.phases[0]
         .client
@@ -204,7 +204,7 @@ fn failed_requests_are_not_drawn() {
 }
 
 #[test]
-fn hostile_words_become_markup() {
+fn hostile_text_in_a_record_is_escaped() {
     let mut one = run(HOSTILE, 8, true);
     one.file = format!("{HOSTILE}.json");
     let record = &mut one.record;
@@ -247,7 +247,7 @@ fn hostile_words_become_markup() {
 }
 
 #[test]
-fn invalid_or_scaled_run_looks_like_any_other() {
+fn invalid_and_scaled_runs_are_marked_as_such() {
     let mut runs = sweep();
     runs[0].record.is_valid = false;
     runs[0].record.reasons = vec!["the clocks were wrong".to_owned()];
@@ -263,7 +263,7 @@ fn invalid_or_scaled_run_looks_like_any_other() {
 }
 
 #[test]
-fn proxy_that_is_not_valid_is_called_the_best() {
+fn invalid_run_is_not_named_the_fastest() {
     let mut fast = run("fast", 8, true);
     fast.record.phases[1].response_time.all.sum /= 2;
     let slow = run("slow", 8, true);
@@ -275,7 +275,7 @@ fn proxy_that_is_not_valid_is_called_the_best() {
 }
 
 #[test]
-fn run_that_is_not_valid_has_no_headline() {
+fn headline_is_made_of_valid_runs_only() {
     let mut one = run("weir", 8, true);
     let has_headline = |runs: &[Named]| written(runs).0.contains("class=\"lead\"");
     assert!(has_headline(&[one.clone()]));
@@ -292,7 +292,7 @@ fn run_that_is_not_valid_has_no_headline() {
 }
 
 #[test]
-fn dead_proxy_has_no_hit_ratio() {
+fn proxy_with_only_failed_requests_has_no_hit_ratio_row() {
     let mut dead = run("weir", 8, true);
     dead.record.is_valid = false;
     for phase in dead
@@ -319,7 +319,7 @@ fn dead_proxy_has_no_hit_ratio() {
 }
 
 #[test]
-fn runs_under_other_conditions_are_apart_and_the_difference_is_named() {
+fn runs_under_other_conditions_are_separated_and_the_difference_named() {
     let change = |of: fn(&mut Record)| {
         let mut other = run("squid", 8, true);
         of(&mut other.record);
@@ -353,7 +353,7 @@ fn runs_under_other_conditions_are_apart_and_the_difference_is_named() {
 }
 
 #[test]
-fn repetitions_are_a_median_and_a_range() {
+fn repetitions_are_shown_as_median_and_range() {
     let runs: Vec<Named> = [1, 2, 9]
         .map(|factor| {
             let mut one = run("weir", 8, true);
@@ -382,7 +382,7 @@ fn repeated(label: &str, means_s: &[u64]) -> Vec<Named> {
 }
 
 #[test]
-fn repetitions_whose_ranges_overlap_have_no_winner() {
+fn repetitions_with_overlapping_ranges_have_no_winner() {
     let (a, b) = (repeated("a", &[60, 65, 75]), repeated("b", &[74, 78, 80]));
     let (page, _) = written(&[a.clone(), b].concat());
     assert!(!page.contains("answered soonest"), "{page}");
@@ -393,7 +393,7 @@ fn repetitions_whose_ranges_overlap_have_no_winner() {
 }
 
 #[test]
-fn single_runs_have_a_winner_beyond_a_tenth_only() {
+fn single_runs_have_a_winner_only_beyond_ten_percent() {
     let page = |other_s| written(&[repeated("a", &[100]), repeated("b", &[other_s])].concat()).0;
     assert!(!page(110).contains("answered soonest"));
     assert!(page(112).contains("a answered soonest"));
@@ -412,7 +412,7 @@ fn using(mut run: Named, cpu_s: f64) -> Named {
 }
 
 #[test]
-fn cpu_time_that_differs_by_a_few_ticks_is_no_difference() {
+fn cpu_time_difference_within_a_few_ticks_has_no_winner() {
     let page = |other_s| {
         written(&[
             using(run("a", 8, true), 0.10),
@@ -425,7 +425,7 @@ fn cpu_time_that_differs_by_a_few_ticks_is_no_difference() {
 }
 
 #[test]
-fn cpu_time_of_a_proxy_without_a_process_is_said_to_be_not_measured() {
+fn cpu_time_without_a_watched_process_is_shown_as_not_measured() {
     let mut without = run("b", 8, true);
     without.record.usage.clear();
     let (page, _) = written(&[using(run("a", 8, true), 0.10), without]);
@@ -435,7 +435,7 @@ fn cpu_time_of_a_proxy_without_a_process_is_said_to_be_not_measured() {
 }
 
 #[test]
-fn paper_stands_beside_what_was_measured() {
+fn sweep_is_shown_beside_the_results_of_the_paper() {
     let (page, _) = written(&sweep());
     for part in [
         "figure 11",
@@ -454,7 +454,7 @@ fn paper_stands_beside_what_was_measured() {
 }
 
 #[test]
-fn load_is_raised_until_each_proxy_fails() {
+fn load_section_shows_where_each_proxy_failed() {
     let mut runs = Vec::new();
     for (label, limit) in [("weir", 1000), ("squid", 500), ("nginx", 9999)] {
         for clients in [250, 500, 1000] {
@@ -484,7 +484,7 @@ fn load_is_raised_until_each_proxy_fails() {
 }
 
 #[test]
-fn record_of_an_earlier_version_is_read_and_drawn() {
+fn record_without_later_fields_is_read_and_reported() {
     // it has none of the fields that were added since
     assert!(!MADE_UP.contains("collapsed") && !MADE_UP.contains("failed_content_bytes"));
     let record = made_up();
@@ -499,7 +499,7 @@ fn record_of_an_earlier_version_is_read_and_drawn() {
 }
 
 #[test]
-fn phase_of_either_side_or_a_kind_of_request_is_left_out() {
+fn page_shows_phases_of_both_sides_and_kinds_of_requests() {
     let mut one = run("weir", 8, true);
     let origin_requests = one.record.phases[1].origin.requests;
     for phase in &mut one.record.phases {
@@ -528,7 +528,7 @@ fn phase_of_either_side_or_a_kind_of_request_is_left_out() {
 }
 
 #[test]
-fn modem_runs_are_not_beside_the_others() {
+fn modem_run_is_shown_with_its_factor_beside_the_run_without_link() {
     let mut modem = run("weir", 30, true);
     modem
         .record
@@ -543,13 +543,13 @@ fn modem_runs_are_not_beside_the_others() {
 }
 
 #[test]
-fn report_of_nothing_is_written() {
+fn report_without_records_is_refused_with_a_hint() {
     let failure = report::write(&[], &PathBuf::from("/nowhere/r.html"), None);
     assert!(failure.is_err_and(|failure| failure.hint.is_some()));
 }
 
 #[test]
-fn file_that_cannot_be_written_is_not_named() {
+fn failure_to_write_the_report_names_the_file() {
     let runs = [run("weir", 8, true)];
     let failure = report::write(&runs, &PathBuf::from("/proc/r.html"), None);
     let said = failure.expect_err("nobody may write there").to_string();

@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn flags_listen_elsewhere_or_as_something_else() {
+    fn listen_flag_sets_the_address_and_origin_flag_selects_gateway_mode() {
         check("", Ok("forward 127.0.0.1:3128"));
         check("--listen 127.0.0.1:1", Ok("forward 127.0.0.1:1"));
         check("--origin http://a", Ok("gateway 127.0.0.1:8080"));
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_flag_is_blamed_on_a_key() {
+    fn error_names_the_flag_or_key_with_the_bad_value() {
         check(
             "--listen 127.0.0.1:1 --listen 127.0.0.1:1",
             Err("`--listen`: 127.0.0.1:1 is already taken by the listener on 127.0.0.1:1"),
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn size_of_the_disk_is_blamed_on_its_flag_and_the_hint_names_a_flag() {
+    fn too_small_disk_is_reported_under_its_flag_with_a_flag_as_hint() {
         check(
             "--disk 1MiB --disk-dir /tmp/store",
             Err("`--disk`: 1MiB is less than the minimum, 16MiB"),
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn smaller_memory_alone_is_refused() {
+    fn memory_flag_below_the_default_is_accepted_by_itself() {
         check("--memory 32MiB", Ok("forward 127.0.0.1:3128"));
     }
 }

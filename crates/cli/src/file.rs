@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn key_of_another_table_is_unknown_without_its_place() {
+    fn hint_for_a_misplaced_key_names_its_full_path() {
         let failure = document("memory = \"1GiB\"\n")
             .parse()
             .expect_err("it is in `cache`");
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn file_cut_anywhere_is_refused_without_a_place_or_panics() {
+    fn truncated_config_parses_or_is_refused_with_the_error_position() {
         let whole = "# é\nworkers = 2\n[[listener]]\naddress = \"127.0.0.1:1\"\nmode = \"gateway\"\n[[route]]\nnext_hops = [\"http://a\"]\n[limits]\nconnect = \"1s\"\n";
         assert!(document(whole).parse().is_ok());
         for end in (0..whole.len()).filter(|&end| whole.is_char_boundary(end)) {
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn byte_flipped_anywhere_panics() {
+    fn config_with_a_corrupt_byte_does_not_panic_the_parser() {
         let whole = b"[cache]\nmemory = \"1MiB\"\nname = 'x'\n[dns]\nservers = [\"::1\"]\n";
         for at in 0..whole.len() {
             for flip in [0x01, 0x20, 0x80, 0xff] {

@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn announcement_of_the_default_lacks_an_address_the_cache_or_the_line_to_try() {
+    fn default_announcement_lists_addresses_cache_disk_and_a_trial_command() {
         check(
             "",
             "  forward  http://127.0.0.1:3128
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn line_to_try_meets_no_route_of_the_gateway() {
+    fn gateway_trial_command_matches_a_route_and_a_public_admin_is_reported() {
         check(
             r#"
             admin.address = "0.0.0.0:3129"

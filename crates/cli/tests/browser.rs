@@ -40,7 +40,7 @@ addEventListener("load", () => {
 const IMAGE: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x06\0\0\0\x1f\x15\xc4\x89\0\0\0\rIDATx\x9cc\0\x01\0\0\x05\0\x01\r\n-\xb4\0\0\0\0IEND\xaeB`\x82";
 
 #[test]
-fn page_lacks_a_part_or_is_not_kept() {
+fn browser_loads_the_whole_page_and_its_parts_are_hits_the_second_time() {
     let nginx = Nginx::start(LOCATIONS);
     nginx.file("page.html", PAGE.as_bytes());
     nginx.file("style.css", b"#text { color: rgb(1, 2, 3) }");

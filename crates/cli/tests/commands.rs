@@ -5,7 +5,7 @@ mod snapshot;
 use snapshot::{compare, finish, folder, weir, whole};
 
 #[test]
-fn command_says_something_else_than_its_snapshot() {
+fn command_output_matches_its_snapshot() {
     let configs = folder("configs");
     let snapshots = folder("commands");
     let mut differences = Vec::new();

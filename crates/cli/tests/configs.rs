@@ -7,7 +7,7 @@ use snapshot::{compare, finish, folder, weir, whole};
 use std::path::Path;
 
 #[test]
-fn config_is_read_otherwise_than_its_normal_form_or_error_says() {
+fn config_matches_its_normal_form_or_error_snapshot() {
     let folder = folder("configs");
     let mut names: Vec<String> = std::fs::read_dir(&folder)
         .unwrap()
@@ -51,7 +51,7 @@ fn check(folder: &Path, name: &str, differences: &mut Vec<String>) {
 }
 
 #[test]
-fn file_that_is_no_text_or_not_there_is_taken_or_unexplained() {
+fn unreadable_or_non_utf8_config_is_refused_with_the_reason() {
     let folder = tempfile::tempdir().unwrap();
     let junk: Vec<u8> = (0..4096_u32)
         .map(|i| i.wrapping_mul(2_654_435_761).to_be_bytes()[0])
@@ -73,7 +73,7 @@ fn file_that_is_no_text_or_not_there_is_taken_or_unexplained() {
 
 /// Not a time limit: eight times the routes may take 32 times as long, where a quadratic reader takes 64 times.
 #[test]
-fn reading_routes_takes_time_that_grows_with_their_square() {
+fn reading_routes_takes_less_than_quadratic_time() {
     let folder = tempfile::tempdir().unwrap();
     let mut seconds = [12_500, 100_000].map(|count| {
         let name = format!("{count}.toml");

@@ -24,7 +24,7 @@ fn err(output: &Output) -> String {
 }
 
 #[test]
-fn table_or_figure_is_missing_or_the_second_run_differs() {
+fn paper_run_shows_every_exhibit_and_is_reproducible() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let arguments = ["--requests", "4000", "--seed", "7"];
     let one = proxim(folder.path(), &arguments);
@@ -62,7 +62,7 @@ fn table_or_figure_is_missing_or_the_second_run_differs() {
 }
 
 #[test]
-fn number_of_the_paper_is_not_in_the_json() {
+fn json_lists_every_exhibit_and_counts_every_published_number() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let output = proxim(folder.path(), &["--requests", "1500", "--json"]);
     let json: Value = serde_json::from_slice(&output.stdout).expect("JSON");
@@ -81,7 +81,7 @@ fn number_of_the_paper_is_not_in_the_json() {
 }
 
 #[test]
-fn one_table_is_all_of_them_or_an_unknown_one_none() {
+fn only_selects_exhibits_and_an_unknown_exhibit_or_output_is_refused() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let some = proxim(
         folder.path(),

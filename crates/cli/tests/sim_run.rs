@@ -110,7 +110,7 @@ const COMMANDS: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn command_says_something_else_than_its_snapshot() {
+fn command_output_matches_its_snapshot() {
     let place = made();
     let snapshots = folder("commands");
     let mut differences = Vec::new();
@@ -127,7 +127,7 @@ fn command_says_something_else_than_its_snapshot() {
 }
 
 #[test]
-fn comparison_in_json_has_the_numbers_of_the_table() {
+fn json_comparison_counts_equal_and_different_verdicts_of_all_rows() {
     let place = made();
     said(place.path(), "sim run modem.parquet --rows a.parquet");
     said(
@@ -155,7 +155,7 @@ fn comparison_in_json_has_the_numbers_of_the_table() {
 }
 
 #[test]
-fn same_command_says_another_thing_the_second_time() {
+fn same_seed_gives_the_same_output_twice() {
     let place = made();
     let line =
         "sim run modem.parquet --profile http-1998 --miss-overhead exp(30ms) --seed 7 --json";
@@ -165,7 +165,7 @@ fn same_command_says_another_thing_the_second_time() {
 }
 
 #[test]
-fn sweep_in_two_pieces_makes_another_file() {
+fn resumed_sweep_writes_the_same_bytes_as_an_uninterrupted_one() {
     let place = made();
     let sweep = |out: &str, axes: &str, threads: u8| {
         let line =

@@ -114,7 +114,7 @@ fn said(directory: &Path, arguments: &str) -> String {
 }
 
 #[test]
-fn list_lacks_what_is_live_or_has_what_is_dead() {
+fn list_shows_live_responses_and_with_all_superseded_ones_too() {
     let directory = example();
     let found = said(directory.path(), "ls");
     let lines: Vec<&str> = found.lines().collect();
@@ -134,7 +134,7 @@ fn list_lacks_what_is_live_or_has_what_is_dead() {
 }
 
 #[test]
-fn intact_store_is_called_damaged_or_a_damaged_one_intact() {
+fn verify_reports_corrupt_content_by_file_and_offset() {
     let directory = example();
     let found = said(directory.path(), "verify");
     assert!(found.starts_with("exit 0\n"), "{found}");
@@ -158,7 +158,7 @@ fn intact_store_is_called_damaged_or_a_damaged_one_intact() {
 }
 
 #[test]
-fn export_differs_from_what_was_stored() {
+fn export_writes_the_stored_response_unchanged() {
     let directory = example();
     let response = format!("{HEAD}\r\nhello");
     let expected = format!("exit 0\n--- stdout\n{response}--- stderr\n");
@@ -174,7 +174,7 @@ fn export_differs_from_what_was_stored() {
 }
 
 #[test]
-fn part_or_what_is_not_there_is_exported() {
+fn export_of_a_partial_or_absent_response_is_refused() {
     let directory = example();
     let refused = |arguments: &str, code: u8, text: &str| {
         let found = said(directory.path(), arguments);
@@ -199,7 +199,7 @@ fn part_or_what_is_not_there_is_exported() {
 }
 
 #[test]
-fn figures_of_a_store_are_wrong() {
+fn stats_count_live_and_superseded_records_purges_and_problems() {
     let directory = example();
     let found = said(directory.path(), "stats");
     for line in [

@@ -47,7 +47,7 @@ fn said(output: &Output) -> String {
 }
 
 #[test]
-fn damage_is_skipped_without_being_told_to() {
+fn damaged_line_stops_the_import_unless_skipping_is_requested() {
     let folder = folder();
     for (more, says, hints) in [
         (
@@ -77,7 +77,7 @@ fn damage_is_skipped_without_being_told_to() {
 }
 
 #[test]
-fn log_of_weir_in_json_is_refused_with_what_to_do() {
+fn weir_json_access_log_is_refused_with_a_hint() {
     let folder = folder();
     let line = r#"{"time":"2026-11-22T10:00:00.000Z","client":"127.0.0.1:4000","method":"GET","target":"http://a.example/","version":"1.1"}"#;
     std::fs::write(
@@ -146,7 +146,7 @@ fn trace_is_written_through_a_symbolic_link_and_into_a_fifo() {
 }
 
 #[test]
-fn row_is_lost_or_has_a_name() {
+fn import_of_two_logs_keeps_every_valid_row_and_no_name() {
     let folder = folder();
     let output = weir(
         &folder,
@@ -200,7 +200,7 @@ fn row_is_lost_or_has_a_name() {
 }
 
 #[test]
-fn rows_are_in_the_order_of_arrival_unless_that_of_the_source_is_asked_for() {
+fn rows_are_in_arrival_order_unless_source_order_is_requested() {
     let folder = folder();
     // as Squid writes them: when they end; the first is the last to arrive
     let log = "\
@@ -228,7 +228,7 @@ fn rows_are_in_the_order_of_arrival_unless_that_of_the_source_is_asked_for() {
 }
 
 #[test]
-fn what_was_met_in_a_capture_is_not_said() {
+fn capture_summary_counts_packets_connections_requests_and_responses() {
     let folder = folder();
     // a real one, of both sides of a Squid
     let capture = concat!(
@@ -259,7 +259,7 @@ fn what_was_met_in_a_capture_is_not_said() {
 }
 
 #[test]
-fn names_under_one_key_differ() {
+fn key_file_gives_the_same_hashes_and_names_option_keeps_target_uris() {
     let folder = folder();
     let import = |out: &str, more: &[&str]| {
         let arguments = [&["common.log", "-o", out][..], more].concat();
@@ -276,7 +276,7 @@ fn names_under_one_key_differ() {
 }
 
 #[test]
-fn standard_input_is_a_file_called_dash() {
+fn input_named_dash_is_read_from_standard_input() {
     let folder = folder();
     let mut child = Command::new(env!("CARGO_BIN_EXE_weir"))
         .args(["trace", "import", "-", "-o", "t.parquet", "--json"])

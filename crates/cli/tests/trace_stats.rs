@@ -53,7 +53,7 @@ fn folder() -> TempDir {
 }
 
 #[test]
-fn what_the_trace_does_not_say_is_shown_as_nought() {
+fn absent_columns_are_shown_as_not_in_this_trace() {
     let folder = folder();
     let output = stats(folder.path(), &[]);
     let said = whole(&output);
@@ -70,7 +70,7 @@ fn what_the_trace_does_not_say_is_shown_as_nought() {
 }
 
 #[test]
-fn json_says_another_thing_than_the_table() {
+fn json_gives_counts_hits_and_meta_and_null_for_absent_columns() {
     let folder = folder();
     let output = stats(folder.path(), &["--json"]);
     let found: Value = serde_json::from_slice(&output.stdout).expect("JSON");
@@ -87,7 +87,7 @@ fn json_says_another_thing_than_the_table() {
 }
 
 #[test]
-fn damaged_trace_is_read_wrongly_or_without_advice() {
+fn damaged_or_foreign_file_is_refused_with_a_hint() {
     let folder = folder();
     let path = folder.path().join("week.parquet");
     let mut bytes = std::fs::read(&path).expect("it is there");

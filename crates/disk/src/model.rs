@@ -44,14 +44,14 @@ fn run(nature: Nature) -> (u64, u64) {
 }
 
 #[test]
-fn store_that_is_closed_or_killed_lies_or_forgets_too_much() {
+fn store_returns_only_valid_responses_after_a_close_or_kill() {
     let (hits, misses) = run(Nature::default());
     // a store that forgets everything would pass all else
     assert!(hits > misses / 4, "{hits} hits, {misses} misses");
 }
 
 #[test]
-fn store_whose_power_fails_lies() {
+fn store_returns_only_valid_responses_after_a_power_failure() {
     let (hits, misses) = run(Nature {
         crashes: true,
         ..Nature::default()
@@ -60,7 +60,7 @@ fn store_whose_power_fails_lies() {
 }
 
 #[test]
-fn store_on_a_failing_device_lies() {
+fn store_returns_only_valid_responses_on_a_failing_device() {
     let (hits, misses) = run(Nature {
         faults: true,
         ..Nature::default()
@@ -69,7 +69,7 @@ fn store_on_a_failing_device_lies() {
 }
 
 #[test]
-fn store_of_two_failing_devices_whose_power_fails_lies() {
+fn two_failing_devices_return_only_valid_responses_after_a_power_failure() {
     let (hits, misses) = run(Nature {
         crashes: true,
         faults: true,

@@ -95,7 +95,7 @@ fn wait_for_index(disk: &Disk) {
 }
 
 #[test]
-fn stored_responses_are_gone_after_a_clean_end() {
+fn stored_responses_survive_a_clean_shutdown() {
     let directory = tempfile::tempdir().unwrap();
     let disk = open(directory.path());
     let secret = disk.secret().0;
@@ -123,7 +123,7 @@ fn stored_responses_are_gone_after_a_clean_end() {
 }
 
 #[test]
-fn large_response_cannot_be_read_while_it_arrives_or_sent_from_the_file() {
+fn large_response_is_readable_during_its_write_and_sendable_from_its_file() {
     let directory = tempfile::tempdir().unwrap();
     let disk = open(directory.path());
     let whole = content(9, 3_500_000);
@@ -159,7 +159,7 @@ fn large_response_cannot_be_read_while_it_arrives_or_sent_from_the_file() {
 
 /// The kernel holds pages, not copies, until the client has acknowledged them.
 #[test]
-fn bytes_in_the_kernels_hands_change_when_their_segment_leaves() {
+fn bytes_sent_by_sendfile_are_unchanged_after_their_segment_is_evicted() {
     use std::io::Read as _;
     let directory = tempfile::tempdir().unwrap();
     let small = DirectoryConfig {
@@ -199,7 +199,7 @@ fn bytes_in_the_kernels_hands_change_when_their_segment_leaves() {
 
 /// Two directories; the one that is lost takes what was in it, and an empty one its place.
 #[test]
-fn lost_directory_takes_what_is_in_another() {
+fn loss_of_one_directory_loses_only_its_own_responses() {
     let parent = tempfile::tempdir().unwrap();
     let paths = [parent.path().join("a"), parent.path().join("b")];
     let config = || {
@@ -253,7 +253,7 @@ fn lost_directory_takes_what_is_in_another() {
 }
 
 #[test]
-fn second_process_is_let_in() {
+fn second_open_of_a_store_in_use_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     let disk = open(directory.path());
     let refused = Disk::open(config(directory.path()), Arc::new(SystemFiles), silent());
@@ -284,7 +284,7 @@ fn store_of_a_newer_version_is_refused() {
 }
 
 #[test]
-fn directory_that_cannot_be_used_is_no_error_or_a_panic() {
+fn unusable_directory_is_refused_with_an_io_error() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("file");
     std::fs::write(&file, "in the way").unwrap();
@@ -295,7 +295,7 @@ fn directory_that_cannot_be_used_is_no_error_or_a_panic() {
 }
 
 #[test]
-fn directory_that_is_removed_while_it_is_used_ends_the_store() {
+fn store_recreates_a_directory_that_is_removed_while_in_use() {
     let parent = tempfile::tempdir().unwrap();
     let path = parent.path().join("store");
     let notices: Arc<Mutex<Vec<Notice>>> = Arc::default();
@@ -331,7 +331,7 @@ fn directory_that_is_removed_while_it_is_used_ends_the_store() {
 }
 
 #[test]
-fn unreadable_segment_is_deleted_or_stops_the_store() {
+fn unreadable_segment_is_set_aside_and_the_store_opens() {
     let directory = tempfile::tempdir().unwrap();
     let disk = open(directory.path());
     append(&disk, 1, 1000);
@@ -351,7 +351,7 @@ fn unreadable_segment_is_deleted_or_stops_the_store() {
 
 /// The kernel would interrupt it in its calls: one with a time limit fails then.
 #[test]
-fn thread_that_opens_a_store_is_interrupted_when_it_ends() {
+fn thread_that_opened_a_store_is_not_interrupted_when_the_store_closes() {
     let directory = tempfile::tempdir().unwrap();
     let (socket, _other) = std::os::unix::net::UnixDatagram::pair().unwrap();
     let limit = std::time::Duration::from_millis(40);

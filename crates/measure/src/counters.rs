@@ -110,7 +110,7 @@ mod tests {
     use crate::label::Verdict;
 
     #[test]
-    fn counting_one_verdict_touches_another() {
+    fn counting_one_verdict_changes_no_other_counter() {
         let counters = Counters::new();
         counters.inc(Metric::Requests(Verdict::Hit));
         counters.add(Metric::Requests(Verdict::Hit), 2);
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn gauge_does_not_come_back_to_zero() {
+    fn gauge_returns_to_zero_after_increment_and_decrement() {
         let counters = Counters::new();
         counters.inc(Metric::ClientsOpen);
         counters.dec(Metric::ClientsOpen);
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn shared_block_loses_counts() {
+    fn shared_counter_loses_no_count_across_threads() {
         let counters = Counters::new();
         std::thread::scope(|scope| {
             for _ in 0..4 {
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_of_two_workers_share_a_cache_line() {
+    fn counter_blocks_of_two_workers_share_no_cache_line() {
         assert_eq!(align_of::<Counters>(), 128);
         assert_eq!(size_of::<Counters>() % 128, 0);
     }

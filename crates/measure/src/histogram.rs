@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn time_lands_in_the_neighbouring_bucket() {
+    fn time_is_counted_in_the_bucket_of_its_next_power_of_two() {
         let data = [
             (0, 0),
             (1, 0),
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn quantile_is_read_from_the_wrong_end() {
+    fn quantile_is_the_limit_of_the_bucket_it_falls_in() {
         let histogram = Histogram::new();
         for _ in 0..99 {
             histogram.record(3);

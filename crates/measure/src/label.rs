@@ -401,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn word_and_index_of_a_label_disagree() {
+    fn every_label_round_trips_through_its_word_and_index() {
         check::<Verdict>();
         check::<StatusClass>();
         check::<NotStored>();
@@ -423,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn status_class_is_off_by_one() {
+    fn status_class_is_the_hundreds_digit_from_100_to_599() {
         let data = [
             (99, StatusClass::Other),
             (100, StatusClass::Informational),

@@ -350,7 +350,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn two_numbers_share_a_slot() {
+    fn metric_families_occupy_consecutive_slots_without_overlap() {
         let mut next = 0;
         for family in Metric::FAMILIES {
             assert_eq!(family.offset, next, "{}", family.name);
@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn slot_of_a_label_value_lies_outside_its_family() {
+    fn label_value_slot_is_family_offset_plus_label_index() {
         for verdict in Verdict::ALL {
             let metric = Metric::Requests(*verdict);
             let family = metric.family();
@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn name_breaks_the_prometheus_conventions() {
+    fn metric_names_and_help_follow_prometheus_conventions() {
         let mut seen = BTreeSet::new();
         for family in Metric::FAMILIES {
             let name = family.name;

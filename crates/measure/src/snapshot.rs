@@ -78,7 +78,7 @@ mod tests {
     use crate::label::Verdict;
 
     #[test]
-    fn connection_that_moved_between_workers_is_counted_twice() {
+    fn connection_moved_between_workers_is_counted_once() {
         let (opener, closer) = (Counters::new(), Counters::new());
         opener.inc(Metric::NextHopsOpen);
         opener.inc(Metric::NextHopsOpen);
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn family_shows_the_values_of_its_neighbour() {
+    fn family_contains_only_its_own_values() {
         let (first, second) = (Counters::new(), Counters::new());
         first.inc(Metric::Requests(Verdict::Hit));
         second.add(Metric::Requests(Verdict::Local), 2);
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn response_time_is_filed_under_another_source() {
+    fn response_time_is_recorded_under_its_source() {
         let counters = Counters::new();
         counters.record_response_time(Source::Store, 8);
         let snapshot = Snapshot::sum([&counters, &counters]);
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn gauge_that_is_asked_for_cannot_be_set() {
+    fn gauge_can_be_set_in_a_snapshot() {
         let mut snapshot = Snapshot::default();
         snapshot.set(Metric::StoreUsedBytes, 42);
         assert_eq!(snapshot.get(Metric::StoreUsedBytes), 42);

@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn first_request_is_admitted_or_the_second_is_not() {
+    fn second_request_rule_admits_from_the_second_request_on() {
         let mut admissions = Admissions::new(Rule::SecondRequest);
         for number in 0..1000 {
             let first = admissions.judge(key(number), Some(1));
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn key_is_remembered_for_ever_or_forgotten_at_once() {
+    fn seen_key_is_remembered_for_an_eighth_of_the_limit_and_forgotten_later() {
         let mut admissions = Admissions::new(Rule::SecondRequest);
         let saw = |admissions: &mut Admissions, number| {
             admissions.judge(key(number), None) == Admission::Admitted
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn response_at_the_limit_is_refused_or_beyond_it_admitted() {
+    fn small_rule_admits_known_lengths_up_to_its_limit() {
         let mut admissions = Admissions::new(Rule::Small { largest: 100 });
         let judge = |admissions: &mut Admissions, bytes| admissions.judge(key(1), bytes);
         assert_eq!(judge(&mut admissions, Some(100)), Admission::Admitted);

@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_that_concatenate_alike_do_not_collide() {
+    fn parts_with_equal_concatenation_give_different_digests() {
         assert_ne!(digest(&[b"ab", b"c"]), digest(&[b"a", b"bc"]));
         assert_eq!(digest(&[b"ab", b"c"]), digest(&[b"ab", b"c"]));
     }

@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_that_is_free_is_left_unused() {
+    fn page_cache_is_used_until_as_many_bytes_passed_as_are_stored() {
         let mut cache = PageCache::default();
         let fresh = Volumes {
             passed_bytes: 9,
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn way_changes_at_another_share_than_the_named_one() {
+    fn page_cache_use_changes_exactly_at_its_threshold_percentages() {
         let check = |way, found, expected| {
             let mut cache = PageCache::new(way);
             look(&mut cache, found, FULL);
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn looks_that_find_nothing_stay_frequent_or_cease() {
+    fn page_cache_probes_back_off_while_few_hit_and_resume_later() {
         let mut cache = PageCache::new(Way::Past);
         let mut every = |found| {
             look(&mut cache, found, FULL);
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_past_the_page_cache_never_look() {
+    fn reads_past_the_page_cache_probe_it_once_per_interval() {
         let mut cache = PageCache::new(Way::Past);
         let mut ways = || (0..LOOK_EVERY).map(|_| cache.next()).collect::<Vec<_>>();
         for _ in 0..3 {
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn page_cache_that_holds_the_store_is_passed_by_or_one_that_does_not_is_filled() {
+    fn page_cache_is_used_only_if_it_holds_most_of_the_store() {
         assert_eq!(settle(200, 200), Way::Through);
         assert_eq!(settle(160, 200), Way::Through);
         assert_eq!(settle(60, 200), Way::Past);

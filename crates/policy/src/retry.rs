@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn the_idle_race_reaches_the_client() {
+    fn idempotent_request_lost_to_idle_connection_close_is_retried() {
         check(IDLE_RACE, Ok(()));
         for body in [BodySent::Untouched, BodySent::Replayable] {
             let method = Method::Put;
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_is_repeated_that_must_not_be() {
+    fn retry_is_refused_for_non_idempotent_begun_or_consumed_requests() {
         for method in [Method::Post, Method::Patch, Method::Connect, Method::Other] {
             let refused = Err(NotRepeated::MethodNotIdempotent);
             check(

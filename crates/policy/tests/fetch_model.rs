@@ -37,7 +37,7 @@ use tally::Tally;
 use world::World;
 
 #[test]
-fn readers_are_starved_overrun_misled_or_miscounted() {
+fn random_readers_and_fetches_match_the_reference_model() {
     let number = |name: &str| {
         std::env::var(name)
             .ok()

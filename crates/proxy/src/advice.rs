@@ -55,7 +55,7 @@ mod tests {
     use io::ErrorKind;
 
     #[test]
-    fn advice_fits_the_cause() {
+    fn advice_names_the_remedy_for_each_error_kind() {
         let address = "127.0.0.1:80".parse().ok();
         for (kind, part) in [
             (ErrorKind::AddrInUse, "sport = :80"),

@@ -227,7 +227,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn storage_that_cannot_be_read_is_told_apart_from_load() {
+    fn unreadable_storage_is_reported_apart_from_overload() {
         let answer = Answer::unreadable(ReadTrouble::TooSlow);
         assert_eq!(answer.verdict().detail(), Some("unreadable"));
         let busy = Trouble::new(ProxyError::ConnectionLimitReached, "");

@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn limit_moved_later_does_not_fire_early() {
+    async fn deadline_moved_later_fires_at_the_later_time() {
         let mut deadline = Deadline::new(Duration::from_secs(1));
         let start = Instant::now();
         let mut moved = false;
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn limit_of_a_wait_never_passes_because_it_is_looked_at() {
+    async fn polling_a_wait_does_not_extend_its_time_limit() {
         let mut deadline = Deadline::new(Duration::from_secs(60));
         let start = Instant::now();
         let limit = Duration::from_secs(2);
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn limit_moved_earlier_fires_then() {
+    async fn deadline_moved_earlier_fires_at_the_earlier_time() {
         let mut deadline = Deadline::new(Duration::from_secs(60));
         let start = Instant::now();
         let mut moved = false;

@@ -258,7 +258,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn store_lies_elsewhere_than_in_the_users_cache() {
+    fn default_store_is_in_the_cache_directory_of_the_user() {
         let path = |cache: Option<&str>, home: Option<&str>| {
             let path = default_path(cache.map(Into::into), home.map(Into::into));
             path.map(|path| path.display().to_string())
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn store_takes_more_than_a_tenth_or_shrinks_with_each_start() {
+    fn default_store_size_is_a_tenth_of_free_and_own_space_up_to_10_gib() {
         let gibibyte = 1 << 30;
         assert_eq!(default_bytes(200 * gibibyte, 0), 10 * gibibyte);
         assert_eq!(default_bytes(20 * gibibyte, 0), 2 * gibibyte);

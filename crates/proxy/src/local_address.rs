@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn answer_that_is_cut_is_not_believed() {
+    fn truncated_netlink_answer_is_ignored() {
         assert_eq!(says_local(&[]), None);
         assert_eq!(says_local(&[0; 5]), None);
         let mut answer = vec![0; HEADER_BYTES + TYPE_AT];

@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn disk_beyond_its_file_system_is_refused() {
+    fn disk_size_beyond_its_file_system_is_refused() {
         let folder = tempfile::tempdir().expect("a folder");
         let space = rustix::fs::statvfs(folder.path()).expect("a file system");
         let total = (space.f_blocks * space.f_frsize) >> 20;
@@ -395,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_of_memory_are_read() {
+    fn memory_limit_is_read_from_meminfo_and_cgroups() {
         assert_eq!(
             meminfo_total("MemTotal:       2048 kB\nMemFree: 1 kB\n"),
             Some(2 << 20)
@@ -420,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn directories_beyond_what_is_free_and_what_they_have_are_told() {
+    fn directories_exceeding_free_and_own_space_are_reported() {
         let folder = tempfile::tempdir().expect("a folder");
         let space = rustix::fs::statvfs(folder.path()).expect("a file system");
         let free = space.f_bavail.saturating_mul(space.f_frsize);
@@ -446,7 +446,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_tried_and_can_be_used_leaves_no_trace() {
+    fn probing_paths_leaves_no_trace_and_reports_unusable_ones() {
         let folder = tempfile::tempdir().expect("a folder");
         let mut config = Config::default();
         let directory = |path: PathBuf| Directory { path, size: None };

@@ -29,7 +29,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_stops_a_request() {
+    fn malformed_or_repeated_max_forwards_is_ignored() {
         check(&["0"], Some(0));
         check(&["010"], Some(10));
         check(&["4294967295"], Some(u32::MAX));

@@ -302,7 +302,7 @@ mod tests {
     use weir_measure::Label;
 
     #[test]
-    fn counter_has_another_word_than_the_policy() {
+    fn open_reason_label_equals_the_policy_word() {
         for why in OpenReason::ALL {
             assert_eq!(label(why).word(), why.as_str());
         }

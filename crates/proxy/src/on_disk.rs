@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spelling_of_a_url_changes_its_key() {
+    fn equivalent_target_uris_share_a_key_and_malformed_ones_have_none() {
         let key = |mode, url| key_of_url(mode, url, &Secret([5; 16]));
         let expected = key(Mode::Forward, "http://example.com/a?b");
         assert!(expected.is_ok());
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn meta_of_another_kind_is_read() {
+    fn metadata_of_an_unknown_format_is_refused() {
         assert!(OnDisk::read(b"").is_err());
         assert!(OnDisk::read(b"anything").is_err());
     }

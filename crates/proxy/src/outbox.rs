@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn byte_is_lost_doubled_or_counted_as_what_it_is_not() {
+    fn outbox_writes_each_byte_once_and_counts_only_content() {
         let block: Block = b"0123456789".as_slice().into();
         check(|outbox| outbox.put_copied(b"abc".to_vec()), "abc", 3);
         check(
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn write_hands_over_more_content_than_allowed() {
+    fn write_offers_at_most_the_allowed_content() {
         let block: Block = b"0123456789".as_slice().into();
         let mut outbox = Outbox::new(b"HEAD".to_vec());
         outbox.put_shared(block, 0, 10);

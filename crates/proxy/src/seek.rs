@@ -273,7 +273,7 @@ mod tests {
     use weir_measure::Label;
 
     #[test]
-    fn counter_has_another_word_than_the_policy() {
+    fn wait_reason_and_wait_end_labels_equal_the_policy_words() {
         for why in WaitReason::ALL {
             assert_eq!(reason_label(why).word(), why.as_str());
         }

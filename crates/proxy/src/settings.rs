@@ -282,7 +282,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn request_has_the_lead_of_another_route() {
+    fn request_has_the_read_ahead_limit_of_its_route() {
         let route = |path: &str, lead: Option<&str>| config::Route {
             host: None,
             path: path.parse().unwrap(),
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn default_is_another_than_the_policys() {
+    fn default_settings_equal_the_policy_defaults() {
         let settings = Settings::new(Config::default(), "x");
         assert_eq!(settings.abort, AbortPolicy::default());
         assert_eq!(settings.lead_of(None), Lead::default());

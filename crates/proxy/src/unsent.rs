@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn framing_is_counted_as_content_or_the_other_way_round() {
+    fn unsent_content_excludes_framing_bytes() {
         let pieces = [1, 9, 15, 16, 17, 255, 256, 257, 4095, 4096];
         check(Framing::Length, &pieces, b"");
         check(Framing::Close, &pieces, b"");

@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn size_of_the_disk_stays_until_a_restart_and_key_and_values_are_said() {
+    fn disk_size_stays_until_a_restart_and_the_change_is_reported() {
         let started = config(1, 256);
         let (kept, notes) = keep(&started, config(2, 512));
         assert_eq!(
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn key_that_is_unset_on_either_side_is_named() {
+    fn restart_note_names_a_key_unset_on_either_side() {
         let mut without = config(1, 256);
         without.disk.directories[0].size = None;
         let (_, notes) = keep(&without, config(1, 256));

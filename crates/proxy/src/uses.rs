@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn client_is_counted_twice_or_the_opener_as_another() {
+    fn client_is_counted_once_and_reuse_by_other_than_the_opener_each_time() {
         let counters = Counters::new();
         let mut uses = Uses::new(0, Tick(0), false);
         let ip = |last: u8| IpAddr::from([192, 0, 2, last]);
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_look_alike_or_too_many_are_remembered() {
+    fn adjacent_addresses_or_ports_are_distinct_and_the_set_is_bounded() {
         let mut distinct = Distinct::default();
         let inserted = (0..=u8::MAX)
             .filter(|last| distinct.insert(Mark::of(&[10, 0, 0, *last])))

@@ -30,7 +30,7 @@ use soak::Soak;
 const REQUESTS: usize = 20_000;
 
 #[test]
-fn what_is_for_one_user_reaches_no_other_and_no_disk() {
+fn data_of_one_user_reaches_no_other_user_and_no_disk() {
     let number = |name: &str| {
         let value = std::env::var(name).ok()?;
         value.parse::<u64>().ok()

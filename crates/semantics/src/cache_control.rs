@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn restrictions_count_with_an_odd_argument_and_permissions_do_not() {
+    fn unexpected_argument_voids_permissions_but_not_restrictions() {
         check("no-store=1", |d| d.no_store = true);
         check("no-store =", |d| d.no_store = true);
         check("no-cache=", |d| d.no_cache = true);
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn max_age_is_digits_quoted_or_not() {
+    fn max_age_accepts_quoted_and_unquoted_digits() {
         check_max_age(&["max-age=3600"], Some(3600));
         check_max_age(&["MaX-aGe=\"3600\""], Some(3600));
         check_max_age(&["max-age=003600"], Some(3600));
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn an_invalid_max_age_is_stale() {
+    fn invalid_max_age_counts_as_zero() {
         for argument in [
             "", "=", "=-1", "=+1", "=1.0", "=1.5", "='1'", "=a1", "=1a", "= 1", " =1", "=\"1",
             "=\"\"", "=1 2", "=\"\\1\"",
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_quoted_is_not_a_directive() {
+    fn directive_inside_a_quoted_string_is_ignored() {
         check_max_age(&["extension=\"max-age=3600\", max-age=1"], Some(1));
         check_max_age(&["max-age=1, extension=\"max-age=3600\""], Some(1));
         check_max_age(&["extension=\"a, max-age=0\", max-age=1"], Some(1));
@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn of_two_lifetimes_the_shorter_counts() {
+    fn shorter_of_two_max_ages_applies() {
         for lines in [
             &["max-age=1800, max-age=1"][..],
             &["max-age=1800", "max-age=1"],
@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn each_request_directive_sets_its_own_flag() {
+    fn each_request_directive_sets_its_own_member() {
         let none = RequestDirectives::default();
         let seconds = |seconds| Some(DeltaSeconds(seconds));
         check_request(&["", "foo"], none);
@@ -440,7 +440,7 @@ mod tests {
     }
 
     #[test]
-    fn stale_is_forbidden_by_each_of_five() {
+    fn serving_stale_is_forbidden_by_each_of_five_directives() {
         for line in [
             "no-cache",
             "no-cache=a",
@@ -462,7 +462,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_order_of_directives_makes_no_difference(
+        fn order_of_directives_makes_no_difference(
             directives in prop::collection::vec(
                 "(max-age|s-maxage|no-cache|public|stale-if-error|private|x)(=[0-9]{0,3})?", 0..6),
         ) {
@@ -473,7 +473,7 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_are_read(value in prop::collection::vec(any::<u8>(), 0..64)) {
+        fn parsing_arbitrary_bytes_does_not_panic(value in prop::collection::vec(any::<u8>(), 0..64)) {
             ResponseDirectives::default().add_line(&value);
             RequestDirectives::default().add_line(&value);
         }

@@ -151,7 +151,7 @@ mod tests {
     };
 
     #[test]
-    fn members_read_as_the_rfc_has_them() {
+    fn cache_status_members_are_written_as_in_rfc_9211() {
         check(
             &CacheStatus {
                 cache: "weir",
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hit_says_nothing_about_forwarding() {
+    fn hit_omits_forwarding_parameters() {
         let hit = CacheStatus {
             hit: true,
             fwd_status: Some(200),
@@ -195,7 +195,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_member_is_a_valid_structured_field(
+        fn every_member_parses_as_a_structured_field(
             cache: String, hit: bool, fwd in prop::option::of(prop::sample::select(Fwd::ALL)), fwd_status: Option<u16>,
             stored: Option<bool>, collapsed: Option<bool>, ttl: Option<i64>, detail in optional_text(),
         ) {

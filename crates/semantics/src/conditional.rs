@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entity_tag_in_any_place_and_of_any_strength_matches() {
+    fn if_none_match_compares_weakly_at_any_list_position() {
         for value in [
             "\"a\"",
             "W/\"a\"",
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn if_none_match_comes_before_if_modified_since() {
+    fn if_none_match_takes_precedence_over_if_modified_since() {
         check(
             &[("If-None-Match", "\"b\""), ("If-Modified-Since", AT)],
             Precondition::Proceed,
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn if_modified_since_is_met_by_the_same_second() {
+    fn if_modified_since_matches_from_the_same_second_on() {
         check(&[("If-Modified-Since", BEFORE)], Precondition::Proceed);
         check(&[("If-Modified-Since", AT)], Precondition::NotModified);
         check(&[("If-Modified-Since", AFTER)], Precondition::NotModified);
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn date_stands_in_for_last_modified() {
+    fn date_is_compared_if_last_modified_is_missing() {
         let mut validators = Validators {
             date: Some(MODIFIED),
             ..Validators::default()
@@ -208,13 +208,13 @@ mod tests {
     }
 
     #[test]
-    fn what_concerns_the_origin_is_passed_over() {
+    fn if_match_and_if_unmodified_since_are_ignored() {
         check(&[("If-Match", "\"b\"")], Precondition::Absent);
         check(&[("If-Unmodified-Since", BEFORE)], Precondition::Absent);
     }
 
     #[test]
-    fn other_methods_fail_where_get_is_not_modified() {
+    fn matching_if_none_match_fails_the_precondition_of_a_post() {
         let evaluate = |fields| evaluate(Method::Post, &lines(fields), &stored("\"a\""), MODIFIED);
         assert_eq!(
             evaluate(&[("If-None-Match", "\"a\"")]),
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_range_of_another_version_is_never_sent() {
+    fn if_range_holds_only_for_an_equal_strong_tag_or_equal_date() {
         check_range("\"a\"", &[], true);
         check_range("\"a\"", &[("If-Range", "\"a\"")], true);
         check_range("\"a\"", &[("If-Range", "\"b\"")], false);
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_date_as_recent_as_its_response_is_a_weak_validator() {
+    fn last_modified_not_before_date_is_too_weak_for_if_range() {
         let mut validators = stored("");
         validators.date = Some(MODIFIED);
         assert!(!if_range_holds(

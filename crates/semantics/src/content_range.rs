@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_content_range_that_contradicts_itself_is_none() {
+    fn malformed_or_contradictory_content_range_is_refused() {
         let part = |first, last, complete_length| ContentRange::Part {
             range: range(first, last),
             complete_length,
@@ -140,7 +140,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read_back(first in 0..u64::MAX / 2, more in 0..1000u64, rest in prop::option::of(1..1000u64)) {
+        fn written_content_range_parses_back(first in 0..u64::MAX / 2, more in 0..1000u64, rest in prop::option::of(1..1000u64)) {
             let last = first + more;
             let written = ContentRange::Part { range: range(first, last), complete_length: rest.map(|rest| last + rest) };
             let mut out = Vec::new();

@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn the_three_forms_are_one_time() {
+    fn all_three_http_date_forms_give_the_same_time() {
         for value in [
             "Sun, 06 Nov 1994 08:49:37 GMT",
             "Sunday, 06-Nov-94 08:49:37 GMT",
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn anything_else_is_invalid() {
+    fn malformed_http_date_is_invalid() {
         for value in [
             "",
             "0",
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_checked_on_both_sides_of_their_bounds() {
+    fn date_and_time_numbers_are_checked_at_their_bounds() {
         for (value, valid) in [
             ("Tue, 29 Feb 2000 00:00:00 GMT", true),
             ("Thu, 29 Feb 1900 00:00:00 GMT", false),
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn two_digit_years_are_at_most_fifty_years_ahead() {
+    fn two_digit_year_is_at_most_fifty_years_in_the_future() {
         let year = |value: &str, now| {
             let time = parse_http_date(value.as_bytes(), now).unwrap();
             Civil::from_days(time.0.div_euclid(SECONDS_A_DAY)).year
@@ -334,7 +334,7 @@ mod tests {
 
     /// The naive twin: a calendar that turns its pages one by one.
     #[test]
-    fn days_follow_one_another_for_eight_centuries() {
+    fn day_numbers_match_a_reference_calendar_for_eight_centuries() {
         let mut page = Civil {
             year: 1600,
             month: 1,
@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn times_out_of_range_are_written_as_the_last_that_fits() {
+    fn time_out_of_range_is_written_as_the_nearest_writable_date() {
         let mut out = [0; 29];
         write_http_date(Timestamp(i64::MAX), &mut out);
         assert_eq!(&out, b"Fri, 31 Dec 9999 23:59:59 GMT");
@@ -382,19 +382,19 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read_back(seconds in WRITABLE.0..=WRITABLE.1) {
+        fn written_http_date_parses_back(seconds in WRITABLE.0..=WRITABLE.1) {
             let mut out = [0; 29];
             write_http_date(Timestamp(seconds), &mut out);
             prop_assert_eq!(parse_http_date(&out, NOW), Some(Timestamp(seconds)));
         }
 
         #[test]
-        fn any_bytes_and_any_now_are_taken(value in prop::collection::vec(any::<u8>(), 0..40), now: i64) {
+        fn parsing_arbitrary_bytes_at_any_time_does_not_panic(value in prop::collection::vec(any::<u8>(), 0..40), now: i64) {
             let _ = parse_http_date(&value, Timestamp(now));
         }
 
         #[test]
-        fn any_now_places_an_rfc850_date(now: i64) {
+        fn parsing_an_rfc850_date_at_any_time_does_not_panic(now: i64) {
             let _ = parse_http_date(b"Sunday, 06-Nov-94 08:49:37 GMT", Timestamp(now));
         }
     }

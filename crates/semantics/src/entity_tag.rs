@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_keep_commas_within_tags_and_skip_what_is_no_tag() {
+    fn tag_list_keeps_commas_within_tags_and_skips_invalid_members() {
         check_list("", &[]);
         check_list(r#""a", W/"b" ,"c""#, &["a", "W/b", "c"]);
         check_list(r#", "a,b" ,,"c""#, &["a,b", "c"]);
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn strong_comparison_refuses_weak_tags() {
+    fn strong_comparison_never_matches_a_weak_tag() {
         // the table of RFC 9110 §8.8.3.2
         let tag = |weak, opaque| EntityTag { weak, opaque };
         for (one, two, strong, weak) in [
@@ -188,7 +188,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_end(value in prop::collection::vec(prop::sample::select(b"W/\"a, \\".to_vec()), 0..64)) {
+        fn any_tag_list_yields_at_most_one_tag_per_byte(value in prop::collection::vec(prop::sample::select(b"W/\"a, \\".to_vec()), 0..64)) {
             prop_assert!(EntityTag::parse_list(&value).count() <= value.len());
         }
     }

@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn an_open_quote_hides_nothing_after_it() {
+    fn unterminated_quote_hides_no_following_member() {
         check(r#"x="a, no-store"#, &[r#"x="a"#, "no-store"]);
         check(r#"x="a\", no-store"#, &[r#"x="a\""#, "no-store"]);
         check(r#"x="a\"#, &[r#"x="a\"#]);
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn open_quotes_do_not_make_the_walk_quadratic() {
+    fn open_quotes_do_not_make_list_splitting_quadratic() {
         let hostile = r#"\","#.repeat(100_000);
         assert_eq!(
             list_elements(format!("\"{hostile}").as_bytes()).count(),
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_compared_without_case_and_in_order() {
+    fn field_lines_are_found_case_insensitively_and_in_order() {
         let fields = [
             FieldLine::new("Vary", b"a"),
             FieldLine::new("Varyx", b"b"),
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn tokens_have_no_delimiters() {
+    fn tokens_are_not_empty_and_contain_no_delimiters() {
         assert!(is_token(b"max-age") && is_token(b"*") && is_token(b"!#$%&'*+-.^_`|~"));
         for value in [
             &b""[..],
@@ -215,7 +215,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn joined_members_come_back(members in prop::collection::vec(r#"[a-z]{1,5}(="[a-z ,]{0,6}")?"#, 0..8)) {
+        fn joined_list_members_are_split_back(members in prop::collection::vec(r#"[a-z]{1,5}(="[a-z ,]{0,6}")?"#, 0..8)) {
             let value = members.join(" ,, ");
             let found: Vec<_> = list_elements(value.as_bytes()).collect();
             let expected: Vec<_> = members.iter().map(|member| member.as_bytes()).collect();
@@ -223,7 +223,7 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_split_into_trimmed_members(value in prop::collection::vec(any::<u8>(), 0..64)) {
+        fn any_bytes_split_into_trimmed_non_empty_members(value in prop::collection::vec(any::<u8>(), 0..64)) {
             for element in list_elements(&value) {
                 prop_assert!(!element.is_empty());
                 prop_assert_eq!(trim_ows(element), element);

@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_of_s_maxage_max_age_and_expires_counts() {
+    fn s_maxage_precedes_max_age_and_max_age_precedes_expires() {
         let expires = ("Expires", "Sun, 06 Nov 1994 08:49:47 GMT");
         check(
             200,
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_invalid_or_past_is_stale() {
+    fn invalid_or_past_lifetime_counts_as_zero() {
         check(200, &[("Cache-Control", "max-age=-3600")], explicit(0));
         check(
             200,
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_guess_is_a_tenth_and_at_most_a_day() {
+    fn heuristic_lifetime_is_a_tenth_since_modification_up_to_one_day() {
         check(
             200,
             &[("Last-Modified", "Sun, 06 Nov 1994 08:47:57 GMT")],
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_guess_needs_permission() {
+    fn heuristic_lifetime_requires_cacheable_status_or_public() {
         let modified = ("Last-Modified", "Sun, 06 Nov 1994 08:47:57 GMT");
         check(200, &[], Lifetime::None);
         check(404, &[modified], heuristic(10));
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn the_age_is_the_greater_of_both_measures() {
+    fn initial_age_is_the_greater_of_apparent_and_corrected_age() {
         let check = |age: Option<u32>, date, request, response, expected| {
             let age = corrected_initial_age(
                 age.map(DeltaSeconds),

@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn named_fields_go_no_further() {
+    fn field_named_in_connection_is_hop_by_hop() {
         check(&["close, Foo"], "foo", true);
         check(&["close", "foo,bar"], "BAR", true);
         check(&["close"], "foo", false);
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_for_all_recipients_is_never_removed() {
+    fn end_to_end_field_named_in_connection_is_not_removed() {
         for field in [
             "Host",
             "Authorization",
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn options_are_told_apart_in_any_case() {
+    fn connection_options_are_case_insensitive() {
         let options = |value: &'static str| {
             let fields = [FieldLine::new("connection", value.as_bytes())];
             let options = ConnectionOptions::gather(&fields);
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn every_known_field_is_stored_unless_it_is_for_one_hop() {
+    fn every_known_field_is_stored_unless_hop_by_hop() {
         let omitted: Vec<_> = Known::ALL
             .iter()
             .copied()

@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn one_host_has_one_spelling() {
+    fn authority_is_normalized_to_one_spelling() {
         check("example.com", Ok("example.com"));
         check("EXAMPLE.Com:8080", Ok("example.com:8080"));
         check("example.com.", Ok("example.com."));
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn odd_spellings_of_addresses_are_refused() {
+    fn non_canonical_ip_address_spellings_are_refused() {
         for host in [
             "2130706433",
             "127.1",
@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_host_is_refused() {
+    fn invalid_host_label_or_port_is_refused() {
         check("", Err(AuthorityError::EmptyHost));
         check(":80", Err(AuthorityError::EmptyHost));
         for host in [
@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn lengths_are_bounded_on_both_sides() {
+    fn host_labels_and_names_are_limited_to_63_and_255_bytes() {
         let label = "a".repeat(63);
         check(&label, Ok(&label));
         check(&format!("{label}a"), Err(AuthorityError::Label));
@@ -401,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_are_told_from_names() {
+    fn ip_addresses_are_distinguished_from_host_names() {
         let ip = |text| HostName::parse(text).unwrap().ip();
         assert_eq!(ip("127.0.0.1"), Some(IpAddr::V4(Ipv4Addr::LOCALHOST)));
         assert_eq!(ip("[::1]"), Some(IpAddr::V6(Ipv6Addr::LOCALHOST)));
@@ -414,7 +414,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn canonical_spelling_is_a_fixed_point(text in r"[A-Za-z0-9.:\[\]_-]{0,24}") {
+        fn canonical_authority_parses_to_itself(text in r"[A-Za-z0-9.:\[\]_-]{0,24}") {
             if let Ok(authority) = Authority::parse(&text) {
                 let again = Authority::parse(&authority.to_string());
                 prop_assert_eq!(again, Ok(authority));
@@ -422,7 +422,7 @@ mod tests {
         }
 
         #[test]
-        fn every_ipv6_address_is_a_host(address: u128) {
+        fn every_bracketed_ipv6_address_is_a_host(address: u128) {
             let address = Ipv6Addr::from(address);
             let host = HostName::parse(&format!("[{address}]")).unwrap();
             prop_assert_eq!(host.ip(), Some(IpAddr::V6(address)));

@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn every_known_field_is_found_in_any_case() {
+    fn every_known_field_name_is_found_in_any_case() {
         for &known in Known::ALL {
             check(known.as_str(), Some(known));
             check(&known.as_str().to_ascii_lowercase(), Some(known));
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_is_nearly_known_is_not() {
+    fn name_similar_to_a_known_field_is_unknown() {
         for name in [
             "",
             "H",
@@ -261,7 +261,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn agrees_with_a_linear_search(name in "[A-Za-z0-9-]{0,20}") {
+        fn identification_agrees_with_a_linear_search(name in "[A-Za-z0-9-]{0,20}") {
             let expected = Known::ALL.iter().copied().find(|known| known.as_str().eq_ignore_ascii_case(&name));
             prop_assert_eq!(identify(&name), expected);
         }

@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn methods_are_told_apart_by_case_and_kind() {
+    fn standard_methods_are_recognized_case_sensitively_with_their_properties() {
         check("GET", Method::Get, true, true);
         check("HEAD", Method::Head, true, true);
         check("OPTIONS", Method::Options, true, true);

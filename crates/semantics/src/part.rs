@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn part_of_another_representation_is_joined() {
+    fn part_fits_only_with_an_equal_strong_entity_tag() {
         const RANGE: &str = "bytes 4-9/10";
         check("\"a\"", RANGE, Fits::Same);
         for tag in ["\"b\"", "W/\"a\"", "a", "\"A\"", ""] {
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn part_that_contradicts_what_is_stored_does_not_fit() {
+    fn part_with_contradicting_encoding_tag_or_type_does_not_fit() {
         const FIELDS: [(&str, &str); 2] = [("ETag", "\"a\""), ("Content-Range", "bytes 4-9/10")];
         let gzip = AskedPart {
             content_encoding: Some(b"gzip"),
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn part_from_another_place_is_joined() {
+    fn part_fits_only_at_the_requested_offset_and_stored_length() {
         for range in ["bytes 4-9/10", "bytes 4-8/10", "bytes 4-4/10"] {
             check("\"a\"", range, Fits::Same);
         }
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn part_reaches_beyond_what_was_asked_for() {
+    fn part_beyond_the_requested_range_does_not_fit() {
         let wanted = AskedPart {
             asked: ByteRange { first: 4, last: 6 },
             ..wanted("\"a\"")
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_length_is_any_or_none() {
+    fn any_stated_length_fits_if_the_stored_length_is_unknown() {
         let wanted = AskedPart {
             complete_length: None,
             asked: ByteRange {
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_that_calls_itself_a_part_is_joined() {
+    fn only_a_response_with_status_206_fits() {
         let fields = [("ETag", "\"a\""), ("Content-Range", "bytes 4-9/10")];
         assert_eq!(fits(&wanted("\"a\""), 206, &fields), Fits::Same);
         for status in [200, 203, 416] {

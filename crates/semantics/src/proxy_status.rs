@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn members_read_as_the_rfc_has_them() {
+    fn proxy_status_members_are_written_as_in_rfc_9209() {
         check(
             "weir",
             ProxyError::ConnectionTimeout,
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gateway_error_is_recommended_unless_the_fault_is_elsewhere() {
+    fn each_error_recommends_the_status_of_rfc_9209() {
         for &error in ProxyError::ALL {
             let expected = match error {
                 ProxyError::HttpRequestError | ProxyError::ProxyInternalResponse => None,
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn tokens_are_the_variants_in_snake_case() {
+    fn error_tokens_are_variant_names_in_snake_case() {
         for error in ProxyError::ALL {
             let mut snake = String::new();
             for (at, letter) in format!("{error:?}").char_indices() {
@@ -182,7 +182,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_member_is_a_valid_structured_field(
+        fn every_member_parses_as_a_structured_field(
             proxy: String, error in prop::sample::select(ProxyError::ALL), details: Option<String>,
         ) {
             let mut out = Vec::new();

@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn one_range_is_cut_to_what_there_is() {
+    fn single_range_is_clamped_to_the_content_length() {
         for (value, first, last) in [
             ("bytes=0-1", 0, 1),
             ("BYTES=0-1", 0, 1),
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn beyond_the_end_is_unsatisfiable() {
+    fn range_beyond_the_end_is_unsatisfiable() {
         for value in [
             "bytes=10-",
             "bytes=10-11",
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_malformed_or_greedy_is_ignored() {
+    fn malformed_overlapping_or_excessive_ranges_are_ignored() {
         for value in [
             "",
             "bytes",
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn several_ranges_keep_their_order() {
+    fn multiple_ranges_keep_their_order() {
         check(
             "bytes=5-6,0-4",
             &RangeOutcome::Multiple(vec![range(5, 6), range(0, 4)]),
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn of_nothing_a_suffix_is_everything() {
+    fn suffix_range_of_empty_content_selects_the_whole() {
         assert_eq!(select(b"bytes=-5", 0, 4), RangeOutcome::Whole);
         assert_eq!(select(b"bytes=-0", 0, 4), RangeOutcome::Unsatisfiable);
         assert_eq!(select(b"bytes=0-", 0, 4), RangeOutcome::Unsatisfiable);
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn one_range_is_taken_for_several_or_several_for_one() {
+    fn single_multiple_and_invalid_ranges_are_distinguished() {
         let from = |first, last| Some(RangeSpan::From { first, last });
         let suffix = |length| Some(RangeSpan::Suffix { length });
         check_single("bytes=0-0", RangeKind::One, from(0, 0));
@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn span_resolves_beyond_what_there_is() {
+    fn range_span_resolves_within_the_content_length() {
         let resolve = |value: &[u8], length| single_range(value).unwrap().resolve(length);
         assert_eq!(resolve(b"bytes=2-5", 6), Some(range(2, 5)));
         assert_eq!(resolve(b"bytes=2-5", 5), Some(range(2, 4)));
@@ -372,7 +372,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn span_that_is_written_is_read_as_another(value in "bytes=([0-9]{1,4}-[0-9]{0,4}|-[0-9]{1,4})") {
+        fn written_range_span_parses_back(value in "bytes=([0-9]{1,4}-[0-9]{0,4}|-[0-9]{1,4})") {
             if let Some(span) = single_range(value.as_bytes()) {
                 let mut out = Vec::new();
                 span.write(&mut out);
@@ -381,7 +381,7 @@ mod tests {
         }
 
         #[test]
-        fn span_and_select_disagree(value in "bytes=([0-9]{1,2}-[0-9]{0,2}|-[0-9]{1,2})", length in 1..50u64) {
+        fn range_span_and_select_agree_on_a_single_range(value in "bytes=([0-9]{1,2}-[0-9]{0,2}|-[0-9]{1,2})", length in 1..50u64) {
             let selected = match select(value.as_bytes(), length, 1) {
                 RangeOutcome::Single(range) => Some(range),
                 _ => None,
@@ -391,7 +391,7 @@ mod tests {
         }
 
         #[test]
-        fn never_more_bytes_than_there_are(value in "bytes=([0-9]{0,2}-[0-9]{0,2},){0,6}", length in 0..50u64) {
+        fn selected_ranges_never_exceed_the_content_length(value in "bytes=([0-9]{0,2}-[0-9]{0,2},){0,6}", length in 0..50u64) {
             let ranges = match select(value.as_bytes(), length, 8) {
                 RangeOutcome::Whole | RangeOutcome::Unsatisfiable => vec![],
                 RangeOutcome::Single(range) => vec![range],

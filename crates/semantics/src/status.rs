@@ -48,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_listed_codes_may_be_fresh_by_heuristic() {
+    fn only_listed_codes_are_heuristically_cacheable() {
         for status in [200, 203, 204, 206, 300, 301, 308, 404, 405, 410, 414, 501] {
             check(status, true, true, true);
         }
@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn unassigned_codes_are_final_but_not_understood() {
+    fn unassigned_codes_and_304_are_final_but_not_understood() {
         for status in [299, 304, 306, 418, 499, 599] {
             check(status, true, false, false);
         }

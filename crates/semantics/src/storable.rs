@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn response_whose_line_ends_differ_is_not_storable() {
+    fn response_with_mixed_line_ends_is_not_storable() {
         let request = RequestFacts::gather(Method::Get, "/", &[]);
         let mut response = ResponseFacts::gather(200, &lines(&[FRESH]), Timestamp(0));
         assert_eq!(storable(&request, &response), Ok(()));
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn no_store_and_private_are_not_stored() {
+    fn no_store_and_private_responses_are_not_storable() {
         check(200, &[("Cache-Control", "No-StOrE")], "response-no-store");
         check(
             200,
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_response_to_authorization_needs_permission() {
+    fn response_to_authorization_requires_explicit_permission() {
         let check = |directives, expected| {
             let request = [("Authorization", "Basic x")];
             assert_eq!(
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn must_understand_beats_no_store_only_where_the_status_is_understood() {
+    fn must_understand_overrides_no_store_only_for_an_understood_status() {
         let directives = ("Cache-Control", "max-age=60, no-store, must-understand");
         check(200, &[directives], "ok");
         check(599, &[directives], "status-not-understood");
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_and_interim_responses_are_not_stored() {
+    fn unrequested_parts_and_interim_responses_are_not_storable() {
         check(
             206,
             &[FRESH, ("Content-Range", "bytes 0-1/3")],
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn part_that_can_never_be_joined_is_stored() {
+    fn part_is_storable_only_if_it_can_be_joined_later() {
         const RANGE: (&str, &str) = ("Range", "bytes=0-1");
         const PART: (&str, &str) = ("Content-Range", "bytes 0-1/3");
         const TAG: (&str, &str) = ("ETag", "\"a\"");
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_lifetime_the_status_decides() {
+    fn response_without_lifetime_is_storable_by_status_or_public() {
         check(200, &[], "ok");
         check(404, &[], "ok");
         check(302, &[], "no-explicit-lifetime");
@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn vary_star_is_found_anywhere_in_the_list() {
+    fn response_with_star_anywhere_in_vary_is_not_storable() {
         for value in ["*", "*, *", ", *", "*, Foo", "Foo, *", "a b"] {
             check(200, &[FRESH, ("Vary", value)], "vary-star");
         }
@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn reasons_are_distinct_words() {
+    fn not_storable_reason_words_are_unique() {
         let words: std::collections::BTreeSet<_> = NotStorable::ALL
             .iter()
             .map(|reason| reason.as_str())

@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_token_is_quoted() {
+    fn text_that_is_no_token_is_written_as_a_string() {
         check("weir", "weir");
         check("weir.example:8080/a", "weir.example:8080/a");
         check("*", "*");
@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn dictionary_is_read_as_the_reference_implementation_reads_it() {
+    fn dictionary_is_parsed_as_by_the_reference_implementation() {
         for value in [
             "",
             " ",
@@ -405,7 +405,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_dictionary_is_read_as_the_reference_implementation_reads_it(
+        fn random_dictionary_is_parsed_as_by_the_reference_implementation(
             pieces in prop::collection::vec(
                 prop::sample::select(vec![
                     "a", "b", "max-age", "=", "1", "-1", "1.5", "\"x\"", "(", ")", " ", "\t", ",", ", ", ";", "?1", "?0",
@@ -418,7 +418,7 @@ mod tests {
         }
 
         #[test]
-        fn numbers_are_written_as_std_does(number: i64, decimal: u64) {
+        fn numbers_are_written_as_by_the_standard_library(number: i64, decimal: u64) {
             let mut out = Vec::new();
             write_integer(number, &mut out);
             prop_assert_eq!(str::from_utf8(&out).unwrap(), number.clamp(-INTEGER_MAX, INTEGER_MAX).to_string());

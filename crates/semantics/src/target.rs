@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn the_host_field_completes_an_origin_form() {
+    fn host_field_completes_an_origin_form_target() {
         check(
             "GET",
             "/a?b",
@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn an_absolute_form_wins_over_host() {
+    fn absolute_form_target_overrides_the_host_field() {
         check(
             "GET",
             "HTTP://A.Example:80/x",
@@ -401,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn connect_takes_host_and_port_only() {
+    fn connect_target_is_a_host_and_port_only() {
         check(
             "CONNECT",
             "A.example:443",
@@ -456,7 +456,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_that_is_missing_repeated_or_invalid_is_refused_in_every_form() {
+    fn missing_repeated_or_invalid_host_is_refused_in_every_target_form() {
         for (method, raw) in [
             ("GET", "/"),
             ("GET", "http://a/"),
@@ -500,7 +500,7 @@ mod tests {
     }
 
     #[test]
-    fn http10_may_do_without_host() {
+    fn http10_request_without_host_gets_the_default_authority() {
         let origin = |hosts| canonical("GET", "/", hosts, false);
         assert_eq!(
             origin(&[]),
@@ -511,7 +511,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_be_read_in_two_ways_is_refused() {
+    fn ambiguous_or_malformed_target_is_refused() {
         check("GET", "", &["a"], Err(TargetError::Empty));
         for raw in ["/a b", "/a\tb", "/\0", "/\x7f", "/é", " /", "/\r"] {
             check("GET", raw, &["a"], Err(TargetError::Byte));
@@ -575,7 +575,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn an_accepted_target_is_a_fixed_point(raw in r"(http://|/)?[A-Za-z0-9:/?@.*\[\]#%-]{0,20}", options: bool) {
+        fn accepted_target_parses_to_itself_in_absolute_form(raw in r"(http://|/)?[A-Za-z0-9:/?@.*\[\]#%-]{0,20}", options: bool) {
             let method = if options { Method::Options } else { Method::Get };
             let host = [FieldLine::new("Host", b"h")];
             let default = Authority::parse("d").unwrap();

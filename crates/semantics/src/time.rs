@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn delta_seconds_are_digits_and_saturate() {
+    fn delta_seconds_are_digits_only_and_saturate() {
         check("0", Some(0));
         check("003600", Some(3600));
         check("2147483647", Some(2_147_483_647));
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_span_is_never_negative() {
+    fn time_difference_is_never_negative() {
         assert_eq!(Timestamp(5).since(Timestamp(3)), DeltaSeconds(2));
         assert_eq!(Timestamp(5).since(Timestamp(5)), DeltaSeconds::ZERO);
         assert_eq!(Timestamp(3).since(Timestamp(5)), DeltaSeconds::ZERO);
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn sums_saturate_at_both_ends() {
+    fn time_sums_and_differences_saturate() {
         assert_eq!(
             DeltaSeconds(1).saturating_sub(DeltaSeconds(2)),
             DeltaSeconds::ZERO

@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_star_anywhere_matches_nothing() {
+    fn star_anywhere_makes_vary_a_star() {
         for lines in [
             &["*"][..],
             &["*, *"],
@@ -171,14 +171,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_field_name_matches_nothing() {
+    fn invalid_field_name_makes_vary_a_star() {
         for value in ["Foo Bar", "Foo;q=1", "\"Foo\"", "Foo, b(r", "é"] {
             check_kind(&[value], VaryKind::Star);
         }
     }
 
     #[test]
-    fn nominated_fields_come_as_written() {
+    fn nominated_field_names_are_listed_as_written() {
         let names = |lines: &[&'static str]| -> Vec<&str> {
             nominated(lines.iter().map(|line| line.as_bytes())).collect()
         };
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn field_that_is_removed_on_the_way_counts_as_absent() {
+    fn hop_by_hop_selecting_field_counts_as_absent() {
         let fed = |fields: &[(&'static str, &'static str)], name: &str| {
             let fields: Vec<_> = fields
                 .iter()
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn whitespace_and_lines_make_no_difference_in_a_list() {
+    fn whitespace_and_line_splits_make_no_difference_in_a_list() {
         for values in [
             &["1,2"][..],
             &[" 1, 2 "],
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn field_that_is_not_known_is_fed_as_it_is() {
+    fn unknown_selecting_field_is_compared_as_written() {
         for value in ["1,2", "1, 2", "1,2,", ",1,2", "1,,2", "\"1, 2\""] {
             check("foo", &[value], &format!("={value}\n"));
         }
@@ -242,14 +242,14 @@ mod tests {
     }
 
     #[test]
-    fn absent_and_empty_differ() {
+    fn absent_and_empty_selecting_fields_differ() {
         check("foo", &[], "-\n");
         check("foo", &[""], "=\n");
         check("foo", &["-"], "=-\n");
     }
 
     #[test]
-    fn only_what_has_no_case_loses_it() {
+    fn only_case_insensitive_selecting_fields_are_lowercased() {
         check("foo", &["A"], "=A\n");
         check("accept-language", &["eN, De;Q=0.5"], "=en,de;q=0.5\n");
         check(
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn a_comma_in_a_single_value_is_no_separator() {
+    fn comma_in_a_single_value_is_no_separator() {
         check("user-agent", &["a, b,,c"], "=a, b,,c\n");
         check("cookie", &["a=1, b", "c"], "=a=1, b,c\n");
     }

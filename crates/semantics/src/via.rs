@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn our_name_is_found_in_any_member_and_line() {
+    fn own_pseudonym_is_found_in_any_member_and_line() {
         check(&["1.1 weir"], None, true);
         check(&["1.0 fred, HTTP/1.1\tWEIR (x)"], None, true);
         check(
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn the_comment_tells_instances_apart() {
+    fn via_comment_distinguishes_instances() {
         check(&["1.1 weir (a1)"], Some("a1"), true);
         check(&["1.1 weir (a1)"], Some("a2"), false);
         check(&["1.1 weir"], Some("a1"), false);
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_comment_neither_splits_nor_hides() {
+    fn comment_neither_splits_a_member_nor_hides_later_ones() {
         check(&["1.1 fred (a, 1.1 weir)"], None, false);
         check(&["1.1 fred ((a), 1.1 weir), 1.1 bob"], None, false);
         check(&[r"1.1 fred (\), 1.1 weir)"], None, false);
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn open_comments_do_not_make_the_walk_quadratic() {
+    fn open_comments_do_not_make_the_search_quadratic() {
         let hostile = "a (,".repeat(100_000);
         check(&[&hostile], None, false);
         let hostile = format!("({}", "a (b),".repeat(100_000));

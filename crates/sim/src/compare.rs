@@ -188,7 +188,7 @@ mod tests {
     use weir_policy::Profile;
 
     #[test]
-    fn runs_that_are_made_together_differ_from_each_alone() {
+    fn compared_runs_made_together_equal_separate_runs() {
         let row = |n: u64| Row {
             arrival_us: 1000 * i64::try_from(n * n % 777 + n).unwrap(),
             target: n % 9,

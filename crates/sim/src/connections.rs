@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn connection_is_used_at_the_limit_of_its_idle_time_or_not_just_before() {
+    fn idle_connection_is_reused_before_its_timeout_and_closed_at_it() {
         let mut side = Side::new(30_000);
         let first = side.take(at(0), 7, 1);
         assert!(first.is_new);
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn place_of_a_closed_connection_is_ended_by_its_predecessors_time() {
+    fn reused_connection_slot_does_not_inherit_the_previous_idle_timeout() {
         let mut side = Side::new(1000);
         let first = side.take(at(0), 7, 1);
         side.give_back(at(0), first.id, 1);
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn hosts_that_are_gone_are_remembered_or_their_connections_found() {
+    fn connections_of_idle_hosts_expire_and_their_state_is_freed() {
         let mut side = Side::new(1000);
         for host in 0..5000 {
             let taken = side.take(at(host * 10), host, 1);
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn connection_to_another_host_is_taken_or_the_oldest_one() {
+    fn newest_idle_connection_to_the_same_host_is_reused() {
         let mut side = Side::new(1000);
         let (one, two) = (side.take(at(0), 7, 1), side.take(at(0), 7, 1));
         side.give_back(at(10), two.id, 2);

@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn random_keys_get_other_numbers_than_from_a_map() {
+    fn random_keys_are_numbered_as_by_a_reference_map() {
         for seed in 0..20 {
             let mut chance = Chance::new(seed, 0);
             let accesses: Vec<Access> = (0..5000)
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn zero_is_taken_for_a_free_cell() {
+    fn key_zero_is_numbered_like_any_other() {
         for rule in KeyRule::ALL {
             check(
                 &[access(0, 0), access(0, 0), access(0, 1), access(1, 0)],

@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn packet_overtakes_or_an_idle_link_makes_it_wait() {
+    fn packets_leave_in_order_and_an_idle_link_adds_no_wait() {
         let rate = LinkRate::of(8_000_000);
         let (mut link, mut carried) = (Link::default(), Carried::default());
         assert_eq!(link.carry(rate, 100, 1000, &mut carried), 1_000_100);
@@ -124,13 +124,13 @@ mod tests {
     }
 
     #[test]
-    fn rate_is_rounded_in_favour_of_the_link() {
+    fn packet_time_is_rounded_up_and_zero_at_unlimited_rate() {
         assert_eq!(LinkRate::of(21_000).packet_ns(1500), 571_428_572);
         assert_eq!(LinkRate::of(0).packet_ns(1500), 0);
     }
 
     #[test]
-    fn packet_that_fills_the_queue_to_its_limit_counts_as_too_many() {
+    fn queue_overflow_counts_only_packets_beyond_the_limit() {
         let rate = LinkRate {
             bits_s: 8_000_000,
             queue_limit_bytes: 2000,

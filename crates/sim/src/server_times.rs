@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn median_of_many_times_is_near_that_of_all() {
+    fn sampled_median_is_near_the_true_median() {
         let mut rising = Sample::<31>::default();
         let mut falling = Sample::<31>::default();
         for us in 0..10_000 {
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_kept_of_a_server_that_the_trace_does_not_name() {
+    fn server_that_the_trace_does_not_name_has_no_times_recorded() {
         let mut times = ServerTimes::default();
         let nameless = Row {
             server: None,
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn answer_of_a_cache_tells_nothing_of_its_origin() {
+    fn response_from_a_cache_gives_no_origin_timings() {
         let hit = Row {
             request_us: Some(0),
             response_us: Some(62),

@@ -164,7 +164,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bins_overlap_or_leave_a_gap() {
+    fn bins_are_contiguous_and_do_not_overlap() {
         for bin in 0..3000 {
             let (from, to) = (from_of(bin), from_of(bin + 1));
             assert!(from < to, "{bin}");
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn percentile_is_further_off_than_a_bin_is_wide() {
+    fn percentile_is_within_one_bin_width_of_the_exact_value() {
         let mut spread = Spread::default();
         for value in 1..=100_000 {
             spread.add(value);
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_has_a_mean() {
+    fn empty_distribution_has_count_zero_and_no_density() {
         let summary = Spread::default().summary();
         assert_eq!((summary.count, summary.median_us), (0, 0));
         assert!(summary.density.is_empty());

@@ -289,7 +289,7 @@ mod tests {
     use weir_workload::trace::Row;
 
     #[test]
-    fn number_is_grouped_or_rounded_to_another_one() {
+    fn number_is_grouped_and_rounded_with_its_unit() {
         assert_eq!(grouped(0), "0");
         assert_eq!(grouped(1_234_567), "1 234 567");
         assert_eq!(grouped(123), "123");
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn baseline_or_assumption_is_not_printed() {
+    fn table_prints_baselines_and_assumptions() {
         let row = |n: i64| Row {
             arrival_us: n * 60_000_000,
             target: 1,
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn assumed_lifetime_stands_in_the_first_line() {
+    fn assumed_lifetime_is_printed_in_the_first_line() {
         let row = |n: i64| Row {
             arrival_us: n * 60_000_000,
             target: 1,

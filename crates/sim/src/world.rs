@@ -168,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn later_event_comes_first_or_two_at_one_time_change_places() {
+    fn events_occur_in_time_order_and_ties_in_order_of_scheduling() {
         let mut world = World::new(0);
         world.schedule(20, Event::Resumed(1));
         world.schedule(10, Event::Arrived(2));
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn event_is_lost_or_overtaken_where_some_are_made_on_the_way() {
+    fn events_scheduled_meanwhile_occur_once_and_in_order() {
         let mut world = World::new(0);
         let mut naive: Vec<(Nanos, u32)> = Vec::new();
         let chance = &mut weir_workload::Chance::new(1, 0);
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn event_at_the_bound_happens_before_it() {
+    fn event_at_the_bound_does_not_happen_before_it() {
         let mut world = World::new(0);
         world.schedule(10, Event::Step(0));
         assert_eq!(world.next(10), None);
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn second_is_counted_from_the_start_and_not_from_1970() {
+    fn wall_clock_counts_seconds_from_1970_and_ticks_from_the_start() {
         let mut world = World::new(1_999_600);
         assert_eq!(world.now().wall, Timestamp(1));
         world.pass_until(399 * MICROSECOND);

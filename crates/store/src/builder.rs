@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn content_comes_back_whole_whatever_the_steps() {
+    fn content_is_complete_for_any_write_size_and_within_its_charge() {
         for len in [
             0,
             1,

@@ -28,7 +28,7 @@ mod tests {
     use super::allocated_bytes;
 
     #[test]
-    fn rounding_is_never_below_the_request_and_within_a_fifth_above() {
+    fn allocation_charge_exceeds_the_request_by_at_most_a_quarter_plus_16_bytes() {
         for bytes in 1..100_000_usize {
             let charged = allocated_bytes(bytes);
             assert!(charged >= bytes);

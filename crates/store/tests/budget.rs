@@ -83,27 +83,27 @@ fn check_turns(
 }
 
 #[test]
-fn mixed_sizes_exceed_the_budget() {
+fn heap_use_stays_within_the_budget_with_mixed_sizes() {
     check(&[Mix::Web], 4);
 }
 
 #[test]
-fn arrays_of_many_small_ones_stay_uncounted_when_few_large_ones_follow() {
+fn heap_use_stays_within_the_budget_when_large_responses_follow_small_ones() {
     check(&[Mix::Small, Mix::Downloads, Mix::Small], 2);
 }
 
 #[test]
-fn responses_that_vary_on_many_fields_are_cheaper_than_they_are() {
+fn heap_use_stays_within_the_budget_with_long_vary_rules() {
     check(&[Mix::LongVary], 2);
 }
 
 #[test]
-fn downloads_that_arrive_together_exceed_the_budget() {
+fn heap_use_stays_within_the_budget_with_concurrent_downloads() {
     check(&[Mix::ManyDownloads], 3);
 }
 
 #[test]
-fn parts_that_overlap_and_inherit_are_cheaper_than_they_are() {
+fn heap_use_stays_within_the_budget_with_overlapping_inherited_parts() {
     for kind in EvictionKind::ALL {
         let mut parts = Parts::new(1);
         let baseline = Counting::live_bytes();
@@ -149,7 +149,7 @@ fn fronts_bytes(parts: &Parts) -> u64 {
 }
 
 #[test]
-fn index_bytes_of_a_hundred_thousand_small_responses_are_out_of_proportion() {
+fn index_costs_at_most_150_bytes_per_small_response() {
     for kind in EvictionKind::ALL {
         let baseline = Counting::live_bytes();
         let store = store(1 << 30, kind);

@@ -270,7 +270,7 @@ impl Arriving {
 }
 
 #[test]
-fn response_that_went_to_disk_as_it_came_stays_in_memory_or_is_not_found() {
+fn large_response_written_to_disk_leaves_only_its_header_section_in_memory() {
     const LENGTH: u64 = 6_000_000;
     let mut tiers = Tiers::new();
     let stored = tiers.put(1, 10, LENGTH);
@@ -295,7 +295,7 @@ fn response_that_went_to_disk_as_it_came_stays_in_memory_or_is_not_found() {
 }
 
 #[test]
-fn small_response_is_read_from_disk_each_time_or_lost_with_memory() {
+fn small_response_read_twice_from_disk_is_in_memory_and_survives_restart() {
     let mut tiers = Tiers::new();
     // twice what memory holds
     let keys = 0..320_u64;
@@ -338,7 +338,7 @@ fn small_response_is_read_from_disk_each_time_or_lost_with_memory() {
 }
 
 #[test]
-fn parts_on_disk_are_not_joined_or_taken_for_the_whole() {
+fn parts_on_disk_are_combined_until_the_response_is_complete() {
     for scale in [1, 1000] {
         let at = |place: u64| place * scale;
         let length = at(5000);
@@ -387,7 +387,7 @@ fn parts_on_disk_are_not_joined_or_taken_for_the_whole() {
 }
 
 #[test]
-fn response_that_was_asked_for_before_a_purge_is_stored_behind_it() {
+fn response_requested_before_a_purge_is_not_stored_after_it() {
     for length in [1000, 3_000_000] {
         let mut tiers = Tiers::new();
         tiers.put(1, 10, 500);
@@ -410,7 +410,7 @@ fn response_that_was_asked_for_before_a_purge_is_stored_behind_it() {
 }
 
 #[test]
-fn look_up_that_began_before_a_purge_brings_back_what_was_purged() {
+fn disk_lookup_begun_before_a_purge_does_not_restore_the_response() {
     let mut tiers = Tiers::new();
     for key in 1..3 {
         tiers.put(key, key, 1000);
@@ -435,7 +435,7 @@ fn look_up_that_began_before_a_purge_brings_back_what_was_purged() {
 
 /// The rules of its target were read when it is purged, and the variant itself was not.
 #[test]
-fn variant_that_was_purged_while_it_was_looked_for_on_disk_is_not_found() {
+fn variant_purged_during_its_disk_lookup_is_not_found() {
     let rule = VaryRule(vec!["accept".into()].into());
     let selecting = Digest(3, 3);
     for is_purged in [false, true] {
@@ -469,7 +469,7 @@ fn variant_that_was_purged_while_it_was_looked_for_on_disk_is_not_found() {
 }
 
 #[test]
-fn replaced_response_is_found_after_a_restart() {
+fn only_the_newest_replacement_is_found_after_a_restart() {
     let mut tiers = Tiers::new();
     let lengths = [700, 2_500_000, 90_000, 2_500_000, 3_000_000, 1];
     for (number, length) in (1..).zip(lengths) {
@@ -486,7 +486,7 @@ fn replaced_response_is_found_after_a_restart() {
 }
 
 #[test]
-fn older_response_that_comes_late_replaces_a_newer_one_on_disk() {
+fn older_response_that_completes_late_does_not_replace_a_newer_one_on_disk() {
     for length in [1000, 2_500_000] {
         let mut tiers = Tiers::new();
         let mut older = tiers.begin(1, 10, length, (0, length), None);
@@ -502,7 +502,7 @@ fn older_response_that_comes_late_replaces_a_newer_one_on_disk() {
 }
 
 #[test]
-fn freshened_response_is_stale_or_without_content_after_a_restart() {
+fn freshened_response_keeps_its_content_and_new_lifetime_after_a_restart() {
     for length in [1000, 2_500_000] {
         let mut tiers = Tiers::new();
         tiers.put(1, 10, length);
@@ -542,7 +542,7 @@ const FORGOTTEN: [Meanwhile; 4] = [
 ];
 
 #[test]
-fn freshened_response_that_was_forgotten_since_it_was_chosen_is_not_stored() {
+fn response_purged_since_its_selection_is_not_freshened() {
     for length in [1000, 2_500_000] {
         for forget in FORGOTTEN {
             // the choice was made before; the request goes out after, and asks anew
@@ -569,7 +569,7 @@ fn freshened_response_that_was_forgotten_since_it_was_chosen_is_not_stored() {
 }
 
 #[test]
-fn freshened_response_in_whose_place_is_another_is_not_stored() {
+fn response_replaced_since_its_selection_is_not_freshened() {
     for length in [1000, 2_500_000] {
         let mut tiers = Tiers::new();
         tiers.put(1, 10, length);
@@ -588,7 +588,7 @@ fn freshened_response_in_whose_place_is_another_is_not_stored() {
 }
 
 #[test]
-fn freshened_response_that_was_evicted_from_memory_is_stored_on_disk() {
+fn response_evicted_from_memory_since_its_selection_is_freshened_on_disk() {
     for length in [1000, 2_500_000] {
         let mut tiers = Tiers::new();
         tiers.put(1, 10, length);
@@ -609,7 +609,7 @@ fn freshened_response_that_was_evicted_from_memory_is_stored_on_disk() {
 
 /// Between choice and expectation there is a moment, and a purge may come just then.
 #[test]
-fn response_that_is_not_stored_any_more_when_an_answer_is_expected_is_not_freshened() {
+fn response_purged_before_its_revalidation_begins_is_not_freshened() {
     let mut tiers = Tiers::new();
     let old = tiers.put(1, 10, 1000);
     drop(tiers.store.purge(digest(1)));
@@ -621,7 +621,7 @@ fn response_that_is_not_stored_any_more_when_an_answer_is_expected_is_not_freshe
 }
 
 #[test]
-fn part_that_was_completed_is_not_stored_if_it_was_forgotten_since_it_was_chosen() {
+fn response_completing_a_part_is_stored_only_if_the_part_was_not_purged() {
     for forget in FORGOTTEN {
         for rests in [true, false] {
             let mut tiers = Tiers::new();

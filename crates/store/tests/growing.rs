@@ -194,7 +194,7 @@ impl Pair {
 }
 
 #[test]
-fn other_bytes_are_read_than_the_first_that_came() {
+fn bytes_read_are_the_first_that_were_received_at_each_offset() {
     for seed in 0..400 {
         let _shown = Shown(format!("seed {seed}"));
         let mut random = Random::new(seed);
@@ -207,7 +207,7 @@ fn other_bytes_are_read_than_the_first_that_came() {
 }
 
 #[test]
-fn block_of_known_length_is_set_aside_twice_or_larger_than_it_will_be() {
+fn block_of_known_length_is_allocated_once_in_its_exact_size() {
     for (length, first) in [(1000, 1000), (BLOCK, BLOCK), (BLOCK + 1, BLOCK)] {
         let mut growing = Growing::new(Some(length), None);
         let place = growing.open(span(0, u64::MAX));
@@ -234,7 +234,7 @@ fn block_of_known_length_is_set_aside_twice_or_larger_than_it_will_be() {
 }
 
 #[test]
-fn sealed_or_inherited_block_is_copied() {
+fn sealed_or_inherited_block_is_shared_without_a_copy() {
     let length = 3 * BLOCK;
     let mut growing = Growing::new(Some(length), None);
     fill(&mut growing, 1, 0, BLOCK);
@@ -254,7 +254,7 @@ fn sealed_or_inherited_block_is_copied() {
 }
 
 #[test]
-fn part_of_another_length_is_inherited() {
+fn part_is_inherited_only_for_the_same_complete_length() {
     let mut growing = Growing::new(Some(2000), None);
     fill(&mut growing, 1, 0, 1000);
     let body = growing.finish();
@@ -269,7 +269,7 @@ fn part_of_another_length_is_inherited() {
 }
 
 #[test]
-fn tiny_neighbours_stay_apart_or_large_ones_are_copied() {
+fn small_adjacent_pieces_are_merged_and_large_ones_are_not_copied() {
     let mut growing = Growing::new(Some(10 * BLOCK), None);
     // from the last to the first
     for number in (0..500).rev() {
@@ -292,7 +292,7 @@ fn tiny_neighbours_stay_apart_or_large_ones_are_copied() {
 }
 
 #[test]
-fn more_runs_are_stored_than_the_limit_or_the_longest_are_lost() {
+fn stored_content_keeps_the_longest_ranges_up_to_the_limit() {
     let max = STORED_SPANS_MAX as u64;
     let mut growing = Growing::new(Some(1 << 30), None);
     for number in 0..max {
@@ -316,7 +316,7 @@ fn more_runs_are_stored_than_the_limit_or_the_longest_are_lost() {
 }
 
 #[test]
-fn bytes_beyond_the_end_are_kept() {
+fn bytes_beyond_the_complete_length_are_ignored() {
     let mut growing = Growing::new(Some(100), None);
     let place = growing.open(span(90, u64::MAX));
     assert_eq!(growing.push(place, content(1, 90..110)), 10);
@@ -329,7 +329,7 @@ fn bytes_beyond_the_end_are_kept() {
 }
 
 #[test]
-fn end_that_is_found_is_not_the_complete_length() {
+fn content_is_whole_only_once_its_complete_length_is_set() {
     let mut growing = Growing::new(None, None);
     fill(&mut growing, 1, 0, 5000);
     assert!(!growing.is_whole());
@@ -347,7 +347,7 @@ fn end_that_is_found_is_not_the_complete_length() {
 }
 
 #[test]
-fn body_made_at_once_differs_from_one_that_arrived() {
+fn content_made_at_once_equals_content_received_in_steps() {
     for length in [0, 1, BLOCK - 1, BLOCK, BLOCK + 1] {
         let bytes: Vec<u8> = (0..length).map(|at| content(1, at..at + 1)[0]).collect();
         let mut growing = Growing::new(Some(length), None);
@@ -362,7 +362,7 @@ fn body_made_at_once_differs_from_one_that_arrived() {
 }
 
 #[test]
-fn blocks_before_the_released_place_are_freed_once_nobody_is_to_write_them() {
+fn blocks_before_the_released_offset_are_freed_once_no_write_is_pending() {
     for is_inherited in [false, true] {
         let mut growing = Growing::new(Some(6 * BLOCK), None);
         fill(&mut growing, 1, 0, 4 * BLOCK);

@@ -85,14 +85,14 @@ fn check(budget: u64, kind: EvictionKind, shards: usize) {
 }
 
 #[test]
-fn threads_that_evict_each_other_find_wrong_bytes() {
+fn threads_that_evict_each_others_responses_read_only_correct_bytes() {
     for kind in EvictionKind::ALL {
         check(4 << 20, kind, 1);
     }
 }
 
 #[test]
-fn threads_on_several_shards_find_wrong_bytes() {
+fn threads_on_several_shards_read_only_correct_bytes() {
     check(256 << 20, EvictionKind::S3Fifo, 4);
 }
 
@@ -155,7 +155,7 @@ fn read(shared: &Shared, mut at: u64) -> u64 {
 }
 
 #[test]
-fn readers_of_what_arrives_at_several_places_read_wrong_bytes() {
+fn readers_of_a_response_with_two_write_positions_read_correct_bytes() {
     let shared = Shared {
         growing: Mutex::new(Growing::new(Some(LENGTH), None)),
         came: Condvar::new(),

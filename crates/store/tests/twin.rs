@@ -22,7 +22,7 @@ use support::{Random, Shown};
 use weir_policy::eviction::EvictionKind;
 
 #[test]
-fn another_response_is_found_than_by_the_twin() {
+fn lookups_match_the_reference_model_when_nothing_is_evicted() {
     for kind in EvictionKind::ALL {
         for seed in 0..25 {
             let _shown = Shown(format!("{kind} seed {seed}"));
@@ -38,7 +38,7 @@ fn another_response_is_found_than_by_the_twin() {
 }
 
 #[test]
-fn little_room_breaks_an_invariant() {
+fn invariants_hold_under_eviction_and_budget_changes() {
     for kind in EvictionKind::ALL {
         let mut evictions = 0;
         for seed in 0..25 {

@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn end_of_head_is_missed_where_it_is_cut() {
+    fn end_of_head_is_found_wherever_the_input_is_split() {
         let text = b"GET / HTTP/1.1\r\nHost: example\r\nAccept: */*\r\n\r\n";
         for piece in 1..=text.len() {
             let (_, lengths) = check(text, piece, &HeadLimits::default());
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn trickled_head_costs_the_square_of_its_length() {
+    fn head_received_byte_by_byte_is_read_at_linear_cost() {
         let mut text = b"GET / HTTP/1.1\r\n".to_vec();
         while text.len() < 65_000 {
             text.extend_from_slice(b"A: b\r\n");
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn head_beyond_the_limit_is_waited_for() {
+    fn head_is_read_once_it_reaches_the_size_limit() {
         let limits = HeadLimits {
             bytes_max: 100,
             ..HeadLimits::default()
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn one_piece_is_not_read() {
+    fn head_received_in_one_piece_is_read_once() {
         assert_eq!(
             check(b"GET / HTTP/1.1\r\n\r\n", 100, &HeadLimits::default()).1,
             [18]

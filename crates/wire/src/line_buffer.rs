@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_lost_or_invented_where_one_size_ends_and_the_next_begins() {
+    fn line_buffer_returns_exactly_the_filled_lines_at_every_size() {
         let names: Vec<String> = (0..FIELDS_CAPACITY)
             .map(|number| format!("n{number}"))
             .collect();

@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bare_line_feed_is_overlooked_or_seen_where_there_is_none() {
+    fn first_line_feed_without_carriage_return_is_found() {
         for (bytes, expected) in [
             (&b""[..], None),
             (b"\n", Some(0)),

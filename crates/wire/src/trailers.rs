@@ -179,7 +179,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn framing_or_routing_field_is_passed_on_from_a_trailer() {
+    fn framing_and_routing_fields_are_forbidden_in_trailers() {
         for name in FORBIDDEN {
             assert!(is_forbidden(name));
             assert!(is_forbidden(&name.to_ascii_uppercase()));

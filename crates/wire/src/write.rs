@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_differ_from_those_of_the_standard_library() {
+    fn numbers_are_written_as_by_the_standard_library() {
         for value in [
             0,
             1,
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_not_as_the_grammar_has_them() {
+    fn written_lines_follow_the_http1_grammar() {
         check(
             |out| request_line(out, "GET", "/a?b", Version::Http11),
             "GET /a?b HTTP/1.1\r\n",
@@ -202,14 +202,14 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "ends the message")]
-    fn empty_chunk_ends_the_message_in_the_middle() {
+    fn writing_an_empty_chunk_panics() {
         chunk_header(&mut Vec::new(), 0);
     }
 
     #[test]
     #[should_panic(expected = "control character")]
     #[cfg(debug_assertions)]
-    fn line_break_in_a_value_splits_the_message() {
+    fn writing_a_line_break_in_a_value_panics_in_debug_builds() {
         field(&mut Vec::new(), "A", b"b\r\nC: d");
     }
 }

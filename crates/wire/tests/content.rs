@@ -53,7 +53,7 @@ fn check_refused(text: impl AsRef<[u8]>, expected: BodyError) {
 }
 
 #[test]
-fn well_formed_chunks_are_misread() {
+fn well_formed_chunks_are_decoded() {
     check_whole("0\r\n\r\n", ("", "", ""));
     check_whole("5\r\nhello\r\n0\r\n\r\n", ("hello", "", ""));
     check_whole(
@@ -73,7 +73,7 @@ fn well_formed_chunks_are_misread() {
 }
 
 #[test]
-fn chunk_size_that_is_no_number_is_a_number() {
+fn chunk_size_other_than_hex_digits_is_refused() {
     for line in [
         "", " 5", "5 ", "5\t", "\t5", "+5", "-5", "-0", "0x5", "0X5", "5_0", "_5", "g", "5h",
         "5,5", "5.0", "\"5\"", "\0", "5\0", "\u{ff15}", ";a", "5 ;a", "5 5",
@@ -85,7 +85,7 @@ fn chunk_size_that_is_no_number_is_a_number() {
 }
 
 #[test]
-fn chunk_size_is_not_limited_at_its_boundary() {
+fn chunk_size_is_limited_to_16_digits() {
     let largest = "ffffffffffffffff\r\n";
     let mut reader = BodyReader::new(BodyLength::Chunked, HeadLimits::default());
     let input = format!("{largest}data");
@@ -109,7 +109,7 @@ fn chunk_size_is_not_limited_at_its_boundary() {
 }
 
 #[test]
-fn line_of_a_chunk_ends_in_less_than_crlf() {
+fn chunk_line_or_data_without_crlf_is_refused() {
     check_refused("5\nhello\r\n0\r\n\r\n", ChunkLineEnd);
     check_refused("5\rhello\r\n0\r\n\r\n", ChunkLineEnd);
     check_refused("5\r\rhello\r\n0\r\n\r\n", ChunkLineEnd);
@@ -126,7 +126,7 @@ fn line_of_a_chunk_ends_in_less_than_crlf() {
 }
 
 #[test]
-fn chunk_extension_is_misread() {
+fn only_well_formed_chunk_extensions_are_accepted() {
     for extension in [
         ";a",
         ";a=b",
@@ -180,7 +180,7 @@ fn chunk_extension_is_misread() {
 }
 
 #[test]
-fn chunk_extensions_are_not_limited_at_their_boundary() {
+fn chunk_extension_bytes_are_limited_per_message() {
     let max = usize::try_from(EXTENSION_BYTES_MAX).unwrap();
     let text = |bytes: usize| format!("0;{}\r\n\r\n", "a".repeat(bytes - 1));
     let ending = |text: &str| {
@@ -202,7 +202,7 @@ fn chunk_extensions_are_not_limited_at_their_boundary() {
 }
 
 #[test]
-fn trailers_are_lost_or_let_through() {
+fn trailers_are_kept_except_forbidden_fields() {
     check_whole("0\r\nA: b\r\n\r\n", ("", "A: b\r\n", ""));
     check_whole(
         "0\r\nA:b\r\nC:  d \r\n\r\nGET",
@@ -242,7 +242,7 @@ fn trailers_are_lost_or_let_through() {
 }
 
 #[test]
-fn malformed_trailer_is_accepted() {
+fn malformed_trailer_is_refused() {
     for (section, expected) in [
         ("A : b\r\n\r\n", HeadError::SpaceInName),
         (" A: b\r\n\r\n", HeadError::ObsFold),
@@ -263,7 +263,7 @@ fn malformed_trailer_is_accepted() {
 }
 
 #[test]
-fn trailers_are_not_limited_at_their_boundary() {
+fn trailers_are_limited_in_bytes_and_number_of_fields() {
     let ending = |text: &str, bytes_max: usize, fields_max: usize| {
         let limits = HeadLimits {
             bytes_max,
@@ -300,7 +300,7 @@ fn trailers_are_not_limited_at_their_boundary() {
 }
 
 #[test]
-fn content_that_is_cut_short_passes_for_whole() {
+fn truncated_content_is_reported_as_incomplete() {
     let text = b"5;a=\"b\"\r\nhello\r\n0\r\nA: b\r\n\r\n";
     for length in 0..text.len() {
         let mut reader = BodyReader::new(BodyLength::Chunked, HeadLimits::default());
@@ -329,7 +329,7 @@ fn content_that_is_cut_short_passes_for_whole() {
 }
 
 #[test]
-fn content_of_known_length_takes_from_the_next_message() {
+fn content_of_known_length_does_not_consume_the_next_message() {
     let mut reader = BodyReader::new(BodyLength::Exact(5), HeadLimits::default());
     assert_eq!(reader.remaining_exact(), Some(5));
     assert_eq!(
@@ -372,7 +372,7 @@ fn content_of_known_length_takes_from_the_next_message() {
 }
 
 #[test]
-fn absent_content_takes_from_the_next_message() {
+fn absent_content_does_not_consume_the_next_message() {
     for length in [BodyLength::None, BodyLength::Exact(0)] {
         let mut reader = BodyReader::new(length, HeadLimits::default());
         assert!(reader.is_ended());
@@ -389,7 +389,7 @@ fn absent_content_takes_from_the_next_message() {
 }
 
 #[test]
-fn content_until_close_ends_before_the_close() {
+fn content_until_close_ends_only_at_the_close() {
     let mut reader = BodyReader::new(BodyLength::UntilClose, HeadLimits::default());
     assert_eq!(
         reader.step(b"0\r\n\r\n"),
@@ -411,7 +411,7 @@ fn content_until_close_ends_before_the_close() {
 }
 
 #[test]
-fn reader_goes_on_after_an_error() {
+fn reader_repeats_its_first_error() {
     let mut reader = BodyReader::new(BodyLength::Chunked, HeadLimits::default());
     assert_eq!(reader.step(b"x"), Err(ChunkSize));
     assert_eq!(reader.step(b"0\r\n\r\n"), Err(ChunkSize));
@@ -420,7 +420,7 @@ fn reader_goes_on_after_an_error() {
 }
 
 #[test]
-fn content_that_was_not_seen_moves_the_end() {
+fn only_remaining_content_can_be_skipped() {
     let limits = HeadLimits::default();
     let mut exact = BodyReader::new(BodyLength::Exact(10), limits);
     assert_eq!(exact.content_ahead(), 10);

@@ -39,7 +39,7 @@ fn check_response(
 }
 
 #[test]
-fn plain_framing_is_refused() {
+fn plain_framing_is_accepted() {
     for version in [Http10, Http11] {
         check_request(version, "", Ok(BodyLength::None));
         check_request(
@@ -78,7 +78,7 @@ fn check_both(version: Version, section: &str, expected: FramingError) {
 }
 
 #[test]
-fn two_lengths_are_reconciled() {
+fn conflicting_or_repeated_lengths_are_refused() {
     check_both(
         Http11,
         "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n",
@@ -132,7 +132,7 @@ fn two_lengths_are_reconciled() {
 }
 
 #[test]
-fn content_length_that_is_no_number_is_a_number() {
+fn content_length_other_than_digits_is_refused() {
     for value in [
         "", "+5", "-5", "-0", "5, 5", "5,5", "5,", ",5", "0x5", "5 5", "5\t5", "5.0", "5e0",
         "1_000", "five", "\"5\"", "5;5", "5a", "\u{663}",
@@ -146,7 +146,7 @@ fn content_length_that_is_no_number_is_a_number() {
 }
 
 #[test]
-fn content_length_is_not_limited_at_its_boundary() {
+fn content_length_is_limited_to_2_to_the_63_minus_1_and_19_digits() {
     check_request(
         Http11,
         "Content-Length: 9223372036854775807\r\n",
@@ -175,7 +175,7 @@ fn content_length_is_not_limited_at_its_boundary() {
 }
 
 #[test]
-fn transfer_encoding_that_is_not_chunked_is_chunked() {
+fn transfer_encoding_other_than_chunked_is_refused() {
     for value in [
         "",
         "xchunked",
@@ -235,7 +235,7 @@ fn transfer_encoding_that_is_not_chunked_is_chunked() {
 }
 
 #[test]
-fn transfer_encoding_is_understood_in_http10() {
+fn transfer_encoding_in_http10_is_refused() {
     check_both(
         Http10,
         "Transfer-Encoding: chunked\r\n",
@@ -249,7 +249,7 @@ fn transfer_encoding_is_understood_in_http10() {
 }
 
 #[test]
-fn name_that_some_take_for_a_framing_field_passes() {
+fn framing_field_name_with_underscore_is_refused() {
     for name in [
         "Content_Length",
         "content_length",
@@ -271,7 +271,7 @@ fn name_that_some_take_for_a_framing_field_passes() {
 }
 
 #[test]
-fn response_without_content_has_some() {
+fn responses_to_head_and_1xx_204_and_304_have_no_content() {
     let length = "Content-Length: 5\r\n";
     let chunked = "Transfer-Encoding: chunked\r\n";
     for section in ["", "Content-Length: 0\r\n", length, chunked] {
@@ -303,7 +303,7 @@ fn response_without_content_has_some() {
 }
 
 #[test]
-fn answer_to_connect_is_framed_like_any_other() {
+fn successful_response_to_connect_has_no_content() {
     for status in [200, 204, 299] {
         for section in [
             "",
@@ -337,7 +337,7 @@ fn answer_to_connect_is_framed_like_any_other() {
 }
 
 #[test]
-fn coding_we_lack_is_answered_like_nonsense() {
+fn unknown_coding_is_answered_with_501_and_malformed_framing_with_400() {
     assert_eq!(UnknownCoding.status(), 501);
     assert_eq!(TransferEncoding.status(), 400);
     assert_eq!(BothLengths.status(), 400);

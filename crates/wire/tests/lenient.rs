@@ -119,7 +119,7 @@ fn well_formed_response_is_read_without_repair() {
 }
 
 #[test]
-fn lines_of_a_head_may_end_in_line_feeds() {
+fn lines_of_a_response_head_may_end_in_line_feeds() {
     reads("HTTP/1.1 200 OK\n\n", "HTTP/1.1 200", UntilClose, "lines");
     reads("HTTP/1.1 200\n\n", "HTTP/1.1 200", UntilClose, "lines");
     reads(
@@ -144,7 +144,7 @@ fn lines_of_a_head_may_end_in_line_feeds() {
 }
 
 #[test]
-fn line_feeds_among_other_line_ends_are_told() {
+fn mixed_line_ends_are_reported() {
     for text in [
         "HTTP/1.1 200 OK\r\nA: b\n\n",
         "HTTP/1.1 200 OK\r\nA: b\n\r\n",
@@ -168,7 +168,7 @@ fn carriage_return_that_ends_no_line_is_refused() {
 }
 
 #[test]
-fn space_before_a_colon_is_removed_and_elsewhere_refused() {
+fn space_before_a_colon_is_removed_and_elsewhere_in_a_name_refused() {
     reads_fields("A : b\r\nC\t \t:d\r\n", "|A=b|C=d", UntilClose, "lines");
     reads_fields(
         "Transfer-Encoding : chunked\r\n",
@@ -205,7 +205,7 @@ fn space_before_a_colon_is_removed_and_elsewhere_refused() {
 }
 
 #[test]
-fn higher_minor_version_reads_as_the_highest_known() {
+fn higher_minor_version_is_read_as_http11() {
     for minor in 2..=9 {
         let text = format!("HTTP/1.{minor} 200 OK\r\nA: b\r\n\r\n");
         reads(&text, "HTTP/1.1 200|A=b", UntilClose, "lines");
@@ -233,7 +233,7 @@ fn higher_minor_version_reads_as_the_highest_known() {
 }
 
 #[test]
-fn equal_lengths_are_one_length() {
+fn equal_content_lengths_are_merged_into_one() {
     for fields in [
         "Content-Length: 5\r\ncontent-length: 5\r\n",
         "Content-Length: 5, 5\r\n",
@@ -258,7 +258,7 @@ fn equal_lengths_are_one_length() {
 }
 
 #[test]
-fn lengths_that_differ_or_are_malformed_are_refused() {
+fn differing_or_malformed_content_lengths_are_refused() {
     use FramingError::{BothLengths, ContentLength, ContentLengthTooLarge, Lookalike};
     let repeated = FramingError::RepeatedContentLength;
     for (fields, expected) in [
@@ -343,7 +343,7 @@ fn empty_elements_beside_chunked_are_ignored() {
 }
 
 #[test]
-fn framing_fields_of_a_response_without_content_are_dropped() {
+fn framing_fields_of_1xx_and_204_responses_are_dropped() {
     for status in [100, 103, 199, 204] {
         for fields in [
             "Content-Length: 5\r\n",
@@ -384,7 +384,7 @@ fn framing_fields_of_a_response_without_content_are_dropped() {
 }
 
 #[test]
-fn fields_of_a_response_are_limited_at_their_boundary() {
+fn number_of_response_fields_is_limited() {
     let read = |count: usize, fields_max: usize, end: &str| {
         let text = format!(
             "HTTP/1.1 200 OK{end}{}{end}",
@@ -421,7 +421,7 @@ fn fields_of_a_response_are_limited_at_their_boundary() {
 }
 
 #[test]
-fn bytes_of_a_repaired_head_are_limited_at_their_boundary() {
+fn size_of_a_repaired_head_is_limited() {
     let text = "HTTP/1.1 200 OK\nA : b\n\n";
     let limit = |bytes_max| HeadLimits {
         bytes_max,
@@ -454,7 +454,7 @@ fn one_chunk(line: &str) -> Result<(String, bool), BodyError> {
 }
 
 #[test]
-fn chunk_line_may_be_padded() {
+fn padding_in_a_chunk_line_is_accepted_and_reported() {
     let hello = |is_repaired| Ok(("hello".to_owned(), is_repaired));
     for line in [
         "5",
@@ -489,7 +489,7 @@ fn chunk_line_may_be_padded() {
 }
 
 #[test]
-fn chunk_line_with_another_reading_is_refused() {
+fn ambiguous_or_overlong_chunk_line_is_refused() {
     use BodyError::{ChunkExtension, ChunkLineEnd, ChunkPadding, ChunkSize, ChunkSizeTooLong};
     for (line, expected) in [
         (" 5", ChunkSize),
@@ -533,7 +533,7 @@ fn chunk_line_with_another_reading_is_refused() {
 }
 
 #[test]
-fn strict_reader_refuses_what_the_lenient_one_repairs() {
+fn strict_reader_refuses_padded_chunk_lines() {
     for line in ["5 ", "00000000000000005", "5 ;a", "5; a", "5;a = b"] {
         let text = format!("{line}\r\nhello\r\n0\r\n\r\n");
         let mut reader = BodyReader::new(Chunked, HeadLimits::default());

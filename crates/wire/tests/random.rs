@@ -119,12 +119,12 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 4_000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn request_head_depends_on_how_it_is_cut(text in joined(HEAD_PIECES), limits in limits()) {
+    fn request_head_is_parsed_alike_however_the_input_is_split(text in joined(HEAD_PIECES), limits in limits()) {
         invariants::request_head(&text, &limits);
     }
 
     #[test]
-    fn nearly_good_request_head_depends_on_how_it_is_cut(
+    fn nearly_valid_request_head_is_parsed_alike_however_the_input_is_split(
         text in nearly_good("GET /a?b HTTP/1.1\r\nHost: e\r\n"),
         limits in limits(),
     ) {
@@ -132,13 +132,13 @@ proptest! {
     }
 
     #[test]
-    fn response_head_depends_on_how_it_is_cut(text in joined(HEAD_PIECES), limits in limits()) {
+    fn response_head_is_parsed_alike_however_the_input_is_split(text in joined(HEAD_PIECES), limits in limits()) {
         invariants::response_head(&text, &limits);
         invariants::lenient_response_head(&text, &limits);
     }
 
     #[test]
-    fn nearly_good_response_head_depends_on_how_it_is_cut(
+    fn nearly_valid_response_head_is_parsed_alike_however_the_input_is_split(
         text in nearly_good("HTTP/1.1 200 OK\r\nServer: e\r\n"),
         limits in limits(),
     ) {
@@ -147,12 +147,12 @@ proptest! {
     }
 
     #[test]
-    fn chunked_content_depends_on_how_it_is_cut(text in joined(CHUNK_PIECES), limits in limits()) {
+    fn chunked_content_is_decoded_alike_however_the_input_is_split(text in joined(CHUNK_PIECES), limits in limits()) {
         invariants::body(&text, BodyLength::Chunked, limits);
     }
 
     #[test]
-    fn nearly_good_chunked_content_depends_on_how_it_is_cut(
+    fn nearly_valid_chunked_content_is_decoded_alike_however_split(
         sizes in prop::collection::vec(1..20_usize, 0..5),
         tail in joined(CHUNK_PIECES),
         limits in limits(),
@@ -166,7 +166,7 @@ proptest! {
     }
 
     #[test]
-    fn other_content_depends_on_how_it_is_cut(
+    fn unchunked_content_is_decoded_alike_however_the_input_is_split(
         text in prop::collection::vec(any::<u8>(), 0..60),
         length in length(),
     ) {

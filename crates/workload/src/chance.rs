@@ -70,7 +70,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn stream_depends_on_what_another_drew() {
+    fn draws_depend_only_on_seed_and_stream() {
         let draws = |seed, stream| {
             let mut chance = Chance::new(seed, stream);
             [chance.word(), chance.word(), chance.word()]
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn replay_of_another_build_draws_other_numbers() {
+    fn draws_of_a_seed_and_stream_equal_the_pinned_numbers() {
         // changes only when records made before can no longer be replayed
         let mut chance = Chance::new(1, 2);
         assert_eq!(chance.word(), PINNED[0]);
@@ -92,7 +92,7 @@ mod tests {
     const PINNED: [u64; 2] = [6_887_249_928_182_813_737, 11_185_845_979_894_928_185];
 
     #[test]
-    fn share_of_nothing_happens_or_share_of_all_does_not() {
+    fn probability_0_never_happens_and_probability_1_always_does() {
         let mut chance = Chance::new(3, 3);
         assert!((0..10_000).all(|_| !chance.is(0.0) && chance.is(1.0)));
         assert_eq!(chance.below(0), 0);
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn mean_of_units_is_not_a_half() {
+    fn mean_of_unit_draws_is_a_half() {
         let mut chance = Chance::new(5, 0);
         let sum: f64 = (0..100_000).map(|_| chance.unit()).sum();
         // four standard deviations of the mean of 100 000 uniforms
@@ -109,7 +109,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn draw_lies_beyond_its_end(seed: u64, stream: u64, end in 1_u64..) {
+        fn draw_is_below_its_end_and_unit_draw_is_in_0_to_1(seed: u64, stream: u64, end in 1_u64..) {
             let mut chance = Chance::new(seed, stream);
             for _ in 0..100 {
                 prop_assert!(chance.below(end) < end);

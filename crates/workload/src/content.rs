@@ -104,7 +104,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn part_is_not_what_the_whole_has_there(seed: u64, version: u64, from in 0_usize..9000, length in 0_usize..9000) {
+        fn part_equals_the_whole_content_at_the_same_offset(seed: u64, version: u64, from in 0_usize..9000, length in 0_usize..9000) {
             let content = Content::of(seed, TARGET, version);
             let whole = bytes(content, 0, from + length);
             let part = bytes(content, from as u64, length);
@@ -113,7 +113,7 @@ mod tests {
         }
 
         #[test]
-        fn first_wrong_byte_is_found_elsewhere(offset in 0_u64..1 << 50, length in 1_usize..20_000, at: prop::sample::Index, flip in 1_u8..) {
+        fn first_corrupt_byte_is_located_at_its_offset(offset in 0_u64..1 << 50, length in 1_usize..20_000, at: prop::sample::Index, flip in 1_u8..) {
             let content = Content::of(1, TARGET, 0);
             let mut part = bytes(content, offset, length);
             let at = at.index(length);
@@ -125,7 +125,7 @@ mod tests {
         }
 
         #[test]
-        fn other_version_target_or_seed_has_the_same_content(seed: u64, server: u32, number: u64, version: u64, step in 1_u64..1000) {
+        fn content_differs_by_version_target_and_seed(seed: u64, server: u32, number: u64, version: u64, step in 1_u64..1000) {
             let target = Target { server, number };
             let here = bytes(Content::of(seed, target, version), 0, 64);
             let others = [
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn content_near_the_last_offset_panics() {
+    fn content_near_the_largest_offset_fills_without_overflow() {
         let content = Content::of(1, TARGET, 1);
         assert_eq!(bytes(content, u64::MAX - 3, 8).len(), 8);
     }

@@ -180,12 +180,12 @@ mod tests {
     }
 
     #[test]
-    fn run_of_the_paper_breaks_a_rule() {
+    fn run_of_the_paper_satisfies_every_rule() {
         assert_eq!(broken(&facts(&law("constant(3s)"))), []);
     }
 
     #[test]
-    fn run_just_short_of_a_rule_keeps_it() {
+    fn run_just_below_a_requirement_breaks_exactly_that_rule() {
         let latency = law("constant(3s)");
         let whole = facts(&latency);
         let short = RunFacts {
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn cache_of_unknown_size_counts_as_filled() {
+    fn cache_of_unknown_size_breaks_the_fetched_bytes_rule() {
         let latency = law("constant(3s)");
         let unknown = RunFacts {
             cache_bytes: None,
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn latency_that_varies_is_judged_by_luck() {
+    fn varying_latency_is_judged_by_its_mean() {
         for (text, holds) in [("uniform(0s, 10s)", true), ("normal(2.5s, 1s)", false)] {
             let latency = law(text);
             assert_eq!(broken(&facts(&latency)).is_empty(), holds, "{text}");

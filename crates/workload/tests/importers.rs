@@ -65,7 +65,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn any_bytes_panic(input in proptest::collection::vec(any::<u8>(), 0..600)) {
+    fn any_bytes_are_imported_or_reported_without_a_panic(input in proptest::collection::vec(any::<u8>(), 0..600)) {
         check(&input, None);
         for format in FORMATS {
             check(&input, Some(format));
@@ -73,7 +73,7 @@ proptest! {
     }
 
     #[test]
-    fn pieces_of_valid_sources_panic(
+    fn pieces_of_valid_sources_are_imported_or_reported_without_a_panic(
         pieces in proptest::collection::vec(proptest::sample::select(&PIECES[..]), 0..40),
         cut in 0_usize..200,
     ) {
@@ -88,7 +88,7 @@ proptest! {
     }
 
     #[test]
-    fn damaged_compression_panics(
+    fn corrupt_compressed_input_is_imported_or_reported_without_a_panic(
         lines in 1_usize..5000,
         at in any::<proptest::sample::Index>(),
         flip in 1_u8..=255,

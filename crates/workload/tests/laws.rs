@@ -18,7 +18,7 @@ fn mean(draws: &[f64]) -> f64 {
 }
 
 #[test]
-fn mean_that_is_drawn_is_not_the_mean_of_the_law() {
+fn mean_of_draws_is_the_stated_mean_of_the_law() {
     // tolerances of about four standard deviations of a mean of 200 000
     let check = |text: &str, expected: f64, tolerance: f64| {
         let law = law(text);
@@ -66,7 +66,7 @@ fn mean_that_is_drawn_is_not_the_mean_of_the_law() {
 }
 
 #[test]
-fn deviation_that_is_drawn_is_another() {
+fn deviation_of_draws_is_that_of_the_law() {
     let check = |text: &str, expected: f64, tolerance: f64| {
         let drawn = draws(&law(text), 200_000);
         let center = mean(&drawn);
@@ -87,7 +87,7 @@ fn deviation_that_is_drawn_is_another() {
 }
 
 #[test]
-fn zipf_of_pgl_is_another_law() {
+fn zipf_draws_have_the_probabilities_of_pgl() {
     // P(k) = ln((k + 1) / k) / ln(N + 1)
     let drawn = draws(&law("zipf(13)"), 200_000);
     for k in 1..=13_u32 {
@@ -107,7 +107,7 @@ fn zipf_of_pgl_is_another_law() {
 }
 
 #[test]
-fn text_means_another_law() {
+fn law_text_parses_to_its_normal_form_and_dimension() {
     let check = |text: &str, normal: &str, dimension: Dimension| {
         let law = law(text);
         assert_eq!(law.to_string(), normal, "{text}");
@@ -139,7 +139,7 @@ fn text_means_another_law() {
 }
 
 #[test]
-fn text_of_no_law_is_taken() {
+fn malformed_law_is_refused_with_the_reason() {
     let check = |text: &str, what: &str| {
         let error = text.parse::<Law>().expect_err(text).to_string();
         assert!(error.contains(what), "{text}: {error}");
@@ -207,7 +207,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn written_law_reads_as_another(text in any_law()) {
+    fn written_law_parses_to_the_same_law(text in any_law()) {
         let law: Law = text.parse().unwrap();
         let again: Law = law.to_string().parse().unwrap();
         prop_assert_eq!(&again, &law);
@@ -215,7 +215,7 @@ proptest! {
     }
 
     #[test]
-    fn drawn_value_lies_beyond_the_ends_of_its_law(text in any_law(), seed: u64) {
+    fn drawn_value_is_within_the_minimum_and_maximum_of_its_law(text in any_law(), seed: u64) {
         let law: Law = text.parse().unwrap();
         let mut chance = Chance::new(seed, 0);
         for _ in 0..100 {
@@ -230,7 +230,7 @@ proptest! {
     }
 
     #[test]
-    fn law_of_twice_the_value_draws_something_else(text in any_law(), seed: u64) {
+    fn scaled_law_draws_the_scaled_value(text in any_law(), seed: u64) {
         let law: Law = text.parse().unwrap();
         let (mut one, mut other) = (Chance::new(seed, 0), Chance::new(seed, 0));
         let (found, expected) = (law.times(2.0).draw(&mut one), 2.0 * law.draw(&mut other));
@@ -238,7 +238,7 @@ proptest! {
     }
 
     #[test]
-    fn text_of_anything_panics(text in prop_oneof!["\\PC{0,40}", "[a-z]{3,9}\\([0-9., KBs%:max()]{0,30}\\)?"]) {
+    fn any_text_is_refused_or_parses_to_a_law_that_round_trips(text in prop_oneof!["\\PC{0,40}", "[a-z]{3,9}\\([0-9., KBs%:max()]{0,30}\\)?"]) {
         if let Ok(law) = text.parse::<Law>() {
             let mut chance = Chance::new(1, 1);
             let _value = law.draw(&mut chance);

@@ -15,7 +15,7 @@ fn polymix(scenario: &Scenario) -> &weir_workload::PolyMix {
 }
 
 #[test]
-fn built_in_scenario_is_refused_or_is_another_when_written() {
+fn built_in_scenario_parses_and_round_trips() {
     assert_eq!(Scenario::names().count(), 9);
     for name in Scenario::names() {
         let scenario = built_in(name);
@@ -33,7 +33,7 @@ fn built_in_scenario_is_refused_or_is_another_when_written() {
 }
 
 #[test]
-fn paper_and_scenario_disagree() {
+fn built_in_scenarios_have_the_parameters_of_their_papers() {
     let Workload::Wpb(wpb) = built_in("wpb").workload else {
         panic!()
     };
@@ -74,7 +74,7 @@ fn paper_and_scenario_disagree() {
 }
 
 #[test]
-fn variant_of_wpb_differs_in_more_than_it_says() {
+fn variants_of_wpb_differ_only_in_the_documented_keys() {
     let mut plain = built_in("wpb");
     let mut kept = built_in("wpb-keep-alive");
     assert!(kept.clients.keep_alive && kept.origin.keep_alive);
@@ -103,7 +103,7 @@ fn variant_of_wpb_differs_in_more_than_it_says() {
 }
 
 #[test]
-fn mini_has_another_shape_than_what_it_is_made_from() {
+fn polymix3_mini_has_the_shape_of_polymix3_scaled_to_a_60th() {
     let mini = built_in("polymix3-mini");
     let mut scaled = built_in("polymix3").scaled(1.0 / 60.0);
     assert_eq!(scaled.scale, 1.0 / 60.0);
@@ -181,7 +181,7 @@ web-2026 | both = "42.8%" | both = "48%" | does not go together | at most
 "#;
 
 #[test]
-fn mistake_is_taken_or_is_told_without_its_place_and_remedy() {
+fn mistake_is_refused_with_its_line_cause_and_hint() {
     for row in MISTAKES.lines().filter(|row| !row.is_empty()) {
         let cells: Vec<&str> = row.split('|').map(str::trim).collect();
         let [name, old, new, what, hint] = cells[..] else {
@@ -200,7 +200,7 @@ fn mistake_is_taken_or_is_told_without_its_place_and_remedy() {
 }
 
 #[test]
-fn shares_that_are_no_whole_are_taken_or_blamed_on_one_of_them() {
+fn shares_that_do_not_add_up_are_refused_at_their_table() {
     let (found, hint) = refusal("polymix3", "share = \"65%\"", "share = \"64%\"");
     let what = "`workload.contents` has shares that add up to 99.000 %";
     assert!(
@@ -211,7 +211,7 @@ fn shares_that_are_no_whole_are_taken_or_blamed_on_one_of_them() {
 }
 
 #[test]
-fn missing_key_or_file_of_something_else_is_taken() {
+fn missing_key_or_foreign_file_is_refused_with_a_hint() {
     let check = |text: &str, what: &str| {
         let error = Scenario::parse("mine.toml", text).unwrap_err();
         assert!(error.to_string().contains(what), "{error}");
@@ -228,7 +228,7 @@ fn missing_key_or_file_of_something_else_is_taken() {
 }
 
 #[test]
-fn key_that_is_set_has_another_value() {
+fn set_assigns_the_value_to_its_key() {
     let mut scenario = built_in("polymix3");
     for assignment in [
         "clients.keep_alive = false",
@@ -269,7 +269,7 @@ fn key_that_is_set_has_another_value() {
 }
 
 #[test]
-fn assignment_to_nothing_changes_the_scenario() {
+fn refused_assignment_leaves_the_scenario_unchanged() {
     let before = built_in("polymix3");
     let check = |assignment: &str, what: &str, hint: &str| {
         let mut scenario = before.clone();
@@ -308,7 +308,7 @@ fn assignment_to_nothing_changes_the_scenario() {
 }
 
 #[test]
-fn shorter_version_is_as_long_or_has_nothing_left() {
+fn scaled_scenario_changes_only_its_workload_and_remains_valid() {
     for name in Scenario::names() {
         let whole = built_in(name);
         for factor in [0.5, 1e-6, 3.0] {
@@ -334,7 +334,7 @@ fn shorter_version_is_as_long_or_has_nothing_left() {
 }
 
 #[test]
-fn link_preset_is_no_link_of_a_scenario() {
+fn link_preset_can_be_set_by_name_and_round_trips() {
     for (name, link) in &weir_workload::LINK_PRESETS {
         let mut scenario = built_in("wpb");
         scenario.set(&format!("clients.link={name}")).unwrap();
@@ -355,12 +355,12 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn text_of_anything_panics(text in "\\PC*") {
+    fn any_text_parses_or_is_refused_without_a_panic(text in "\\PC*") {
         let _either = Scenario::parse("x", &text);
     }
 
     #[test]
-    fn scenario_with_bytes_changed_panics_or_reads_as_what_it_does_not_write(
+    fn scenario_with_changed_bytes_is_refused_or_round_trips(
         name in any_name(),
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
         cut: Option<prop::sample::Index>,
@@ -381,7 +381,7 @@ proptest! {
     }
 
     #[test]
-    fn value_of_anything_panics_or_reads_as_what_it_does_not_write(
+    fn scenario_with_any_value_is_refused_or_round_trips(
         name in any_name(),
         line in any::<prop::sample::Index>(),
         value in prop_oneof![
@@ -402,7 +402,7 @@ proptest! {
     }
 
     #[test]
-    fn assignment_of_anything_panics(name in any_name(), assignment in "(workload|origin|clients)(\\.[a-z_0-9]{1,9}){1,3}(\\[[0-9]\\])?=\\PC{0,12}") {
+    fn any_assignment_is_applied_or_refused_without_a_panic(name in any_name(), assignment in "(workload|origin|clients)(\\.[a-z_0-9]{1,9}){1,3}(\\[[0-9]\\])?=\\PC{0,12}") {
         let mut scenario = Scenario::built_in(name).unwrap();
         let _either = scenario.set(&assignment);
     }

@@ -56,7 +56,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn path_leads_to_another_target(name in any_name(), seed: u64, server: u32, bits in any_number()) {
+    fn path_parses_back_to_its_target(name in any_name(), seed: u64, server: u32, bits in any_number()) {
         let site = site(name, seed);
         let target = target(&site, name, server, bits);
         let path = path(&site, target);
@@ -66,7 +66,7 @@ proptest! {
     }
 
     #[test]
-    fn long_path_leads_to_another_target(seed: u64, bits in any_number(), bytes in prop_oneof![0_u32..40, 0_u32..9000]) {
+    fn long_path_parses_back_to_its_target(seed: u64, bits in any_number(), bytes in prop_oneof![0_u32..40, 0_u32..9000]) {
         let mut scenario = SCENARIOS["wpb"].clone();
         let Workload::Wpb(wpb) = &mut scenario.workload else { panic!() };
         wpb.path_bytes = Some(format!("uniform(0, {}B)", bytes + 1).parse().unwrap());
@@ -78,7 +78,7 @@ proptest! {
     }
 
     #[test]
-    fn path_of_nobody_leads_somewhere(name in any_name(), server: u32, path in prop_oneof![
+    fn path_that_parses_is_the_path_of_its_target(name in any_name(), server: u32, path in prop_oneof![
         "\\PC{0,20}", "/(dummy|t[0-9]/_|hit)?[0-9a-fA-F]{0,20}\\.(html|gif|zip|cgi|bin|js|css)",
     ]) {
         let site = site(name, 1);
@@ -90,7 +90,7 @@ proptest! {
     }
 
     #[test]
-    fn answer_depends_on_what_was_asked_before(name in any_name(), seed: u64, server: u32, bits in any_number(), second in 0_i64..1 << 33) {
+    fn description_is_independent_of_earlier_requests(name in any_name(), seed: u64, server: u32, bits in any_number(), second in 0_i64..1 << 33) {
         let (one, other) = (site(name, seed), site(name, seed));
         let target = target(&one, name, server, bits);
         let at = UnixSeconds(second);
@@ -105,7 +105,7 @@ proptest! {
     }
 
     #[test]
-    fn modification_is_in_the_future_or_the_next_one_in_the_past(
+    fn last_modification_is_past_and_the_next_change_is_in_the_future(
         name in prop::sample::select(vec!["polymix3", "polymix4", "polymix3-mini", "web-2026"]),
         seed: u64, bits in any_number(), second in 0_i64..1 << 33,
     ) {
@@ -128,7 +128,7 @@ proptest! {
     }
 
     #[test]
-    fn version_was_current_when_it_was_not_described(seed: u64, bits in any_number(), length in 1_u32..40, variance in 0_u32..100, from in 0_i64..200, seconds in 0_i64..60) {
+    fn version_was_current_exactly_if_described_within_the_interval(seed: u64, bits in any_number(), length in 1_u32..40, variance in 0_u32..100, from in 0_i64..200, seconds in 0_i64..60) {
         let mut scenario = SCENARIOS["web-2026"].clone();
         let Workload::Web(web) = &mut scenario.workload else { panic!() };
         web.life_cycle.length = format!("uniform(1s, {}s)", length + 1).parse().unwrap();
@@ -147,7 +147,7 @@ proptest! {
     }
 
     #[test]
-    fn entity_tag_is_anothers(name in any_name(), seed: u64, bits in any_number(), version: u64) {
+    fn entity_tag_parses_to_its_version_for_its_own_target_only(name in any_name(), seed: u64, bits in any_number(), version: u64) {
         let site = site(name, seed);
         let one = target(&site, name, 0, bits);
         let other = target(&site, name, 0, bits ^ 1);
@@ -161,13 +161,13 @@ proptest! {
     }
 
     #[test]
-    fn number_of_parts_has_other_parts(kind in 0_u8..8, owner in prop::option::of(0_u32..1 << 24), index in 0_u64..1 << 36) {
+    fn target_number_parses_back_to_its_parts(kind in 0_u8..8, owner in prop::option::of(0_u32..1 << 24), index in 0_u64..1 << 36) {
         let parts = number_parts(number(kind, owner, index));
         prop_assert_eq!((parts.kind, parts.owner, parts.index), (kind, owner, index));
     }
 
     #[test]
-    fn page_embeds_what_is_no_image_or_another_pages(seed: u64, server: u32, owner in prop::option::of(0_u32..1 << 24), index in 0_u64..1 << 32) {
+    fn page_embeds_1_to_13_images_of_its_own(seed: u64, server: u32, owner in prop::option::of(0_u32..1 << 24), index in 0_u64..1 << 32) {
         let site = site("polymix4", seed);
         let server = server % site.servers();
         let page = Target { server, number: number(1, owner, index) };
@@ -184,7 +184,7 @@ proptest! {
 }
 
 #[test]
-fn file_of_wpb_has_another_size_or_expires_at_another_time() {
+fn wpb_file_has_the_configured_size_and_expiry() {
     let site = site("wpb", 7);
     let targets = || (0..100_000).map(|number| Target { server: 0, number });
     let large = targets()
@@ -261,7 +261,7 @@ fn file_of_wpb_has_another_size_or_expires_at_another_time() {
 }
 
 #[test]
-fn content_of_polymix_has_other_means_or_shares() {
+fn polymix_content_has_the_means_and_shares_of_the_workload() {
     let scenario = Scenario::built_in("polymix3").unwrap();
     let Workload::PolyMix(polymix) = &scenario.workload else {
         panic!()
@@ -315,7 +315,7 @@ fn content_of_polymix_has_other_means_or_shares() {
 }
 
 #[test]
-fn response_of_polymix_is_fresh_after_it_changed_or_stale_before() {
+fn storable_polymix_response_is_fresh_exactly_until_it_changes() {
     let site = site("polymix3", 5);
     for index in 0..2000 {
         let kind = u8::try_from(index % 4).unwrap();
@@ -357,7 +357,7 @@ fn directives(described: &Described<'_>) -> ResponseDirectives {
 }
 
 #[test]
-fn web_has_other_shares_than_its_sources() {
+fn web_2026_fields_have_the_shares_of_their_sources() {
     let site = site("web-2026", 1);
     // a share of 20 000 in per cent: four standard deviations are at most 1.4
     let described: Vec<Described<'_>> = (0..20_000)
@@ -443,7 +443,7 @@ fn facts(described: &Described<'_>) -> ResponseFacts {
 }
 
 #[test]
-fn response_is_not_storable_or_fresh_as_a_cache_reads_its_fields() {
+fn described_storability_and_lifetime_agree_with_rfc_9111() {
     let request = RequestFacts::gather(Method::Get, "/", &[]);
     for name in Scenario::names() {
         let site = site(name, 2);
@@ -487,7 +487,7 @@ fn response_is_not_storable_or_fresh_as_a_cache_reads_its_fields() {
 }
 
 #[test]
-fn lifetimes_of_the_web_stand_to_ages_otherwise_than_measured() {
+fn web_2026_lifetimes_compare_to_ages_as_measured() {
     let site = site("web-2026", 4);
     let mut lefts = Vec::new();
     let mut lifetimes = Vec::new();
@@ -515,7 +515,7 @@ fn lifetimes_of_the_web_stand_to_ages_otherwise_than_measured() {
 }
 
 #[test]
-fn sizes_of_the_web_lie_beyond_those_measured() {
+fn web_2026_sizes_are_within_the_measured_range() {
     let site = site("web-2026", 6);
     let mut lengths: Vec<u64> = (0..60_000)
         .map(|number| site.length(Target { server: 0, number }))
@@ -540,7 +540,7 @@ fn sizes_of_the_web_lie_beyond_those_measured() {
 }
 
 #[test]
-fn target_of_hits_is_no_hit() {
+fn target_of_the_hits_scenario_is_storable_and_fresh_for_a_year() {
     let site = site("hits", 1);
     let described = site.describe(
         Target {

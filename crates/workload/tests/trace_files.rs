@@ -10,7 +10,7 @@ static SEALED: LazyLock<Vec<u8>> = LazyLock::new(example);
 static UNSEALED: LazyLock<Vec<u8>> = LazyLock::new(|| unsealed(example()));
 
 #[test]
-fn whole_trace_is_not_read() {
+fn intact_trace_passes_the_reader_invariants_sealed_and_unsealed() {
     check(&SEALED);
     check(&UNSEALED);
     assert_ne!(*SEALED, *UNSEALED, "the seal is still on it");
@@ -20,7 +20,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(192))]
 
     #[test]
-    fn any_bytes_make_the_reader_panic(
+    fn any_bytes_are_read_or_refused_without_a_panic(
         bytes in proptest::collection::vec(any::<u8>(), 0..400),
         has_magic in any::<bool>(),
     ) {
@@ -29,7 +29,7 @@ proptest! {
     }
 
     #[test]
-    fn other_bits_make_the_reader_panic(
+    fn damaged_trace_is_read_or_refused_without_a_panic(
         changes in proptest::collection::vec((any::<usize>(), 1_u8..=255), 1..6),
         is_sealed in any::<bool>(),
         end in 0_usize..400,

@@ -24,7 +24,7 @@ fn check(steps: &str, expected: &str) {
 }
 
 #[test]
-fn misspelt_key_is_accepted() {
+fn unknown_key_or_value_is_refused_with_its_line() {
     check("{ origin = {}, clint = {} }", "clint");
     check("{ origin = { state = 200 } }", "state");
     check("{ origin = {}, client = { stats = 200 } }", "stats");
@@ -34,7 +34,7 @@ fn misspelt_key_is_accepted() {
 }
 
 #[test]
-fn step_that_says_too_little_is_accepted() {
+fn incomplete_step_is_refused_with_its_line() {
     check("{ request = \"GET /\" }", "origin");
     check("{ origin = \"none\" }", "neither status nor body");
     check(
@@ -57,7 +57,7 @@ fn step_that_says_too_little_is_accepted() {
 }
 
 #[test]
-fn step_that_contradicts_itself_is_accepted() {
+fn contradictory_step_is_refused_with_its_line() {
     check(
         "{ at = 5, origin = {} }, { at = 4, origin = {} }",
         "before the step before",
@@ -81,7 +81,7 @@ fn step_that_contradicts_itself_is_accepted() {
 }
 
 #[test]
-fn line_of_the_mistake_is_not_told() {
+fn error_names_the_line_and_step_of_the_mistake() {
     let text = file(
         "a",
         "must",
@@ -92,7 +92,7 @@ fn line_of_the_mistake_is_not_told() {
 }
 
 #[test]
-fn what_is_not_said_does_not_follow_from_the_answer() {
+fn omitted_client_expectations_follow_from_the_origin_response() {
     let text = file(
         "a",
         "must",

@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn both_ways_to_frame_a_body_are_read() {
+    fn content_is_read_by_content_length_or_chunks() {
         let answer = |body: &str| {
             Some(Answer {
                 status: 200,
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn response_that_is_cut_short_is_an_error() {
+    fn truncated_or_unframed_response_is_an_error() {
         check("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nabc", None);
         check("HTTP/1.1 200 OK\r\n\r\nabc", None);
         check(

@@ -180,13 +180,13 @@ mod tests {
     }
 
     #[test]
-    fn names_choose_and_keep_the_order_of_the_table() {
+    fn named_peers_are_selected_in_table_order() {
         check(&["c", "a"], Some(&["a", "c"]));
         check(&[], Some(&["a", "b", "c"]));
     }
 
     #[test]
-    fn name_that_nobody_has_is_refused() {
+    fn unknown_peer_name_is_refused() {
         check(&["a", "d"], None);
     }
 }

@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn child_and_its_children_end_with_their_guard() {
+    fn dropping_the_guard_ends_the_child_and_its_descendants() {
         let words = ["sh", "-c", "trap '' TERM; tail -f /dev/null & wait"].map(str::to_owned);
         let mut command = command(&words, Duration::from_secs(20));
         let child = command.spawn().expect("setpriv and timeout are there");

@@ -198,7 +198,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn leap_years_and_ends_of_months_are_right() {
+    fn date_is_computed_across_leap_days_and_month_ends() {
         for (seconds, expected) in [
             (0, "1970-01-01"),
             (951_782_399, "2000-02-28"),
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn date_field_has_the_right_weekday() {
+    fn http_date_has_the_matching_weekday() {
         for (seconds, expected) in [
             (784_111_777, "Sun, 06 Nov 1994 08:49:37 GMT"),
             (951_782_400, "Tue, 29 Feb 2000 00:00:00 GMT"),
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn this_machine_has_a_kernel_and_a_core() {
+    fn current_host_has_kernel_cpu_and_cores() {
         let host = Host::here();
         assert!(
             host.cores > 0 && !host.kernel.is_empty() && !host.cpu.is_empty(),

@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn record_below_the_records_folder_needs_a_clean_tree() {
+    fn record_in_the_records_folder_requires_a_clean_tree() {
         let path = Path::new("records/a.json");
         assert!(refuse_changes(path, &[]).is_ok());
         let changes: Vec<String> = (0..7).map(|n| format!("src/{n}.rs")).collect();
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn only_paths_below_the_records_folder_are_judged() {
+    fn only_paths_below_the_records_folder_count_as_records() {
         let records = root::directory().join("records");
         assert!(is_below(&records.join("a/b.json"), &records));
         assert!(!is_below(&std::env::temp_dir().join("a.json"), &records));
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn record_outside_of_the_records_folder_is_never_refused() {
+    fn record_outside_the_records_folder_is_always_accepted() {
         let path = std::env::temp_dir().join("a.json");
         let given = path.to_string_lossy().into_owned();
         assert_eq!(place(Some(&given), "b.json").ok(), Some(path));

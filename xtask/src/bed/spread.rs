@@ -36,7 +36,7 @@ mod tests {
     }
 
     #[test]
-    fn median_is_the_middle_of_odd_and_between_the_middles_of_even() {
+    fn median_is_the_middle_value_or_the_mean_of_the_two_middle_ones() {
         check(&[], None);
         check(&[3.0], Some((3.0, 3.0, 3.0)));
         check(&[9.0, 1.0, 2.0], Some((1.0, 2.0, 9.0)));

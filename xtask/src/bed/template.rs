@@ -53,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_filled_in() {
+    fn known_placeholders_are_replaced_and_other_text_is_kept() {
         check(
             "listen @PORT@;\nroot @DIR@/files;",
             Some("listen 80;\nroot /d/files;"),
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn word_without_a_value_is_refused() {
+    fn placeholder_without_a_value_is_refused() {
         check("listen @HOST@:@PORT@;", None);
     }
 }

@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn name_with_spaces_and_brackets_does_not_shift_the_fields() {
+    fn process_name_with_brackets_does_not_shift_stat_fields() {
         let line = "42 (a) b (c) S 7 42 42 0 -1 4194560 100 0 0 0 11 22 33 44 20 0 1 0 5 1 1";
         let expected = Stat {
             is_running: true,
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_found_by_its_whole_name() {
+    fn memory_field_is_matched_by_its_whole_name() {
         let text = "Rss:                1760 kB\nPss_Dirty:           108 kB\nPss:                 365 kB\n";
         assert_eq!(
             (
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn this_process_is_in_its_own_tree_and_uses_memory() {
+    fn current_process_is_in_its_own_tree_and_uses_memory() {
         let id = std::process::id();
         assert!(tree(id).contains(&id) && is_running(id));
         assert!(memory(id).rss_kib > 0);

@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_our_variables_are_cleared() {
+    fn only_variables_with_the_weir_prefix_are_cleared() {
         let names = [
             "PATH",
             "WEIR_SEED",

@@ -51,23 +51,23 @@ mod tests {
     }
 
     #[test]
-    fn listed_with_reason_passes() {
+    fn ignored_test_listed_with_a_reason_passes() {
         check("# heading\n\na::b # needs a browser\n", &["a::b"], &[]);
     }
 
     #[test]
-    fn ignored_without_being_listed_is_refused() {
+    fn ignored_test_missing_from_the_list_is_refused() {
         check("", &["a::b"], &["test `a::b` is ignored and not listed"]);
     }
 
     #[test]
-    fn listed_without_reason_is_refused() {
+    fn listed_test_without_a_reason_is_refused() {
         check("a::b\n", &[], &[":1: no reason"]);
         check("a::b # \n", &[], &[":1: no reason"]);
     }
 
     #[test]
-    fn listed_test_that_runs_again_is_refused() {
+    fn listed_test_that_is_no_longer_ignored_is_refused() {
         check(
             "# x\na::b # slow\n",
             &[],

@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn sums_of_several_binaries_are_added() {
+    fn results_of_several_test_binaries_are_summed() {
         check(
             &[
                 "test result: ok. 3 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s",
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn ignored_test_is_not_overlooked() {
+    fn ignored_tests_are_collected_by_name() {
         check(
             &[
                 "test a::b ... ok",

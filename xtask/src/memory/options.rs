@@ -61,7 +61,7 @@ mod tests {
     use crate::bed::options::{Task, parse_line};
 
     #[test]
-    fn every_option_arrives_and_what_cannot_be_meant_is_refused() {
+    fn all_options_are_parsed_and_invalid_ones_are_refused() {
         let options = Options {
             memory_mib: 32,
             seconds: 3,

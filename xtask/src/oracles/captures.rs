@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn figure_that_differs_passes() {
+    fn differing_figure_is_reported_with_its_column() {
         assert_eq!(differences(|_| {}), Vec::<String>::new());
         for (pointer, column) in [
             ("/met/packets", "packets"),

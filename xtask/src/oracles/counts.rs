@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn figure_that_differs_passes() {
+    fn differing_figure_is_reported_by_name() {
         assert!(differences(imported()).is_empty());
         for (pointer, value, figures) in [
             ("/bytes", json!(1), &["bytes of the trace"][..]),

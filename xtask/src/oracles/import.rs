@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn trace_has_another_name_than_in_the_tables() {
+    fn trace_name_is_derived_from_its_path() {
         for (path, name) in [
             ("clf/elastic_apache_logs.gz", "elastic_apache_logs"),
             ("clf/nasa_jul95_head.log", "nasa_jul95_head.log"),

@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn option_is_lost_or_made_up() {
+    fn options_are_parsed_and_incomplete_or_unknown_ones_are_refused() {
         let data = PathBuf::from("d");
         let weir = Some(PathBuf::from("w"));
         assert_eq!(
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn figure_that_differs_passes() {
+    fn differing_figure_is_reported_with_expected_and_found_value() {
         let mut found = Found::default();
         found.compare("a.log", "rows", "1", "1");
         assert_eq!(found.remark(), "1 figures equal");

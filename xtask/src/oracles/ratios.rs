@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn ratio_that_is_off_passes_or_one_within_its_tolerance_does_not() {
+    fn only_figures_outside_their_tolerance_are_reported() {
         assert_eq!(compare(&said()), [""; 0]);
         for (pointer, value, figure) in [
             ("/keys", json!(51), "objects"),
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn size_is_in_the_key_where_it_should_not_be() {
+    fn size_is_part_of_the_key_only_when_requested() {
         let record = |id: u8, size: u8| {
             let mut record = [0; RECORD_BYTES];
             (record[4], record[12]) = (id, size);
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn row_of_another_key_or_with_other_columns_is_taken() {
+    fn row_is_found_by_trace_and_key_and_must_have_all_columns() {
         assert_eq!(row(README, "a", "K2").unwrap(), None);
         assert_eq!(row(README, "b", "K1").unwrap(), None);
         assert!(row("| a | K1 | 3 |", "a", "K1").is_err());

@@ -35,7 +35,7 @@ mod tests {
     const TEXT: &str = "| trace | key |\n|---|---|\n| z | 0 |\n\n| trace | lines |\n|---|---|\n| a | 1 |\n| b | 2 |\nend\n| c | 3 |\n";
 
     #[test]
-    fn row_of_another_table_is_found() {
+    fn rows_are_found_only_in_the_table_with_the_given_heading() {
         let rows = find(TEXT, &["trace", "lines"]);
         assert_eq!(rows.len(), 2);
         assert_eq!(rows[1]["trace"], "b");

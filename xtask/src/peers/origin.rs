@@ -119,20 +119,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn status_page_of_nginx_is_understood() {
+    fn request_count_is_parsed_from_the_nginx_status_page() {
         let page = "Active connections: 1 \nserver accepts handled requests\n 12 13 14 \nReading: 0 Writing: 1 Waiting: 0 \n";
         assert_eq!(parse_status(page), Some(14));
         assert_eq!(parse_status("404"), None);
     }
 
     #[test]
-    fn question_itself_is_not_counted() {
+    fn status_query_itself_is_not_counted() {
         assert_eq!(count_between(14, 15), 0);
         assert_eq!(count_between(14, 17), 2);
     }
 
     #[test]
-    fn files_are_the_same_in_every_run_and_differ_by_length() {
+    fn file_content_is_reproducible_and_differs_by_length() {
         assert_eq!(content(1024), content(1024));
         assert_ne!(content(1024), content(1025)[..1024]);
     }

@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn hit_that_was_asked_of_the_origin_is_not_believed() {
+    fn run_is_invalid_if_hits_reach_the_origin_or_forwards_do_not() {
         let [hit, .., forward] = &CELLS;
         check(hit, &report(100), 0, None);
         check(hit, &report(100), 1, Some("1 of the hits"));
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn failed_short_or_missing_responses_are_not_believed() {
+    fn run_with_failed_short_or_no_responses_is_invalid() {
         let [hit, ..] = &CELLS;
         check(hit, &report(0), 0, Some("0 requests"));
         check(

@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn table_shows_sound_runs_with_ratios_and_names_the_others() {
+    fn table_shows_valid_runs_with_ratios_and_names_the_others() {
         let runs = [
             run("weir", 10_000, "null"),
             run("floor", 8000, "null"),

@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn report_is_found_below_what_wrk_prints_itself() {
+    fn json_report_is_found_below_the_text_that_wrk_prints() {
         let text = "Running 1s test @ http://127.0.0.1:80/\n  1 threads and 32 connections\n{\"requests\":5,\
                     \"duration_us\":1000,\"bytes\":9,\"p50_us\":1,\"p99_us\":2,\"errors\":0,\"statuses\":3}\n";
         let expected = Report {

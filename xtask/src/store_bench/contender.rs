@@ -65,7 +65,7 @@ mod tests {
     use crate::root;
 
     #[test]
-    fn file_of_a_contender_has_a_word_without_a_meaning() {
+    fn every_placeholder_in_configuration_files_has_a_value() {
         let mut words = Words::default();
         for name in [
             "WEIR",

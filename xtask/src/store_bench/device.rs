@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn number_of_another_field_is_taken() {
+    fn io_counters_are_read_from_their_own_fields() {
         let io =
             "rchar: 1\nwchar: 2\nread_bytes: 4096\nwrite_bytes: 8192\ncancelled_write_bytes: 5\n";
         assert_eq!(

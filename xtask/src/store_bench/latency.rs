@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quantile_is_another_one() {
+    fn quantiles_are_those_of_the_sorted_times() {
         let latency = quantiles((1..=1000).rev().collect());
         assert_eq!(
             (latency.p50_us, latency.p99_us, latency.most_us),

@@ -220,7 +220,7 @@ mod tests {
     use crate::uneven::origin::in_thread;
 
     #[test]
-    fn client_takes_less_than_there_is() {
+    fn clients_receive_the_whole_content_of_all_responses() {
         let ask = Ask {
             to: in_thread(),
             prefix: "/a",

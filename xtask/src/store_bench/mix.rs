@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn mean_size_is_not_that_of_the_mix() {
+    fn mean_response_size_matches_the_mix() {
         let sum: u64 = (0..100_000).map(|number| size_bytes(1, number)).sum();
         let mean = sum / 100_000;
         // 0.65 x 4.5 + 0.15 x 8.5 + 0.005 x 300 + 0.195 x 25 = 10.6 KiB
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn working_set_is_smaller_than_asked_for() {
+    fn working_set_has_the_fewest_responses_that_reach_its_size() {
         let count = count(1, 1 << 20);
         let sum: u64 = (0..count).map(|number| size_bytes(1, number)).sum();
         assert!(sum >= 1 << 20);
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn hot_set_is_asked_for_too_rarely() {
+    fn hot_set_receives_its_share_of_requests() {
         let mut chance = Chance::new(1, 0);
         let hot = (0..100_000).filter(|_| next(&mut chance, 10_000) < 100);
         let hot = hot.count();

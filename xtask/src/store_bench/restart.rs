@@ -156,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn metric_of_a_longer_name_is_taken() {
+    fn metric_is_matched_by_its_whole_name_and_summed_over_labels() {
         let text = "weir_disk_entries_total 9\nweir_disk_entries{dir=\"0\"} 2\nweir_disk_entries{dir=\"1\"} 3\n";
         assert_eq!(metric(text, "weir_disk_entries"), Some(5));
         assert_eq!(metric(text, "weir_disk_loading"), None);

@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn round_of_one_is_compared_with_another_of_the_best() {
+    fn median_of_all_rounds_is_compared_with_the_best_peer() {
         let record = record(vec![
             row(WEIR, &[300, 100, 180]),
             row("slow", &[10, 20, 30]),

@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn row_is_a_number_of_clients_and_a_run_that_is_not_valid_has_no_number() {
+    fn row_is_one_client_count_and_an_invalid_run_has_no_number() {
         let mut bad = run("squid", WPB, 32);
         bad.is_valid = false;
         let runs = vec![
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn repetitions_become_their_median_and_load_is_answers_a_second() {
+    fn load_table_shows_median_answers_per_second_of_repetitions() {
         let mut runs = vec![
             run("weir", LOAD, 250),
             run("weir", LOAD, 250),

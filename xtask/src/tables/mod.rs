@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_lines_between_the_markers_are_replaced() {
+    fn only_lines_between_the_markers_are_replaced() {
         let text = format!("one\n{BEGIN}known{BEGIN_END}\nold\nolder\n{END}\ntwo\n");
         let expected = format!("one\n{BEGIN}known{BEGIN_END}\n\n| a |\n\n{END}\ntwo\n");
         let once = replace(&text, "a.md", &table).expect("a document");
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn table_without_end_or_of_no_known_name_is_refused() {
+    fn table_without_end_marker_or_known_name_is_refused() {
         let endless = format!("{BEGIN}known{BEGIN_END}\nold\n");
         let refused = replace(&endless, "a.md", &table).map_err(|failure| failure.to_string());
         assert!(refused.is_err_and(|text| text.contains("a.md:1") && text.contains("end")));

@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn record_is_of_the_chore_that_its_name_begins_with() {
+    fn record_belongs_to_the_command_its_name_starts_with() {
         assert!(is_of("peers", "peers-2026-11-22.json"));
         assert!(!is_of("peers", "peers.json"));
         assert!(!is_of("peers", "peers-2026-11-22.txt"));

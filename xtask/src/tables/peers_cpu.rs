@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn version_is_its_first_two_numbers() {
+    fn version_is_reduced_to_its_first_two_numbers() {
         for (said, expected) in [
             ("HAProxy version 2.6.12-1+deb12u4 2026/10/17", Some("2.6")),
             ("nginx version: nginx/1.22.1", Some("1.22")),

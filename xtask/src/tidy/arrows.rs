@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn allowed_arrows_pass_used_or_not() {
+    fn allowed_dependency_passes_used_or_unused() {
         check_edges(
             Some(TABLE),
             &[("weir-semantics", None), ("outside", None)],
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn arrow_that_is_not_in_the_table_is_refused() {
+    fn dependency_missing_from_the_table_is_refused() {
         check_edges(
             Some(TABLE),
             &[("weir-vectors", None)],
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn arrow_for_tests_does_not_allow_a_normal_one() {
+    fn dependency_allowed_for_tests_is_refused_in_normal_code() {
         let table = TABLE.replace("| wire | semantics | |", "| wire | - | semantics |");
         check_edges(Some(&table), &[("weir-semantics", Some("dev"))], &[]);
         check_edges(
@@ -197,19 +197,19 @@ mod tests {
     }
 
     #[test]
-    fn room_that_does_not_exist_is_refused() {
+    fn unknown_crate_in_the_table_is_refused() {
         let table = TABLE.replace("| wire | semantics | |", "| wire | semantics, cellar | |");
         check_edges(Some(&table), &[], &[(5, "no room `cellar`")]);
     }
 
     #[test]
-    fn room_without_a_row_is_refused() {
+    fn crate_without_a_table_row_is_refused() {
         let table = TABLE.replace("| `vectors` | | |\n", "");
         check_edges(Some(&table), &[], &[(5, "the room `vectors` has no row")]);
     }
 
     #[test]
-    fn missing_file_or_table_is_said_clearly() {
+    fn missing_file_or_table_is_reported() {
         check_edges(None, &[], &[(1, "is missing")]);
         check_edges(Some("# Title\n"), &[], &[(1, "no table")]);
     }

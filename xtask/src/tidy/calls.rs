@@ -69,13 +69,13 @@ mod tests {
     }
 
     #[test]
-    fn other_macros_and_prose_are_accepted() {
+    fn other_macros_comments_and_strings_are_accepted() {
         let text = "// println!\nfn f() { writeln!(out, \"println!\"); my_print!(); }\n";
         check_text("crates/proxy/src/worker.rs", text, &[]);
     }
 
     #[test]
-    fn test_that_sleeps_is_refused() {
+    fn sleep_in_a_test_is_refused() {
         let text =
             "fn f() {\n    std::thread::sleep(d);\n    tokio::time::sleep_until (t).await;\n}\n";
         let expected = [(2, "sleeps"), (3, "sleeps")];

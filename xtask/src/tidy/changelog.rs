@@ -41,7 +41,7 @@ mod tests {
     }
 
     #[test]
-    fn changelog_without_a_place_for_changes_is_refused() {
+    fn changelog_without_an_unreleased_section_is_refused() {
         check_text(Some("# Changelog\n\n## Unreleased\n"), &[]);
         check_text(Some("# Changelog\n\n## [Unreleased]\n"), &[]);
         check_text(

@@ -368,7 +368,7 @@ mod tests {
     );
 
     #[test]
-    fn modules_that_use_each_other_are_a_circle() {
+    fn modules_that_use_each_other_form_a_cycle() {
         let c = ("crates/a/src/c.rs", "fn f() { super::d::g(); }");
         let d = (
             "crates/a/src/d.rs",
@@ -383,14 +383,14 @@ mod tests {
     }
 
     #[test]
-    fn name_that_is_passed_on_leads_to_the_module_it_comes_from() {
+    fn re_exported_name_leads_to_its_defining_module() {
         let b = ("crates/a/src/b.rs", "use crate::Deep;");
         let d = ("crates/a/src/d.rs", "use crate::b;");
         check_circle(&[LIB, b, d], &["b", "d"]);
     }
 
     #[test]
-    fn inner_modules_count_for_the_ones_around_them() {
+    fn nested_modules_count_for_the_modules_around_them() {
         let b = (
             "crates/a/src/b/inner.rs",
             "use super::super::c::C;\nuse super::Own;",
@@ -419,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn circle_above_the_limit_is_refused() {
+    fn cycle_above_its_limit_or_a_limit_above_the_cycle_is_refused() {
         let circle = |count: usize| Circle {
             room: "wire".to_owned(),
             path: "crates/wire/src/lib.rs".to_owned(),

@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn complaint_reads_as_place_what_instead() {
+    fn complaint_states_place_problem_and_remedy() {
         let complaint = Complaint::new("a/b.rs", 3, "a tab", "indent with spaces");
         assert_eq!(complaint.to_string(), "a/b.rs:3: a tab; indent with spaces");
     }

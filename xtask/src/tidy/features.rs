@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn dependency_has_the_same_features_in_the_program_and_the_workspace() {
+    fn dependency_with_more_features_in_the_workspace_is_refused() {
         let program = lines(&["a v1.0.0 std", "b v1.0.0"]);
         let workspace = lines(&["a v1.0.0 std", "b v1.0.0", "c v2.0.0 x"]);
         expect(&check(&workspace, &program), &[]);

@@ -27,7 +27,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn page_that_is_not_in_the_index_is_refused() {
+    fn page_missing_from_the_index_is_refused() {
         let files = |index| {
             Tree::new(vec![
                 File::new(INDEX, index),

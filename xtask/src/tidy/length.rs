@@ -48,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn long_file_without_a_reason_is_refused() {
+    fn long_code_file_without_a_reason_is_refused() {
         check_lines("a.rs", "//! Docs.", LINES_MAX, &[]);
         check_lines("a.rs", "//! Docs.", LINES_MAX + 1, &[(1, "701 lines")]);
         check_lines(
@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn long_file_with_a_reason_or_that_is_no_code_is_accepted() {
+    fn long_file_with_a_reason_or_without_code_is_accepted() {
         check_lines(
             "a.rs",
             "//! whole because: it is one table",

@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn licence_that_is_not_on_the_list_is_refused() {
+    fn unlisted_or_missing_licence_is_refused() {
         check_package(Some("MIT"), None, &[]);
         check_package(Some("MIT OR GPL-3.0-only"), Some("registry+x"), &[]);
         check_package(
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn missing_or_broken_list_is_said_clearly() {
+    fn missing_or_unreadable_licence_list_is_reported() {
         let metadata = example(&[]);
         expect(&check(None, &metadata), &[(1, "is missing")]);
         expect(

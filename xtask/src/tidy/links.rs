@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn links_elsewhere_and_code_are_not_followed() {
+    fn external_links_anchors_and_code_are_not_checked() {
         check_text(
             "README.md",
             "[a](https://example.com/x) [b](#section) [c](docs/)\n",

@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn pure_crate_without_the_head_line_is_refused() {
+    fn pure_crate_without_the_no_std_attribute_is_refused() {
         let without = "//! Docs.\nextern crate alloc;\n";
         check_text("crates/wire/src/lib.rs", without, &[(1, "not `no_std`")]);
         check_text("crates/wire/src/head.rs", without, &[]);
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn head_line_may_stand_before_or_behind_the_docs() {
+    fn no_std_attribute_may_precede_or_follow_the_docs() {
         check_text(
             "crates/policy/src/lib.rs",
             "#![cfg_attr(not(test), no_std)]\n//! Docs.\n",
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn std_in_tests_and_prose_is_accepted() {
+    fn std_in_tests_comments_and_strings_is_accepted() {
         let path = "crates/measure/src/time.rs";
         check_text(path, "/// unlike `std::time`\nfn f() {} // std::io\n", &[]);
         check_text(

@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn cited_record_is_of_a_clean_commit() {
+    fn cited_record_with_uncommitted_changes_is_refused() {
         check_text(
             "[a](../records/clean-1.json) and `records/peers-DATE.json`\n",
             &[],
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn cited_record_is_of_a_commit_in_the_history() {
+    fn cited_record_of_a_commit_outside_the_history_is_refused() {
         check_text(
             "[b](../records/gone-1.json)\n",
             &[(1, "not in the history")],
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn head_is_in_the_history_and_nonsense_is_not() {
+    fn head_is_in_the_history_and_an_unknown_name_is_not() {
         assert!(is_in_history("HEAD"));
         assert!(!is_in_history("no-such-commit"));
     }

@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn comments_and_literals_are_not_code() {
+    fn comments_and_literals_are_masked() {
         check("a // std::b\nc", "a          \nc");
         check("a /* b /* c */ d */ e", "a                   e");
         check(r#"f("a\"b") g"#, "f(      ) g");
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn lifetimes_and_raw_names_are_code() {
+    fn lifetimes_and_raw_identifiers_are_kept_as_code() {
         check("fn f<'a>(x: &'a str) {}", "fn f<'a>(x: &'a str) {}");
         check("let r#type = '\"';", "let r#type =    ;");
         check(r"let c = '\''; d", "let c =     ; d");
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_item_behind_cfg_test_is_test_code() {
+    fn only_the_item_under_cfg_test_is_test_code() {
         check_test_lines(
             "a();\n#[cfg(test)]\nmod tests {\n  b();\n}\nc();\n",
             &[2, 3, 4, 5],
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn word_inside_a_longer_name_is_not_found() {
+    fn word_is_matched_only_as_a_whole_identifier() {
         assert!(has_word("use std::io;", "std"));
         assert!(!has_word("use no_std::io;", "std"));
         assert!(!has_word("use stdx::io;", "std"));

@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn choice_is_accepted_when_one_term_is() {
+    fn or_expression_is_accepted_if_any_term_is() {
         check("MIT", true);
         check("GPL-3.0-only", false);
         check("MIT OR GPL-3.0-only", true);
@@ -80,14 +80,14 @@ mod tests {
     }
 
     #[test]
-    fn sum_is_accepted_when_all_terms_are() {
+    fn and_expression_is_accepted_only_if_all_terms_are() {
         check("(MIT OR GPL-3.0-only) AND Unicode-3.0", true);
         check("MIT AND GPL-3.0-only", false);
         check("GPL-3.0-only AND MIT OR MIT", true);
     }
 
     #[test]
-    fn expression_that_cannot_be_read_is_refused() {
+    fn malformed_licence_expression_is_refused() {
         check("", false);
         check("(MIT", false);
         check("MIT OR", false);

@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn document_has_the_tables_of_the_newest_records() {
+    fn outdated_table_in_a_document_is_refused() {
         let tree = Tree::new(vec![
             File::new("a.md", "one\nold\n"),
             File::new("b.md", "old\n"),

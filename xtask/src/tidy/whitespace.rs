@@ -66,13 +66,13 @@ mod tests {
     }
 
     #[test]
-    fn data_of_tests_is_left_as_it_is() {
+    fn white_space_in_test_data_is_accepted() {
         check_text("crates/cli/tests/help.txt", "a \nb", &[]);
         check_text("crates/cli/tests/help.rs", "a\nb", &[(2, "no newline")]);
     }
 
     #[test]
-    fn tab_is_refused_in_rust_only() {
+    fn tab_is_refused_only_in_rust_files() {
         check_text("a.rs", "\ta\n", &[(1, "a tab")]);
         check_text("Makefile", "a:\n\tb\n", &[]);
     }

@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn mark_in_code_is_refused() {
+    fn unfinished_work_mark_in_code_is_refused() {
         for mark in MARKS {
             let text = format!("a\n// {mark}: later\n");
             expect(&check(&File::new("a.rs", &text)), &[(2, mark)]);

@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn part_is_what_the_whole_has_there() {
+    fn part_equals_the_same_bytes_of_the_whole_content() {
         let whole = bytes("/a", 0, 20_000);
         for (offset, length) in [(0, 1), (4095, 2), (4096, 4096), (5000, 15_000)] {
             let end = offset + length;
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn byte_that_is_wrong_elsewhere_or_of_another_target_is_noticed() {
+    fn byte_that_is_wrong_misplaced_or_of_another_target_is_detected() {
         let content = Content::of("/a");
         let mut part = bytes("/a", 8000, 1000);
         assert!(!content.is_at(8001, &part) && !content.is_at(8000 - 4096, &part));

@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn everybody_is_served_and_whoever_gets_something_else_has_failed() {
+    fn client_with_an_unexpected_response_fails_and_the_others_complete() {
         let origin = in_thread();
         let mut crowd = Crowd::connect(origin, 20, 64 * 1024);
         let size_bytes = 100_000;

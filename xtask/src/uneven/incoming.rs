@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn right_response_is_whole_with_its_last_byte() {
+    fn matching_response_is_whole_only_at_its_last_byte() {
         let right = response("200 OK", "10000", TARGET);
         check(&right, Ok(10_000));
         check(&right[..right.len() - 1], Ok(9999));
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn response_that_is_not_what_was_asked_for_is_refused() {
+    fn response_with_wrong_status_length_or_content_is_refused() {
         check(
             &response("503 Service Unavailable", "10000", TARGET),
             Err("status 503"),

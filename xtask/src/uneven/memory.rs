@@ -196,7 +196,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn memory_of_tcp_is_found_among_others() {
+    fn tcp_memory_is_read_from_the_tcp_line_only() {
         let text =
             "sockets: used 52\nTCP: inuse 35 orphan 0 tw 5 alloc 35 mem 1142\nUDP: inuse 0 mem 7\n";
         assert_eq!(tcp_pages(text), Some(1142));

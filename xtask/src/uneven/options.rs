@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn every_option_arrives() {
+    fn all_options_are_parsed() {
         check("", Some(Task::Measure(Options::default())));
         check("--show a.json", Some(Task::Show("a.json".to_owned())));
         let options = Options {
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_meant_is_refused() {
+    fn invalid_options_are_refused() {
         for line in [
             "--out",
             "--peers apache",

@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reader_takes_as_much_as_it_is_told_and_knows_what_is_left() {
+    fn reader_takes_at_most_the_requested_bytes_and_then_the_rest() {
         let origin = in_thread();
         let target = target("/a", 50_000, None, false);
         let mut reader = Reader::ask(origin, &target, 50_000, None).expect("the origin");
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn time_that_is_over_is_no_error() {
+    fn read_deadline_that_passes_is_not_an_error() {
         let origin = in_thread();
         let target = target("/a", 50_000, Some(1), false);
         let mut reader = Reader::ask(origin, &target, 50_000, None).expect("the origin");

@@ -366,7 +366,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_are_kibibytes_until_they_are_megabytes() {
+    fn bytes_are_in_kib_below_one_megabyte_and_in_mb_from_there() {
         for (count, expected) in [
             (0, "0"),
             (65_536, "64 KiB"),
@@ -450,7 +450,7 @@ mod tests {
     }
 
     #[test]
-    fn targets_are_met_at_their_bound_and_missed_beyond() {
+    fn target_is_met_at_its_bound_and_missed_beyond_it() {
         let text = render(&record());
         check(&text, "had read: 37 KiB, at most 64 KiB: met");
         check(&text, "client takes all: 0, at most 64 KiB: met");
@@ -470,7 +470,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_not_be_measured_is_named() {
+    fn unmeasured_and_failed_peers_are_named_with_the_cause() {
         let text = render(&record());
         check(&text, "squid: not installed");
         check(&text, "nginx, lead: cut after 0 bytes");

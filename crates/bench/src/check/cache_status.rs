@@ -176,7 +176,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cache_status_is_read_as_another_claim() {
+    fn last_cache_status_member_gives_the_claim_and_invalid_ones_none() {
         let check = |value: &str, expected| {
             assert_eq!(
                 Claim::of_cache_status(value.as_bytes()),
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn x_cache_is_read_as_another_claim() {
+    fn x_cache_value_is_read_as_hit_forward_or_revalidation() {
         let check = |value: &str, expected| {
             assert_eq!(Claim::of_x_cache(value.as_bytes()), expected, "{value}");
         };
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn proxy_that_claims_what_it_did_not_do_agrees() {
+    fn claim_that_contradicts_the_measured_outcome_disagrees() {
         use CrossCheck::{Absent, Agree, Disagree};
         let claims = [
             Claim::Hit,

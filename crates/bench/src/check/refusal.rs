@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn refusal_has_status_and_proxy_status_and_no_control_characters() {
+    fn refusal_text_has_status_and_proxy_status_without_control_characters() {
         let check = |head: &str, expected: &str| {
             assert_eq!(refusal(head.as_bytes()), expected, "{head:?}");
         };

@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn run_that_starts_later_has_the_wall_clock_of_now() {
+    fn run_time_zero_maps_to_the_wall_clock_time_of_the_start() {
         let clock = Clock::new(Instant::now() + Duration::from_secs(1000));
         assert_eq!(clock.now_us(), 0);
         assert!(clock.until_start().is_some());

@@ -441,7 +441,7 @@ mod tests {
     }
 
     #[test]
-    fn samples_are_more_than_allowed_or_crowd_at_the_beginning() {
+    fn request_samples_are_bounded_and_evenly_spaced_over_the_run() {
         let mut ledger = ledger(2, 10);
         for number in 0..1000 {
             end(&mut ledger, number, Outcome::Hit);
@@ -460,7 +460,7 @@ mod tests {
     }
 
     #[test]
-    fn error_or_abort_has_a_response_time() {
+    fn errors_and_aborts_have_no_response_time() {
         let mut ledger = ledger(0, 10);
         for (number, outcome) in (0..).zip([
             Outcome::Hit,

@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn form_or_version_is_another() {
+    fn request_line_and_fields_follow_form_and_http_version() {
         let check = |form: &Form, assignments: &[&str], keep, expected: &str| {
             let found = written(form, assignments, &ASK, about(keep));
             assert_eq!(found, expected);
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn condition_method_or_cookie_is_left_out() {
+    fn condition_method_and_cookie_are_written_into_the_request() {
         let check = |ask: Ask, about: Particulars, first: &str, rest: &str| {
             let found = written(&forward(), &[], &ask, about);
             let (line, fields) = found.split_once("\r\n").expect("a line");
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn cookie_is_shorter_or_longer_than_the_site_has_it() {
+    fn cookie_is_padded_to_its_length_and_capped_at_4096_bytes() {
         let check = |bytes, expected: &str| {
             let mut out = Vec::new();
             write_cookie(7, bytes, &mut out);

@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn proxy_is_blamed_for_what_this_machine_has_not() {
+    fn errno_of_a_local_shortage_is_classified_as_out_of_sockets() {
         let check = |errno: Errno, expected| {
             assert_eq!(why_not(&io::Error::from(errno)), expected, "{errno:?}");
         };
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn two_agents_share_an_address_or_two_addresses_an_agent() {
+    fn source_address_follows_from_agent_number_and_agents_per_address() {
         let check = |agent, agents_per_address, expected: &str| {
             assert_eq!(address_of(agent, agents_per_address).to_string(), expected);
         };

@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn wake_up_is_lost_or_comes_twice() {
+    fn timer_fires_once_at_the_earliest_armed_time() {
         let mut timers = Timers::default();
         let mut armed = [Armed::default(); 2];
         timers.arm(&mut armed[0], 0, 50);

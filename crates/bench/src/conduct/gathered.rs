@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn links_of_participants_that_are_made_otherwise_are_mixed() {
+    fn differing_link_shapings_of_participants_are_reported_as_mixed() {
         let together = |all: &[Option<LinkShaping>]| {
             let mut gathered = Gathered::begun(Vec::new());
             for &link_shaping in all {
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn idle_participant_hides_a_busy_one() {
+    fn merged_load_keeps_the_busiest_share_and_sums_memory() {
         let load = |seconds, busy_seconds| ThreadLoad {
             seconds,
             busy_seconds,

@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_run_into_each_other() {
+    fn messages_are_read_one_by_one_until_the_connection_closes() {
         let (one, two) = pair();
         let (_lines, outlet) = both(one).expect("a connection");
         let (mut lines, _outlet) = both(two).expect("a connection");
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn stranger_is_taken_for_a_participant() {
+    fn line_that_is_not_a_message_is_an_error_that_quotes_it() {
         let (mut one, two) = pair();
         let (mut lines, _outlet) = both(two).expect("a connection");
         one.write_all(b"GET / HTTP/1.1\r\n\r\n").expect("it reads");

@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn proxy_on_this_machine_makes_the_origin_leave_loopback() {
+    fn origin_has_no_external_address_for_a_loopback_proxy_or_none() {
         let proxy = SocketAddr::from(([127, 0, 0, 1], 3128));
         assert_eq!(reached_from(Some(proxy)).expect("nothing is asked"), None);
         assert_eq!(reached_from(None).expect("nothing is asked"), None);

@@ -190,7 +190,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn message_that_travelled_is_another() {
+    fn messages_round_trip_on_one_line_and_unknown_fields_are_refused() {
         let messages = [
             ToMaster::Pong,
             ToMaster::Ready {

@@ -169,7 +169,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_an_answer_of_the_origin_starts_a_run() {
+    fn probe_succeeds_only_with_a_response_of_the_origin() {
         let proxy = SocketAddr::from(([127, 0, 0, 1], 3128));
         let check = |head: &str, expected: Option<&str>| {
             let judged = judge(proxy, head.as_bytes());

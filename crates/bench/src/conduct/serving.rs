@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn server_listens_where_nobody_finds_it() {
+    fn origin_listens_on_the_wanted_or_the_nearest_reachable_address() {
         let check = |approach,
                      addresses,
                      wanted: Option<&str>,
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn wildcard_is_told_to_clients() {
+    fn wildcard_address_is_announced_as_the_reachable_one() {
         let near = IpAddr::from([10, 1, 1, 1]);
         let server = |address: [u8; 4]| SocketAddr::from((address, 8000));
         assert_eq!(announced(server([0, 0, 0, 0]), near), server([10, 1, 1, 1]));

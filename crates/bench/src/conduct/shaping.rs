@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn word_that_is_printed_is_not_understood() {
+    fn printed_shaping_parses_back_and_unknown_words_are_refused() {
         for shaping in [Shaping::User, Shaping::Namespace] {
             assert_eq!(shaping.to_string().parse(), Ok(shaping));
         }

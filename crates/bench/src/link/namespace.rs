@@ -228,7 +228,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bucket_of_a_modem_holds_no_packet_or_one_without_a_rate_is_made() {
+    fn token_bucket_holds_at_least_one_packet_and_exists_only_with_a_rate() {
         assert_eq!(
             bucket("wb1n0", Some(28_800)),
             "qdisc add dev wb1n0 root tbf rate 28800bit burst 1600b limit 20000b\n"
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn more_clients_than_addresses_are_begun() {
+    fn namespace_with_more_clients_than_addresses_is_refused() {
         let link = Link::preset("modem-1998").expect("it is one");
         let failure = Namespace::new(&link, CLIENTS_MAX + 1).expect_err("too many");
         assert!(failure.to_string().contains("1025 clients"), "{failure}");

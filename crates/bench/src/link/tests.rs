@@ -25,7 +25,7 @@ fn read(line: &mut Line, pieces: &[(usize, u64)]) -> Vec<(u64, usize)> {
 }
 
 #[test]
-fn link_without_rules_holds_anything_up() {
+fn link_without_rules_adds_no_delay() {
     let mut line = line(None, 0.0, 0.0);
     assert_eq!(
         line.connect(5),
@@ -41,7 +41,7 @@ fn link_without_rules_holds_anything_up() {
 }
 
 #[test]
-fn delay_is_left_out_of_set_up_request_or_response() {
+fn link_delay_applies_to_connection_set_up_request_and_response() {
     let mut line = line(None, 40.0, 0.0);
     let set_up = line.connect(1000);
     assert_eq!((set_up.knock_at_us, set_up.ready_at_us), (41_000, 81_000));
@@ -53,7 +53,7 @@ fn delay_is_left_out_of_set_up_request_or_response() {
 }
 
 #[test]
-fn packet_of_a_modem_arrives_before_its_last_bit() {
+fn data_arrives_only_after_its_transmission_time_at_the_link_rate() {
     let mut line = line(Some(28_800), 0.0, 0.0);
     let mut flow = Flow::default();
     // 1440 bytes at 3600 bytes a second
@@ -65,7 +65,7 @@ fn packet_of_a_modem_arrives_before_its_last_bit() {
 }
 
 #[test]
-fn read_that_comes_a_little_late_makes_the_link_slower() {
+fn lateness_of_reads_is_compensated_up_to_a_limit() {
     // 1440 bytes take 400 ms: read each time 9 ms late, and once for all 250 ms late
     let mut line = line(Some(28_800), 0.0, 0.0);
     let mut flow = Flow::default();
@@ -85,7 +85,7 @@ fn read_that_comes_a_little_late_makes_the_link_slower() {
 }
 
 #[test]
-fn lost_packet_stalls_another_connection_or_none() {
+fn lost_packet_delays_only_its_own_connection() {
     let mut line = line(None, 10.0, 1.0);
     let mut flow = Flow::default();
     assert_eq!(line.receive(&mut flow, 0, 1460, true), 30_000);
@@ -96,7 +96,7 @@ fn lost_packet_stalls_another_connection_or_none() {
 }
 
 #[test]
-fn packets_are_lost_more_or_less_often_than_said() {
+fn packet_loss_frequency_matches_the_configured_rate() {
     let mut line = line(None, 10.0, 0.02);
     let lost = (0..50_000)
         .filter(|_| line.is_lost(PACKET_BYTES.into()))
@@ -111,7 +111,7 @@ fn packets_are_lost_more_or_less_often_than_said() {
 
 proptest! {
     #[test]
-    fn link_is_faster_than_its_rate_over_some_window(
+    fn link_never_exceeds_its_rate_in_any_window(
         bits_per_s in 8_000..200_000_000_u64,
         loss in prop::sample::select(vec![0.0, 0.1]),
         pieces in prop::collection::vec((1..70_000_usize, 0..50_000_u64), 2..80),
@@ -130,7 +130,7 @@ proptest! {
     }
 
     #[test]
-    fn mean_rate_is_off_by_more_than_two_percent(bits_per_s in 8_000..400_000_000_u64) {
+    fn mean_rate_is_within_two_percent_of_the_configured_rate(bits_per_s in 8_000..400_000_000_u64) {
         let mut line = line(Some(bits_per_s), 20.0, 0.0);
         let quantum = line.quantum_bytes();
         let arrivals = read(&mut line, &vec![(quantum, 0); 400]);

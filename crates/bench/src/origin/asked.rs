@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn connection_is_kept_against_the_peers_wish() {
+    fn connection_persists_only_if_version_and_connection_field_allow() {
         check("GET / HTTP/1.1", |asked| asked.keeps);
         check("GET / HTTP/1.1\nConnection: close", |asked| !asked.keeps);
         check("GET / HTTP/1.1\nConnection: te, Close", |asked| {
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn id_or_expectation_is_missed() {
+    fn request_id_and_expectation_are_read_from_the_header_section() {
         let id = Id {
             phase: 1,
             share: 2,
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn path_is_read_from_another_place() {
+    fn path_is_taken_from_origin_form_and_absolute_http_targets() {
         for (target, expected) in [
             ("/a?b", Some("/a?b")),
             ("http://127.0.0.1:80/a", Some("/a")),

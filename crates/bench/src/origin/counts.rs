@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_of_two_origins_are_not_their_sum() {
+    fn counts_of_two_origins_merge_to_their_sum() {
         let mut sum = some(3);
         let mut shorter = OriginCounts::default();
         shorter.phase(0).requests = 7;
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_change_on_their_way_to_the_master() {
+    fn origin_counts_survive_the_json_round_trip() {
         let counts = some(3);
         let text = serde_json::to_string(&counts).expect("JSON");
         assert_eq!(

@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn abort_spares_the_last_byte_or_cuts_what_is_empty() {
+    fn abort_drops_at_least_the_last_byte_and_spares_empty_content() {
         let cut_at = |length, sent| Course {
             sent,
             then: Then::Close,
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn fault_behind_the_end_is_counted() {
+    fn fault_at_or_beyond_the_end_has_no_effect_and_is_not_counted() {
         let kinds = [
             FaultKind::Cut,
             FaultKind::Reset,
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn fault_inside_happens_elsewhere() {
+    fn fault_inside_the_content_takes_effect_at_its_offset() {
         let whole = Course::whole(100, true);
         let half = BodyPoint::Share(0.5);
         let cut = Course {
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_length_is_right() {
+    fn wrong_length_fault_declares_another_length_and_closes() {
         let wrong = |declared| Course {
             declared,
             then: Then::Close,

@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn address_is_another_servers() {
+    fn local_address_maps_to_its_server_and_others_to_none() {
         let door = Door::Addresses {
             first: Ipv4Addr::new(127, 0, 128, 0),
             servers: 300,
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn prefix_is_read_loosely() {
+    fn server_prefix_is_accepted_only_in_its_exact_form() {
         let check = |path: &str, expected: Option<(u32, &str)>| {
             let found = Spot::Prefix.split(path.as_bytes());
             assert_eq!(

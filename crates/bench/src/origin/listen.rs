@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn servers_without_a_place_are_started() {
+    fn servers_beyond_the_last_port_or_address_are_refused() {
         let listen = OriginListen::Ports {
             address: Ipv4Addr::LOCALHOST.into(),
             first: Some(u16::MAX),
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn port_that_is_taken_is_shared() {
+    fn port_already_in_use_is_refused_with_a_hint() {
         let gateway = OriginListen::Gateway((Ipv4Addr::LOCALHOST, 0).into());
         let (_first, at) = open(gateway, 5).expect("a port");
         assert_eq!(at.len(), 1);

@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn rate_is_missed_by_whoever_looks_often_enough() {
+    fn configured_rate_is_reached_with_frequent_polling() {
         assert_eq!(sent(1_000_000, 0..1000), 1_000_000);
         // late by half a turn each time
         assert_eq!(sent(1_000_000, (0..1000).step_by(10)), 1_000_000);
@@ -81,13 +81,13 @@ mod tests {
     }
 
     #[test]
-    fn pause_is_made_up_for() {
+    fn unused_sending_time_is_lost() {
         let looks = (0..100).chain(900..1000);
         assert_eq!(sent(1_000_000, looks), 200_000);
     }
 
     #[test]
-    fn slowest_pace_never_gets_on() {
+    fn rate_of_zero_paces_as_one_byte_per_second() {
         assert_eq!(sent(0, 0..120_000), 128);
         assert_eq!(sent(1, 0..120_000), 128);
     }

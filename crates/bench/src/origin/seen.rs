@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn id_outside_of_the_run_is_remembered() {
+    fn id_outside_the_run_is_never_recorded() {
         let mut seen = Seen::new(2);
         for outside in [
             id(PHASES_MAX, 0, 0),
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn scattered_numbers_take_memory_without_end() {
+    fn id_that_needs_a_page_beyond_the_limit_counts_as_outside() {
         let mut seen = Seen::new(1);
         for page in 0..PAGES_MAX as u64 {
             seen.pages = seen.pages.max(PAGES_MAX - 2);
@@ -141,7 +141,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn bitmap_differs_from_a_set(
+        fn bitmap_agrees_with_a_hash_set(
             ids in prop::collection::vec((0_u8..3, 0_u32..3, prop_oneof![0_u64..70, 65_500_u64..65_600]), 0..300)
         ) {
             let (mut seen, mut set) = (Seen::new(3), HashSet::new());

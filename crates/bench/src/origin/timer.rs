@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn wait_after_a_longer_or_shorter_one_has_its_length() {
+    fn timer_reset_to_another_deadline_fires_in_time() {
         let runtime = Builder::new_current_thread().enable_time().build();
         runtime.expect("a runtime").block_on(async {
             let start = Instant::now();

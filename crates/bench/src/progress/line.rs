@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn number_has_the_wrong_unit() {
+    fn progress_line_shows_rate_ratio_quantile_and_time_with_units() {
         let line = Line {
             phase: "phase-2".into(),
             responses: 15_239,

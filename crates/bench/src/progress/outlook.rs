@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn time_left_grows() {
+    fn remaining_time_follows_deadline_duration_or_request_count() {
         let mut open = Outlook {
             phases: vec![phase(Some(5_000_000), None), phase(Some(9_000_000), None)],
             ..Outlook::default()

@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn request_is_lost_between_the_books() {
+    fn origin_requests_balance_with_client_outcomes_or_are_reported() {
         let accounts = accounts();
         check(&accounts, 4, Some("5 responses bear"), None);
         check(&accounts, 5, None, None);
@@ -133,14 +133,14 @@ mod tests {
     }
 
     #[test]
-    fn request_that_never_ended_is_overlooked() {
+    fn request_without_an_outcome_is_reported_as_imbalance() {
         let mut accounts = accounts();
         accounts.requests += 1;
         check(&accounts, 5, Some("began 11 requests and ended 10"), None);
     }
 
     #[test]
-    fn repetition_on_a_fresh_connection_is_taken_for_a_loss() {
+    fn request_retried_on_a_fresh_connection_is_no_imbalance() {
         let mut accounts = accounts();
         accounts.repeated = 4;
         check(&accounts, 11, None, None);

@@ -120,7 +120,7 @@ mod tests {
     const MADE_UP: &str = include_str!("../../tests/data/record-wpb.json");
 
     #[test]
-    fn file_is_one_line_or_a_line_a_number() {
+    fn record_file_is_json_with_one_list_element_per_line() {
         let record: Record = serde_json::from_str(MADE_UP).expect("it is a record");
         let written = String::from_utf8(text(&record).expect("it is JSON")).expect("it is text");
         let again: Record = serde_json::from_str(&written).expect("it was just written");
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn record_that_cannot_be_written_leaves_half_of_it() {
+    fn record_write_leaves_no_temporary_file_and_failure_names_the_path() {
         let record: Record = serde_json::from_str(MADE_UP).expect("it is a record");
         let folder = tempfile::tempdir().expect("a temporary folder");
         let path = folder.path().join("deep/er/record.json");

@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn unit_of_memory_is_lost() {
+    fn memory_load_and_cpu_are_parsed_from_proc_files() {
         assert_eq!(memory_bytes("MemTotal:       2 kB\nMemFree: 1 kB\n"), 2048);
         assert_eq!(memory_bytes(""), 0);
         assert!((load_average("0.52 0.58 0.59 1/467 1234") - 0.52).abs() < 1e-9);
@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn this_machine_has_no_processor() {
+    fn current_host_has_cores_memory_and_kernel_version() {
         let host = look();
         assert!(host.cores > 0 && host.memory_bytes > 0, "{host:?}");
         assert!(host.kernel.len() > "Linux ".len(), "{host:?}");

@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn phase_of_one_side_stands_beside_another_of_the_other() {
+    fn client_and_origin_counts_of_a_phase_are_paired_by_position() {
         let clients = ClientResult {
             phases: vec![tally("one", 3), tally("two", 5), tally("three", 0)],
             ..ClientResult::default()

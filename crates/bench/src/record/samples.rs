@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn column_of_one_sample_stands_in_the_row_of_another() {
+    fn parquet_row_holds_the_columns_of_its_own_sample() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let path = folder.path().join("new/samples.parquet");
         let rows = u32::try_from(GROUP_ROWS).expect("a small number") + 10;
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn run_without_samples_has_no_file() {
+    fn run_without_samples_writes_a_file_with_no_rows() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let path = folder.path().join("samples.parquet");
         write(&path, &[], &[]).expect("it can be written");

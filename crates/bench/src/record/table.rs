@@ -187,7 +187,7 @@ mod tests {
     const MADE_UP: &str = include_str!("../../tests/data/record-wpb.json");
 
     #[test]
-    fn number_stands_under_the_wrong_head() {
+    fn table_number_stands_under_its_column_heading() {
         let record: Record = serde_json::from_str(MADE_UP).expect("it is a record");
         let text = text(&record);
         let lines: Vec<&str> = text.lines().collect();
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn total_is_of_the_measured_phases_alone() {
+    fn total_row_covers_only_measured_phases() {
         let mut record: Record = serde_json::from_str(MADE_UP).expect("it is a record");
         record.phases[0].is_measured = false;
         let text = text(&record);
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn lie_is_left_out() {
+    fn invalid_run_is_shown_with_reasons_and_content_mismatches() {
         let mut record: Record = serde_json::from_str(MADE_UP).expect("it is a record");
         record.is_valid = false;
         record.reasons = vec!["One of 960 responses was not what the origin says.".into()];

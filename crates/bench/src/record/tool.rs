@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn directory_without_a_repository_has_a_commit() {
+    fn directory_outside_a_repository_has_no_commit() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         assert_eq!(commit(folder.path()), None);
     }

@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn tick_of_a_linear_axis_is_a_crooked_number() {
+    fn linear_axis_has_round_tick_values() {
         let axis = Axis::linear("time", Unit::Time, [812_000.0, 3_210_000.0].into_iter());
         assert_eq!(names(&axis), ["0", "1", "2", "3", "4"]);
         assert_eq!(axis.label, "time, s");
@@ -206,13 +206,13 @@ mod tests {
     }
 
     #[test]
-    fn ratio_below_zero_is_cut_off() {
+    fn linear_axis_includes_negative_values() {
         let axis = Axis::linear("hit ratio", Unit::Share, [-0.03, 0.2].into_iter());
         assert!(axis.from <= -0.03 && axis.to >= 0.2, "{axis:?}");
     }
 
     #[test]
-    fn decades_are_named_in_one_unit() {
+    fn decade_ticks_are_named_in_the_unit_that_fits_each() {
         let values = [350.0, 2_000_000.0].into_iter();
         let axis = Axis::logarithmic("time", Unit::Time, values);
         assert_eq!(
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn values_of_one_decade_have_one_tick() {
+    fn logarithmic_axis_within_one_decade_has_several_ticks() {
         let axis = Axis::logarithmic("time", Unit::Time, [330_000.0, 610_000.0].into_iter());
         assert_eq!(names(&axis), ["200 ms", "500 ms", "1 s"]);
         let axis = Axis::logarithmic("time", Unit::Time, [1000.0].into_iter());
@@ -233,14 +233,14 @@ mod tests {
     }
 
     #[test]
-    fn nines_are_off_by_one() {
+    fn percentile_axis_ticks_are_successive_nines() {
         let axis = Axis::percentiles("requests", 38_400);
         assert_eq!(names(&axis), ["0 %", "90 %", "99 %", "99.9 %", "99.99 %"]);
         assert!((nines(0.99) - 2.0).abs() < 1e-9);
     }
 
     #[test]
-    fn places_of_a_sweep_are_not_the_ticks() {
+    fn sweep_axis_has_a_tick_at_each_measured_value() {
         let axis = Axis::at("clients", &[8.0, 24.0, 48.0]);
         assert_eq!(names(&axis), ["8", "24", "48"]);
         assert!(axis.from < 8.0 && axis.to > 48.0);

@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn number_of_clients_and_prose_are_no_difference_and_all_else_is_named() {
+    fn named_differences_exclude_client_count_about_text_and_missing_link() {
         check(("clients = 32", "clients = 96"), &[]);
         check(("clients = many", "clients = few"), &[]);
         check(
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn links_that_others_made_are_another_condition_and_no_links_are_none() {
+    fn link_shaping_is_a_condition_only_for_runs_with_links() {
         let by = |link_shaping, command: &str| {
             let mut record = record(SCENARIO);
             record.link_shaping = link_shaping;
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn seed_and_host_are_conditions_and_a_few_bytes_of_memory_are_not() {
+    fn seed_and_host_are_conditions_but_small_memory_changes_are_not() {
         let one = conditions(SCENARIO);
         let mut other = one.clone();
         other.host.memory_bytes += 4096;

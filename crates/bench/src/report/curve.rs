@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slow_requests_are_not_on_the_curve() {
+    fn percentile_curve_extends_to_the_slowest_requests() {
         let histogram = Histogram {
             count: 1000,
             sum: 0,
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_measured_is_a_line() {
+    fn empty_histogram_has_no_curve() {
         assert_eq!(curve(&Histogram::default()), []);
     }
 }

@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn name_of_a_proxy_breaks_out_of_the_drawing() {
+    fn proxy_name_is_escaped_in_the_drawing() {
         let hostile = "</text><script>\"&'";
         for svg in [inline(&figure(hostile)), file(&figure(hostile))] {
             assert!(!svg.contains("<script"), "{svg}");
@@ -305,14 +305,14 @@ mod tests {
     }
 
     #[test]
-    fn line_without_caching_is_drawn_solid() {
+    fn dashed_line_is_drawn_with_a_dash_array() {
         let svg = inline(&figure("a"));
         assert_eq!(svg.matches("stroke-dasharray").count(), 2, "{svg}");
         assert!(!svg.contains("stroke-width=\"9\""), "{svg}");
     }
 
     #[test]
-    fn point_of_a_run_that_is_not_valid_looks_like_the_others() {
+    fn invalid_run_point_is_drawn_with_an_extra_circle() {
         let mut one = figure("a");
         let circles = |figure: &Figure| inline(figure).matches("<circle").count();
         let before = circles(&one);
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn range_of_repetitions_is_a_line_through_their_median() {
+    fn repetition_range_is_drawn_as_a_separate_line() {
         let mut one = figure("a");
         let lines = |figure: &Figure| inline(figure).matches("<polyline").count();
         let before = lines(&one);
@@ -330,14 +330,14 @@ mod tests {
     }
 
     #[test]
-    fn names_lie_on_each_other() {
+    fn overlapping_line_names_are_spread_apart() {
         assert_eq!(apart([10, 11, 50].into_iter(), 16, 100), [10, 26, 50]);
         assert_eq!(apart([90, 95, 99].into_iter(), 16, 100), [68, 84, 100]);
         assert_eq!(apart(std::iter::empty(), 16, 100), [0; 0]);
     }
 
     #[test]
-    fn drawing_on_the_page_points_outside() {
+    fn inline_drawing_has_no_http_reference() {
         assert!(!inline(&figure("a")).contains("http"));
     }
 }

@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_becomes_markup() {
+    fn html_text_and_attributes_are_escaped() {
         let mut html = Html::default();
         html.open_with("p", &[("title", "\"><b>"), ("class", "")]);
         html.element("b", "x", "<i>&\u{1}");

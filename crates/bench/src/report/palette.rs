@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn line_is_lost_on_its_ground() {
+    fn every_colour_has_enough_contrast_on_light_and_dark_ground() {
         for colour in SERIES.iter().chain([&BESIDE]) {
             let light = contrast(colour.light, GROUND.light);
             let dark = contrast(colour.dark, GROUND.dark);
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn two_colours_are_written_the_same() {
+    fn every_palette_colour_has_a_distinct_light_hex_value() {
         let all = SERIES.iter().chain([&INK, &MUTED, &GRID, &BESIDE, &GROUND]);
         let mut seen: Vec<String> = all.map(|colour| hex(colour.light)).collect();
         let count = seen.len();

@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn repetitions_are_a_median_and_a_range_and_one_run_is_itself() {
+    fn repetitions_have_median_and_range_and_a_single_run_no_range() {
         let of = |values: &[f64]| Repeated::of(values.iter().copied());
         let expected = |median, range| Some(Repeated { median, range });
         assert_eq!(of(&[]), None);

@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn file_that_is_no_record_is_shown() {
+    fn file_that_is_not_a_record_is_refused_with_its_name_and_cause() {
         check("hello", "not JSON");
         check("[1, 2]", "not JSON of a record");
         check("{}", "does not say");
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn file_that_is_not_there_is_not_named() {
+    fn missing_file_is_named_in_the_failure() {
         let failure = read(&[PathBuf::from("/nowhere/r.json")]).expect_err("it is not there");
         assert!(failure.to_string().contains("/nowhere/r.json"));
     }

@@ -218,7 +218,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn long_run_loses_its_slowest_second() {
+    fn downsampled_series_keeps_its_slowest_second() {
         let seconds: Vec<(f64, f64)> = (0..1000)
             .map(|at| (f64::from(at), if at == 777 { 9.0 } else { 1.0 }))
             .collect();
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn second_without_a_response_is_a_fast_one() {
+    fn second_without_a_response_has_no_point() {
         let seconds = [(0.0, None), (1.0, Some(5.0))];
         let points = series(&seconds, |s| s.0, |s| s.1, Fold::Most);
         assert_eq!(points, [Point::new(1.0, 5.0)]);

@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn number_is_written_with_digits_nobody_reads() {
+    fn value_is_rounded_and_scaled_to_a_readable_unit() {
         check(Unit::Time, 412.0, "412 µs");
         check(Unit::Time, 1_234.0, "1.23 ms");
         check(Unit::Time, 45_678.0, "45.7 ms");
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn axis_changes_its_unit_from_tick_to_tick() {
+    fn axis_scale_gives_one_unit_for_all_its_ticks() {
         let scale = Unit::Time.scale(2_500_000.0);
         assert_eq!((scale.divisor, scale.name), (1e6, "s"));
         assert_eq!(digits(500_000.0 / scale.divisor), "0.5");

@@ -136,7 +136,7 @@ mod tests {
     use crate::tally::Kind as _;
 
     #[test]
-    fn request_stands_in_two_accounts_or_in_none() {
+    fn every_outcome_enters_exactly_one_account() {
         let mut accounts = Accounts::default();
         let mut outcomes = vec![
             Outcome::Hit,

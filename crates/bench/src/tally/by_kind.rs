@@ -86,7 +86,7 @@ mod tests {
     };
 
     #[test]
-    fn request_is_counted_as_another_kind() {
+    fn request_kind_follows_from_condition_reload_and_method() {
         let check = |kind, method, expected| {
             let plain = Ask::plain(0, TARGET);
             let ask = Ask {
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn end_of_a_kind_is_lost_or_counted_twice() {
+    fn each_outcome_of_a_kind_is_counted_once_and_merged() {
         let mut one = ByKind::default();
         let outcomes = [
             Outcome::Hit,

@@ -166,14 +166,14 @@ mod tests {
     }
 
     #[test]
-    fn kind_is_counted_as_another_or_lost_on_the_way() {
+    fn counts_by_kind_survive_the_json_round_trip() {
         check::<ErrorKind>();
         check::<LieKind>();
         check::<CrossCheck>();
     }
 
     #[test]
-    fn unknown_kind_is_dropped_silently() {
+    fn unknown_kind_in_json_is_refused() {
         let error = serde_json::from_str::<Counts<ErrorKind>>("{\"tired\":1}").unwrap_err();
         assert!(error.to_string().contains("`tired`"));
     }

@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn overloaded_generator_is_called_valid() {
+    fn generator_beyond_a_health_limit_states_the_reason() {
         let at_the_limits = Health {
             scheduled: 10_000,
             late: 100,
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn link_that_was_hardly_used_is_the_slowest() {
+    fn slowest_link_is_chosen_among_links_used_long_enough() {
         let time = |planned_us| LinkTime {
             turns: 1,
             planned_us,

@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn late_turn_of_a_modem_weighs_as_much_as_one_of_a_fast_line() {
+    fn late_share_is_uncompensated_lateness_over_planned_time() {
         let share = |planned_us: u64, late_us: u64, made_good_us| {
             let mut time = LinkTime::default();
             let until_us = 50 + planned_us;
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn turn_of_another_link_is_lost() {
+    fn merged_link_time_is_the_sum_of_both_links() {
         let mut all = LinkTime::default();
         let mut one = LinkTime::default();
         one.turn(0, 1000, 1100, 0);

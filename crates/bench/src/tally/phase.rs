@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn phase_without_requests_pulls_the_beginning_to_zero() {
+    fn phase_without_requests_leaves_the_merged_start_unchanged() {
         let mut phase = PhaseTally::new("phase 1", true);
         phase.merge(&PhaseTally {
             from_us: Some(2_000_000),

@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn quantile_of_merged_seconds_is_that_of_one_of_them() {
+    fn quantile_of_merged_seconds_is_that_of_all_their_responses() {
         let mut merged = second(&[(10, 50), (30, 49)]);
         merged.merge(&second(&[(20, 100), (30, 1)]));
         assert_eq!(merged.response_time_us, [(10, 50), (20, 100), (30, 50)]);

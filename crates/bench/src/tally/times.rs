@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn empty_distribution_has_a_least() {
+    fn empty_distribution_has_no_minimum_or_maximum() {
         let times = Times::new();
         assert_eq!(
             (times.count(), times.min_us(), times.max_us()),
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn time_beyond_the_bounds_is_lost() {
+    fn time_beyond_the_bounds_is_still_counted_and_kept_as_maximum() {
         let times = of(&[0, 2 * LONGEST_US]);
         assert_eq!(times.count(), 2);
         assert_eq!(times.max_us(), Some(2 * LONGEST_US));
@@ -203,7 +203,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn merging_or_sending_loses_something(
+        fn serialized_and_merged_distributions_lose_no_value(
             left in prop::collection::vec(0..10_000_000_u64, 0..60),
             right in prop::collection::vec(0..10_000_000_u64, 0..60),
         ) {

@@ -131,7 +131,7 @@ mod tests {
     const LATER_DISKS: &str = "   7 0 loop0 99 0 9999 6 33 15 999 23 0 99 53\n 254 0 vda 10 0 102 9 10 0 210 26 0 1250 125\n";
 
     #[test]
-    fn loop_device_counts_what_its_disk_has_counted() {
+    fn loop_device_is_excluded_from_disk_usage() {
         let is_device = |name: &str| name == "vda";
         let before = Machine::parse(STAT, DISKS, is_device);
         let after = Machine::parse(LATER_STAT, LATER_DISKS, is_device);
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn machine_that_tells_nothing_is_taken_for_busy() {
+    fn empty_proc_files_yield_zero_machine_usage() {
         let nothing = Machine::parse("", "", |_| true);
         let interval = nothing.since(&nothing.clone(), 1.0);
         assert_eq!(interval, Interval::default());

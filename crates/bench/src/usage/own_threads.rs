@@ -129,7 +129,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn thread_that_spins_is_taken_for_idle() {
+    fn spinning_thread_is_reported_as_loaded_and_absent_ones_as_idle() {
         let stop = &AtomicBool::new(false);
         std::thread::scope(|scope| {
             let (ready, is_ready) = mpsc::channel();

@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn name_with_parentheses_moves_the_fields() {
+    fn process_name_with_parentheses_does_not_shift_stat_fields() {
         let text =
             "4711 (a) b (c)) S 42 4711 4711 0 -1 4194560 1 2 3 4 100 20 3 1 20 0 1 0 987654 1 2";
         let expected = Stat {
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn unit_is_taken_for_a_number() {
+    fn named_number_is_read_without_its_unit() {
         let numbers = named_numbers("Name:\tweir\nVmRSS:\t    344 kB\nread_bytes: 12\n\n");
         assert_eq!(numbers.get("VmRSS"), Some(&344));
         assert_eq!(numbers.get("read_bytes"), Some(&12));

@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn child_that_ended_takes_its_time_along() {
+    fn cpu_time_of_an_ended_child_remains_in_the_total() {
         let proc = Proc::new();
         proc.put(1, 0, 5, 5, 5);
         proc.put(100, 1, 50, 0, 1000);
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn strangers_and_ids_given_out_again_are_counted() {
+    fn unrelated_process_or_child_of_a_reused_id_is_not_counted() {
         let proc = Proc::new();
         proc.put(100, 1, 1, 0, 0);
         // older than what its parent's id now names
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn process_of_another_user_is_taken_for_idle() {
+    fn unreadable_process_io_is_reported_as_hidden() {
         let proc = Proc::new();
         proc.put(100, 1, 1, 0, 0);
         fs::remove_file(proc.path().join("100/io")).expect("it was there");
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn process_that_has_ended_hides_something_or_is_watched() {
+    fn zombie_child_hides_nothing_and_a_zombie_root_counts_as_gone() {
         let proc = Proc::new();
         proc.put(100, 1, 1, 0, 0);
         proc.put(101, 100, 1, 0, 0);
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn id_that_was_given_out_again_is_still_the_proxy() {
+    fn reused_process_id_is_not_taken_for_the_proxy() {
         let proc = Proc::new();
         proc.put(100, 1, 1, 0, 0);
         let mut processes = Processes::under(100, proc.path().to_owned());

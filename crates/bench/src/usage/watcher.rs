@@ -184,13 +184,13 @@ mod tests {
     const SOON: Duration = Duration::from_millis(20);
 
     #[test]
-    fn process_that_does_not_exist_is_watched() {
+    fn process_id_without_a_process_is_refused() {
         let failure = ProxyProcess::find(u32::MAX).expect_err("no such process");
         assert!(failure.to_string().contains("no such process"), "{failure}");
     }
 
     #[test]
-    fn process_that_ends_before_the_start_is_watched() {
+    fn process_ended_before_the_start_is_refused() {
         let mut sleeper = sleeper();
         let mut found = ProxyProcess::find(sleeper.id()).expect("it is there");
         found.look().expect("it is still there");
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn process_that_was_watched_shows_no_memory() {
+    fn watched_process_is_recorded_with_its_resident_memory() {
         let mut sleeper = sleeper();
         let start_at = Instant::now();
         let found = ProxyProcess::find(sleeper.id()).expect("it is there");
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn proxy_that_ends_takes_the_run_along() {
+    fn end_of_the_watched_process_is_a_warning_not_a_failure() {
         let mut sleeper = sleeper();
         let start_at = Instant::now();
         let found = ProxyProcess::find(sleeper.id()).expect("it is there");

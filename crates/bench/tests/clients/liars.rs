@@ -30,7 +30,7 @@ fn check(lie: Lie, expected: &[LieKind]) -> ClientResult {
 }
 
 #[test]
-fn wrong_byte_is_not_noticed() {
+fn wrong_byte_is_detected_at_its_offset() {
     for offset in [0, 1, 4095, 4096, 9999] {
         let result = check(Lie::WrongByte { offset }, &[LieKind::WrongByte]);
         assert!(
@@ -43,18 +43,18 @@ fn wrong_byte_is_not_noticed() {
 }
 
 #[test]
-fn body_that_is_short_is_not_noticed() {
+fn short_content_is_detected() {
     check(Lie::ShortFramed { missing: 1 }, &[LieKind::ShortBody]);
     check(Lie::ShortFramed { missing: 10_000 }, &[LieKind::ShortBody]);
 }
 
 #[test]
-fn body_that_is_long_is_not_noticed() {
+fn long_content_is_detected() {
     check(Lie::Long { added: 1 }, &[LieKind::LongBody]);
 }
 
 #[test]
-fn wrong_length_is_not_noticed() {
+fn wrong_content_length_is_detected() {
     check(Lie::WrongLength { by: 1 }, &[LieKind::WrongLength]);
     // what goes beyond may come a moment later: then it is a body that ends too early
     check(
@@ -64,7 +64,7 @@ fn wrong_length_is_not_noticed() {
 }
 
 #[test]
-fn swapped_response_is_not_noticed() {
+fn response_of_another_target_is_detected() {
     let result = check(Lie::Swapped, &[LieKind::Swapped]);
     assert!(
         result.lies[0].what.contains("another target's"),
@@ -74,14 +74,14 @@ fn swapped_response_is_not_noticed() {
 }
 
 #[test]
-fn status_that_answers_nothing_is_not_noticed() {
+fn unexpected_status_is_detected() {
     for status in [204, 206, 304, 404, 500] {
         check(Lie::Status(status), &[LieKind::WrongStatus]);
     }
 }
 
 #[test]
-fn what_cannot_be_read_is_not_noticed() {
+fn unreadable_response_is_detected_and_counted_as_an_error() {
     let result = check_unreadable();
     let total = total(&result);
     assert_eq!(
@@ -100,7 +100,7 @@ fn check_unreadable() -> ClientResult {
 }
 
 #[test]
-fn cut_response_is_a_lie_and_no_error() {
+fn truncated_response_is_an_early_close_error_not_a_content_mismatch() {
     let scenario = hits(&["workload.connections=2", "workload.targets=20"]);
     let served = Served::new(scenario.clone());
     let proxy = Liar::forward(Lie::ShortClosed { missing: 1 });
@@ -110,7 +110,7 @@ fn cut_response_is_a_lie_and_no_error() {
 }
 
 #[test]
-fn stale_version_is_not_noticed() {
+fn stale_version_is_detected() {
     // all targets change every second, and nothing lets a cache use them longer
     let scenario = web(&[
         "workload.agents=8",

@@ -25,7 +25,7 @@ fn link(down_bits_per_s: Option<u64>, delay_ms: f64) -> Link {
 }
 
 #[test]
-fn response_is_faster_than_the_link() {
+fn response_takes_at_least_its_transmission_time_on_the_link() {
     // 10 000 bytes of content at 400 kbit/s are 0.2 s, its head a few milliseconds
     let scenario = hits(&[
         "workload.connections=2",
@@ -45,7 +45,7 @@ fn response_is_faster_than_the_link() {
 }
 
 #[test]
-fn delay_is_not_four_way() {
+fn new_connection_pays_link_delay_four_times_a_persistent_one_twice() {
     // a new connection: two to set it up, one for the request, one for the response
     let assignments = [
         "workload.connections=2",
@@ -94,7 +94,7 @@ fn send_for_ever(mut stream: TcpStream, counter: &Counter, stop_at: u64) {
 }
 
 #[test]
-fn bytes_that_a_modem_has_not_taken_pile_up_on_its_side() {
+fn slow_link_applies_backpressure_to_the_sender() {
     const STOP_AT: u64 = 150_000;
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let server: SocketAddr = listener.local_addr().expect("its address");

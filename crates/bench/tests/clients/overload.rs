@@ -29,7 +29,7 @@ fn hindered(link: Option<Link>) -> ClientResult {
 }
 
 #[test]
-fn generator_that_is_late_is_called_valid() {
+fn late_request_starts_are_reported_by_the_generator() {
     let result = hindered(None);
     assert!(result.health.late_share() > 0.01, "{:?}", result.health);
     assert!(result.health.late_max_us > 100_000, "{:?}", result.health);
@@ -41,7 +41,7 @@ fn generator_that_is_late_is_called_valid() {
 }
 
 #[test]
-fn links_that_are_served_late_are_called_as_fast_as_they_should_be() {
+fn links_served_late_are_reported_as_too_slow() {
     let result = hindered(Link::preset("mobile-low-income"));
     let health = &result.health;
     assert!(
@@ -53,7 +53,7 @@ fn links_that_are_served_late_are_called_as_fast_as_they_should_be() {
 }
 
 #[test]
-fn requests_that_found_no_room_are_called_sent() {
+fn requests_refused_by_a_full_queue_are_reported_as_errors() {
     // more than a thread can do
     let scenario = web(&[
         "workload.agents=2",
@@ -77,7 +77,7 @@ fn requests_that_found_no_room_are_called_sent() {
 }
 
 #[test]
-fn proxy_that_is_slow_makes_the_generator_late() {
+fn slow_proxy_does_not_make_the_generator_late() {
     // nobody answers: requests wait for their robots' connections, and the generator is in time all the same
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let servers = vec![listener.local_addr().expect("its address"); 2];

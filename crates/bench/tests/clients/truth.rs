@@ -35,7 +35,7 @@ fn check_direct(scenario: Scenario) -> weir_bench::client::ClientResult {
 }
 
 #[test]
-fn request_or_byte_is_counted_by_one_side_only() {
+fn client_and_origin_count_the_same_requests_and_bytes() {
     let result = check_direct(hits(&["workload.connections=8", "workload.targets=20"]));
     let [warm_up, hits] = &result.phases[..] else {
         panic!("two phases: {:?}", result.phases);
@@ -56,7 +56,7 @@ fn request_or_byte_is_counted_by_one_side_only() {
 }
 
 #[test]
-fn client_of_1998_keeps_its_connection() {
+fn http_1_0_client_without_keep_alive_never_reuses_a_connection() {
     let result = check_direct(wpb(&[
         "clients.http=\"1.0\"",
         "clients.keep_alive=false",
@@ -71,7 +71,7 @@ fn client_of_1998_keeps_its_connection() {
 }
 
 #[test]
-fn client_of_1999_does_not_keep_its_connection() {
+fn http_1_0_client_reuses_its_connection_up_to_the_configured_limit() {
     let result = check_direct(hits(&[
         "clients.http=\"1.0\"",
         "origin.http=\"1.0\"",
@@ -88,7 +88,7 @@ fn client_of_1999_does_not_keep_its_connection() {
 }
 
 #[test]
-fn conditions_heads_cookies_and_aborts_are_answered_wrongly() {
+fn conditional_head_cookie_and_aborted_requests_agree_on_both_sides() {
     let result = check_direct(web(&[
         "workload.agents=20",
         "workload.rate_per_s=1000",
@@ -108,7 +108,7 @@ fn conditions_heads_cookies_and_aborts_are_answered_wrongly() {
 }
 
 #[test]
-fn agents_have_the_same_address() {
+fn each_client_connects_from_its_own_address() {
     let scenario = hits(&[
         "workload.connections=6",
         "workload.targets=5",
@@ -135,7 +135,7 @@ fn agents_have_the_same_address() {
 }
 
 #[test]
-fn hit_is_not_told_from_what_was_forwarded() {
+fn hits_and_forwards_are_distinguished_by_the_origin_mark() {
     // a proxy that sends for ever what it stored first does not lie about targets that never change
     let scenario = hits(&["workload.connections=2", "workload.targets=10"]);
     let served = Served::new(scenario.clone());
@@ -150,7 +150,7 @@ fn hit_is_not_told_from_what_was_forwarded() {
 }
 
 #[test]
-fn proxy_that_claims_hits_is_believed() {
+fn false_hit_claim_is_counted_as_forward_and_disagreement() {
     let scenario = hits(&["workload.connections=2", "workload.targets=5"]);
     let served = Served::new(scenario.clone());
     let proxy = Liar::forward(Lie::FalseHit);
@@ -161,7 +161,7 @@ fn proxy_that_claims_hits_is_believed() {
 }
 
 #[test]
-fn gateway_is_asked_for_another_server() {
+fn request_through_a_gateway_reaches_its_own_server() {
     let scenario = wpb(&["clients.connections_max=1"]);
     let gateway = weir_bench::origin::OriginListen::Gateway("127.0.0.1:0".parse().expect("one"));
     let served = Served::on(scenario.clone(), gateway, 1);
@@ -181,7 +181,7 @@ fn gateway_is_asked_for_another_server() {
 }
 
 #[test]
-fn refused_connection_is_no_error() {
+fn refused_connection_is_counted_as_connect_refused() {
     let scenario = wpb(&["clients.connections_max=1"]);
     let plan = plan(
         &scenario,
@@ -200,7 +200,7 @@ fn refused_connection_is_no_error() {
 }
 
 #[test]
-fn seconds_are_not_what_the_phases_say() {
+fn per_second_tallies_sum_to_the_phase_totals() {
     let scenario = hits(&[
         "workload.connections=4",
         "workload.targets=5",

@@ -28,7 +28,7 @@ impl std::io::Write for InterruptedAt<'_> {
 }
 
 #[test]
-fn interrupted_run_is_valid_or_without_a_record() {
+fn interrupted_run_yields_an_invalid_record() {
     // an hour, if it were not interrupted
     let scenario = support::wpb(&[
         "workload.requests_per_client=100000",
@@ -63,7 +63,7 @@ fn interrupted_run_is_valid_or_without_a_record() {
 }
 
 #[test]
-fn interrupt_before_the_start_is_overlooked() {
+fn interrupt_before_the_start_fails_the_run() {
     let interrupt = Interrupt::default();
     interrupt.set();
     let failure = conduct(&plan(support::wpb(&[]), None), &local(1), &interrupt)
@@ -117,7 +117,7 @@ fn hello() -> serde_json::Value {
 }
 
 #[test]
-fn participant_that_goes_away_is_not_missed() {
+fn run_with_a_lost_participant_is_invalid_and_names_it() {
     let expected = Expected {
         within: support::PATIENCE,
         ..Expected::default()
@@ -161,7 +161,7 @@ fn participant_that_goes_away_is_not_missed() {
 }
 
 #[test]
-fn stranger_is_let_in() {
+fn unsuitable_or_surplus_participant_is_refused_with_a_reason() {
     let expected = Expected {
         within: support::PATIENCE,
         ..Expected::default()

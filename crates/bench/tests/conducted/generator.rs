@@ -3,7 +3,7 @@
 use super::{plan, run, support};
 
 #[test]
-fn overloaded_generator_is_called_valid() {
+fn run_with_an_overloaded_generator_is_invalid() {
     // far more than a thread can send
     let scenario = support::web(&[
         "workload.rate_per_s=60000",

@@ -65,42 +65,42 @@ fn is_named(record: Record, kind: &str) {
 }
 
 #[test]
-fn byte_that_was_changed_is_believed() {
+fn changed_byte_makes_the_run_invalid_and_is_named() {
     check(Lie::WrongByte { offset: 4321 }, "wrong-byte");
 }
 
 #[test]
-fn content_that_is_too_long_is_believed() {
+fn surplus_content_makes_the_run_invalid_and_is_named() {
     check(Lie::Long { added: 10 }, "long-body");
 }
 
 #[test]
-fn response_of_another_target_is_believed() {
+fn response_of_another_target_makes_the_run_invalid_and_is_named() {
     check(Lie::Swapped, "swapped");
 }
 
 #[test]
-fn status_that_answers_nothing_is_believed() {
+fn unexpected_status_makes_the_run_invalid_and_is_named() {
     check(Lie::Status(304), "wrong-status");
 }
 
 #[test]
-fn content_that_is_too_short_is_believed() {
+fn missing_content_makes_the_run_invalid_and_is_named() {
     check(Lie::ShortFramed { missing: 10 }, "short-body");
 }
 
 #[test]
-fn length_that_is_wrong_is_believed() {
+fn wrong_content_length_makes_the_run_invalid_and_is_named() {
     check(Lie::WrongLength { by: 1 }, "wrong-length");
 }
 
 #[test]
-fn what_is_no_http_is_believed() {
+fn unreadable_response_makes_the_run_invalid_and_is_named() {
     check(Lie::Unreadable, "unreadable");
 }
 
 #[test]
-fn stale_version_is_believed() {
+fn stale_version_makes_the_run_invalid_and_is_named() {
     // all targets change every second, and a cache has to ask each time
     let scenario = support::web(&[
         "workload.agents=8",
@@ -121,7 +121,7 @@ fn stale_version_is_believed() {
 }
 
 #[test]
-fn word_of_the_proxy_is_taken_for_a_hit() {
+fn false_cache_status_hit_is_not_counted_and_gives_a_warning() {
     let liar = Liar::forward(Lie::FalseHit);
     let record = run(&plan(support::wpb(&[]), Some(liar.address())), 1);
     assert!(record.is_valid, "{:#?}", record.reasons);

@@ -90,7 +90,7 @@ fn counts(record: &Record) -> Vec<(String, u64, u64, u64, u64, u64)> {
 }
 
 #[test]
-fn run_without_a_proxy_has_hits_or_loses_requests() {
+fn run_without_a_proxy_has_no_hits_and_counts_every_request() {
     let record = run(&plan(support::wpb(&[]), None), 2);
     assert!(record.is_valid, "{:#?}", record.reasons);
     let names: Vec<&str> = record
@@ -114,7 +114,7 @@ fn run_without_a_proxy_has_hits_or_loses_requests() {
 }
 
 #[test]
-fn honest_proxy_without_a_store_is_invalid_or_saves_something() {
+fn run_through_a_proxy_without_a_cache_is_valid_with_hit_ratio_zero() {
     let liar = Liar::forward(Lie::None);
     let record = run(&plan(support::wpb(&[]), Some(liar.address())), 1);
     assert!(record.is_valid, "{:#?}", record.reasons);
@@ -124,7 +124,7 @@ fn honest_proxy_without_a_store_is_invalid_or_saves_something() {
 }
 
 #[test]
-fn gateway_is_spoken_to_like_a_forward_proxy() {
+fn run_through_a_gateway_is_valid_and_forwards_every_request() {
     // the gateway has to know the origin's address before the run
     let port = std::net::TcpListener::bind("127.0.0.1:0")
         .and_then(|listener| listener.local_addr())

@@ -51,7 +51,7 @@ fn run_apart(plan: &RunPlan, origins: u32, clients: u32) -> Result<Record, Failu
 }
 
 #[test]
-fn participants_count_otherwise_than_one_process() {
+fn separate_participants_count_the_same_as_a_single_process() {
     let liar = Liar::forward(Lie::None);
     let plan = plan(support::wpb(&["workload.clients=7"]), Some(liar.address()));
     let together = run(&plan, 1);
@@ -67,7 +67,7 @@ fn participants_count_otherwise_than_one_process() {
 }
 
 #[test]
-fn open_loop_is_counted_otherwise_by_several() {
+fn open_loop_request_count_is_the_same_for_separate_participants() {
     let plan = plan(
         support::web(&["workload.agents=10", "workload.rate_per_s=200"]),
         None,
@@ -91,7 +91,7 @@ fn open_loop_is_counted_otherwise_by_several() {
 }
 
 #[test]
-fn master_waits_for_ever_or_does_not_say_for_whom() {
+fn missing_participants_are_named_when_the_master_times_out() {
     let expected = Expected {
         origins: 1,
         clients: 2,
@@ -134,7 +134,7 @@ fn master_waits_for_ever_or_does_not_say_for_whom() {
 }
 
 #[test]
-fn participant_that_cannot_do_its_part_is_waited_for() {
+fn participant_that_cannot_listen_fails_the_run_and_is_named() {
     // an address that is not ours
     let elsewhere = SocketAddr::from(([192, 0, 2, 1], 0));
     let plan = plan(support::wpb(&[]), None);
@@ -150,7 +150,7 @@ fn participant_that_cannot_do_its_part_is_waited_for() {
 }
 
 #[test]
-fn master_that_is_not_there_is_waited_for_in_vain() {
+fn missing_master_fails_the_participant_with_address_and_hint() {
     let port = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = port.local_addr().expect("it is bound");
     drop(port);

@@ -39,7 +39,7 @@ fn streams(plan: &RunPlan, threads: u32) -> BTreeMap<u32, Vec<(String, u32, u64)
 }
 
 #[test]
-fn replay_of_a_seed_asks_something_else() {
+fn same_seed_gives_the_same_requests_on_any_number_of_threads() {
     let one = plan(support::wpb(&[]), None);
     let first = streams(&one, 1);
     assert_eq!(

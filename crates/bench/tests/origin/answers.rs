@@ -6,7 +6,7 @@ use weir_wire::Version;
 use crate::support::{Curl, Served, hits, target, wpb};
 
 #[test]
-fn content_differs_from_the_function() {
+fn content_equals_the_content_function_of_its_target() {
     for size in ["0B", "1B", "1KB", "64KB", "300KB"] {
         let served = Served::new(hits(&[&format!("workload.size=constant({size})")]));
         for number in [0, 999] {
@@ -21,7 +21,7 @@ fn content_differs_from_the_function() {
 }
 
 #[test]
-fn content_larger_than_any_buffer_is_wrong_somewhere() {
+fn content_larger_than_any_buffer_is_sent_unchanged() {
     let served = Served::new(hits(&["workload.size=constant(40MB)"]));
     let fetched = Curl::direct().fetch(&[&served.url(target(3))]);
     let content = fetched.content();
@@ -35,7 +35,7 @@ fn content_larger_than_any_buffer_is_wrong_somewhere() {
 }
 
 #[test]
-fn content_larger_than_memory_is_not_begun() {
+fn range_of_content_larger_than_memory_is_served() {
     let served = Served::new(hits(&["workload.size=constant(1000GB)"]));
     let fetched = Curl::direct()
         .args(&["-r", "1073741000000-1073741000999"])
@@ -47,7 +47,7 @@ fn content_larger_than_memory_is_not_begun() {
 }
 
 #[test]
-fn mark_names_another_request() {
+fn origin_mark_names_the_id_of_the_request_it_answers() {
     let served = Served::new(hits(&[]));
     let mut wire = served.wire();
     let mut check = |mark: &str, id: Option<Id>| {
@@ -74,7 +74,7 @@ fn mark_names_another_request() {
 }
 
 #[test]
-fn head_gets_content_or_another_head() {
+fn head_gets_the_fields_of_get_without_content() {
     let served = Served::new(hits(&[]));
     let mut wire = served.wire();
     let path = served.path(target(1));
@@ -93,7 +93,7 @@ fn head_gets_content_or_another_head() {
 }
 
 #[test]
-fn unknown_path_is_answered_without_a_word() {
+fn unknown_path_is_answered_with_404_that_names_it() {
     let served = Served::new(wpb(&[]));
     for path in [
         "/",
@@ -111,7 +111,7 @@ fn unknown_path_is_answered_without_a_word() {
 }
 
 #[test]
-fn absolute_form_is_refused() {
+fn absolute_form_request_is_answered() {
     let served = Served::new(hits(&[]));
     let url = served.url(target(1));
     let reply = served
@@ -122,7 +122,7 @@ fn absolute_form_is_refused() {
 }
 
 #[test]
-fn method_that_nobody_needs_is_taken_for_get() {
+fn unsupported_method_is_refused_with_405_and_allow() {
     let served = Served::new(hits(&[]));
     let path = served.path(target(1));
     let mut wire = served.wire();
@@ -135,7 +135,7 @@ fn method_that_nobody_needs_is_taken_for_get() {
 }
 
 #[test]
-fn nonsense_is_answered_like_a_request() {
+fn malformed_request_is_answered_with_400_and_not_counted() {
     let served = Served::new(hits(&[]));
     let nonsense = [
         "GET /hit1.bin\r\n\r\n",
@@ -158,7 +158,7 @@ fn nonsense_is_answered_like_a_request() {
 }
 
 #[test]
-fn content_of_a_request_is_taken_for_the_next_request() {
+fn request_content_is_consumed_before_the_next_request() {
     let served = Served::new(hits(&[]));
     let path = served.path(target(1));
     let mut wire = served.wire();
@@ -179,7 +179,7 @@ fn content_of_a_request_is_taken_for_the_next_request() {
 }
 
 #[test]
-fn content_that_waits_for_a_word_waits_for_ever() {
+fn expect_100_continue_is_answered_with_an_interim_response() {
     let served = Served::new(hits(&[]));
     let path = served.path(target(1));
     let mut wire = served.wire();
@@ -193,7 +193,7 @@ fn content_that_waits_for_a_word_waits_for_ever() {
 }
 
 #[test]
-fn requests_sent_together_or_byte_by_byte_are_answered_differently() {
+fn pipelined_and_bytewise_requests_are_answered_in_order() {
     let served = Served::new(hits(&[]));
     let requests: String = (0..20)
         .map(|number| {
@@ -219,7 +219,7 @@ fn requests_sent_together_or_byte_by_byte_are_answered_differently() {
 }
 
 #[test]
-fn old_version_of_http_is_not_spoken() {
+fn http_1_0_origin_answers_in_version_1_0_and_closes() {
     let served = Served::new(hits(&["origin.http=\"1.0\"", "origin.keep_alive=false"]));
     let path = served.path(target(1));
     let mut wire = served.wire();

@@ -20,7 +20,7 @@ fn modified(served: &Served) -> Timestamp {
 }
 
 #[test]
-fn validator_that_is_current_gets_content() {
+fn matching_validator_is_answered_with_304() {
     let served = Served::new(hits(&[]));
     let tag = served.tag(target(1));
     let at = date(modified(&served));
@@ -47,7 +47,7 @@ fn validator_that_is_current_gets_content() {
 }
 
 #[test]
-fn validator_that_is_not_current_gets_no_content() {
+fn non_matching_validator_is_answered_with_full_content() {
     let served = Served::new(hits(&[]));
     let tag = served.tag(target(1));
     let other = served.tag(target(2));
@@ -74,7 +74,7 @@ fn validator_that_is_not_current_gets_no_content() {
 }
 
 #[test]
-fn server_of_1997_understands_a_condition() {
+fn origin_without_conditional_support_ignores_condition_and_range() {
     let served = Served::new(hits(&["origin.conditional=false"]));
     let at = date(modified(&served));
     let fields = [&*format!("If-Modified-Since: {at}"), "Range: bytes=0-1"];
@@ -84,7 +84,7 @@ fn server_of_1997_understands_a_condition() {
 }
 
 #[test]
-fn range_is_another_part_of_the_content() {
+fn satisfiable_range_is_answered_with_206_and_its_bytes() {
     let served = Served::new(hits(&["workload.size=constant(200000B)"]));
     let whole = served.content(target(1));
     for (range, from, to) in [
@@ -108,7 +108,7 @@ fn range_is_another_part_of_the_content() {
 }
 
 #[test]
-fn range_behind_the_end_gets_bytes() {
+fn range_beyond_the_end_is_answered_with_416() {
     let served = Served::new(hits(&[]));
     let reply = ask(&served, &["Range: bytes=10000-"]);
     assert_eq!((reply.status, reply.content.len()), (416, 0));
@@ -118,7 +118,7 @@ fn range_behind_the_end_gets_bytes() {
 }
 
 #[test]
-fn range_that_cannot_be_understood_or_not_be_meant_gets_a_part() {
+fn unsupported_range_or_failed_if_range_is_answered_with_200() {
     let served = Served::new(hits(&[]));
     let tag = served.tag(target(1));
     let other = served.tag(target(2));

@@ -18,7 +18,7 @@ fn ask(wire: &mut Wire, served: &Served, mark: &str, more: &[&str]) -> Reply {
 }
 
 #[test]
-fn request_is_counted_in_another_phase_or_as_another_kind() {
+fn request_is_counted_in_the_phase_of_its_id_and_by_kind() {
     let served = Served::new(hits(&[]));
     let mut wire = served.wire();
     let mut head_bytes = 0;
@@ -72,7 +72,7 @@ fn request_is_counted_in_another_phase_or_as_another_kind() {
 }
 
 #[test]
-fn client_that_leaves_has_taken_all() {
+fn client_disconnect_is_counted_with_only_the_bytes_sent() {
     let served = Served::new(hits(&["workload.size=constant(500MB)"]));
     let line = format!("GET {} HTTP/1.1", served.path(target(1)));
     let mut wire = served.wire();
@@ -92,7 +92,7 @@ fn client_that_leaves_has_taken_all() {
 }
 
 #[test]
-fn threads_count_apart() {
+fn counts_of_all_threads_are_summed() {
     let served = Served::on(hits(&[]), ports(), 3);
     let mut wires: Vec<Wire> = (0..12).map(|_| served.wire()).collect();
     for (number, wire) in wires.iter_mut().enumerate() {

@@ -88,13 +88,13 @@ fn check_site(scenario: Scenario, numbers: impl Strategy<Value = u64>) {
 }
 
 #[test]
-fn page_of_a_test_is_answered_as_something_else_than_described() {
+fn generated_target_is_answered_as_the_site_describes_it() {
     check_site(web(&[]), 0_u64..20_000);
     check_site(wpb(&[]), 0_u64..1_000_000);
 }
 
 #[test]
-fn page_of_a_scenario_is_answered_as_something_else_than_described() {
+fn target_of_every_built_in_scenario_is_answered_as_described() {
     for name in Scenario::names() {
         let mut scenario = Scenario::built_in(name).expect("built in");
         for quick in [
@@ -117,7 +117,7 @@ fn page_of_a_scenario_is_answered_as_something_else_than_described() {
 }
 
 #[test]
-fn target_that_changes_keeps_its_content_or_its_validators() {
+fn changed_target_is_sent_with_new_content_and_version() {
     let served = serve(web(&[
         "workload.life_cycle.length=constant(1s)",
         "workload.life_cycle.variance=0%",

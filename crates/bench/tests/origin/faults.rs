@@ -20,7 +20,7 @@ fn check_begin(served: &Served, fetched: &Fetched, length: usize) {
 }
 
 #[test]
-fn cut_response_passes_for_whole() {
+fn cut_response_ends_before_its_content_length() {
     let served = Served::new(faulty(
         "what = \"cut\"\nshare = \"100%\"\nat = \"25%\"",
         &[],
@@ -34,7 +34,7 @@ fn cut_response_passes_for_whole() {
 }
 
 #[test]
-fn reset_response_ends_in_order() {
+fn reset_fault_resets_the_connection() {
     let served = Served::new(faulty(
         "what = \"reset\"\nshare = \"100%\"\nat = \"100B\"",
         &[],
@@ -50,7 +50,7 @@ fn reset_response_ends_in_order() {
 }
 
 #[test]
-fn hanging_response_goes_on() {
+fn hanging_response_stalls_until_the_client_disconnects() {
     let served = Served::new(faulty(
         "what = \"hang\"\nshare = \"100%\"\nat = \"1KB\"",
         &[],
@@ -68,7 +68,7 @@ fn hanging_response_goes_on() {
 }
 
 #[test]
-fn slow_response_is_fast() {
+fn slow_fault_limits_the_rate_after_its_offset() {
     let served = Served::new(faulty(
         "what = \"slow(10KB)\"\nshare = \"100%\"\nat = \"50%\"",
         &[],
@@ -95,7 +95,7 @@ fn slow_response_is_fast() {
 }
 
 #[test]
-fn wrong_length_is_right() {
+fn wrong_length_fault_declares_another_content_length() {
     let longer = Served::new(faulty(
         "what = \"wrong-length\"\nshare = \"100%\"\nat = \"10100B\"",
         &[],
@@ -121,7 +121,7 @@ fn wrong_length_is_right() {
 }
 
 #[test]
-fn wrong_status_is_right_or_ends_the_connection() {
+fn status_fault_answers_with_its_status_and_keeps_the_connection() {
     let served = Served::new(faulty("what = \"status(503)\"\nshare = \"100%\"", &[]));
     let urls = [served.url(target(1)), served.url(target(2))];
     let fetched = Curl::direct().fetch(&[&urls[0], &urls[1]]);
@@ -135,7 +135,7 @@ fn wrong_status_is_right_or_ends_the_connection() {
 }
 
 #[test]
-fn head_or_304_is_cut() {
+fn head_and_304_responses_are_not_cut() {
     let served = Served::new(faulty("what = \"cut\"\nshare = \"100%\"", &[]));
     let mut wire = served.wire();
     let head = format!("HEAD {} HTTP/1.1", served.path(target(1)));
@@ -148,7 +148,7 @@ fn head_or_304_is_cut() {
 }
 
 #[test]
-fn share_of_aborts_is_another_or_their_place_is_always_the_same() {
+fn aborts_follow_their_share_and_random_offsets_reproducibly() {
     let served = Served::new(hits(&["origin.aborted_share=25%"]));
     let replay = Served::new(hits(&["origin.aborted_share=25%"]));
     let lengths = |served: &Served| -> Vec<usize> {
@@ -180,7 +180,7 @@ fn share_of_aborts_is_another_or_their_place_is_always_the_same() {
 }
 
 #[test]
-fn fault_of_some_targets_befalls_others() {
+fn fault_affects_only_its_configured_targets() {
     let fault = "what = \"status(500)\"\nshare = \"100%\"\ntargets = \"numbers 3-4\"";
     let served = Served::new(faulty(fault, &[]));
     let mut wire = served.wire();
@@ -197,7 +197,7 @@ fn fault_of_some_targets_befalls_others() {
 }
 
 #[test]
-fn fault_outside_of_its_time_happens() {
+fn fault_occurs_only_within_its_time_window() {
     let status = |served: &Served| {
         let line = format!("GET {} HTTP/1.1", served.path(target(0)));
         served.wire().ask(&[&line, "Host: a"]).status

@@ -22,7 +22,7 @@ fn check_servers(served: &Served, servers: u32, url: impl Fn(u32, &str) -> Strin
 }
 
 #[test]
-fn port_is_another_servers() {
+fn each_port_serves_its_own_server() {
     let served = Served::on(wpb(&[]), ports(), 2);
     let servers = served.origin.servers();
     assert_eq!(servers.len(), 3);
@@ -33,7 +33,7 @@ fn port_is_another_servers() {
 }
 
 #[test]
-fn given_ports_do_not_follow_each_other() {
+fn given_ports_are_consecutive_from_the_first() {
     // three in a row that were free a moment ago
     let first = (0..).find_map(|_| {
         let first = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
@@ -64,7 +64,7 @@ fn given_ports_do_not_follow_each_other() {
 }
 
 #[test]
-fn address_is_another_servers() {
+fn each_address_serves_its_own_server_and_others_are_closed() {
     let first = Ipv4Addr::new(127, 0, 128, 254);
     let served = Served::on(wpb(&[]), OriginListen::Addresses { first, port: 0 }, 1);
     let servers = served.origin.servers();
@@ -92,7 +92,7 @@ fn address_is_another_servers() {
 }
 
 #[test]
-fn prefix_is_another_servers() {
+fn each_path_prefix_serves_its_own_server_and_others_get_404() {
     let gateway = OriginListen::Gateway((Ipv4Addr::LOCALHOST, 0).into());
     let served = Served::on(wpb(&[]), gateway, 1);
     let at = served.address();
@@ -107,7 +107,7 @@ fn prefix_is_another_servers() {
 }
 
 #[test]
-fn thousand_servers_are_too_many() {
+fn origin_runs_a_thousand_servers() {
     let served = Served::on(wpb(&["workload.servers=1000"]), ports(), 1);
     let servers = served.origin.servers();
     assert_eq!(servers.len(), 1000);
@@ -121,7 +121,7 @@ fn thousand_servers_are_too_many() {
 }
 
 #[test]
-fn connection_beyond_the_limit_is_served_or_refused() {
+fn connection_beyond_the_limit_waits_until_one_closes() {
     let served = Served::with_connections(hits(&[]), 2);
     let line = format!("GET {} HTTP/1.1", served.path(crate::support::target(1)));
     let ask = |wire: &mut Wire| wire.ask(&[&line, "Host: a"]).status;
@@ -138,7 +138,7 @@ fn connection_beyond_the_limit_is_served_or_refused() {
 }
 
 #[test]
-fn more_descriptors_than_there_are_are_promised() {
+fn origin_that_needs_more_descriptors_than_allowed_does_not_start() {
     let plan = OriginPlan {
         scenario: Arc::new(hits(&[])),
         seed: 1,
@@ -155,7 +155,7 @@ fn more_descriptors_than_there_are_are_promised() {
 }
 
 #[test]
-fn stopped_origin_still_answers() {
+fn stopped_origin_closes_its_connections_and_listening_sockets() {
     let served = Served::new(hits(&[]));
     let (at, mut wire) = (served.address(), served.wire());
     let counts = served.origin.stop();

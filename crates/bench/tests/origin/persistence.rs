@@ -21,7 +21,7 @@ fn requests_on(wire: &mut Wire, line: &str, fields: &[&str]) -> usize {
 }
 
 #[test]
-fn connection_lasts_against_the_law() {
+fn connection_closes_after_the_configured_number_of_requests() {
     let served = Served::new(hits(&["origin.requests_per_connection=constant(3)"]));
     let line = format!("GET {} HTTP/1.1", served.path(target(1)));
     for _ in 0..3 {
@@ -36,7 +36,7 @@ fn connection_lasts_against_the_law() {
 }
 
 #[test]
-fn connections_all_last_alike_by_a_law_of_chance() {
+fn drawn_connection_lengths_match_range_and_mean_of_the_distribution() {
     let served = Served::new(hits(&["origin.requests_per_connection=zipf(16)"]));
     let line = format!("GET {} HTTP/1.1", served.path(target(1)));
     let counts: Vec<usize> = (0..60)
@@ -52,14 +52,14 @@ fn connections_all_last_alike_by_a_law_of_chance() {
 }
 
 #[test]
-fn origin_without_persistence_keeps_connections() {
+fn origin_without_keep_alive_closes_after_one_response() {
     let served = Served::new(hits(&["origin.keep_alive=false"]));
     let line = format!("GET {} HTTP/1.1", served.path(target(1)));
     assert_eq!(requests_on(&mut served.wire(), &line, &["Host: a"]), 1);
 }
 
 #[test]
-fn client_of_1996_is_kept_unless_it_asks() {
+fn connection_persistence_follows_http_version_and_connection_field() {
     for http in ["1.0", "1.1"] {
         let served = Served::new(hits(&[&format!("origin.http=\"{http}\"")]));
         let old = format!("GET {} HTTP/1.0", served.path(target(1)));
@@ -83,7 +83,7 @@ fn client_of_1996_is_kept_unless_it_asks() {
 }
 
 #[test]
-fn curl_cannot_reuse_its_connection() {
+fn curl_reuses_one_connection_for_all_requests() {
     let served = Served::new(hits(&[]));
     let urls: Vec<String> = (0..5).map(|number| served.url(target(number))).collect();
     let urls: Vec<&str> = urls.iter().map(String::as_str).collect();
@@ -96,7 +96,7 @@ fn curl_cannot_reuse_its_connection() {
 }
 
 #[test]
-fn idle_connection_stays_open() {
+fn idle_connection_is_closed_after_the_idle_timeout() {
     let served = Served::new(hits(&["origin.idle_timeout=50ms"]));
     let line = format!("GET {} HTTP/1.1", served.path(target(1)));
     // one that never asked, one that did, one in the middle of a head

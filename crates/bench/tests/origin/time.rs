@@ -16,13 +16,13 @@ fn timed(served: &Served, number: u64) -> Duration {
 }
 
 #[test]
-fn response_comes_before_its_latency() {
+fn response_waits_for_the_configured_latency() {
     let served = Served::new(hits(&["origin.latency=constant(150ms)"]));
     assert!(timed(&served, 0) >= Duration::from_millis(150));
 }
 
 #[test]
-fn latency_is_the_same_for_all_or_another_one_each_time() {
+fn latency_varies_between_targets_and_repeats_for_each_one() {
     let served = Served::new(hits(&["origin.latency=normal(40ms, 15ms)"]));
     let again = Served::new(hits(&["origin.latency=normal(40ms, 15ms)"]));
     let mut least = [Duration::MAX; 8];
@@ -53,7 +53,7 @@ fn latency_is_the_same_for_all_or_another_one_each_time() {
 }
 
 #[test]
-fn latency_below_nothing_is_waited_for() {
+fn requests_with_zero_latency_are_all_answered() {
     let served = Served::new(hits(&["origin.latency=constant(0s)"]));
     let mut wire = served.wire();
     let line = format!("GET {} HTTP/1.1", served.path(target(0)));
@@ -63,14 +63,14 @@ fn latency_below_nothing_is_waited_for() {
 }
 
 #[test]
-fn rate_is_exceeded() {
+fn response_is_not_faster_than_the_configured_rate() {
     let served = Served::new(hits(&["origin.rate=40KB", "workload.size=constant(20KB)"]));
     // the first fiftieth of a second's worth comes at once
     assert!(timed(&served, 0) >= Duration::from_millis(460));
 }
 
 #[test]
-fn link_of_a_server_costs_no_time() {
+fn server_link_delay_applies_to_connection_set_up_and_exchange() {
     let link = "origin.link={ delay = \"30ms\", loss = \"0%\" }";
     let served = Served::new(hits(&[link]));
     // set-up and exchange: two round trips

@@ -242,7 +242,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn servers_do_not_grow_with_clients() {
+    fn wpb_has_a_server_per_four_clients_and_polymix_takes_no_client_count() {
         let scenario = Scenario::built_in("wpb").expect("it is built in");
         for clients in [1, 8, 96] {
             let with = with_clients(&scenario, clients).expect("it can have them");
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn word_falls_apart_in_a_shell() {
+    fn shell_word_is_quoted_where_the_shell_would_split_or_change_it() {
         for (word, expected) in [
             ("--seed=1", "--seed=1"),
             (
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn address_of_an_origin_needs_a_port() {
+    fn origin_address_is_an_ip_address_whose_port_defaults_to_0() {
         let check = |text: &str, expected: Option<&str>| {
             let found = listen_address(text).ok().map(|address| address.to_string());
             assert_eq!(found.as_deref(), expected, "{text}");

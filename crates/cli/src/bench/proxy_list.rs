@@ -143,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn part_of_a_proxy_is_lost() {
+    fn named_proxy_parses_every_part_and_a_bad_part_is_reported() {
         let proxy: NamedProxy = "squid=127.0.0.1:3128,pid=4711,gateway"
             .parse()
             .expect("a proxy");
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn proxy_without_a_name_has_its_other_parts_and_a_bad_part_is_named() {
+    fn given_proxy_parses_with_or_without_a_name_and_a_bad_part_is_reported() {
         let proxy: GivenProxy = "127.0.0.1:3128,pid=7,gateway".parse().expect("a proxy");
         assert_eq!(
             (proxy.name, proxy.pid, proxy.is_gateway),

@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn end_of_a_range_is_left_out() {
+    fn range_includes_its_end_and_a_bad_range_is_refused_with_the_reason() {
         let check = |text: &str, expected: Result<&[u32], &str>| {
             let found = text.parse::<Range>().map(|range| range.numbers);
             match (found, expected) {

@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reply_is_a_status_and_a_text() {
+    fn reply_parses_to_status_and_content_and_a_malformed_one_to_none() {
         let found = parse(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\npurged 3\n");
         let body = "purged 3\n".to_owned();
         assert_eq!(found, Some(Reply { status: 200, body }));

@@ -117,7 +117,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn time_left_is_told_when_all_is_done_or_nobody_knows() {
+    fn progress_shows_time_left_only_while_known_and_unfinished() {
         let told = |done, left: Option<u64>| {
             line(Progress {
                 done,

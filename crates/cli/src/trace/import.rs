@@ -299,7 +299,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn missing_size_is_assumed_otherwise_than_said() {
+    fn missing_size_option_is_skip_or_an_assumed_size() {
         let read = |text: &str| text.parse().map(|missing: Missing| missing.0);
         assert_eq!(read("skip"), Ok(MissingSize::Skip));
         assert_eq!(read("8KiB"), Ok(MissingSize::Assume(8192)));

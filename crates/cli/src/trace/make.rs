@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn number_that_is_off_is_not_said_to_be() {
+    fn report_marks_and_counts_every_figure_that_does_not_hold() {
         for name in Profile::names() {
             let (text, figures) = made(name);
             let off = figures.iter().filter(|figure| !figure.holds()).count();
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn published_number_is_left_out() {
+    fn report_contains_every_published_figure() {
         let (text, figures) = made("modem-1997");
         for figure in &figures {
             assert!(text.contains(figure.published.quantity.name()), "{text}");

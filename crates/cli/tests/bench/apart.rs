@@ -22,7 +22,7 @@ fn counts(record: &Value) -> Vec<u64> {
 }
 
 #[test]
-fn separate_processes_count_otherwise_than_one() {
+fn separate_processes_count_the_same_as_a_single_process() {
     let bench = Bench::new();
     let together = {
         let weir = Weir::serve(&Config::forward());
@@ -69,7 +69,7 @@ fn separate_processes_count_otherwise_than_one() {
 }
 
 #[test]
-fn participant_without_a_master_waits_for_ever() {
+fn origin_without_a_master_exits_with_an_error_and_a_hint() {
     let nobody = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = nobody.local_addr().expect("it is bound").to_string();
     drop(nobody);
@@ -87,7 +87,7 @@ fn participant_without_a_master_waits_for_ever() {
 }
 
 #[test]
-fn master_does_not_say_who_is_missing() {
+fn master_reports_how_many_origins_and_clients_are_missing() {
     let bench = Bench::new();
     let arguments = [
         "master",

@@ -5,7 +5,7 @@ use super::support::{Config, Weir};
 use std::process::Command;
 
 #[test]
-fn interrupted_run_leaves_no_record() {
+fn interrupted_run_writes_a_record_marked_invalid() {
     let weir = Weir::serve(&Config::forward());
     let bench = Bench::new();
     let address = weir.address().to_string();
@@ -40,7 +40,7 @@ fn interrupted_run_leaves_no_record() {
 }
 
 #[test]
-fn proxy_that_does_not_answer_ends_the_run_with_the_reason() {
+fn unreachable_proxy_ends_the_run_with_the_connection_error() {
     let nobody = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = nobody.local_addr().expect("it is bound").to_string();
     drop(nobody);
@@ -64,7 +64,7 @@ fn proxy_that_does_not_answer_ends_the_run_with_the_reason() {
 }
 
 #[test]
-fn dead_proxy_among_several_is_named_before_the_first_run() {
+fn unreachable_proxy_among_several_is_named_before_the_first_run() {
     let nobody = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
     let dead = nobody.local_addr().expect("it is bound").to_string();
     drop(nobody);
@@ -88,7 +88,7 @@ fn dead_proxy_among_several_is_named_before_the_first_run() {
 }
 
 #[test]
-fn file_that_cannot_be_written_ends_the_run_before_it_begins() {
+fn unwritable_output_file_is_refused_before_the_run() {
     let weir = Weir::serve(&Config::forward());
     let address = weir.address().to_string();
     let bench = Bench::new();
@@ -125,7 +125,7 @@ fn file_that_cannot_be_written_ends_the_run_before_it_begins() {
 }
 
 #[test]
-fn run_into_a_fifo_is_refused_and_leaves_it() {
+fn output_to_a_fifo_is_refused_and_the_fifo_remains() {
     use std::os::unix::fs::FileTypeExt as _;
     let bench = Bench::new();
     let made = Command::new("mkfifo").arg(bench.file("fifo")).status();
@@ -162,7 +162,7 @@ fn first_refusal_is_shown_with_its_status_and_proxy_status() {
 }
 
 #[test]
-fn proxy_that_is_killed_on_the_way_is_neither_praised_nor_given_hits_for_failures() {
+fn run_with_a_killed_proxy_is_invalid_and_failures_are_not_hits() {
     let weir = Weir::serve(&Config::forward());
     let address = weir.address().to_string();
     let bench = Bench::new();

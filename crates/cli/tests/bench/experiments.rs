@@ -4,7 +4,7 @@ use super::bench::Bench;
 use super::support::{Config, Weir};
 
 #[test]
-fn sweep_leaves_out_a_point() {
+fn sweep_records_each_client_count_with_and_without_caching() {
     let (caching, other) = (
         Weir::serve(&Config::forward()),
         Weir::serve(&Config::forward()),
@@ -56,7 +56,7 @@ fn sweep_leaves_out_a_point() {
 }
 
 #[test]
-fn several_proxies_are_measured_in_turn_into_one_report() {
+fn several_proxies_are_measured_into_one_report() {
     let (one, two) = (
         Weir::serve(&Config::forward()),
         Weir::serve(&Config::forward()),
@@ -108,7 +108,7 @@ fn several_proxies_are_measured_in_turn_into_one_report() {
 }
 
 #[test]
-fn each_repetition_has_a_record_and_the_report_their_median_and_range() {
+fn each_repetition_has_a_record_and_the_report_shows_their_median() {
     let (one, two) = (
         Weir::serve(&Config::forward()),
         Weir::serve(&Config::forward()),
@@ -168,7 +168,7 @@ fn each_repetition_has_a_record_and_the_report_their_median_and_range() {
 }
 
 #[test]
-fn repetition_of_a_gateway_needs_a_command_that_clears_its_cache() {
+fn repeated_gateway_run_without_before_each_command_is_refused() {
     let bench = Bench::new();
     let arguments = [
         "wpb",
@@ -192,7 +192,7 @@ fn repetition_of_a_gateway_needs_a_command_that_clears_its_cache() {
 }
 
 #[test]
-fn modem_experiment_compares_a_proxy_with_another() {
+fn modem_experiment_compares_shaped_and_unshaped_links() {
     let weir = Weir::serve(&Config::forward());
     let bench = Bench::new();
     let proxy = format!("weir={},pid={}", weir.address(), weir.id());

@@ -34,7 +34,7 @@ fn run(weir: &Weir, bench: &Bench, proxy: &str) -> Output {
 }
 
 #[test]
-fn link_of_the_kernels_is_faster_than_it_is_called() {
+fn kernel_shaped_link_is_no_faster_than_its_configured_rate() {
     let config = Config::forward()
         .without_listeners()
         .listener("0.0.0.0:0", "forward")
@@ -58,7 +58,7 @@ fn link_of_the_kernels_is_faster_than_it_is_called() {
 }
 
 #[test]
-fn proxy_that_clients_cannot_reach_from_a_namespace_is_measured() {
+fn namespace_shaping_is_refused_for_a_proxy_on_loopback_only() {
     let weir = Weir::serve_in_own_network(&Config::forward());
     let bench = Bench::new();
     let output = run(&weir, &bench, &weir.address().to_string());

@@ -128,21 +128,21 @@ fn check_polymix(record: &Value, said: &str, lingering: u64) {
 }
 
 #[test]
-fn polymix_is_another_one_through_this_proxy() {
+fn polymix_phases_and_hit_shares_are_within_bounds_through_weir() {
     let weir = Weir::serve(&Config::forward());
     let (record, said) = run(POLYMIX, &weir.address().to_string());
     check_polymix(&record, &said, 0);
 }
 
 #[test]
-fn polymix_is_another_one_through_nginx() {
+fn polymix_phases_and_hit_shares_are_within_bounds_through_nginx() {
     let nginx = forward_nginx();
     let (record, said) = run(POLYMIX, &nginx.address.to_string());
     check_polymix(&record, &format!("{said}{}", nginx.errors()), 25);
 }
 
 #[test]
-fn mix_of_today_is_another_one_through_this_proxy() {
+fn web_2026_hits_and_validations_are_within_bounds_through_weir() {
     let weir = Weir::serve(&Config::forward());
     let (record, said) = run(WEB, &weir.address().to_string());
     let measured = &record["phases"][1];

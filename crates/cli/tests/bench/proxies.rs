@@ -38,7 +38,7 @@ fn check(record: &Value, said: &str) {
 }
 
 #[test]
-fn hit_ratio_of_this_proxy_is_the_origins_count() {
+fn hit_ratio_of_weir_agrees_with_the_origin_request_count() {
     let config = Config::forward()
         .set("log.access", "\"access.log\"")
         .set("log.format", "\"json\"");
@@ -74,7 +74,7 @@ fn hit_ratio_of_this_proxy_is_the_origins_count() {
 }
 
 #[test]
-fn requests_that_wait_for_anothers_fetch_are_counted_by_themselves() {
+fn collapsed_requests_are_counted_separately_from_forwarded_ones() {
     let weir = Weir::serve(&Config::forward());
     let address = weir.address().to_string();
     // one target, which the origin takes half a second for: seven of the first eight requests wait
@@ -100,7 +100,7 @@ fn requests_that_wait_for_anothers_fetch_are_counted_by_themselves() {
 }
 
 #[test]
-fn persistent_connections_are_opened_anew() {
+fn persistent_connections_are_reused() {
     let weir = Weir::serve(&Config::forward());
     let address = weir.address().to_string();
     let mut arguments = SMALL.to_vec();
@@ -141,7 +141,7 @@ pub(super) fn forward_nginx() -> Nginx {
 }
 
 #[test]
-fn hit_ratio_of_nginx_is_not_the_origins_count() {
+fn hit_ratio_of_nginx_agrees_with_the_origin_request_count() {
     let nginx = forward_nginx();
     let address = nginx.address.to_string();
     let mut arguments = SMALL.to_vec();
@@ -154,7 +154,7 @@ fn hit_ratio_of_nginx_is_not_the_origins_count() {
 }
 
 #[test]
-fn gateway_is_measured_like_a_forward_proxy() {
+fn gateway_is_measured_and_content_of_another_seed_makes_a_run_invalid() {
     // the gateway has to know the origin before it is there
     let origin = free_address();
     let weir = Weir::serve(&Config::gateway(&[&format!("http://{origin}")]));

@@ -64,7 +64,7 @@ const SPELLINGS: [&str; 30] = [
 ];
 
 #[test]
-fn this_machine_is_reached_by_some_spelling() {
+fn loopback_is_refused_in_every_spelling() {
     let canary = Canary::new();
     let port = canary.port();
     let config = Config::guarded().set("access.connect_ports", &format!("[{port}]"));
@@ -111,7 +111,7 @@ fn this_machine_is_reached_by_some_spelling() {
 }
 
 #[test]
-fn addresses_of_the_link_and_the_house_are_tried() {
+fn link_local_private_and_multicast_addresses_are_refused_unconnected() {
     let weir = Weir::serve(&Config::guarded());
     for host in [
         "169.254.169.254",
@@ -138,7 +138,7 @@ fn addresses_of_the_link_and_the_house_are_tried() {
 }
 
 #[test]
-fn allowed_destination_is_refused_or_opens_more() {
+fn allow_destination_opens_exactly_that_address() {
     let nginx = Nginx::start("");
     let canary = Canary::new();
     let flags = ["--allow-destination", "127.0.0.1"];
@@ -155,7 +155,7 @@ fn allowed_destination_is_refused_or_opens_more() {
 }
 
 #[test]
-fn configured_next_hop_needs_to_be_allowed() {
+fn configured_next_hop_on_loopback_needs_no_allow_destination() {
     let nginx = Nginx::start("");
     let weir = Weir::serve(&Config::gateway(&[&nginx.origin()]));
     let reply = Curl::direct().fetch(&weir.url("/connection")).reply();
@@ -163,7 +163,7 @@ fn configured_next_hop_needs_to_be_allowed() {
 }
 
 #[test]
-fn client_that_may_not_is_served() {
+fn client_outside_access_clients_is_refused_with_403() {
     let nginx = Nginx::start("");
     let config = Config::forward().set("access.clients", "[\"127.0.0.2\"]");
     let weir = Weir::serve(&config);
@@ -178,7 +178,7 @@ fn client_that_may_not_is_served() {
 }
 
 #[test]
-fn idle_connection_is_used_after_its_destination_was_closed() {
+fn destination_disallowed_by_reload_is_refused_despite_an_idle_connection() {
     let nginx =
         Nginx::start("location /id { add_header Cache-Control max-age=3600; return 200 a; }");
     let open = Config::forward();

@@ -48,7 +48,7 @@ fn lines_and_words(format: &str) -> (Vec<String>, Vec<String>) {
 }
 
 #[test]
-fn log_and_response_disagree_about_the_verdict() {
+fn log_line_has_the_cache_status_of_its_response() {
     let (lines, words) = lines_and_words("json");
     for (line, word) in lines.iter().zip(words) {
         let line: Value = serde_json::from_str(line).expect("JSON");
@@ -58,7 +58,7 @@ fn log_and_response_disagree_about_the_verdict() {
 }
 
 #[test]
-fn json_line_is_no_json_or_lacks_a_fact() {
+fn json_line_is_valid_json_with_verdict_status_sizes_and_timings() {
     let lines: Vec<Value> = lines("json")
         .iter()
         .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}")))
@@ -126,7 +126,7 @@ fn json_line_is_no_json_or_lacks_a_fact() {
 
 /// A response that does not come with its head is brought by a fetch; those who join it have nothing from the next hop.
 #[test]
-fn line_of_a_large_response_tells_of_its_head_alone() {
+fn large_response_line_counts_the_bytes_received_from_the_next_hop() {
     const BYTES: u64 = 3_000_000;
     let nginx = Nginx::start(LARGE);
     let length = usize::try_from(BYTES).expect("it is small");
@@ -166,7 +166,7 @@ fn line_of_a_large_response_tells_of_its_head_alone() {
 }
 
 #[test]
-fn squid_line_has_other_columns() {
+fn squid_line_has_the_columns_and_result_codes_of_squid() {
     let lines = lines("squid");
     let mut codes = Vec::new();
     for line in &lines {
@@ -199,7 +199,7 @@ fn squid_line_has_other_columns() {
 }
 
 #[test]
-fn combined_line_is_broken_by_what_a_client_sends() {
+fn combined_line_is_parseable_despite_quotes_in_client_fields() {
     for line in lines("combined") {
         let (front, rest) = line.split_once(" [").expect("a date");
         assert_eq!(front, "127.0.0.1 - -");
@@ -220,7 +220,7 @@ fn combined_line_is_broken_by_what_a_client_sends() {
 }
 
 #[test]
-fn log_goes_elsewhere_than_stdout_by_default() {
+fn access_log_flag_with_a_dash_writes_json_to_stdout() {
     let nginx = Nginx::start(LOCATIONS);
     let config = Config::forward();
     let mut weir = Weir::serve_with(&config, &["--access-log", "-"]);
@@ -232,7 +232,7 @@ fn log_goes_elsewhere_than_stdout_by_default() {
 }
 
 #[test]
-fn rotated_log_is_still_written_to() {
+fn access_log_is_reopened_after_rename_and_hangup_signal() {
     let nginx = Nginx::start(LOCATIONS);
     let config = Config::forward().set("log.access", "\"access.log\"");
     let mut weir = Weir::serve(&config);
@@ -291,7 +291,7 @@ fn content_type_of_every_response_is_logged() {
 }
 
 #[test]
-fn log_that_cannot_be_written_says_so_once() {
+fn unwritable_access_log_is_reported_once_and_lost_lines_are_counted() {
     let nginx = Nginx::start(LOCATIONS);
     let mut weir = Weir::serve_with(&Config::forward(), &["--access-log", "/dev/full"]);
     let lost = |count: u64| {

@@ -13,7 +13,7 @@ const LOCATIONS: &str = "
 ";
 
 #[test]
-fn healthy_proxy_is_called_ill() {
+fn healthz_of_a_running_proxy_answers_200_ok() {
     let weir = Weir::serve(&Config::guarded());
     let url = format!("http://{}/healthz", weir.admin);
     let reply = Curl::direct().args(["--fail"]).fetch(&url).reply();
@@ -21,7 +21,7 @@ fn healthy_proxy_is_called_ill() {
 }
 
 #[test]
-fn metrics_do_not_add_up() {
+fn metrics_count_requests_responses_bytes_and_connections() {
     let nginx = Nginx::start(LOCATIONS);
     let weir = Weir::serve(&Config::forward());
     let before = weir.metrics();
@@ -56,7 +56,7 @@ fn metrics_do_not_add_up() {
 }
 
 #[test]
-fn config_shown_is_another_than_the_one_in_force() {
+fn config_endpoint_shows_the_config_in_force() {
     let config = Config::forward().set("limits.drain", "\"7s\"");
     let flags = ["--memory", "32MiB"];
     let weir = Weir::serve_with(&config, &flags);
@@ -85,7 +85,7 @@ fn config_shown_is_another_than_the_one_in_force() {
 }
 
 #[test]
-fn purged_url_is_still_a_hit() {
+fn purge_covers_every_stored_response_of_the_target_uri_and_no_other() {
     let nginx = Nginx::start(LOCATIONS);
     let weir = Weir::serve(&Config::forward());
     let (url, other) = (nginx.url("/id?a=1&b=2"), nginx.url("/id"));
@@ -118,7 +118,7 @@ fn purged_url_is_still_a_hit() {
 }
 
 #[test]
-fn gateway_does_not_purge_by_the_name_its_clients_use() {
+fn gateway_purges_by_the_host_name_its_clients_use() {
     let nginx = Nginx::start(LOCATIONS);
     let weir = Weir::serve(&Config::gateway(&[&nginx.origin()]));
     let get = || {

@@ -23,7 +23,7 @@ fn parts() -> (Nginx, Weir) {
 }
 
 #[test]
-fn large_download_differs_in_a_byte() {
+fn large_download_is_identical_on_miss_and_hit() {
     let (nginx, weir) = parts();
     let expected = content(1, LARGE);
     nginx.file("large", &expected);
@@ -44,7 +44,7 @@ fn large_download_differs_in_a_byte() {
 }
 
 #[test]
-fn response_larger_than_the_largest_is_cut_or_stored() {
+fn response_over_largest_response_is_forwarded_whole_and_not_stored() {
     let nginx = Nginx::start(LOCATIONS);
     let weir = Weir::serve(&Config::forward().set("cache.largest_response", "\"1MiB\""));
     let expected = content(2, 3 << 20);
@@ -64,7 +64,7 @@ fn response_larger_than_the_largest_is_cut_or_stored() {
 }
 
 #[test]
-fn upload_differs_in_a_byte() {
+fn upload_reaches_the_origin_unchanged() {
     let (nginx, weir) = parts();
     let expected = content(3, LARGE);
     let file = nginx.file("source", &expected);
@@ -87,7 +87,7 @@ fn upload_differs_in_a_byte() {
 }
 
 #[test]
-fn expectation_is_not_met_or_holds_the_content_back() {
+fn expectation_gets_100_or_a_refusal_before_the_content_is_sent() {
     let (nginx, weir) = parts();
     let url = nginx.url("/put/expected");
     let mut client = RawClient::connect(weir.address());
@@ -114,7 +114,7 @@ fn expectation_is_not_met_or_holds_the_content_back() {
 }
 
 #[test]
-fn request_behind_content_is_taken_for_content() {
+fn request_pipelined_behind_chunked_content_is_answered() {
     let (nginx, weir) = parts();
     let url = nginx.url("/put/piped");
     let get = nginx.url("/put/piped");
@@ -128,7 +128,7 @@ fn request_behind_content_is_taken_for_content() {
 }
 
 #[test]
-fn unsafe_method_leaves_the_old_content_stored() {
+fn unsafe_method_invalidates_the_stored_response() {
     let (nginx, weir) = parts();
     let url = nginx.url("/put/page");
     let put = |text: &str| {
@@ -148,7 +148,7 @@ fn unsafe_method_leaves_the_old_content_stored() {
 }
 
 #[test]
-fn slow_reader_holds_up_others() {
+fn slow_reader_does_not_delay_other_clients() {
     let nginx = Nginx::start(LOCATIONS);
     let weir = Weir::serve(&Config::forward().set("workers", "1"));
     let expected = content(4, LARGE);

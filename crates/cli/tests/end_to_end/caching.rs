@@ -42,7 +42,7 @@ impl Parts {
 }
 
 #[test]
-fn range_of_a_stored_response_is_wrong_or_asked_for() {
+fn stored_response_answers_range_and_if_range_requests() {
     let parts = Parts::new();
     let whole = content(7, 100_000);
     parts.nginx.file("file", &whole);
@@ -76,7 +76,7 @@ fn range_of_a_stored_response_is_wrong_or_asked_for() {
 }
 
 #[test]
-fn range_of_nothing_stored_is_not_the_origins_or_is_kept_as_whole() {
+fn partial_response_is_forwarded_and_not_served_as_the_whole() {
     let parts = Parts::new();
     parts.nginx.file("file", b"0123456789");
     let part = parts.get("/hour/file", ["Range: bytes=2-4"]).expect(206);
@@ -85,7 +85,7 @@ fn range_of_nothing_stored_is_not_the_origins_or_is_kept_as_whole() {
 }
 
 #[test]
-fn clients_own_validator_brings_the_content_again() {
+fn conditional_request_matching_a_stored_response_gets_304() {
     let parts = Parts::new();
     parts.nginx.file("file", b"content");
     let first = parts.get("/hour/file", []).expect(200);
@@ -111,7 +111,7 @@ fn clients_own_validator_brings_the_content_again() {
 }
 
 #[test]
-fn stale_response_is_served_unasked_or_fetched_whole() {
+fn stale_response_is_validated_and_fetched_again_only_if_changed() {
     let parts = Parts::new();
     for (path, seed) in [("/validated/", 1), ("/dated/", 2)] {
         let old = content(seed, 70_000);
@@ -149,7 +149,7 @@ fn stale_response_is_served_unasked_or_fetched_whole() {
 }
 
 #[test]
-fn client_holding_what_is_validated_gets_it_whole() {
+fn client_with_the_current_entity_tag_gets_304_after_validation() {
     let parts = Parts::new();
     parts.nginx.file("file", b"content");
     let tag = parts.get("/validated/file", []).expect(200).field("etag");
@@ -163,7 +163,7 @@ fn client_holding_what_is_validated_gets_it_whole() {
 }
 
 #[test]
-fn client_asks_for_validation_and_is_answered_from_memory() {
+fn no_cache_request_is_forwarded_and_only_if_cached_miss_gets_504() {
     let parts = Parts::new();
     let first = parts.get("/id", []).expect(200);
     let second = parts.get("/id", ["Cache-Control: no-cache"]).expect(200);
@@ -185,7 +185,7 @@ fn client_asks_for_validation_and_is_answered_from_memory() {
 }
 
 #[test]
-fn nominated_field_does_not_tell_responses_apart() {
+fn field_named_by_vary_selects_the_stored_response() {
     let parts = Parts::new();
     let red = parts.get("/vary", ["X-Colour: red"]).expect(200);
     let blue = parts.get("/vary", ["X-Colour: blue"]).expect(200);
@@ -206,7 +206,7 @@ fn nominated_field_does_not_tell_responses_apart() {
 }
 
 #[test]
-fn encoded_content_is_unpacked_or_given_to_who_did_not_ask() {
+fn encoded_content_is_passed_unchanged_and_only_to_clients_that_accept_it() {
     let parts = Parts::new();
     let text = "all work and no play ".repeat(5000);
     parts.nginx.file("page.txt", text.as_bytes());
@@ -230,7 +230,7 @@ fn encoded_content_is_unpacked_or_given_to_who_did_not_ask() {
 }
 
 #[test]
-fn private_response_is_given_to_another_client() {
+fn private_response_is_not_stored() {
     let parts = Parts::new();
     let (first, second) = (parts.get("/private", []), parts.get("/private", []));
     assert_ne!(first.body, second.body);
@@ -238,7 +238,7 @@ fn private_response_is_given_to_another_client() {
 }
 
 #[test]
-fn host_is_not_in_the_key() {
+fn authority_is_part_of_the_cache_key_and_scheme_case_is_not() {
     let (one, other) = (Nginx::start(LOCATIONS), Nginx::start(LOCATIONS));
     let weir = Weir::serve(&Config::forward());
     let of_one = weir.get(&one.url("/id")).expect(200);
@@ -260,7 +260,7 @@ fn host_is_not_in_the_key() {
 }
 
 #[test]
-fn working_set_larger_than_memory_takes_more_than_the_budget() {
+fn store_does_not_exceed_its_budget_with_a_larger_working_set() {
     let nginx = Nginx::start("location / { add_header Cache-Control max-age=3600; }");
     let weir = Weir::serve(&Config::forward().set("cache.memory", "\"4MiB\""));
     let count = 300;

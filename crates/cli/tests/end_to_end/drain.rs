@@ -31,7 +31,7 @@ fn begin(weir: &Weir, url: &str) -> RawClient {
 }
 
 #[test]
-fn download_under_way_is_cut_or_a_new_one_begun() {
+fn drain_finishes_the_download_and_accepts_no_new_client() {
     let (_nginx, mut weir, url, expected) = parts(&Config::forward());
     let mut client = begin(&weir, &url);
     let mut idle = RawClient::connect(weir.address());
@@ -52,7 +52,7 @@ fn download_under_way_is_cut_or_a_new_one_begun() {
 }
 
 #[test]
-fn curl_loses_its_slow_download() {
+fn rate_limited_curl_download_finishes_during_drain() {
     let (_nginx, mut weir, url, expected) = parts(&Config::forward());
     let curl = Curl::through(weir.address()).args(["--limit-rate", "24M"]);
     let running = curl.start(&url);
@@ -66,7 +66,7 @@ fn curl_loses_its_slow_download() {
 }
 
 #[test]
-fn client_that_never_finishes_keeps_the_process_alive() {
+fn drain_limit_ends_a_transfer_whose_client_stops_reading() {
     let config = Config::forward().set("limits.drain", "\"300ms\"");
     let (_nginx, mut weir, url, expected) = parts(&config);
     let mut client = begin(&weir, &url);
@@ -80,7 +80,7 @@ fn client_that_never_finishes_keeps_the_process_alive() {
 }
 
 #[test]
-fn tunnel_keeps_the_process_alive() {
+fn drain_limit_closes_an_open_tunnel() {
     let nginx = Nginx::start("");
     let port = nginx.address.port();
     let config = Config::forward()
@@ -98,7 +98,7 @@ fn tunnel_keeps_the_process_alive() {
 }
 
 #[test]
-fn full_house_does_not_drain_or_forgets_who_waits_outside() {
+fn drain_at_clients_max_closes_idle_clients_and_serves_the_queued_one() {
     let nginx = Nginx::start("");
     // no room for another client: the listeners wait for one to leave
     let config = Config::forward()
@@ -125,14 +125,14 @@ fn full_house_does_not_drain_or_forgets_who_waits_outside() {
 }
 
 #[test]
-fn idle_proxy_does_not_end_at_once() {
+fn idle_proxy_exits_without_waiting_for_the_drain_limit() {
     let config = Config::forward().set("limits.drain", "\"1h\"");
     let mut weir = Weir::serve(&config);
     assert_eq!(weir.stop().code(), Some(0), "{}", weir.said());
 }
 
 #[test]
-fn client_that_the_kernel_had_accepted_is_reset() {
+fn clients_in_the_accept_queue_are_served_before_exit() {
     let nginx = Nginx::start("");
     let mut weir = Weir::serve(&Config::forward());
     let url = nginx.url("/connection");
@@ -160,7 +160,7 @@ fn client_that_the_kernel_had_accepted_is_reset() {
 }
 
 #[test]
-fn second_signal_is_not_heard() {
+fn second_terminate_signal_ends_the_drain() {
     let (_nginx, mut weir, url, _content) = parts(&Config::forward().set("limits.drain", "\"1h\""));
     let client = begin(&weir, &url);
     weir.signal(Signal::Terminate);

@@ -35,7 +35,7 @@ fn wait_until_exhausted(admin: &mut RawClient) {
 }
 
 #[test]
-fn process_without_descriptors_spins_or_drops_whom_it_has() {
+fn proxy_out_of_descriptors_serves_open_connections_without_spinning() {
     let nginx = Nginx::start(LOCATIONS);
     let other = Nginx::start("");
     // more clients than descriptors may come in
@@ -95,7 +95,7 @@ fn process_without_descriptors_spins_or_drops_whom_it_has() {
 }
 
 #[test]
-fn clients_take_the_descriptors_that_next_hops_need() {
+fn clients_leave_enough_descriptors_for_next_hop_connections() {
     let nginx = Nginx::start(LOCATIONS);
     // by default half of them is kept for next hops
     let weir = Weir::serve_with_open_files(&Config::forward(), 100);
@@ -115,7 +115,7 @@ fn clients_take_the_descriptors_that_next_hops_need() {
 }
 
 #[test]
-fn request_that_needs_a_descriptor_is_not_served_when_one_is_free() {
+fn request_waiting_for_a_descriptor_is_served_once_one_is_free() {
     let nginx = Nginx::start(LOCATIONS);
     let config = Config::forward()
         .set("workers", "1")
@@ -143,7 +143,7 @@ fn request_that_needs_a_descriptor_is_not_served_when_one_is_free() {
 }
 
 #[test]
-fn next_hop_is_blamed_for_our_lack_of_descriptors() {
+fn descriptor_shortage_gives_503_and_does_not_mark_next_hops_as_failed() {
     let hops = [Nginx::start(LOCATIONS), Nginx::start(LOCATIONS)];
     let config = Config::gateway(&[&hops[0].origin(), &hops[1].origin()])
         .set("workers", "1")

@@ -16,7 +16,7 @@ fn parts() -> (Nginx, Weir) {
 }
 
 #[test]
-fn second_get_is_no_hit() {
+fn second_get_is_a_hit() {
     let (nginx, weir) = parts();
     let get = || {
         let curl = Curl::through(weir.address());
@@ -40,7 +40,7 @@ fn second_get_is_no_hit() {
 }
 
 #[test]
-fn head_brings_content_or_other_fields() {
+fn head_gets_the_content_length_of_get_without_content() {
     let (nginx, weir) = parts();
     nginx.file("page.html", b"<p>0123456789</p>");
     let head = |url: &str| {
@@ -65,7 +65,7 @@ fn head_brings_content_or_other_fields() {
 }
 
 #[test]
-fn http_1_0_client_gets_chunks_or_an_open_connection() {
+fn http_1_0_client_gets_no_chunks_and_keep_alive_only_on_request() {
     // server-side includes leave the length open: nginx sends chunks
     let nginx = Nginx::start("location / { ssi on; add_header Cache-Control max-age=60; }");
     let weir = Weir::serve(&Config::forward());
@@ -92,7 +92,7 @@ fn http_1_0_client_gets_chunks_or_an_open_connection() {
 }
 
 #[test]
-fn hop_by_hop_fields_reach_the_origin_or_via_does_not() {
+fn hop_by_hop_fields_are_removed_and_via_is_added() {
     let (nginx, weir) = parts();
     let fetched = Curl::through(weir.address())
         .field("Connection: x-secret")
@@ -108,7 +108,7 @@ fn hop_by_hop_fields_reach_the_origin_or_via_does_not() {
 }
 
 #[test]
-fn pipelined_answers_are_lost_or_out_of_order() {
+fn pipelined_responses_are_complete_and_in_order() {
     let (nginx, weir) = parts();
     nginx.file("big", &crate::support::content(1, 300_000));
     let mut client = RawClient::connect(weir.address());
@@ -141,7 +141,7 @@ fn pipelined_answers_are_lost_or_out_of_order() {
 }
 
 #[test]
-fn connections_are_not_reused_on_either_side() {
+fn connections_are_reused_on_both_sides() {
     let (nginx, weir) = parts();
     // ten requests by two clients one after the other: nginx sees one connection
     let url = nginx.url("/connection");
@@ -171,7 +171,7 @@ fn connections_are_not_reused_on_either_side() {
 }
 
 #[test]
-fn curl_must_connect_for_each_of_its_urls() {
+fn curl_reuses_one_connection_for_all_its_requests() {
     let (nginx, weir) = parts();
     let url = nginx.url("/connection");
     let curl = Curl::through(weir.address()).args(["-w", ":%{num_connects};", &url, &url]);
@@ -184,7 +184,7 @@ fn curl_must_connect_for_each_of_its_urls() {
 }
 
 #[test]
-fn many_clients_at_once_get_each_others_content() {
+fn parallel_requests_each_get_the_content_of_their_own_target_uri() {
     let nginx = Nginx::start("location / { add_header Cache-Control max-age=3600; }");
     let weir = Weir::serve(&Config::forward());
     for number in 1..=100 {

@@ -11,7 +11,7 @@ fn named(name: &str) -> Nginx {
 }
 
 #[test]
-fn flag_does_not_make_a_gateway() {
+fn origin_flag_makes_a_caching_gateway() {
     let nginx = named("a");
     let config = Config::guarded();
     let weir = Weir::serve_with(
@@ -29,7 +29,7 @@ fn flag_does_not_make_a_gateway() {
 }
 
 #[test]
-fn request_goes_to_the_next_hop_of_another_route() {
+fn request_goes_to_the_next_hop_of_the_most_specific_route() {
     let names = ["any", "exact", "below", "static", "any-static"];
     let hops = names.map(named);
     let config = Config::gateway(&[&hops[0].origin()])
@@ -58,7 +58,7 @@ fn request_goes_to_the_next_hop_of_another_route() {
 }
 
 #[test]
-fn host_without_route_reaches_a_next_hop() {
+fn host_without_route_gets_404_destination_not_found() {
     let nginx = named("a");
     let config = Config::gateway(&[])
         .without_routes()
@@ -85,7 +85,7 @@ fn host_without_route_reaches_a_next_hop() {
 }
 
 #[test]
-fn next_hops_do_not_take_turns() {
+fn next_hops_take_turns() {
     let hops = ["a", "b"].map(named);
     let weir = Weir::serve(&Config::gateway(&[&hops[0].origin(), &hops[1].origin()]));
     assert_eq!(
@@ -95,7 +95,7 @@ fn next_hops_do_not_take_turns() {
 }
 
 #[test]
-fn dead_next_hop_fails_requests() {
+fn failed_next_hop_is_skipped_and_no_request_fails() {
     let mut hops = ["a", "b"].map(named);
     let weir = Weir::serve(&Config::gateway(&[&hops[0].origin(), &hops[1].origin()]));
     shares(&weir, 2);
@@ -113,7 +113,7 @@ fn dead_next_hop_fails_requests() {
 }
 
 #[test]
-fn only_next_hop_is_not_tried_again_while_it_rests() {
+fn sole_next_hop_is_tried_again_right_after_a_failure() {
     let mut nginx = named("a");
     let weir = Weir::serve(&Config::gateway(&[&nginx.origin()]));
     nginx.stop();

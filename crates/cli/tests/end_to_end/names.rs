@@ -18,7 +18,7 @@ fn config(server: &UdpSocket) -> Config {
 }
 
 #[test]
-fn dead_name_server_holds_up_other_requests() {
+fn unresponsive_name_server_delays_only_requests_that_need_it() {
     let nginx =
         Nginx::start("location /id { add_header Cache-Control max-age=3600; return 200 id; }");
     let server = name_server();
@@ -61,7 +61,7 @@ fn dead_name_server_holds_up_other_requests() {
 }
 
 #[test]
-fn more_dead_names_than_look_ups_stop_the_proxy() {
+fn proxy_continues_to_serve_when_dns_lookups_exceed_their_limit() {
     let nginx = Nginx::start("");
     let server = name_server();
     let weir = Weir::serve(&config(&server).set("limits.dns", "\"500ms\""));
@@ -82,7 +82,7 @@ fn more_dead_names_than_look_ups_stop_the_proxy() {
 }
 
 #[test]
-fn name_that_resolves_to_this_machine_is_connected_to() {
+fn name_resolving_to_loopback_is_refused_unless_allowed() {
     let nginx = Nginx::start("");
     let server = name_server();
     let loopback = [127, 0, 0, 1];

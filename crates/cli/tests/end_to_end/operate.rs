@@ -50,7 +50,7 @@ fn quoted(path: &Path) -> String {
 }
 
 #[test]
-fn purge_and_reload_find_the_proxy_that_runs() {
+fn purge_and_reload_find_the_running_proxy() {
     let nginx = Nginx::start(LOCATIONS);
     let proxy = Weir::serve(&Config::forward());
     let (url, other) = (nginx.url("/id?a=1&b=%20"), nginx.url("/id"));
@@ -110,7 +110,7 @@ fn purge_and_reload_find_the_proxy_that_runs() {
 }
 
 #[test]
-fn token_is_found_with_the_address() {
+fn admin_token_is_found_for_a_running_proxy_and_a_wrong_one_is_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     let first = token(folder.path(), "first", "first-0123456789", 0o600);
     let second = token(folder.path(), "second", "second-0123456789", 0o600);
@@ -175,7 +175,7 @@ fn token_is_found_with_the_address() {
 }
 
 #[test]
-fn proxy_does_not_start_with_a_token_that_others_can_read() {
+fn proxy_refuses_to_start_with_a_group_readable_token_file() {
     let folder = tempfile::tempdir().expect("a folder");
     let open = token(folder.path(), "open", "open-0123456789abc", 0o640);
     let text = Config::guarded()
@@ -194,7 +194,7 @@ fn proxy_does_not_start_with_a_token_that_others_can_read() {
 }
 
 #[test]
-fn config_that_a_reload_refuses_is_explained() {
+fn reload_command_explains_why_a_config_is_refused() {
     let proxy = Weir::serve(&Config::guarded());
     proxy.rewrite("[cache]\nmemroy = \"1GiB\"\n");
     expect(
@@ -209,7 +209,7 @@ fn config_that_a_reload_refuses_is_explained() {
 }
 
 #[test]
-fn one_of_two_proxies_has_to_be_named() {
+fn command_with_two_running_proxies_requires_an_admin_address() {
     let runtime = tempfile::tempdir().expect("a folder");
     let config = Config::guarded();
     let proxies = [(); 2].map(|()| Weir::serve_known_in(&config, runtime.path()));
@@ -221,7 +221,7 @@ fn one_of_two_proxies_has_to_be_named() {
 }
 
 #[test]
-fn proxy_that_was_killed_is_not_found() {
+fn runtime_file_of_a_killed_proxy_is_ignored_and_unlinked() {
     let runtime = tempfile::tempdir().expect("a folder");
     let proxy = Weir::serve_known_in(&Config::guarded(), runtime.path());
     let left = runtime.path().join(format!("weir/{}.toml", proxy.id()));
@@ -244,7 +244,7 @@ fn proxy_that_was_killed_is_not_found() {
 }
 
 #[test]
-fn folder_that_others_can_write_to_is_not_believed() {
+fn world_writable_runtime_directory_is_not_trusted() {
     let runtime = tempfile::tempdir().expect("a folder");
     let folder = runtime.path().join("weir");
     fs::create_dir(&folder).expect("a folder");

@@ -34,7 +34,7 @@ fn by_signal(weir: &mut Weir) -> bool {
 }
 
 #[test]
-fn reload_drops_a_request_or_opens_no_listener() {
+fn reload_opens_and_closes_listeners_without_failing_a_request() {
     let nginx =
         Nginx::start("location /id { add_header Cache-Control max-age=3600; return 200 id; }");
     let config = Config::forward();
@@ -89,7 +89,7 @@ fn wait_until_refused(address: SocketAddr) {
 }
 
 #[test]
-fn bad_config_is_half_in_force_or_not_explained() {
+fn refused_reload_is_explained_and_leaves_the_whole_config_unchanged() {
     let nginx = Nginx::start("");
     let config = Config::forward().set("limits.drain", "\"9s\"");
     let mut weir = Weir::serve(&config);
@@ -147,7 +147,7 @@ fn bad_config_is_half_in_force_or_not_explained() {
 }
 
 #[test]
-fn new_routes_and_limits_are_not_in_force() {
+fn reloaded_routes_and_limits_apply_to_open_connections() {
     let (one, other) = (named("one"), named("other"));
     let weir = Weir::serve(&Config::gateway(&[&one.origin()]));
     let mut client = RawClient::connect(weir.address());
@@ -174,7 +174,7 @@ fn named(name: &str) -> Nginx {
 }
 
 #[test]
-fn smaller_memory_is_not_kept_after_a_reload() {
+fn smaller_memory_budget_is_reached_after_a_reload() {
     let nginx = Nginx::start("location / { add_header Cache-Control max-age=3600; }");
     let config = Config::forward().set("cache.memory", "\"8MiB\"");
     let weir = Weir::serve(&config);

@@ -10,7 +10,7 @@ const LOCATIONS: &str = "
 ";
 
 #[test]
-fn response_is_not_served_stale_when_the_origin_is_gone() {
+fn stale_response_is_served_on_origin_failure_unless_must_revalidate() {
     let (mut nginx, weir) = (Nginx::start(LOCATIONS), Weir::serve(&Config::forward()));
     nginx.file("file", b"content");
     for path in ["/forgiving/file", "/plain/file", "/strict/file"] {
@@ -47,7 +47,7 @@ fn response_is_not_served_stale_when_the_origin_is_gone() {
 }
 
 #[test]
-fn response_is_served_stale_and_not_validated_behind() {
+fn stale_while_revalidate_serves_stale_and_validates_in_background() {
     let (nginx, weir) = (Nginx::start(LOCATIONS), Weir::serve(&Config::forward()));
     nginx.file("file", b"content");
     let first = weir.get(&nginx.url("/later/file")).expect(200);
@@ -62,7 +62,7 @@ fn response_is_served_stale_and_not_validated_behind() {
 }
 
 #[test]
-fn origin_that_is_gone_is_not_told_of() {
+fn unreachable_origin_gives_502_connection_refused() {
     let (mut nginx, weir) = (Nginx::start(LOCATIONS), Weir::serve(&Config::forward()));
     nginx.stop();
     let reply = weir.get(&nginx.url("/file")).expect(502);
@@ -76,7 +76,7 @@ fn origin_that_is_gone_is_not_told_of() {
 }
 
 #[test]
-fn connection_the_origin_closed_meanwhile_fails_a_request() {
+fn request_on_a_connection_the_origin_closed_is_retried() {
     let (mut nginx, weir) = (Nginx::start(LOCATIONS), Weir::serve(&Config::forward()));
     nginx.file("file", b"content");
     let mut client = crate::support::RawClient::connect(weir.address());

@@ -40,7 +40,7 @@ fn check(config: &Config, error: &str, cause: &str) {
 }
 
 #[test]
-fn address_in_use_is_not_told_or_shared() {
+fn address_in_use_is_reported_and_start_fails() {
     let taken = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = taken.local_addr().expect("it is bound").to_string();
     check(
@@ -56,7 +56,7 @@ fn address_in_use_is_not_told_or_shared() {
 }
 
 #[test]
-fn place_that_cannot_be_used_is_told_with_what_to_do() {
+fn unusable_store_directory_or_log_is_reported_with_a_hint() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("file");
     std::fs::write(&file, "").expect("a file");
@@ -75,7 +75,7 @@ fn place_that_cannot_be_used_is_told_with_what_to_do() {
 }
 
 #[test]
-fn token_is_refused_with_a_hint_that_fits_the_cause() {
+fn refused_token_file_gets_a_hint_that_fits_the_cause() {
     use std::os::unix::fs::PermissionsExt as _;
     let folder = tempfile::tempdir().expect("a folder");
     let token = folder.path().join("token");
@@ -97,7 +97,7 @@ fn token_is_refused_with_a_hint_that_fits_the_cause() {
 }
 
 #[test]
-fn second_instance_takes_half_of_the_connections() {
+fn second_instance_on_the_same_address_is_refused() {
     let nginx = Nginx::start("");
     let weir = Weir::serve(&Config::forward());
     let address = weir.address().to_string();
@@ -113,7 +113,7 @@ fn second_instance_takes_half_of_the_connections() {
 }
 
 #[test]
-fn log_that_cannot_be_opened_or_address_that_is_not_ours_is_passed_over() {
+fn unopenable_log_and_unassigned_address_stop_the_start() {
     check(
         &Config::guarded().set("log.access", "\"/nowhere/access.log\""),
         "error: cannot open the access log /nowhere/access.log",
@@ -128,7 +128,7 @@ fn log_that_cannot_be_opened_or_address_that_is_not_ours_is_passed_over() {
 }
 
 #[test]
-fn size_beyond_the_machine_is_an_error_at_start() {
+fn size_beyond_the_machine_is_refused_by_serve_and_check() {
     let folder = tempfile::tempdir().expect("a folder");
     let too_much = |key: &str, config: Config| {
         for arguments in [["serve", "--config"].as_slice(), &["check"]] {
@@ -159,7 +159,7 @@ fn size_beyond_the_machine_is_an_error_at_start() {
 }
 
 #[test]
-fn check_tries_the_directories_and_files_that_a_config_names() {
+fn check_reports_each_unusable_directory_and_log_and_creates_neither() {
     let folder = tempfile::tempdir().expect("a folder");
     let config = |directory: &str, log: &str| {
         Config::guarded()
@@ -228,7 +228,7 @@ fn with_open_files(limit: u32, folder: &Path, url: &str) -> Result<String, Strin
 }
 
 #[test]
-fn proxy_that_starts_has_open_files_for_a_request_and_one_that_has_not_says_so() {
+fn proxy_starts_only_with_descriptors_enough_to_serve_a_request() {
     let nginx = Nginx::start("location /id { return 200 $request_id; }");
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::write(folder.path().join("weir.toml"), Config::forward().text()).expect("a file");

@@ -7,7 +7,7 @@ fn tunnel(weir: &Weir) -> Curl {
 }
 
 #[test]
-fn tunnel_to_an_allowed_port_changes_bytes_or_is_refused() {
+fn tunnel_to_an_allowed_port_passes_bytes_unchanged_both_ways() {
     let nginx = Nginx::start("location /put/ { dav_methods PUT; }");
     let port = nginx.address.port();
     let config = Config::forward().set("access.connect_ports", &format!("[{port}]"));
@@ -37,7 +37,7 @@ fn tunnel_to_an_allowed_port_changes_bytes_or_is_refused() {
 }
 
 #[test]
-fn tunnel_to_another_port_is_opened() {
+fn connect_to_a_port_not_in_connect_ports_is_refused_with_403() {
     let nginx = Nginx::start("");
     let weir = Weir::serve(&Config::forward());
     let fetched = tunnel(&weir).fetch(&nginx.url("/connection"));
@@ -55,7 +55,7 @@ fn tunnel_to_another_port_is_opened() {
 }
 
 #[test]
-fn tunnel_reaches_a_destination_that_is_not_allowed() {
+fn connect_to_a_prohibited_destination_is_refused() {
     let nginx = Nginx::start("");
     let port = nginx.address.port();
     let weir = Weir::serve(&Config::guarded().set("access.connect_ports", &format!("[{port}]")));
@@ -69,7 +69,7 @@ fn tunnel_reaches_a_destination_that_is_not_allowed() {
 }
 
 #[test]
-fn end_of_one_side_ends_both() {
+fn tunnel_forwards_early_bytes_and_closes_when_both_sides_end() {
     let nginx = Nginx::start("");
     let port = nginx.address.port();
     let config = Config::forward().set("access.connect_ports", &format!("[{port}]"));

@@ -112,7 +112,7 @@ fn number(name: &str) -> Option<u64> {
 }
 
 #[test]
-fn proxy_and_simulator_decide_differently() {
+fn proxy_and_simulator_make_the_same_decisions() {
     let (seeds, first) = (number("WEIR_PARITY_SEEDS"), number("WEIR_PARITY_SEED"));
     let is_usual = seeds.is_none() && first.is_none();
     let first = first.unwrap_or(1);

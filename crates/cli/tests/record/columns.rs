@@ -87,7 +87,7 @@ fn check(row: &Row, done: &Done, host: &str) {
 }
 
 #[test]
-fn row_says_otherwise_than_what_was_done() {
+fn recorded_row_agrees_with_the_request_and_response_in_every_column() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let nginx = Nginx::start(LOCATIONS);
     nginx.file("file", &content(1, 5000));
@@ -210,7 +210,7 @@ fn check_fields(first: &Row, part: &Row, unchanged: &Row, cookie: &Row, private:
 
 /// The access log is made at the same place of the proxy, by other code.
 #[test]
-fn row_of_an_aborted_download_and_its_line_in_the_log_differ() {
+fn row_of_an_aborted_download_agrees_with_its_access_log_line() {
     const BYTES: usize = 3_000_000;
     let folder = tempfile::tempdir().expect("a temporary folder");
     let nginx = Nginx::start(LOCATIONS);

@@ -25,7 +25,7 @@ fn origin() -> Nginx {
 }
 
 #[test]
-fn name_is_somewhere_in_the_file() {
+fn keyed_trace_file_contains_no_name() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let nginx = origin();
     let row = one(folder.path(), &nginx, &[]);
@@ -48,7 +48,7 @@ fn name_is_somewhere_in_the_file() {
 }
 
 #[test]
-fn kept_key_is_another_or_a_forgotten_one_the_same() {
+fn key_file_gives_the_same_hashes_in_each_run_and_a_random_key_others() {
     let nginx = origin();
     let folders: [_; 4] = std::array::from_fn(|_| tempfile::tempdir().expect("a folder"));
     let key = folders[0].path().join("key");

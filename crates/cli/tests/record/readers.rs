@@ -51,7 +51,7 @@ fn traffic(folder: &Path) -> u64 {
 }
 
 #[test]
-fn recorded_trace_cannot_be_counted_or_replayed() {
+fn recorded_trace_is_readable_by_stats_and_both_simulators() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let asked = traffic(folder.path());
     assert_eq!(only(folder.path()).len() as u64, asked);

@@ -38,7 +38,7 @@ fn check_whole(rows: &[Row], count: u32) {
 }
 
 #[test]
-fn row_is_lost_between_two_files_that_are_full() {
+fn rotation_by_size_loses_no_row() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let mut weir = record(
         folder.path(),
@@ -62,7 +62,7 @@ fn row_is_lost_between_two_files_that_are_full() {
 }
 
 #[test]
-fn row_is_lost_between_two_files_that_are_old() {
+fn rotation_by_age_loses_no_row() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let nginx = Nginx::start(LOCATIONS);
     nginx.file("file", b"content");
@@ -81,7 +81,7 @@ fn row_is_lost_between_two_files_that_are_old() {
 }
 
 #[test]
-fn idle_recorder_leaves_files_without_rows() {
+fn recorder_without_requests_leaves_no_file() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let mut weir = record(folder.path(), &[]);
     weir.ask("GET", "/healthz").expect(200);
@@ -90,7 +90,7 @@ fn idle_recorder_leaves_files_without_rows() {
 }
 
 #[test]
-fn killed_process_leaves_half_a_file_under_a_whole_name() {
+fn unfinished_file_of_a_killed_process_keeps_its_part_suffix() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let nginx = Nginx::start(LOCATIONS);
     nginx.file("file", b"content");
@@ -119,7 +119,7 @@ fn killed_process_leaves_half_a_file_under_a_whole_name() {
 }
 
 #[test]
-fn what_was_no_request_is_not_counted_in_the_file() {
+fn non_http_input_is_counted_as_dropped_in_metrics_and_file() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let mut weir = record(folder.path(), &[]);
     let mut noise = Client::new(&weir, "");

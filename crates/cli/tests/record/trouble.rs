@@ -27,7 +27,7 @@ fn fill(path: &Path) {
 }
 
 #[test]
-fn full_disk_stops_requests_or_loses_rows_uncounted() {
+fn full_disk_stops_recording_only_and_every_lost_row_is_counted() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let _small = Mount::memory(folder.path(), "256k");
     let nginx = Nginx::start(LOCATIONS);

@@ -12,7 +12,7 @@ fn restart(mut weir: Weir, config: &Config) -> Weir {
 }
 
 #[test]
-fn response_asked_for_once_is_written_or_the_second_time_it_is_not() {
+fn second_request_admission_writes_only_responses_requested_twice() {
     let parts = Parts::new();
     let config = parts.config().set("disk.admission", "\"second-request\"");
     let weir = Weir::serve(&config);
@@ -42,7 +42,7 @@ fn response_asked_for_once_is_written_or_the_second_time_it_is_not() {
 }
 
 #[test]
-fn response_at_the_limit_is_not_written_or_one_beyond_it_is() {
+fn response_up_to_the_size_limit_is_written_and_a_larger_one_is_not() {
     let parts = Parts::new();
     let small = parts
         .config()

@@ -69,7 +69,7 @@ pub(super) fn read(segment: &Path, at: u64, count: usize) -> Vec<u8> {
 }
 
 #[test]
-fn flipped_bits_are_served() {
+fn response_with_flipped_bits_is_fetched_again_not_served() {
     let parts = Parts::new();
     check(&parts, |segment| {
         // about one in each response, in heads, contents, tables
@@ -81,7 +81,7 @@ fn flipped_bits_are_served() {
 }
 
 #[test]
-fn short_segment_is_served_short() {
+fn response_in_a_truncated_segment_is_fetched_again_not_served() {
     let parts = Parts::new();
     check(&parts, |segment| {
         let file = OpenOptions::new().write(true).open(segment);
@@ -91,7 +91,7 @@ fn short_segment_is_served_short() {
 }
 
 #[test]
-fn zeros_are_served() {
+fn response_overwritten_with_zeros_is_fetched_again_not_served() {
     let parts = Parts::new();
     check(&parts, |segment| {
         for at in (4096..length(segment)).step_by(64 * 1024) {
@@ -101,7 +101,7 @@ fn zeros_are_served() {
 }
 
 #[test]
-fn bytes_from_elsewhere_are_served() {
+fn response_with_swapped_pages_is_fetched_again_not_served() {
     let parts = Parts::new();
     check(&parts, |segment| {
         let length = length(segment);
@@ -117,7 +117,7 @@ fn bytes_from_elsewhere_are_served() {
 }
 
 #[test]
-fn bits_that_flip_under_a_running_proxy_are_served_though_each_use_is_verified() {
+fn corruption_under_a_running_proxy_is_detected_with_verify_always() {
     let parts = Parts::new();
     let weir = crate::support::Weir::serve(&parts.config().set("disk.verify", "\"always\""));
     let large = "/large?size=6000000";

@@ -36,7 +36,7 @@ fn store(parts: &Parts, weir: &Weir, small_ones: usize, large_ones: usize) {
 }
 
 #[test]
-fn device_that_stands_still_holds_up_what_is_proxied() {
+fn frozen_device_does_not_block_requests_and_fails_a_durable_purge() {
     let parts = Parts::new();
     let device = Device::new();
     let weir = Weir::serve(&config(&parts, &[&device.place()]));
@@ -81,7 +81,7 @@ fn device_that_stands_still_holds_up_what_is_proxied() {
 }
 
 #[test]
-fn device_that_lost_everything_takes_what_is_on_another() {
+fn failed_device_loses_only_its_own_responses() {
     let parts = Parts::new();
     let device = Device::new();
     let config = config(&parts, &[&device.place(), parts.path()]);
@@ -114,7 +114,7 @@ fn device_that_lost_everything_takes_what_is_on_another() {
 }
 
 #[test]
-fn file_system_that_becomes_read_only_loses_what_it_has_or_fails_clients() {
+fn file_system_turned_read_only_fails_purges_but_no_client_request() {
     let parts = Parts::new();
     let device = Device::new();
     let mut weir = Weir::serve(&config(&parts, &[&device.place()]));
@@ -141,7 +141,7 @@ fn file_system_that_becomes_read_only_loses_what_it_has_or_fails_clients() {
 }
 
 #[test]
-fn store_on_a_read_only_file_system_is_a_riddle() {
+fn store_on_a_read_only_file_system_is_refused_with_path_and_cause() {
     let parts = Parts::new();
     let mount = Mount::memory(parts.path(), "512m");
     let mut weir = parts.serve();

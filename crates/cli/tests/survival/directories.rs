@@ -26,7 +26,7 @@ fn config(parts: &Parts) -> Config {
 }
 
 #[test]
-fn directory_is_not_used_or_takes_what_is_in_another_with_it() {
+fn responses_spread_over_directories_by_size_and_one_lost_spares_the_rest() {
     for lost in 0..2 {
         let parts = Parts::new();
         let mut weir = Weir::serve(&config(&parts));

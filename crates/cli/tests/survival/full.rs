@@ -8,7 +8,7 @@ use std::io::Write as _;
 use std::path::Path;
 
 #[test]
-fn full_disk_cuts_or_stops_what_is_proxied() {
+fn full_disk_is_counted_and_responses_are_still_served_whole() {
     let parts = Parts::with_size("64MiB");
     let _small = Mount::memory(parts.path(), "64m");
     // somebody else has most of it
@@ -35,7 +35,7 @@ fn assert_says_so(weir: &Weir) {
 
 /// The journal of purges needs room as well: segments are given up for it.
 #[test]
-fn full_disk_makes_a_purge_fail_or_keeps_what_was_purged() {
+fn purge_succeeds_and_is_durable_on_a_full_disk() {
     const TARGETS: u32 = 80;
     let parts = Parts::with_size("16MiB");
     let _small = Mount::memory(parts.path(), "16m");

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 #[test]
-fn stored_responses_are_lost_or_wrong_after_a_kill() {
+fn stored_responses_are_hits_after_a_kill() {
     let parts = Parts::new();
     let small = (0..200).map(|number| format!("/small/{number}?size={}", 100 + number * 37));
     let large = (0..3).map(|number| format!("/large/{number}?size={}", 5_000_001 + number));
@@ -97,7 +97,7 @@ fn purge(parts: &Parts, weir: &Weir, load: &Load, number: usize) {
 }
 
 #[test]
-fn kill_at_any_instant_leaves_a_wrong_or_purged_byte() {
+fn kill_at_any_instant_leaves_no_corrupt_or_purged_content() {
     let rounds = knob("WEIR_TORTURE_ROUNDS", 5);
     let seed = knob("WEIR_TORTURE_SEED", 20_261_121);
     // little room: segments leave, and what was asked for is carried forward, while it is killed

@@ -35,7 +35,7 @@ pub(super) fn refusal(config: &Config) -> String {
 }
 
 #[test]
-fn two_processes_share_a_store() {
+fn second_process_on_a_store_is_refused() {
     let parts = Parts::new();
     let weir = parts.serve();
     let said = refusal(&parts.config());
@@ -50,7 +50,7 @@ fn two_processes_share_a_store() {
 }
 
 #[test]
-fn store_of_a_newer_version_is_read() {
+fn store_of_a_newer_format_version_is_refused_and_left_unchanged() {
     let parts = Parts::new();
     drop(parts.serve());
     let file = parts.path().join("store.weir");
@@ -68,7 +68,7 @@ fn store_of_a_newer_version_is_read() {
 }
 
 #[test]
-fn directory_that_is_gone_stops_the_proxy() {
+fn proxy_continues_to_serve_after_its_store_directory_is_removed() {
     let parts = Parts::new();
     let weir = parts.serve();
     parts.get(&weir, "/before?size=5000");
@@ -82,7 +82,7 @@ fn directory_that_is_gone_stops_the_proxy() {
 }
 
 #[test]
-fn directory_that_cannot_be_made_is_a_riddle() {
+fn store_directory_that_cannot_be_made_is_named_in_the_error() {
     let parts = Parts::new();
     let path = parts.path().join("file");
     std::fs::write(&path, b"not a directory").expect("a file");
@@ -94,7 +94,7 @@ fn directory_that_cannot_be_made_is_a_riddle() {
 
 /// What changes while it is read would look damaged.
 #[test]
-fn store_is_read_while_a_proxy_writes_it() {
+fn store_command_refuses_a_store_in_use_by_a_running_proxy() {
     let parts = Parts::new();
     let weir = parts.serve();
     parts.get(&weir, "/a?size=100");

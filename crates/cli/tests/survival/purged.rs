@@ -24,7 +24,7 @@ fn check(forget: impl Fn(&Weir, &str)) {
 }
 
 #[test]
-fn purged_response_comes_back_after_a_kill() {
+fn purged_response_is_not_served_after_a_kill() {
     check(|weir, target| {
         let url = format!("http://{HOST}{target}");
         weir.ask("POST", &format!("/purge?url={url}")).expect(200);
@@ -32,14 +32,14 @@ fn purged_response_comes_back_after_a_kill() {
 }
 
 #[test]
-fn all_that_was_purged_comes_back_after_a_kill() {
+fn purge_all_remains_in_effect_after_a_kill() {
     check(|weir, _| {
         weir.ask("POST", "/purge-all").expect(200);
     });
 }
 
 #[test]
-fn response_that_an_unsafe_method_invalidated_comes_back_after_a_kill() {
+fn response_invalidated_by_unsafe_method_is_not_served_after_a_kill() {
     check(|weir, target| {
         let mut client = RawClient::connect(weir.address());
         client.send(request("POST", target));

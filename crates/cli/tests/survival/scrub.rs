@@ -18,7 +18,7 @@ fn store(parts: &Parts, size: usize) {
 }
 
 #[test]
-fn damage_is_found_when_somebody_asks_and_not_before() {
+fn scrub_finds_corrupt_responses_before_they_are_requested() {
     const SIZE: usize = 100_000;
     let parts = Parts::new();
     store(&parts, SIZE);
@@ -48,7 +48,7 @@ fn damage_is_found_when_somebody_asks_and_not_before() {
 }
 
 #[test]
-fn scrub_reads_more_than_its_rate_allows() {
+fn scrub_reads_no_faster_than_its_rate() {
     const SIZE: usize = 9000;
     // 10 KiB a record with its head, and one may be read before the first rest
     const RECORD: u64 = 10 << 10;

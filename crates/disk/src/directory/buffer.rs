@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn read_that_wants_more_gets_what_was_brought_before() {
+    fn buffered_longer_range_serves_a_shorter_read_at_the_same_offset() {
         let files = SimulatedFiles::new(1);
         let file = file(&files);
         let mut seen = Vec::new();
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_of_another_range_are_taken_for_what_is_wanted() {
+    fn buffer_serves_only_reads_of_the_file_offset_and_mode_it_was_filled_from() {
         let files = SimulatedFiles::new(1);
         let (one, other) = (
             file(&files),
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn error_is_counted_each_time_that_it_is_looked_at_or_read_again() {
+    fn read_error_is_counted_once_and_the_read_is_not_retried() {
         let files = SimulatedFiles::new(1);
         let file = file(&files);
         files.plan(Plan {
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn large_memory_is_kept() {
+    fn thread_keeps_no_more_buffer_memory_than_the_limit() {
         for len in [10, KEPT_BYTES_MAX - 8192, KEPT_BYTES_MAX, 1_000_000] {
             Buffer::with(|buffer| {
                 buffer.room(len);
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn lent_buffer_stays_with_the_thread() {
+    fn lent_buffer_is_given_back_with_its_bytes() {
         let mut lent = Buffer::default();
         lent.lend(|| Buffer::with(|buffer| buffer.room(20_000).fill(1)));
         assert_eq!(lent.bytes(&(0..1)), [1]);

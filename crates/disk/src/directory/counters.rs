@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn flood_of_notices_gets_through() {
+    fn one_notice_per_interval_passes_and_the_suppressed_are_counted() {
         let told = Told::default();
         assert_eq!(told.again(5), Some(0));
         assert_eq!(told.again(5), None);

@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn single_errors_fence_or_errors_in_a_row_do_not() {
+    fn directory_is_fenced_only_after_consecutive_errors() {
         let fence = Fence::default();
         for _ in 0..3 * ERRORS_MAX {
             assert_eq!(fence.failed(true, 0), None);
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn rest_of_a_device_that_keeps_failing_does_not_grow_or_has_no_end() {
+    fn fence_duration_doubles_up_to_its_maximum_and_resets_after_success() {
         let fence = Fence::default();
         let rests: Vec<u64> = (0..8).map(|_| fence.raise(0)).collect();
         assert_eq!(rests[..3], [1_000, 2_000, 4_000]);

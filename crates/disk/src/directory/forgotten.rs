@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn key_beyond_the_limit_counts_as_gone() {
+    fn every_key_counts_as_held_after_the_forgotten_key_limit_is_exceeded() {
         let forgotten = Forgotten::default();
         for number in 0..FORGOTTEN_MAX as u64 {
             forgotten.remember(Digest(number, 0));

@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn read_beyond_the_limit_waits() {
+    fn read_beyond_the_queue_limit_is_refused_as_busy() {
         let pool = Arc::new(Pool::new(1, false));
         let first = pool.submit(|| Some(Ok(1)));
         let second = pool.submit(|| Some(Ok(2)));
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn read_behind_one_that_hangs_waits_for_it() {
+    fn read_behind_a_hanging_read_completes_on_another_thread() {
         let pool = Arc::new(Pool::new(10, false));
         let threads: Vec<_> = (0..2)
             .map(|_| {
@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn more_reads_than_the_device_takes_at_once_are_mixed_up_or_left_out() {
+    fn more_reads_than_the_concurrency_limit_each_return_their_own_bytes() {
         for (files, directory) in systems() {
             let its = Arc::clone(&files);
             let batch = move || its.batch(READS_AT_ONCE_MAX).unwrap();
@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn thread_for_all_waits_for_one_that_hangs() {
+    fn batch_thread_completes_other_reads_and_the_close_while_one_read_hangs() {
         if SystemFiles.batch(1).is_none() {
             // where every read has a thread of its own, another test sees to it
             return;
@@ -418,7 +418,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_wait_for_ever_when_one_of_them_panics() {
+    fn panicking_read_fails_itself_and_all_later_reads_as_closed() {
         let files = SimulatedFiles::new(1);
         let (pool, thread) = batched(move || files.batch(1).unwrap(), 1000);
         let read = || {
@@ -448,7 +448,7 @@ mod tests {
     }
 
     #[test]
-    fn batch_that_gives_up_takes_all_reads_with_it() {
+    fn reads_continue_on_the_thread_after_its_batch_fails() {
         let files = SimulatedFiles::new(1);
         let bell = files.batch(1).unwrap().bell();
         let (pool, thread) = batched(move || Box::new(Failing(bell)), 1000);
@@ -462,7 +462,7 @@ mod tests {
     }
 
     #[test]
-    fn thread_for_all_is_called_for_what_it_will_soon_see() {
+    fn batch_thread_is_woken_only_if_more_reads_wait_than_are_in_progress() {
         let check = |is_deaf, busy, reads: usize, expected| {
             let mut waiting = Waiting {
                 busy,
@@ -483,7 +483,7 @@ mod tests {
     }
 
     #[test]
-    fn thread_is_woken_for_what_another_will_soon_do() {
+    fn idle_thread_is_woken_if_none_polls_or_over_two_reads_per_busy_one_wait() {
         let check = |busy, idle, watching, reads: usize, expected| {
             let mut waiting = Waiting {
                 busy,
@@ -515,7 +515,7 @@ mod tests {
     }
 
     #[test]
-    fn read_that_nobody_waits_for_is_done() {
+    fn cancelled_read_is_not_executed() {
         let pool = Arc::new(Pool::new(2, false));
         drop(pool.submit(|| -> Option<Result<(), ReadError>> { panic!("was done") }));
         let second = pool.submit(|| Some(Ok(2)));

@@ -190,7 +190,7 @@ mod tests {
     const OTHER: Digest = Digest(2, 1);
 
     #[test]
-    fn record_older_than_a_purge_is_alive_or_a_newer_one_is_not() {
+    fn purge_covers_records_up_to_its_generation_and_no_newer_ones() {
         let purges = Purges::default();
         purges.note(Purged::Key(KEY), 10, None);
         assert!(purges.cover(KEY, 10) && !purges.cover(KEY, 11));
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn purge_is_dropped_while_a_segment_needs_it_or_late_writes_pass_then() {
+    fn purge_is_dropped_once_no_segment_needs_it_and_late_writes_stay_refused() {
         let purges = Purges::default();
         purges.note(Purged::Key(KEY), 10, None);
         assert!(!purges.drop_before(100), "not journaled yet");
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn purge_on_its_way_hides_the_one_that_was_journaled() {
+    fn journal_lists_a_journaled_purge_while_a_newer_one_is_pending() {
         let purges = Purges::default();
         purges.note(Purged::Key(KEY), 10, Some(1));
         purges.note(Purged::Key(KEY), 20, None);
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn journal_is_out_of_order_or_lacks_a_purge() {
+    fn journal_entries_include_every_purge_in_order_of_generation() {
         let purges = Purges::default();
         for (key, generation) in [(KEY, 30), (OTHER, 20)] {
             purges.note(Purged::Key(key), generation, Some(1));

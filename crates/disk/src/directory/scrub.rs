@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn small_reads_are_faster_than_the_rate() {
+    fn scrub_rate_is_kept_for_reads_of_any_size() {
         for (bytes_per_s, bytes) in [(10 << 20, 700), (1000, 1), (3, 1000), (1 << 30, 80)] {
             let mut pace = Pace {
                 bytes_per_s,

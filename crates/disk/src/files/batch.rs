@@ -169,7 +169,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn transfers_side_by_side_get_each_others_bytes() {
+    fn concurrent_transfers_each_return_their_own_bytes() {
         for (files, directory) in systems() {
             let file = file(&*files, directory.path());
             let mut batch = files.batch(32).unwrap();
@@ -196,7 +196,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn part_of_the_memory_that_was_brought_before_is_overwritten() {
+    fn transfer_into_part_of_a_buffer_leaves_the_rest_unchanged() {
         for (files, directory) in systems() {
             let file = file(&*files, directory.path());
             let mut batch = files.batch(1).unwrap();
@@ -214,7 +214,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn bell_is_not_heard() {
+    fn bell_rung_before_or_during_a_batch_wait_ends_the_wait() {
         for (files, _directory) in systems() {
             let mut batch = files.batch(1).unwrap();
             let mut came = Vec::new();
@@ -233,7 +233,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn wait_goes_on_for_ever_where_nothing_happens() {
+    fn batch_wait_without_events_ends_at_its_timeout() {
         for (files, _directory) in systems() {
             let mut batch = files.batch(1).unwrap();
             let mut came = Vec::new();
@@ -245,7 +245,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn file_that_the_kernel_does_not_know_is_waited_for() {
+    fn transfer_of_a_file_unknown_to_the_kernel_fails_as_unsupported() {
         if let Some(mut batch) = SystemFiles.batch(2) {
             let file = file(&SimulatedFiles::new(1), Path::new("/"));
             for token in [0, 1] {
@@ -259,7 +259,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn transfer_that_hangs_holds_up_others_or_the_end() {
+    fn hanging_transfer_delays_neither_other_transfers_nor_the_drop_of_the_batch() {
         if let Some(mut batch) = SystemFiles.batch(4) {
             let directory = tempfile::tempdir().unwrap();
             let file = file(&SystemFiles, directory.path());

@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn room_is_too_small_or_begins_where_a_device_cannot_write() {
+    fn read_buffer_has_the_requested_length_and_device_alignment() {
         let mut memory = Memory::default();
         for len in [0, 1, 4095, 4096, 80_000, 1_000_000, 10] {
             let room = memory.room(len);

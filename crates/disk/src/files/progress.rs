@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn short_transfer_ends_the_read_or_leaves_a_gap() {
+    fn short_read_resumes_at_the_last_aligned_offset_it_reached() {
         check(Progress::through(10), &[(0, 10)], 10);
         check(Progress::through(10), &[(0, 3), (3, 6), (9, 1)], 10);
         check(Progress::through(10), &[(0, 3), (3, 0)], 3);
@@ -99,14 +99,14 @@ mod tests {
     }
 
     #[test]
-    fn end_of_the_file_is_waited_for() {
+    fn direct_read_ends_at_end_of_file_or_without_progress() {
         // the file ends in the last sector
         check(Progress::past(8192, 4096, 9000), &[(0, 4904)], 4904);
         check(Progress::past(8192, 4096, 9000), &[(0, 100), (0, 100)], 100);
     }
 
     #[test]
-    fn interrupted_read_fails_or_goes_on_for_ever() {
+    fn interrupted_read_is_retried_up_to_the_transfer_limit() {
         let interrupted = || Err(io::ErrorKind::Interrupted.into());
         let mut progress = Progress::through(10);
         assert!(progress.advance(interrupted()).is_none());

@@ -199,7 +199,7 @@ mod tests {
 
     /// Other tests leave out what there is no ring for: this one tells when it is missing through a fault of ours.
     #[test]
-    fn kernel_that_has_a_ring_for_us_is_read_by_threads() {
+    fn io_uring_is_used_exactly_when_the_kernel_supports_it() {
         let plain = IoUring::new(2);
         let can = plain.is_ok_and(|ring| ring.params().is_feature_ext_arg());
         for max in [1, 32, 100] {

@@ -15,7 +15,7 @@ fn example() -> &'static str {
 }
 
 #[test]
-fn example_of_the_document_differs_from_what_is_written() {
+fn documented_record_example_matches_the_encoded_bytes() {
     let volume = Volume {
         store: StoreId(*b"0123456789abcdef"),
         directory: 0,

@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn entry_and_its_edition_are_read_as_they_were_written() {
+    fn journal_entry_round_trips_with_its_edition_and_damage_is_detected() {
         for what in [Purged::Key(Digest(1, 2)), Purged::All, Purged::Floor] {
             let entry = PurgeEntry {
                 generation: 9,

@@ -91,7 +91,7 @@ mod tests {
     };
 
     #[test]
-    fn checksum_of_one_place_fits_another() {
+    fn checksum_depends_on_store_directory_segment_and_offset() {
         let sum = |volume: Volume, segment, at| volume.segment(segment).sum(at, b"content");
         let here = sum(VOLUME, 5, 4096);
         let store = StoreId([8; 16]);
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_and_whole_have_different_checksums() {
+    fn checksum_of_blocks_equals_that_of_the_whole() {
         let seal = VOLUME.segment(5);
         let bytes: Vec<u8> = (0..1000_u32).map(|n| n.to_le_bytes()[0]).collect();
         for at in [0, 1, 16, 240, 241, 512, 999, 1000] {
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn store_id_appears_in_a_debug_print() {
+    fn debug_output_omits_the_store_id() {
         assert!(!format!("{VOLUME:?}").contains('7'));
     }
 }

@@ -126,20 +126,20 @@ mod tests {
     }
 
     #[test]
-    fn header_changes_on_its_way() {
+    fn segment_header_round_trips() {
         let found = SegmentHeader::decode(&header().encode(), VOLUME, 0x1f);
         assert_eq!(found, Ok(header()));
     }
 
     #[test]
-    fn damaged_header_is_read() {
+    fn damaged_segment_header_is_refused() {
         any_damage_is_an_error(&header().encode(), |bytes| {
             SegmentHeader::decode(bytes, VOLUME, 0x1f).map(drop)
         });
     }
 
     #[test]
-    fn header_of_another_segment_is_taken_or_called_damaged() {
+    fn mismatched_segment_header_is_refused_with_the_field_that_differs() {
         let refused = |volume, number| {
             let error = SegmentHeader::decode(&header().encode(), volume, number).unwrap_err();
             match error.wrong {
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn name_and_number_of_a_segment_differ() {
+    fn segment_number_is_read_only_from_its_canonical_file_name() {
         assert_eq!(segment_file_name(0x1f), "000000000000001f.seg");
         for number in [0, 1, 0x1f, u64::MAX] {
             assert_eq!(segment_number(&segment_file_name(number)), Some(number));

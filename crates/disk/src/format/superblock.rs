@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn superblock_changes_on_its_way() {
+    fn superblock_round_trips() {
         let found = Superblock::decode(&superblock().encode()).unwrap();
         assert_eq!(format!("{found:?}"), format!("{:?}", superblock()));
         assert_eq!(found.volume, VOLUME);
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn damaged_superblock_is_read() {
+    fn damaged_superblock_is_refused() {
         any_damage_is_an_error(&superblock().encode(), |bytes| {
             Superblock::decode(bytes).map(drop)
         });
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn newer_version_is_told_from_damage() {
+    fn newer_superblock_version_is_distinguished_from_damage() {
         let newer = FORMAT_VERSION + 1;
         let mut bytes = superblock().encode();
         bytes[8] = newer.to_le_bytes()[0];
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn older_versions_are_read_down_to_the_first() {
+    fn superblock_versions_from_minimum_to_current_are_read_and_older_refused() {
         for version in FORMAT_VERSION_MIN..=FORMAT_VERSION {
             let (found, of) = Superblock::decode_versioned(&of_version(version)).unwrap();
             assert_eq!((found.volume, of), (VOLUME, version));

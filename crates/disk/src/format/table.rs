@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn table_changes_on_its_way() {
+    fn record_table_round_trips() {
         for entries in [Vec::new(), entries()] {
             let bytes = encode_table(seal(), AT, &entries);
             assert_eq!(bytes.len(), table_bytes(entries.len()));
@@ -149,21 +149,21 @@ mod tests {
     }
 
     #[test]
-    fn damaged_table_is_read() {
+    fn damaged_record_table_is_refused() {
         any_damage_is_an_error(&encode_table(seal(), AT, &entries()), |bytes| {
             decode_table(bytes, seal(), AT).map(drop)
         });
     }
 
     #[test]
-    fn table_moved_to_another_place_is_read() {
+    fn record_table_at_another_offset_is_refused() {
         let bytes = encode_table(seal(), AT, &entries());
         let error = decode_table(&bytes, seal(), AT + 16).unwrap_err();
         assert_eq!(error.wrong, Wrong::Checksum);
     }
 
     #[test]
-    fn entries_that_overlap_or_lie_outside_are_read() {
+    fn overlapping_unaligned_empty_or_out_of_bounds_table_entries_are_refused() {
         let refused = |entries: &[TableEntry]| {
             let error = decode_table(&encode_table(seal(), AT, entries), seal(), AT).unwrap_err();
             assert!(matches!(error.wrong, Wrong::Contradicts { .. }), "{error}");
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn number_of_entries_is_believed_before_it_is_checked() {
+    fn table_entry_count_beyond_the_limit_or_the_length_is_refused() {
         let mut bytes = encode_table(seal(), AT, &entries());
         bytes[8..12].copy_from_slice(&u32::MAX.to_le_bytes());
         let error = decode_table(&bytes, seal(), AT).unwrap_err();

@@ -81,20 +81,20 @@ mod tests {
     };
 
     #[test]
-    fn trailer_changes_on_its_way() {
+    fn segment_trailer_round_trips() {
         let found = Trailer::decode(&TRAILER.encode(seal(), AT), seal(), AT);
         assert_eq!(found, Ok(TRAILER));
     }
 
     #[test]
-    fn damaged_trailer_is_read() {
+    fn damaged_segment_trailer_is_refused() {
         any_damage_is_an_error(&TRAILER.encode(seal(), AT), |bytes| {
             Trailer::decode(bytes, seal(), AT).map(drop)
         });
     }
 
     #[test]
-    fn table_outside_of_the_segment_is_looked_for() {
+    fn trailer_with_a_table_outside_the_segment_is_refused() {
         for (table_at, table_bytes) in [(8000, 193), (0, 64), (u32::MAX, u32::MAX)] {
             let trailer = Trailer {
                 table_at,

@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn place_changes_in_an_entry() {
+    fn index_entry_keeps_its_place_tag_and_requested_flag_in_16_bytes() {
         for (slot, offset, bytes) in [
             (0, 0, 0),
             (7, 4096, 81),
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn size_class_is_smaller_than_the_record_or_wastes_more_than_an_eighth() {
+    fn size_class_holds_the_record_and_is_at_most_an_eighth_plus_padding_larger() {
         let lengths = (0..2_000_000).step_by(7).chain([1 << 30]);
         for bytes in lengths {
             let class = SizeClass::of(bytes).bytes();

@@ -13,7 +13,7 @@ fn place(number: u64) -> Place {
 }
 
 #[test]
-fn index_and_a_naive_map_differ() {
+fn index_matches_a_reference_map_under_random_operations() {
     for seed in 0..200 {
         let mut random = Random(seed);
         let (index, mut map) = (Index::new(), HashMap::new());
@@ -48,7 +48,7 @@ fn index_and_a_naive_map_differ() {
 }
 
 #[test]
-fn entry_that_moved_meanwhile_is_removed_or_relocated() {
+fn index_entry_that_has_moved_is_neither_removed_nor_relocated() {
     let (index, key) = (Index::new(), Digest(5, 6));
     index.insert(key, place(1));
     assert!(!index.remove_at(key, place(2)));
@@ -61,7 +61,7 @@ fn entry_that_moved_meanwhile_is_removed_or_relocated() {
 }
 
 #[test]
-fn residents_of_a_segment_are_those_of_another_or_out_of_order() {
+fn residents_lists_exactly_the_entries_of_a_segment_in_offset_order() {
     let index = Index::new();
     let mut random = Random(1);
     for number in 0..10_000 {
@@ -82,7 +82,7 @@ fn residents_of_a_segment_are_those_of_another_or_out_of_order() {
 /// The promise is 32 bytes a stored response. What there is without any entry (a shard's mutex and header, 2560 bytes in all) is
 /// counted apart: it is no more than that of a hundred entries.
 #[test]
-fn stored_response_costs_more_than_32_bytes_at_some_size() {
+fn index_costs_at_most_32_bytes_per_stored_response_at_any_size() {
     let index = Index::new();
     let fixed = index.bytes();
     assert!(fixed <= 2560, "{fixed}");
@@ -104,7 +104,7 @@ fn stored_response_costs_more_than_32_bytes_at_some_size() {
 }
 
 #[test]
-fn index_that_was_emptied_keeps_its_memory() {
+fn index_releases_memory_after_most_entries_are_removed() {
     let index = Index::new();
     let mut random = Random(3);
     let keys: Vec<Digest> = (0..50_000).map(|_| key(&mut random)).collect();

@@ -52,7 +52,7 @@ fn with_damage(seed: u64, is_sealed: bool, damage: impl Fn(&mut World)) -> World
 }
 
 #[test]
-fn flipped_bit_in_a_segment_leaves_as_good() {
+fn segment_with_a_flipped_bit_returns_only_valid_responses() {
     for is_sealed in [true, false] {
         let example = store(1, is_sealed);
         for path in segments(&example) {
@@ -69,7 +69,7 @@ fn flipped_bit_in_a_segment_leaves_as_good() {
 }
 
 #[test]
-fn damaged_responses_are_not_counted_or_not_good_again_when_stored_anew() {
+fn damaged_responses_are_counted_and_readable_once_stored_again() {
     let mut world = store(2, true);
     for path in segments(&world) {
         let flip = |bytes: &mut Vec<u8>| {
@@ -97,7 +97,7 @@ fn damaged_responses_are_not_counted_or_not_good_again_when_stored_anew() {
 }
 
 #[test]
-fn segment_cut_at_a_sector_leaves_as_good() {
+fn segment_cut_at_a_sector_returns_only_valid_responses() {
     for is_sealed in [true, false] {
         let example = store(3, is_sealed);
         for path in segments(&example) {
@@ -115,7 +115,7 @@ fn segment_cut_at_a_sector_leaves_as_good() {
 }
 
 #[test]
-fn zeroed_page_leaves_as_good() {
+fn segment_with_zeroed_pages_returns_only_valid_responses() {
     for is_sealed in [true, false] {
         let example = store(4, is_sealed);
         for path in segments(&example) {
@@ -136,7 +136,7 @@ fn zeroed_page_leaves_as_good() {
 }
 
 #[test]
-fn swapped_pages_or_files_leave_as_good() {
+fn segments_with_swapped_pages_or_files_return_only_valid_responses() {
     for is_sealed in [true, false] {
         let example = store(5, is_sealed);
         let paths = segments(&example);
@@ -162,7 +162,7 @@ fn swapped_pages_or_files_leave_as_good() {
 }
 
 #[test]
-fn older_copy_of_a_segment_brings_back_what_was_purged() {
+fn purged_response_stays_purged_when_an_older_segment_copy_returns() {
     for seed in 0..40 {
         let mut world = store(seed, false);
         let old: Vec<(PathBuf, Vec<u8>)> = segments(&world)
@@ -188,7 +188,7 @@ fn older_copy_of_a_segment_brings_back_what_was_purged() {
 }
 
 #[test]
-fn directory_that_was_away_brings_back_what_was_purged_meanwhile() {
+fn purged_response_stays_purged_when_a_detached_directory_returns() {
     for seed in 0..40 {
         let mut world = World::new(
             seed,
@@ -233,7 +233,7 @@ fn directory_that_was_away_brings_back_what_was_purged_meanwhile() {
 }
 
 #[test]
-fn scrub_misses_damage_or_forgets_what_is_good() {
+fn scrub_removes_damaged_responses_and_keeps_intact_ones() {
     let mut world = store(8, true);
     let path = segments(&world).pop().unwrap();
     world.open();
@@ -256,7 +256,7 @@ fn scrub_misses_damage_or_forgets_what_is_good() {
 }
 
 #[test]
-fn journal_that_lost_its_end_in_both_copies_is_noticed() {
+fn truncation_of_both_journal_copies_is_reported() {
     for seed in 0..20 {
         let len = World::journal_paths().map(|path| {
             let example = store(seed, true);
@@ -277,7 +277,7 @@ fn journal_that_lost_its_end_in_both_copies_is_noticed() {
 }
 
 #[test]
-fn damaged_superblock_is_not_taken_as_good() {
+fn store_with_a_damaged_superblock_returns_only_valid_responses() {
     let path = World::directory_path(0).join(SUPERBLOCK_FILE);
     let len = store(6, true).files.content(&path).unwrap().len();
     for at in (0..len).step_by(61) {
@@ -288,7 +288,7 @@ fn damaged_superblock_is_not_taken_as_good() {
 }
 
 #[test]
-fn damage_at_the_same_place_of_both_copies_of_the_journal_brings_nothing_back() {
+fn same_damage_to_both_journal_copies_restores_no_purged_response() {
     let [path, _] = World::journal_paths();
     let len = store(6, true).files.content(&path).unwrap().len();
     for at in 0..len {

@@ -67,42 +67,42 @@ fn fail_each(fault: Fault, lasting: bool) {
 }
 
 #[test]
-fn single_error_of_the_device_makes_the_store_lie_or_stop() {
+fn single_device_error_leaves_the_store_correct_and_usable() {
     fail_each(Fault::Device, false);
 }
 
 #[test]
-fn full_device_makes_the_store_lie_or_stop() {
+fn single_no_space_error_leaves_the_store_correct_and_usable() {
     fail_each(Fault::NoSpace, false);
 }
 
 #[test]
-fn device_that_is_full_for_good_makes_the_store_lie_or_stop() {
+fn lasting_no_space_error_leaves_the_store_correct_and_usable_afterwards() {
     fail_each(Fault::NoSpace, true);
 }
 
 #[test]
-fn device_that_fails_for_good_makes_the_store_lie_or_stop() {
+fn lasting_device_error_leaves_the_store_correct_and_usable_afterwards() {
     fail_each(Fault::Device, true);
 }
 
 #[test]
-fn short_transfer_makes_the_store_lie_or_stop() {
+fn short_transfer_leaves_the_store_correct_and_usable() {
     fail_each(Fault::Short, false);
 }
 
 #[test]
-fn torn_write_makes_the_store_lie_or_stop() {
+fn torn_write_leaves_the_store_correct_and_usable() {
     fail_each(Fault::Torn, false);
 }
 
 #[test]
-fn interrupted_call_makes_the_store_lie_or_stop() {
+fn interrupted_call_leaves_the_store_correct_and_usable() {
     fail_each(Fault::Interrupted, false);
 }
 
 #[test]
-fn machine_that_stops_at_any_operation_leaves_a_store_that_lies() {
+fn store_returns_only_valid_responses_after_a_crash_at_any_operation() {
     let nature = Nature {
         crashes: true,
         ..Nature::default()

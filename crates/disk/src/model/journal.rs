@@ -44,7 +44,7 @@ fn others(key: u64) -> Vec<u64> {
 }
 
 #[test]
-fn purge_whose_entry_cannot_be_added_is_lost_or_empties_the_store() {
+fn purge_survives_a_failed_journal_write_without_losing_other_responses() {
     for fault in [Fault::Device, Fault::Torn, Fault::NoSpace, Fault::Short] {
         // both copies are written, then synced
         for nth in 0..4 {
@@ -65,7 +65,7 @@ fn purge_whose_entry_cannot_be_added_is_lost_or_empties_the_store() {
 }
 
 #[test]
-fn full_device_keeps_what_is_to_be_purged() {
+fn purge_on_a_full_device_frees_segments_and_survives_a_restart() {
     let mut world = World::new(2, Nature::default());
     // segments enough to give some up
     for round in 0..40 {
@@ -92,7 +92,7 @@ fn full_device_keeps_what_is_to_be_purged() {
 /// Entries that were written and not synced when the power failed may be there in any choice, with zeros between. Nobody
 /// was told that they are durable; but from outside they look like some that were, and are lost: the store is emptied.
 #[test]
-fn purges_that_a_power_failure_tore_bring_back_others() {
+fn durable_purge_holds_when_a_power_failure_tears_later_journal_entries() {
     let nature = Nature {
         crashes: true,
         ..Nature::default()
@@ -138,7 +138,7 @@ fn purges_that_a_power_failure_tore_bring_back_others() {
 }
 
 #[test]
-fn zeroed_entry_in_the_middle_brings_back_what_it_purged() {
+fn journal_entry_zeroed_in_both_copies_empties_the_store() {
     for entry in 0..5 {
         let mut world = store(3, Nature::default());
         for key in 0..4 {
@@ -160,7 +160,7 @@ fn zeroed_entry_in_the_middle_brings_back_what_it_purged() {
 
 /// A device that says that it has written and has not: noticed once a segment tells of the purge, at the next sync.
 #[test]
-fn entry_that_the_device_lost_is_not_missed() {
+fn journal_entry_lost_by_the_device_empties_the_store() {
     for seed in 0..20 {
         let mut world = store(seed, Nature::default());
         world.purge(3);
@@ -202,7 +202,7 @@ fn with_newer_one_damaged(between: impl Fn(&mut World)) -> World {
 }
 
 #[test]
-fn replaced_response_comes_back_across_a_purge() {
+fn superseded_response_is_restored_after_damage_unless_purged_in_between() {
     let mut world = with_newer_one_damaged(|_| {});
     // it was good once; whoever asks judges its age
     assert_eq!(stored_keys(&world), [7]);

@@ -57,7 +57,7 @@ fn recovered(world: &mut World, context: &str) -> u64 {
 }
 
 #[test]
-fn flipped_bit_in_one_copy_of_the_journal_loses_nothing() {
+fn flipped_bit_in_one_journal_copy_is_repaired_without_loss() {
     let mut world = purged_store(1, Nature::default());
     for path in World::journal_paths() {
         let len = world.files.content(&path).unwrap().len();
@@ -72,7 +72,7 @@ fn flipped_bit_in_one_copy_of_the_journal_loses_nothing() {
 }
 
 #[test]
-fn truncation_of_one_copy_of_the_journal_loses_nothing() {
+fn truncation_of_one_journal_copy_is_repaired_without_loss() {
     let mut world = purged_store(2, Nature::default());
     for path in World::journal_paths() {
         let whole = world.files.content(&path).unwrap().len();
@@ -87,7 +87,7 @@ fn truncation_of_one_copy_of_the_journal_loses_nothing() {
 }
 
 #[test]
-fn copy_of_the_journal_that_is_gone_loses_nothing() {
+fn missing_journal_copy_is_repaired_without_loss() {
     let mut world = purged_store(3, Nature::default());
     for path in World::journal_paths() {
         world.files.unlink(&path).unwrap();
@@ -100,7 +100,7 @@ fn copy_of_the_journal_that_is_gone_loses_nothing() {
 }
 
 #[test]
-fn purge_that_only_one_copy_got_before_a_kill_is_in_force() {
+fn purge_journaled_in_one_copy_before_a_kill_is_in_force() {
     for seed in 0..20 {
         let mut world = store(seed, Nature::default());
         world.plan(Plan {
@@ -123,7 +123,7 @@ fn purge_that_only_one_copy_got_before_a_kill_is_in_force() {
 
 /// The journal is written anew after an entry could not be added, and when one copy was damaged.
 #[test]
-fn journal_that_was_written_anew_survives_a_power_failure() {
+fn rewritten_journal_survives_a_power_failure() {
     let nature = Nature {
         crashes: true,
         ..Nature::default()
@@ -201,7 +201,7 @@ fn make_version_1(world: &World) {
 }
 
 #[test]
-fn store_of_version_1_is_opened_and_becomes_one_of_version_2() {
+fn version_1_store_is_upgraded_to_version_2_without_loss() {
     let mut world = purged_store(4, Nature::default());
     make_version_1(&world);
     assert_eq!(superblock(&world).1, 1);
@@ -218,7 +218,7 @@ fn store_of_version_1_is_opened_and_becomes_one_of_version_2() {
 }
 
 #[test]
-fn store_of_version_1_survives_a_crash_at_any_operation_of_its_first_start() {
+fn version_1_store_survives_a_crash_at_any_operation_of_its_upgrade() {
     let nature = Nature {
         crashes: true,
         ..Nature::default()
@@ -243,7 +243,7 @@ fn store_of_version_1_survives_a_crash_at_any_operation_of_its_first_start() {
 }
 
 #[test]
-fn damaged_journal_of_version_1_brings_nothing_back() {
+fn damaged_version_1_journal_empties_the_store() {
     let [journal, _] = World::journal_paths();
     for at in (0..JOURNAL_ENTRY_BYTES * 5).step_by(7) {
         let mut world = purged_store(5, Nature::default());
@@ -262,7 +262,7 @@ fn damaged_journal_of_version_1_brings_nothing_back() {
 }
 
 #[test]
-fn store_of_a_newer_version_is_refused_and_left_as_it_is() {
+fn store_of_a_newer_version_is_refused_and_left_unchanged() {
     let world = purged_store(6, Nature::default());
     let path = World::directory_path(0).join(SUPERBLOCK_FILE);
     let newer = |bytes: &mut Vec<u8>| {

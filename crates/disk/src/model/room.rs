@@ -112,7 +112,7 @@ impl Store {
 }
 
 #[test]
-fn at_most_a_64th_of_a_directory_leaves_at_once() {
+fn at_most_a_64th_of_a_directory_is_evicted_at_once() {
     for bytes in [SMALLEST, SMALLEST + 999_999, 5 * SMALLEST] {
         let files = SimulatedFiles::new(1);
         let mut store = Store::open(&files, bytes, 0);
@@ -126,7 +126,7 @@ fn at_most_a_64th_of_a_directory_leaves_at_once() {
 }
 
 #[test]
-fn at_most_a_64th_leaves_at_once_though_starts_left_short_segments() {
+fn at_most_a_64th_is_evicted_at_once_after_restarts_left_short_segments() {
     let files = SimulatedFiles::new(2);
     let mut next_key = 0;
     for round in 0..40 {
@@ -139,7 +139,7 @@ fn at_most_a_64th_leaves_at_once_though_starts_left_short_segments() {
 }
 
 #[test]
-fn at_most_a_64th_of_a_directory_that_was_smaller_before_leaves_at_once() {
+fn at_most_a_64th_is_evicted_at_once_after_a_directory_was_enlarged() {
     let files = SimulatedFiles::new(3);
     let mut store = Store::open(&files, SMALLEST, 0);
     store.fill(2 * SMALLEST);
@@ -149,7 +149,7 @@ fn at_most_a_64th_of_a_directory_that_was_smaller_before_leaves_at_once() {
 }
 
 #[test]
-fn directory_that_was_larger_before_keeps_its_newest_segments_and_its_limit() {
+fn directory_made_smaller_keeps_its_newest_segments_within_its_new_size() {
     let files = SimulatedFiles::new(4);
     let mut store = Store::open(&files, 4 * SMALLEST, 0);
     store.fill(4 * SMALLEST);
@@ -165,7 +165,7 @@ fn directory_that_was_larger_before_keeps_its_newest_segments_and_its_limit() {
 }
 
 #[test]
-fn block_of_64_kib_is_stored_in_the_smallest_directory() {
+fn response_of_64_kib_blocks_is_stored_in_the_smallest_directory() {
     let files = SimulatedFiles::new(5);
     let mut store = Store::open(&files, SMALLEST, 0);
     let (key, len) = (digest(9), 64 * 1024);
@@ -194,7 +194,7 @@ fn block_of_64_kib_is_stored_in_the_smallest_directory() {
 }
 
 #[test]
-fn large_directory_has_segments_of_the_usual_size() {
+fn large_directory_has_segments_of_the_default_size() {
     let files = SimulatedFiles::new(6);
     let store = Store::open(&files, SEGMENTS_MIN * SEGMENT_BYTES_DEFAULT, 0);
     let (directory, ..) = &store.stepped[0];

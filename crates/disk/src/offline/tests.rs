@@ -205,7 +205,7 @@ fn example() -> TempDir {
 }
 
 #[test]
-fn newest_record_is_not_the_live_one() {
+fn newest_record_of_a_key_is_the_live_one() {
     let directory = example();
     let expected = [
         (1, 1, Life::Superseded),
@@ -220,7 +220,7 @@ fn newest_record_is_not_the_live_one() {
 }
 
 #[test]
-fn purged_record_is_live() {
+fn record_covered_by_a_purge_is_not_live() {
     let directory = example();
     purge(directory.path(), &[(5, Purged::Key(Digest(1, 0)))]);
     let lives_now = lives(directory.path());
@@ -244,7 +244,7 @@ fn purged_record_is_live() {
 }
 
 #[test]
-fn journal_that_lost_its_end_or_its_middle_is_believed() {
+fn journal_that_lost_entries_makes_all_records_doubtful() {
     let directory = example();
     let mut third = Hand::new(3, 7);
     third.small(4, 9, b"four");
@@ -285,7 +285,7 @@ fn journal_that_lost_its_end_or_its_middle_is_believed() {
 }
 
 #[test]
-fn damaged_copy_of_the_journal_is_named_and_costs_nothing() {
+fn damaged_journal_copy_is_reported_by_name_and_changes_no_record() {
     let directory = example();
     purge(directory.path(), &[(5, Purged::Key(Digest(1, 0)))]);
     let expected = lives(directory.path());
@@ -310,7 +310,7 @@ fn damaged_copy_of_the_journal_is_named_and_costs_nothing() {
 }
 
 #[test]
-fn damage_is_not_named_with_its_place() {
+fn segment_damage_is_reported_with_file_and_offset() {
     let directory = example();
     let path = directory.path().join(segment_file_name(2));
     let whole = std::fs::read(&path).unwrap();
@@ -331,7 +331,7 @@ fn damage_is_not_named_with_its_place() {
 }
 
 #[test]
-fn damaged_chunk_is_exported() {
+fn export_of_a_damaged_chunk_fails_with_a_checksum_error() {
     let directory = example();
     let path = directory.path().join(segment_file_name(1));
     let mut bytes = std::fs::read(&path).unwrap();
@@ -343,7 +343,7 @@ fn damaged_chunk_is_exported() {
 }
 
 #[test]
-fn record_whose_content_was_evicted_is_counted_apart_and_is_no_damage() {
+fn record_with_evicted_content_is_counted_separately_from_damage() {
     let directory = example();
     let checked = || {
         let directory = Directory::open(directory.path()).unwrap();
@@ -357,7 +357,7 @@ fn record_whose_content_was_evicted_is_counted_apart_and_is_no_damage() {
 }
 
 #[test]
-fn damaged_table_hides_the_records() {
+fn damaged_table_is_reported_and_its_records_are_still_found() {
     let directory = example();
     let path = directory.path().join(segment_file_name(1));
     let mut bytes = std::fs::read(&path).unwrap();
@@ -378,7 +378,7 @@ fn damaged_table_hides_the_records() {
 }
 
 #[test]
-fn segment_of_another_name_is_read() {
+fn segment_under_the_name_of_another_is_reported() {
     let directory = example();
     let from = directory.path().join(segment_file_name(2));
     std::fs::rename(from, directory.path().join(segment_file_name(8))).unwrap();
@@ -390,7 +390,7 @@ fn segment_of_another_name_is_read() {
 }
 
 #[test]
-fn store_in_use_newer_or_missing_is_read() {
+fn store_in_use_or_missing_is_refused() {
     let directory = example();
     let open = |path: &Path| Directory::open(path).unwrap_err();
     let lock_path = directory.path().join(LOCK_FILE);
@@ -411,7 +411,7 @@ fn store_in_use_newer_or_missing_is_read() {
 }
 
 #[test]
-fn damaged_first_page_of_the_superblock_loses_the_store() {
+fn store_opens_while_one_superblock_page_is_intact() {
     let directory = example();
     let path = directory.path().join(SUPERBLOCK_FILE);
     let mut bytes = std::fs::read(&path).unwrap();

@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn request_that_failed_counts_as_answered() {
+    fn failed_and_aborted_requests_are_not_counted_as_answered() {
         let side = ClientSide {
             requests: 11,
             hits: 1,

@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn quantile_is_off_by_one_value() {
+    fn quantile_is_the_nearest_rank_value() {
         let histogram = of(&[40, 10, 30, 20]);
         for (quantile, expected) in [
             (0.0, 10),
@@ -151,14 +151,14 @@ mod tests {
     }
 
     #[test]
-    fn bucket_is_read_beyond_the_greatest_value() {
+    fn quantile_is_capped_at_the_greatest_recorded_value() {
         let mut histogram = of(&[1000]);
         histogram.buckets = alloc::vec![(1007, 1)];
         assert_eq!(histogram.quantile_us(0.5), Some(1000));
     }
 
     #[test]
-    fn merging_loses_a_value() {
+    fn merge_keeps_every_value_count_and_sum() {
         let mut one = of(&[5, 1, 5, 9]);
         one.merge(&of(&[2, 9, 11]));
         assert_eq!(one.buckets, [(1, 1), (2, 1), (5, 2), (9, 2), (11, 1)]);

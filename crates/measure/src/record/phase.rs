@@ -145,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hit_ratio_is_the_word_of_the_proxy() {
+    fn hit_ratio_is_computed_from_requests_seen_by_the_origin() {
         let mut phase = Phase::default();
         assert_eq!(phase.hit_ratio(), None);
         phase.client.requests = 400;
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn failed_request_is_no_hit_whether_the_origin_saw_it_or_not() {
+    fn failed_request_is_no_hit_whether_origin_saw_it_or_not() {
         for at_origin in [0, 7, 20] {
             let ratio = with_failures(at_origin).hit_ratio();
             assert_eq!(ratio, Some(1.0 - 80.0 / 100.0), "{at_origin}");
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn phase_without_an_answer_has_no_hit_ratio() {
+    fn phase_without_an_answered_request_has_no_hit_ratio() {
         let mut phase = Phase::default();
         phase.client.requests = 50;
         phase.client.errors.insert("connect-refused".into(), 50);
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_of_failed_requests_are_not_saved_bytes() {
+    fn content_bytes_of_failed_requests_are_not_counted_as_saved() {
         let mut phase = with_failures(20);
         assert_eq!(phase.byte_hit_ratio(), Some(0.25));
         phase.client.failed_content_bytes = 200;
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn sum_of_two_phases_has_every_count() {
+    fn sum_of_two_phases_adds_every_count() {
         let mut one = with_failures(20);
         one.client.collapsed = 3;
         one.client.could_hit = 40;
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_counted_is_offered() {
+    fn offered_hit_ratio_is_none_without_counts_by_kind() {
         let mut phase = Phase::default();
         phase.client.requests = 400;
         phase.client.could_hit = 100;
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn phase_without_time_has_a_rate() {
+    fn phase_without_duration_has_no_rate() {
         let mut phase = Phase::default();
         phase.client.forwarded = 10;
         assert_eq!(phase.rate_per_s(), None);

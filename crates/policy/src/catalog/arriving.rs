@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn large_one_takes_what_is_left_to_small_ones() {
+    fn large_in_flight_response_may_not_use_the_eighth_reserved_for_small_ones() {
         check(0, 5600, "room");
         check(0, 5601, "too-large");
         check(5000, 600, "room");

@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn entry_in_use_stays_and_another_leaves() {
+    fn eviction_skips_entries_in_use() {
         for kind in EvictionKind::ALL {
             let mut catalog = full(kind);
             let mut victims = Vec::new();
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_leaves_for_a_newcomer_that_is_too_large() {
+    fn too_large_newcomer_evicts_no_entry() {
         let mut catalog = full(EvictionKind::Lru);
         let mut victims = Vec::new();
         let room = catalog.make_room_to_admit(11 * SIZE_BYTES, &mut victims, &|_| None);
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn newcomer_is_refused_if_all_are_in_use() {
+    fn newcomer_is_refused_if_all_entries_are_in_use() {
         for kind in EvictionKind::ALL {
             let mut catalog = full(kind);
             let mut victims = Vec::new();
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_in_use_of_one_that_left_count_until_they_are_released() {
+    fn held_bytes_of_removed_entries_count_until_released() {
         let mut catalog = full(EvictionKind::S3Fifo);
         let mut victims = Vec::new();
         for slot in 0..10 {

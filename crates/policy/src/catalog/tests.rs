@@ -112,7 +112,7 @@ impl Pair {
 }
 
 #[test]
-fn random_operations_break_an_invariant() {
+fn random_operations_keep_catalog_equal_to_reference_map() {
     for kind in EvictionKind::ALL {
         for seed in 1..=40 {
             let outcome = std::panic::catch_unwind(|| {
@@ -128,7 +128,7 @@ fn random_operations_break_an_invariant() {
 }
 
 #[test]
-fn many_small_ones_exceed_the_budget_by_the_arrays_they_need() {
+fn array_overhead_of_many_small_entries_counts_toward_budget() {
     for kind in EvictionKind::ALL {
         let mut pair = Pair::new(200_000, kind);
         for key in 0..15_000 {
@@ -144,7 +144,7 @@ fn many_small_ones_exceed_the_budget_by_the_arrays_they_need() {
 }
 
 #[test]
-fn the_largest_that_fits_is_refused_or_a_larger_one_admitted() {
+fn largest_fitting_entry_is_admitted_and_one_byte_more_is_refused() {
     for kind in EvictionKind::ALL {
         let mut pair = Pair::new(50_000, kind);
         for key in 0..100 {
@@ -162,7 +162,7 @@ fn the_largest_that_fits_is_refused_or_a_larger_one_admitted() {
 }
 
 #[test]
-fn exactly_full_evicts_or_one_byte_more_does_not() {
+fn exactly_full_catalog_evicts_only_for_one_byte_more() {
     for kind in EvictionKind::ALL {
         let mut catalog = Catalog::new(50_000, kind);
         let mut victims = Vec::new();
@@ -182,7 +182,7 @@ fn exactly_full_evicts_or_one_byte_more_does_not() {
 }
 
 #[test]
-fn a_grown_entry_that_cannot_fit_loses_its_size_or_its_place() {
+fn refused_resize_keeps_entry_size_and_evicts_no_entry() {
     let mut catalog = Catalog::new(50_000, EvictionKind::Lru);
     let mut victims = Vec::new();
     let slot = catalog.admit(NOW, Digest(1, 1), 100, &mut victims).unwrap();
@@ -204,7 +204,7 @@ fn a_grown_entry_that_cannot_fit_loses_its_size_or_its_place() {
 }
 
 #[test]
-fn the_algorithm_is_not_told_of_a_new_size() {
+fn resize_updates_entry_size_in_the_eviction_algorithm() {
     let mut catalog = Catalog::new(130_000, EvictionKind::S3Fifo);
     let mut victims = Vec::new();
     let mut admit = |catalog: &mut Catalog, key, size_bytes| {
@@ -224,7 +224,7 @@ fn the_algorithm_is_not_told_of_a_new_size() {
 }
 
 #[test]
-fn a_vacated_slot_is_not_used_again() {
+fn vacated_slot_is_reused() {
     let mut catalog = Catalog::new(50_000, EvictionKind::S3Fifo);
     let mut victims = Vec::new();
     let slot = catalog.admit(NOW, Digest(1, 1), 100, &mut victims).unwrap();
@@ -250,7 +250,7 @@ fn churned(budget_bytes: u64, kind: EvictionKind) -> Pair {
 }
 
 #[test]
-fn a_smaller_budget_is_exceeded_or_empties_the_catalog() {
+fn smaller_budget_evicts_to_fit_and_stays_more_than_half_used() {
     for kind in EvictionKind::ALL {
         for divisor in [2, 30] {
             let mut pair = churned(1_000_000, kind);
@@ -268,7 +268,7 @@ fn a_smaller_budget_is_exceeded_or_empties_the_catalog() {
 }
 
 #[test]
-fn a_budget_of_nothing_or_next_to_it_is_exceeded() {
+fn budget_below_smallest_overhead_holds_no_entry() {
     for kind in EvictionKind::ALL {
         let smallest = Catalog::new(0, kind).overhead_for(GROWTH_SLOTS_MIN);
         for (budget, len) in [(0, 0), (smallest - 1, 0), (smallest, 1)] {
@@ -288,7 +288,7 @@ fn a_budget_of_nothing_or_next_to_it_is_exceeded() {
 }
 
 #[test]
-fn a_boundless_budget_overflows() {
+fn maximum_budget_does_not_overflow() {
     let mut catalog = Catalog::new(u64::MAX, EvictionKind::S3Fifo);
     let mut victims = Vec::new();
     let refused = catalog.admit(NOW, Digest(1, 1), u64::MAX, &mut victims);
@@ -303,7 +303,7 @@ fn a_boundless_budget_overflows() {
 }
 
 #[test]
-fn bytes_that_victims_still_hold_are_given_to_others() {
+fn bytes_held_by_victims_are_unavailable_until_released() {
     for kind in EvictionKind::ALL {
         let mut pair = Pair::new(50_000, kind);
         for key in 0..100 {
@@ -334,7 +334,7 @@ fn bytes_that_victims_still_hold_are_given_to_others() {
 }
 
 #[test]
-fn tables_beside_the_slots_are_paid_for_by_nobody() {
+fn side_table_bytes_per_slot_count_toward_budget() {
     for kind in EvictionKind::ALL {
         let mut pair = Pair::new(200_000, kind);
         pair.catalog = pair.catalog.with_beside(100);
@@ -350,7 +350,7 @@ fn tables_beside_the_slots_are_paid_for_by_nobody() {
 }
 
 #[test]
-fn arrays_take_room_from_content_that_alone_is_counted() {
+fn content_budget_is_not_reduced_by_array_or_side_table_overhead() {
     for kind in EvictionKind::ALL {
         let mut pair = Pair::new(1000, kind);
         pair.catalog = Catalog::of_content(1000, kind).with_beside(100);
@@ -375,7 +375,7 @@ fn arrays_take_room_from_content_that_alone_is_counted() {
 }
 
 #[test]
-fn somebody_leaves_for_one_that_is_stored_elsewhere_and_was_asked_for_once() {
+fn full_catalog_judges_newcomer_by_whether_algorithm_would_keep_it() {
     for kind in EvictionKind::ALL {
         let mut pair = Pair::new(100_000, kind);
         let key = |number: u64| Digest(number, number);
@@ -404,7 +404,7 @@ const fn key(number: u64) -> Digest {
 }
 
 #[test]
-fn newcomer_larger_than_the_small_queue_is_refused_by_s3_fifo_alone() {
+fn only_s3_fifo_refuses_newcomer_larger_than_its_small_queue() {
     for kind in EvictionKind::ALL {
         let catalog = Catalog::of_content(1000, kind);
         assert_eq!(catalog.check_newcomer(key(1), 100), Ok(()), "{kind}");
@@ -426,7 +426,7 @@ fn newcomer_larger_than_the_small_queue_is_refused_by_s3_fifo_alone() {
 }
 
 #[test]
-fn key_that_the_ghost_remembers_enters_main_whatever_its_size() {
+fn key_remembered_by_ghost_is_accepted_beyond_small_queue_size() {
     let mut catalog = Catalog::of_content(1000, EvictionKind::S3Fifo);
     let mut victims = Vec::new();
     for number in 0..11 {
@@ -438,7 +438,7 @@ fn key_that_the_ghost_remembers_enters_main_whatever_its_size() {
 }
 
 #[test]
-fn newcomer_that_is_stored_elsewhere_is_not_worth_more_than_the_small_queue() {
+fn newcomer_larger_than_small_queue_is_judged_first_and_not_remembered() {
     let mut catalog = Catalog::of_content(1000, EvictionKind::S3Fifo);
     assert_eq!(catalog.judge(key(1), 100), Worth::Room);
     assert_eq!(catalog.judge(key(1), 101), Worth::First);
@@ -450,7 +450,7 @@ fn newcomer_that_is_stored_elsewhere_is_not_worth_more_than_the_small_queue() {
 }
 
 #[test]
-fn model_of_a_larger_cache_refuses_by_the_size_of_that() {
+fn catalog_modelling_larger_cache_refuses_by_small_queue_of_larger_cache() {
     let catalog = Catalog::of_content(1000, EvictionKind::S3Fifo).standing_for(10_000);
     assert_eq!(catalog.check_newcomer(key(1), 1000), Ok(()));
     assert!(catalog.check_newcomer(key(1), 1001).is_err());

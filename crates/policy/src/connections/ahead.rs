@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn one_too_many_or_one_too_few_is_ready() {
+    fn preconnect_stops_at_the_configured_ready_count() {
         check(WANTED, 5000, Ok(()));
         check(
             AheadDemand { ready: 2, ..WANTED },
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn next_hop_that_nobody_asks_is_kept_warm() {
+    fn preconnect_requires_a_recently_used_next_hop() {
         check(WANTED, 5999, Ok(()));
         check(WANTED, 6000, Err(NotAhead::NotUsedLately));
         let never = AheadDemand {
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn failing_next_hop_is_tried_without_a_pause() {
+    fn preconnect_pauses_after_a_failed_set_up() {
         let failed = AheadDemand {
             failed: Some(Tick(5000)),
             ..WANTED
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn one_opened_ahead_pushes_out_another() {
+    fn preconnect_is_refused_without_room_for_an_idle_connection() {
         let full = AheadDemand {
             has_room: false,
             ..WANTED

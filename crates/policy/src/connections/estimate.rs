@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn mean_begins_at_zero_or_never_arrives() {
+    fn mean_starts_at_first_sample_and_converges_to_later_ones() {
         let mut mean = Mean::default();
         assert_eq!(mean.us(), None);
         mean.note_ms(40);
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn intervals_below_a_tick_count_as_nothing() {
+    fn mean_resolves_intervals_shorter_than_a_tick() {
         let mut mean = Mean::default();
         for at in 0..1000 {
             mean.note_ms(u64::from(at % 4 == 0));
@@ -107,14 +107,14 @@ mod tests {
     }
 
     #[test]
-    fn one_long_exchange_fills_the_mean() {
+    fn mean_sample_is_capped_at_one_minute() {
         let mut mean = Mean::default();
         mean.note_ms(u64::MAX);
         assert_eq!(mean.us(), Some(60_000_000));
     }
 
     #[test]
-    fn bad_luck_is_forgotten_at_once_or_never() {
+    fn stretch_grows_with_waits_in_vain_and_decays_gradually() {
         let mut luck = Luck::default();
         assert_eq!(luck.stretch(1000), 1000);
         for _ in 0..4 {

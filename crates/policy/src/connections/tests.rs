@@ -34,7 +34,7 @@ fn check_out(idle: &mut IdleConnections, ms: u64) -> (Option<u32>, Vec<u32>) {
 }
 
 #[test]
-fn an_older_connection_is_taken_before_a_newer_one() {
+fn newest_idle_connection_is_taken_first() {
     let mut idle = idle_since(&[0, 10]);
     assert_eq!(check_out(&mut idle, 20), (Some(1), vec![]));
     assert_eq!(check_out(&mut idle, 20), (Some(0), vec![]));
@@ -44,7 +44,7 @@ fn an_older_connection_is_taken_before_a_newer_one() {
 }
 
 #[test]
-fn a_connection_is_used_at_its_limit_or_not_just_before() {
+fn idle_connection_is_reused_only_before_its_idle_timeout() {
     assert_eq!(check_out(&mut idle_since(&[0]), 999), (Some(0), vec![]));
     assert_eq!(check_out(&mut idle_since(&[0]), 1000), (None, vec![0]));
     // The newer is still good; the older is closed on the way.
@@ -54,14 +54,14 @@ fn a_connection_is_used_at_its_limit_or_not_just_before() {
 }
 
 #[test]
-fn a_connection_is_used_for_another_hop() {
+fn idle_connection_is_not_used_for_another_hop() {
     let mut idle = idle_since(&[0]);
     assert_eq!(idle.check_out(at(1), B, &mut Vec::new()), None);
     assert_eq!(idle.len(), 1);
 }
 
 #[test]
-fn a_limit_is_exceeded_or_closes_another_than_the_oldest() {
+fn idle_limit_closes_the_oldest_idle_connection() {
     let mut idle = idle_since(&[0, 1]);
     let kept_for = |close, why| CheckIn::KeptFor {
         close: ConnectionId(close),
@@ -86,7 +86,7 @@ fn a_limit_is_exceeded_or_closes_another_than_the_oldest() {
 }
 
 #[test]
-fn limits_of_none_keep_one() {
+fn idle_limit_of_zero_keeps_no_connection() {
     for (per_hop_max, total_max, why) in [
         (0, 3, CloseReason::PerHopMax),
         (2, 0, CloseReason::TotalMax),
@@ -103,7 +103,7 @@ fn limits_of_none_keep_one() {
 }
 
 #[test]
-fn a_connection_is_kept_beyond_its_lifetime_or_given_up_just_before() {
+fn connection_is_kept_only_before_its_lifetime_ends() {
     let limits = IdleLimits {
         lifetime_ms: 50,
         ..LIMITS
@@ -129,7 +129,7 @@ fn a_connection_is_kept_beyond_its_lifetime_or_given_up_just_before() {
 }
 
 #[test]
-fn room_is_seen_where_another_would_have_to_leave() {
+fn hop_has_room_only_if_no_other_connection_must_be_closed() {
     let mut idle = idle_since(&[0]);
     assert!(idle.has_room(A) && idle.has_room(B));
     idle.check_in(at(1), A, ConnectionId(1), Tick(0));
@@ -141,7 +141,7 @@ fn room_is_seen_where_another_would_have_to_leave() {
 }
 
 #[test]
-fn a_connection_its_peer_closed_is_handed_out() {
+fn connection_closed_by_peer_is_not_reused() {
     let mut idle = idle_since(&[0, 1]);
     assert!(idle.remove(ConnectionId(1)));
     assert!(!idle.remove(ConnectionId(1)));
@@ -149,7 +149,7 @@ fn a_connection_its_peer_closed_is_handed_out() {
 }
 
 #[test]
-fn the_next_expiry_is_late_or_never() {
+fn next_expiry_is_that_of_the_oldest_idle_connection() {
     let mut idle = idle_since(&[5, 9]);
     assert_eq!(idle.next_expiry(), Some(Tick(1005)));
     let mut expired = Vec::new();
@@ -208,7 +208,7 @@ fn step() -> impl Strategy<Value = Step> {
 
 proptest! {
     #[test]
-    fn random_operations_differ_from_a_list(steps in prop::collection::vec(step(), 0..80)) {
+    fn random_operations_match_a_reference_list(steps in prop::collection::vec(step(), 0..80)) {
         let (mut idle, mut twin, mut ms) = (IdleConnections::new(LIMITS), Twin::default(), 0);
         for step in steps {
             match step {

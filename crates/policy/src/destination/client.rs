@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stranger_is_served_by_default() {
+    fn only_loopback_clients_are_allowed_by_default() {
         let rules = ClientRules::default();
         for address in ["127.0.0.1", "127.255.255.255", "::1", "::ffff:127.0.0.1"] {
             check(&rules, address, Ok(()));
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn allow_beats_deny() {
+    fn client_deny_rule_overrides_allow_rule() {
         let rules = ClientRules {
             allow: vec!["10.0.0.0/8".parse().unwrap()],
             deny: vec!["10.1.0.0/16".parse().unwrap()],

@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn socket_bound_to_all_addresses_is_own_at_each_of_its_family() {
+    fn wildcard_socket_is_own_at_every_local_address_of_its_family() {
         check(
             &["0.0.0.0:80"],
             &[
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn port_that_is_not_bound_yet_is_nobodys() {
+    fn unbound_port_zero_matches_no_destination() {
         check(&["0.0.0.0:0"], &[], &["127.0.0.1:0", "127.0.0.1:1"]);
     }
 }

@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tunnel_leads_to_another_port() {
+    fn connect_is_allowed_only_to_configured_ports() {
         let ports = ConnectPorts::default();
         assert_eq!(ports.check(443), Ok(()));
         for port in [0, 22, 25, 80, 442, 444, 65535] {

@@ -41,7 +41,7 @@ const IPV4_BLOCKS: &str = "
     -                255.255.255.255  255.255.255.255  -           broadcast";
 
 #[test]
-fn a_special_ipv4_address_is_open_or_its_neighbour_closed() {
+fn special_ipv4_blocks_are_denied_up_to_their_exact_bounds() {
     for line in IPV4_BLOCKS.lines().filter(|line| !line.is_empty()) {
         let columns: Vec<&str> = line.split_whitespace().collect();
         let [before, first, last, after, why] = columns[..] else {
@@ -56,7 +56,7 @@ fn a_special_ipv4_address_is_open_or_its_neighbour_closed() {
 }
 
 #[test]
-fn a_metadata_service_is_open() {
+fn cloud_metadata_addresses_are_denied() {
     for address in [
         "169.254.169.254",
         "100.100.100.200",
@@ -73,7 +73,7 @@ fn a_metadata_service_is_open() {
 }
 
 #[test]
-fn a_special_ipv6_address_is_open_or_its_neighbour_closed() {
+fn special_ipv6_blocks_are_denied_up_to_their_bounds() {
     for (address, why) in [
         ("::", "unspecified"),
         ("::1", "loopback"),
@@ -111,7 +111,7 @@ fn a_special_ipv6_address_is_open_or_its_neighbour_closed() {
 }
 
 #[test]
-fn an_address_inside_another_is_not_seen() {
+fn ipv4_address_embedded_in_ipv6_is_checked() {
     // 7f00:1 is 127.0.0.1, 0808:0808 is 8.8.8.8; Teredo stores the client's inverted.
     for (loopback, public) in [
         ("::ffff:127.0.0.1", "::ffff:8.8.8.8"),
@@ -138,7 +138,7 @@ fn an_address_inside_another_is_not_seen() {
 }
 
 #[test]
-fn deny_does_not_come_first_or_allow_not_second() {
+fn deny_rule_overrides_allow_rule_and_allow_rule_overrides_default() {
     let rules = rules(
         &["10.0.0.0/8", "::1/128"],
         &["10.1.0.0/16", "8.8.8.8/32", "2002::/16"],
@@ -159,7 +159,7 @@ fn deny_does_not_come_first_or_allow_not_second() {
 }
 
 #[test]
-fn opening_all_of_ipv6_opens_ipv4_inside_it() {
+fn allowing_all_ipv6_does_not_allow_embedded_special_ipv4() {
     let rules = rules(&["::/0"], &[]);
     check_by(&rules, "fd00::1", "");
     for address in [
@@ -174,7 +174,7 @@ fn opening_all_of_ipv6_opens_ipv4_inside_it() {
 }
 
 #[test]
-fn an_address_nobody_allowed_is_open_where_all_are_denied() {
+fn deny_all_default_denies_every_address_without_allow_rule() {
     let rules = DestinationRules {
         deny_default: DenyDefault::All,
         ..rules(&["9.9.9.9/32"], &[])

@@ -93,12 +93,12 @@ mod tests {
     }
 
     #[test]
-    fn random_operations_evict_another_than_the_twin() {
+    fn random_operations_evict_as_the_reference_model_does() {
         twin::compare_random(Fifo::default, Twin::default);
     }
 
     #[test]
-    fn committed_trace_gives_other_counts() {
+    fn committed_trace_gives_recorded_hits_and_hit_bytes() {
         twin::check_trace(
             Fifo::default,
             Twin::default,
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_was_asked_for_stays_longer() {
+    fn oldest_is_evicted_first_despite_hits() {
         let mut fifo = Fifo::default();
         fifo.reserve(3);
         for slot in 0..3 {

@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_slot_leaves_from_any_place_without_breaking_the_order() {
+    fn unlinking_any_slot_keeps_the_order_of_the_others() {
         for leaving in 0..4 {
             let mut links = Links::default();
             links.reserve(4);

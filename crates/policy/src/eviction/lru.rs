@@ -100,12 +100,12 @@ mod tests {
     }
 
     #[test]
-    fn random_operations_evict_another_than_the_twin() {
+    fn random_operations_evict_as_the_reference_model_does() {
         twin::compare_random(Lru::default, Twin::default);
     }
 
     #[test]
-    fn committed_trace_gives_other_counts() {
+    fn committed_trace_gives_recorded_hits_and_hit_bytes() {
         twin::check_trace(
             Lru::default,
             Twin::default,
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn the_one_asked_for_last_leaves_first() {
+    fn least_recently_used_is_evicted_first() {
         let mut lru = Lru::default();
         lru.reserve(3);
         for slot in 0..3 {

@@ -180,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_kind_does_not_read_back_as_another() {
+    fn eviction_kind_round_trips_through_its_name() {
         for kind in EvictionKind::ALL {
             assert_eq!(kind.to_string().parse(), Ok(kind));
             assert_eq!(kind.build().name(), kind.as_str());
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn reserved_memory_is_not_what_was_announced() {
+    fn overhead_after_reserve_and_shrink_equals_announced_bytes() {
         for kind in EvictionKind::ALL {
             let mut eviction = kind.build();
             assert_eq!(eviction.overhead_bytes(), 0);
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slot_costs_more_than_documented() {
+    fn bytes_per_slot_match_documented_cost() {
         let per_slot = |kind: EvictionKind| kind.build().bytes_for(1_000_000).div_ceil(1_000_000);
         assert_eq!(per_slot(EvictionKind::Lru), 8);
         assert_eq!(per_slot(EvictionKind::Fifo), 8);

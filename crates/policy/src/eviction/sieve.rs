@@ -176,12 +176,12 @@ mod tests {
     }
 
     #[test]
-    fn random_operations_evict_another_than_the_twin() {
+    fn random_operations_evict_as_the_reference_model_does() {
         twin::compare_random(Sieve::default, Twin::default);
     }
 
     #[test]
-    fn committed_trace_gives_other_counts() {
+    fn committed_trace_gives_recorded_hits_and_hit_bytes() {
         twin::check_trace(
             Sieve::default,
             Twin::default,
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_visited_resident_leaves_before_an_unvisited_one() {
+    fn unvisited_resident_is_evicted_before_visited_one() {
         let mut sieve = filled(4);
         sieve.touch(Slot(0));
         sieve.touch(Slot(2));
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn the_hand_dangles_when_its_resident_is_removed() {
+    fn hand_advances_when_its_resident_is_removed() {
         let mut sieve = filled(4);
         sieve.touch(Slot(0));
         assert_eq!(sieve.evict(None), Some(Slot(1)));

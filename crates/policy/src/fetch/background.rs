@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn more_is_taken_than_a_second_brings() {
+    fn budget_refills_at_its_rate_up_to_one_second_of_it() {
         let mut background = Background::new(1000);
         assert_eq!(background.take(at(0), 1001), 1000);
         assert_eq!(background.take(at(0), 1), 0);
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_given_back_can_be_taken_again_up_to_a_second_of_it() {
+    fn returned_bytes_refill_budget_up_to_one_second_of_it() {
         let mut background = Background::new(1000);
         assert_eq!(background.take(at(0), 700), 700);
         background.give_back(200);
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn low_rate_is_rounded_to_nothing() {
+    fn low_rate_accrues_without_rounding_loss() {
         let mut background = Background::new(3);
         assert_eq!(background.take(at(0), 9), 3);
         let taken: u64 = (1..=10_000)
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_ready_too_early_or_too_late() {
+    fn ready_at_is_the_tick_at_which_the_bytes_can_be_taken() {
         let mut background = Background::new(2000);
         assert_eq!(background.ready_at(at(7), 2000), Tick(7));
         background.take(at(7), 2000);
@@ -136,14 +136,14 @@ mod tests {
     }
 
     #[test]
-    fn budget_of_nothing_gives_something() {
+    fn zero_budget_never_yields_a_byte() {
         let mut background = Background::new(0);
         assert_eq!(background.take(at(1_000_000), 1), 0);
         assert_eq!(background.ready_at(at(5), 1), Tick(u64::MAX));
     }
 
     #[test]
-    fn time_that_goes_back_fills_it() {
+    fn clock_going_back_does_not_refill_budget() {
         let mut background = Background::new(1000);
         background.take(at(1000), 1000);
         assert_eq!(background.free(at(0)), 0);

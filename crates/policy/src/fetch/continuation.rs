@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn rest_is_fetched_up_to_what_was_promised() {
+    fn rest_is_fetched_up_to_the_promised_end() {
         check(REST, Ok((10, 100)));
         let to = ByteSpan::OPEN;
         check(Rest { to, ..REST }, Ok((10, 1000)));
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn rest_that_may_be_of_another_representation_is_not_fetched() {
+    fn rest_is_not_fetched_without_strong_tag_length_or_forwarding() {
         let strong_tag = false;
         check(Rest { strong_tag, ..REST }, Err("no-strong-tag"));
         let complete_length = None;

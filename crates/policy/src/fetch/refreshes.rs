@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn one_validation_of_a_target_is_under_way() {
+    fn at_most_one_validation_per_target_is_in_progress() {
         let mut refreshes = Few::default();
         let stored = received(0);
         assert_eq!(refreshes.begin(at(1), 1, &stored), Ok(()));
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn validation_that_came_to_nothing_is_repeated_after_a_rest() {
+    fn failed_validation_is_retried_only_after_the_rest_period() {
         let nothing = [
             None,
             Some(Storing::NotStored(NotStored::Incomplete)),
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn response_stored_since_does_not_rest() {
+    fn response_stored_after_failed_validation_is_validated_at_once() {
         let mut refreshes = Few::default();
         assert_eq!(refreshes.begin(at(5), 1, &received(0)), Ok(()));
         refreshes.end(1, None);
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn target_purged_meanwhile_does_not_rest() {
+    fn purge_during_validation_imposes_no_rest_period() {
         let mut refreshes = Few::default();
         assert_eq!(refreshes.begin(at(5), 1, &received(0)), Ok(()));
         let purged = NotStored::Catalog(Refusal::NotResident);
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn both_tables_have_a_bound() {
+    fn tables_of_running_and_failed_validations_are_bounded() {
         let mut refreshes = Few::default();
         let stored = received(0);
         for target in 0..256 {

@@ -35,7 +35,7 @@ fn check(control: &str, stored: &StoredFacts, at_s: u64, expected: Judgement) {
 }
 
 #[test]
-fn stale_is_asked_for_as_request_or_too_fresh_a_wish_as_stale() {
+fn stale_outranks_max_age_and_min_fresh_as_forward_reason() {
     let (request, stale) = (Judgement::Ask(Fwd::Request), Judgement::Ask(Fwd::Stale));
     check("max-age=9", &STORED, 10, request);
     check("max-age=9", &STORED, 60, stale);
@@ -52,7 +52,7 @@ fn stale_is_asked_for_as_request_or_too_fresh_a_wish_as_stale() {
 }
 
 #[test]
-fn an_older_response_passes_where_a_younger_does_not() {
+fn response_once_too_old_to_use_stays_unusable() {
     let windows = [None, Some(DeltaSeconds(20))];
     let requests = [
         "",

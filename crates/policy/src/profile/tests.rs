@@ -16,7 +16,7 @@ fn check(method: Method, target: &str, fields: &[(&str, &str)], expected: Option
 }
 
 #[test]
-fn cause_of_a_request_is_another() {
+fn http1998_bypass_reason_is_the_first_cause_in_paper_order() {
     use Uncachable1998::{
         Authorization, CgiBin, ClientCacheControl, Cookie, Method as ByMethod, Query,
     };
@@ -52,7 +52,7 @@ fn cause_of_a_request_is_another() {
 }
 
 #[test]
-fn cause_of_a_response_is_another() {
+fn http1998_refuses_responses_with_cookies_or_cache_control_fields() {
     use Uncachable1998::{Cookie, ServerCacheControl};
     for (fields, expected) in [
         (&[][..], None),
@@ -70,7 +70,7 @@ fn cause_of_a_response_is_another() {
 }
 
 #[test]
-fn profile_is_read_as_another() {
+fn profile_name_parses_exactly_and_default_is_rfc9111() {
     assert_eq!("rfc9111".parse(), Ok(Profile::Rfc9111));
     assert_eq!("http-1998".parse(), Ok(Profile::Http1998));
     for name in ["", "rfc-9111", "HTTP-1998", "http-1998 "] {

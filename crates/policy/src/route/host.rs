@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pattern_is_read_as_another() {
+    fn host_pattern_is_an_exact_host_or_a_leading_wildcard_label() {
         let check = |text: &str, expected: Result<HostPattern, HostPatternError>| {
             assert_eq!(text.parse(), expected, "{text}");
         };

@@ -29,7 +29,7 @@ fn routes(targets: &[&str]) -> Result<Routes, RouteError> {
 }
 
 #[test]
-fn a_less_specific_route_wins() {
+fn most_specific_route_matching_host_and_path_wins() {
     let targets = [
         "/",
         "*.org/",
@@ -72,7 +72,7 @@ fn a_less_specific_route_wins() {
 }
 
 #[test]
-fn a_target_without_route_gets_one() {
+fn target_without_route_is_refused_with_host_or_path_reason() {
     let routes = routes(&["www.example.org/a", "*.example.net/"]).unwrap();
     let check = |host: &str, path: &str, expected: NoRoute| {
         assert_eq!(routes.find(host, path), Err(expected), "{host} {path}");
@@ -88,7 +88,7 @@ fn a_target_without_route_gets_one() {
 }
 
 #[test]
-fn a_spec_that_can_never_serve_is_accepted() {
+fn route_spec_that_can_never_serve_is_refused() {
     let check = |targets: &[&str], expected: RouteError| {
         assert_eq!(routes(targets).map(|_| ()), Err(expected), "{targets:?}");
     };
@@ -125,14 +125,14 @@ fn choose(routes: &mut Routes, ms: u64) -> (HopId, Why) {
 }
 
 #[test]
-fn a_hop_gets_more_than_its_turn() {
+fn next_hops_are_chosen_in_turn() {
     let mut routes = over(&[A, B, C]);
     let hops: Vec<HopId> = (0..7).map(|_| choose(&mut routes, 0).0).collect();
     assert_eq!(hops, [A, B, C, A, B, C, A]);
 }
 
 #[test]
-fn a_resting_hop_is_chosen_before_its_rest_ends_or_not_after() {
+fn resting_hop_is_probed_by_one_request_once_its_rest_ends() {
     let mut routes = over(&[A, B]);
     routes.report(at(0), A, Outcome::ConnectFailed);
     assert_eq!(choose(&mut routes, 0), (B, Why::OthersRest));
@@ -146,7 +146,7 @@ fn a_resting_hop_is_chosen_before_its_rest_ends_or_not_after() {
 }
 
 #[test]
-fn a_lost_trial_shuts_a_hop_out_for_good() {
+fn probe_without_outcome_is_repeated_after_another_rest() {
     let mut routes = over(&[A, B]);
     routes.report(at(0), A, Outcome::ConnectFailed);
     assert_eq!(choose(&mut routes, 10_000), (A, Why::Probe));
@@ -155,7 +155,7 @@ fn a_lost_trial_shuts_a_hop_out_for_good() {
 }
 
 #[test]
-fn the_rest_does_not_double_or_grows_past_its_limit() {
+fn rest_doubles_up_to_its_maximum_and_resets_on_success() {
     let mut routes = over(&[A, B]);
     let mut now = 0;
     routes.report(at(now), A, Outcome::ConnectFailed);
@@ -182,7 +182,7 @@ fn the_rest_does_not_double_or_grows_past_its_limit() {
 }
 
 #[test]
-fn requests_failing_together_double_the_rest() {
+fn concurrent_failures_do_not_double_the_rest() {
     let mut routes = over(&[A, B]);
     for ms in 0..100 {
         routes.report(at(ms), A, Outcome::ConnectFailed);
@@ -192,7 +192,7 @@ fn requests_failing_together_double_the_rest() {
 }
 
 #[test]
-fn when_all_rest_nobody_is_tried_or_always_the_same() {
+fn if_all_hops_rest_the_one_resting_longest_is_tried() {
     let mut routes = over(&[A, B, C]);
     for (ms, hop) in [(5, A), (3, B), (4, C)] {
         routes.report(at(ms), hop, Outcome::ConnectFailed);
@@ -208,7 +208,7 @@ fn when_all_rest_nobody_is_tried_or_always_the_same() {
 }
 
 #[test]
-fn a_hop_rests_in_one_route_and_not_in_another() {
+fn resting_hop_rests_in_every_route() {
     let specs = vec![spec("a.org/", &[A, B]), spec("b.org/", &[A, C])];
     let mut routes = Routes::new(specs, Rest::default()).unwrap();
     routes.report(at(0), A, Outcome::ConnectFailed);
@@ -223,7 +223,7 @@ fn a_hop_rests_in_one_route_and_not_in_another() {
 }
 
 #[test]
-fn reports_of_hops_without_route_pile_up() {
+fn failure_reports_of_unrouted_hops_do_not_affect_routed_hops() {
     let mut routes = over(&[A]);
     for hop in 10..1000 {
         routes.report(at(0), HopId(hop), Outcome::ConnectFailed);
@@ -232,7 +232,7 @@ fn reports_of_hops_without_route_pile_up() {
 }
 
 #[test]
-fn a_rest_of_nothing_rests() {
+fn rest_of_zero_never_excludes_a_hop() {
     let rest = Rest {
         rest_ms: 0,
         rest_max_ms: 0,
@@ -244,7 +244,7 @@ fn a_rest_of_nothing_rests() {
 }
 
 #[test]
-fn next_hop_that_rests_goes_on_resting_in_the_next_routes() {
+fn resting_hop_keeps_its_rest_when_routes_are_replaced() {
     let mut before = Routes::new(vec![spec("/", &[A, B])], Rest::default()).unwrap();
     before.report(at(0), A, Outcome::ConnectFailed);
     // the same next hops by other numbers, and one that is new

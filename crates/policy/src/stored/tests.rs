@@ -29,7 +29,7 @@ const DATED: (&str, &str) = ("Date", "Sun, 06 Nov 1994 08:49:37 GMT");
 const FRESH: (&str, &str) = ("Cache-Control", "max-age=60");
 
 #[test]
-fn age_at_receipt_forgets_the_way_or_the_clock() {
+fn initial_age_counts_response_delay_date_and_age_fields() {
     let age = |fields: &[_], asked, received| facts(fields, asked, received).corrected_initial_age;
     assert_eq!(age(&[FRESH], 5, 5), DeltaSeconds(0), "no Date: made now");
     assert_eq!(age(&[FRESH], 5, 8), DeltaSeconds(3), "the delay");
@@ -41,7 +41,7 @@ fn age_at_receipt_forgets_the_way_or_the_clock() {
 }
 
 #[test]
-fn wall_clock_that_steps_keeps_alive_or_kills() {
+fn wall_clock_steps_do_not_change_remaining_freshness() {
     let facts = facts(&[FRESH, DATED], 0, 0);
     for stepped in [-100_000, 0, 100_000] {
         assert_eq!(facts.ttl(at(stepped, 59_999)), 1, "{stepped}");
@@ -50,7 +50,7 @@ fn wall_clock_that_steps_keeps_alive_or_kills() {
 }
 
 #[test]
-fn age_overflows_or_goes_back() {
+fn age_is_capped_at_maximum_and_never_below_initial_age() {
     let facts = facts(&[FRESH, ("Age", "2147483648")], 0, 0);
     assert_eq!(facts.current_age(at(0, 5000)), DeltaSeconds::MAX);
     assert_eq!(facts.current_age(at(0, u64::MAX)), DeltaSeconds::MAX);
@@ -63,7 +63,7 @@ fn age_overflows_or_goes_back() {
 }
 
 #[test]
-fn useless_response_seems_useful_or_a_useful_one_useless() {
+fn response_without_freshness_validator_or_stale_window_is_useless() {
     let check = |control: &str, fields: &[(&str, &str)], expected| {
         let all = [&[("Cache-Control", control)], fields].concat();
         assert_eq!(facts(&all, 0, 0).is_useless(), expected, "{all:?}");
@@ -80,7 +80,7 @@ fn useless_response_seems_useful_or_a_useful_one_useless() {
 }
 
 #[test]
-fn directive_that_forbids_stale_is_forgotten() {
+fn stored_facts_keep_directives_that_forbid_serving_stale() {
     for (control, forbids) in [
         ("max-age=60", false),
         ("max-age=60, public, immutable", false),
@@ -96,7 +96,7 @@ fn directive_that_forbids_stale_is_forgotten() {
 }
 
 #[test]
-fn part_is_stored_as_something_else_than_an_incomplete_200() {
+fn part_is_stored_as_incomplete_200_and_requires_a_strong_tag() {
     let facts = |status, tag: &str| {
         let lines = [
             FieldLine::new("ETag", tag.as_bytes()),
@@ -121,7 +121,7 @@ fn part_is_stored_as_something_else_than_an_incomplete_200() {
 }
 
 #[test]
-fn facts_keep_to_what_they_were_made_of_and_to_nothing_stricter() {
+fn facts_comply_with_directives_no_stricter_than_their_own() {
     let check = |made_of: &str, directives: &str, expected: bool| {
         let mut said = ResponseDirectives::default();
         said.add_line(directives.as_bytes());

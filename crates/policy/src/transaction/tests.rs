@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn fourth_command_is_lost_or_the_order() {
+fn commands_keep_number_and_order_up_to_their_maximum() {
     let commands = [
         Command::Relay,
         Command::Invalidate,
@@ -18,7 +18,7 @@ fn fourth_command_is_lost_or_the_order() {
 }
 
 #[test]
-fn hot_path_values_grow_beyond_a_few_cache_lines() {
+fn transaction_and_commands_fit_in_a_few_cache_lines() {
     assert!(
         size_of::<Transaction>() <= 4 * 64,
         "{}",

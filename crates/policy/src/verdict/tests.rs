@@ -12,7 +12,7 @@ fn check_words<'a>(words: impl IntoIterator<Item = &'a str>) {
 }
 
 #[test]
-fn two_ways_to_be_answered_share_a_word_and_a_detail() {
+fn every_handling_has_a_unique_word_and_detail() {
     let mut texts = Vec::new();
     let mut add = |handling: Handling| {
         let detail = handling.detail().unwrap_or("plain");
@@ -40,7 +40,7 @@ fn two_ways_to_be_answered_share_a_word_and_a_detail() {
 }
 
 #[test]
-fn two_refusals_share_a_word() {
+fn refusal_words_are_unique() {
     let all = [
         Refused::OnlyIfCached,
         Refused::AnsweredHere,
@@ -56,7 +56,7 @@ fn two_refusals_share_a_word() {
 }
 
 #[test]
-fn two_reasons_not_to_store_share_a_word() {
+fn not_stored_reason_words_are_unique() {
     let causes = [
         Uncachable1998::Method,
         Uncachable1998::Query,
@@ -88,7 +88,7 @@ fn two_reasons_not_to_store_share_a_word() {
 }
 
 #[test]
-fn collapsed_request_has_a_word_of_its_own_and_keeps_its_reason() {
+fn collapsed_request_is_reported_as_collapsed_with_its_forward_reason() {
     for fwd in Fwd::ALL {
         let verdict = Verdict {
             handling: Handling::Collapsed(*fwd),

@@ -3,7 +3,7 @@
 use crate::script::check;
 
 #[test]
-fn reader_of_a_range_that_is_not_coming_waits_for_the_head_of_its_own_fetch() {
+fn reader_waits_for_header_section_of_the_fetch_it_needs() {
     check(
         "length=1000k range
          0 begin 0..100k    => f0
@@ -22,7 +22,7 @@ fn reader_of_a_range_that_is_not_coming_waits_for_the_head_of_its_own_fetch() {
 }
 
 #[test]
-fn reader_that_was_sent_nothing_looks_elsewhere_when_the_representation_has_changed() {
+fn unconfirmed_reader_is_refused_after_the_representation_changed() {
     check(
         "length=1000k range
          0 begin 0..100k    => f0
@@ -38,7 +38,7 @@ fn reader_that_was_sent_nothing_looks_elsewhere_when_the_representation_has_chan
 }
 
 #[test]
-fn fetch_that_is_asked_for_confirms_nobody_and_one_that_brings_bytes_does() {
+fn fetch_confirms_readers_only_once_it_has_received_bytes() {
     check(
         "length=1000k range
          0 attach 0..       => r0
@@ -51,7 +51,7 @@ fn fetch_that_is_asked_for_confirms_nobody_and_one_that_brings_bytes_does() {
 }
 
 #[test]
-fn reader_without_a_place_for_its_fetch_relies_on_those_that_run() {
+fn reader_without_free_fetch_slot_is_confirmed_by_running_fetches() {
     check(
         "length=1000k range fetches=1
          0 begin 0..100k    => f0
@@ -79,7 +79,7 @@ fn reader_without_a_place_for_its_fetch_relies_on_those_that_run() {
 }
 
 #[test]
-fn fetch_that_confirms_waits_for_its_reader_and_is_nobodys_without_it() {
+fn confirming_fetch_waits_for_its_reader_and_is_orphaned_without_it() {
     check(
         "length=9000k range present=0..2000k
          0 attach 0..       => r0

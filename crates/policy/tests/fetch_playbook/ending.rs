@@ -3,7 +3,7 @@
 use crate::script::check;
 
 #[test]
-fn cut_is_hidden_or_comes_before_what_is_here() {
+fn readers_of_a_cut_fetch_get_all_received_bytes_before_the_cut() {
     for range in ["", "range"] {
         check(&format!(
             "length=100k {range}
@@ -26,7 +26,7 @@ fn cut_is_hidden_or_comes_before_what_is_here() {
 }
 
 #[test]
-fn content_that_ends_too_early_is_whole() {
+fn short_content_is_reported_as_cut_and_excess_bytes_are_ignored() {
     check(
         "length=100k
          0 begin 0..        => f0
@@ -46,7 +46,7 @@ fn content_that_ends_too_early_is_whole() {
 }
 
 #[test]
-fn changed_validator_mixes_two_representations_or_cuts_who_does_not_need_it() {
+fn changed_validator_cuts_only_readers_that_need_missing_bytes() {
     check(
         "length=1000k range present=500k..600k
          0 attach 500k..    => r0
@@ -71,7 +71,7 @@ fn changed_validator_mixes_two_representations_or_cuts_who_does_not_need_it() {
 }
 
 #[test]
-fn readers_of_a_response_that_is_shared_no_more_have_what_is_here_and_are_told_why_no_more_comes() {
+fn readers_of_response_no_longer_shared_get_present_bytes_then_a_cut() {
     check(
         "length=1000k range present=500k..600k
          0 attach 500k..    => r0
@@ -87,7 +87,7 @@ fn readers_of_a_response_that_is_shared_no_more_have_what_is_here_and_are_told_w
 }
 
 #[test]
-fn other_fetches_begin_after_a_cut() {
+fn cut_starts_no_new_fetch_and_stops_no_other() {
     check(
         "length=9000k range
          0 attach 0..       => r0
@@ -104,7 +104,7 @@ fn other_fetches_begin_after_a_cut() {
 }
 
 #[test]
-fn next_hop_that_lost_patience_cuts_a_reader_that_can_resume() {
+fn cut_of_a_paused_fetch_is_resumed_if_ranges_can_be_requested() {
     // the fetch waits for a slow reader when it is cut
     check(
         "length=100k range
@@ -133,7 +133,7 @@ fn next_hop_that_lost_patience_cuts_a_reader_that_can_resume() {
 }
 
 #[test]
-fn next_hop_that_brings_nothing_is_asked_for_ever() {
+fn fetch_cut_before_its_first_byte_is_not_resumed() {
     check(
         "length=200k range present=0..100k
          0 attach 40k..     => r0
@@ -147,7 +147,7 @@ fn next_hop_that_brings_nothing_is_asked_for_ever() {
 }
 
 #[test]
-fn fetch_that_has_ended_answers_as_if_it_ran() {
+fn events_for_an_ended_fetch_are_ignored() {
     check(
         "length=100k
          0 begin 0..        => f0

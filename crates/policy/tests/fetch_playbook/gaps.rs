@@ -3,7 +3,7 @@
 use crate::script::check;
 
 #[test]
-fn gap_is_fetched_before_its_reader_comes_near_or_not_at_all() {
+fn missing_range_is_fetched_once_reader_is_within_read_ahead_limit() {
     // within the lead of 64 KiB
     check(
         "length=400k range present=0..200k
@@ -25,7 +25,7 @@ fn gap_is_fetched_before_its_reader_comes_near_or_not_at_all() {
 }
 
 #[test]
-fn parts_are_not_joined_or_fetched_again() {
+fn each_missing_range_between_parts_is_fetched_once() {
     // two parts here; the gaps before, between and after are fetched, and no byte twice
     check(
         "length=100k range present=20k..30k present=60k..70k
@@ -55,7 +55,7 @@ fn parts_are_not_joined_or_fetched_again() {
 }
 
 #[test]
-fn two_fetches_out_of_order_do_not_meet() {
+fn two_concurrent_fetches_meet_without_fetching_a_byte_twice() {
     check(
         "length=1000k range
          0 begin 0..        => f0
@@ -81,7 +81,7 @@ fn two_fetches_out_of_order_do_not_meet() {
 }
 
 #[test]
-fn fetch_stops_where_another_began_that_never_came() {
+fn fetch_continues_past_start_of_another_that_ended_without_bytes() {
     // f1 ended before it brought anything: f0 goes on beyond
     check(
         "length=1000k range
@@ -96,7 +96,7 @@ fn fetch_stops_where_another_began_that_never_came() {
 }
 
 #[test]
-fn one_place_is_fetched_by_two() {
+fn reader_waits_for_fetch_within_256_kib_and_starts_its_own_beyond() {
     check(
         "length=1000k range
          0 begin 0..10k     => f0
@@ -115,7 +115,7 @@ fn one_place_is_fetched_by_two() {
 }
 
 #[test]
-fn fetch_that_has_brought_all_it_asked_for_is_in_the_way_until_it_ends() {
+fn fetch_that_received_its_range_does_not_block_the_next_fetch() {
     check(
         "length=1000k range
          0 begin 0..10k     => f0
@@ -131,7 +131,7 @@ fn fetch_that_has_brought_all_it_asked_for_is_in_the_way_until_it_ends() {
 }
 
 #[test]
-fn range_is_fetched_beyond_its_end() {
+fn range_is_fetched_only_up_to_its_end() {
     check(
         "length=1000k range
          0 attach 10k..30k  => r0
@@ -148,7 +148,7 @@ fn range_is_fetched_beyond_its_end() {
 }
 
 #[test]
-fn reader_waits_for_stopped_readers_to_free_a_fetch() {
+fn fetch_of_a_stalled_reader_gives_way_to_a_waiting_reader() {
     check(
         "length=9000k range fetches=2
          0 attach 0..       => r0
@@ -193,7 +193,7 @@ fn reader_waits_for_stopped_readers_to_free_a_fetch() {
 }
 
 #[test]
-fn reader_with_something_to_read_takes_the_last_fetch() {
+fn reader_reads_present_bytes_before_it_takes_the_last_fetch_slot() {
     check(
         "length=9000k range fetches=2 present=0..10k
          0 attach 3000k..   => r0
@@ -206,7 +206,7 @@ fn reader_with_something_to_read_takes_the_last_fetch() {
 }
 
 #[test]
-fn fetch_in_the_background_keeps_its_place_from_a_reader() {
+fn background_fetch_gives_way_to_a_waiting_reader() {
     check(
         "length=9000k range fetches=1
          0 begin 6000k..    => f0

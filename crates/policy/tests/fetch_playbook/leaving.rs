@@ -3,7 +3,7 @@
 use crate::script::check;
 
 #[test]
-fn followers_are_lost_with_their_leader() {
+fn fetch_continues_for_followers_after_the_leader_disconnects() {
     check(
         "length=100k
          0 begin 0..        => f0
@@ -21,7 +21,7 @@ fn followers_are_lost_with_their_leader() {
 }
 
 #[test]
-fn fetch_nobody_reads_is_not_judged_or_judged_while_somebody_does() {
+fn fetch_is_orphaned_when_its_last_reader_disconnects() {
     check(
         "length=100k range
          0 begin 0..        => f0
@@ -38,7 +38,7 @@ fn fetch_nobody_reads_is_not_judged_or_judged_while_somebody_does() {
 }
 
 #[test]
-fn reader_that_returns_to_a_fetch_in_the_background_is_not_its_reader() {
+fn reader_that_needs_a_background_fetch_becomes_its_reader() {
     check(
         "length=100k range
          0 begin 0..        => f0
@@ -73,7 +73,7 @@ fn reader_that_returns_to_a_fetch_in_the_background_is_not_its_reader() {
 }
 
 #[test]
-fn fetch_in_the_background_never_completes() {
+fn background_fetch_runs_to_completion() {
     check(
         "length=100k
          0 begin 0..        => f0
@@ -89,7 +89,7 @@ fn fetch_in_the_background_never_completes() {
 }
 
 #[test]
-fn fetch_somebody_will_come_to_need_is_judged_as_one_nobody_will() {
+fn orphaned_fetch_is_awaited_only_if_a_reader_will_need_it() {
     check(
         "length=2000k range
          0 begin 0..        => f0
@@ -108,7 +108,7 @@ fn fetch_somebody_will_come_to_need_is_judged_as_one_nobody_will() {
 }
 
 #[test]
-fn stopped_fetch_that_cannot_be_resumed_leaves_its_readers_waiting() {
+fn stopped_fetch_cuts_its_readers_unless_it_can_be_resumed() {
     check(
         "length=100k
          0 begin 0..        => f0

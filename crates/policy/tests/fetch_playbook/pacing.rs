@@ -3,7 +3,7 @@
 use crate::script::check;
 
 #[test]
-fn slow_or_stopped_reader_slows_the_fetch() {
+fn fetch_is_paced_by_its_fastest_reader() {
     check(
         "length=1000k
          0 begin 0..        => f0
@@ -25,7 +25,7 @@ fn slow_or_stopped_reader_slows_the_fetch() {
 }
 
 #[test]
-fn fetch_runs_ahead_of_the_one_that_remains() {
+fn fetch_is_paced_by_remaining_reader_after_the_fastest_disconnects() {
     check(
         "length=1000k
          0 begin 0..        => f0
@@ -48,7 +48,7 @@ fn fetch_runs_ahead_of_the_one_that_remains() {
 }
 
 #[test]
-fn fetch_takes_what_nobody_wants() {
+fn fetch_takes_only_bytes_that_a_reader_wants() {
     // a reader of a range among the fetch of the whole
     check(
         "length=1000k
@@ -76,7 +76,7 @@ fn fetch_takes_what_nobody_wants() {
 }
 
 #[test]
-fn reader_beyond_the_front_is_not_waited_for_or_not_run_up_to() {
+fn fetch_runs_up_to_a_reader_beyond_its_write_position() {
     check(
         "length=1000k
          0 begin 0..        => f0
@@ -91,7 +91,7 @@ fn reader_beyond_the_front_is_not_waited_for_or_not_run_up_to() {
 }
 
 #[test]
-fn fast_reader_is_slowed_by_the_window_or_a_slow_one_widens_it() {
+fn window_grows_for_a_starving_reader_and_follows_rate_of_a_slow_one() {
     // 100 ms to the next hop; the reader takes all there is: as long as more and more comes, the window has room for
     // what slow start sends by the time that this is known; then for twice what came in a round trip
     check(
@@ -132,7 +132,7 @@ fn fast_reader_is_slowed_by_the_window_or_a_slow_one_widens_it() {
 }
 
 #[test]
-fn many_slow_readers_that_overtake_each_other_are_taken_for_a_fast_one() {
+fn alternating_slow_readers_do_not_widen_the_window() {
     // they go on by a kilobyte in a round trip of 100 ms, together
     check(
         "length=100000k
@@ -157,7 +157,7 @@ fn many_slow_readers_that_overtake_each_other_are_taken_for_a_fast_one() {
 }
 
 #[test]
-fn window_stays_open_when_little_is_to_come() {
+fn window_shrinks_to_remaining_bytes_but_not_below_16_kib() {
     check(
         "length=600k
          0 begin 0..        => f0
@@ -178,7 +178,7 @@ fn window_stays_open_when_little_is_to_come() {
 }
 
 #[test]
-fn bound_is_told_where_there_is_none() {
+fn read_ahead_shares_are_a_quarter_of_the_limit_or_unbounded() {
     check(
         "length=600k lead=unbounded
          0 begin 0..        => f0

@@ -3,7 +3,7 @@
 use crate::script::check;
 
 #[test]
-fn fetch_of_what_passes_by_stays_near_its_fastest_reader_whatever_the_lead() {
+fn unstored_content_is_fetched_at_most_64_kib_ahead_of_fastest_reader() {
     check(
         "length=9000k lead=unbounded
          0 begin 0..        => f0
@@ -20,7 +20,7 @@ fn fetch_of_what_passes_by_stays_near_its_fastest_reader_whatever_the_lead() {
 }
 
 #[test]
-fn what_all_have_read_has_passed_and_so_has_what_is_far_behind_the_fastest() {
+fn unstored_content_is_released_once_read_by_all_or_too_far_behind() {
     check(
         "length=9000k lead=unbounded
          0 begin 0..        => f0

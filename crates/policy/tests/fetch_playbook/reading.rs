@@ -3,7 +3,7 @@
 use crate::script::check;
 
 #[test]
-fn one_reader_of_one_fetch_does_not_get_it_all_in_order() {
+fn single_reader_receives_all_content_in_order() {
     check(
         "length=40k
          0 begin 0..        => f0
@@ -34,7 +34,7 @@ fn one_reader_of_one_fetch_does_not_get_it_all_in_order() {
 }
 
 #[test]
-fn late_follower_waits_for_what_is_here_already() {
+fn late_follower_reads_received_bytes_at_once() {
     check(
         "length=1000k
          0 begin 0..        => f0
@@ -53,7 +53,7 @@ fn late_follower_waits_for_what_is_here_already() {
 }
 
 #[test]
-fn content_of_unknown_length_never_ends_or_ends_before_its_end() {
+fn content_of_unknown_length_ends_when_its_fetch_ends() {
     check(
         "0 begin 0..        => f0
          0 attach 0..       => r0
@@ -71,7 +71,7 @@ fn content_of_unknown_length_never_ends_or_ends_before_its_end() {
 }
 
 #[test]
-fn empty_content_is_waited_for() {
+fn empty_content_is_done_without_waiting() {
     check(
         "length=0
          0 attach 0..       => r0
@@ -88,7 +88,7 @@ fn empty_content_is_waited_for() {
 }
 
 #[test]
-fn reader_is_let_in_that_cannot_be_served_or_is_sent_away_that_can() {
+fn reader_is_admitted_only_if_its_range_can_be_served() {
     // without a strong validator only what the fetch is about to bring can be had
     check(
         "length=1000k
@@ -117,7 +117,7 @@ fn reader_is_let_in_that_cannot_be_served_or_is_sent_away_that_can() {
 }
 
 #[test]
-fn part_that_is_here_is_fetched_or_accounted_as_fetched() {
+fn present_part_is_read_without_a_fetch() {
     check(
         "length=100k range present=0..50k
          0 attach 0..50k    => r0

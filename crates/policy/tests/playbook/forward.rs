@@ -3,7 +3,7 @@
 use crate::script::check;
 
 #[test]
-fn only_if_cached_reaches_the_next_hop() {
+fn only_if_cached_without_usable_response_is_never_forwarded() {
     for (missing, _) in [("target", "uri-miss"), ("variant", "vary-miss")] {
         check(&format!(
             "GET / | Cache-Control: only-if-cached
@@ -33,7 +33,7 @@ fn only_if_cached_reaches_the_next_hop() {
 }
 
 #[test]
-fn only_if_cached_refuses_what_is_cached() {
+fn only_if_cached_is_served_from_a_usable_stored_response() {
     check(
         "GET / | Cache-Control: only-if-cached
          0 request => look-up
@@ -55,7 +55,7 @@ fn only_if_cached_refuses_what_is_cached() {
 }
 
 #[test]
-fn request_that_goes_around_the_cache_is_refused_for_only_if_cached() {
+fn only_if_cached_is_ignored_on_requests_that_bypass_the_cache() {
     check(
         "POST / | Cache-Control: only-if-cached
          0 request => forward
@@ -69,7 +69,7 @@ fn request_that_goes_around_the_cache_is_refused_for_only_if_cached() {
 }
 
 #[test]
-fn miss_is_called_by_another_name() {
+fn miss_is_reported_as_uri_miss_or_vary_miss() {
     check(
         "GET /
          0 request => look-up
@@ -87,7 +87,7 @@ fn miss_is_called_by_another_name() {
 }
 
 #[test]
-fn next_hop_that_fails_a_miss_gives_something_else_than_an_answer() {
+fn next_hop_failure_on_a_miss_or_bypass_is_answered_locally() {
     for (failure, answer) in [
         ("disconnected", "next-hop"),
         ("protocol", "next-hop"),
@@ -112,7 +112,7 @@ fn next_hop_that_fails_a_miss_gives_something_else_than_an_answer() {
 }
 
 #[test]
-fn unsafe_method_leaves_what_it_outdates_or_an_error_drops_it() {
+fn unsafe_method_invalidates_on_2xx_and_3xx_only() {
     for method in ["POST", "PUT", "DELETE", "PATCH", "BREW"] {
         for (status, answer) in [
             (200, "relay, invalidate"),
@@ -134,7 +134,7 @@ fn unsafe_method_leaves_what_it_outdates_or_an_error_drops_it() {
 }
 
 #[test]
-fn safe_method_invalidates() {
+fn safe_method_does_not_invalidate() {
     for method in ["OPTIONS", "TRACE"] {
         check(&format!(
             "{method} /
@@ -146,7 +146,7 @@ fn safe_method_invalidates() {
 }
 
 #[test]
-fn unshared_request_uses_the_cache() {
+fn unshared_request_bypasses_the_cache() {
     check(
         "GET /
          0 request unshared => forward
@@ -163,7 +163,7 @@ fn unshared_request_uses_the_cache() {
 }
 
 #[test]
-fn response_in_whose_place_an_answer_of_ours_is_sent_is_not_said_to_be_stored() {
+fn response_replaced_by_a_local_answer_is_reported_as_not_stored() {
     check(
         "GET /
          0 request => look-up

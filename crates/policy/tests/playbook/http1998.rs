@@ -22,7 +22,7 @@ fn check_bypass(request: &str) {
 }
 
 #[test]
-fn uncachable_request_uses_the_cache() {
+fn http1998_uncachable_request_bypasses_the_cache() {
     check_bypass("GET / | Cookie: a=b");
     check_bypass("HEAD / | Cookie: a=b");
     check_bypass("GET /?a");
@@ -33,7 +33,7 @@ fn uncachable_request_uses_the_cache() {
 }
 
 #[test]
-fn method_is_given_another_reason() {
+fn http1998_post_is_reported_with_reason_method() {
     check(
         "profile http-1998
          POST /
@@ -44,7 +44,7 @@ fn method_is_given_another_reason() {
 }
 
 #[test]
-fn plain_response_is_not_stored_or_an_uncachable_one_is() {
+fn http1998_stores_plain_responses_and_no_uncachable_ones() {
     for (fields, commands, storing) in [
         ("", "relay, store lifetime=10 age=0", "stored"),
         ("| Set-Cookie: a=b", "relay", "not-stored=1998-cookie"),
@@ -85,7 +85,7 @@ fn plain_response_is_not_stored_or_an_uncachable_one_is() {
 }
 
 #[test]
-fn plain_hit_is_bypassed() {
+fn http1998_plain_request_is_a_hit() {
     check(
         "profile http-1998
          GET /cgi-bi/x

@@ -7,7 +7,7 @@ const STORED: &str = "200 | Cache-Control: max-age=60 | ETag: \"a\"";
 const REST: &str = "206 | Cache-Control: max-age=60 | ETag: \"a\" | Content-Range: bytes 4-9/10";
 
 #[test]
-fn part_is_not_kept_or_one_that_can_never_be_joined_is() {
+fn part_is_stored_only_if_it_can_be_joined_later() {
     check(&format!(
         "GET / | Range: bytes=0-3
          0 request => look-up
@@ -52,7 +52,7 @@ fn part_is_not_kept_or_one_that_can_never_be_joined_is() {
 }
 
 #[test]
-fn part_that_nobody_asked_for_takes_the_place_of_the_whole() {
+fn part_replaces_a_stored_whole_only_if_the_range_was_requested() {
     // we asked for the whole, with a validator
     check(&format!(
         "GET / | Range: bytes=0-3
@@ -84,7 +84,7 @@ fn part_that_nobody_asked_for_takes_the_place_of_the_whole() {
 }
 
 #[test]
-fn part_that_has_what_is_wanted_is_treated_otherwise_than_a_whole() {
+fn part_that_covers_the_request_is_reused_by_the_rules_for_a_whole() {
     for request in [
         "GET / | Range: bytes=0-3",
         "HEAD /",
@@ -120,7 +120,7 @@ fn part_that_has_what_is_wanted_is_treated_otherwise_than_a_whole() {
 }
 
 #[test]
-fn part_that_lacks_something_is_completed_for_the_wrong_reason() {
+fn lacking_part_is_completed_with_reason_partial_stale_or_request() {
     for (second, request, fwd) in [
         (59, "Accept: */*", "partial"),
         (60, "Accept: */*", "stale"),
@@ -157,7 +157,7 @@ fn part_that_lacks_something_is_completed_for_the_wrong_reason() {
 }
 
 #[test]
-fn part_that_cannot_be_joined_is_asked_for_the_rest() {
+fn part_that_cannot_be_joined_is_forwarded_without_completion() {
     // several ranges, and a request that forbids to store
     for request in ["Range: bytes=0-1,5-6", "Cache-Control: no-store"] {
         check(&format!(
@@ -198,7 +198,7 @@ fn part_that_cannot_be_joined_is_asked_for_the_rest() {
 }
 
 #[test]
-fn part_that_fits_is_not_joined() {
+fn fitting_206_is_combined_with_the_stored_part() {
     for (second, fwd) in [(59, "partial"), (60, "stale")] {
         check(&format!(
             "GET /
@@ -218,7 +218,7 @@ fn part_that_fits_is_not_joined() {
 }
 
 #[test]
-fn part_that_does_not_fit_is_mixed_or_given_to_the_client() {
+fn mismatched_206_or_416_drops_the_part_and_repeats_the_request() {
     for request in ["Accept: */*", "Range: bytes=2-5"] {
         for event in [
             format!("update other {REST}"),
@@ -256,7 +256,7 @@ fn part_that_does_not_fit_is_mixed_or_given_to_the_client() {
 }
 
 #[test]
-fn next_hop_is_asked_for_a_third_time() {
+fn completion_is_retried_only_once() {
     for event in [
         format!("update same {REST}"),
         format!("update other {REST}"),
@@ -290,7 +290,7 @@ fn next_hop_is_asked_for_a_third_time() {
 }
 
 #[test]
-fn part_that_may_not_be_stored_is_not_joined() {
+fn part_that_may_not_be_stored_is_not_combined() {
     let refused = |request: &str, directives: &str, commands: &str, then: &str, why: &str| {
         check(&format!(
             "GET / | {request}
@@ -317,7 +317,7 @@ fn part_that_may_not_be_stored_is_not_joined() {
 }
 
 #[test]
-fn part_that_sets_a_cookie_is_joined_only_by_permission() {
+fn part_with_set_cookie_is_combined_only_if_declared_public() {
     let sets = |directives: &str, commands: &str| {
         format!(
             "GET /
@@ -336,7 +336,7 @@ fn part_that_sets_a_cookie_is_joined_only_by_permission() {
 }
 
 #[test]
-fn changed_representation_leaves_the_old_part() {
+fn changed_representation_drops_the_old_part_and_an_error_keeps_it() {
     check(&format!(
         "GET /
          0 request => look-up
@@ -370,7 +370,7 @@ fn changed_representation_leaves_the_old_part() {
 }
 
 #[test]
-fn part_is_served_for_the_whole_when_the_next_hop_fails() {
+fn part_is_not_served_for_the_whole_when_next_hop_fails() {
     let excused = "200 | Cache-Control: max-age=60, stale-if-error=99 | ETag: \"a\"";
     check(&format!(
         "GET /
@@ -396,7 +396,7 @@ fn part_is_served_for_the_whole_when_the_next_hop_fails() {
 }
 
 #[test]
-fn response_that_was_cut_is_kept_without_use_or_lost_with_it() {
+fn incomplete_response_is_kept_as_part_only_if_it_can_be_completed() {
     let ended = |response: &str, commands: &str, storing: &str| {
         check(&format!(
             "GET / | Range: bytes=0-3
@@ -429,7 +429,7 @@ fn response_that_was_cut_is_kept_without_use_or_lost_with_it() {
 }
 
 #[test]
-fn part_of_what_the_catalog_refused_is_kept() {
+fn incomplete_response_that_was_not_stored_is_not_kept_as_part() {
     check(&format!(
         "GET /
          0 request => look-up

@@ -242,7 +242,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 4000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn conversation_in_order_breaks_an_invariant(world in world()) {
+    fn random_conversation_in_order_obeys_every_invariant(world in world()) {
         let (record, tx) = drive(&world);
         let checked = std::panic::catch_unwind(|| {
             check_end(&world, &record, &tx);
@@ -290,7 +290,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn events_in_any_order_panic_or_give_too_many_commands(
+    fn events_in_any_order_neither_panic_nor_exceed_the_command_limit(
         request in request(),
         events in prop::collection::vec((0..1_u64 << 40, told()), 0..12),
     ) {

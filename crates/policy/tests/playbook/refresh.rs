@@ -3,7 +3,7 @@
 use crate::script::check;
 
 #[test]
-fn refresh_validates_without_a_validator_or_does_not_with_one() {
+fn refresh_is_conditional_only_if_a_validator_is_stored() {
     check(
         "GET /
          70 refresh 200 | Cache-Control: max-age=60, stale-while-revalidate=60 | ETag: \"a\" => forward validate
@@ -19,7 +19,7 @@ fn refresh_validates_without_a_validator_or_does_not_with_one() {
 }
 
 #[test]
-fn refresh_keeps_what_the_origin_has_replaced() {
+fn refresh_replaces_or_drops_an_outdated_response() {
     check(
         "GET /
          70 refresh 200 | Cache-Control: max-age=60, stale-while-revalidate=60 | ETag: \"a\" => forward validate
@@ -35,7 +35,7 @@ fn refresh_keeps_what_the_origin_has_replaced() {
 }
 
 #[test]
-fn refresh_that_fails_drops_what_is_stored() {
+fn failed_refresh_keeps_the_stored_response() {
     check(
         "GET /
          70 refresh 200 | Cache-Control: max-age=60, stale-while-revalidate=60 | ETag: \"a\" => forward validate
@@ -52,7 +52,7 @@ fn refresh_that_fails_drops_what_is_stored() {
 }
 
 #[test]
-fn refresh_for_a_head_stores_nothing() {
+fn refresh_triggered_by_head_stores_the_response() {
     check(
         "HEAD /
          70 refresh 200 | Cache-Control: max-age=60, stale-while-revalidate=60 => forward
@@ -62,7 +62,7 @@ fn refresh_for_a_head_stores_nothing() {
 }
 
 #[test]
-fn refresh_is_refused_for_only_if_cached() {
+fn refresh_is_forwarded_despite_only_if_cached() {
     check(
         "GET / | Cache-Control: only-if-cached
          70 refresh 200 | Cache-Control: max-age=60, stale-while-revalidate=60 => forward
@@ -72,7 +72,7 @@ fn refresh_is_refused_for_only_if_cached() {
 }
 
 #[test]
-fn refresh_by_a_304_that_may_not_be_stored_drops_what_is_stored() {
+fn refresh_by_an_unstorable_304_drops_the_stored_response() {
     for (update, why) in [
         ("Cache-Control: private", "private"),
         ("Cache-Control: no-store", "response-no-store"),
@@ -102,7 +102,7 @@ fn refresh_by_a_304_that_may_not_be_stored_drops_what_is_stored() {
 }
 
 #[test]
-fn refresh_that_breaks_off_leaves_no_part_in_the_place_of_the_whole() {
+fn incomplete_refresh_keeps_no_part_in_place_of_the_whole() {
     check(
         "GET /
          70 refresh 200 | Cache-Control: max-age=60, stale-while-revalidate=60 | ETag: \"a\" => forward validate

@@ -5,7 +5,7 @@ use crate::script::check;
 const STORED: &str = "200 | Cache-Control: max-age=60 | ETag: \"a\"";
 
 #[test]
-fn follower_is_called_otherwise_than_collapsed() {
+fn follower_is_reported_as_collapsed_with_its_forward_reason() {
     for (before, fwd) in [
         ("0 missing target => forward", "uri-miss"),
         ("0 missing variant => forward", "vary-miss"),
@@ -37,7 +37,7 @@ fn follower_is_called_otherwise_than_collapsed() {
 }
 
 #[test]
-fn delayed_hit_is_called_otherwise() {
+fn fresh_in_flight_response_is_reported_as_delayed_hit() {
     check(&format!(
         "GET /
          0 request => look-up
@@ -66,7 +66,7 @@ fn delayed_hit_is_called_otherwise() {
 }
 
 #[test]
-fn follower_is_given_what_it_could_not_be_given_from_the_store() {
+fn follower_is_served_only_responses_reusable_from_the_store() {
     for (request, stored, fwd) in [
         (
             "Accept: */*",
@@ -116,7 +116,7 @@ fn follower_is_given_what_it_could_not_be_given_from_the_store() {
 }
 
 #[test]
-fn request_that_goes_alone_is_called_collapsed_or_counts_the_wait_as_age() {
+fn request_that_could_not_join_is_not_reported_as_collapsed() {
     check(&format!(
         "GET /
          0 request => look-up
@@ -150,7 +150,7 @@ fn request_that_goes_alone_is_called_collapsed_or_counts_the_wait_as_age() {
 }
 
 #[test]
-fn request_that_cannot_be_answered_by_another_waits() {
+fn request_follows_only_if_response_to_another_can_answer_it() {
     for (request, follows) in [
         ("GET /", "yes"),
         ("HEAD /", "no"),
@@ -186,7 +186,7 @@ fn request_that_cannot_be_answered_by_another_waits() {
 }
 
 #[test]
-fn others_wait_for_a_response_that_is_for_one_alone() {
+fn request_leads_only_if_its_response_can_be_shared() {
     for (request, leads) in [
         ("GET /", "yes"),
         ("HEAD /", "no"),

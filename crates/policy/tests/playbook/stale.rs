@@ -3,7 +3,7 @@
 use crate::script::check;
 
 #[test]
-fn stale_if_error_outlasts_its_window_or_ends_early() {
+fn stale_if_error_serves_stale_within_its_window_only() {
     for status in [500, 502, 503, 504] {
         check(&format!(
             "GET /
@@ -31,7 +31,7 @@ fn stale_if_error_outlasts_its_window_or_ends_early() {
 }
 
 #[test]
-fn error_without_permission_is_hidden() {
+fn error_is_relayed_without_permission_to_serve_stale() {
     check(
         "GET /
          0 request => look-up
@@ -61,7 +61,7 @@ fn error_without_permission_is_hidden() {
 }
 
 #[test]
-fn disconnected_serves_beyond_its_limit_or_ends_early() {
+fn disconnected_next_hop_allows_stale_up_to_configured_limit() {
     check(
         "disconnected-max 10
          GET /
@@ -89,7 +89,7 @@ fn disconnected_serves_beyond_its_limit_or_ends_early() {
 }
 
 #[test]
-fn stale_if_error_is_overruled_by_the_limit_for_all() {
+fn stale_if_error_overrides_configured_disconnected_limit() {
     // shorter
     check(
         "disconnected-max 100
@@ -111,7 +111,7 @@ fn stale_if_error_is_overruled_by_the_limit_for_all() {
 }
 
 #[test]
-fn disconnected_from_what_must_be_validated_is_a_gateway_timeout() {
+fn refusal_is_must_revalidate_only_if_next_hop_is_disconnected() {
     for forbidding in ["must-revalidate", "proxy-revalidate", "s-maxage=60"] {
         check(&format!(
             "GET /
@@ -136,7 +136,7 @@ fn disconnected_from_what_must_be_validated_is_a_gateway_timeout() {
 }
 
 #[test]
-fn stale_windows_beside_s_maxage_count() {
+fn explicit_stale_windows_apply_beside_s_maxage() {
     check(
         "GET /
          0 request => look-up
@@ -192,7 +192,7 @@ fn stale_windows_beside_s_maxage_count() {
 }
 
 #[test]
-fn broken_answer_counts_as_disconnected() {
+fn protocol_failure_allows_stale_only_by_stale_if_error() {
     check(
         "GET /
          0 request => look-up
@@ -217,7 +217,7 @@ fn broken_answer_counts_as_disconnected() {
 }
 
 #[test]
-fn our_own_limit_excuses_a_stale_answer() {
+fn local_overload_does_not_allow_serving_stale() {
     check(
         "GET /
          0 request => look-up

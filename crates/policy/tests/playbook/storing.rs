@@ -26,7 +26,7 @@ fn check_left(request: &str, response: &str, why: &str) {
 }
 
 #[test]
-fn storable_response_is_not_stored() {
+fn storable_response_is_stored_with_its_lifetime() {
     check_kept("200 | Cache-Control: max-age=1", 1);
     check_kept("200 | Cache-Control: max-age=0 | ETag: \"a\"", 0);
     check_kept("200 | ETag: \"a\"", 0);
@@ -42,7 +42,7 @@ fn storable_response_is_not_stored() {
 }
 
 #[test]
-fn response_is_stored_against_a_rule() {
+fn unstorable_response_is_reported_with_the_rule_that_forbids_it() {
     let fresh = "200 | Cache-Control: max-age=60";
     check_left("HEAD /", fresh, "method");
     check_left("GET / | Cache-Control: no-store", fresh, "request-no-store");
@@ -71,7 +71,7 @@ fn response_is_stored_against_a_rule() {
 }
 
 #[test]
-fn response_that_can_never_serve_is_stored() {
+fn response_without_freshness_or_validator_is_not_stored() {
     check_left("GET /", "200", "no-lifetime");
     check_left("GET /", "200 | Cache-Control: max-age=0", "no-lifetime");
     check_left(
@@ -88,7 +88,7 @@ fn response_that_can_never_serve_is_stored() {
 }
 
 #[test]
-fn error_that_a_client_can_provoke_is_stored_by_heuristics() {
+fn heuristic_freshness_applies_to_404_and_410_but_not_405_414_or_501() {
     let modified = "Last-Modified: Sun, 06 Nov 1994 08:47:57 GMT";
     for status in [405, 414, 501] {
         check_left("GET /", &format!("{status} | {modified}"), "no-lifetime");
@@ -99,7 +99,7 @@ fn error_that_a_client_can_provoke_is_stored_by_heuristics() {
 }
 
 #[test]
-fn answer_to_one_requests_condition_is_everybodys() {
+fn responses_412_416_and_417_are_not_stored() {
     for status in [412, 416, 417] {
         let answer = format!("{status} | Cache-Control: public, max-age=60");
         check_left("GET / | Range: bytes=9-", &answer, "conditional");
@@ -107,7 +107,7 @@ fn answer_to_one_requests_condition_is_everybodys() {
 }
 
 #[test]
-fn cookie_is_shared_only_by_permission() {
+fn set_cookie_response_is_stored_only_with_explicit_permission() {
     let cookie = "Set-Cookie: a=b";
     let modified = "Last-Modified: Sun, 06 Nov 1994 08:47:57 GMT";
     let expires = "Expires: Sun, 06 Nov 1994 09:49:37 GMT";
@@ -142,7 +142,7 @@ fn cookie_is_shared_only_by_permission() {
 }
 
 #[test]
-fn response_that_did_not_stay_is_called_stored() {
+fn unadmitted_or_incomplete_response_is_reported_as_not_stored() {
     check(
         "GET /
          0 request => look-up

@@ -3,7 +3,7 @@
 use crate::script::check;
 
 #[test]
-fn successful_validation_freshens_and_serves() {
+fn successful_validation_freshens_and_serves_stored_response() {
     for validator in [
         "ETag: \"a\"",
         "ETag: W/\"a\"",
@@ -35,7 +35,7 @@ fn response_stale_again_after_validation_is_served() {
 }
 
 #[test]
-fn storing_rules_hold_for_what_a_304_makes_of_the_stored_response() {
+fn response_made_unstorable_by_a_304_is_served_and_dropped() {
     for (update, why) in [
         ("Cache-Control: private, max-age=60", "private"),
         ("Cache-Control: no-store, max-age=60", "response-no-store"),
@@ -87,7 +87,7 @@ fn storing_rules_hold_for_what_a_304_makes_of_the_stored_response() {
 }
 
 #[test]
-fn cookie_of_a_304_does_not_make_the_stored_response_private() {
+fn set_cookie_in_a_304_does_not_prevent_freshening() {
     check(
         "GET /
          0 request => look-up
@@ -106,7 +106,7 @@ fn cookie_of_a_304_does_not_make_the_stored_response_private() {
 }
 
 #[test]
-fn not_modified_without_validation_freshens() {
+fn not_modified_for_client_precondition_is_relayed_and_not_stored() {
     // to the client's own precondition: nothing is stored
     check(
         "GET / | If-None-Match: \"a\"
@@ -132,7 +132,7 @@ fn not_modified_without_validation_freshens() {
 }
 
 #[test]
-fn another_representation_leaves_the_outdated_one() {
+fn new_representation_replaces_or_drops_the_outdated_one() {
     // stored: it takes the place
     check(
         "GET /
@@ -161,7 +161,7 @@ fn another_representation_leaves_the_outdated_one() {
 }
 
 #[test]
-fn answer_for_this_client_alone_drops_what_is_stored() {
+fn error_or_206_to_validation_keeps_the_stored_response() {
     for status in [400, 401, 403, 407, 412, 416, 429, 500, 501, 503] {
         check(&format!(
             "GET /
@@ -186,7 +186,7 @@ fn answer_for_this_client_alone_drops_what_is_stored() {
 }
 
 #[test]
-fn head_updates_or_drops_what_is_stored() {
+fn head_response_freshens_or_drops_the_stored_response() {
     // with and without a validator of ours
     for (validator, forward) in [("ETag: \"a\"", "forward validate"), ("X: 1", "forward")] {
         let begin = format!(
@@ -220,7 +220,7 @@ fn head_updates_or_drops_what_is_stored() {
 }
 
 #[test]
-fn nothing_stored_is_dropped() {
+fn no_response_is_dropped_if_none_is_stored() {
     check(
         "GET /
          0 request => look-up
@@ -231,7 +231,7 @@ fn nothing_stored_is_dropped() {
 }
 
 #[test]
-fn not_modified_about_another_response_is_asked_again_without_condition() {
+fn mismatched_304_drops_stored_response_and_repeats_the_request() {
     for method in ["GET", "HEAD"] {
         check(&format!(
             "{method} /
@@ -266,7 +266,7 @@ fn not_modified_about_another_response_is_asked_again_without_condition() {
 }
 
 #[test]
-fn error_leaves_a_fresh_response_that_the_client_wanted_to_go_around() {
+fn error_to_client_forced_validation_keeps_a_fresh_stored_response() {
     for bypass in ["no-cache", "max-age=0", "min-fresh=50"] {
         for answer in [
             "400 | Cache-Control: max-age=600",

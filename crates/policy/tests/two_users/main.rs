@@ -41,7 +41,7 @@ const SEQUENCES: u64 = 40_000;
 const CHANGED_NOTHING: Secrets = Secrets { changed: None };
 
 #[test]
-fn what_one_user_sees_does_not_depend_on_the_others_secrets() {
+fn responses_to_one_user_do_not_depend_on_secrets_of_another() {
     let number = |name: &str| {
         let value = std::env::var(name).ok()?;
         value.parse::<u64>().ok()

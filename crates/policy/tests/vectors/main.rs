@@ -14,7 +14,7 @@ use std::io::Write;
 use weir_vectors::{Collection, Moment, Runner, Tally, Vector, folder, judge};
 
 #[test]
-fn decision_contradicts_a_vector() {
+fn policy_decisions_match_the_conformance_vectors() {
     let collection = Collection::load(folder()).unwrap_or_else(|error| panic!("{error}"));
     let tally = Tally::of(Runner::Policy, &collection, run);
     write!(std::io::stdout(), "{tally}").unwrap();

@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn date_is_wrong_around_a_leap_day() {
+    fn timestamps_around_leap_days_match_the_calendar() {
         check(0, "1970-01-01T00:00:00.000Z", "01/Jan/1970:00:00:00 +0000");
         check(
             784_111_777_042,
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_day_is_left_out_or_comes_twice() {
+    fn consecutive_day_numbers_are_consecutive_calendar_dates() {
         let mut expected = (1970, 1, 1);
         for day in 0..200_000 {
             assert_eq!(civil(day), expected);
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn stamp_keeps_the_second_before() {
+    fn clf_stamp_follows_the_clock_even_backwards() {
         let mut stamp = Stamp::new();
         for unix_ms in [1_000, 1_999, 2_000, 1_500] {
             stamp.advance_to(unix_ms);

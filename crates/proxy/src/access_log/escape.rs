@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn value_breaks_out_of_its_field() {
+    fn delimiters_control_and_non_ascii_bytes_are_escaped() {
         check(json, b"plain ~", "plain ~");
         check(
             json,
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn every_byte_is_safe_in_every_format() {
+    fn every_byte_is_written_as_printable_ascii_in_every_format() {
         for byte in 0..=255 {
             for escape in [json, quoted, word] {
                 let mut line = Vec::new();
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn address_is_misspelt() {
+    fn socket_address_is_written_in_standard_notation() {
         for text in [
             "192.0.2.10:8080",
             "0.0.0.0:0",

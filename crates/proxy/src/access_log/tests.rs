@@ -60,7 +60,7 @@ fn line(format: Format, entry: &Entry<'_>) -> String {
 }
 
 #[test]
-fn json_line_is_not_what_was_logged() {
+fn json_line_holds_logged_values_and_omits_empty_ones() {
     let text = line(Format::Json, &forwarded());
     assert!(text.ends_with("}\n") && text.matches('\n').count() == 1);
     let read: serde_json::Value = serde_json::from_str(&text).expect("JSON");
@@ -78,7 +78,7 @@ fn json_line_is_not_what_was_logged() {
 }
 
 #[test]
-fn empty_entry_is_not_a_line() {
+fn empty_entry_is_a_valid_line_in_every_format() {
     let text = line(Format::Json, &Entry::empty());
     let read: serde_json::Value = serde_json::from_str(&text).expect("JSON");
     assert!(
@@ -95,7 +95,7 @@ fn empty_entry_is_not_a_line() {
 }
 
 #[test]
-fn squid_line_cannot_be_read_by_squid_tools() {
+fn squid_line_has_the_columns_and_result_codes_of_squid() {
     let check = |entry: &Entry<'_>, expected: &str| {
         assert_eq!(line(Format::Squid, entry).trim_end(), expected)
     };
@@ -136,7 +136,7 @@ fn squid_line_cannot_be_read_by_squid_tools() {
 }
 
 #[test]
-fn combined_line_can_be_forged() {
+fn combined_line_escapes_quotes_and_line_breaks_in_fields() {
     let entry = Entry {
         referer: b"\" 200 1 \"",
         ..forwarded()
@@ -150,7 +150,7 @@ fn combined_line_can_be_forged() {
 }
 
 #[test]
-fn line_is_as_long_as_the_client_likes() {
+fn line_stays_below_64_kib_for_oversized_request_fields() {
     let target = "\u{1}".repeat(70_000);
     let agent = vec![0xff; 70_000];
     let entry = Entry {
@@ -165,7 +165,7 @@ fn line_is_as_long_as_the_client_likes() {
 }
 
 #[test]
-fn lines_are_lost_or_torn_between_threads() {
+fn lines_logged_by_concurrent_threads_are_whole_and_complete() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("access.log");
     let log = AccessLog::open(
@@ -203,7 +203,7 @@ fn lines_are_lost_or_torn_between_threads() {
 }
 
 #[test]
-fn rotation_loses_lines_or_keeps_the_old_file() {
+fn reopen_after_rotation_writes_the_new_file_and_loses_no_line() {
     let folder = tempfile::tempdir().expect("a folder");
     let (path, moved) = (
         folder.path().join("access.log"),
@@ -260,7 +260,7 @@ fn piped(queue_lines: usize) -> (AccessLog, File) {
 }
 
 #[test]
-fn blocked_pipe_blocks_a_worker() {
+fn blocked_output_drops_and_counts_lines_without_blocking_a_worker() {
     let (log, mut read) = piped(1000);
     // far more than a pipe and the queue can hold
     for _ in 0..5000 {
@@ -283,7 +283,7 @@ fn blocked_pipe_blocks_a_worker() {
 }
 
 #[test]
-fn failing_destination_is_not_counted() {
+fn lines_lost_to_a_failing_output_are_counted_as_dropped() {
     let (log, read) = piped(1000);
     drop(read);
     for _ in 0..10 {
@@ -294,7 +294,7 @@ fn failing_destination_is_not_counted() {
 }
 
 #[test]
-fn full_disk_ends_logging_for_good() {
+fn logging_resumes_after_write_errors_reported_once() {
     // every write to this device fails with "no space left"
     let full = PathBuf::from("/dev/full");
     let (say, said) = listening();
@@ -321,7 +321,7 @@ fn full_disk_ends_logging_for_good() {
 }
 
 #[test]
-fn log_that_is_off_does_something() {
+fn disabled_log_flushes_at_once_and_drops_nothing() {
     let log = AccessLog::open(Destination::Off, Format::Json, 1, deaf()).expect("opens");
     log.log(&forwarded());
     assert!(log.flush(Duration::ZERO));

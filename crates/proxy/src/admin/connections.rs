@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn column_of_the_paper_is_computed_otherwise() {
+    fn table_shows_the_proxim_columns_computed_from_the_counters() {
         let table = report().to_string();
         let check = |what: &str, expected: &str| {
             let line = table
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn json_has_other_numbers_or_nothing_divided_by_nothing() {
+    fn json_report_matches_the_counters_and_a_ratio_over_zero_is_null() {
         let read = |report: Report| -> serde_json::Value {
             let text = report.json().expect("names and numbers");
             serde_json::from_str(&text).expect("JSON")

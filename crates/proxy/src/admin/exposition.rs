@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn number_is_missing_or_named_otherwise_than_declared() {
+    fn metrics_text_shows_every_family_under_its_declared_name() {
         let text = text();
         let lines = [
             "# TYPE weir_requests counter",
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn size_depends_on_more_than_the_table() {
+    fn metrics_text_is_smaller_than_64_kib() {
         assert!(text().len() < 64 << 10);
     }
 }

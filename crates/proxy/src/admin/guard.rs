@@ -147,7 +147,7 @@ mod tests {
     use axum::http::HeaderValue;
 
     #[test]
-    fn name_that_can_be_rebound_is_let_in() {
+    fn only_ip_address_or_localhost_is_accepted_as_host() {
         for good in [
             "127.0.0.1",
             "127.0.0.1:3129",
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn page_of_another_origin_purges() {
+    fn post_from_another_origin_is_refused() {
         let host = (header::HOST, "127.0.0.1:3129");
         let origin = |value| [host.clone(), (header::ORIGIN, value)];
         check(&Method::POST, None, std::slice::from_ref(&host), true);
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn host_is_doubled_missing_or_overruled() {
+    fn request_without_exactly_one_trusted_host_is_refused() {
         let host = (header::HOST, "127.0.0.1");
         check(&Method::GET, None, &[], false);
         check(&Method::GET, None, &[host.clone(), host.clone()], false);

@@ -252,7 +252,7 @@ mod tests {
     const LIMITS: Limits = Limits::DEFAULT;
 
     #[tokio::test(start_paused = true)]
-    async fn byte_of_a_head_does_not_lengthen_its_limit() {
+    async fn later_bytes_of_a_head_do_not_extend_its_time_limit() {
         let place = Place::new();
         let began = Instant::now();
         for _ in 0..10 {
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn first_byte_of_a_later_head_begins_its_limit() {
+    async fn first_byte_of_a_later_head_starts_its_time_limit() {
         let place = Place::new();
         place.enter(Stage::Answer);
         place.flushed();
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn one_who_waits_longest_for_a_head_gives_way_and_work_never_does() {
+    async fn connection_awaiting_a_head_longest_yields_first_a_working_one_never() {
         let places = Arc::new(Places::new(4));
         let mut taken = Vec::new();
         for _ in 0..4 {

@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn another_url_is_purged_than_was_meant() {
+    fn target_uri_of_a_purge_is_read_from_query_json_form_or_plain_text() {
         check(
             Some("url=http://a/b?c=d+e"),
             None,
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_request_purges_something() {
+    fn ambiguous_or_malformed_purge_request_is_refused() {
         check(None, None, "", Err("which URL?"));
         check(Some("url=http://a/?b&c=d"), None, "", Err("`&c=d`"));
         check(Some("u=http://a/"), None, "", Err("expected `url=`"));

@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn unix_socket_is_for_its_owner_alone() {
+    fn unix_socket_is_accessible_to_its_owner_only() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("admin.sock");
         let socket = unix(&path).expect("bound").expect("on");
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn socket_left_behind_is_replaced_and_one_in_use_is_not() {
+    fn abandoned_socket_is_replaced_but_not_one_in_use_or_a_plain_file() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("admin.sock");
         let first = unix(&path).expect("bound");
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn socket_file_of_another_process_is_not_removed() {
+    fn socket_file_bound_by_another_process_is_not_removed() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("admin.sock");
         let address = AdminAddress::Unix(path.clone());

@@ -144,7 +144,7 @@ fn speak(mut stream: impl Read + Write, bytes: &str) -> (u16, String) {
 }
 
 #[test]
-fn draining_process_looks_healthy() {
+fn healthz_answers_503_while_draining() {
     let (admin, fake) = start(Fake::default());
     let (status, text) = ask(&admin, "GET /healthz HTTP/1.1");
     assert!(status == 200 && text.ends_with("\r\n\r\nok\n"), "{text}");
@@ -157,7 +157,7 @@ fn draining_process_looks_healthy() {
 }
 
 #[test]
-fn page_is_missing_or_of_the_wrong_type() {
+fn each_endpoint_answers_with_its_status_and_media_type() {
     let (admin, _fake) = start(Fake::default());
     let check = |request: &str, expected: u16, parts: &[&str]| {
         let (status, text) = ask(&admin, request);
@@ -222,7 +222,7 @@ fn page_is_missing_or_of_the_wrong_type() {
 }
 
 #[test]
-fn purge_takes_another_url_or_says_nothing() {
+fn purge_acts_on_the_given_target_uri_and_reports_count_or_error() {
     let (admin, fake) = start(Fake::default());
     let check = |request: &str, expected: u16, part: &str| {
         let (status, text) = ask(&admin, request);
@@ -264,7 +264,7 @@ fn purge_takes_another_url_or_says_nothing() {
 }
 
 #[test]
-fn refused_reload_looks_done() {
+fn refused_reload_is_answered_with_422_and_its_reason() {
     let (admin, _fake) = start(Fake::default());
     let (status, text) = ask(&admin, "POST /reload HTTP/1.1");
     assert!(
@@ -283,7 +283,7 @@ fn refused_reload_looks_done() {
 }
 
 #[test]
-fn rebound_name_or_foreign_page_gets_in() {
+fn foreign_host_or_origin_is_refused_with_403() {
     let (admin, fake) = start(Fake::default());
     let (status, text) = exchange(
         &admin,
@@ -304,7 +304,7 @@ fn rebound_name_or_foreign_page_gets_in() {
 }
 
 #[test]
-fn long_reload_makes_the_process_look_dead() {
+fn healthz_answers_while_a_reload_is_under_way() {
     let (open, gate) = mpsc::channel();
     let (admin, fake) = start(Fake {
         gate: Mutex::new(Some(gate)),
@@ -323,7 +323,7 @@ fn long_reload_makes_the_process_look_dead() {
 }
 
 #[test]
-fn silent_connection_keeps_the_admin_from_stopping() {
+fn admin_stops_while_silent_connections_are_open() {
     let (admin, _fake) = start(Fake::default());
     let address = tcp(&admin);
     let silent: Vec<_> = (0..3)
@@ -339,7 +339,7 @@ fn silent_connection_keeps_the_admin_from_stopping() {
 }
 
 #[test]
-fn what_changes_state_needs_the_token_and_what_reads_does_not() {
+fn state_changing_request_requires_the_token_and_get_does_not() {
     let (_folder, token) = token();
     let (admin, fake) = start(Fake {
         token: Some(token),
@@ -405,7 +405,7 @@ fn what_changes_state_needs_the_token_and_what_reads_does_not() {
 }
 
 #[test]
-fn token_does_not_open_the_door_to_a_rebound_name() {
+fn foreign_host_is_refused_even_with_a_valid_token() {
     let (_folder, token) = token();
     let (admin, fake) = start(Fake {
         token: Some(token),
@@ -420,7 +420,7 @@ fn token_does_not_open_the_door_to_a_rebound_name() {
 }
 
 #[test]
-fn unix_socket_answers_as_a_tcp_one_does_and_leaves_no_file() {
+fn unix_socket_serves_the_endpoints_and_is_removed_at_shutdown() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("admin.sock");
     let (admin, fake) = start_at(&format!("unix:{}", path.display()), Fake::default());
@@ -443,7 +443,7 @@ const HALF_HEAD: &str = "GET /metrics HTTP/1.1\r\nHost: ";
 const LONG: Duration = Duration::from_secs(3600);
 
 #[test]
-fn operator_gets_in_though_all_places_wait_for_their_heads() {
+fn oldest_connection_awaiting_a_head_is_closed_for_a_new_one() {
     let limits = Limits {
         head: LONG,
         silence: LONG,
@@ -464,7 +464,7 @@ fn operator_gets_in_though_all_places_wait_for_their_heads() {
 }
 
 #[test]
-fn operator_gets_in_though_all_places_wait_for_their_bodies() {
+fn new_connection_is_served_when_all_places_await_request_content() {
     let limits = Limits {
         head: LONG,
         silence: LONG,
@@ -478,7 +478,7 @@ fn operator_gets_in_though_all_places_wait_for_their_bodies() {
 }
 
 #[test]
-fn half_sent_head_ends_at_its_limit() {
+fn connection_with_a_half_sent_head_is_closed_at_its_time_limit() {
     let limits = Limits {
         head: Duration::from_millis(50),
         silence: LONG,
@@ -494,7 +494,7 @@ fn half_sent_head_ends_at_its_limit() {
 }
 
 #[test]
-fn kept_connection_and_reload_under_way_do_not_give_way_to_half_sent_heads() {
+fn persistent_connection_and_running_reload_survive_half_sent_heads() {
     let limits = Limits {
         head: LONG,
         silence: LONG,

@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn token_is_the_one_line_of_a_private_file() {
+    fn token_is_the_single_line_of_a_private_file() {
         for (text, mode) in [
             (GOOD.to_owned(), 0o600),
             (format!("{GOOD}\n"), 0o400),
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn file_that_others_can_read_is_refused() {
+    fn token_file_accessible_to_others_is_refused() {
         for mode in [0o640, 0o604, 0o644, 0o620, 0o602, 0o610, 0o777] {
             let refused = read(GOOD, mode).expect_err("open to others");
             assert!(
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn text_that_is_no_token_is_refused() {
+    fn malformed_token_or_unreadable_file_is_refused() {
         for (text, part) in [
             ("", "holds 0 bytes"),
             ("abcdefghijklmno\n", "holds 15 bytes"),
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_whole_token_is_the_token() {
+    fn only_the_exact_token_matches() {
         let token = Token(GOOD.into());
         assert!(token.is(GOOD.as_bytes()));
         let twice = GOOD.repeat(2);

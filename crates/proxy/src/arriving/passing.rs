@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn room_is_for_so_many_responses_and_is_given_back() {
+    fn room_is_limited_to_sixteen_responses_and_returned_on_drop() {
         let room = Arc::new(PassingRoom::default());
         let taken: Vec<Room> = std::iter::from_fn(|| room.take()).collect();
         assert_eq!(taken.len(), 16);

@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn address_of_a_listener_is_guessed() {
+    fn listener_without_ip_address_is_refused_with_a_suggestion() {
         let check = |text: &str, suggestion: Option<&str>| {
             let refusal = parse_address(text).unwrap_err();
             assert_eq!(refusal.suggestion.as_deref(), suggestion, "{text}");
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn admin_address_that_other_machines_reach_is_public() {
+    fn admin_address_reachable_from_other_machines_is_public() {
         for (text, expected) in [
             ("off", false),
             ("unix:/run/admin.sock", false),
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn admin_or_dns_address_is_written_back_differently() {
+    fn admin_and_dns_addresses_are_normalized_and_bad_ones_refused() {
         let admin = |text: &str| {
             text.parse()
                 .map(|address: AdminAddress| address.to_string())

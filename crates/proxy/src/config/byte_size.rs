@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn size_is_written_back_in_another_unit_than_the_largest_exact_one() {
+    fn size_is_displayed_in_the_largest_exact_unit() {
         check("64KiB", Ok((65_536, "64KiB")));
         check("65536", Ok((65_536, "64KiB")));
         check("65537", Ok((65_537, "65537B")));
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn size_beyond_u64_is_accepted() {
+    fn size_beyond_u64_is_refused() {
         check(
             "18446744073709551615",
             Ok((u64::MAX, "18446744073709551615B")),
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn text_that_is_no_size_is_accepted() {
+    fn malformed_size_or_unknown_unit_is_refused() {
         let shape = |text: &str| {
             format!("`{text}` is not a size: a whole number and its unit are expected")
         };
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn plain_integer_in_a_file_is_not_read_as_bytes() {
+    fn plain_integer_in_a_file_is_read_as_bytes() {
         let read = |json: &str| {
             serde_json::from_str::<ByteSize>(json).map_err(|refusal| refusal.to_string())
         };

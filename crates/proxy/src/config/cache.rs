@@ -188,7 +188,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn name_that_is_no_token_is_accepted() {
+    fn pseudonym_must_be_a_token_of_at_most_64_characters() {
         let check = |text: &str, expected: bool| {
             assert_eq!(text.parse::<Pseudonym>().is_ok(), expected, "{text}");
         };

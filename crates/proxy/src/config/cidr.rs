@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn network_is_written_back_differently() {
+    fn network_is_displayed_in_canonical_form() {
         check("10.0.0.0/8", Ok("10.0.0.0/8"));
         check("0.0.0.0/0", Ok("0.0.0.0/0"));
         check("10.1.2.3", Ok("10.1.2.3/32"));
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn ambiguous_or_malformed_network_is_accepted() {
+    fn ambiguous_or_malformed_network_is_refused() {
         let shape = "is not a network: an address and the length of its prefix are expected, such as 10.0.0.0/8";
         for text in [
             "",

@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn directory_that_cannot_be_is_accepted() {
+    fn relative_duplicate_or_undersized_disk_directory_is_refused() {
         let verdict = |directories: Vec<Directory>| {
             let disk = Disk {
                 directories,
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn rate_of_the_scrub_is_written_back_differently() {
+    fn scrub_rate_round_trips_and_an_unknown_word_is_refused() {
         let rate = |text: &str| text.parse::<Scrub>().map(|scrub| scrub.to_string());
         assert_eq!(rate("off"), Ok("off".to_owned()));
         assert_eq!(rate("10MiB"), Ok("10MiB".to_owned()));

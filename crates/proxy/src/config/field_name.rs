@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn name_of_a_targeted_field_is_a_token_that_means_nothing_else() {
+    fn targeted_field_name_must_be_an_unreserved_token() {
         let check = |text: &str, expected: bool| {
             assert_eq!(text.parse::<FieldName>().is_ok(), expected, "{text}");
         };

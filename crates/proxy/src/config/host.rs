@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn host_has_two_canonical_spellings() {
+    fn host_is_normalized_to_one_canonical_spelling() {
         check("Origin.Example", Some("origin.example"));
         check("10.0.0.1", Some("10.0.0.1"));
         check("[::1]", Some("[::1]"));
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn odd_address_or_broken_name_is_accepted() {
+    fn odd_numeric_address_or_malformed_name_is_refused() {
         for text in [
             "",
             ".",
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn label_or_name_length_limit_is_off_by_one() {
+    fn label_beyond_63_or_name_beyond_253_bytes_is_refused() {
         let longest = "a".repeat(63);
         check(&longest, Some(&longest));
         check(&"a".repeat(64), None);

@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn lead_is_written_back_differently_or_a_slip_is_accepted() {
+    fn read_ahead_limit_is_normalized_and_a_misspelling_is_refused() {
         check("64KiB", Ok("64KiB"));
         check("65536", Ok("64KiB"));
         check("unbounded", Ok("unbounded"));
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn no_limit_is_less_than_any() {
+    fn unbounded_read_ahead_exceeds_any_size_and_sizes_have_a_range() {
         assert!(Lead::Unbounded > Lead::MOST);
         let bytes = |count| Lead::Bytes(ByteSize::from_bytes(count)).check("lead");
         assert!(bytes(16 << 10).is_ok());

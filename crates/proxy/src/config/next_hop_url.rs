@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn url_is_written_back_differently() {
+    fn next_hop_url_is_displayed_in_canonical_form() {
         check("http://10.0.0.1:80", Ok("http://10.0.0.1"));
         check(
             "http://Origin.example:8080/",
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn url_that_cannot_be_connected_to_is_accepted() {
+    fn next_hop_url_with_tls_path_or_bad_authority_is_refused() {
         check("https://a", Err("TLS"));
         check("ftp://a", Err("did you mean `http://a`?"));
         check("10.0.0.1:80", Err("did you mean `http://10.0.0.1:80`?"));

@@ -244,7 +244,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pattern_or_prefix_is_written_back_differently() {
+    fn host_pattern_and_path_prefix_are_displayed_in_canonical_form() {
         let host = |text: &str| text.parse().map(|pattern: HostPattern| pattern.to_string());
         assert_eq!(host("WWW.Example.com"), Ok("www.example.com".to_owned()));
         assert_eq!(host("*.Example.com"), Ok("*.example.com".to_owned()));
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn next_hop_that_is_this_proxy_is_told_by_its_text() {
+    fn next_hop_at_a_listening_address_of_this_proxy_is_detected() {
         let own = |text: &str| BTreeSet::from([text.parse().unwrap()]);
         let check = |hop: &str, listens: &str, expected: bool| {
             let hop: NextHopUrl = hop.parse().unwrap();
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn pattern_or_prefix_that_fits_nothing_is_accepted() {
+    fn malformed_host_pattern_or_path_prefix_is_refused() {
         for text in ["", "*", "*.", "a.*.b", "*.10.0.0.1", "www.*"] {
             assert!(text.parse::<HostPattern>().is_err(), "{text}");
         }

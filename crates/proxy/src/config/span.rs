@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn duration_is_written_back_in_another_unit_than_the_largest_exact_one() {
+    fn duration_is_displayed_in_the_largest_exact_unit() {
         check("250ms", Ok((250_000, "250ms")));
         check("1000ms", Ok((1_000_000, "1s")));
         check("999ms", Ok((999_000, "999ms")));
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn duration_below_a_millisecond_is_not_rounded_to_nothing() {
+    fn fraction_of_a_millisecond_is_rounded_up() {
         let span = Span::from_micros(1);
         assert_eq!((span.as_micros(), span.as_millis()), (1, 1));
         assert_eq!(span.as_duration(), Duration::from_micros(1));
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn duration_without_a_known_unit_is_accepted() {
+    fn duration_without_a_known_unit_is_refused() {
         let units = "expected one of `us`, `ms`, `s`, `min`, `h`, `d`";
         check(
             "30",

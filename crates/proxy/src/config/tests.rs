@@ -31,7 +31,7 @@ fn gateway(config: &mut Config, routes: Vec<Route>) {
 }
 
 #[test]
-fn default_is_refused_or_does_not_come_back_from_its_text() {
+fn default_configuration_is_valid_and_round_trips() {
     check(|_| (), None);
     let text = serde_json::to_string(&Config::default()).unwrap();
     let again: Config = serde_json::from_str(&text).unwrap();
@@ -41,7 +41,7 @@ fn default_is_refused_or_does_not_come_back_from_its_text() {
 }
 
 #[test]
-fn listeners_that_cannot_both_be_bound_are_accepted() {
+fn listeners_with_conflicting_addresses_are_refused() {
     let pair = |one: &str, other: &str, expected: Option<&str>| {
         let listeners = vec![listener(one, Mode::Forward), listener(other, Mode::Forward)];
         check(|config| config.listeners = listeners, expected);
@@ -59,7 +59,7 @@ fn listeners_that_cannot_both_be_bound_are_accepted() {
 }
 
 #[test]
-fn gateway_without_route_or_route_without_gateway_is_accepted() {
+fn gateway_without_route_or_route_without_gateway_is_refused() {
     check(
         |config| gateway(config, Vec::new()),
         Some("listener[0].mode"),
@@ -75,7 +75,7 @@ fn gateway_without_route_or_route_without_gateway_is_accepted() {
 }
 
 #[test]
-fn route_that_leads_nowhere_or_back_or_twice_is_accepted() {
+fn empty_duplicate_or_looping_route_is_refused() {
     let routes = |routes: Vec<Route>, expected: Option<&str>| {
         check(|config| gateway(config, routes), expected);
     };
@@ -127,7 +127,7 @@ fn route_that_leads_nowhere_or_back_or_twice_is_accepted() {
 }
 
 #[test]
-fn value_one_step_outside_its_range_is_accepted() {
+fn value_one_step_outside_its_range_is_refused() {
     check(|config| config.workers = 1024, None);
     check(|config| config.workers = 1025, Some("workers"));
     let connect = |span: Span, expected: Option<&str>| {
@@ -154,7 +154,7 @@ fn value_one_step_outside_its_range_is_accepted() {
 }
 
 #[test]
-fn lead_outside_its_range_is_accepted() {
+fn read_ahead_limit_outside_its_range_is_refused() {
     let lead = |text: &str, expected: Option<()>| {
         let lead: Lead = text.parse().unwrap();
         let key = |table: &str| expected.map(|()| format!("{table}.lead"));
@@ -178,7 +178,7 @@ fn lead_outside_its_range_is_accepted() {
 }
 
 #[test]
-fn part_larger_than_its_whole_is_accepted() {
+fn limit_exceeding_the_limit_that_encloses_it_is_refused() {
     let response = |bytes: u64, expected: Option<&str>| {
         check(
             |config| config.cache.largest_response = ByteSize::from_bytes(bytes),
@@ -211,7 +211,7 @@ fn part_larger_than_its_whole_is_accepted() {
 }
 
 #[test]
-fn access_rules_that_contradict_or_open_the_proxy_are_accepted() {
+fn contradictory_or_open_proxy_access_rules_are_refused() {
     let cidr = |text: &str| text.parse::<Cidr>().unwrap();
     check(
         |config| config.access.deny_clients = vec![cidr("::1")],
@@ -252,7 +252,7 @@ fn access_rules_that_contradict_or_open_the_proxy_are_accepted() {
 }
 
 #[test]
-fn knob_is_missing_on_the_reference_page_or_has_no_reason() {
+fn every_setting_is_documented_with_its_default_and_reason() {
     let knobs = knobs();
     for knob in &knobs {
         assert!(knob.reason.len() > 30, "{knob:?}");

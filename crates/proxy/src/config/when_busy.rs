@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn word_of_the_configuration_means_another_rule() {
+    fn configured_word_selects_the_policy_rule_of_the_same_name() {
         for choice in [WhenBusy::Open, WhenBusy::WaitIfSooner, WhenBusy::Race] {
             assert_eq!(choice.as_str(), choice.rule().as_str());
         }

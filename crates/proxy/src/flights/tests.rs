@@ -59,7 +59,7 @@ fn is_empty(flights: &Flights) -> bool {
 }
 
 #[test]
-fn target_is_asked_for_twice_at_once() {
+fn concurrent_requests_for_a_key_follow_one_leader() {
     let flights = Arc::new(Flights::default());
     let leading = lead(&flights);
     let (first, second) = (follow(&flights), follow(&flights));
@@ -71,7 +71,7 @@ fn target_is_asked_for_twice_at_once() {
 }
 
 #[test]
-fn follower_whose_leaders_all_failed_goes_alone() {
+fn follower_bypasses_collapsing_after_two_leaders_fail() {
     let flights = Arc::new(Flights::default());
     let leading = lead(&flights);
     let (first, second) = (follow(&flights), follow(&flights));
@@ -86,7 +86,7 @@ fn follower_whose_leaders_all_failed_goes_alone() {
 }
 
 #[test]
-fn flight_outlives_everybody_on_it() {
+fn key_is_released_when_leader_and_followers_are_gone() {
     let flights = Arc::new(Flights::default());
     drop(lead(&flights));
     assert!(is_empty(&flights));
@@ -98,7 +98,7 @@ fn flight_outlives_everybody_on_it() {
 }
 
 #[test]
-fn target_that_is_not_to_be_shared_is_waited_for() {
+fn hit_for_miss_key_is_not_collapsed_until_expiry_or_unmarking() {
     let flights = Arc::new(Flights::default());
     let leading = lead(&flights);
     let following = follow(&flights);
@@ -114,7 +114,7 @@ fn target_that_is_not_to_be_shared_is_waited_for() {
 }
 
 #[test]
-fn more_follow_than_may() {
+fn request_beyond_the_follower_maximum_leads_its_own_fetch() {
     let flights = Arc::new(Flights::default());
     let _leading = lead(&flights);
     let board = || flights.board(now(0), KEY, &terms(true, 2), &[]);
@@ -131,7 +131,7 @@ fn more_follow_than_may() {
 }
 
 #[test]
-fn request_comes_back_to_a_flight_it_has_left() {
+fn request_does_not_rejoin_a_leader_it_stopped_following() {
     let flights = Arc::new(Flights::default());
     let _leading = lead(&flights);
     let left = Arc::clone(follow(&flights).flight());
@@ -140,7 +140,7 @@ fn request_comes_back_to_a_flight_it_has_left() {
 }
 
 #[test]
-fn request_that_cannot_lead_is_left_waiting() {
+fn request_unable_to_become_leader_bypasses_when_its_leader_fails() {
     let flights = Arc::new(Flights::default());
     let alone = flights.board(now(0), KEY, &terms(false, 100), &[]);
     assert!(matches!(alone, Boarded::Alone));
@@ -154,7 +154,7 @@ fn request_that_cannot_lead_is_left_waiting() {
 }
 
 #[test]
-fn newcomer_boards_what_was_purged() {
+fn request_after_a_purge_does_not_join_the_earlier_leader() {
     let flights = Arc::new(Flights::default());
     let leading = lead(&flights);
     let following = follow(&flights);

@@ -66,7 +66,7 @@ mod tests {
     use std::net::{TcpListener, TcpStream};
 
     #[test]
-    fn structure_of_an_older_kernel_is_read_past_its_end() {
+    fn shorter_tcp_info_of_older_kernels_is_read_within_its_length() {
         let mut bytes = [0_u8; 248];
         bytes[68] = 7;
         bytes[120] = 9;
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_on_their_way_or_acknowledged_are_miscounted() {
+    fn acknowledged_and_outstanding_bytes_match_the_traffic() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (mut server, _) = listener.accept().unwrap();

@@ -119,7 +119,7 @@ fn check_between(found: u64, least: u32, most: u32) {
 }
 
 #[test]
-fn unread_bytes_exceed_the_first_window() {
+fn unread_bytes_stay_within_the_first_receive_window() {
     for window in [4 * KIB, 16 * KIB, 64 * KIB, 256 * KIB] {
         let mut hop = NextHop::new(Some(window));
         check_between(hop.stall(), window / 2, window);
@@ -128,7 +128,7 @@ fn unread_bytes_exceed_the_first_window() {
 }
 
 #[test]
-fn window_does_not_grow_beyond_what_was_scaled_at_first_or_too_far() {
+fn receive_window_grows_past_its_first_size_up_to_the_set_limit() {
     let mut hop = NextHop::new(Some(BASE));
     for window in [64 * KIB, 512 * KIB, 2048 * KIB] {
         hop.stream(8 << 20, window);
@@ -139,7 +139,7 @@ fn window_does_not_grow_beyond_what_was_scaled_at_first_or_too_far() {
 }
 
 #[test]
-fn window_does_not_shrink_while_bytes_come_or_stays_small() {
+fn receive_window_shrinks_under_traffic_and_grows_again() {
     let mut hop = NextHop::new(Some(BASE));
     hop.stream(8 << 20, 1024 * KIB);
     hop.stream(8 << 20, BASE);
@@ -150,7 +150,7 @@ fn window_does_not_shrink_while_bytes_come_or_stays_small() {
 }
 
 #[test]
-fn reader_that_stops_and_goes_on_slowly_leaves_the_window_large() {
+fn receive_window_shrinks_after_a_stalled_reader_resumes() {
     let mut hop = NextHop::new(Some(BASE));
     hop.stream(8 << 20, 1024 * KIB);
     check_between(hop.stall(), 1, 1280 * KIB);
@@ -159,7 +159,7 @@ fn reader_that_stops_and_goes_on_slowly_leaves_the_window_large() {
 }
 
 #[test]
-fn connection_is_large_after_a_response_of_known_length() {
+fn receive_window_is_small_again_after_a_response_of_known_length() {
     let mut hop = NextHop::new(Some(BASE));
     hop.stream(8 << 20, 1024 * KIB);
     // what is on its way belongs to the response; so much of it is still to be sent
@@ -178,7 +178,7 @@ fn connection_is_large_after_a_response_of_known_length() {
 }
 
 #[test]
-fn connection_left_to_the_kernel_stays_small_or_is_not_taken_back() {
+fn receive_window_released_to_the_kernel_can_be_limited_again() {
     let mut hop = NextHop::new(Some(BASE));
     hop.stream(1 << 20, BASE);
     hop.flow.set_window(&hop.ours, None, None);
@@ -191,7 +191,7 @@ fn connection_left_to_the_kernel_stays_small_or_is_not_taken_back() {
 }
 
 #[test]
-fn connection_opened_by_the_kernels_rules_cannot_be_bounded() {
+fn connection_opened_with_kernel_defaults_can_be_limited_later() {
     let mut hop = NextHop::new(None);
     assert_eq!(hop.flow.window(), None);
     // its segments are as long as loopback's: two of them are the least that flows
@@ -200,7 +200,7 @@ fn connection_opened_by_the_kernels_rules_cannot_be_bounded() {
 }
 
 #[test]
-fn window_that_only_the_kernel_may_set_slows_the_reader() {
+fn window_above_the_settable_maximum_stays_large_and_can_shrink() {
     const LARGE: u32 = 32 << 20;
     let mut hop = NextHop::new(Some(BASE));
     hop.stream(8 << 20, LARGE);
@@ -252,7 +252,7 @@ async fn write(flow: &mut ClientFlow, ours: &tokio::net::TcpStream, max: usize) 
 }
 
 #[tokio::test]
-async fn client_that_reads_nothing_is_written_more_than_its_share() {
+async fn unsent_bytes_for_a_stalled_client_stay_within_twice_its_share() {
     let share = 16 * KIB;
     let (_client, ours) = client(32 * 1024).await;
     let mut flow = ClientFlow::new(0);
@@ -268,7 +268,7 @@ async fn client_that_reads_nothing_is_written_more_than_its_share() {
 }
 
 #[tokio::test]
-async fn writer_that_waits_for_its_share_is_not_woken() {
+async fn writer_waiting_for_its_share_is_woken_as_the_client_reads() {
     // a window of 32 KiB on loopback may wait for the persist timer each time it closes: a fifth of a second
     const TOTAL: usize = 2 << 20;
     let (mut client, ours) = client(32 * 1024).await;
@@ -307,7 +307,7 @@ async fn writer_that_waits_for_its_share_is_not_woken() {
 }
 
 #[tokio::test]
-async fn small_response_is_asked_about_or_its_socket_changed() {
+async fn small_response_leaves_the_socket_option_unchanged() {
     let (_client, ours) = client(256 * 1024).await;
     let before = socket2::SockRef::from(&ours).tcp_notsent_lowat().unwrap();
     let mut flow = ClientFlow::new(0);
@@ -328,7 +328,7 @@ async fn watched(ours: &tokio::net::TcpStream, moved: &Cell<u64>) -> Option<Left
 }
 
 #[tokio::test(start_paused = true)]
-async fn client_that_has_left_is_not_noticed() {
+async fn client_half_close_and_reset_are_detected() {
     let moved = Cell::new(0);
     let (client_end, ours) = client(32 * 1024).await;
     assert_eq!(watched(&ours, &moved).await, None);
@@ -350,7 +350,7 @@ async fn client_that_has_left_is_not_noticed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn client_that_closed_its_side_is_left_while_something_moves() {
+async fn half_closed_client_is_not_abandoned_while_bytes_move() {
     let moved = Cell::new(0);
     let (half, ours) = client(32 * 1024).await;
     half.shutdown(Shutdown::Write).unwrap();

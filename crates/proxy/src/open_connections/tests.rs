@@ -71,7 +71,7 @@ fn check_empty(open: &OpenConnections) {
 }
 
 #[tokio::test]
-async fn last_comer_is_served_first_or_somebody_who_left_is() {
+async fn waiters_are_served_in_order_skipping_abandoned_ones() {
     let (open, hop, limits, busy) = one_busy();
     let (to_come, mut first) = race(&open, &hop, &limits);
     let second = wait(&open, &hop, &limits);
@@ -88,7 +88,7 @@ async fn last_comer_is_served_first_or_somebody_who_left_is() {
 }
 
 #[tokio::test]
-async fn who_relied_on_a_connection_that_another_got_waits_for_ever() {
+async fn waiter_whose_new_connection_went_to_another_is_woken_to_retry() {
     let (open, hop, limits, busy) = one_busy();
     let (to_come, first) = race(&open, &hop, &limits);
     let mut for_a_place = wait(&open, &hop, &limits);
@@ -104,7 +104,7 @@ async fn who_relied_on_a_connection_that_another_got_waits_for_ever() {
 }
 
 #[tokio::test]
-async fn connection_that_does_not_come_is_waited_for() {
+async fn waiter_is_woken_when_its_connection_set_up_fails() {
     let (open, hop, limits, busy) = one_busy();
     let (to_come, mut first) = race(&open, &hop, &limits);
     let id = first.id;
@@ -128,7 +128,7 @@ async fn connection_that_does_not_come_is_waited_for() {
 }
 
 #[tokio::test]
-async fn connection_nobody_waits_for_is_lost() {
+async fn returned_connection_without_waiter_goes_back_to_the_caller() {
     let (open, hop, limits, busy) = one_busy();
     let waiter = {
         let (to_come, waiter) = race(&open, &hop, &limits);
@@ -144,7 +144,7 @@ async fn connection_nobody_waits_for_is_lost() {
 }
 
 #[test]
-fn tunnel_is_waited_for_or_its_place_given_away() {
+fn tunnel_keeps_its_place_and_is_never_waited_for() {
     let (open, hop, limits, mut busy) = one_busy();
     busy.lost();
     let Asked::Open(other, OpenReason::NoneBusy) = open.ask(&hop, &limits, DEMAND) else {

@@ -62,7 +62,7 @@ fn held() -> (Record, Sender<()>, Receiver<Option<u32>>) {
 }
 
 #[test]
-fn queue_takes_more_bytes_than_it_may() {
+fn record_beyond_the_queue_byte_limit_is_dropped_and_counted() {
     let (record, go, heard) = held();
     record.tell(finished(1, 1));
     // it has left the queue
@@ -92,7 +92,7 @@ fn queue_takes_more_bytes_than_it_may() {
 }
 
 #[test]
-fn end_comes_twice_or_before_the_last() {
+fn end_of_the_record_comes_once_after_the_last_request() {
     let (record, go, heard) = held();
     go.send(()).expect("it waits");
     for sequence in 1..=10 {
@@ -107,7 +107,7 @@ fn end_comes_twice_or_before_the_last() {
 }
 
 #[test]
-fn moment_moves_without_content() {
+fn first_and_last_byte_times_change_only_with_content() {
     let mut unwanted = Moments::new(false);
     unwanted.reach(1);
     assert_eq!(unwanted.first_last(), None);

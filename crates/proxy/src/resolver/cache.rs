@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn answer_is_used_past_its_ttl_or_not_up_to_it() {
+    fn answer_is_fresh_exactly_until_its_clamped_ttl() {
         // (TTL of the record, how long it is used): below, between and above the bounds
         for (ttl, used) in [(0, 2), (1, 2), (2, 2), (30, 30), (100, 100), (5000, 100)] {
             let (mut cache, start) = cache(9);
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn failure_hides_the_stale_answer_or_shows_one_too_old() {
+    fn failed_lookup_serves_the_stale_answer_until_its_maximum_age() {
         let (mut cache, start) = cache(9);
         cache.put("a", good(1, 10 * S), start);
         let stale = Settled::stale(Arc::new([address(1)]));
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn name_that_is_gone_is_served_stale() {
+    fn nxdomain_replaces_the_stale_answer() {
         let (mut cache, start) = cache(9);
         cache.put("a", good(1, 10 * S), start);
         let gone = Settled::failed(ResolveError::NotFound);
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn cache_grows_without_bound_or_drops_what_is_in_use() {
+    fn cache_is_bounded_and_evicts_the_least_recently_used_name() {
         let (mut cache, start) = cache(3);
         for name in ["a", "b", "c"] {
             cache.put(name, good(1, 90 * S), start);
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thousand_records_crowd_out_the_other_family() {
+    fn truncated_address_list_keeps_an_address_of_each_family() {
         let mut addresses: Vec<IpAddr> = (0..1000)
             .map(|n| Ipv4Addr::from_bits(0xc000_0200 + n).into())
             .collect();

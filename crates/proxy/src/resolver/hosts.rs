@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn hosts_file_is_misread() {
+    fn hosts_file_maps_names_and_skips_malformed_lines() {
         check("app.example", &["192.0.2.1"]);
         check("app.example.", &["192.0.2.1"]);
         check("app", &["192.0.2.1", "2001:db8::1"]);
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn localhost_leaves_the_machine() {
+    fn localhost_names_resolve_to_loopback() {
         for name in ["localhost", "localhost.", "a.localhost"] {
             check(name, &["127.0.0.1", "::1"]);
         }

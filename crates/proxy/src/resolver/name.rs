@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn literal_is_sent_to_a_name_server() {
+    fn only_a_complete_ip_literal_is_parsed_as_an_address() {
         assert_eq!(literal("192.0.2.1"), "192.0.2.1".parse().ok());
         assert_eq!(literal("2001:db8::1"), "2001:db8::1".parse().ok());
         assert_eq!(literal("[2001:db8::1]"), "2001:db8::1".parse().ok());
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_name_is_looked_up_or_good_one_refused() {
+    fn host_name_is_normalized_and_a_malformed_one_refused() {
         check("Example.COM", Some("example.com"));
         check("example.com.", Some("example.com."));
         check("_dmarc.x-1.example", Some("_dmarc.x-1.example"));

@@ -157,7 +157,7 @@ fn both(_: &str, _: RecordType) -> Reply {
 }
 
 #[tokio::test]
-async fn answer_lacks_a_family_or_is_asked_for_twice() {
+async fn both_families_are_resolved_once_and_cached() {
     let server = NameServer::start(both);
     let setup = Setup::new(&server, 9);
     for _ in 0..3 {
@@ -180,7 +180,7 @@ async fn answer_lacks_a_family_or_is_asked_for_twice() {
 }
 
 #[tokio::test]
-async fn literal_or_local_name_reaches_the_name_server() {
+async fn literal_and_localhost_are_resolved_without_the_name_server() {
     let server = NameServer::start(both);
     let setup = Setup::new(&server, 9);
     assert_eq!(
@@ -208,7 +208,7 @@ async fn literal_or_local_name_reaches_the_name_server() {
 }
 
 #[tokio::test]
-async fn absent_name_is_asked_for_again_at_once_or_never() {
+async fn nxdomain_is_cached_for_the_negative_ttl() {
     let server = NameServer::start(|_, _| Reply::Code(ResponseCode::NXDomain));
     let setup = Setup::new(&server, 9);
     for _ in 0..2 {
@@ -227,7 +227,7 @@ async fn absent_name_is_asked_for_again_at_once_or_never() {
 }
 
 #[tokio::test]
-async fn dead_name_server_blocks_another_name() {
+async fn unanswered_name_times_out_without_blocking_another() {
     let server = NameServer::start(|name, _| {
         if name == "dead.example" {
             Reply::Silence
@@ -253,7 +253,7 @@ async fn dead_name_server_blocks_another_name() {
 }
 
 #[tokio::test]
-async fn family_that_never_answers_spoils_the_other() {
+async fn answer_of_one_family_suffices_when_the_other_is_silent() {
     let server = NameServer::start(|_, family| {
         if family == RecordType::AAAA {
             Reply::Silence
@@ -273,7 +273,7 @@ async fn family_that_never_answers_spoils_the_other() {
 }
 
 #[tokio::test]
-async fn ttl_of_the_answer_is_ignored() {
+async fn name_is_looked_up_again_after_its_ttl() {
     let server = NameServer::start(both);
     let setup = Setup::new(&server, 9);
     for (advance_s, asked) in [(0, 1), (59, 1), (1, 2), (59, 2)] {
@@ -284,7 +284,7 @@ async fn ttl_of_the_answer_is_ignored() {
 }
 
 #[tokio::test]
-async fn stale_answer_is_withheld_when_the_name_server_fails() {
+async fn stale_answer_is_used_for_a_while_when_the_name_server_fails() {
     let mut healthy = 2;
     let server = NameServer::start(move |_, _| {
         if healthy > 0 {
@@ -313,7 +313,7 @@ async fn stale_answer_is_withheld_when_the_name_server_fails() {
 }
 
 #[tokio::test]
-async fn every_asker_starts_a_lookup_of_its_own() {
+async fn concurrent_lookups_of_a_name_are_collapsed() {
     let (open, gate) = channel::channel::<()>();
     let server = NameServer::start(move |_, _| {
         // an open gate is a closed channel
@@ -339,7 +339,7 @@ async fn every_asker_starts_a_lookup_of_its_own() {
 }
 
 #[tokio::test]
-async fn lookups_pile_up_behind_a_dead_name_server() {
+async fn lookup_beyond_the_maximum_is_refused_as_overloaded() {
     let (open, gate) = channel::channel::<()>();
     let server = NameServer::start(move |_, _| {
         let _opened = gate.recv();
@@ -361,7 +361,7 @@ async fn lookups_pile_up_behind_a_dead_name_server() {
 }
 
 #[tokio::test]
-async fn lookup_dies_with_its_first_asker() {
+async fn lookup_continues_when_its_first_requester_is_cancelled() {
     let (open, gate) = channel::channel::<()>();
     let server = NameServer::start(move |_, _| {
         let _opened = gate.recv();
@@ -379,7 +379,7 @@ async fn lookup_dies_with_its_first_asker() {
 }
 
 #[tokio::test]
-async fn missing_resolv_conf_is_fatal() {
+async fn resolver_without_resolv_conf_starts_and_resolves_local_names() {
     let servers = Err("no such file".to_owned());
     let counters = Arc::new(Counters::new());
     let resolver = Resolver::launch(
@@ -399,7 +399,7 @@ async fn missing_resolv_conf_is_fatal() {
 }
 
 #[test]
-fn resolver_belongs_to_one_thread() {
+fn resolver_is_clone_send_and_sync() {
     fn check<T: Clone + Send + Sync + 'static>() {}
     check::<Resolver>();
 }

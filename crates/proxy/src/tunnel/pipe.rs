@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn pool_grows_without_bound() {
+    fn lent_and_idle_pipes_are_bounded() {
         on_fresh_thread(|| {
             let mut lent: Vec<Pipe> = std::iter::from_fn(Pipe::borrow)
                 .take(LENT_MAX + 1)
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_left_in_a_pipe_reach_the_next_tunnel() {
+    fn pipe_with_unread_bytes_is_not_reused() {
         on_fresh_thread(|| {
             let mut pipe = Pipe::borrow().expect("a pipe");
             pipe.held = 1;

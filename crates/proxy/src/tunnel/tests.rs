@@ -89,7 +89,7 @@ async fn receive(mut half: tokio::net::tcp::OwnedReadHalf) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn byte_is_lost_swapped_or_repeated() {
+async fn tunnel_relays_every_byte_once_and_in_order() {
     for means in both_means() {
         let (up, down) = (pattern(1, 9_000_001), pattern(2, 7_000_003));
         let (tunnel, client, next_hop) = Setup::new(means).await.open(LONG);
@@ -140,7 +140,7 @@ async fn half_close(
 }
 
 #[tokio::test]
-async fn end_of_one_direction_ends_the_other() {
+async fn half_close_of_one_direction_leaves_the_other_open() {
     for means in both_means() {
         let (tunnel, client, next_hop) = Setup::new(means).await.open(LONG);
         let report = half_close(tunnel, client, next_hop).await;
@@ -167,7 +167,7 @@ async fn end_of_one_direction_ends_the_other() {
 }
 
 #[tokio::test]
-async fn bytes_read_too_far_come_late_or_to_the_wrong_side() {
+async fn bytes_read_before_the_tunnel_are_sent_first_to_their_receiver() {
     for means in both_means() {
         let setup = Setup::new(means).await;
         let (up, down) = (pattern(3, 3_000_000), pattern(4, 100));
@@ -195,7 +195,7 @@ async fn bytes_read_too_far_come_late_or_to_the_wrong_side() {
 }
 
 #[tokio::test]
-async fn silent_tunnel_stays_open() {
+async fn silent_tunnel_is_closed_at_the_idle_limit() {
     for means in both_means() {
         let (tunnel, client, next_hop) = Setup::new(means).await.open(Duration::from_millis(30));
         let (client_read, _client_write) = client.into_split();
@@ -215,7 +215,7 @@ async fn silent_tunnel_stays_open() {
 }
 
 #[tokio::test]
-async fn receiver_that_takes_nothing_makes_the_tunnel_spin() {
+async fn tunnel_does_not_spin_while_its_receiver_takes_nothing() {
     for means in both_means() {
         let (tunnel, mut client, next_hop) =
             Setup::new(means).await.open(Duration::from_millis(100));
@@ -239,7 +239,7 @@ async fn receiver_that_takes_nothing_makes_the_tunnel_spin() {
 }
 
 #[tokio::test]
-async fn reset_of_one_side_looks_like_a_clean_end_to_the_other() {
+async fn reset_of_one_side_resets_the_other() {
     for means in both_means() {
         let (tunnel, client, mut next_hop) = Setup::new(means).await.open(LONG);
         client.set_zero_linger().expect("supported");
@@ -271,7 +271,7 @@ async fn reset_of_one_side_looks_like_a_clean_end_to_the_other() {
 }
 
 #[tokio::test]
-async fn tunnel_outlives_the_drain_limit() {
+async fn tunnel_is_closed_at_the_drain_limit() {
     let setup = Setup::new(Means::best()).await;
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let drain = async { drop(stopped.await) };
@@ -283,7 +283,7 @@ async fn tunnel_outlives_the_drain_limit() {
 
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn idle_tunnel_owns_a_pipe() {
+async fn idle_tunnel_holds_no_pipe() {
     use super::pipe::{IDLE_MAX, Pipe};
     let (tunnel, mut client, mut next_hop) = Setup::new(Means::Splice).await.open(LONG);
     let mut tunnel = pin!(tunnel);

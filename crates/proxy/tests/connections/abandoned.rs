@@ -19,7 +19,7 @@ fn flood(mut hop: crate::support::OriginConnection) -> std::thread::JoinHandle<u
 }
 
 #[test]
-fn fetch_goes_on_for_a_client_that_left() {
+fn fetch_is_aborted_when_its_only_client_disconnects() {
     Way::each(|way| {
         for by_reset in [false, true] {
             let mut client = way.proxy.client();
@@ -44,7 +44,7 @@ fn fetch_goes_on_for_a_client_that_left() {
 }
 
 #[test]
-fn place_of_a_client_that_left_is_not_given_to_the_next() {
+fn waiter_gets_the_connection_place_of_a_disconnected_client() {
     let origin = ScriptedOrigin::new();
     let proxy = Running::gateway_with(origin.address(), |config| {
         config.limits.connections_per_next_hop_max = 1;
@@ -66,7 +66,7 @@ fn place_of_a_client_that_left_is_not_given_to_the_next() {
 }
 
 #[test]
-fn client_that_left_while_sending_leaves_a_connection_behind() {
+fn client_disconnect_during_a_request_closes_its_next_hop_connection() {
     Way::each(|way| {
         let mut client = way.proxy.client();
         client.send(way.head("POST", "/", "1.1", "Content-Length: 100\r\n") + "begin");

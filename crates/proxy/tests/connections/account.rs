@@ -15,7 +15,7 @@ fn get(number: usize) -> String {
 }
 
 #[test]
-fn use_by_another_client_is_not_counted_or_that_by_the_same_is() {
+fn reuse_by_another_client_is_counted_and_by_the_opener_is_not() {
     let origin = ScriptedOrigin::new();
     let proxy = Running::gateway(&origin);
     let ip = |last| Ipv4Addr::new(127, 0, 0, last);
@@ -43,7 +43,7 @@ fn use_by_another_client_is_not_counted_or_that_by_the_same_is() {
 }
 
 #[test]
-fn use_by_another_worker_is_not_counted() {
+fn reuse_by_another_worker_is_counted() {
     let origin = ScriptedOrigin::new();
     let address = origin.address();
     let origin = origin.answering(|_, _| OK.into());
@@ -66,7 +66,7 @@ fn use_by_another_worker_is_not_counted() {
 }
 
 #[test]
-fn most_open_at_once_goes_down_again_or_counts_those_one_after_the_other() {
+fn peak_of_open_connections_counts_concurrent_ones_and_never_decreases() {
     let origin = ScriptedOrigin::new();
     let proxy = Running::gateway_with(origin.address(), |config| {
         config.limits.idle_per_next_hop_max = 0;
@@ -109,7 +109,7 @@ fn with_admin(config: &mut Config) {
 }
 
 #[test]
-fn report_differs_from_what_client_and_origin_saw() {
+fn connection_report_matches_requests_seen_by_clients_and_origins() {
     let origins = [ScriptedOrigin::new(), ScriptedOrigin::new()];
     let addresses = origins.each_ref().map(ScriptedOrigin::address);
     let origins = origins.map(|origin| {
@@ -184,7 +184,7 @@ fn report_differs_from_what_client_and_origin_saw() {
 }
 
 #[test]
-fn connection_outlives_its_age_or_dies_before() {
+fn connection_is_closed_when_it_reaches_its_maximum_age() {
     let origin = ScriptedOrigin::new();
     let proxy = Running::gateway_with(origin.address(), |config| {
         config.limits.next_hop_age = span("1h");
@@ -207,7 +207,7 @@ fn connection_outlives_its_age_or_dies_before() {
 }
 
 #[test]
-fn tunnel_is_taken_for_requests_of_a_connection() {
+fn tunnel_is_counted_as_opened_connection_but_not_as_request() {
     let origin = ScriptedOrigin::new();
     let address = origin.address();
     let proxy = Running::forward_with(|config| {
@@ -229,7 +229,7 @@ fn tunnel_is_taken_for_requests_of_a_connection() {
 }
 
 #[test]
-fn wait_at_the_limit_is_not_counted() {
+fn wait_at_the_connection_limit_is_counted_by_how_it_ends() {
     let origin = ScriptedOrigin::new();
     let proxy = Running::gateway_with(origin.address(), |config| {
         config.limits.connections_per_next_hop_max = 1;

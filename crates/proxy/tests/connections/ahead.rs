@@ -22,7 +22,7 @@ fn ready(origin: &ScriptedOrigin, count: u32) -> Running {
 }
 
 #[test]
-fn connection_is_opened_ahead_that_nobody_wanted() {
+fn no_connection_is_preopened_by_default() {
     Way::each(|way| {
         let (_, _hop) = way.fetch("/", OK);
         way.proxy.wait_for(Metric::ConnectionCacheIdle, 1);
@@ -35,7 +35,7 @@ fn connection_is_opened_ahead_that_nobody_wanted() {
 }
 
 #[test]
-fn burst_finds_no_connection_although_some_are_to_be_ready() {
+fn burst_of_requests_uses_preopened_connections() {
     let origin = ScriptedOrigin::new();
     let proxy = ready(&origin, 2);
     let mut clients = [proxy.client(), proxy.client(), proxy.client()];
@@ -66,7 +66,7 @@ fn burst_finds_no_connection_although_some_are_to_be_ready() {
 }
 
 #[test]
-fn those_used_up_are_not_replaced_or_more_are_opened_than_wanted() {
+fn used_preopened_connections_are_replaced_up_to_the_configured_number() {
     let origin = ScriptedOrigin::new();
     let proxy = ready(&origin, 1);
     let mut clients = Vec::new();
@@ -100,7 +100,7 @@ fn those_used_up_are_not_replaced_or_more_are_opened_than_wanted() {
 }
 
 #[test]
-fn closed_one_is_not_replaced_or_one_is_after_the_last_request_was_long_ago() {
+fn closed_preopened_connection_is_replaced_within_30_s_of_a_request() {
     let origin = ScriptedOrigin::new();
     let proxy = ready(&origin, 1);
     let mut client = proxy.client();
@@ -123,7 +123,7 @@ fn closed_one_is_not_replaced_or_one_is_after_the_last_request_was_long_ago() {
 }
 
 #[test]
-fn next_hop_that_closed_one_opened_ahead_fails_a_request() {
+fn request_is_retried_when_a_preopened_connection_closes() {
     let origin = ScriptedOrigin::new();
     let proxy = ready(&origin, 1);
     let mut client = proxy.client();
@@ -144,7 +144,7 @@ fn next_hop_that_closed_one_opened_ahead_fails_a_request() {
 }
 
 #[test]
-fn connections_ahead_take_the_last_place_or_more() {
+fn preopened_connections_stay_within_the_connection_limit() {
     let origin = ScriptedOrigin::new();
     let proxy = Running::gateway_with(origin.address(), |config| {
         config.limits.connections_ahead = 4;
@@ -162,7 +162,7 @@ fn connections_ahead_take_the_last_place_or_more() {
 }
 
 #[test]
-fn next_hop_that_refuses_is_tried_ahead_again_and_again() {
+fn refused_preopening_is_retried_only_after_5_seconds() {
     let origin = ScriptedOrigin::new();
     let proxy = ready(&origin, 1);
     let refused = Metric::NextHopConnections(HopOutcome::Refused);

@@ -40,7 +40,7 @@ fn hit(proxy: &Running, what: &Representation) {
 }
 
 #[test]
-fn validation_in_the_background_goes_to_another_next_hop_of_the_route() {
+fn background_validation_falls_back_to_another_next_hop_of_the_route() {
     let (first, second) = (ScriptedOrigin::new(), ScriptedOrigin::new());
     let proxy = before_two(&first, &second);
     let what = Representation::new("/a", 1000).with_fields(&format!("{STALE}{CLOSE}"));
@@ -83,7 +83,7 @@ fn missing_range_is_fetched_from_another_next_hop_of_the_route() {
 }
 
 #[test]
-fn validation_in_the_background_is_repeated_after_the_idle_race() {
+fn background_validation_is_retried_after_the_idle_race() {
     let origin = ScriptedOrigin::new();
     let proxy = Running::gateway(&origin);
     let what = Representation::new("/a", 1000).with_fields(STALE);
@@ -98,7 +98,7 @@ fn validation_in_the_background_is_repeated_after_the_idle_race() {
 }
 
 #[test]
-fn validation_in_the_background_that_fails_is_counted() {
+fn failed_background_validation_is_counted_and_keeps_the_response() {
     let origin = ScriptedOrigin::new();
     let proxy = Running::gateway(&origin);
     let what = Representation::new("/a", 1000).with_fields(&format!("{STALE}{CLOSE}"));

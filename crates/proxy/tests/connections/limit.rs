@@ -19,7 +19,7 @@ fn narrow(origin: &ScriptedOrigin, wait: &str) -> Running {
 }
 
 #[test]
-fn request_beyond_the_limit_is_refused_at_once_or_gets_a_connection() {
+fn request_beyond_the_connection_limit_waits_for_a_connection() {
     let origin = ScriptedOrigin::new();
     let proxy = narrow(&origin, "20s");
     let (mut first, mut second) = (proxy.client(), proxy.client());
@@ -39,7 +39,7 @@ fn request_beyond_the_limit_is_refused_at_once_or_gets_a_connection() {
 }
 
 #[test]
-fn request_waits_for_a_closed_connection_for_ever() {
+fn waiting_request_gets_the_place_of_a_closed_connection() {
     let origin = ScriptedOrigin::new();
     let proxy = narrow(&origin, "20s");
     let (mut first, mut second) = (proxy.client(), proxy.client());
@@ -55,7 +55,7 @@ fn request_waits_for_a_closed_connection_for_ever() {
 }
 
 #[test]
-fn request_waits_beyond_the_limit_of_waiting() {
+fn wait_for_a_connection_beyond_its_limit_is_refused_with_503() {
     let origin = ScriptedOrigin::new();
     let proxy = narrow(&origin, "50ms");
     let (mut first, mut second) = (proxy.client(), proxy.client());
@@ -80,7 +80,7 @@ fn request_waits_beyond_the_limit_of_waiting() {
 }
 
 #[test]
-fn crowded_next_hop_costs_others_their_idle_connections() {
+fn full_next_hop_does_not_evict_idle_connections_of_others() {
     let proxy = Running::forward_with(|config| {
         config.access.allow_destinations = vec![crate::support::localhost()];
         config.limits.connections_per_next_hop_max = 1;
@@ -107,7 +107,7 @@ fn crowded_next_hop_costs_others_their_idle_connections() {
 }
 
 #[test]
-fn idle_connection_keeps_a_place_that_another_next_hop_needs() {
+fn idle_connection_is_evicted_for_another_next_hop_at_the_total_limit() {
     let proxy = Running::forward_with(|config| {
         config.access.allow_destinations = vec![crate::support::localhost()];
         config.limits.next_hop_connections_max = 1;

@@ -15,7 +15,7 @@ fn used(way: &Way) -> (RawClient, OriginConnection) {
 }
 
 #[test]
-fn idle_race_reaches_the_client() {
+fn idempotent_request_is_retried_after_the_idle_race() {
     Way::each(|way| {
         let methods = ["GET", "HEAD", "OPTIONS", "PUT", "DELETE"];
         for (at, method) in (1..).zip(methods) {
@@ -36,7 +36,7 @@ fn idle_race_reaches_the_client() {
 }
 
 #[test]
-fn request_that_changes_something_is_sent_twice() {
+fn non_idempotent_request_or_one_with_content_is_not_retried() {
     Way::each(|way| {
         let content = "Content-Length: 2\r\n";
         for (method, fields, content) in [
@@ -68,7 +68,7 @@ fn request_that_changes_something_is_sent_twice() {
 }
 
 #[test]
-fn request_is_repeated_again_and_again() {
+fn request_is_retried_only_once() {
     Way::each(|way| {
         let (mut client, mut hop) = used(way);
         client.send(way.get("/second"));
@@ -83,7 +83,7 @@ fn request_is_repeated_again_and_again() {
 }
 
 #[test]
-fn repetition_takes_another_stale_connection() {
+fn retry_uses_a_new_connection() {
     Way::each(|way| {
         let (mut first, mut second) = (way.proxy.client(), way.proxy.client());
         first.send(way.get("/1"));
@@ -107,7 +107,7 @@ fn repetition_takes_another_stale_connection() {
 }
 
 #[test]
-fn failing_next_hop_is_taken_for_the_idle_race() {
+fn failure_on_new_connection_or_after_response_began_is_not_retried() {
     Way::each(|way| {
         // a new connection
         let mut client = way.proxy.client();
@@ -136,7 +136,7 @@ fn failing_next_hop_is_taken_for_the_idle_race() {
 }
 
 #[test]
-fn connection_closed_while_idle_costs_a_try() {
+fn connection_closed_while_idle_is_skipped_without_a_retry() {
     Way::each(|way| {
         let (mut client, hop) = used(way);
         way.proxy.wait_for(Metric::ConnectionCacheIdle, 1);

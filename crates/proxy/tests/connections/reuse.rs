@@ -6,7 +6,7 @@ use weir_measure::Metric;
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
 #[test]
-fn client_opens_a_connection_of_its_own_to_the_next_hop() {
+fn idle_connection_is_reused_by_other_clients() {
     Way::each(|way| {
         let (_, mut hop) = way.fetch("/1", OK);
         for _ in 0..5 {
@@ -21,7 +21,7 @@ fn client_opens_a_connection_of_its_own_to_the_next_hop() {
 }
 
 #[test]
-fn idle_connection_of_another_worker_is_not_found() {
+fn idle_connection_is_reused_across_workers() {
     let origin = ScriptedOrigin::new();
     let address = origin.address();
     let origin = origin.answering(|_, _| OK.into());
@@ -39,7 +39,7 @@ fn idle_connection_of_another_worker_is_not_found() {
 }
 
 #[test]
-fn oldest_connection_is_taken_first() {
+fn most_recently_used_idle_connection_is_taken_first() {
     Way::each(|way| {
         let mut clients = [way.proxy.client(), way.proxy.client(), way.proxy.client()];
         let mut hops = Vec::new();
@@ -76,7 +76,7 @@ fn oldest_connection_is_taken_first() {
 }
 
 #[test]
-fn connection_is_kept_beyond_its_idle_limit() {
+fn connection_is_reused_only_within_its_idle_limit() {
     Way::each(|way| {
         let mut client = way.proxy.client();
         client.send(way.get("/"));
@@ -100,7 +100,7 @@ fn connection_is_kept_beyond_its_idle_limit() {
 }
 
 #[test]
-fn idle_connection_nobody_asks_for_is_never_closed() {
+fn unused_idle_connection_is_closed_at_its_idle_limit() {
     Way::each(|way| {
         let (_, mut hop) = way.fetch("/", OK);
         way.proxy.wait_for(Metric::ConnectionCacheIdle, 1);
@@ -112,7 +112,7 @@ fn idle_connection_nobody_asks_for_is_never_closed() {
 }
 
 #[test]
-fn more_idle_connections_are_kept_than_allowed() {
+fn idle_connection_beyond_the_limit_evicts_the_oldest() {
     let origin = ScriptedOrigin::new();
     let proxy = Running::gateway_with(origin.address(), |config| {
         config.limits.idle_per_next_hop_max = 1;
@@ -140,7 +140,7 @@ fn more_idle_connections_are_kept_than_allowed() {
 }
 
 #[test]
-fn connection_to_one_next_hop_serves_another() {
+fn connection_is_reused_only_for_its_own_next_hop() {
     let proxy = Running::forward();
     let origins = [ScriptedOrigin::new(), ScriptedOrigin::new()];
     let mut client = proxy.client();

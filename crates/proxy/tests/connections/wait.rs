@@ -96,7 +96,7 @@ impl Scene {
 }
 
 #[test]
-fn request_opens_a_connection_where_waiting_is_sooner() {
+fn request_waits_where_a_busy_connection_is_sooner_than_a_new_one() {
     let (scene, mut first, mut hop) = Scene::new(WhenBusy::WaitIfSooner, 20_000);
     first.send(&scene.get);
     hop.read_head();
@@ -121,7 +121,7 @@ fn request_opens_a_connection_where_waiting_is_sooner() {
 }
 
 #[test]
-fn request_waits_longer_than_a_set_up_would_have_taken() {
+fn request_opens_a_connection_after_waiting_as_long_as_a_set_up() {
     let (scene, mut first, mut hop) = Scene::new(WhenBusy::WaitIfSooner, 40);
     first.send(&scene.get);
     hop.read_head();
@@ -138,7 +138,7 @@ fn request_waits_longer_than_a_set_up_would_have_taken() {
 }
 
 #[test]
-fn request_waits_for_a_connection_that_was_closed() {
+fn waiter_opens_a_connection_when_the_busy_one_closes() {
     let (scene, mut first, mut hop) = Scene::new(WhenBusy::WaitIfSooner, 20_000);
     first.send(&scene.get);
     hop.read_head();
@@ -152,7 +152,7 @@ fn request_waits_for_a_connection_that_was_closed() {
 }
 
 #[test]
-fn client_that_left_while_it_waited_keeps_those_behind_it_waiting() {
+fn disconnected_waiter_does_not_block_those_behind_it() {
     let (scene, mut first, mut hop) = Scene::new(WhenBusy::WaitIfSooner, 20_000);
     first.send(&scene.get);
     hop.read_head();
@@ -170,7 +170,7 @@ fn client_that_left_while_it_waited_keeps_those_behind_it_waiting() {
 }
 
 #[test]
-fn nobody_opens_at_once_where_the_rule_says_so() {
+fn open_rule_opens_a_connection_without_waiting() {
     let (scene, mut first, mut hop) = Scene::new(WhenBusy::Open, 20_000);
     first.send(&scene.get);
     hop.read_head();
@@ -184,7 +184,7 @@ fn nobody_opens_at_once_where_the_rule_says_so() {
 }
 
 #[test]
-fn loser_of_a_race_is_waited_for_or_thrown_away() {
+fn connection_that_loses_a_race_serves_the_next_request() {
     let (scene, mut first, mut hop) = Scene::new(WhenBusy::Race, 20_000);
     first.send(&scene.get);
     hop.read_head();
@@ -213,7 +213,7 @@ fn loser_of_a_race_is_waited_for_or_thrown_away() {
 }
 
 #[test]
-fn new_connection_waits_for_the_busy_one() {
+fn new_connection_wins_the_race_when_it_is_ready_first() {
     let (scene, mut first, mut hop) = Scene::new(WhenBusy::Race, 20_000);
     first.send(&scene.get);
     hop.read_head();
@@ -228,7 +228,7 @@ fn new_connection_waits_for_the_busy_one() {
 }
 
 #[test]
-fn connection_left_over_from_a_race_is_not_used() {
+fn connection_left_over_from_a_race_becomes_idle_and_is_used() {
     let (scene, mut first, mut hop) = Scene::new(WhenBusy::Race, 20_000);
     first.send(&scene.get);
     hop.read_head();
@@ -249,7 +249,7 @@ fn connection_left_over_from_a_race_is_not_used() {
 }
 
 #[test]
-fn failed_race_leaves_those_waiting_who_relied_on_it() {
+fn failed_connection_set_up_releases_requests_relying_on_it() {
     let (scene, mut first, mut hop) = Scene::new(WhenBusy::Race, 20_000);
     first.send(&scene.get);
     hop.read_head();
@@ -280,7 +280,7 @@ fn failed_race_leaves_those_waiting_who_relied_on_it() {
 }
 
 #[test]
-fn somebody_waits_for_ever_where_many_want_few_connections() {
+fn every_request_is_served_when_many_contend_for_few_connections() {
     let origin = ScriptedOrigin::new();
     let address = origin.address();
     let origin = origin.answering(|_, _| OK.into());

@@ -64,7 +64,7 @@ fn time_of_a_hit_ends_when_the_kernel_has_its_last_byte() {
 }
 
 #[test]
-fn next_hop_that_rests_goes_on_resting_after_a_reload() {
+fn refusing_next_hop_stays_avoided_after_a_reload() {
     let origin = ScriptedOrigin::new();
     let address = origin.address();
     let _answering = origin.answering(|_, _| {

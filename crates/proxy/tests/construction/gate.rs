@@ -7,7 +7,7 @@ use weir_measure::Metric;
 const DOWN: &str = "HTTP/1.1 503 Down\r\nContent-Length: 0\r\n\r\n";
 
 #[test]
-fn leader_that_takes_its_time_with_a_stale_response_keeps_followers_waiting() {
+fn follower_does_not_wait_for_a_slow_leader_served_stale() {
     let (proxy, origin) = gateway(|config| config.limits.client_silence = span("10min"));
     let body = pattern(8_000_000);
     let head = whole(body.len()).replace("max-age=60", "max-age=1, stale-if-error=1000");
@@ -32,7 +32,7 @@ fn leader_that_takes_its_time_with_a_stale_response_keeps_followers_waiting() {
 }
 
 #[test]
-fn followers_lose_an_answer_because_the_leader_misses_an_interim_one() {
+fn followers_get_the_response_though_the_leader_disconnected_before_103() {
     let (proxy, origin) = gateway(|_| {});
     let leader = ask(&proxy, "");
     let mut hop = origin.accept();
@@ -50,7 +50,7 @@ fn followers_lose_an_answer_because_the_leader_misses_an_interim_one() {
 }
 
 #[test]
-fn part_or_error_that_is_not_shared_makes_others_ask_alone() {
+fn unshareable_part_or_error_does_not_make_the_key_hit_for_miss() {
     for (fields, answer) in [
         (
             "Range: bytes=0-1\r\n",

@@ -6,7 +6,7 @@ use weir_measure::Metric;
 use weir_proxy::config::{Abort, ByteSize};
 
 #[test]
-fn fetch_waits_for_a_silent_next_hop_when_nobody_reads() {
+fn fetch_from_a_silent_next_hop_is_aborted_when_its_reader_disconnects() {
     let (proxy, origin) = gateway(|_| {});
     let (client, mut hop) = begun(&proxy, &origin, &whole(1_000_000), b"begin");
     client.into_peer().reset();
@@ -14,7 +14,7 @@ fn fetch_waits_for_a_silent_next_hop_when_nobody_reads() {
 }
 
 #[test]
-fn what_is_not_stored_is_fetched_to_the_end_for_nobody() {
+fn unstorable_fetch_is_aborted_when_its_last_reader_disconnects() {
     let (proxy, origin) = gateway(|config| {
         config.cache.largest_response = ByteSize::from_kib(64);
         config.fetch.abort = Abort::Finish;
@@ -31,7 +31,7 @@ fn what_is_not_stored_is_fetched_to_the_end_for_nobody() {
 }
 
 #[test]
-fn fetch_for_nobody_waits_for_ever_where_none_is_allowed() {
+fn fetch_without_reader_is_aborted_at_background_rate_zero() {
     let (proxy, origin) = gateway(|config| {
         config.fetch.background_rate = ByteSize::from_bytes(0);
         config.fetch.abort = Abort::Finish;
@@ -42,7 +42,7 @@ fn fetch_for_nobody_waits_for_ever_where_none_is_allowed() {
 }
 
 #[test]
-fn fetch_for_nobody_goes_on_when_that_is_switched_off() {
+fn background_fetch_is_aborted_when_a_reload_sets_its_rate_to_zero() {
     let (proxy, origin) = gateway(|config| config.fetch.abort = Abort::Finish);
     let (client, mut hop) = begun(&proxy, &origin, &whole(1_000_000), b"begin");
     client.into_peer().reset();
@@ -53,7 +53,7 @@ fn fetch_for_nobody_goes_on_when_that_is_switched_off() {
 }
 
 #[test]
-fn drained_worker_takes_what_clients_of_another_read() {
+fn draining_worker_keeps_a_fetch_read_by_clients_of_another_worker() {
     // two workers, and the kernel picks which one a client is with
     for _ in 0..8 {
         let (proxy, origin) = gateway(|config| {

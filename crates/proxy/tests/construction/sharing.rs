@@ -5,14 +5,14 @@ use crate::{ask, begun, gateway, get, part, range, whole};
 use weir_measure::Metric;
 
 #[test]
-fn reader_comes_where_none_may_follow() {
+fn request_fetches_separately_when_no_follower_is_allowed() {
     let (proxy, origin) = gateway(|config| config.fetch.followers_max = 0);
     let (_leader, _hop) = begun(&proxy, &origin, &whole(1_000_000), b"begin");
     let (_other, _its_hop) = begun(&proxy, &origin, &whole(1_000_000), b"other");
 }
 
 #[test]
-fn more_readers_come_than_may_follow() {
+fn request_beyond_the_follower_maximum_fetches_separately() {
     let (proxy, origin) = gateway(|config| config.fetch.followers_max = 1);
     let (_leader, _hop) = begun(&proxy, &origin, &whole(1_000_000), b"begin");
     let mut follower = ask(&proxy, "");
@@ -23,7 +23,7 @@ fn more_readers_come_than_may_follow() {
 
 /// A reader far ahead, whose request says what may not be stored, asks for itself; nobody else notices.
 #[test]
-fn part_that_may_not_be_stored_is_fetched_for_all() {
+fn range_request_forbidding_storage_is_fetched_separately() {
     for fields in [
         "Cache-Control: no-store\r\n",
         "Authorization: Basic YTpi\r\n",
@@ -47,7 +47,7 @@ fn part_that_may_not_be_stored_is_fetched_for_all() {
 
 /// The representation changes while one is arriving: those who come then share the new one.
 #[test]
-fn newcomers_ask_alone_as_long_as_an_outdated_response_arrives() {
+fn requests_after_a_change_share_the_new_response_while_the_old_arrives() {
     let (proxy, origin) = gateway(|_| {});
     let (_leader, _hop) = begun(&proxy, &origin, &whole(5_000_000), b"old");
     let _far = ask(&proxy, &range(4_000_000..4_001_000));
@@ -62,7 +62,7 @@ fn newcomers_ask_alone_as_long_as_an_outdated_response_arrives() {
 }
 
 #[test]
-fn stale_connection_cuts_a_reader_that_needs_what_is_missing() {
+fn missing_range_fetch_is_retried_after_the_idle_race() {
     let (proxy, origin) = gateway(|_| {});
     let content = pattern(5_000_000);
     let mut other = proxy.client();
@@ -81,7 +81,7 @@ fn stale_connection_cuts_a_reader_that_needs_what_is_missing() {
 }
 
 #[test]
-fn older_response_takes_the_place_of_a_newer_one() {
+fn older_response_does_not_replace_a_newer_one() {
     let (proxy, origin) = gateway(|_| {});
     let (mut slow, mut hop) = begun(&proxy, &origin, &whole(10), b"11111");
     proxy.clock.advance_ms(1000);

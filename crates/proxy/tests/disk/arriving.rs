@@ -5,7 +5,7 @@ use crate::support::Representation;
 use weir_measure::Metric;
 
 #[test]
-fn reader_that_comes_late_misses_what_is_on_disk_already() {
+fn late_reader_gets_the_part_of_an_in_flight_response_already_on_disk() {
     Depot::each(|depot| {
         let what = Representation::new("/a", 6_000_000);
         let mut first = depot.proxy().client();
@@ -42,7 +42,7 @@ fn reader_that_comes_late_misses_what_is_on_disk_already() {
 }
 
 #[test]
-fn slow_reader_keeps_in_memory_what_is_on_disk() {
+fn slow_reader_gets_the_whole_response_and_its_memory_is_freed() {
     let depot = Depot::real(|_| {});
     let what = Representation::new("/a", 8_000_000);
     let mut slow = depot.proxy().client();
@@ -62,7 +62,7 @@ fn slow_reader_keeps_in_memory_what_is_on_disk() {
 }
 
 #[test]
-fn purge_is_undone_by_the_end_of_what_goes_to_disk() {
+fn purge_of_a_response_being_written_to_disk_survives_its_end() {
     let mut depot = Depot::simulated(|_| {});
     let what = Representation::new("/a", 3_000_000);
     let mut client = depot.proxy().client();

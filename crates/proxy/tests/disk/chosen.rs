@@ -112,7 +112,7 @@ fn expect_new(depot: &mut Depot, new: &Representation) {
 }
 
 #[test]
-fn purged_response_is_not_stored_again_by_an_answer_to_a_request_that_waited() {
+fn purged_response_is_not_stored_again_by_a_request_that_waited() {
     let what = Representation::new("/a", LENGTH).with_fields(STALE);
     let part = Representation::new("/a", LENGTH);
     for found in FOUND {
@@ -147,7 +147,7 @@ fn purged_response_is_not_stored_again_by_an_answer_to_a_request_that_waited() {
 }
 
 #[test]
-fn purged_response_is_not_refreshed_in_the_background() {
+fn purged_response_is_not_validated_in_the_background() {
     let fields = "Cache-Control: max-age=1, stale-while-revalidate=600\r\nConnection: close\r\n";
     let what = Representation::new("/a", LENGTH).with_fields(fields);
     let new = Representation::new("/a", LENGTH).next(LENGTH);
@@ -172,7 +172,7 @@ fn purged_response_is_not_refreshed_in_the_background() {
 }
 
 #[test]
-fn follower_that_takes_over_after_a_purge_asks_anew_and_what_was_purged_is_no_excuse() {
+fn follower_taking_over_after_a_purge_sends_an_unconditional_request() {
     let fields = "Cache-Control: max-age=1, stale-if-error=600\r\nConnection: close\r\n";
     let what = Representation::new("/a", LENGTH).with_fields(fields);
     let new = Representation::new("/a", LENGTH).next(LENGTH);
@@ -201,7 +201,7 @@ fn follower_that_takes_over_after_a_purge_asks_anew_and_what_was_purged_is_no_ex
 }
 
 #[test]
-fn response_that_turned_out_private_is_not_stored_again_by_a_request_that_waited() {
+fn response_validated_as_private_is_not_reused_by_a_waiting_request() {
     let what = Representation::new("/a", LENGTH).with_fields(STALE);
     let new = Representation::new("/a", LENGTH).next(LENGTH);
     let validated = |fields: &str| {
@@ -227,7 +227,7 @@ fn response_that_turned_out_private_is_not_stored_again_by_a_request_that_waited
 
 /// Both were asked about the same response at the same time; the one who says that it is private is heard.
 #[test]
-fn response_that_turned_out_private_is_not_stored_again_by_a_validation_under_way() {
+fn response_validated_as_private_is_not_restored_by_another_validation() {
     let what = Representation::new("/a", LENGTH).with_fields(STALE);
     let new = Representation::new("/a", LENGTH).next(LENGTH);
     let tag = what.tag.as_deref().expect("a tag");
@@ -256,7 +256,7 @@ fn response_that_turned_out_private_is_not_stored_again_by_a_validation_under_wa
 
 /// The part that completes a purged one is joined for the one who asked before the purge, and for nobody else.
 #[test]
-fn purged_part_is_not_stored_again_by_the_part_that_completes_it() {
+fn purged_part_is_not_stored_again_by_the_range_that_completes_it() {
     let what = Representation::new("/a", LENGTH);
     let new = what.next(LENGTH);
     for found in FOUND {

@@ -8,7 +8,7 @@ use weir_measure::{Lost, Metric};
 type Answer = fn(&Representation, &Representation, u64) -> Vec<u8>;
 
 #[test]
-fn damaged_small_response_is_served() {
+fn corrupt_small_response_is_a_miss_and_is_stored_again() {
     let mut depot = Depot::simulated(|_| {});
     let what = Representation::new("/a", 1000);
     depot.store_whole(&what);
@@ -22,7 +22,7 @@ fn damaged_small_response_is_served() {
 }
 
 #[test]
-fn damaged_head_is_served() {
+fn response_with_corrupt_header_section_is_a_miss_and_is_stored_again() {
     let mut depot = Depot::simulated(|_| {});
     let what = Representation::new("/a", 1000);
     depot.store_whole(&what);
@@ -35,7 +35,7 @@ fn damaged_head_is_served() {
 }
 
 #[test]
-fn damage_before_anything_was_sent_is_more_than_a_miss() {
+fn corruption_found_before_anything_was_sent_is_a_miss() {
     let mut depot = Depot::simulated(|_| {});
     let what = Representation::new("/a", 3_000_000);
     depot.store_whole(&what);
@@ -76,7 +76,7 @@ fn asked_for_the_rest(depot: &Depot, what: &Representation, to: u64) -> (OriginC
 }
 
 #[test]
-fn rest_of_a_damaged_response_comes_from_the_next_hop() {
+fn rest_of_a_corrupt_response_comes_from_the_next_hop() {
     for range in [None, Some((500_000, 2_500_000))] {
         let mut depot = Depot::simulated(|_| {});
         let what = Representation::new("/a", 3_000_000);
@@ -108,7 +108,7 @@ fn rest_of_a_damaged_response_comes_from_the_next_hop() {
 
 /// Nothing of the rest is stored: what forbids to store it does not matter to the client that has the front.
 #[test]
-fn rest_of_a_damaged_response_comes_also_where_it_may_not_be_stored() {
+fn rest_of_a_corrupt_response_is_fetched_even_if_it_is_unstorable() {
     let fresh = "Cache-Control: max-age=3600\r\nConnection: close\r\n";
     let with = |fields: &str| format!("{fields}Connection: close\r\n");
     let cases = [
@@ -154,7 +154,7 @@ fn rest_of_a_damaged_response_comes_also_where_it_may_not_be_stored() {
 }
 
 #[test]
-fn rest_of_a_damaged_response_is_of_the_same_representation_or_does_not_come() {
+fn corrupt_response_is_truncated_if_the_next_hop_lacks_the_matching_rest() {
     let what = Representation::new("/a", 3_000_000);
     let next = what.next(3_000_000);
     let answers: [Answer; 4] = [
@@ -179,7 +179,7 @@ fn rest_of_a_damaged_response_is_of_the_same_representation_or_does_not_come() {
 }
 
 #[test]
-fn rest_of_a_damaged_response_without_a_strong_tag_does_not_come() {
+fn corrupt_response_without_strong_entity_tag_is_truncated() {
     for tag in [None, Some("W/\"a\"")] {
         let mut depot = Depot::simulated(|_| {});
         let what = Representation::new("/a", 3_000_000).tagged(tag);
@@ -197,7 +197,7 @@ fn rest_of_a_damaged_response_without_a_strong_tag_does_not_come() {
 
 /// Also where the request forbids to ask the next hop.
 #[test]
-fn rest_of_a_damaged_response_is_not_fetched_for_only_if_cached() {
+fn corrupt_response_is_truncated_for_only_if_cached() {
     let mut depot = Depot::simulated(|_| {});
     let what = Representation::new("/a", 3_000_000);
     let request = what.get("Cache-Control: only-if-cached\r\n");
@@ -208,7 +208,7 @@ fn rest_of_a_damaged_response_is_not_fetched_for_only_if_cached() {
 }
 
 #[test]
-fn segment_that_was_cut_or_zeroed_is_served() {
+fn truncated_or_zeroed_segment_never_yields_wrong_content() {
     for change in [
         (|content: &mut Vec<u8>| content.truncate(content.len() / 2)) as fn(&mut Vec<u8>),
         |content| content.fill(0),
@@ -249,7 +249,7 @@ fn segment_that_was_cut_or_zeroed_is_served() {
 
 /// The newer one is damaged, and what it has replaced is there still: it is judged like any stored response.
 #[test]
-fn replaced_response_that_comes_back_is_served_beyond_its_freshness_or_an_invalidation() {
+fn replaced_response_that_reappears_obeys_freshness_and_invalidation() {
     let short = "Cache-Control: max-age=60\r\nConnection: close\r\n";
     for is_invalidated in [false, true] {
         let mut depot = Depot::simulated(|_| {});

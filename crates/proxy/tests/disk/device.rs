@@ -15,7 +15,7 @@ fn broken(fault: Fault) -> Plan {
 }
 
 #[test]
-fn response_is_cut_or_delayed_by_a_device_that_fails() {
+fn responses_are_whole_while_writes_to_the_device_fail() {
     for fault in [Fault::Device, Fault::NoSpace, Fault::Torn] {
         let mut depot = Depot::simulated(|_| {});
         let (small, large) = (
@@ -37,7 +37,7 @@ fn response_is_cut_or_delayed_by_a_device_that_fails() {
 }
 
 #[test]
-fn read_that_fails_is_more_than_a_miss() {
+fn failing_disk_read_is_a_miss() {
     let mut depot = Depot::simulated(|_| {});
     let (small, large) = (
         Representation::new("/small", 1000),
@@ -56,7 +56,7 @@ fn read_that_fails_is_more_than_a_miss() {
 }
 
 #[test]
-fn nothing_in_the_page_cache_makes_a_miss() {
+fn response_outside_the_page_cache_is_a_hit() {
     let mut depot = Depot::simulated(|_| {});
     let (small, large) = (
         Representation::new("/small", 1000),
@@ -74,7 +74,7 @@ fn nothing_in_the_page_cache_makes_a_miss() {
 }
 
 #[test]
-fn each_operation_that_fails_in_turn_harms_a_client() {
+fn responses_are_whole_whichever_single_disk_operation_fails() {
     for fault in [Fault::Device, Fault::Short, Fault::Interrupted] {
         for nth in 0..24 {
             let mut depot = Depot::simulated(|_| {});
@@ -107,7 +107,7 @@ fn each_operation_that_fails_in_turn_harms_a_client() {
 }
 
 #[test]
-fn purge_that_may_not_survive_is_acknowledged() {
+fn purge_that_is_not_durable_is_reported_and_in_force() {
     let depot = Depot::simulated(|_| {});
     let what = Representation::new("/a", 1000);
     depot.store_whole(&what);
@@ -122,7 +122,7 @@ fn purge_that_may_not_survive_is_acknowledged() {
 /// The request was carried out: whoever sent it must hear so, or would send it again. It is counted, and in force for as
 /// long as the process runs; whatever comes back from the device before it is emptied is what a kill may bring back.
 #[test]
-fn answer_to_an_unsafe_request_is_withheld_as_its_invalidation_may_not_survive() {
+fn response_to_unsafe_method_is_forwarded_without_durable_invalidation() {
     let depot = Depot::simulated(|_| {});
     let what = Representation::new("/a", 1000);
     depot.store_whole(&what);

@@ -13,7 +13,7 @@ fn small_memory() -> Depot {
 }
 
 #[test]
-fn what_does_not_fit_memory_is_not_stored() {
+fn response_larger_than_memory_is_stored_on_disk() {
     let depot = small_memory();
     // as a whole it would not fit; of unknown length it shows on the way
     let large = Representation::new("/large", 8_000_000);
@@ -40,7 +40,7 @@ fn what_does_not_fit_memory_is_not_stored() {
 }
 
 #[test]
-fn memory_exceeds_its_budget_or_loses_what_the_disk_has() {
+fn memory_stays_within_budget_and_evicted_responses_are_disk_hits() {
     let depot = small_memory();
     let what = |at: u64| Representation::new(&format!("/{at}"), 20_000 + 7919 * (at % 40));
     for at in 0..120 {
@@ -58,7 +58,7 @@ fn memory_exceeds_its_budget_or_loses_what_the_disk_has() {
 }
 
 #[test]
-fn content_on_disk_is_charged_to_memory() {
+fn content_on_disk_is_not_charged_to_memory() {
     let mut depot = Depot::real(|_| {});
     for at in 0..5 {
         depot.store_whole(&Representation::new(&format!("/{at}"), 2_000_000));
@@ -72,7 +72,7 @@ fn content_on_disk_is_charged_to_memory() {
 }
 
 #[test]
-fn response_that_the_small_queue_refuses_is_kept_on_disk() {
+fn response_refused_by_the_small_queue_is_stored_on_disk() {
     let depot = Depot::real(|config| {
         config.cache.memory = ByteSize::from_mib(4);
         config.cache.largest_response = ByteSize::from_mib(4);

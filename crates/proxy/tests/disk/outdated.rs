@@ -37,7 +37,7 @@ fn stored(what: &Representation, is_in_memory: bool) -> Depot {
 }
 
 #[test]
-fn representation_that_head_shows_to_be_outdated_is_forgotten_on_disk() {
+fn response_outdated_by_a_head_response_is_invalidated_on_disk() {
     for length in LENGTHS {
         for is_in_memory in [true, false] {
             let what = Representation::new("/a", length);
@@ -55,7 +55,7 @@ fn representation_that_head_shows_to_be_outdated_is_forgotten_on_disk() {
 }
 
 #[test]
-fn what_head_shows_survives_a_power_failure() {
+fn invalidation_by_a_head_response_survives_a_power_failure() {
     let what = Representation::new("/a", 1000);
     let mut depot = stored(&what, false);
     head(&depot, &what, &what.next(500).head());
@@ -65,7 +65,7 @@ fn what_head_shows_survives_a_power_failure() {
 }
 
 #[test]
-fn response_for_one_client_alone_forgets_the_stored_one_on_disk() {
+fn private_or_unstorable_response_invalidates_the_stored_one_on_disk() {
     for length in LENGTHS {
         for fields in ["Cache-Control: private\r\n", "Vary: *\r\n"] {
             let what = Representation::new("/a", length);
@@ -88,7 +88,7 @@ fn response_for_one_client_alone_forgets_the_stored_one_on_disk() {
 }
 
 #[test]
-fn response_that_head_freshened_is_as_fresh_after_a_restart() {
+fn response_freshened_by_head_has_its_new_lifetime_after_a_restart() {
     for length in LENGTHS {
         for is_in_memory in [true, false] {
             let what = Representation::new("/a", length);

@@ -27,7 +27,7 @@ fn range(from: u64, to: u64) -> String {
 }
 
 #[test]
-fn part_is_lost_or_taken_for_the_whole_after_a_restart() {
+fn part_on_disk_survives_a_restart_and_only_missing_ranges_are_fetched() {
     for scale in [1, 1000] {
         Depot::each(|mut depot| {
             let at = |place: u64| place * scale;
@@ -65,7 +65,7 @@ fn part_is_lost_or_taken_for_the_whole_after_a_restart() {
 }
 
 #[test]
-fn download_that_was_given_up_is_not_kept_on_disk() {
+fn aborted_download_is_stored_on_disk_as_a_part() {
     let mut depot = Depot::simulated(|_| {});
     let what = Representation::new("/a", 6_000_000);
     let mut client = depot.proxy().client();
@@ -88,7 +88,7 @@ fn download_that_was_given_up_is_not_kept_on_disk() {
 }
 
 #[test]
-fn part_of_another_version_is_joined_with_what_is_on_disk() {
+fn part_on_disk_is_replaced_by_a_response_of_another_version() {
     let mut depot = Depot::simulated(|_| {});
     let what = Representation::new("/a", 3_000_000);
     complete(&depot, &what, &range(0, 1_500_000), &[(0, 1_500_000)]);
@@ -113,7 +113,7 @@ fn part_of_another_version_is_joined_with_what_is_on_disk() {
 }
 
 #[test]
-fn part_whose_rest_is_of_another_version_is_forgotten_on_disk() {
+fn part_on_disk_is_invalidated_when_its_rest_is_of_another_version() {
     let mut depot = Depot::simulated(|_| {});
     let what = Representation::new("/a", 4_000_000);
     let middle = (1_000_000, 2_000_000);

@@ -22,7 +22,7 @@ const FORGET: [Forget; 3] = [
 ];
 
 #[test]
-fn what_was_purged_is_served_after_a_kill() {
+fn purged_or_invalidated_response_is_not_served_after_a_kill() {
     for forget in FORGET {
         for (length, is_in_memory) in [(1000, true), (1000, false), (2_500_000, true)] {
             let mut depot = Depot::simulated(|_| {});
@@ -41,7 +41,7 @@ fn what_was_purged_is_served_after_a_kill() {
 }
 
 #[test]
-fn what_was_purged_is_served_after_the_power_failed() {
+fn purged_or_invalidated_response_is_not_served_after_a_power_failure() {
     for forget in FORGET {
         let mut depot = Depot::simulated(|_| {});
         let what = Representation::new("/a", 1000);
@@ -54,7 +54,7 @@ fn what_was_purged_is_served_after_the_power_failed() {
 }
 
 #[test]
-fn unsafe_method_on_what_is_not_stored_writes_to_the_journal() {
+fn unsafe_method_writes_to_the_journal_only_for_a_stored_response() {
     let depot = Depot::simulated(|_| {});
     let post = || {
         let mut client = depot.proxy().client();

@@ -30,7 +30,7 @@ fn stored(small_ones: u64, large_ones: u64) -> Depot {
 }
 
 #[test]
-fn bad_sectors_fail_a_request_that_the_origin_could_answer() {
+fn response_with_bad_sectors_is_completed_by_the_origin() {
     const SMALL: u64 = 80;
     let depot = stored(SMALL, 3);
     // sectors enough to be unlucky, few enough that there are never many errors in a row
@@ -58,7 +58,7 @@ fn bad_sectors_fail_a_request_that_the_origin_could_answer() {
 }
 
 #[test]
-fn device_that_cannot_be_read_at_all_is_asked_for_ever() {
+fn unreadable_device_is_bypassed_after_eight_errors_until_it_recovers() {
     let depot = stored(20, 1);
     depot.trouble(Trouble::BadSectors(1));
     for number in 0..20 {
@@ -79,7 +79,7 @@ fn device_that_cannot_be_read_at_all_is_asked_for_ever() {
 }
 
 #[test]
-fn reads_that_hang_hold_up_other_requests_or_their_own_for_ever() {
+fn hanging_read_blocks_no_request_and_the_origin_answers_instead() {
     let depot = stored(3, 1);
     let known = Representation::new("/in-memory", 1000);
     depot.fetch_whole(&known);
@@ -116,7 +116,7 @@ fn reads_that_hang_hold_up_other_requests_or_their_own_for_ever() {
 }
 
 #[test]
-fn index_that_is_there_in_part_makes_errors_or_hides_what_it_has() {
+fn partly_loaded_index_serves_its_entries_and_keeps_later_changes() {
     let mut depot = Depot::troubled(|_| {});
     let old = |number: u64| Representation::new(&format!("/old/{number}"), 2000 + number);
     let new = |number: u64| Representation::new(&format!("/new/{number}"), 2000 + number);

@@ -10,7 +10,7 @@ use weir_measure::Metric;
 const LENGTHS: [u64; 6] = [0, 1, 1000, 65_520, 200_000, 3_000_001];
 
 #[test]
-fn response_is_lost_or_another_after_a_restart() {
+fn response_of_any_size_is_a_hit_after_a_restart() {
     Depot::each(|mut depot| {
         for (at, length) in LENGTHS.into_iter().enumerate() {
             let what = Representation::new(&format!("/{at}"), length);
@@ -33,7 +33,7 @@ fn response_is_lost_or_another_after_a_restart() {
 }
 
 #[test]
-fn response_is_lost_or_another_after_a_kill() {
+fn response_is_a_hit_after_a_kill() {
     let mut depot = Depot::simulated(|_| {});
     let (small, large) = (
         Representation::new("/small", 1000),
@@ -49,7 +49,7 @@ fn response_is_lost_or_another_after_a_kill() {
 }
 
 #[test]
-fn head_range_or_condition_is_answered_otherwise_from_disk() {
+fn head_range_and_conditional_requests_are_answered_from_disk() {
     Depot::each(|mut depot| {
         let what = Representation::new("/a", 3_000_000);
         depot.store_whole(&what);
@@ -81,7 +81,7 @@ fn head_range_or_condition_is_answered_otherwise_from_disk() {
 }
 
 #[test]
-fn slow_client_or_one_that_leaves_gets_wrong_bytes_or_holds_up_others() {
+fn slow_or_disconnecting_client_does_not_disturb_disk_hits() {
     Depot::each(|mut depot| {
         let what = Representation::new("/a", 3_000_000);
         depot.store_whole(&what);
@@ -99,7 +99,7 @@ fn slow_client_or_one_that_leaves_gets_wrong_bytes_or_holds_up_others() {
 }
 
 #[test]
-fn freshness_is_reckoned_from_the_restart() {
+fn age_is_counted_from_the_response_across_restarts() {
     let mut depot = Depot::simulated(|_| {});
     let what = Representation::new("/a", 1000);
     depot.store_whole(&what);
@@ -123,7 +123,7 @@ fn freshness_is_reckoned_from_the_restart() {
 }
 
 #[test]
-fn response_that_was_freshened_is_stale_after_a_restart() {
+fn freshened_response_stays_fresh_after_a_restart() {
     Depot::each(|mut depot| {
         for length in [1000, 2_500_000] {
             let what = Representation::new(&format!("/{length}"), length);
@@ -146,7 +146,7 @@ fn response_that_was_freshened_is_stale_after_a_restart() {
 
 /// Stored by a process that does not read `CDN-Cache-Control`, found by one that does.
 #[test]
-fn response_that_a_targeted_field_forbids_is_forgotten_after_a_restart() {
+fn response_forbidden_by_a_targeted_field_is_a_miss_after_a_restart() {
     let reads = Arc::new(AtomicBool::new(false));
     let is_read = Arc::clone(&reads);
     let mut depot = Depot::simulated(move |config| {

@@ -33,7 +33,7 @@ fn is_conditional(asked: &Head) -> bool {
 }
 
 #[test]
-fn damaged_stale_response_that_is_validated_is_fetched_and_stored_again() {
+fn corrupt_stale_response_is_fetched_and_stored_again_after_validation() {
     let (mut depot, what) = damaged("");
     let mut client = depot.proxy().client();
     client.send(what.get(""));
@@ -54,7 +54,7 @@ fn damaged_stale_response_that_is_validated_is_fetched_and_stored_again() {
 }
 
 #[test]
-fn damaged_stale_response_is_fetched_once_for_all_who_wait_for_its_validation() {
+fn corrupt_stale_response_is_fetched_once_for_leader_and_followers() {
     let (depot, what) = damaged("");
     let mut clients = depot.proxy().asking(1, &what.get(""));
     let mut hop = depot.origin.accept();
@@ -80,7 +80,7 @@ fn damaged_stale_response_is_fetched_once_for_all_who_wait_for_its_validation() 
 
 /// The one who validates it wants no content: the others find the damage.
 #[test]
-fn damaged_response_that_was_freshened_for_another_client_is_fetched_again() {
+fn corrupt_response_freshened_by_another_client_is_fetched_again() {
     let (depot, what) = damaged("");
     let tag = what.tag.as_deref().expect("tagged");
     let mut first = depot.proxy().client();
@@ -106,7 +106,7 @@ fn damaged_response_that_was_freshened_for_another_client_is_fetched_again() {
 }
 
 #[test]
-fn damaged_stale_response_does_not_stand_in_for_an_error() {
+fn corrupt_response_is_not_served_stale_for_an_error_response() {
     let (depot, what) = damaged(", stale-if-error=3600");
     let mut client = depot.proxy().client();
     client.send(what.get(""));
@@ -122,7 +122,7 @@ fn damaged_stale_response_does_not_stand_in_for_an_error() {
 }
 
 #[test]
-fn damaged_stale_response_does_not_stand_in_for_a_next_hop_that_fails() {
+fn corrupt_response_is_not_served_stale_for_a_failing_next_hop() {
     let (depot, what) = damaged(", stale-if-error=3600");
     let mut client = depot.proxy().client();
     client.send(what.get(""));

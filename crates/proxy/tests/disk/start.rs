@@ -6,7 +6,7 @@ use std::process::Command;
 use weir_disk::format::SUPERBLOCK_FILE;
 
 #[test]
-fn second_process_uses_the_same_store() {
+fn second_process_on_the_same_store_is_refused() {
     Depot::each(|depot| {
         let refusal = depot.another(0).err().expect("it starts");
         assert!(refusal.contains("process"), "{refusal}");
@@ -16,7 +16,7 @@ fn second_process_uses_the_same_store() {
 }
 
 #[test]
-fn store_is_made_although_it_is_not_wanted() {
+fn disabled_store_is_not_created() {
     let depot = Depot::real(|config| config.disk.enabled = false);
     depot.fetch_whole(&Representation::new("/a", 10));
     assert!(!depot.store().exists());
@@ -31,7 +31,7 @@ const DAMAGE: [fn(&mut Vec<u8>); 4] = [
 ];
 
 #[test]
-fn store_that_cannot_be_identified_is_refused_and_what_is_advised_mends_it() {
+fn unidentifiable_store_is_refused_and_the_advised_command_repairs_it() {
     for damage in DAMAGE {
         let mut depot = Depot::real(|_| {});
         let what = Representation::new("/a", 10);

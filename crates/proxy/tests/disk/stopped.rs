@@ -16,7 +16,7 @@ fn small_memory(config: &mut Config) {
 }
 
 #[test]
-fn response_that_outruns_the_disk_gives_back_its_room_in_memory() {
+fn response_that_outruns_the_disk_releases_its_memory() {
     let depot = Depot::simulated(small_memory);
     depot.files().stop();
     let what = Representation::new("/a", LENGTH);
@@ -47,7 +47,7 @@ fn response_that_outruns_the_disk_gives_back_its_room_in_memory() {
 }
 
 #[test]
-fn reader_left_behind_by_the_others_gets_the_rest_by_a_fetch_of_its_own() {
+fn slow_reader_of_released_content_fetches_the_rest_separately() {
     for changes in [false, true] {
         let depot = Depot::simulated(small_memory);
         depot.files().stop();

@@ -38,7 +38,7 @@ fn hit(depot: &Depot, language: &str, length: u64) {
 }
 
 #[test]
-fn variant_is_lost_or_another_ones_after_a_restart() {
+fn each_variant_is_a_hit_for_its_own_request_after_a_restart() {
     let mut depot = Depot::simulated(|_| {});
     store(&depot, "de", 1000);
     store(&depot, "fr", 2_000_000);
@@ -59,7 +59,7 @@ fn variant_is_lost_or_another_ones_after_a_restart() {
 }
 
 #[test]
-fn purge_of_a_target_leaves_variants_that_only_the_disk_knows() {
+fn purge_of_a_target_uri_covers_variants_known_only_to_the_disk() {
     let mut depot = Depot::simulated(|_| {});
     store(&depot, "de", 1000);
     store(&depot, "fr", 1000);
@@ -85,7 +85,7 @@ fn purge_of_a_target_leaves_variants_that_only_the_disk_knows() {
 }
 
 #[test]
-fn response_that_varies_no_longer_leaves_its_variants() {
+fn response_without_vary_replaces_the_stored_variants() {
     let mut depot = Depot::simulated(|_| {});
     store(&depot, "de", 1000);
     depot.written(2);
@@ -103,7 +103,7 @@ fn response_that_varies_no_longer_leaves_its_variants() {
 }
 
 #[test]
-fn variant_that_head_shows_to_be_outdated_is_forgotten_on_disk_and_no_other() {
+fn only_the_variant_outdated_by_a_head_response_is_invalidated() {
     for is_in_memory in [true, false] {
         let mut depot = Depot::simulated(|_| {});
         store(&depot, "de", 1000);

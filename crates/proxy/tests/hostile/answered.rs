@@ -5,7 +5,7 @@ use serde_json::Value;
 use weir_proxy::config::{LogFormat, LogTarget};
 
 #[test]
-fn header_and_log_say_the_same_of_an_answer_of_ours() {
+fn cache_status_of_a_generated_response_equals_the_logged_one() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("access.log");
     let origin = ScriptedOrigin::new();

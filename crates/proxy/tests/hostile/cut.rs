@@ -83,7 +83,7 @@ fn is_cut(client: &mut RawClient, head: &Head, stop: impl FnOnce()) -> bool {
 }
 
 #[test]
-fn cut_response_looks_whole_or_is_stored() {
+fn truncated_response_is_detectable_and_not_stored() {
     Way::each(|way| {
         for (at, (framing, content, stop)) in CASES.iter().enumerate() {
             for version in ["1.1", "1.0"] {
@@ -112,7 +112,7 @@ fn cut_response_looks_whole_or_is_stored() {
 }
 
 #[test]
-fn response_broken_in_its_first_bytes_is_sent_at_all() {
+fn response_malformed_at_its_first_content_byte_becomes_502() {
     Way::each(|way| {
         let broken = format!("{FRESH}Transfer-Encoding: chunked\r\n\r\nx\r\n");
         let (response, mut hop) = way.fetch("/", &broken);
@@ -124,7 +124,7 @@ fn response_broken_in_its_first_bytes_is_sent_at_all() {
 }
 
 #[test]
-fn cut_validation_spoils_what_is_stored() {
+fn truncated_response_to_a_validation_is_not_stored() {
     Way::each(|way| {
         let old = "HTTP/1.1 200 OK\r\nCache-Control: max-age=1\r\nETag: \"a\"\r\nContent-Length: 3\r\n\r\nold";
         drop(way.fetch("/", old));

@@ -81,7 +81,7 @@ fn send(hop: &mut OriginConnection, answer: &str, by_byte: bool) {
 }
 
 #[test]
-fn repaired_response_is_canonical_and_its_connection_is_not_used_again() {
+fn repaired_response_is_canonical_and_its_connection_is_not_reused() {
     Way::each(|way| {
         for by_byte in [false, true] {
             for Case { answer, fields } in cases("Cache-Control: no-store\r\n") {
@@ -138,7 +138,7 @@ fn repaired_response_is_stored_in_canonical_form() {
 }
 
 #[test]
-fn connection_is_not_used_again_after_padding_that_came_behind_the_head() {
+fn connection_is_not_reused_after_a_padded_chunk_size_line() {
     Way::each(|way| {
         for control in ["no-store", "max-age=60"] {
             let (mut client, mut hop) = way.lead(&way.get("/"));
@@ -155,7 +155,7 @@ fn connection_is_not_used_again_after_padding_that_came_behind_the_head() {
 }
 
 #[test]
-fn bytes_behind_a_repaired_response_answer_nobody() {
+fn bytes_after_a_repaired_response_are_discarded() {
     Way::each(|way| {
         let evil = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil";
         for answer in cases("Cache-Control: no-store\r\n") {
@@ -173,7 +173,7 @@ fn bytes_behind_a_repaired_response_answer_nobody() {
 }
 
 #[test]
-fn framing_fields_of_a_response_without_content_go_no_further() {
+fn framing_fields_of_a_response_without_content_are_removed() {
     Way::each(|way| {
         for fields in [
             "Content-Length: 4\r\n\r\nevil",
@@ -208,7 +208,7 @@ fn framing_fields_of_a_response_without_content_go_no_further() {
 }
 
 #[test]
-fn response_whose_line_ends_differ_reaches_its_own_client_only() {
+fn response_with_mixed_line_ends_is_forwarded_but_not_stored() {
     Way::each(|way| {
         for answer in [
             "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\nContent-Length: 2\n\nok",
@@ -237,7 +237,7 @@ fn response_whose_line_ends_differ_reaches_its_own_client_only() {
 }
 
 #[test]
-fn followers_do_not_get_a_response_whose_line_ends_differ() {
+fn response_with_mixed_line_ends_is_not_shared_with_followers() {
     Way::each(|way| {
         let (mut client, mut hop) = way.lead(&way.get("/"));
         let mut followers = way.follow(1, &way.get("/"));
@@ -250,7 +250,7 @@ fn followers_do_not_get_a_response_whose_line_ends_differ() {
 }
 
 #[test]
-fn update_whose_line_ends_differ_is_not_stored() {
+fn update_with_mixed_line_ends_is_not_stored() {
     Way::each(|way| {
         let stored = "Cache-Control: no-cache\r\nETag: \"a\"\r\nContent-Length: 2\r\n\r\nok";
         let (first, mut hop) = way.fetch("/", &format!("{OK}{stored}"));
@@ -285,7 +285,7 @@ fn named(head: &Head, prefix: &str) -> usize {
 }
 
 #[test]
-fn response_of_512_fields_is_read_stored_and_updated() {
+fn response_of_512_fields_is_forwarded_stored_and_updated() {
     Way::each(|way| {
         let own = "Cache-Control: max-age=60\r\nETag: \"a\"\r\nContent-Length: 2\r\n";
         let (first, mut hop) = way.fetch("/", &format!("{OK}{own}{}\r\nok", fields("K", 509)));
@@ -341,7 +341,7 @@ fn response_of_512_fields_is_read_stored_and_updated() {
 }
 
 #[test]
-fn response_beyond_its_field_limit_is_refused() {
+fn response_beyond_its_field_limit_is_refused_with_502() {
     let limited = |count: u32| {
         move |config: &mut weir_proxy::config::Config| {
             config.limits.response_fields_max = count;

@@ -27,7 +27,7 @@ fn post(way: &Way, fields: &str, content: &str) -> String {
 }
 
 #[test]
-fn ambiguous_content_length_is_repaired() {
+fn ambiguous_content_length_is_refused_with_400() {
     Way::each(|way| {
         for fields in [
             "Content-Length: 5\r\nContent-Length: 5\r\n",
@@ -56,7 +56,7 @@ fn ambiguous_content_length_is_repaired() {
 }
 
 #[test]
-fn ambiguous_transfer_encoding_is_repaired() {
+fn ambiguous_transfer_encoding_is_refused_with_400() {
     Way::each(|way| {
         for fields in [
             "Transfer-Encoding: chunked\r\nContent-Length: 5\r\n",
@@ -91,7 +91,7 @@ fn ambiguous_transfer_encoding_is_repaired() {
 }
 
 #[test]
-fn http10_request_has_a_transfer_coding() {
+fn http10_request_with_a_transfer_coding_is_refused_with_400() {
     Way::each(|way| {
         for fields in [
             "Transfer-Encoding: chunked\r\n",
@@ -104,7 +104,7 @@ fn http10_request_has_a_transfer_coding() {
 }
 
 #[test]
-fn malformed_field_line_is_repaired() {
+fn malformed_field_line_is_refused_with_400() {
     Way::each(|way| {
         for fields in [
             "X : y\r\n",
@@ -138,7 +138,7 @@ fn malformed_field_line_is_repaired() {
 }
 
 #[test]
-fn malformed_chunk_reaches_the_next_hop() {
+fn malformed_chunk_is_refused_with_400_and_not_forwarded() {
     Way::each(|way| {
         for content in [
             "5\nhello\r\n0\r\n\r\n",
@@ -174,7 +174,7 @@ fn malformed_chunk_reaches_the_next_hop() {
 }
 
 #[test]
-fn malformed_chunk_that_comes_late_ends_the_content_as_if_it_were_whole() {
+fn malformed_late_chunk_leaves_the_forwarded_content_incomplete() {
     Way::each(|way| {
         let mut client = way.proxy.client();
         client.send(post(
@@ -196,7 +196,7 @@ fn malformed_chunk_that_comes_late_ends_the_content_as_if_it_were_whole() {
 }
 
 #[test]
-fn chunk_extensions_without_end_are_read_on() {
+fn endless_chunk_extension_in_a_request_ends_its_connection() {
     Way::each(|way| {
         let mut client = way.proxy.client();
         client.send(post(way, "Transfer-Encoding: chunked\r\n", "5;"));
@@ -211,7 +211,7 @@ fn chunk_extensions_without_end_are_read_on() {
 }
 
 #[test]
-fn content_that_the_client_cuts_looks_whole_to_the_next_hop() {
+fn request_content_truncated_by_the_client_is_forwarded_incomplete() {
     Way::each(|way| {
         for (fields, content) in [
             ("Content-Length: 10\r\n", "hello"),
@@ -235,7 +235,7 @@ fn content_that_the_client_cuts_looks_whole_to_the_next_hop() {
 }
 
 #[test]
-fn request_before_a_refused_one_loses_its_answer() {
+fn request_before_a_refused_one_is_answered() {
     Way::each(|way| {
         let mut client = way.proxy.client();
         client.send(way.get("/good") + &post(way, "Content-Length: x\r\n", "") + SMUGGLED);
@@ -249,7 +249,7 @@ fn request_before_a_refused_one_loses_its_answer() {
 }
 
 #[test]
-fn refused_request_is_not_answered_before_it_is_whole() {
+fn malformed_request_line_is_refused_before_the_header_section_ends() {
     Way::each(|way| {
         let mut client = way.proxy.client();
         // the fault is in the first line; nothing more is coming
@@ -264,7 +264,7 @@ fn refused_request_is_not_answered_before_it_is_whole() {
 }
 
 #[test]
-fn more_connection_options_than_the_limit_are_refused() {
+fn more_than_64_connection_options_are_refused_with_400() {
     Way::each(|way| {
         let fields = |options: usize| {
             let names: Vec<String> = (0..options).map(|number| format!("x{number}")).collect();

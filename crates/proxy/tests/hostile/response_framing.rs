@@ -28,7 +28,7 @@ fn refused(way: &Way, answer: &str) {
 }
 
 #[test]
-fn ambiguous_response_is_repaired() {
+fn ambiguous_response_framing_is_refused_with_502() {
     Way::each(|way| {
         for (fields, content) in [
             ("Content-Length: 2\r\nContent-Length: 9\r\n", "ok"),
@@ -81,7 +81,7 @@ fn ambiguous_response_is_repaired() {
 }
 
 #[test]
-fn response_that_is_no_http_is_passed_on() {
+fn malformed_response_is_refused_with_502() {
     Way::each(|way| {
         for answer in [
             "<html>HTTP/0.9</html>\r\n\r\n",
@@ -110,7 +110,7 @@ fn response_that_is_no_http_is_passed_on() {
 }
 
 #[test]
-fn head_without_measure_is_taken_in() {
+fn oversized_response_header_section_is_refused_with_502() {
     Way::each(|way| {
         let fields = |count: usize| "X: y\r\n".repeat(count);
         refused(way, &format!("HTTP/1.1 200 OK\r\n{}\r\n", fields(513)));
@@ -126,7 +126,7 @@ fn head_without_measure_is_taken_in() {
 }
 
 #[test]
-fn head_within_the_limits_is_refused() {
+fn large_response_header_section_within_the_limits_is_forwarded() {
     Way::each(|way| {
         let answer = format!(
             "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n{}\r\n",
@@ -145,7 +145,7 @@ fn head_within_the_limits_is_refused() {
 }
 
 #[test]
-fn chunk_extensions_or_trailers_without_end_are_read_on() {
+fn endless_chunk_extension_or_trailer_section_truncates_the_response() {
     Way::each(|way| {
         for (begin, endless) in [
             ("2\r\nok\r\n5;", "a=b;"),
@@ -170,7 +170,7 @@ fn chunk_extensions_or_trailers_without_end_are_read_on() {
 }
 
 #[test]
-fn bytes_behind_a_response_answer_the_next_request() {
+fn bytes_after_a_response_are_discarded_with_the_connection() {
     Way::each(|way| {
         let evil = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil";
         for answer in [
@@ -203,7 +203,7 @@ fn bytes_behind_a_response_answer_the_next_request() {
 }
 
 #[test]
-fn unsolicited_response_answers_the_next_request() {
+fn connection_with_an_unsolicited_response_is_not_reused() {
     Way::each(|way| {
         let mut client = way.proxy.client();
         client.send(way.get("/1"));

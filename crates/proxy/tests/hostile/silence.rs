@@ -13,7 +13,7 @@ fn impatient(origin: &ScriptedOrigin) -> Running {
 }
 
 #[test]
-fn silence_before_or_within_the_head_holds_the_client() {
+fn next_hop_silent_before_the_final_response_head_yields_504() {
     let origin = ScriptedOrigin::new();
     let proxy = impatient(&origin);
     for begin in [
@@ -37,7 +37,7 @@ fn silence_before_or_within_the_head_holds_the_client() {
 }
 
 #[test]
-fn silence_within_the_content_holds_the_client() {
+fn next_hop_silent_within_the_content_truncates_the_response() {
     let origin = ScriptedOrigin::new();
     let proxy = impatient(&origin);
     for framing in [
@@ -58,7 +58,7 @@ fn silence_within_the_content_holds_the_client() {
 }
 
 #[test]
-fn next_hop_that_takes_no_content_holds_the_client() {
+fn next_hop_that_reads_no_request_content_times_out() {
     let origin = ScriptedOrigin::new();
     let proxy = impatient(&origin);
     let mut client = proxy.client();
@@ -79,7 +79,7 @@ fn next_hop_that_takes_no_content_holds_the_client() {
 }
 
 #[test]
-fn next_hop_that_never_says_100_holds_the_client() {
+fn next_hop_that_never_sends_100_continue_yields_504() {
     let origin = ScriptedOrigin::new();
     let proxy = impatient(&origin);
     let mut client = proxy.client();

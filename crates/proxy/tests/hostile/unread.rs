@@ -37,7 +37,7 @@ fn then_trace(way: &Way, method: &str, fields: &str, content: &str) -> String {
 }
 
 #[test]
-fn content_behind_an_answer_of_ours_is_read_as_a_request() {
+fn content_after_a_generated_response_is_not_read_as_a_request() {
     Way::each(|way| {
         for (fields, content) in framed() {
             for (method, more, status) in
@@ -56,7 +56,7 @@ fn content_behind_an_answer_of_ours_is_read_as_a_request() {
 }
 
 #[test]
-fn content_behind_a_denial_is_read_as_a_request() {
+fn content_of_a_refused_forward_request_is_not_read_as_a_request() {
     let origin = ScriptedOrigin::new();
     let proxy = Running::forward_with(|_| {});
     let smuggled = CONTENT.replace(
@@ -81,7 +81,7 @@ fn content_behind_a_denial_is_read_as_a_request() {
 }
 
 #[test]
-fn content_behind_a_client_that_is_denied_is_read_as_a_request() {
+fn content_from_a_denied_client_is_not_read_as_a_request() {
     let proxy = Running::forward_with(|config| {
         config.access.clients = vec!["10.0.0.0/8".parse().expect("a network")];
     });
@@ -95,7 +95,7 @@ fn content_behind_a_client_that_is_denied_is_read_as_a_request() {
 }
 
 #[test]
-fn content_without_a_route_or_next_hop_is_read_as_a_request() {
+fn content_without_a_route_or_next_hop_is_not_read_as_a_request() {
     let closed = ScriptedOrigin::new().address();
     let proxy = Running::gateway_with(closed, |config| {
         config.routes[0].path = "/here".parse().expect("a prefix");
@@ -112,7 +112,7 @@ fn content_without_a_route_or_next_hop_is_read_as_a_request() {
 }
 
 #[test]
-fn request_behind_forwarded_content_is_eaten_when_the_next_hop_fails() {
+fn forwarded_content_is_not_read_as_a_request_when_the_next_hop_fails() {
     Way::each(|way| {
         for (fields, content) in framed() {
             // the content is sent on whole, then the next hop closes or speaks nonsense
@@ -135,7 +135,7 @@ fn request_behind_forwarded_content_is_eaten_when_the_next_hop_fails() {
 }
 
 #[test]
-fn half_of_forwarded_content_is_read_as_a_request() {
+fn rest_of_partly_forwarded_content_is_not_read_as_a_request() {
     Way::each(|way| {
         for answer in [
             "",
@@ -165,7 +165,7 @@ fn half_of_forwarded_content_is_read_as_a_request() {
 }
 
 #[test]
-fn content_behind_a_304_of_the_next_hop_is_read_as_a_request() {
+fn content_of_a_request_answered_304_is_not_read_as_a_request() {
     Way::each(|way| {
         for (fields, content) in framed() {
             let mut client = way.proxy.client();
@@ -185,7 +185,7 @@ fn content_behind_a_304_of_the_next_hop_is_read_as_a_request() {
 }
 
 #[test]
-fn more_unwanted_content_than_the_limit_is_read_away() {
+fn connection_is_closed_after_more_than_64_kib_of_unwanted_content() {
     Way::each(|way| {
         let limit = 64 * 1024;
         for (length, stays) in [(limit, true), (limit + 1, false)] {

@@ -28,7 +28,7 @@ fn gateway(origin: &ScriptedOrigin, lead: &str) -> Running {
 }
 
 #[test]
-fn client_that_reads_nothing_is_fetched_for() {
+fn read_ahead_stays_within_its_limit_for_a_client_that_reads_nothing() {
     let origin = ScriptedOrigin::new();
     let proxy = Running::gateway(&origin);
     let mut flow = begin(&proxy, &origin);
@@ -39,7 +39,7 @@ fn client_that_reads_nothing_is_fetched_for() {
 }
 
 #[test]
-fn slow_client_is_run_away_from() {
+fn read_ahead_stays_within_its_limit_for_a_slow_client() {
     let origin = ScriptedOrigin::new();
     let proxy = Running::gateway(&origin);
     let mut flow = begin(&proxy, &origin);
@@ -53,7 +53,7 @@ fn slow_client_is_run_away_from() {
 }
 
 #[test]
-fn client_that_was_fast_and_is_slow_now_is_run_away_from() {
+fn read_ahead_shrinks_to_its_limit_when_a_fast_client_becomes_slow() {
     let origin = ScriptedOrigin::new();
     let proxy = Running::gateway(&origin);
     let mut flow = begin(&proxy, &origin);
@@ -79,7 +79,7 @@ fn client_that_was_fast_and_is_slow_now_is_run_away_from() {
 }
 
 #[test]
-fn lead_of_the_configuration_is_not_kept() {
+fn read_ahead_stays_within_the_configured_limit() {
     for (lead, most) in [("16KiB", 16 * 1024), ("256KiB", 256 * 1024)] {
         let origin = ScriptedOrigin::new();
         let proxy = gateway(&origin, lead);
@@ -90,7 +90,7 @@ fn lead_of_the_configuration_is_not_kept() {
 }
 
 #[test]
-fn lead_of_the_route_is_not_kept() {
+fn read_ahead_limit_of_the_route_overrides_the_general_one() {
     let origin = ScriptedOrigin::new();
     let proxy = Running::gateway_with(origin.address(), |config| {
         config.routes[0].lead = Some(Lead::Unbounded);
@@ -101,7 +101,7 @@ fn lead_of_the_route_is_not_kept() {
 }
 
 #[test]
-fn fast_client_does_not_get_all_or_gets_other_bytes() {
+fn fast_client_gets_all_content_at_any_read_ahead_limit() {
     let few = 5_000_000;
     for (lead, length) in [
         ("64KiB", LENGTH),
@@ -121,7 +121,7 @@ fn fast_client_does_not_get_all_or_gets_other_bytes() {
 }
 
 #[test]
-fn connection_that_carried_a_large_response_lets_the_next_one_run_ahead() {
+fn read_ahead_is_limited_on_a_connection_reused_after_a_large_response() {
     const LARGE: usize = 16 << 20;
     let origin = ScriptedOrigin::new();
     let proxy = Running::gateway(&origin);
@@ -145,7 +145,7 @@ fn connection_that_carried_a_large_response_lets_the_next_one_run_ahead() {
 
 /// How long a chunked response is shows when it has ended: its window cannot close before.
 #[test]
-fn connection_is_not_pooled_with_a_window_that_has_grown() {
+fn read_ahead_is_limited_on_a_connection_reused_after_chunked_content() {
     for storing in ["no-store", "max-age=60"] {
         let origin = ScriptedOrigin::new();
         let proxy = Running::gateway(&origin);

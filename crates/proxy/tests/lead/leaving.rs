@@ -24,7 +24,7 @@ fn patient(origin: &ScriptedOrigin, half_closed: &str) -> Running {
 }
 
 #[test]
-fn broken_connection_is_noticed_when_the_next_hop_speaks_again() {
+fn client_reset_aborts_the_fetch_while_the_next_hop_is_silent() {
     let origin = ScriptedOrigin::new();
     let proxy = patient(&origin, "1h");
     let (client, mut hop) = half_a_response(&proxy, &origin);
@@ -34,7 +34,7 @@ fn broken_connection_is_noticed_when_the_next_hop_speaks_again() {
 }
 
 #[test]
-fn broken_connection_is_hidden_by_a_request_sent_ahead() {
+fn client_reset_aborts_the_fetch_behind_a_pipelined_request() {
     let origin = ScriptedOrigin::new();
     let proxy = patient(&origin, "1h");
     let (mut client, mut hop) = half_a_response(&proxy, &origin);
@@ -47,7 +47,7 @@ fn broken_connection_is_hidden_by_a_request_sent_ahead() {
 }
 
 #[test]
-fn half_closed_client_holds_the_next_hop_for_ever() {
+fn fetch_for_a_half_closed_client_is_aborted_at_its_time_limit() {
     for ahead in ["", "GET /next HTTP/1.1\r\nHost: a\r\n\r\n"] {
         let origin = ScriptedOrigin::new();
         let proxy = patient(&origin, "100ms");
@@ -60,7 +60,7 @@ fn half_closed_client_holds_the_next_hop_for_ever() {
 }
 
 #[test]
-fn half_closed_client_is_not_served_on() {
+fn half_closed_client_gets_the_rest_of_its_response() {
     let origin = ScriptedOrigin::new();
     let proxy = patient(&origin, "1h");
     let (mut client, mut hop) = half_a_response(&proxy, &origin);
@@ -73,7 +73,7 @@ fn half_closed_client_is_not_served_on() {
 }
 
 #[test]
-fn client_that_stays_is_taken_to_have_left() {
+fn open_client_is_not_mistaken_for_a_half_closed_one() {
     let origin = ScriptedOrigin::new();
     let proxy = patient(&origin, "0s");
     let (mut client, mut hop) = half_a_response(&proxy, &origin);

@@ -11,7 +11,7 @@ fn padding(way: &Way, length: usize) -> String {
 }
 
 #[test]
-fn head_within_the_limits_is_refused_or_beyond_them_is_taken() {
+fn request_header_section_beyond_64_kib_is_refused_with_431() {
     Way::each(|way| {
         let limit = 64 * 1024;
         let mut client = way.proxy.client();
@@ -31,7 +31,7 @@ fn head_within_the_limits_is_refused_or_beyond_them_is_taken() {
 }
 
 #[test]
-fn field_too_many_is_taken_or_one_fewer_is_refused() {
+fn request_with_more_than_128_fields_is_refused_with_431() {
     Way::each(|way| {
         // with Host
         for (others, status) in [(127, 204), (128, 431), (5000, 431)] {
@@ -51,7 +51,7 @@ fn field_too_many_is_taken_or_one_fewer_is_refused() {
 }
 
 #[test]
-fn head_without_end_is_taken_in() {
+fn endless_request_line_or_header_section_is_refused() {
     Way::each(|way| {
         for (begin, more) in [
             (
@@ -86,7 +86,7 @@ fn head_without_end_is_taken_in() {
 }
 
 #[test]
-fn head_that_comes_byte_by_byte_is_misread() {
+fn request_sent_byte_by_byte_is_forwarded_intact() {
     Way::each(|way| {
         let mut client = way.proxy.client();
         let request = way.head("POST", "/x", "1.1", "X: y\r\nContent-Length: 2\r\n") + "ok";
@@ -108,7 +108,7 @@ fn head_that_comes_byte_by_byte_is_misread() {
 }
 
 #[test]
-fn empty_lines_before_a_request_are_not_skipped() {
+fn empty_lines_before_a_request_are_skipped() {
     Way::each(|way| {
         let mut client = way.proxy.client();
         client.send("\r\n\r\n".to_owned() + &way.get("/"));

@@ -8,7 +8,7 @@ use weir_proxy::config::Eviction;
 const GET: &str = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
 
 #[test]
-fn slow_head_holds_a_connection_for_ever() {
+fn incomplete_header_section_is_answered_with_408_at_its_time_limit() {
     Way::each(|way| {
         way.proxy.reload(|config| {
             config.limits.request_head = span("100ms");
@@ -27,7 +27,7 @@ fn slow_head_holds_a_connection_for_ever() {
 }
 
 #[test]
-fn each_byte_of_a_head_renews_its_time() {
+fn bytes_of_a_header_section_do_not_extend_its_time_limit() {
     Way::each(|way| {
         way.proxy
             .reload(|config| config.limits.request_head = span("100ms"));
@@ -52,7 +52,7 @@ fn each_byte_of_a_head_renews_its_time() {
 }
 
 #[test]
-fn idle_client_is_kept_for_ever_or_scolded() {
+fn idle_client_connection_is_closed_without_a_response() {
     Way::each(|way| {
         way.proxy
             .reload(|config| config.limits.client_idle = span("500ms"));
@@ -69,7 +69,7 @@ fn idle_client_is_kept_for_ever_or_scolded() {
 }
 
 #[test]
-fn client_that_stops_sending_holds_the_next_hop() {
+fn stalled_request_content_closes_client_and_next_hop_connections() {
     Way::each(|way| {
         way.proxy
             .reload(|config| config.limits.client_silence = span("100ms"));
@@ -91,7 +91,7 @@ fn client_that_stops_sending_holds_the_next_hop() {
 }
 
 #[test]
-fn client_that_goes_on_sending_is_taken_for_silence_of_the_next_hop() {
+fn slow_request_content_does_not_count_as_next_hop_silence() {
     Way::each(|way| {
         let silence = Duration::from_millis(250);
         way.proxy
@@ -114,7 +114,7 @@ fn client_that_goes_on_sending_is_taken_for_silence_of_the_next_hop() {
 }
 
 #[test]
-fn client_that_stops_reading_holds_the_next_hop() {
+fn client_that_stops_reading_is_disconnected_and_its_fetch_aborted() {
     Way::each(|way| {
         way.proxy
             .reload(|config| config.limits.client_silence = span("200ms"));
@@ -142,7 +142,7 @@ fn client_that_stops_reading_holds_the_next_hop() {
 }
 
 #[test]
-fn client_that_stops_reading_a_stored_response_is_kept() {
+fn client_that_stops_reading_a_hit_is_disconnected() {
     let origin = ScriptedOrigin::new();
     let address = origin.address();
     let length: usize = 32 << 20;
@@ -171,7 +171,7 @@ fn client_that_stops_reading_a_stored_response_is_kept() {
 }
 
 #[test]
-fn slow_reader_is_taken_for_one_that_stopped() {
+fn slowly_reading_client_gets_its_whole_response() {
     Way::each(|way| {
         let silence = Duration::from_millis(500);
         way.proxy

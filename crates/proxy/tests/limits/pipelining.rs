@@ -4,7 +4,7 @@ use crate::support::{RawClient, Way, pattern, span};
 use weir_measure::Metric;
 
 #[test]
-fn pipelined_hits_are_lost_or_mixed_up() {
+fn pipelined_hits_are_all_answered_intact() {
     Way::each(|way| {
         let body = pattern(3000);
         let mut client = way.proxy.client();
@@ -28,7 +28,7 @@ fn pipelined_hits_are_lost_or_mixed_up() {
 }
 
 #[test]
-fn client_that_only_sends_makes_the_proxy_write_without_bound() {
+fn bytes_written_to_a_pipelining_client_that_never_reads_are_bounded() {
     Way::each(|way| {
         let (_, _hop) = way.fetch(
             "/",
@@ -54,7 +54,7 @@ fn client_that_only_sends_makes_the_proxy_write_without_bound() {
 }
 
 #[test]
-fn pipelined_misses_are_fetched_all_at_once() {
+fn pipelined_misses_are_fetched_one_at_a_time() {
     Way::each(|way| {
         let mut client = way.proxy.client();
         let count = 50;
@@ -77,7 +77,7 @@ fn pipelined_misses_are_fetched_all_at_once() {
 }
 
 #[test]
-fn pipelined_requests_are_forgotten_behind_one_that_fails() {
+fn pipelined_requests_after_a_failed_one_are_answered() {
     Way::each(|way| {
         let mut client = way.proxy.client();
         client.send(way.get("/1") + &way.get("/2") + &way.get("/3"));

@@ -140,7 +140,7 @@ fn kib(kib: u64) -> ByteSize {
 }
 
 #[test]
-fn fetch_goes_on_though_all_are_to_stop() {
+fn stop_policy_aborts_every_fetch_without_a_reader() {
     let cases = PERCENTAGES.map(|percent| (percent, Aborted::StopAlways));
     for tag in [STRONG, None] {
         check(|fetch| fetch.abort = Abort::Stop, tag, &cases);
@@ -148,7 +148,7 @@ fn fetch_goes_on_though_all_are_to_stop() {
 }
 
 #[test]
-fn fetch_stops_though_all_are_to_finish() {
+fn finish_policy_completes_every_fetch_without_a_reader() {
     let cases = PERCENTAGES.map(|percent| (percent, Aborted::GoOnAlways));
     for tag in [STRONG, None] {
         check(|fetch| fetch.abort = Abort::Finish, tag, &cases);
@@ -156,7 +156,7 @@ fn fetch_stops_though_all_are_to_finish() {
 }
 
 #[test]
-fn squids_numbers_are_looked_at_in_another_order() {
+fn squid_policy_applies_minimum_then_maximum_then_percentage() {
     // still to come, of 1 500 000 bytes: 1 500 000, 1 485 000, 750 000, 90 000, 60 000, 15 000
     let policy = |fetch: &mut Fetch| {
         fetch.abort = Abort::Squid;
@@ -178,7 +178,7 @@ fn squids_numbers_are_looked_at_in_another_order() {
 }
 
 #[test]
-fn squids_defaults_finish_what_squid_stops() {
+fn squid_policy_defaults_abort_a_fetch_with_30_kb_remaining() {
     let policy = |fetch: &mut Fetch| fetch.abort = Abort::Squid;
     check(policy, STRONG, &[(98, Aborted::StopMuchLeft)]);
 }
@@ -189,7 +189,7 @@ fn by_value(fetch: &mut Fetch) {
 }
 
 #[test]
-fn fetch_of_a_part_that_is_kept_goes_on_for_nothing() {
+fn value_policy_aborts_a_resumable_fetch_unless_little_remains() {
     let cases = [
         (0, Aborted::StopNotWorthIt),
         (1, Aborted::StopNotWorthIt),
@@ -202,7 +202,7 @@ fn fetch_of_a_part_that_is_kept_goes_on_for_nothing() {
 }
 
 #[test]
-fn fetch_of_what_would_be_lost_stops_near_its_end() {
+fn value_policy_completes_a_non_resumable_fetch_near_its_end() {
     let cases = [
         (0, Aborted::StopNotWorthIt),
         (1, Aborted::StopNotWorthIt),
@@ -217,7 +217,7 @@ fn fetch_of_what_would_be_lost_stops_near_its_end() {
 }
 
 #[test]
-fn fetch_goes_on_beyond_the_background_budget() {
+fn fetch_without_a_reader_is_aborted_beyond_the_background_budget() {
     let policy = |fetch: &mut Fetch| {
         by_value(fetch);
         fetch.background_rate = ByteSize::from_bytes(14_999);
@@ -231,7 +231,7 @@ fn fetch_goes_on_beyond_the_background_budget() {
 }
 
 #[test]
-fn budget_of_nothing_lets_a_fetch_go_on() {
+fn zero_background_budget_aborts_every_fetch_without_a_reader() {
     for abort in [Abort::Finish, Abort::Value, Abort::Squid] {
         let policy = |fetch: &mut Fetch| {
             fetch.abort = abort;

@@ -142,7 +142,7 @@ impl Bed {
 }
 
 #[test]
-fn bytes_are_lost_or_counted_twice() {
+fn byte_counters_balance_after_every_kind_of_response() {
     let bed = Bed::new(None);
     for scenario in mixture::SCENARIOS {
         bed.run(scenario);
@@ -168,7 +168,7 @@ impl Lines {
 }
 
 #[test]
-fn log_and_counters_disagree() {
+fn log_totals_equal_the_counters() {
     let (snapshot, lines) = logged(|_| true);
     for (field, metric) in [
         ("body_bytes", Metric::BodyBytesToClients),
@@ -196,7 +196,7 @@ fn log_and_counters_disagree() {
 }
 
 #[test]
-fn line_of_an_unshared_response_lacks_what_it_cost() {
+fn log_lines_of_unshared_responses_hold_all_their_bytes() {
     let (snapshot, lines) = logged(|scenario| scenario.is_alone);
     for (field, metric) in [
         ("wasted_bytes", Metric::BytesWasted),

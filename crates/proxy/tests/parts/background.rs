@@ -37,7 +37,7 @@ fn pour(mut hop: OriginConnection, what: &Representation) -> JoinHandle<OriginCo
 }
 
 #[test]
-fn background_runs_ahead_of_its_budget() {
+fn background_fetch_keeps_to_its_rate_budget() {
     let origin = ScriptedOrigin::new();
     let proxy = proxy(&origin);
     let what = Representation::new("/", 5 * RATE + 1);
@@ -58,7 +58,7 @@ fn background_runs_ahead_of_its_budget() {
 }
 
 #[test]
-fn budget_is_spent_on_bytes_that_have_not_come() {
+fn background_budget_is_spent_only_on_received_bytes() {
     let origin = ScriptedOrigin::new();
     let proxy = proxy(&origin);
     let what = Representation::new("/", RATE);
@@ -74,7 +74,7 @@ fn budget_is_spent_on_bytes_that_have_not_come() {
 }
 
 #[test]
-fn reader_waits_for_the_background_budget() {
+fn new_reader_frees_a_background_fetch_from_its_budget() {
     let origin = ScriptedOrigin::new();
     let proxy = proxy(&origin);
     let what = Representation::new("/", 20 * RATE);
@@ -90,7 +90,7 @@ fn reader_waits_for_the_background_budget() {
 }
 
 #[test]
-fn reader_that_comes_and_leaves_again_is_not_noticed() {
+fn abort_policy_is_applied_at_each_disconnect_of_the_last_reader() {
     let origin = ScriptedOrigin::new();
     let proxy = proxy(&origin);
     let what = Representation::new("/", 20 * RATE);
@@ -115,7 +115,7 @@ fn reader_that_comes_and_leaves_again_is_not_noticed() {
 }
 
 #[test]
-fn next_hop_that_cuts_an_orphan_leaves_less_than_came() {
+fn background_fetch_truncated_by_the_next_hop_keeps_received_content() {
     let origin = ScriptedOrigin::new();
     let proxy = proxy(&origin);
     let what = Representation::new("/", RATE);
@@ -131,7 +131,7 @@ fn next_hop_that_cuts_an_orphan_leaves_less_than_came() {
 }
 
 #[test]
-fn client_that_has_closed_one_side_is_taken_to_have_left() {
+fn half_closed_client_that_keeps_reading_gets_its_response() {
     let origin = ScriptedOrigin::new();
     let proxy = Running::gateway_with(origin.address(), |config| {
         config.fetch.abort = Abort::Stop;
@@ -177,7 +177,7 @@ fn client_that_has_closed_one_side_is_taken_to_have_left() {
 }
 
 #[test]
-fn client_that_has_closed_one_side_is_waited_for_without_end() {
+fn fetch_for_a_half_closed_client_is_aborted_at_its_time_limit() {
     let origin = ScriptedOrigin::new();
     let proxy = Running::gateway_with(origin.address(), |config| {
         config.fetch.abort = Abort::Stop;

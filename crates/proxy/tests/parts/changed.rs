@@ -36,7 +36,7 @@ fn asked_again(
 }
 
 #[test]
-fn old_part_is_mixed_with_the_new_whole() {
+fn new_whole_response_replaces_the_old_part() {
     let shelf = Shelf::new();
     for length in [LENGTH, 100_000, 1_000_000, 10] {
         let what = Representation::new(&format!("/{length}"), LENGTH);
@@ -51,7 +51,7 @@ fn old_part_is_mixed_with_the_new_whole() {
 }
 
 #[test]
-fn old_part_survives_a_new_response_that_is_not_stored() {
+fn unstorable_new_response_invalidates_the_old_part() {
     let shelf = Shelf::new();
     let what = Representation::new("/", LENGTH);
     let next = what
@@ -64,7 +64,7 @@ fn old_part_survives_a_new_response_that_is_not_stored() {
 }
 
 #[test]
-fn old_part_survives_a_new_response_that_is_cut() {
+fn truncated_new_response_invalidates_the_old_part() {
     let shelf = Shelf::new();
     for (path, tag) in [("/kept", Some("\"new\"")), ("/lost", None)] {
         let what = Representation::new(path, LENGTH);
@@ -91,7 +91,7 @@ fn old_part_survives_a_new_response_that_is_cut() {
 }
 
 #[test]
-fn part_of_another_version_is_taken() {
+fn mismatched_206_is_discarded_and_the_request_repeated_without_range() {
     let shelf = Shelf::new();
     // what is wrong with the 206
     type Wrong = fn(&Representation) -> Vec<u8>;
@@ -151,7 +151,7 @@ fn part_of_another_version_is_taken() {
 }
 
 #[test]
-fn range_that_was_asked_for_is_forgotten() {
+fn original_range_is_requested_again_after_a_version_change() {
     let shelf = Shelf::new();
     let what = Representation::new("/", LENGTH);
     let request = what.get_range("100000-299999");
@@ -172,7 +172,7 @@ fn range_that_was_asked_for_is_forgotten() {
 }
 
 #[test]
-fn end_that_is_gone_is_the_answer() {
+fn client_request_is_repeated_when_a_missing_range_is_answered_416() {
     let shelf = Shelf::new();
     let what = Representation::new("/", LENGTH);
     let (mut client, mut hop) = begin(&shelf, &what, &what.get(""));
@@ -200,7 +200,7 @@ fn end_that_is_gone_is_the_answer() {
 }
 
 #[test]
-fn error_drops_the_part_or_is_hidden() {
+fn error_response_is_forwarded_and_only_a_404_invalidates_the_part() {
     let shelf = Shelf::new();
     for status in ["500 Oops", "404 Not Found", "403 Forbidden"] {
         let what = Representation::new(&format!("/{}", &status[..3]), LENGTH);
@@ -223,7 +223,7 @@ fn error_drops_the_part_or_is_hidden() {
 }
 
 #[test]
-fn next_hop_that_fails_spoils_the_part() {
+fn failing_next_hop_leaves_the_stored_part_usable() {
     let shelf = Shelf::new();
     let what = Representation::new("/", LENGTH);
     let (mut client, hop) = begin(&shelf, &what, &what.get(""));
@@ -288,22 +288,22 @@ fn check_second_gap(answer: fn(&Representation) -> Vec<u8>) {
 }
 
 #[test]
-fn version_changes_between_two_gaps_to_a_whole() {
+fn new_whole_for_the_second_missing_range_truncates_the_response() {
     check_second_gap(Representation::whole);
 }
 
 #[test]
-fn version_changes_between_two_gaps_to_a_part() {
+fn new_part_for_the_second_missing_range_truncates_the_response() {
     check_second_gap(|next| next.part(300_000, LENGTH));
 }
 
 #[test]
-fn version_changes_between_two_gaps_to_a_shorter_one() {
+fn status_416_for_the_second_missing_range_truncates_the_response() {
     check_second_gap(|next| next.unsatisfied_head().into_bytes());
 }
 
 #[test]
-fn error_between_two_gaps_drops_the_part() {
+fn error_for_the_second_missing_range_keeps_the_stored_part() {
     let shelf = Shelf::new();
     let what = Representation::new("/", LENGTH);
     shelf.keep(&what, 200_000, 300_000);
@@ -336,7 +336,7 @@ fn asked_range(hop: &mut OriginConnection) -> String {
 /// One with credentials reads what was begun for all. Its own request would bring what others may not have: what that brings
 /// goes to it alone, and spoils nothing that is stored.
 #[test]
-fn reader_that_may_not_add_to_what_is_shared_fetches_the_rest_for_itself() {
+fn reader_with_credentials_fetches_the_rest_of_shared_content_separately() {
     let shelf = Shelf::with(|config| config.fetch.fetches_per_response_max = 2);
     let what = Representation::new("/", 8_000_000);
     let mut first = shelf.proxy.client();
@@ -387,7 +387,7 @@ fn reader_that_may_not_add_to_what_is_shared_fetches_the_rest_for_itself() {
 
 /// Of the bytes that were promised none is lost: the client that was sent the front fetches the rest for itself.
 #[test]
-fn part_that_may_not_be_shared_between_two_gaps_is_fetched_for_its_client_alone() {
+fn unshareable_second_missing_range_is_fetched_for_its_client_only() {
     let what = Representation::new("/", LENGTH);
     let private = "Cache-Control: private, max-age=60\r\nConnection: close\r\n";
     for own in [setting_cookie(&what, ""), what.clone().with_fields(private)] {
@@ -421,7 +421,7 @@ fn part_that_may_not_be_shared_between_two_gaps_is_fetched_for_its_client_alone(
 /// Somebody reads the first bytes as they arrive; whoever joins and wants more than those is sent its head once the next hop
 /// has said that it still has the same.
 #[test]
-fn client_that_joins_a_ranged_fetch_gets_the_new_representation_if_it_has_changed() {
+fn client_joining_a_range_fetch_gets_the_new_representation_on_change() {
     for (has_changed, range) in [(false, None), (true, None), (true, Some("0-399999"))] {
         let shelf = Shelf::new();
         let what = Representation::new("/", LENGTH);
@@ -489,7 +489,7 @@ fn setting_cookie(what: &Representation, directives: &str) -> Representation {
 }
 
 #[test]
-fn part_that_sets_a_cookie_is_joined_only_by_permission() {
+fn part_that_sets_a_cookie_is_not_combined_without_public() {
     let shelf = Shelf::new();
     let what = Representation::new("/", LENGTH);
     let (mut client, mut hop) = begin(&shelf, &what, &what.get(""));
@@ -503,7 +503,7 @@ fn part_that_sets_a_cookie_is_joined_only_by_permission() {
 }
 
 #[test]
-fn cookie_of_a_joined_part_goes_to_its_own_client_alone() {
+fn set_cookie_of_a_combined_part_goes_to_its_own_client_only() {
     let shelf = Shelf::new();
     let what = Representation::new("/", LENGTH);
     let (mut client, mut hop) = begin(&shelf, &what, &what.get(""));
@@ -519,7 +519,7 @@ fn cookie_of_a_joined_part_goes_to_its_own_client_alone() {
 }
 
 #[test]
-fn part_that_became_private_is_not_joined() {
+fn part_that_became_private_is_not_combined() {
     let shelf = Shelf::new();
     let what = Representation::new("/", LENGTH);
     let (mut client, mut hop) = begin(&shelf, &what, &what.get(""));

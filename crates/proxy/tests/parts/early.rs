@@ -33,7 +33,7 @@ fn leave(client: RawClient, by_reset: bool) {
 }
 
 #[test]
-fn request_is_carried_on_for_nobody() {
+fn request_is_aborted_when_its_only_client_disconnects() {
     let origin = ScriptedOrigin::new();
     let proxy = proxy(&origin);
     let kinds = ["", "Range: bytes=5-\r\n", "Authorization: Basic eDp5\r\n"];
@@ -53,7 +53,7 @@ fn request_is_carried_on_for_nobody() {
 }
 
 #[test]
-fn validation_is_carried_on_for_nobody() {
+fn validation_is_aborted_when_its_only_client_disconnects() {
     let origin = ScriptedOrigin::new();
     let proxy = proxy(&origin);
     let what = Representation::new("/", 1000);
@@ -68,7 +68,7 @@ fn validation_is_carried_on_for_nobody() {
 }
 
 #[test]
-fn request_is_given_up_though_all_are_to_finish() {
+fn finish_policy_completes_a_request_whose_client_disconnected() {
     let origin = ScriptedOrigin::new();
     let proxy = proxy(&origin);
     proxy.reload(|config| config.fetch.abort = Abort::Finish);
@@ -81,7 +81,7 @@ fn request_is_given_up_though_all_are_to_finish() {
 }
 
 #[test]
-fn request_is_given_up_though_another_waits() {
+fn request_continues_for_a_follower_after_its_leader_disconnects() {
     let origin = ScriptedOrigin::new();
     let proxy = proxy(&origin);
     for by_reset in [true, false] {
@@ -100,7 +100,7 @@ fn request_is_given_up_though_another_waits() {
 }
 
 #[test]
-fn request_outlives_the_last_of_those_who_wait() {
+fn request_is_aborted_when_leader_and_all_followers_disconnect() {
     let origin = ScriptedOrigin::new();
     let proxy = proxy(&origin);
     for by_reset in [true, false] {
@@ -123,7 +123,7 @@ fn request_outlives_the_last_of_those_who_wait() {
 }
 
 #[test]
-fn gap_is_asked_for_when_its_reader_has_left() {
+fn missing_range_fetch_is_aborted_when_its_reader_disconnects() {
     let origin = ScriptedOrigin::new();
     let proxy = proxy(&origin);
     let what = Representation::new("/", 2_000_000);

@@ -7,7 +7,7 @@ use weir_measure::Metric;
 const LENGTH: u64 = 1_000_000;
 
 #[test]
-fn range_inside_a_part_is_forwarded() {
+fn range_inside_a_stored_part_is_a_hit() {
     let shelf = Shelf::new();
     let what = Representation::new("/", LENGTH);
     shelf.keep(&what, 200_000, 500_000);
@@ -36,7 +36,7 @@ fn range_inside_a_part_is_forwarded() {
 }
 
 #[test]
-fn head_of_a_part_is_forwarded_or_tells_the_length_of_the_part() {
+fn head_request_on_a_stored_part_is_a_hit_with_the_complete_length() {
     let shelf = Shelf::new();
     let what = Representation::new("/", LENGTH);
     shelf.keep(&what, 0, 5);
@@ -56,7 +56,7 @@ fn head_of_a_part_is_forwarded_or_tells_the_length_of_the_part() {
 }
 
 #[test]
-fn whole_of_a_part_is_fetched_again() {
+fn request_for_the_whole_fetches_only_the_range_missing_from_a_part() {
     let shelf = Shelf::new();
     let what = Representation::new("/", LENGTH);
     shelf.keep(&what, 0, 400_000);
@@ -69,7 +69,7 @@ fn whole_of_a_part_is_fetched_again() {
 }
 
 #[test]
-fn parts_are_joined_in_the_wrong_order() {
+fn parts_stored_in_any_order_are_combined_into_the_whole() {
     let shelf = Shelf::new();
     let what = Representation::new("/", LENGTH);
     shelf.keep(&what, 600_000, LENGTH);
@@ -81,7 +81,7 @@ fn parts_are_joined_in_the_wrong_order() {
 }
 
 #[test]
-fn gaps_are_fetched_beyond_their_ends() {
+fn missing_ranges_between_parts_are_fetched_exactly() {
     let shelf = Shelf::new();
     let what = Representation::new("/", LENGTH);
     for at in [100_000, 400_000, 700_000] {
@@ -100,7 +100,7 @@ fn gaps_are_fetched_beyond_their_ends() {
 }
 
 #[test]
-fn range_over_gaps_fetches_the_whole() {
+fn range_across_missing_ranges_fetches_only_those() {
     let shelf = Shelf::new();
     let what = Representation::new("/", LENGTH);
     shelf.keep(&what, 300_000, 400_000);
@@ -120,7 +120,7 @@ fn range_over_gaps_fetches_the_whole() {
 }
 
 #[test]
-fn one_byte_that_is_missing_is_not_fetched_alone() {
+fn single_missing_byte_is_fetched_as_a_range_of_its_own() {
     let shelf = Shelf::new();
     let what = Representation::new("/", 1000);
     shelf.keep(&what, 0, 499);
@@ -131,7 +131,7 @@ fn one_byte_that_is_missing_is_not_fetched_alone() {
 }
 
 #[test]
-fn part_of_unknown_length_has_an_end() {
+fn part_of_unknown_length_is_completed_with_an_open_ended_range() {
     let shelf = Shelf::new();
     let what = Representation::new("/", LENGTH);
     shelf.keep_chunks(&what, 400_000);
@@ -157,7 +157,7 @@ fn part_of_unknown_length_has_an_end() {
 }
 
 #[test]
-fn range_of_a_part_of_unknown_length_is_answered_from_what_is_there_alone() {
+fn range_of_a_part_of_unknown_length_is_requested_from_the_next_hop() {
     for (range, asks, from, to) in [
         ("500000-599999", "500000-599999", 500_000, 600_000),
         ("300000-499999", "400000-499999", 300_000, 500_000),
@@ -209,7 +209,7 @@ fn asked_range(asked: &Head) -> (u64, u64) {
 }
 
 #[test]
-fn two_who_want_the_whole_fetch_the_rest_twice() {
+fn requests_for_the_whole_share_one_fetch_of_the_missing_range() {
     let shelf = Shelf::new();
     let what = Representation::new("/", LENGTH);
     shelf.keep(&what, 0, 400_000);
@@ -235,7 +235,7 @@ fn two_who_want_the_whole_fetch_the_rest_twice() {
 }
 
 #[test]
-fn part_that_is_shorter_than_asked_cuts_the_client() {
+fn part_shorter_than_requested_is_followed_by_another_range_request() {
     let shelf = Shelf::new();
     let what = Representation::new("/", LENGTH);
     shelf.keep(&what, 0, 100_000);
@@ -256,7 +256,7 @@ fn part_that_is_shorter_than_asked_cuts_the_client() {
 }
 
 #[test]
-fn part_that_is_stale_is_used_unseen() {
+fn stale_part_is_validated_before_use() {
     let shelf = Shelf::new();
     let what = Representation::new("/", LENGTH);
     shelf.keep(&what, 0, 400_000);
@@ -280,7 +280,7 @@ fn part_that_is_stale_is_used_unseen() {
 }
 
 #[test]
-fn part_is_served_to_whom_it_is_not_for() {
+fn part_of_another_variant_is_not_served() {
     let shelf = Shelf::new();
     let fields = "Cache-Control: max-age=3600\r\nVary: Accept-Language\r\nConnection: close\r\n";
     let what = Representation::new("/", LENGTH).with_fields(fields);
@@ -298,7 +298,7 @@ fn part_is_served_to_whom_it_is_not_for() {
 }
 
 #[test]
-fn purged_part_is_served_or_completed() {
+fn purged_part_is_neither_served_nor_completed() {
     let shelf = Shelf::new();
     let what = Representation::new("/", LENGTH);
     shelf.keep(&what, 0, 400_000);
@@ -312,7 +312,7 @@ fn purged_part_is_served_or_completed() {
 }
 
 #[test]
-fn bytes_beyond_the_range_that_a_206_declares_are_not_stored() {
+fn bytes_beyond_the_content_range_of_a_206_are_not_stored() {
     let shelf = Shelf::new();
     let what = Representation::new("/", 20);
     let mut client = shelf.proxy.client();

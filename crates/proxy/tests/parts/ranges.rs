@@ -18,7 +18,7 @@ fn fetch(shelf: &Shelf, what: &Representation, fields: &str, message: &[u8]) -> 
 }
 
 #[test]
-fn range_of_a_cold_target_fetches_the_whole_or_is_not_kept() {
+fn range_request_on_a_miss_is_forwarded_and_its_part_stored() {
     for (range, from, to) in [
         ("0-0", 0, 1),
         ("100000-199999", 100_000, 200_000),
@@ -48,7 +48,7 @@ fn range_of_a_cold_target_fetches_the_whole_or_is_not_kept() {
 }
 
 #[test]
-fn part_in_chunks_is_not_kept_or_has_another_length() {
+fn chunked_part_is_stored_with_its_declared_range() {
     let shelf = Shelf::new();
     let what = Representation::new("/", LENGTH);
     let fields = "Content-Range: bytes 1000-199999/500000\r\nTransfer-Encoding: chunked\r\n";
@@ -64,7 +64,7 @@ fn part_in_chunks_is_not_kept_or_has_another_length() {
 }
 
 #[test]
-fn part_that_ends_before_its_range_is_taken_for_all_of_it() {
+fn part_shorter_than_its_content_range_is_truncated_and_stored_as_such() {
     let shelf = Shelf::new();
     let what = Representation::new("/", LENGTH);
     let fields = "Content-Range: bytes 0-199999/500000\r\nTransfer-Encoding: chunked\r\n";
@@ -87,7 +87,7 @@ fn part_that_ends_before_its_range_is_taken_for_all_of_it() {
 }
 
 #[test]
-fn part_without_a_strong_tag_is_kept() {
+fn part_without_a_strong_entity_tag_is_not_stored() {
     for tag in [None, Some("W/\"a\""), Some("unquoted")] {
         let shelf = Shelf::new();
         let what = Representation::new("/", LENGTH).tagged(tag);
@@ -106,7 +106,7 @@ fn part_without_a_strong_tag_is_kept() {
 }
 
 #[test]
-fn part_of_unknown_complete_length_is_kept() {
+fn part_of_unknown_complete_length_is_not_stored() {
     let shelf = Shelf::new();
     let what = Representation::new("/", LENGTH);
     let fields = "Content-Range: bytes 0-9/*\r\nContent-Length: 10\r\n";
@@ -119,7 +119,7 @@ fn part_of_unknown_complete_length_is_kept() {
 }
 
 #[test]
-fn whole_instead_of_a_range_is_cut_to_the_range_or_not_kept() {
+fn whole_response_to_a_range_request_is_forwarded_whole_and_stored() {
     let shelf = Shelf::new();
     let what = Representation::new("/", LENGTH);
     let (_, response) = fetch(&shelf, &what, "Range: bytes=0-9\r\n", &what.whole());
@@ -129,7 +129,7 @@ fn whole_instead_of_a_range_is_cut_to_the_range_or_not_kept() {
 }
 
 #[test]
-fn answer_to_the_clients_own_if_range_is_kept() {
+fn part_answering_if_range_of_the_client_is_not_stored() {
     let shelf = Shelf::new();
     let what = Representation::new("/", LENGTH);
     let tag = what.tag.as_deref().expect("tagged");
@@ -145,7 +145,7 @@ fn answer_to_the_clients_own_if_range_is_kept() {
 }
 
 #[test]
-fn if_range_of_a_client_is_not_compared_with_the_part() {
+fn if_range_of_the_client_is_compared_with_the_stored_part() {
     let shelf = Shelf::new();
     let what = Representation::new("/", LENGTH);
     shelf.keep(&what, 0, 100_000);
@@ -168,7 +168,7 @@ fn if_range_of_a_client_is_not_compared_with_the_part() {
 }
 
 #[test]
-fn several_ranges_are_changed_on_their_way() {
+fn request_for_multiple_ranges_is_forwarded_unchanged() {
     let shelf = Shelf::new();
     let what = Representation::new("/", LENGTH);
     let several = "Range: bytes=0-9, 20-29\r\n";
@@ -203,7 +203,7 @@ fn several_ranges_are_changed_on_their_way() {
 }
 
 #[test]
-fn range_that_nobody_understands_is_answered_as_a_range() {
+fn invalid_range_is_ignored() {
     let shelf = Shelf::new();
     let what = Representation::new("/", LENGTH);
     shelf.keep(&what, 0, 100_000);
@@ -220,7 +220,7 @@ fn range_that_nobody_understands_is_answered_as_a_range() {
 }
 
 #[test]
-fn answer_416_is_everybodys() {
+fn response_with_status_416_is_not_stored() {
     let shelf = Shelf::new();
     let what = Representation::new("/", LENGTH);
     let none = what.unsatisfied_head();

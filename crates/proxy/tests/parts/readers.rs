@@ -174,13 +174,13 @@ fn run(seed: u64, lead: &str, workers: u16) {
 }
 
 #[test]
-fn reader_gets_a_wrong_byte_or_the_origin_is_asked_again_and_again() {
+fn concurrent_readers_get_exact_content_and_share_its_fetches() {
     for seed in SEEDS {
         run(seed, "64KiB", 2);
     }
 }
 
 #[test]
-fn reader_gets_a_wrong_byte_where_nothing_is_held_back() {
+fn concurrent_readers_get_exact_content_without_a_read_ahead_limit() {
     run(SEEDS[0], "unbounded", 2);
 }

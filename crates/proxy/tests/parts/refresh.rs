@@ -64,7 +64,7 @@ impl Stale {
 const LARGE: u64 = 64 << 20;
 
 #[test]
-fn refresh_that_the_store_does_not_take_ends_with_the_response_head() {
+fn unstorable_background_refresh_ends_after_the_header_section() {
     let private = "Cache-Control: private, max-age=60\r\n";
     let too_large = "Cache-Control: max-age=60\r\n";
     for (fields, why) in [
@@ -89,7 +89,7 @@ fn refresh_that_the_store_does_not_take_ends_with_the_response_head() {
 }
 
 #[test]
-fn refresh_that_outgrows_the_store_ends_there() {
+fn background_refresh_beyond_the_largest_storable_size_is_aborted() {
     let stale = Stale::new(|config| {
         config.cache.largest_response = ByteSize::from_mib(1);
         config.fetch.background_rate = ByteSize::from_gib(1);
@@ -110,7 +110,7 @@ fn refresh_that_outgrows_the_store_ends_there() {
 }
 
 #[test]
-fn refresh_keeps_to_the_budget_of_background_bytes() {
+fn background_refresh_keeps_to_the_background_rate_budget() {
     let rate = 16 * 1024;
     let stale = Stale::new(|config| {
         config.fetch.background_rate = ByteSize::from_bytes(rate);
@@ -144,7 +144,7 @@ fn refresh_keeps_to_the_budget_of_background_bytes() {
 }
 
 #[test]
-fn refresh_without_a_budget_stores_what_comes_with_the_head_and_no_more() {
+fn zero_budget_refresh_stores_only_content_read_with_its_header_section() {
     let without = |config: &mut Config| {
         config.fetch.background_rate = ByteSize::from_bytes(0);
     };
@@ -173,7 +173,7 @@ fn refresh_without_a_budget_stores_what_comes_with_the_head_and_no_more() {
 }
 
 #[test]
-fn refresh_that_came_to_nothing_is_repeated_after_ten_seconds() {
+fn failed_background_refresh_is_retried_only_after_ten_seconds() {
     let stale = Stale::new(|_| {});
     let unavailable =
         "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 4\r\nConnection: close\r\n\r\ndown";
@@ -197,7 +197,7 @@ fn refresh_that_came_to_nothing_is_repeated_after_ten_seconds() {
 }
 
 #[test]
-fn connection_of_a_refresh_that_is_not_stored_and_came_whole_is_used_again() {
+fn connection_of_a_complete_but_unstored_refresh_is_reused() {
     let stale = Stale::new(|_| {});
     let private = stale
         .next(100)

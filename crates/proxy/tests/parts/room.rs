@@ -18,7 +18,7 @@ fn fetch(shelf: &Shelf, request: &str, message: &[u8]) -> Response {
 }
 
 #[test]
-fn rest_of_a_part_that_is_too_large_as_a_whole_is_the_answer() {
+fn part_of_a_response_too_large_to_store_is_completed_for_the_client() {
     let shelf = Shelf::with(|config| config.cache.largest_response = ByteSize::from_mib(1));
     let what = Representation::new("/", LENGTH);
     shelf.keep(&what, 100_000, 200_000);
@@ -37,7 +37,7 @@ fn rest_of_a_part_that_is_too_large_as_a_whole_is_the_answer() {
 }
 
 #[test]
-fn rest_of_a_part_that_finds_no_room_is_the_answer() {
+fn part_without_room_for_its_rest_is_completed_for_the_client() {
     let shelf = Shelf::with(|config| {
         config.cache.memory = ByteSize::from_mib(8);
         config.cache.largest_response = ByteSize::from_mib(8);
@@ -88,7 +88,7 @@ fn rest_of_a_part_that_finds_no_room_is_the_answer() {
 }
 
 #[test]
-fn part_that_takes_no_room_needs_room_for_the_whole() {
+fn small_parts_of_a_huge_response_are_stored() {
     let shelf = Shelf::with(|config| {
         config.cache.memory = ByteSize::from_mib(8);
         config.cache.largest_response = ByteSize::from_mib(8);
@@ -107,7 +107,7 @@ fn part_that_takes_no_room_needs_room_for_the_whole() {
 }
 
 #[test]
-fn newcomer_that_does_not_fit_into_the_small_queue_is_relayed_and_says_so() {
+fn response_too_large_for_the_small_queue_is_forwarded_with_that_detail() {
     let shelf = Shelf::with(|config| {
         config.cache.memory = ByteSize::from_mib(8);
         config.cache.largest_response = ByteSize::from_mib(8);

@@ -70,7 +70,7 @@ impl Slow {
 }
 
 #[test]
-fn responses_that_slow_clients_read_stay_within_the_budget_of_memory() {
+fn responses_read_by_slow_clients_stay_within_the_memory_budget() {
     let shelf = shelf();
     let slow: Vec<Slow> = (0..CLIENTS)
         .map(|number| Slow::begin(&shelf, number))
@@ -90,7 +90,7 @@ fn responses_that_slow_clients_read_stay_within_the_budget_of_memory() {
 }
 
 #[test]
-fn purged_responses_stay_in_the_budget_of_memory_while_slow_clients_read_them() {
+fn purged_responses_still_being_read_stay_within_the_memory_budget() {
     let shelf = shelf();
     let slow: Vec<Slow> = (0..4).map(|number| Slow::begin(&shelf, number)).collect();
     let before = used_bytes(&shelf);

@@ -29,7 +29,7 @@ impl Recorder for Still {
 }
 
 #[test]
-fn recorder_that_stands_still_holds_up_requests_or_loses_them_uncounted() {
+fn stalled_recorder_blocks_no_request_and_dropped_ones_are_counted() {
     const TOO_MANY: usize = 100;
     let origin = ScriptedOrigin::new();
     let (begun, has_begun) = mpsc::channel();

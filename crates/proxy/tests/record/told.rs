@@ -89,7 +89,7 @@ const SMALL: &str =
     "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nETag: \"a\"\r\nContent-Length: 5\r\n\r\nsmall";
 
 #[test]
-fn miss_or_hit_is_told_otherwise_than_it_was() {
+fn record_of_a_miss_or_hit_matches_its_request_and_response() {
     let parts = Parts::new();
     let mut client = parts.proxy.client();
     let request = parts.get("/a");
@@ -130,7 +130,7 @@ fn miss_or_hit_is_told_otherwise_than_it_was() {
 }
 
 #[test]
-fn connections_are_taken_for_one_another() {
+fn record_tells_apart_client_and_next_hop_connections() {
     let parts = Parts::new();
     let uncached = "HTTP/1.1 200 OK\r\nCache-Control: no-store\r\nContent-Length: 1\r\n\r\nx";
     let mut client = parts.proxy.client();
@@ -158,7 +158,7 @@ fn connections_are_taken_for_one_another() {
 }
 
 #[test]
-fn content_of_either_direction_is_counted_with_its_framing() {
+fn recorded_content_bytes_exclude_framing() {
     let parts = Parts::new();
     let mut client = parts.proxy.client();
     client.send(parts.head("POST", "/", "Transfer-Encoding: chunked\r\n"));
@@ -200,7 +200,7 @@ fn content_of_either_direction_is_counted_with_its_framing() {
 }
 
 #[test]
-fn end_is_blamed_on_another() {
+fn record_attributes_an_early_end_to_its_cause() {
     let parts = Parts::new();
     let length = 3_000_000;
     let head =
@@ -253,7 +253,7 @@ fn end_is_blamed_on_another() {
 }
 
 #[test]
-fn refused_request_is_not_told_or_noise_is() {
+fn refused_request_is_recorded_and_non_http_input_is_not() {
     let parts = Parts::new();
     let mut client = parts.proxy.client();
     let request = "GET http://10.0.0.1/x HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n";
@@ -283,7 +283,7 @@ fn refused_request_is_not_told_or_noise_is() {
 }
 
 #[test]
-fn bytes_of_a_tunnel_are_told_of_the_other_side() {
+fn bytes_of_a_tunnel_are_recorded_by_direction() {
     let parts = Parts::with(|config, origin| {
         config.access.connect_ports = vec![origin.address().port()];
     });
@@ -310,7 +310,7 @@ fn bytes_of_a_tunnel_are_told_of_the_other_side() {
 }
 
 #[test]
-fn head_that_comes_in_pieces_arrives_with_its_last() {
+fn recorded_arrival_is_that_of_the_first_piece_of_a_header_section() {
     let parts = Parts::new();
     let request = parts.head("GET", "/", "Cookie: a=b\r\n");
     let (front, rest) = request.split_at(20);
@@ -335,7 +335,7 @@ fn head_that_comes_in_pieces_arrives_with_its_last() {
 }
 
 #[test]
-fn validation_is_told_as_something_of_the_next_hop() {
+fn record_of_a_validated_response_counts_no_next_hop_content() {
     let parts = Parts::new();
     let mut client = parts.proxy.client();
     let stale = SMALL.replace("max-age=60", "max-age=0, must-revalidate");

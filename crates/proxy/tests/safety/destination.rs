@@ -19,7 +19,7 @@ fn get(origin: &ScriptedOrigin, host: &str) -> String {
 }
 
 #[test]
-fn literal_address_of_the_inside_is_reached() {
+fn private_or_odd_numeric_literal_address_is_refused() {
     let origin = ScriptedOrigin::new();
     let proxy = Running::forward_with(|_| {});
     let denied = [
@@ -80,7 +80,7 @@ fn literal_address_of_the_inside_is_reached() {
 }
 
 #[test]
-fn public_name_leads_inside() {
+fn name_resolving_to_a_private_address_is_refused_with_403() {
     let origin = ScriptedOrigin::new();
     let names = NameServer::new(Ipv4Addr::LOCALHOST);
     let proxy = Running::forward_with(|config| ask(config, &names));
@@ -111,7 +111,7 @@ fn public_name_leads_inside() {
 }
 
 #[test]
-fn name_that_moves_inside_is_followed() {
+fn name_rebound_to_a_private_address_is_refused_with_403() {
     let origin = ScriptedOrigin::new();
     let names = NameServer::new(Ipv4Addr::new(127, 0, 0, 2));
     let outside: Cidr = "127.0.0.2/32".parse().expect("a network");
@@ -129,7 +129,7 @@ fn name_that_moves_inside_is_followed() {
 }
 
 #[test]
-fn allowed_destination_is_denied() {
+fn allowed_private_destination_is_reached() {
     let origin = ScriptedOrigin::new();
     let names = NameServer::new(Ipv4Addr::LOCALHOST);
     let proxy = Running::forward_with(|config| {
@@ -147,7 +147,7 @@ fn allowed_destination_is_denied() {
 }
 
 #[test]
-fn pooled_connection_leads_where_it_may_no_longer() {
+fn pooled_connection_to_a_destination_no_longer_allowed_is_not_used() {
     for host in ["www.example.com", "127.0.0.1"] {
         let origin = ScriptedOrigin::new();
         let names = NameServer::new(Ipv4Addr::LOCALHOST);
@@ -168,7 +168,7 @@ fn pooled_connection_leads_where_it_may_no_longer() {
 }
 
 #[test]
-fn denial_in_the_configuration_loses_to_what_is_allowed() {
+fn denied_destination_overrides_an_allowed_one() {
     let origin = ScriptedOrigin::new();
     let proxy = Running::forward_with(|config| {
         config.access.allow_destinations = vec![localhost()];
@@ -180,7 +180,7 @@ fn denial_in_the_configuration_loses_to_what_is_allowed() {
 }
 
 #[test]
-fn gateway_goes_where_the_client_says() {
+fn gateway_connects_to_its_route_whatever_the_target_uri() {
     let (origin, other) = (ScriptedOrigin::new(), ScriptedOrigin::new());
     let proxy = Running::gateway(&origin);
     let mut client = proxy.client();
@@ -195,7 +195,7 @@ fn gateway_goes_where_the_client_says() {
 }
 
 #[test]
-fn client_that_is_not_allowed_is_served() {
+fn client_outside_the_allowed_networks_is_refused_with_403() {
     let origin = ScriptedOrigin::new();
     let proxy = Running::forward_with(|config| {
         config.access.allow_destinations = vec![localhost()];

@@ -24,7 +24,7 @@ fn ask(way: &Way, client: &mut RawClient, fields: &str) {
 }
 
 #[test]
-fn provoked_error_is_stored() {
+fn error_without_explicit_lifetime_is_not_stored() {
     Way::each(|way| {
         let mut client = way.proxy.client();
         ask(way, &mut client, "X-HTTP-Method-Override: DELETE\r\n");
@@ -45,7 +45,7 @@ fn provoked_error_is_stored() {
 }
 
 #[test]
-fn provoked_error_replaces_what_is_stored() {
+fn error_without_explicit_lifetime_leaves_the_stored_response_in_place() {
     Way::each(|way| {
         drop(way.fetch("/", GOOD));
         let mut attacker = way.proxy.client();
@@ -71,7 +71,7 @@ fn provoked_error_replaces_what_is_stored() {
 }
 
 #[test]
-fn error_of_the_next_hop_itself_replaces_what_is_stored() {
+fn failing_next_hop_leaves_the_stored_response_in_place() {
     Way::each(|way| {
         drop(way.fetch("/", GOOD));
         for broken in [
@@ -90,7 +90,7 @@ fn error_of_the_next_hop_itself_replaces_what_is_stored() {
 }
 
 #[test]
-fn error_with_an_explicit_lifetime_is_not_stored() {
+fn error_with_explicit_lifetime_is_stored() {
     Way::each(|way| {
         for status in [400, 404, 500, 501, 503] {
             let path = format!("/{status}");
@@ -106,7 +106,7 @@ fn error_with_an_explicit_lifetime_is_not_stored() {
 }
 
 #[test]
-fn resource_that_is_gone_is_served_on() {
+fn status_404_or_410_replaces_the_stored_response() {
     Way::each(|way| {
         for status in [404, 410] {
             drop(way.fetch("/", GOOD));
@@ -126,7 +126,7 @@ fn resource_that_is_gone_is_served_on() {
 }
 
 #[test]
-fn bad_range_or_host_of_one_client_harms_others() {
+fn failed_range_or_precondition_leaves_the_stored_response_a_hit() {
     Way::each(|way| {
         let (_, mut hop) = way.fetch("/", GOOD);
         let mut client = way.proxy.client();

@@ -34,7 +34,7 @@ fn shares(first: &str, second: &str) -> bool {
 }
 
 #[test]
-fn requests_for_the_same_are_fetched_twice() {
+fn equivalent_target_uris_share_a_stored_response() {
     for (first, second) in [
         (
             "GET / HTTP/1.1\r\nHost: A.Example",
@@ -64,7 +64,7 @@ fn requests_for_the_same_are_fetched_twice() {
 }
 
 #[test]
-fn requests_for_something_else_share_a_response() {
+fn different_target_uris_do_not_share_a_stored_response() {
     for (first, second) in [
         ("GET / HTTP/1.1\r\nHost: a", "GET / HTTP/1.1\r\nHost: b"),
         ("GET / HTTP/1.1\r\nHost: a", "GET / HTTP/1.1\r\nHost: a."),
@@ -114,7 +114,7 @@ fn requests_for_something_else_share_a_response() {
 }
 
 #[test]
-fn field_that_is_not_in_the_key_is_hidden_from_the_next_hop() {
+fn field_outside_the_cache_key_is_forwarded() {
     let way = Way::gateway();
     let names = [
         "X-Forwarded-Host",
@@ -142,7 +142,7 @@ fn field_that_is_not_in_the_key_is_hidden_from_the_next_hop() {
 }
 
 #[test]
-fn field_named_in_vary_is_not_in_the_key() {
+fn field_named_in_vary_selects_the_stored_response() {
     let way = Way::gateway();
     let mut client = way.proxy.client();
     let varies = |text: &str| fresh(text).replace("\r\n\r\n", "\r\nVary: x-forwarded-host\r\n\r\n");
@@ -158,7 +158,7 @@ fn field_named_in_vary_is_not_in_the_key() {
 }
 
 #[test]
-fn gateway_fills_the_store_of_the_forward_proxy() {
+fn gateway_and_forward_proxy_do_not_share_stored_responses() {
     // one process, both kinds of listener: whoever reaches the gateway chooses Host, and must not choose what users
     // of the forward proxy get for that name
     let (inside, outside) = (ScriptedOrigin::new(), ScriptedOrigin::new());
@@ -189,7 +189,7 @@ fn gateway_fills_the_store_of_the_forward_proxy() {
 }
 
 #[test]
-fn private_response_is_shared_because_of_its_name() {
+fn private_response_is_not_shared_whatever_its_path() {
     Way::each(|way| {
         for (at, path) in [
             "/account/x.css",
@@ -232,7 +232,7 @@ fn private_response_is_shared_because_of_its_name() {
 }
 
 #[test]
-fn part_is_taken_for_the_whole_or_mixed_with_another_version() {
+fn part_is_not_served_as_the_whole_and_if_range_must_match() {
     Way::each(|way| {
         let mut client = way.proxy.client();
         client.send(way.head("GET", "/", "1.1", "Range: bytes=0-1\r\n"));
@@ -272,7 +272,7 @@ fn part_is_taken_for_the_whole_or_mixed_with_another_version() {
 }
 
 #[test]
-fn one_request_answers_for_another_on_the_same_connection() {
+fn concurrent_requests_over_pooled_connections_get_their_own_responses() {
     let origin = ScriptedOrigin::new();
     let address = origin.address();
     let echo = |head: &Head, _: &[u8]| {
@@ -302,7 +302,7 @@ fn one_request_answers_for_another_on_the_same_connection() {
 }
 
 #[test]
-fn redirect_built_from_host_is_stored_with_the_canonical_one() {
+fn redirect_built_from_host_is_stored_with_the_canonical_host() {
     for spelling in ["A.Example", "a.example:080", "a.example:", "A.EXAMPLE:80"] {
         let way = Way::gateway();
         let mut client = way.proxy.client();

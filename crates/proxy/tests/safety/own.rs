@@ -56,7 +56,7 @@ const SPELLINGS: [&str; 9] = [
 ];
 
 #[test]
-fn admin_interface_is_reached_by_no_spelling_of_its_address() {
+fn admin_interface_is_refused_as_destination_in_every_spelling() {
     let names = NameServer::new(Ipv4Addr::LOCALHOST);
     let proxy = Running::forward_with(|config| {
         open_all(config, &names);
@@ -78,7 +78,7 @@ fn admin_interface_is_reached_by_no_spelling_of_its_address() {
 }
 
 #[test]
-fn own_listener_is_reached_by_no_spelling_of_its_address() {
+fn own_listener_is_refused_as_destination_in_every_spelling() {
     let names = NameServer::new(Ipv4Addr::LOCALHOST);
     let proxy = Running::forward_with(|config| open_all(config, &names));
     let port = proxy.address().port();
@@ -88,7 +88,7 @@ fn own_listener_is_reached_by_no_spelling_of_its_address() {
 }
 
 #[test]
-fn admin_interface_on_all_addresses_is_reached_by_none_of_them() {
+fn admin_interface_on_all_addresses_is_refused_at_each_of_them() {
     let folder = tempfile::tempdir().expect("a folder");
     let token = folder.path().join("token");
     std::fs::write(&token, "0123456789abcdef").expect("a file");
@@ -126,7 +126,7 @@ fn bind_once_closed(proxy: &Running, address: SocketAddr) -> TcpListener {
 }
 
 #[test]
-fn listener_that_a_reload_opens_is_no_destination_from_then_on() {
+fn listener_opened_by_a_reload_is_refused_as_destination_until_closed() {
     let names = NameServer::new(Ipv4Addr::LOCALHOST);
     let proxy = Running::forward_with(|config| open_all(config, &names));
     proxy.reload(|config| {
@@ -149,7 +149,7 @@ fn listener_that_a_reload_opens_is_no_destination_from_then_on() {
 }
 
 #[test]
-fn next_hop_whose_name_leads_back_is_not_asked() {
+fn next_hop_name_resolving_to_own_listener_is_refused_with_403() {
     let origin = ScriptedOrigin::new();
     let names = NameServer::new(Ipv4Addr::LOCALHOST);
     let proxy = Running::gateway_with(origin.address(), |config| open_all(config, &names));
@@ -167,7 +167,7 @@ fn next_hop_whose_name_leads_back_is_not_asked() {
 }
 
 #[test]
-fn next_hop_at_an_address_of_this_machine_where_the_proxy_listens_is_refused_at_start() {
+fn next_hop_at_a_listening_address_of_this_machine_is_refused_at_start() {
     // where there is no address but the loopback, another of that network is one of this machine too
     let ip = interface().unwrap_or(IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2)));
     let free = TcpListener::bind((ip, 0)).expect("a port");
@@ -193,7 +193,7 @@ fn next_hop_at_an_address_of_this_machine_where_the_proxy_listens_is_refused_at_
 }
 
 #[test]
-fn reload_that_names_the_proxy_as_its_next_hop_is_refused_whole() {
+fn reload_naming_the_proxy_as_its_own_next_hop_is_refused_entirely() {
     let origin = ScriptedOrigin::new();
     let proxy = Running::gateway(&origin);
     let port = proxy.address().port();

@@ -36,7 +36,7 @@ fn fetch(way: &Way, path: &str, fields: &str) -> (String, bool) {
 const PRIVATE: &str = "Cache-Control: max-age=60\r\nCDN-Cache-Control: private, max-age=60\r\n";
 
 #[test]
-fn response_private_to_cdns_is_not_stored_by_a_gateway_and_cache_status_says_why() {
+fn gateway_obeys_cdn_cache_control_and_cache_status_names_it() {
     let (verdict, is_hit) = fetch(&Way::gateway(), "/", PRIVATE);
     assert!(
         verdict.ends_with("detail=private/CDN-Cache-Control"),
@@ -56,7 +56,7 @@ fn response_private_to_cdns_is_not_stored_by_a_gateway_and_cache_status_says_why
 }
 
 #[test]
-fn forward_proxy_reads_targeted_fields_only_where_they_are_set() {
+fn forward_proxy_obeys_only_the_configured_targeted_fields() {
     let (verdict, is_hit) = fetch(&Way::forward(), "/", PRIVATE);
     assert!(!verdict.contains("detail"), "{verdict}");
     assert!(is_hit);
@@ -75,7 +75,7 @@ fn forward_proxy_reads_targeted_fields_only_where_they_are_set() {
 }
 
 #[test]
-fn gateway_reads_the_fields_of_its_list_in_their_order() {
+fn gateway_obeys_its_targeted_fields_in_the_configured_order() {
     let way = || {
         Way::gateway_with(|config| {
             config.cache.gateway_targeted_fields =

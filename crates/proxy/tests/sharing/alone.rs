@@ -44,7 +44,7 @@ fn expect_own(client: &mut RawClient, begin: &str) {
 }
 
 #[test]
-fn followers_wait_for_content_that_is_not_theirs() {
+fn followers_of_an_unshareable_response_forward_before_it_has_ended() {
     Way::each_with(change, |way| {
         for (at, fields) in FIELDS.iter().enumerate() {
             let path = format!("/{at}");
@@ -72,7 +72,7 @@ fn followers_wait_for_content_that_is_not_theirs() {
 }
 
 #[test]
-fn target_that_is_not_to_be_shared_is_forgotten_or_never_forgotten() {
+fn unshareable_target_uri_is_hit_for_miss_for_two_minutes() {
     Way::each_with(change, |way| {
         for (at, fields) in FIELDS.iter().enumerate() {
             let path = format!("/{at}");
@@ -103,7 +103,7 @@ fn target_that_is_not_to_be_shared_is_forgotten_or_never_forgotten() {
 }
 
 #[test]
-fn target_that_is_shared_again_stays_alone() {
+fn shareable_response_ends_hit_for_miss_of_its_target_uri() {
     Way::each(|way| {
         let (mut leader, mut hop) = way.lead(&way.get("/"));
         hop.send(begun("Cache-Control: no-store\r\n", "first"));
@@ -122,7 +122,7 @@ fn target_that_is_shared_again_stays_alone() {
 }
 
 #[test]
-fn memory_of_targets_that_are_not_shared_cannot_be_switched_off() {
+fn hit_for_miss_can_be_disabled() {
     Way::each_with(
         |config| config.fetch.uncollapsible_for = "0s".parse().expect("a span"),
         |way| {
@@ -143,7 +143,7 @@ const VALIDATED: &[&str] = &[
 ];
 
 #[test]
-fn requests_wait_for_an_answer_that_each_must_validate() {
+fn requests_do_not_wait_for_a_response_that_each_must_validate() {
     Way::each(|way| {
         for (at, fields) in VALIDATED.iter().enumerate() {
             for length in [10, 100_000] {
@@ -189,7 +189,7 @@ fn requests_wait_for_an_answer_that_each_must_validate() {
 }
 
 #[test]
-fn request_that_was_let_go_by_a_validation_asks_for_all_of_it() {
+fn follower_released_by_a_validation_sends_a_conditional_request() {
     Way::each(|way| {
         // it was shared until now
         drop(way.fetch("/", "HTTP/1.1 200 OK\r\nConnection: close\r\nETag: \"a\"\r\nCache-Control: max-age=1\r\nContent-Length: 3\r\n\r\nold"));
@@ -224,7 +224,7 @@ fn not_modified(fields: &str) -> String {
 }
 
 #[test]
-fn cookie_of_a_304_goes_to_the_leader_alone() {
+fn set_cookie_of_a_304_goes_to_the_leader_only() {
     Way::each(|way| {
         let (mut leader, mut hop, mut followers) = validating(way, "/");
         hop.send(not_modified("Set-Cookie: user=a\r\nX-All: 1\r\n"));
@@ -243,7 +243,7 @@ fn cookie_of_a_304_goes_to_the_leader_alone() {
 }
 
 #[test]
-fn followers_of_a_304_that_is_private_ask_for_themselves() {
+fn followers_of_a_private_304_forward_their_own_requests() {
     Way::each(|way| {
         for (at, fields) in [
             "Cache-Control: private, max-age=60\r\nX-User: a\r\n",
@@ -272,7 +272,7 @@ fn followers_of_a_304_that_is_private_ask_for_themselves() {
 }
 
 #[test]
-fn response_with_set_cookie_is_shared_where_the_plain_rfc_is_configured() {
+fn response_with_set_cookie_is_shared_in_rfc9111_mode() {
     let change = |config: &mut Config| config.cache.set_cookie = SetCookie::Rfc9111;
     Way::each_with(change, |way| {
         let (mut leader, mut hop) = way.lead(&way.get("/"));

@@ -10,7 +10,7 @@ fn halves() -> (Vec<u8>, usize) {
 }
 
 #[test]
-fn joiner_waits_for_what_is_there_already() {
+fn request_joining_an_in_flight_response_gets_received_content_at_once() {
     Way::each(|way| {
         let (body, half) = halves();
         let (mut leader, mut hop) = way.lead(&way.get("/"));
@@ -38,7 +38,7 @@ fn joiner_waits_for_what_is_there_already() {
 }
 
 #[test]
-fn joiner_waits_for_chunks_that_are_there_already() {
+fn request_joining_a_chunked_response_gets_received_content_at_once() {
     Way::each(|way| {
         let (body, half) = halves();
         let (mut leader, mut hop) = way.lead(&way.get("/"));
@@ -77,7 +77,7 @@ fn joiner_waits_for_chunks_that_are_there_already() {
 }
 
 #[test]
-fn content_that_ends_with_its_connection_looks_cut_to_a_joiner() {
+fn close_delimited_response_ends_as_complete_for_joined_requests() {
     Way::each(|way| {
         let (body, half) = halves();
         let (mut leader, mut hop) = way.lead(&way.get("/"));

@@ -87,7 +87,7 @@ fn come_and_go(address: SocketAddr, seed: u64) {
 }
 
 #[test]
-fn something_is_lost_or_left_behind_in_a_crowd() {
+fn random_joins_and_disconnects_corrupt_nothing_and_leave_no_request() {
     let origin = ScriptedOrigin::new();
     let address = origin.address();
     let time = std::sync::atomic::AtomicU64::new(0);

@@ -51,7 +51,7 @@ fn expect_cut(
 }
 
 #[test]
-fn cut_response_looks_whole_to_one_who_shares_it() {
+fn truncated_response_is_detectable_by_every_client_sharing_it() {
     Way::each(|way| {
         for (at, (framing, part)) in framings().into_iter().enumerate() {
             // content that ends with its connection is cut by a reset only
@@ -86,7 +86,7 @@ fn cut_response_looks_whole_to_one_who_shares_it() {
 }
 
 #[test]
-fn broken_chunks_look_whole_to_one_who_shares_them() {
+fn malformed_chunk_truncates_the_response_for_clients_sharing_it() {
     Way::each(|way| {
         for (at, garbage) in [
             "x\r\n",
@@ -115,7 +115,7 @@ fn broken_chunks_look_whole_to_one_who_shares_them() {
 }
 
 #[test]
-fn silence_in_the_middle_is_an_end() {
+fn next_hop_silence_truncates_the_response_for_clients_sharing_it() {
     let way =
         Way::gateway_with(|config| config.limits.next_hop_silence = crate::support::span("1s"));
     for (at, (framing, part)) in framings().into_iter().enumerate().take(2) {
@@ -133,7 +133,7 @@ fn silence_in_the_middle_is_an_end() {
 }
 
 #[test]
-fn part_with_a_strong_validator_is_taken_for_the_whole() {
+fn truncated_response_with_strong_entity_tag_is_stored_as_a_part() {
     Way::each(|way| {
         let body = pattern(200_000);
         let tag = "ETag: \"a\"\r\n";

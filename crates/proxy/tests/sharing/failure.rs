@@ -24,7 +24,7 @@ const FAILURES: &[(Fail, u16)] = &[
 ];
 
 #[test]
-fn failure_of_the_first_is_everybodys() {
+fn one_follower_takes_over_for_the_others_after_a_leader_failure() {
     Way::each(|way| {
         for (at, (fail, status)) in FAILURES.iter().enumerate() {
             let path = format!("/{at}");
@@ -51,7 +51,7 @@ fn failure_of_the_first_is_everybodys() {
 }
 
 #[test]
-fn follower_whose_leaders_all_failed_asks_for_itself() {
+fn followers_forward_their_own_requests_after_two_leader_failures() {
     Way::each(|way| {
         for (at, (fail, status)) in FAILURES.iter().enumerate() {
             let path = format!("/{at}");
@@ -84,7 +84,7 @@ fn follower_whose_leaders_all_failed_asks_for_itself() {
 }
 
 #[test]
-fn follower_whose_leaders_met_silence_asks_for_itself() {
+fn followers_forward_their_own_requests_after_two_leader_timeouts() {
     let way = Way::gateway_with(|config| config.limits.next_hop_silence = span("1s"));
     let (mut leader, _first) = way.lead(&way.get("/"));
     let followers = way.follow(3, &way.get("/"));
@@ -105,7 +105,7 @@ fn follower_whose_leaders_met_silence_asks_for_itself() {
 }
 
 #[test]
-fn follower_waits_for_another_no_longer_than_its_limit() {
+fn follower_waits_for_its_leader_no_longer_than_the_limit() {
     let limit = "100ms";
     Way::each_with(
         |config| config.fetch.follower_wait = span(limit),
@@ -133,7 +133,7 @@ fn follower_waits_for_another_no_longer_than_its_limit() {
 }
 
 #[test]
-fn follower_that_waits_for_nobody_asks_at_once() {
+fn follower_wait_of_zero_forwards_each_request_at_once() {
     Way::each_with(
         |config| config.fetch.follower_wait = span("0s"),
         |way| {
@@ -156,7 +156,7 @@ fn asked(way: &Way, count: usize) -> Vec<OriginConnection> {
 }
 
 #[test]
-fn refusing_next_hop_is_asked_by_everybody_in_turn() {
+fn refusing_next_hop_is_tried_once_for_each_collapsed_request() {
     let origin = ScriptedOrigin::new();
     let proxy = Running::gateway_with(origin.address(), |_| {});
     let get = |path: &str| format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n");
@@ -193,7 +193,7 @@ fn stale(way: &Way, path: &str, fields: &str) -> RawClient {
 }
 
 #[test]
-fn follower_of_a_failure_is_not_given_the_stale_response() {
+fn followers_of_failed_leaders_are_served_stale_where_allowed() {
     Way::each(|way| {
         let (gone, error) = ("disconnected", "stale-if-error");
         let answers = [
@@ -235,7 +235,7 @@ fn follower_of_a_failure_is_not_given_the_stale_response() {
 }
 
 #[test]
-fn follower_of_a_failure_is_given_what_must_not_be_served_stale() {
+fn followers_of_failed_leaders_get_502_where_stale_is_not_allowed() {
     Way::each(|way| {
         // it speaks, though no HTTP: we are not disconnected from it (RFC 9111 §4.2.4)
         let mut leader = stale(way, "/", "");
@@ -259,7 +259,7 @@ fn follower_of_a_failure_is_given_what_must_not_be_served_stale() {
 }
 
 #[test]
-fn validation_is_done_for_one_only() {
+fn one_validation_serves_leader_and_followers() {
     Way::each(|way| {
         let mut leader = stale(way, "/", "");
         leader.send(way.get("/"));

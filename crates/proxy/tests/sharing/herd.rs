@@ -33,7 +33,7 @@ fn expect_shared(way: &Way, mut leader: RawClient, followers: Vec<RawClient>, bo
 }
 
 #[test]
-fn concurrent_misses_ask_more_than_once() {
+fn concurrent_misses_are_collapsed_into_one_request() {
     Way::each(|way| {
         let (leader, hop) = way.lead(&way.get("/"));
         let followers = way.follow(49, &way.get("/"));
@@ -45,7 +45,7 @@ fn concurrent_misses_ask_more_than_once() {
 }
 
 #[test]
-fn herd_tramples_the_next_hop() {
+fn hundreds_of_concurrent_misses_are_collapsed_across_workers() {
     for workers in [1, 2] {
         for length in [100, 300_000] {
             let way = Way::gateway_with(|config| config.workers = workers);
@@ -60,7 +60,7 @@ fn herd_tramples_the_next_hop() {
 }
 
 #[test]
-fn follower_is_told_another_length_or_no_end() {
+fn follower_gets_a_chunked_response_in_the_framing_of_its_version() {
     Way::each(|way| {
         // small ones are there with their head, large ones arrive
         for length in [3, 200_000] {
@@ -96,7 +96,7 @@ fn follower_is_told_another_length_or_no_end() {
 }
 
 #[test]
-fn answer_without_content_or_with_another_status_is_not_shared() {
+fn cacheable_response_of_any_status_is_shared_with_followers() {
     Way::each(|way| {
         let answers = [
             ("200 OK", "Content-Length: 0\r\n", ""),
@@ -131,7 +131,7 @@ fn answer_without_content_or_with_another_status_is_not_shared() {
 }
 
 #[test]
-fn client_that_sends_ahead_gets_the_answers_in_another_order() {
+fn pipelined_requests_are_answered_in_order_when_some_are_collapsed() {
     Way::each(|way| {
         let (mut leader, mut hop) = way.lead(&way.get("/a"));
         let mut ahead = way
@@ -153,7 +153,7 @@ fn client_that_sends_ahead_gets_the_answers_in_another_order() {
 }
 
 #[test]
-fn more_share_one_fetch_than_may() {
+fn request_beyond_the_follower_maximum_leads_a_second_fetch() {
     Way::each_with(
         |config| config.fetch.followers_max = 1,
         |way| {
@@ -186,7 +186,7 @@ fn more_share_one_fetch_than_may() {
 }
 
 #[test]
-fn fetch_is_shared_though_none_may_be() {
+fn follower_maximum_of_zero_disables_sharing() {
     Way::each_with(
         |config| config.fetch.followers_max = 0,
         |way| {

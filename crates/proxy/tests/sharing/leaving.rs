@@ -17,7 +17,7 @@ type Leave = fn(RawClient);
 const LEAVE: [Leave; 2] = [drop, |client| client.into_peer().reset()];
 
 #[test]
-fn client_that_leaves_takes_the_response_of_those_who_wait_with_it() {
+fn followers_get_the_response_after_their_leader_disconnects() {
     Way::each_with(change, |way| {
         for (at, leave) in LEAVE.iter().enumerate() {
             for length in [10, 30_000, 300_000] {
@@ -44,7 +44,7 @@ fn client_that_leaves_takes_the_response_of_those_who_wait_with_it() {
 }
 
 #[test]
-fn herd_is_left_alone_by_the_one_who_asked() {
+fn followers_on_any_worker_get_the_response_after_their_leader_disconnects() {
     // on several threads the response may have lost its last reader before those who wait become readers
     let way = Way::gateway_with(|config| {
         change(config);
@@ -72,7 +72,7 @@ fn herd_is_left_alone_by_the_one_who_asked() {
 }
 
 #[test]
-fn next_hop_is_waited_for_though_nobody_waits_any_more() {
+fn request_is_aborted_when_leader_and_all_followers_disconnect() {
     Way::each_with(change, |way| {
         for leave in LEAVE {
             let (leader, mut hop) = way.lead(&way.get("/"));
@@ -93,7 +93,7 @@ fn next_hop_is_waited_for_though_nobody_waits_any_more() {
 }
 
 #[test]
-fn one_who_takes_the_lead_is_counted_as_a_failure() {
+fn follower_takes_over_after_its_leader_failed_and_disconnected() {
     Way::each_with(change, |way| {
         // whoever leads leaves; the last one must not be told that the next hop has failed
         let (leader, mut hop) = way.lead(&way.get("/"));
@@ -111,7 +111,7 @@ fn one_who_takes_the_lead_is_counted_as_a_failure() {
 }
 
 #[test]
-fn client_that_leaves_takes_the_content_of_those_who_read_with_it() {
+fn remaining_reader_gets_the_whole_content_after_the_others_disconnect() {
     Way::each_with(change, |way| {
         for (at, leave) in LEAVE.iter().enumerate() {
             let path = format!("/{at}");
@@ -144,7 +144,7 @@ fn client_that_leaves_takes_the_content_of_those_who_read_with_it() {
 }
 
 #[test]
-fn fetch_goes_on_when_the_last_one_has_left() {
+fn fetch_is_aborted_when_its_last_reader_disconnects() {
     Way::each_with(change, |way| {
         for (at, leave) in LEAVE.iter().enumerate() {
             let (mut leader, mut hop) = way.lead(&way.get("/"));
@@ -169,7 +169,7 @@ fn fetch_goes_on_when_the_last_one_has_left() {
 }
 
 #[test]
-fn client_that_has_closed_its_own_side_is_not_answered() {
+fn half_closed_client_is_answered_completely() {
     Way::each(|way| {
         for length in [10, 300_000] {
             let path = format!("/{length}");

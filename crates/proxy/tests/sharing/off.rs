@@ -5,7 +5,7 @@ use crate::support::Way;
 const STORABLE: &str = "HTTP/1.1 200 OK\r\nConnection: close\r\nCache-Control: max-age=60\r\nContent-Length: 1\r\n\r\n";
 
 #[test]
-fn response_is_stored_or_shared_although_nothing_may_be() {
+fn disabled_cache_neither_stores_nor_shares_responses() {
     let off = |config: &mut weir_proxy::config::Config| config.cache.enabled = false;
     Way::each_with(off, |way| {
         // the second begins while the first waits for its head: nobody joins anybody

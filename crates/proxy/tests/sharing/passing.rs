@@ -48,7 +48,7 @@ fn in_step(
 }
 
 #[test]
-fn response_that_outgrows_the_store_is_cut_or_kept() {
+fn response_that_outgrows_the_store_is_forwarded_whole_and_not_stored() {
     Way::each_with(change, |way| {
         let body = pattern(2_000_000);
         // as much as may be kept, then one byte more
@@ -81,7 +81,7 @@ fn response_that_outgrows_the_store_is_cut_or_kept() {
 }
 
 #[test]
-fn reader_far_behind_holds_memory_or_the_others() {
+fn reader_too_far_behind_is_truncated_without_delaying_the_others() {
     let way = Way::gateway_with(change);
     let body = pattern(6_000_000);
     let mut stopped = RawClient::connect_small(way.proxy.address());
@@ -111,7 +111,7 @@ fn reader_far_behind_holds_memory_or_the_others() {
 }
 
 #[test]
-fn passing_response_is_fetched_to_the_end_for_nobody() {
+fn response_that_outgrew_the_store_is_aborted_without_readers() {
     // it is kept for nobody, whatever is configured
     for abort in [Abort::Finish, Abort::Squid, Abort::Value] {
         let way = Way::gateway_with(|config| {
@@ -130,7 +130,7 @@ fn passing_response_is_fetched_to_the_end_for_nobody() {
 }
 
 #[test]
-fn passing_response_fills_memory_once_nobody_reads_it() {
+fn background_fetch_is_aborted_when_it_outgrows_the_store() {
     // it is judged before it outgrows the store, and goes on
     let way = Way::gateway_with(|config| {
         change(config);

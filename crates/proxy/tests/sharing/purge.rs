@@ -74,7 +74,7 @@ impl Half {
 }
 
 #[test]
-fn forgotten_response_is_given_to_newcomers_or_stored() {
+fn purged_in_flight_response_is_neither_joined_nor_stored() {
     each(|way, forget| {
         let old = Half::new(way, 0);
         forget(way);
@@ -88,7 +88,7 @@ fn forgotten_response_is_given_to_newcomers_or_stored() {
 }
 
 #[test]
-fn forgotten_response_takes_the_place_of_the_one_after_it() {
+fn purged_in_flight_response_does_not_replace_a_newer_one() {
     each(|way, forget| {
         let old = Half::new(way, 0);
         forget(way);
@@ -114,7 +114,7 @@ impl Half {
 }
 
 #[test]
-fn response_to_what_was_asked_before_a_purge_is_stored_after_it() {
+fn response_requested_before_a_purge_is_not_stored_after_it() {
     each(|way, forget| {
         for length in [10, 200_000] {
             let (old, new) = (pattern(length), vec![b'n'; length]);
@@ -147,7 +147,7 @@ fn response_to_what_was_asked_before_a_purge_is_stored_after_it() {
 }
 
 #[test]
-fn response_that_nobody_else_waits_for_is_stored_after_a_purge() {
+fn uncollapsed_response_requested_before_a_purge_is_not_stored() {
     each(|way, forget| {
         for length in [10, 200_000] {
             // a request that does not lead, but whose response can be stored
@@ -170,7 +170,7 @@ fn response_that_nobody_else_waits_for_is_stored_after_a_purge() {
 }
 
 #[test]
-fn purged_response_that_arrives_without_a_flight_is_joined() {
+fn uncollapsed_response_requested_before_a_purge_is_not_joined() {
     Way::each(|way| {
         let request = way.head("GET", "/", "1.1", "Cache-Control: no-cache\r\n");
         let (mut client, mut hop) = way.lead(&request);
@@ -192,7 +192,7 @@ fn purged_response_that_arrives_without_a_flight_is_joined() {
 }
 
 #[test]
-fn purged_response_is_fetched_to_the_end_for_nobody() {
+fn purged_fetch_is_aborted_when_its_last_reader_disconnects() {
     for forget in FORGET {
         let way = Way::gateway_with(|config| config.fetch.abort = Abort::Finish);
         let Half {
@@ -210,7 +210,7 @@ fn purged_response_is_fetched_to_the_end_for_nobody() {
 }
 
 #[test]
-fn refresh_of_what_is_purged_meanwhile_is_stored() {
+fn background_refresh_of_a_purged_response_is_not_stored() {
     Way::each(|way| {
         let stored = "HTTP/1.1 200 OK\r\nCache-Control: max-age=1, stale-while-revalidate=60\r\nConnection: close\r\nETag: \"a\"\r\nContent-Length: 3\r\n\r\nold";
         for answer in [
@@ -232,7 +232,7 @@ fn refresh_of_what_is_purged_meanwhile_is_stored() {
 }
 
 #[test]
-fn validation_of_what_is_purged_meanwhile_is_stored() {
+fn validation_of_a_response_purged_meanwhile_is_not_stored() {
     Way::each(|way| {
         let stored = "HTTP/1.1 200 OK\r\nCache-Control: max-age=1\r\nConnection: close\r\nETag: \"a\"\r\nContent-Length: 3\r\n\r\nold";
         for answer in [

@@ -6,7 +6,7 @@ use weir_measure::Metric;
 use weir_proxy::config::{Abort, Span};
 
 #[test]
-fn reader_is_cut_when_the_proxy_drains() {
+fn draining_proxy_completes_responses_being_read() {
     for mut way in [Way::gateway(), Way::forward()] {
         let body = pattern(200_000);
         let (leader, mut hop) = way.lead(&way.get("/"));
@@ -32,7 +32,7 @@ fn reader_is_cut_when_the_proxy_drains() {
 }
 
 #[test]
-fn follower_is_forgotten_when_the_proxy_drains() {
+fn draining_proxy_answers_waiting_followers() {
     for mut way in [Way::gateway(), Way::forward()] {
         let (leader, mut hop) = way.lead(&way.get("/"));
         let mut all = way.follow(2, &way.get("/"));
@@ -70,7 +70,7 @@ fn half(way: &Way, body: &[u8]) -> (RawClient, crate::support::OriginConnection)
 const LOOKS: usize = 1000;
 
 #[test]
-fn worker_whose_clients_have_gone_ends_with_a_fetch_for_others() {
+fn draining_worker_without_clients_completes_a_fetch_others_read() {
     let body = pattern(200_000);
     // which worker takes a client is the kernel's choice
     for _ in 0..8 {
@@ -94,7 +94,7 @@ fn worker_whose_clients_have_gone_ends_with_a_fetch_for_others() {
 }
 
 #[test]
-fn fetch_that_nobody_reads_holds_up_the_end() {
+fn fetch_without_a_reader_does_not_delay_shutdown() {
     for mut way in [
         Way::gateway_with(in_background),
         Way::forward_with(in_background),
@@ -120,7 +120,7 @@ fn in_background(config: &mut weir_proxy::config::Config) {
 }
 
 #[test]
-fn reader_outlives_the_time_to_drain() {
+fn reader_is_disconnected_at_the_drain_limit() {
     let mut way = Way::gateway_with(|config| config.limits.drain = Span::ZERO);
     let (mut leader, mut hop) = way.lead(&way.get("/"));
     let mut reader = way.follow(1, &way.get("/")).remove(0);

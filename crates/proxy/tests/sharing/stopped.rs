@@ -12,7 +12,7 @@ fn stopped(way: &Way, request: &str) -> RawClient {
 }
 
 #[test]
-fn client_that_reads_nothing_delays_others() {
+fn client_that_reads_nothing_does_not_delay_other_readers() {
     Way::each(|way| {
         for framing in [
             "Content-Length: 4000000\r\n",
@@ -63,7 +63,7 @@ fn goes_on(way: &Way) -> bool {
 }
 
 #[test]
-fn client_that_reads_nothing_delays_who_waits_for_its_small_response() {
+fn client_that_reads_nothing_does_not_delay_its_followers() {
     Way::each(|way| {
         const RESPONSES_MAX: usize = 400;
         let body = pattern(40_000);

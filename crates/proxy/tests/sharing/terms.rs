@@ -54,7 +54,7 @@ fn expect_form(response: &crate::support::Response, status: u16, content: &str, 
 }
 
 #[test]
-fn follower_is_answered_in_another_form_than_a_hit_is() {
+fn follower_is_answered_in_the_same_form_as_a_hit() {
     Way::each(|way| {
         let (mut leader, mut hop) = way.lead(&way.get("/"));
         let ask = |fields: &str| way.head("GET", "/", "1.1", fields);
@@ -83,7 +83,7 @@ fn follower_is_answered_in_another_form_than_a_hit_is() {
 }
 
 #[test]
-fn joiner_is_answered_in_another_form_than_a_hit_is() {
+fn request_joining_an_in_flight_response_is_answered_like_a_hit() {
     Way::each(|way| {
         let (mut leader, mut hop) = way.lead(&way.get("/"));
         let answer = with_length(TAG, CONTENT);
@@ -136,7 +136,7 @@ const OWN: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn request_that_wants_its_own_answer_waits_for_anothers() {
+fn request_that_requires_its_own_response_does_not_become_follower() {
     Way::each(|way| {
         let (_leader, _hop) = way.lead(&way.get("/"));
         for (method, fields) in OWN {
@@ -169,7 +169,7 @@ const NO_LEADER: &[&str] = &[
 ];
 
 #[test]
-fn request_is_waited_for_though_its_answer_is_not_for_others() {
+fn request_with_probably_unstorable_response_does_not_become_leader() {
     Way::each(|way| {
         for (at, fields) in NO_LEADER.iter().enumerate() {
             let path = format!("/{at}");
@@ -194,7 +194,7 @@ fn end(mut client: crate::support::RawClient, mut hop: crate::support::OriginCon
 }
 
 #[test]
-fn response_to_a_request_with_credentials_is_kept_from_others_that_may_have_it() {
+fn in_flight_public_response_to_authorization_is_joined_by_others() {
     Way::each(|way| {
         let request = way.head("GET", "/", "1.1", "Authorization: Basic YTpi\r\n");
         let (mut own, mut hop) = way.lead(&request);
@@ -217,7 +217,7 @@ fn response_to_a_request_with_credentials_is_kept_from_others_that_may_have_it()
 }
 
 #[test]
-fn response_without_permission_to_share_is_joined_because_it_arrives() {
+fn in_flight_response_to_authorization_is_not_joined_without_public() {
     Way::each(|way| {
         let request = way.head("GET", "/", "1.1", "Authorization: Basic YTpi\r\n");
         let (mut own, mut hop) = way.lead(&request);
@@ -232,7 +232,7 @@ fn response_without_permission_to_share_is_joined_because_it_arrives() {
 }
 
 #[test]
-fn follower_is_given_what_its_own_directives_forbid() {
+fn follower_forwards_when_its_own_directives_forbid_the_response() {
     Way::each(|way| {
         // as old as nine seconds when it comes
         let fields = [
@@ -284,7 +284,7 @@ fn follower_is_given_what_its_own_directives_forbid() {
 }
 
 #[test]
-fn stale_response_is_shared() {
+fn stale_response_is_not_shared_with_followers() {
     Way::each(|way| {
         let (mut leader, mut hop) = way.lead(&way.get("/"));
         let mut follower = way.follow(1, &way.get("/")).remove(0);
@@ -306,7 +306,7 @@ fn stale_response_is_shared() {
 }
 
 #[test]
-fn one_who_wants_all_waits_for_a_part_in_vain() {
+fn follower_of_a_range_request_fetches_only_the_missing_ranges() {
     Way::each(|way| {
         let part =
             "HTTP/1.1 206 Partial Content\r\nCache-Control: max-age=60\r\nConnection: close\r\n";
@@ -341,7 +341,7 @@ fn one_who_wants_all_waits_for_a_part_in_vain() {
 }
 
 #[test]
-fn part_that_cannot_be_kept_is_waited_for() {
+fn follower_does_not_wait_for_a_part_that_cannot_be_stored() {
     Way::each(|way| {
         let (mut leader, mut hop) = way.lead(&way.head("GET", "/", "1.1", "Range: bytes=2-4\r\n"));
         let follower = way.follow(1, &way.get("/")).remove(0);

@@ -44,7 +44,7 @@ fn expect_content(clients: Vec<RawClient>, language: &str) {
 }
 
 #[test]
-fn variant_is_given_to_whom_it_was_not_chosen_for() {
+fn in_flight_variant_is_shared_only_by_requests_it_matches() {
     Way::each(|way| {
         let (german, mut german_hop) = way.lead(&get(way, "de"));
         let mut germans = way.follow(2, &get(way, "de"));
@@ -87,7 +87,7 @@ fn variant_is_given_to_whom_it_was_not_chosen_for() {
 }
 
 #[test]
-fn small_variant_is_given_to_whom_it_was_not_chosen_for() {
+fn small_variant_is_shared_only_by_requests_it_matches() {
     Way::each(|way| {
         let answer = |language: &str| {
             format!("{FRESH}Vary: Accept-Language\r\nContent-Length: 2\r\n\r\n{language}")
@@ -111,7 +111,7 @@ fn small_variant_is_given_to_whom_it_was_not_chosen_for() {
 }
 
 #[test]
-fn request_waits_for_one_variant_after_the_other_for_ever() {
+fn follower_forwards_its_own_request_after_three_variant_mismatches() {
     let way = Way::gateway();
     let languages = ["de", "fr", "en", "it"];
     let (_first, mut hop) = way.lead(&get(&way, "es"));

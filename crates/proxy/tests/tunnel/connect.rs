@@ -30,7 +30,7 @@ fn open(proxy: &Running, target: &ScriptedOrigin) -> (RawClient, OriginConnectio
 }
 
 #[test]
-fn one_half_closes_both() {
+fn half_close_of_one_direction_leaves_the_other_open() {
     let target = ScriptedOrigin::new();
     let proxy = to(target.address());
     let (mut client, mut hop) = open(&proxy, &target);
@@ -57,7 +57,7 @@ fn one_half_closes_both() {
 }
 
 #[test]
-fn reset_of_one_side_looks_like_an_end_to_the_other() {
+fn reset_of_one_side_resets_the_other() {
     let target = ScriptedOrigin::new();
     let proxy = to(target.address());
     let (client, mut hop) = open(&proxy, &target);
@@ -69,7 +69,7 @@ fn reset_of_one_side_looks_like_an_end_to_the_other() {
 }
 
 #[test]
-fn bytes_sent_before_the_tunnel_was_open_are_lost_or_read_as_http() {
+fn bytes_sent_before_the_tunnel_opened_are_relayed_unparsed() {
     let target = ScriptedOrigin::new();
     let proxy = to(target.address());
     let early = connect("elsewhere:1") + "\u{16}\u{3}\u{1} hello";
@@ -84,7 +84,7 @@ fn bytes_sent_before_the_tunnel_was_open_are_lost_or_read_as_http() {
 }
 
 #[test]
-fn large_transfers_lose_bytes() {
+fn large_transfers_in_both_directions_are_intact() {
     let target = ScriptedOrigin::new();
     let proxy = to(target.address());
     let (mut client, mut hop) = open(&proxy, &target);
@@ -107,7 +107,7 @@ fn large_transfers_lose_bytes() {
 }
 
 #[test]
-fn denied_port_or_address_is_reached() {
+fn connect_to_a_denied_port_or_address_is_refused() {
     let target = ScriptedOrigin::new();
     let port = target.address().port();
     let proxy = Running::forward_with(|config| {
@@ -163,7 +163,7 @@ fn denied_port_or_address_is_reached() {
 }
 
 #[test]
-fn bytes_behind_a_refused_connect_are_read_as_a_request() {
+fn bytes_after_a_refused_connect_are_not_read_as_a_request() {
     let way = Way::forward();
     let closed = ScriptedOrigin::new().address();
     let smuggled = way.get("/smuggled");
@@ -181,7 +181,7 @@ fn bytes_behind_a_refused_connect_are_read_as_a_request() {
 }
 
 #[test]
-fn connect_of_a_form_nobody_understands_is_guessed() {
+fn malformed_connect_is_refused_with_400() {
     let way = Way::forward();
     way.proxy
         .reload(|config| config.access.connect_ports = vec![way.origin.address().port()]);
@@ -207,7 +207,7 @@ fn connect_of_a_form_nobody_understands_is_guessed() {
 }
 
 #[test]
-fn gateway_opens_tunnels() {
+fn connect_to_gateway_is_refused_with_405() {
     let way = Way::gateway();
     let mut client = way.proxy.client();
     let response = client.ask(connect(way.origin.address()));
@@ -217,7 +217,7 @@ fn gateway_opens_tunnels() {
 }
 
 #[test]
-fn silent_tunnel_stays_open() {
+fn silent_tunnel_is_closed_at_the_idle_limit() {
     let target = ScriptedOrigin::new();
     let proxy = to(target.address());
     proxy.reload(|config| config.limits.tunnel_idle = span("50ms"));
@@ -229,7 +229,7 @@ fn silent_tunnel_stays_open() {
 }
 
 #[test]
-fn tunnel_goes_beyond_the_limit_of_connections() {
+fn tunnel_counts_toward_the_connection_limit() {
     let target = ScriptedOrigin::new();
     let proxy = to(target.address());
     proxy.reload(|config| {

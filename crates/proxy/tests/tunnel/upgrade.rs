@@ -8,7 +8,7 @@ const ASK: &str =
 const SWITCH: &str = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: b\r\n\r\n";
 
 #[test]
-fn bytes_pass_before_the_101_or_are_lost() {
+fn bytes_behind_an_upgrade_request_are_relayed_only_after_the_101() {
     Way::each(|way| {
         let mut client = way.proxy.client();
         let early = "GET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n";
@@ -40,7 +40,7 @@ fn bytes_pass_before_the_101_or_are_lost() {
 }
 
 #[test]
-fn refused_upgrade_ends_the_connection_or_opens_a_tunnel() {
+fn refused_upgrade_leaves_an_ordinary_persistent_connection() {
     Way::each(|way| {
         let mut client = way.proxy.client();
         client.send(way.head("GET", "/chat", "1.1", ASK) + &way.get("/next"));
@@ -58,7 +58,7 @@ fn refused_upgrade_ends_the_connection_or_opens_a_tunnel() {
 }
 
 #[test]
-fn answer_to_an_upgrade_is_stored_or_comes_from_the_store() {
+fn response_to_an_upgrade_request_is_neither_stored_nor_a_hit() {
     Way::each(|way| {
         let fresh = "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 2\r\n\r\nok";
         let mut client = way.proxy.client();
@@ -75,7 +75,7 @@ fn answer_to_an_upgrade_is_stored_or_comes_from_the_store() {
 }
 
 #[test]
-fn upgrade_nobody_may_ask_for_is_passed_on() {
+fn unacceptable_upgrade_is_not_forwarded_and_a_101_becomes_502() {
     Way::each(|way| {
         for (version, fields) in [
             ("1.1", "Upgrade: websocket\r\n"),
@@ -110,7 +110,7 @@ fn upgrade_nobody_may_ask_for_is_passed_on() {
 }
 
 #[test]
-fn client_that_leaves_keeps_the_other_side_of_its_tunnel() {
+fn client_reset_resets_the_next_hop_side_of_its_tunnel() {
     Way::each(|way| {
         let mut client = way.proxy.client();
         client.send(way.head("GET", "/chat", "1.1", ASK));
@@ -123,7 +123,7 @@ fn client_that_leaves_keeps_the_other_side_of_its_tunnel() {
 }
 
 #[test]
-fn switch_of_protocols_is_written_without_framing_fields() {
+fn response_101_is_sent_without_framing_fields() {
     Way::each(|way| {
         let mut client = way.proxy.client();
         client.send(way.head("GET", "/chat", "1.1", ASK));

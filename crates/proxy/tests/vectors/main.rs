@@ -20,12 +20,12 @@ use weir_vectors::{
 const WAIT_MAX: Duration = Duration::from_secs(10);
 
 #[test]
-fn gateway_contradicts_a_vector() {
+fn gateway_conforms_to_every_vector() {
     check(Runner::Gateway);
 }
 
 #[test]
-fn forward_proxy_contradicts_a_vector() {
+fn forward_proxy_conforms_to_every_vector() {
     check(Runner::Forward);
 }
 

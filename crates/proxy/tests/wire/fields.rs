@@ -14,7 +14,7 @@ fn lines(head: &crate::support::Head) -> Vec<String> {
 }
 
 #[test]
-fn request_fields_are_reordered_respelled_or_leaked() {
+fn request_fields_keep_order_and_case_without_hop_by_hop_fields() {
     Way::each(|way| {
         let mut client = way.proxy.client();
         client.send(format!(
@@ -45,7 +45,7 @@ fn request_fields_are_reordered_respelled_or_leaked() {
 }
 
 #[test]
-fn response_fields_are_reordered_respelled_or_leaked() {
+fn response_fields_keep_order_and_case_without_hop_by_hop_fields() {
     Way::each(|way| {
         for stored in ["no-store", "max-age=60"] {
             let mut client = way.proxy.client();
@@ -86,7 +86,7 @@ fn response_fields_are_reordered_respelled_or_leaked() {
 }
 
 #[test]
-fn essential_field_is_stripped_by_naming_it_in_connection() {
+fn essential_field_named_in_connection_is_still_forwarded() {
     Way::each(|way| {
         let mut client = way.proxy.client();
         let names = "Host, Authorization, Cookie, X-Forwarded-For, Content-Length, Cache-Control";
@@ -105,7 +105,7 @@ fn essential_field_is_stripped_by_naming_it_in_connection() {
 }
 
 #[test]
-fn date_is_missing_or_overwritten() {
+fn response_without_date_is_forwarded_with_one() {
     Way::each(|way| {
         let (without, _) = way.fetch("/", "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
         assert_eq!(
@@ -116,7 +116,7 @@ fn date_is_missing_or_overwritten() {
 }
 
 #[test]
-fn loop_goes_round() {
+fn request_with_own_via_entry_is_refused_with_508() {
     Way::each(|way| {
         let mut client = way.proxy.client();
         client.send(way.get("/"));
@@ -148,7 +148,7 @@ fn loop_goes_round() {
 }
 
 #[test]
-fn forward_proxy_is_never_its_own_next_hop() {
+fn forward_proxy_refuses_itself_as_destination_with_403() {
     let way = Way::forward();
     let itself = way.proxy.address();
     let mut client = way.proxy.client();

@@ -15,7 +15,7 @@ fn chunks(body: &[u8], size: usize, trailers: &str) -> Vec<u8> {
 }
 
 #[test]
-fn content_length_or_content_is_changed() {
+fn content_length_and_content_of_a_response_are_unchanged() {
     Way::each(|way| {
         for length in [0, 1, 8191, 8193, 65_535, 65_537, 300_000] {
             let body = pattern(length);
@@ -40,7 +40,7 @@ fn content_length_or_content_is_changed() {
 }
 
 #[test]
-fn chunked_response_is_cut_joined_or_keeps_its_extensions() {
+fn chunked_response_is_forwarded_intact_without_extensions() {
     Way::each(|way| {
         for (length, size) in [(0, 1), (1, 1), (1000, 7), (300_000, 40_000)] {
             let body = pattern(length);
@@ -65,7 +65,7 @@ fn chunked_response_is_cut_joined_or_keeps_its_extensions() {
 }
 
 #[test]
-fn chunked_response_that_comes_byte_by_byte_is_misread() {
+fn chunked_response_received_byte_by_byte_is_forwarded_intact() {
     Way::each(|way| {
         let mut client = way.proxy.client();
         client.send(way.get("/"));
@@ -87,7 +87,7 @@ fn chunked_response_that_comes_byte_by_byte_is_misread() {
 }
 
 #[test]
-fn close_delimited_response_cannot_be_told_from_a_cut_one() {
+fn close_delimited_response_is_forwarded_chunked() {
     Way::each(|way| {
         let mut client = way.proxy.client();
         client.send(way.get("/"));
@@ -102,7 +102,7 @@ fn close_delimited_response_cannot_be_told_from_a_cut_one() {
 }
 
 #[test]
-fn http10_client_gets_chunks() {
+fn http10_client_gets_chunked_content_delimited_by_close() {
     Way::each(|way| {
         let answers = [
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n3\r\ntwo\r\n0\r\nX-Sum: 1\r\n\r\n",
@@ -122,7 +122,7 @@ fn http10_client_gets_chunks() {
 }
 
 #[test]
-fn trailers_are_lost_or_smuggle_fields() {
+fn response_trailers_are_forwarded_without_forbidden_fields() {
     Way::each(|way| {
         let mut client = way.proxy.client();
         client.send(way.get("/"));
@@ -139,7 +139,7 @@ fn trailers_are_lost_or_smuggle_fields() {
 }
 
 #[test]
-fn content_of_a_request_is_changed() {
+fn request_content_is_forwarded_unchanged() {
     Way::each(|way| {
         let body = pattern(200_000);
         let mut client = way.proxy.client();
@@ -164,7 +164,7 @@ fn content_of_a_request_is_changed() {
 }
 
 #[test]
-fn chunked_request_loses_trailers_or_keeps_extensions() {
+fn chunked_request_keeps_allowed_trailers_and_loses_extensions() {
     Way::each(|way| {
         let mut client = way.proxy.client();
         let mut request = way
@@ -192,7 +192,7 @@ fn chunked_request_loses_trailers_or_keeps_extensions() {
 }
 
 #[test]
-fn head_response_is_waited_on_for_content() {
+fn response_to_head_ends_with_its_header_section() {
     Way::each(|way| {
         let mut client = way.proxy.client();
         let answers = [
@@ -214,7 +214,7 @@ fn head_response_is_waited_on_for_content() {
 }
 
 #[test]
-fn response_without_content_is_waited_on_or_gets_a_length() {
+fn response_without_content_ends_with_its_header_section() {
     Way::each(|way| {
         let mut client = way.proxy.client();
         let mut hop = None;

@@ -12,7 +12,7 @@ fn refused(way: &Way, request: &str) {
 }
 
 #[test]
-fn doubtful_host_is_accepted() {
+fn missing_repeated_or_malformed_host_is_refused_with_400() {
     Way::each(|way| {
         let base = &way.base;
         for fields in [
@@ -40,7 +40,7 @@ fn doubtful_host_is_accepted() {
 }
 
 #[test]
-fn doubtful_target_is_accepted() {
+fn malformed_target_or_request_line_is_refused_with_400() {
     Way::each(|way| {
         for target in [
             "http://u:p@a/",
@@ -76,7 +76,7 @@ fn doubtful_target_is_accepted() {
 }
 
 #[test]
-fn version_that_does_not_exist_is_guessed() {
+fn unsupported_http_version_is_refused() {
     Way::each(|way| {
         for (line, statuses) in [
             ("GET / HTTP/1.32", [400, 505]),
@@ -95,7 +95,7 @@ fn version_that_does_not_exist_is_guessed() {
 }
 
 #[test]
-fn host_beats_the_absolute_form() {
+fn absolute_form_target_overrides_host() {
     let way = Way::gateway();
     let mut client = way.proxy.client();
     client.send("GET HTTP://A.Example:8080/x HTTP/1.1\r\nX: 1\r\nhost: b.example\r\nY: 2\r\n\r\n");
@@ -127,7 +127,7 @@ fn host_beats_the_absolute_form() {
 }
 
 #[test]
-fn path_is_normalised_on_its_way() {
+fn path_is_forwarded_without_normalization() {
     Way::each(|way| {
         let mut hop = None;
         let mut client = way.proxy.client();
@@ -152,7 +152,7 @@ fn path_is_normalised_on_its_way() {
 }
 
 #[test]
-fn http10_request_without_host_has_none_or_a_wrong_one() {
+fn http10_request_without_host_is_forwarded_with_the_listener_address() {
     let way = Way::gateway();
     let mut client = way.proxy.client();
     client.send("GET / HTTP/1.0\r\n\r\n");
@@ -163,7 +163,7 @@ fn http10_request_without_host_has_none_or_a_wrong_one() {
 }
 
 #[test]
-fn forward_proxy_guesses_the_scheme_of_a_path() {
+fn origin_form_request_to_forward_proxy_is_refused_with_400() {
     let way = Way::forward();
     refused(
         &way,
@@ -185,7 +185,7 @@ const SPELLINGS: [(&str, &str); 9] = [
 ];
 
 #[test]
-fn host_is_forwarded_in_its_canonical_form_however_it_was_spelled() {
+fn host_is_forwarded_in_canonical_form_for_every_spelling() {
     let ask = "Connection: Upgrade\r\nUpgrade: websocket\r\n";
     for (method, path, fields) in [
         ("GET", "/", ""),

@@ -5,7 +5,7 @@ use crate::support::Way;
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
 #[test]
-fn client_that_waits_for_100_waits_for_ever() {
+fn expect_100_continue_is_forwarded_and_its_100_returned() {
     Way::each(|way| {
         let mut client = way.proxy.client();
         let fields = "Expect: 100-continue\r\nContent-Length: 5\r\n";
@@ -28,7 +28,7 @@ fn client_that_waits_for_100_waits_for_ever() {
 }
 
 #[test]
-fn connection_goes_on_although_the_content_was_not_sent() {
+fn connections_are_closed_when_the_expected_content_was_not_sent() {
     Way::each(|way| {
         let mut client = way.proxy.client();
         let fields = "Expect: 100-continue\r\nContent-Length: 34\r\n";
@@ -50,7 +50,7 @@ fn connection_goes_on_although_the_content_was_not_sent() {
 }
 
 #[test]
-fn early_answer_is_lost_to_a_client_that_still_sends() {
+fn early_final_response_reaches_a_client_that_is_still_sending() {
     Way::each(|way| {
         let mut client = way.proxy.client();
         client.send(way.head("POST", "/", "1.1", "Content-Length: 100000\r\n"));
@@ -67,7 +67,7 @@ fn early_answer_is_lost_to_a_client_that_still_sends() {
 }
 
 #[test]
-fn interim_responses_are_lost_or_reordered() {
+fn interim_responses_are_forwarded_in_order() {
     Way::each(|way| {
         let mut client = way.proxy.client();
         client.send(way.get("/"));
@@ -86,7 +86,7 @@ fn interim_responses_are_lost_or_reordered() {
 }
 
 #[test]
-fn http10_client_takes_an_interim_response_for_the_answer() {
+fn interim_responses_are_not_sent_to_http10_clients() {
     Way::each(|way| {
         let mut client = way.proxy.client();
         client.send(way.head("GET", "/", "1.0", "Expect: 100-continue\r\n"));
@@ -101,7 +101,7 @@ fn http10_client_takes_an_interim_response_for_the_answer() {
 }
 
 #[test]
-fn interim_responses_without_end_are_passed_on() {
+fn interim_response_beyond_the_limit_of_32_becomes_502() {
     Way::each(|way| {
         let mut client = way.proxy.client();
         client.send(way.get("/"));
@@ -120,7 +120,7 @@ fn interim_responses_without_end_are_passed_on() {
 }
 
 #[test]
-fn interim_responses_in_front_of_the_limit_cost_the_answer() {
+fn final_response_after_32_interim_responses_is_forwarded() {
     Way::each(|way| {
         let mut client = way.proxy.client();
         client.send(way.head("GET", "/", "1.0", ""));
@@ -131,7 +131,7 @@ fn interim_responses_in_front_of_the_limit_cost_the_answer() {
 }
 
 #[test]
-fn interim_response_is_written_without_framing_fields() {
+fn interim_response_is_forwarded_without_framing_fields() {
     Way::each(|way| {
         let mut client = way.proxy.client();
         client.send(way.get("/"));
@@ -146,7 +146,7 @@ fn interim_response_is_written_without_framing_fields() {
 }
 
 #[test]
-fn response_204_is_written_without_framing_fields_also_from_the_store() {
+fn response_204_has_no_framing_fields_as_miss_or_hit() {
     Way::each(|way| {
         let mut client = way.proxy.client();
         client.send(way.get("/"));

@@ -6,7 +6,7 @@ const PLAIN: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 const FRESH: &str = "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 2\r\n\r\nok";
 
 #[test]
-fn second_request_finds_a_closed_connection() {
+fn second_request_is_answered_on_the_same_connection() {
     Way::each(|way| {
         let mut client = way.proxy.client();
         client.send(way.get("/1"));
@@ -23,7 +23,7 @@ fn second_request_finds_a_closed_connection() {
 }
 
 #[test]
-fn pipelined_requests_are_answered_out_of_order() {
+fn pipelined_requests_are_answered_in_order() {
     Way::each(|way| {
         let (_, mut hop) = way.fetch("/stored", FRESH);
         let mut client = way.proxy.client();
@@ -48,7 +48,7 @@ fn pipelined_requests_are_answered_out_of_order() {
 }
 
 #[test]
-fn pipelined_request_is_taken_before_its_turn() {
+fn pipelined_request_is_forwarded_only_after_the_response_before_it() {
     Way::each(|way| {
         let mut client = way.proxy.client();
         client.send(way.get("/1") + &way.get("/2"));
@@ -64,7 +64,7 @@ fn pipelined_request_is_taken_before_its_turn() {
 }
 
 #[test]
-fn http10_client_waits_for_an_end_that_does_not_come() {
+fn http10_connection_is_closed_after_the_response() {
     Way::each(|way| {
         for is_asked in [true, false] {
             let mut client = way.proxy.client();
@@ -81,7 +81,7 @@ fn http10_client_waits_for_an_end_that_does_not_come() {
 }
 
 #[test]
-fn http10_client_is_not_told_that_its_connection_stays() {
+fn http10_keep_alive_request_is_answered_with_keep_alive() {
     Way::each(|way| {
         let mut client = way.proxy.client();
         let request = way.head("GET", "/", "1.0", "Connection: Keep-Alive\r\n");
@@ -99,7 +99,7 @@ fn http10_client_is_not_told_that_its_connection_stays() {
 }
 
 #[test]
-fn connection_goes_on_after_the_client_said_close() {
+fn connection_is_closed_after_a_request_with_connection_close() {
     Way::each(|way| {
         let close = way.head("GET", "/", "1.1", "Connection: close\r\n");
         for asks in [true, false] {
@@ -119,7 +119,7 @@ fn connection_goes_on_after_the_client_said_close() {
 }
 
 #[test]
-fn connection_of_a_next_hop_that_closes_is_used_again() {
+fn connection_to_a_closing_next_hop_is_not_reused() {
     Way::each(|way| {
         let closing = [
             "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok",
@@ -140,7 +140,7 @@ fn connection_of_a_next_hop_that_closes_is_used_again() {
 }
 
 #[test]
-fn http10_next_hop_that_keeps_its_connection_is_not_used_again() {
+fn http10_next_hop_connection_with_keep_alive_is_reused() {
     Way::each(|way| {
         let mut client = way.proxy.client();
         client.send(way.get("/1"));

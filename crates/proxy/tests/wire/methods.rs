@@ -5,7 +5,7 @@ use crate::support::{ScriptedOrigin, Way};
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
 #[test]
-fn options_of_the_whole_server_loses_its_asterisk() {
+fn options_asterisk_is_forwarded_as_asterisk() {
     let way = Way::gateway();
     let mut client = way.proxy.client();
     client.send("OPTIONS * HTTP/1.1\r\nHost: a.example\r\n\r\n");
@@ -32,7 +32,7 @@ fn options_of_the_whole_server_loses_its_asterisk() {
 }
 
 #[test]
-fn options_of_the_forward_proxy_itself_goes_to_somebody_else() {
+fn options_asterisk_to_forward_proxy_is_answered_locally() {
     let way = Way::forward();
     let mut client = way.proxy.client();
     let request = format!("OPTIONS * HTTP/1.1\r\nHost: {}\r\n\r\n", way.host);
@@ -53,7 +53,7 @@ fn options_of_the_forward_proxy_itself_goes_to_somebody_else() {
 }
 
 #[test]
-fn asterisk_is_taken_for_a_path() {
+fn get_with_an_asterisk_target_is_refused_with_400() {
     Way::each(|way| {
         let mut client = way.proxy.client();
         let response = client.ask("GET * HTTP/1.1\r\nHost: a.example\r\n\r\n");
@@ -64,7 +64,7 @@ fn asterisk_is_taken_for_a_path() {
 }
 
 #[test]
-fn options_goes_further_than_max_forwards() {
+fn options_is_forwarded_only_as_far_as_max_forwards_allows() {
     Way::each(|way| {
         let mut client = way.proxy.client();
         for content in ["", "Content-Length: 5\r\n"] {
@@ -90,7 +90,7 @@ fn options_goes_further_than_max_forwards() {
 }
 
 #[test]
-fn max_forwards_stops_other_methods() {
+fn max_forwards_is_ignored_for_get_or_if_malformed() {
     Way::each(|way| {
         let mut client = way.proxy.client();
         client.send(way.head("GET", "/", "1.1", "Max-Forwards: 0\r\n"));
@@ -105,7 +105,7 @@ fn max_forwards_stops_other_methods() {
 }
 
 #[test]
-fn trace_echoes_credentials() {
+fn trace_is_refused_with_405_and_echoes_nothing() {
     Way::each(|way| {
         for fields in [
             "Cookie: secret\r\n",
@@ -130,7 +130,7 @@ fn trace_echoes_credentials() {
 }
 
 #[test]
-fn method_is_respelled_or_answered_from_the_store() {
+fn method_other_than_get_or_head_is_forwarded_unchanged() {
     Way::each(|way| {
         let fresh = "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 2\r\n\r\nok";
         let (_, mut hop) = way.fetch("/", fresh);
@@ -145,7 +145,7 @@ fn method_is_respelled_or_answered_from_the_store() {
 }
 
 #[test]
-fn get_with_content_is_answered_from_the_store_or_stored() {
+fn get_with_content_bypasses_the_cache() {
     Way::each(|way| {
         let fresh = "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 3\r\n\r\nfat";
         let mut client = way.proxy.client();
@@ -164,7 +164,7 @@ fn get_with_content_is_answered_from_the_store_or_stored() {
 }
 
 #[test]
-fn request_that_no_next_hop_takes_is_not_answered() {
+fn refused_next_hop_connection_is_answered_with_502() {
     let closed = ScriptedOrigin::new().address();
     let way = Way::forward();
     let mut client = way.proxy.client();

@@ -41,7 +41,7 @@ fn check_expires(values: &[&str], expected: Expires) {
 }
 
 #[test]
-fn each_request_field_sets_its_own_flag() {
+fn each_request_field_sets_only_its_own_facts() {
     check("Accept", "*/*", |_| {});
     check("AUTHORIZATION", "x", |facts| facts.has_authorization = true);
     check("cookie", "a=b", |facts| facts.has_cookie = true);
@@ -71,7 +71,7 @@ fn each_request_field_sets_its_own_flag() {
 }
 
 #[test]
-fn range_counts_where_it_means_nothing() {
+fn range_kind_is_set_only_for_byte_ranges_of_a_get() {
     let kind = |method, values: &[&str]| {
         let fields: Vec<_> = values.iter().map(|value| ("Range", *value)).collect();
         RequestFacts::gather(method, "/", &lines(&fields)).range
@@ -88,7 +88,7 @@ fn range_counts_where_it_means_nothing() {
 }
 
 #[test]
-fn request_for_the_whole_or_for_a_part_keeps_the_clients_range() {
+fn request_for_whole_or_part_does_not_keep_the_client_range() {
     let whole = request("/", &[("Cookie", "a")]);
     for fields in [
         &[("Range", "bytes=0-1")][..],
@@ -104,7 +104,7 @@ fn request_for_the_whole_or_for_a_part_keeps_the_clients_range() {
 }
 
 #[test]
-fn content_range_that_contradicts_another_is_believed() {
+fn only_a_single_satisfied_content_range_is_used() {
     let part = ("Content-Range", "bytes 0-1/3");
     let parsed = ContentRange::parse(part.1.as_bytes());
     assert_eq!(response(&[part]).content_range, parsed);
@@ -122,7 +122,7 @@ fn content_range_that_contradicts_another_is_believed() {
 }
 
 #[test]
-fn pragma_counts_only_without_cache_control() {
+fn pragma_no_cache_applies_only_without_cache_control() {
     assert!(
         request("/", &[("Pragma", "foo, No-Cache")])
             .directives
@@ -144,7 +144,7 @@ fn pragma_counts_only_without_cache_control() {
 }
 
 #[test]
-fn the_target_shows_a_query_and_cgi_bin() {
+fn query_and_cgi_bin_are_recognized_in_the_target() {
     for (target, query, cgi_bin) in [
         ("/", false, false),
         ("/?", true, false),
@@ -166,7 +166,7 @@ fn the_target_shows_a_query_and_cgi_bin() {
 }
 
 #[test]
-fn age_is_the_first_member_of_the_first_line() {
+fn age_is_the_first_member_of_the_first_field_line() {
     check_age(&["7200"], Some(7200));
     check_age(&["0"], Some(0));
     check_age(&["2147483649"], Some(1 << 31));
@@ -182,7 +182,7 @@ fn age_is_the_first_member_of_the_first_line() {
 }
 
 #[test]
-fn expires_is_the_earliest_and_invalid_if_one_is() {
+fn earliest_expires_applies_and_one_invalid_value_voids_it() {
     check_expires(&[EARLY], Expires::At(Timestamp(784_111_777)));
     check_expires(&[EARLY, LATE], Expires::At(Timestamp(784_111_777)));
     check_expires(&[LATE, EARLY], Expires::At(Timestamp(784_111_777)));
@@ -193,7 +193,7 @@ fn expires_is_the_earliest_and_invalid_if_one_is() {
 }
 
 #[test]
-fn dates_and_validators_that_are_invalid_are_absent() {
+fn invalid_dates_and_validators_count_as_absent() {
     let facts = response(&[
         ("Date", EARLY),
         ("Last-Modified", LATE),
@@ -216,7 +216,7 @@ fn dates_and_validators_that_are_invalid_are_absent() {
 }
 
 #[test]
-fn each_response_field_sets_its_own_flag() {
+fn each_response_field_sets_its_own_facts() {
     let facts = response(&[
         ("Set-Cookie", "a=b"),
         ("Pragma", "no-cache"),

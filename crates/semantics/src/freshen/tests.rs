@@ -38,7 +38,7 @@ fn check(stored: &[&str], update: &[&str], expected: &[&str]) {
 }
 
 #[test]
-fn field_of_the_update_replaces_all_stored_lines_of_its_name() {
+fn updated_field_replaces_all_stored_lines_of_its_name() {
     check(&["A: 1", "B: 1"], &[], &["A: 1", "B: 1"]);
     check(&["Age: 9", "B: 1"], &[], &["B: 1"]);
     check(&["Age: 9", "B: 1"], &["Age: 7"], &["B: 1", "Age: 7"]);
@@ -50,7 +50,7 @@ fn field_of_the_update_replaces_all_stored_lines_of_its_name() {
 }
 
 #[test]
-fn what_describes_the_stored_content_is_not_updated() {
+fn fields_describing_the_stored_content_are_not_updated() {
     let stored = ["Content-Length: 1", "Content-Encoding: gzip"];
     let update = [
         "Content-Length: 2",
@@ -64,7 +64,7 @@ fn what_describes_the_stored_content_is_not_updated() {
 }
 
 #[test]
-fn fields_of_one_connection_are_not_merged() {
+fn hop_by_hop_fields_of_the_update_are_not_merged() {
     let update = [
         "Connection: X-One, keep-alive, Cache-Control",
         "X-One: 1",
@@ -81,7 +81,7 @@ fn fields_of_one_connection_are_not_merged() {
 }
 
 #[test]
-fn cookies_of_the_update_go_to_its_own_client_alone() {
+fn cookies_of_the_update_are_sent_only_to_its_own_client() {
     for field in [
         "Set-Cookie: user=b",
         "SET-COOKIE2: user=b",
@@ -116,7 +116,7 @@ fn cookies_of_the_update_go_to_its_own_client_alone() {
 }
 
 #[test]
-fn update_without_date_was_made_when_it_was_received() {
+fn update_without_date_gets_its_time_of_receipt_as_date() {
     let stored = ["Date: Sun, 06 Nov 1994 00:00:00 GMT", "A: 1"];
     let merged = merged(&stored, &[]);
     assert_eq!(
@@ -126,7 +126,7 @@ fn update_without_date_was_made_when_it_was_received() {
 }
 
 #[test]
-fn change_of_the_nominated_fields_is_told() {
+fn change_of_the_fields_nominated_by_vary_is_detected() {
     let changes =
         |stored: &[&'static str], update: &[&'static str]| merged(stored, update).changes_vary;
     assert!(changes(&[], &["Vary: Cookie"]));
@@ -161,7 +161,7 @@ const SAME_DATE: &str = "Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT";
 const OTHER_DATE: &str = "Last-Modified: Sun, 06 Nov 1994 08:49:38 GMT";
 
 #[test]
-fn not_modified_with_the_date_of_another_response_does_not_fit() {
+fn not_modified_with_another_last_modified_and_no_equal_tag_does_not_fit() {
     for (stored, update) in [
         (None, &[SAME_DATE][..]),
         (Some("\"a\""), &[SAME_DATE]),
@@ -190,7 +190,7 @@ fn not_modified_with_the_date_of_another_response_does_not_fit() {
 }
 
 #[test]
-fn not_modified_with_the_tag_of_another_response_does_not_fit() {
+fn not_modified_with_another_entity_tag_does_not_fit() {
     for (stored, update) in [
         (Some("\"a\""), &["ETag: \"a\""][..]),
         (Some("\"a\""), &["ETag: W/\"a\""]),
@@ -218,7 +218,7 @@ fn not_modified_with_the_tag_of_another_response_does_not_fit() {
 }
 
 #[test]
-fn head_fits_where_every_validator_and_the_length_are_the_stored_ones() {
+fn head_response_fits_only_if_its_validators_and_length_match() {
     let date = "Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT";
     let stored = Compared {
         entity_tag: Some(b"\"a\""),
@@ -307,7 +307,7 @@ fn check_in_force(stored: &[&str], update: &[&str], max_age: u32, expires: bool,
 }
 
 #[test]
-fn targeted_field_stays_in_force_until_one_before_it_comes() {
+fn targeted_field_applies_until_one_of_higher_precedence_is_received() {
     let plain = "Cache-Control: max-age=1";
     let (ours, cdn) = (
         "Our-Cache-Control: max-age=2",
@@ -331,7 +331,7 @@ fn targeted_field_stays_in_force_until_one_before_it_comes() {
 
 proptest! {
     #[test]
-    fn merge_of_facts_is_the_merge_of_fields(
+    fn merging_facts_gives_the_facts_of_the_merged_fields(
         stored in telling(),
         update in telling(),
         status in select(&[200_u16, 301, 404][..]),
@@ -347,7 +347,7 @@ proptest! {
     }
 
     #[test]
-    fn no_field_for_one_client_of_the_update_is_stored(
+    fn set_cookie_of_the_update_is_never_stored(
         stored in telling(),
         update in telling(),
     ) {

@@ -29,7 +29,7 @@ fn check(lines: &[&str], expected: Option<fn(&mut ResponseDirectives)>) {
 }
 
 #[test]
-fn directive_is_read_by_its_structured_type() {
+fn targeted_directive_is_read_by_its_structured_type() {
     check(
         &["max-age=60"],
         Some(|d| d.max_age = Some(DeltaSeconds(60))),
@@ -81,7 +81,7 @@ fn directive_is_read_by_its_structured_type() {
 }
 
 #[test]
-fn lifetime_of_another_type_is_stale() {
+fn max_age_of_wrong_type_or_negative_counts_as_zero() {
     for value in [
         "=\"60\"", "=-1", "=1.5", "=abc", "=(60)", "=:YQ==:", "=@60", "",
     ] {
@@ -93,7 +93,7 @@ fn lifetime_of_another_type_is_stale() {
 }
 
 #[test]
-fn last_of_two_directives_of_one_name_counts() {
+fn last_of_two_directives_of_one_name_applies() {
     check(
         &["max-age=1, max-age=60"],
         Some(|d| d.max_age = Some(DeltaSeconds(60))),
@@ -106,7 +106,7 @@ fn last_of_two_directives_of_one_name_counts() {
 }
 
 #[test]
-fn invalid_field_is_ignored_whole() {
+fn invalid_targeted_field_is_ignored_entirely() {
     for value in [
         "no-store,",
         ",no-store",
@@ -137,14 +137,14 @@ fn invalid_field_is_ignored_whole() {
 }
 
 #[test]
-fn empty_field_decides_nothing() {
+fn empty_targeted_field_is_ignored() {
     check(&[""], None);
     check(&["   "], None);
     check(&[], None);
 }
 
 #[test]
-fn first_usable_field_of_the_list_decides() {
+fn first_usable_targeted_field_of_the_list_applies() {
     let list = ["Weir-Cache-Control", "CDN-Cache-Control"];
     let cdn = ("CDN-Cache-Control", "max-age=1");
     let ours = |value| ("weir-cache-control", value);
@@ -168,7 +168,7 @@ fn first_usable_field_of_the_list_decides() {
 }
 
 #[test]
-fn targeted_field_stands_for_cache_control_and_expires() {
+fn targeted_field_replaces_cache_control_and_expires() {
     let gather = |cdn: &str| {
         let fields = [
             FieldLine::new("Cache-Control", b"no-store, public"),
@@ -195,7 +195,7 @@ fn targeted_field_stands_for_cache_control_and_expires() {
 }
 
 #[test]
-fn response_is_private_if_its_targeted_field_is_for_the_connection_alone() {
+fn response_is_private_if_connection_names_its_targeted_field() {
     let check = |name: &str, option: &str, expected: bool| {
         let fields = [
             FieldLine::new("Cache-Control", b"public, max-age=600"),

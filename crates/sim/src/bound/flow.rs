@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn least_of_a_step_is_above_a_number_of_it() {
+    fn quantization_rounds_down_within_its_precision_and_keeps_order() {
         let numbers = (0..6000).chain((0..100).map(|bits| (1_u128 << bits) + 12_345));
         let mut before = 0;
         for number in numbers

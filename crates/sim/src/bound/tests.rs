@@ -56,7 +56,7 @@ fn best(trace: &[Numbered], capacity: u64, value: fn(Numbered) -> u64) -> u64 {
 }
 
 #[test]
-fn optimum_of_a_tiny_trace_is_not_the_best_of_all_choices() {
+fn optimum_of_a_tiny_trace_equals_the_best_of_all_choices() {
     for seed in 0..60 {
         let trace = random_trace(seed, 24, 6, 1);
         let mut optimum = Optimum::default();
@@ -71,7 +71,7 @@ fn optimum_of_a_tiny_trace_is_not_the_best_of_all_choices() {
 }
 
 #[test]
-fn bound_is_below_the_best_of_all_choices() {
+fn bound_is_never_below_the_best_of_all_choices() {
     for seed in 0..60 {
         let trace = random_trace(seed, 20, 6, 9);
         let capacities = vec![1, 3, 6, 10, 20, 60];
@@ -92,7 +92,7 @@ fn bound_is_below_the_best_of_all_choices() {
 }
 
 #[test]
-fn policy_beats_the_optimum_or_the_bound() {
+fn no_policy_exceeds_the_optimum_or_the_bound() {
     for seed in 0..10 {
         for size_max in [1, 50] {
             let trace = random_trace(seed, 4000, 300, size_max);
@@ -132,7 +132,7 @@ fn policy_beats_the_optimum_or_the_bound() {
 }
 
 #[test]
-fn empty_trace_has_hits() {
+fn empty_trace_has_no_hits() {
     assert_eq!(Optimum::default().hits(&[0, 5]), Ok(vec![0, 0]));
     assert_eq!(FlowBound::new(vec![5]).hits(), [(0, 0)]);
 }

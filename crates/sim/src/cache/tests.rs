@@ -48,7 +48,7 @@ fn cache(budget: u64) -> Cache {
 }
 
 #[test]
-fn variant_of_another_request_is_found_or_its_own_is_not() {
+fn request_finds_only_the_variant_that_it_selects() {
     let mut cache = cache(1 << 20);
     let (one, two, third) = (ask(1, 5, 10), ask(1, 5, 20), ask(1, 5, 30));
     assert_eq!(cache.find(now(0), &one), Err(Missing::Target));
@@ -72,7 +72,7 @@ fn variant_of_another_request_is_found_or_its_own_is_not() {
 }
 
 #[test]
-fn replaced_or_evicted_response_is_still_read() {
+fn replaced_or_evicted_response_cannot_be_read() {
     let mut cache = cache(3000);
     let first = ask(1, 0, 0);
     cache.store(now(0), stored(&first, 1000));
@@ -89,7 +89,7 @@ fn replaced_or_evicted_response_is_still_read() {
 }
 
 #[test]
-fn invalidation_leaves_a_variant_behind() {
+fn invalidation_removes_all_variants_of_a_target() {
     let mut cache = cache(1 << 20);
     for variant in 0..VARIANTS_MAX as u64 + 2 {
         cache.store(now(0), stored(&ask(1, 5, variant), 10));
@@ -103,7 +103,7 @@ fn invalidation_leaves_a_variant_behind() {
 }
 
 #[test]
-fn rule_of_admission_is_not_asked() {
+fn response_is_stored_only_if_the_admission_rule_admits_it() {
     let mut cache = Cache::new(1 << 20, EvictionKind::Sieve, Rule::SecondRequest);
     let ask = ask(1, 0, 0);
     let first = cache.store(now(0), stored(&ask, 10));
@@ -112,7 +112,7 @@ fn rule_of_admission_is_not_asked() {
 }
 
 #[test]
-fn part_covers_what_it_lacks() {
+fn partial_response_covers_only_the_ranges_that_it_holds() {
     let ask = ask(1, 0, 0);
     let spans = [ByteSpan { from: 0, to: 50 }].into_iter().collect();
     let part = Stored {
@@ -141,7 +141,7 @@ fn store_and_read(cache: &mut Cache, target: u64) -> ContentId {
 }
 
 #[test]
-fn response_that_is_read_stays_and_another_leaves() {
+fn response_in_use_is_not_evicted_until_its_use_ends() {
     let mut cache = cache(1_000_000);
     let read = store_and_read(&mut cache, 1);
     for target in 2..10 {
@@ -157,7 +157,7 @@ fn response_that_is_read_stays_and_another_leaves() {
 }
 
 #[test]
-fn newcomer_is_refused_while_all_are_read() {
+fn response_is_refused_while_all_stored_responses_are_in_use() {
     let mut cache = cache(1_000_000);
     let read: Vec<ContentId> = (0..3)
         .map(|target| store_and_read(&mut cache, target))
@@ -174,7 +174,7 @@ fn newcomer_is_refused_while_all_are_read() {
 }
 
 #[test]
-fn content_of_a_response_that_left_counts_while_it_is_read() {
+fn invalidated_or_replaced_content_counts_until_its_last_reader_ends() {
     let forget: [fn(&mut Cache); 2] = [
         |cache| cache.invalidate(1),
         |cache| assert!(is_stored(store_large(cache, 1))),
@@ -198,7 +198,7 @@ fn content_of_a_response_that_left_counts_while_it_is_read() {
 }
 
 #[test]
-fn small_content_is_in_the_account_of_who_reads_it() {
+fn small_content_is_not_counted_as_in_use_by_the_cache() {
     let mut cache = cache(1_000_000);
     let Stores::Done(which) = cache.store(now(0), stored(&ask(1, 0, 0), 200_000)) else {
         panic!("there is room");

@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn link_with_packets_in_its_queue_is_forgotten_or_an_empty_one_is_kept() {
+    fn link_with_queued_packets_is_kept_and_an_empty_one_is_recycled() {
         let mut links = Links::default();
         let (busy, idle) = (links.join(1, 0), links.join(2, 0));
         links[busy].link.free_at = 500;
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn links_grow_with_the_clients_that_ever_were() {
+    fn links_of_clients_that_left_are_recycled() {
         let mut links = Links::default();
         for client in 0..10_000 {
             let link = links.join(client, client);

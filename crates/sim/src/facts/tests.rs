@@ -8,7 +8,7 @@ fn ask(row: &Row) -> Ask {
 }
 
 #[test]
-fn row_that_says_nothing_is_a_plain_request_and_that_is_counted() {
+fn empty_row_is_a_plain_get_and_its_assumptions_are_counted() {
     let mut assumed = Assumptions::default();
     let ask = Ask::of(&Row::default(), 0, &mut assumed);
     assert_eq!(
@@ -23,7 +23,7 @@ fn row_that_says_nothing_is_a_plain_request_and_that_is_counted() {
 }
 
 #[test]
-fn cause_of_1998_is_lost_on_the_way_from_the_row() {
+fn every_1998_reason_against_caching_is_read_from_the_row() {
     let check = |row: Row, expected: Uncachable1998| {
         let ask = ask(&row);
         let cause = Profile::Http1998.bypass(&ask.request);
@@ -106,7 +106,7 @@ fn cause_of_1998_is_lost_on_the_way_from_the_row() {
 }
 
 #[test]
-fn condition_of_a_request_counts_as_cache_control() {
+fn precondition_of_a_request_does_not_count_as_cache_control() {
     let bits = RequestBit::IfModifiedSince.bit();
     let ask = ask(&Row {
         request_directives: Some(bits),
@@ -116,7 +116,7 @@ fn condition_of_a_request_counts_as_cache_control() {
 }
 
 #[test]
-fn abort_is_seen_in_the_lengths_unless_the_row_knows_better() {
+fn abort_is_inferred_from_the_lengths_unless_the_row_states_it() {
     let check = |declared, received, aborted_by, expected: (u64, Option<u64>, Option<u64>)| {
         let ask = ask(&Row {
             declared_bytes: declared,
@@ -152,7 +152,7 @@ fn abort_is_seen_in_the_lengths_unless_the_row_knows_better() {
 }
 
 #[test]
-fn head_and_not_modified_have_the_content_that_they_declare() {
+fn head_204_and_304_responses_have_no_content() {
     for (method, status) in [
         (TraceMethod::Head, 200),
         (TraceMethod::Get, 304),
@@ -171,7 +171,7 @@ fn head_and_not_modified_have_the_content_that_they_declare() {
 }
 
 #[test]
-fn part_is_taken_for_the_whole() {
+fn complete_length_of_a_206_is_known_only_for_an_open_ended_range() {
     let row = Row {
         status: Some(206),
         range_first: Some(10),
@@ -200,7 +200,7 @@ fn part_is_taken_for_the_whole() {
 }
 
 #[test]
-fn time_of_a_cache_is_taken_for_that_of_an_origin() {
+fn origin_response_time_is_unknown_if_the_next_hop_sent_no_bytes() {
     let row = |next_hop_bytes| Row {
         request_us: Some(10),
         response_us: Some(100),
@@ -214,7 +214,7 @@ fn time_of_a_cache_is_taken_for_that_of_an_origin() {
 }
 
 #[test]
-fn response_time_of_the_next_hop_is_overruled_by_what_the_client_saw() {
+fn next_hop_timings_override_those_seen_by_the_client() {
     let row = Row {
         request_us: Some(40),
         response_us: Some(100),
@@ -237,7 +237,7 @@ fn response_time_of_the_next_hop_is_overruled_by_what_the_client_saw() {
 }
 
 #[test]
-fn unknown_validator_makes_a_response_another_one() {
+fn missing_validator_means_changed_only_if_all_validators_are_known() {
     let tag = |etag, etag_is_weak| Validators {
         etag,
         etag_is_weak,
@@ -266,7 +266,7 @@ fn unknown_validator_makes_a_response_another_one() {
 }
 
 #[test]
-fn row_of_a_source_without_heads_is_fresh_for_the_assumed_lifetime() {
+fn response_without_known_header_section_gets_the_assumed_lifetime() {
     let of = |row: &Row, lifetime: Option<DeltaSeconds>| {
         let mut assumed = Assumptions::default();
         let ask = Ask::of(row, 0, &mut assumed).assuming(row, lifetime, &mut assumed);

@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rule_reads_back_as_another() {
+    fn admission_rule_round_trips_as_text_and_unknown_words_are_refused() {
         for rule in [
             Rule::Always,
             Rule::SecondRequest,

@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_reads_back_as_something_else() {
+    fn oracle_general_records_round_trip() {
         let written: Vec<Access> = (0..20_000_u64)
             .map(|at| Access {
                 key: mixed(at),
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn record_that_is_cut_off_is_left_out_silently() {
+    fn truncated_record_and_size_over_32_bits_are_errors() {
         let error = read(&[0; RECORD * 3 + 5]).unwrap_err();
         assert!(
             error.cause.contains("record 4 has 5 of 24 bytes"),

@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn row_that_does_not_count_is_asked_for_or_one_that_does_is_not() {
+    fn head_304_and_empty_rows_are_skipped_and_all_others_become_accesses() {
         let good = Row {
             target: 7,
             method: Some(TraceMethod::Get),
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn file_that_is_no_trace_is_read() {
+    fn missing_or_invalid_trace_file_is_an_error() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.parquet");
         let trace = ParquetTrace::at(&path);

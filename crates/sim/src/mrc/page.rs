@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn name_of_a_trace_breaks_out_of_the_page() {
+    fn trace_name_is_escaped_in_the_page() {
         let point = |bytes| CurvePoint::exact(bytes, 0.75, 0.8);
         for points in [vec![], vec![point(10)], vec![point(10), point(4000)]] {
             let page = html(&curves(points));
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn picture_lacks_a_line_or_its_name() {
+    fn chart_shows_every_curve_by_name_and_its_error_band() {
         let mut all = curves(vec![
             CurvePoint::exact(10, 0.75, 0.8),
             CurvePoint::exact(4000, 0.6, 0.7),

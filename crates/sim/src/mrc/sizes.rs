@@ -203,7 +203,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn size_is_another_number_of_bytes() {
+    fn size_list_is_parsed_to_its_numbers_of_bytes() {
         let check = |text: &str, expected: &[u64]| {
             let sizes: Sizes = text.parse().unwrap();
             assert_eq!(sizes.of(561_277_707), expected, "{text}");
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn size_that_is_none_is_taken() {
+    fn invalid_size_is_refused() {
         for text in [
             "",
             "0",
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn size_reads_back_as_another() {
+    fn size_round_trips_as_text() {
         for size in [Size::Bytes(64 << 20), Size::Bytes(1001), Size::Percent(0.1)] {
             assert_eq!(size.to_string().parse(), Ok(size));
         }

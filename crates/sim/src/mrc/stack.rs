@@ -125,7 +125,7 @@ mod tests {
     use weir_workload::Chance;
 
     #[test]
-    fn random_requests_give_other_sums_than_a_list() {
+    fn stack_distances_match_a_reference_list() {
         for seed in 0..10 {
             let mut chance = Chance::new(seed, 0);
             let mut stack = Stack::default();

@@ -31,7 +31,7 @@ fn zipf(requests: u64, keys: u64, size: &str, seed: u64) -> ZipfTrace {
 }
 
 #[test]
-fn exact_curve_differs_from_a_simulation_of_each_size() {
+fn exact_lru_curve_equals_a_simulation_of_each_size() {
     for seed in 0..40 {
         let mut chance = Chance::new(seed, 0);
         // most are small, and some as large as many sizes of the list
@@ -86,7 +86,7 @@ fn ratios(curve: &Curve) -> Vec<(f64, f64)> {
 }
 
 #[test]
-fn policy_is_below_the_reference_line_or_above_one() {
+fn no_policy_is_below_the_reference_curve_or_above_a_miss_ratio_of_one() {
     for (size, is_by_count, reference) in [
         ("exp(3000)", false, Method::Bound),
         ("700", false, Method::Optimum),
@@ -123,7 +123,7 @@ fn policy_is_below_the_reference_line_or_above_one() {
 }
 
 #[test]
-fn lru_by_distances_differs_from_lru_by_simulation() {
+fn lru_curve_by_stack_distances_equals_that_by_simulation() {
     let trace = zipf(20_000, 2000, "exp(3000)", 2);
     let by_distances = curves(&trace, &plan("1%..100%:12", &[EvictionKind::Lru])).unwrap();
     // a rule that refuses nobody, and that only a simulation knows
@@ -183,7 +183,7 @@ fn check_sample(policies: &[EvictionKind], sample: impl Fn(u64) -> Sample, off_m
 }
 
 #[test]
-fn sample_of_a_share_is_further_off_than_it_says() {
+fn fixed_rate_sample_is_within_its_stated_error_at_nine_points_in_ten() {
     check_sample(
         &[EvictionKind::Lru],
         |seed| Sample::Rate { share: 0.05, seed },
@@ -192,13 +192,13 @@ fn sample_of_a_share_is_further_off_than_it_says() {
 }
 
 #[test]
-fn small_caches_for_a_sample_are_further_off_than_they_say() {
+fn scaled_down_simulation_is_within_its_stated_error_at_nine_points_in_ten() {
     let policies = [EvictionKind::S3Fifo, EvictionKind::Sieve];
     check_sample(&policies, |seed| Sample::Rate { share: 0.05, seed }, 0.025);
 }
 
 #[test]
-fn sample_of_so_many_keys_is_further_off_than_it_says() {
+fn fixed_size_sample_is_within_its_stated_error_at_nine_points_in_ten() {
     check_sample(
         &[EvictionKind::Lru],
         |seed| Sample::Keys { max: 2000, seed },
@@ -207,7 +207,7 @@ fn sample_of_so_many_keys_is_further_off_than_it_says() {
 }
 
 #[test]
-fn sample_of_all_differs_from_all() {
+fn sample_of_all_keys_equals_the_exact_curve() {
     let trace = zipf(20_000, 2000, "exp(3000)", 2);
     let policies = [EvictionKind::Sieve, EvictionKind::Lru];
     let exact = curves(&trace, &plan("1%..100%:7", &policies)).unwrap();
@@ -238,7 +238,7 @@ fn sample_of_all_differs_from_all() {
 }
 
 #[test]
-fn plan_that_makes_no_sense_is_carried_out() {
+fn invalid_sampling_plan_is_refused() {
     let trace = zipf(10, 10, "1", 2);
     let check = |sample, sizes: &str, policies: &[EvictionKind], part: &str| {
         let plan = Plan {
@@ -274,7 +274,7 @@ fn plan_that_makes_no_sense_is_carried_out() {
 }
 
 #[test]
-fn empty_trace_divides_by_zero() {
+fn empty_trace_gives_finite_curves() {
     let trace: Vec<Access> = Vec::new();
     let none: &dyn Trace = &trace;
     for sample in [

@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn number_of_the_paper_is_outside_or_a_bar_is_missing() {
+    fn axis_covers_the_published_number_and_every_bar_is_drawn() {
         let bars = Bars {
             title: "t".to_owned(),
             note: String::new(),

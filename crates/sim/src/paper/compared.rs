@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn number_is_off_within_its_tolerance_or_not_beyond_it() {
+    fn number_is_marked_off_only_beyond_its_tolerance() {
         check(Unit::Percent, Bound::Exactly, 42.0, Some(2.0), false);
         check(Unit::Percent, Bound::Exactly, 37.5, Some(-2.5), true);
         check(Unit::Percent, Bound::UpTo, 37.5, Some(-2.5), true);
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn number_that_is_missing_is_as_published() {
+    fn missing_number_is_marked_off_if_the_paper_has_one() {
         let paper = Published::of("causes.cookie", Kind::Modem);
         assert!(paper.is_some());
         assert!(Cell::new(None, paper).is_off);

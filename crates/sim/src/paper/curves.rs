@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn picture_without_points_breaks() {
+    fn empty_or_single_point_chart_contains_no_nan_or_infinity() {
         for along in [Along::Time, Along::Percent] {
             for points in [vec![], vec![(0.0, 0.0)], vec![(1.0, 5.0)]] {
                 let svg = curves(points, along).svg();
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn time_is_not_in_decades_or_in_the_wrong_unit() {
+    fn time_axis_is_logarithmic_with_a_unit_at_each_decade() {
         let mut all = curves(vec![(0.01, 1.0), (1.0, 4.0), (100.0, 1.0)], Along::Time);
         all.marks.push(Mark {
             name: "m".to_owned(),

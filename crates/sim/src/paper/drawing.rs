@@ -193,7 +193,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_becomes_markup() {
+    fn svg_text_is_escaped() {
         let mut svg = Svg::new(10.0, 10.0, "a<b>\"&");
         svg.text("t", (1.0, 2.0), Anchor::Middle, "</text><script>");
         let svg = svg.finish();
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn step_of_an_axis_is_crooked() {
+    fn axis_step_is_one_two_or_five_times_a_power_of_ten() {
         for (least, expected) in [
             (0.9, 1.0),
             (1.0, 1.0),

@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn document_with_half_its_latency_in_set_up_is_not_counted_as_such() {
+    fn set_up_share_counts_documents_at_or_above_each_percentage() {
         let mut counting = Counting::default();
         for (setup, last) in [(0, 10), (49, 100), (50, 100), (100, 100)] {
             counting.add(&row(setup, last));

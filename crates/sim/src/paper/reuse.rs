@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn other_is_counted_twice_or_a_closed_connection_goes_on() {
+    fn distinct_peers_are_counted_per_connection_until_it_closes() {
         let mut reuse = Reuse::new(100);
         reuse.take(1, 7, 0, 10);
         reuse.take(1, 7, 10, 20);

@@ -313,7 +313,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn run_is_left_out_or_made_twice() {
+    fn each_needed_run_is_made_exactly_once() {
         for threads in [1, 2, 64] {
             let threads = NonZero::new(threads).unwrap();
             let batches = batches(Exhibit::ALL, threads);
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn one_table_needs_the_runs_of_all() {
+    fn single_table_needs_only_its_own_runs() {
         let batches = batches(&[Exhibit::Causes], NonZero::<usize>::MIN);
         assert!(
             batches
@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn trace_of_a_kind_is_not_known_or_its_settings_are_refused() {
+    fn each_trace_kind_has_a_profile_and_valid_settings() {
         for kind in Kind::ALL {
             assert!(Profile::built_in(kind.profile()).is_some());
         }
@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn time_left_is_not_that_of_the_missing_requests() {
+    fn time_left_is_proportional_to_the_missing_requests() {
         let s = Duration::from_secs;
         assert_eq!(left(s(10), 5, 20), Some(s(30)));
         assert_eq!(left(s(10), 20, 20), Some(s(0)));

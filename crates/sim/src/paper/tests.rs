@@ -30,7 +30,7 @@ fn ours(key: &str, kind: Kind) -> f64 {
 }
 
 #[test]
-fn published_number_is_in_no_table_or_in_two() {
+fn published_number_appears_in_exactly_one_table() {
     let mut places: BTreeMap<(&str, Kind), usize> = BTreeMap::new();
     for shown in &paper().exhibits {
         for line in &shown.lines {
@@ -52,7 +52,7 @@ fn published_number_is_in_no_table_or_in_two() {
 }
 
 #[test]
-fn published_number_has_nothing_beside_it() {
+fn published_number_has_a_simulated_one_beside_it() {
     for shown in &paper().exhibits {
         for line in &shown.lines {
             for kind in Kind::ALL {
@@ -67,7 +67,7 @@ fn published_number_has_nothing_beside_it() {
 }
 
 #[test]
-fn cookies_raise_the_hit_ratio_or_bytes_hit_more_often_than_requests() {
+fn cookies_lower_the_hit_ratio_and_the_byte_hit_ratio_is_below_it() {
     for kind in Kind::ALL {
         let obeying = ours("hits.obeying-cookies", kind);
         assert!(ours("hits.ignoring-cookies", kind) > obeying + 3.0);
@@ -78,7 +78,7 @@ fn cookies_raise_the_hit_ratio_or_bytes_hit_more_often_than_requests() {
 }
 
 #[test]
-fn cookies_cost_no_latency_or_one_cache_is_as_good_as_both() {
+fn ignoring_cookies_lowers_latency_and_both_caches_beat_either_alone() {
     for kind in Kind::ALL {
         let gain = |word: &str| ours(&format!("latency.{word}"), kind);
         assert!(gain("data-cookies") > gain("data"));
@@ -91,7 +91,7 @@ fn cookies_cost_no_latency_or_one_cache_is_as_good_as_both() {
 }
 
 #[test]
-fn data_gain_more_than_connections_behind_modems_or_one_cache_is_as_good_as_both() {
+fn connections_gain_more_than_data_behind_modems_and_both_gain_most() {
     let gain = |word: &str| ours(&format!("latency.{word}"), Kind::Modem);
     assert!(gain("connections") > gain("data"));
     assert!(gain("connections-median") > gain("data-median") + 5.0);
@@ -100,7 +100,7 @@ fn data_gain_more_than_connections_behind_modems_or_one_cache_is_as_good_as_both
 }
 
 #[test]
-fn aborted_fetches_cost_nothing_or_flow_control_does_not_help() {
+fn aborted_fetches_cost_bandwidth_and_flow_control_reduces_the_loss() {
     let saved = |word: &str| ours(&format!("bandwidth.{word}"), Kind::Modem);
     assert!(
         saved("continue") < 0.0,
@@ -115,7 +115,7 @@ fn aborted_fetches_cost_nothing_or_flow_control_does_not_help() {
 }
 
 #[test]
-fn connections_that_are_not_kept_are_used_again() {
+fn connections_are_all_new_without_persistence_and_often_reused_with_it() {
     for kind in Kind::ALL {
         let new = |word: &str| ours(&format!("connections.{word}"), kind);
         assert!((new("none.client-new") - 100.0).abs() < 1e-9);
@@ -128,7 +128,7 @@ fn connections_that_are_not_kept_are_used_again() {
 }
 
 #[test]
-fn table_or_figure_is_missing_on_the_terminal_or_the_page() {
+fn every_table_and_figure_is_on_the_terminal_and_the_page() {
     let (text, page) = (paper().to_string(), html(paper()));
     for exhibit in Exhibit::ALL {
         assert!(text.contains(&format!("[{exhibit}]")), "{exhibit}");
@@ -146,7 +146,7 @@ fn table_or_figure_is_missing_on_the_terminal_or_the_page() {
 }
 
 #[test]
-fn element_of_the_page_is_not_closed_or_loads_something() {
+fn page_is_well_formed_and_loads_nothing() {
     let page = html(paper());
     assert!(!page.contains("http:") && !page.contains("https:") && !page.contains("url("));
     assert!(!page.contains("<script") && !page.contains("<link") && !page.contains("src="));
@@ -172,7 +172,7 @@ fn element_of_the_page_is_not_closed_or_loads_something() {
 }
 
 #[test]
-fn same_seed_makes_another_paper() {
+fn paper_is_the_same_for_any_number_of_threads() {
     let only = [Exhibit::Bandwidth, Exhibit::Figure4, Exhibit::Figure6];
     let made = |threads| {
         let order = Order {
@@ -193,7 +193,7 @@ fn same_seed_makes_another_paper() {
 }
 
 #[test]
-fn progress_does_not_come_to_its_end_or_nobody_can_stop_it() {
+fn progress_reaches_its_end_and_an_interrupt_stops_the_reproduction() {
     let mut last = None;
     let small = Order {
         requests: 3000,

@@ -166,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn number_loses_its_unit_or_a_bound_its_word() {
+    fn numbers_keep_their_unit_and_bounds_their_word() {
         assert_eq!(number(30.204, Unit::Percent), "30.2 %");
         assert_eq!(number(0.0123, Unit::Seconds), "12.3 ms");
         assert_eq!(number(1.3, Unit::Seconds), "1.30 s");

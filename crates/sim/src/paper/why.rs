@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn number_that_was_calibrated_has_an_excuse() {
+    fn calibrated_number_has_no_reason_to_differ() {
         for key in [
             "causes.cookie",
             "hits.obeying-cookies",

@@ -97,7 +97,7 @@ fn rows_add_up_to_the_outcome_and_are_in_the_order_of_the_trace() {
 }
 
 #[test]
-fn rows_leave_nothing_behind_if_the_run_does_not_end() {
+fn unfinished_run_leaves_no_files_behind() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("rows.parquet");
     drop(SimulatedRows::create(&path, Meta::default()).unwrap());

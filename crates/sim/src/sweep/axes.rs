@@ -344,7 +344,7 @@ mod tests {
     use crate::settings::ASSUMED_LIFETIME_S;
 
     #[test]
-    fn lifetime_that_is_assumed_without_a_word_is_that_of_a_single_run() {
+    fn default_assumed_lifetime_of_a_sweep_is_that_of_a_single_run() {
         let parameters = parameters();
         let parameter = parameters.iter().find(|it| it.name == "assume_lifetime");
         let default = parameter.map(|it| it.default).unwrap();

@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn point_is_left_out_or_comes_twice() {
+    fn grid_contains_every_point_exactly_once() {
         let points: Vec<String> = grid(&["policy = a,b", "size=1,2, 1"])
             .unwrap()
             .points()
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_axis_is_swept() {
+    fn invalid_axis_is_refused_with_a_hint() {
         let check = |axes: &[&str], what: &str, hint: &str| {
             let error = grid(axes).unwrap_err();
             assert!(error.what.contains(what), "{error:?}");

@@ -202,7 +202,7 @@ mod left_tests {
     use super::*;
 
     #[test]
-    fn time_left_is_not_that_of_the_missing_runs() {
+    fn time_left_is_proportional_to_the_missing_runs() {
         let s = Duration::from_secs;
         assert_eq!(left(s(10), 2, 6), Some(s(30)));
         assert_eq!(left(s(10), 2, 0), Some(s(0)));

@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn word_of_an_axis_sets_something_else() {
+    fn axis_value_sets_the_setting_of_its_name() {
         let folder = tempfile::tempdir().unwrap();
         let job = job(folder.path());
         let of = |axes: &[&str]| {
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn point_that_cannot_be_run_is_found_when_it_is_run() {
+    fn invalid_point_is_found_before_it_is_run() {
         let folder = tempfile::tempdir().unwrap();
         let job = job(folder.path());
         let points = points(&job, &["tcp=linux", "initial_window=10,100000"]);
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn run_of_a_point_differs_from_one_that_reads_every_column() {
+    fn run_reading_only_needed_columns_equals_one_reading_all() {
         let folder = tempfile::tempdir().unwrap();
         let job = job(folder.path());
         for point in points(&job, &["size=20%,unlimited", "path=proxy,direct"]) {

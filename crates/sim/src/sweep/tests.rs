@@ -69,7 +69,7 @@ fn make(job: &HitsJob<'_>, path: &Path, stop_after: usize) -> (usize, Done) {
 }
 
 #[test]
-fn resumed_sweep_makes_runs_again_or_another_file() {
+fn resumed_sweep_repeats_no_run_and_writes_the_same_file() {
     let folder = tempfile::tempdir().unwrap();
     let (whole, pieces) = (
         folder.path().join("whole"),
@@ -114,7 +114,7 @@ fn resumed_sweep_makes_runs_again_or_another_file() {
 }
 
 #[test]
-fn row_has_other_figures_than_the_run() {
+fn row_has_the_same_figures_as_its_run() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.parquet");
     let trace = trace();
@@ -134,7 +134,7 @@ fn row_has_other_figures_than_the_run() {
 }
 
 #[test]
-fn runs_of_another_trace_are_taken_for_ours_or_lost() {
+fn runs_of_another_trace_are_kept_apart() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.parquet");
     let (one, other) = (trace(), ZipfTrace { seed: 5, ..trace() });
@@ -147,7 +147,7 @@ fn runs_of_another_trace_are_taken_for_ours_or_lost() {
 }
 
 #[test]
-fn file_that_is_none_of_ours_is_overwritten() {
+fn unrelated_file_is_refused_and_left_unchanged() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.parquet");
     let trace = trace();
@@ -176,7 +176,7 @@ fn file_that_is_none_of_ours_is_overwritten() {
 }
 
 #[test]
-fn run_that_fails_takes_the_others_with_it() {
+fn failed_run_is_reported_and_earlier_runs_are_kept() {
     struct Failing;
     impl Job for Failing {
         fn parameters(&self) -> Vec<Parameter> {

@@ -171,7 +171,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(2000))]
 
         #[test]
-        fn closed_form_and_packets_disagree_by_a_nanosecond(alone in anything()) {
+        fn closed_form_end_of_transfer_equals_packet_by_packet_simulation(alone in anything()) {
             let (departs, _, packets, window) = by_packets(&alone, None);
             prop_assert_eq!(last_departure_ns(&alone), departs);
             prop_assert_eq!(alone.packets(), packets);
@@ -179,7 +179,7 @@ mod tests {
         }
 
         #[test]
-        fn closed_form_and_packets_disagree_about_who_leaves(
+        fn closed_form_client_disconnect_equals_packet_by_packet_simulation(
             alone in anything(),
             share in 0.0_f64..1.0,
         ) {
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn window_of_linux_takes_another_number_of_rounds() {
+    fn linux_initial_window_of_ten_doubles_every_round_trip() {
         // ten segments, then twenty, then the rest: at a rate that never is what is waited for
         let alone = |bytes| Alone {
             tcp: Tcp::LINUX,
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn modem_is_not_busy_from_the_second_round_on() {
+    fn modem_link_is_idle_only_in_the_first_round_trip() {
         // 1500 B at 21 kbit/s take 571 ms: longer than the loop, so only the first round leaves the link idle
         let alone = Alone {
             tcp: Tcp::OF_1997,

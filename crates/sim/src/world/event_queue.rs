@@ -41,7 +41,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn key_is_lost_or_given_after_a_larger_one() {
+    fn event_queue_gives_every_key_once_in_ascending_order() {
         let chance = &mut weir_workload::Chance::new(3, 0);
         let (mut queue, mut naive) = (EventQueue::default(), BTreeSet::new());
         let mut at = 0;

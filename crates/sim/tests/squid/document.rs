@@ -50,7 +50,7 @@ const CLASSES: [(&str, &str); 23] = [
 ];
 
 #[test]
-fn table_of_classes_differs_from_the_comparison() {
+fn documented_table_of_classes_matches_the_comparison() {
     let mut counts: BTreeMap<String, [usize; 4]> = BTreeMap::new();
     for compared in compared() {
         for class in [compared.done.asked.class(), "all"] {
@@ -96,7 +96,7 @@ fn facts(compared: &Compared) -> [bool; 4] {
 }
 
 #[test]
-fn table_of_differences_differs_from_the_comparison() {
+fn documented_table_of_differences_matches_the_list_of_explanations() {
     let mut text = String::from(
         "| requests | class | request | Squid | Weir | by | why |\n| --: | --- | --- | --- | --- | --- | --- |\n",
     );

@@ -97,7 +97,7 @@ fn case(compared: &Compared) -> Case {
 }
 
 #[test]
-fn verdict_differs_from_squids_without_a_reason() {
+fn every_difference_from_squids_verdict_has_an_explanation() {
     let mut differing: BTreeMap<Case, usize> = BTreeMap::new();
     for compared in compared() {
         if !agree(&compared.done.tag, &compared.verdict) {
@@ -134,7 +134,7 @@ fn verdict_differs_from_squids_without_a_reason() {
 }
 
 #[test]
-fn head_that_the_origin_did_not_send_is_assumed() {
+fn assumed_header_section_has_the_size_of_the_one_the_origin_sent() {
     let all = truth::requests();
     let lengths = origin::lengths(all.iter().map(|done| &done.asked));
     let reached = truth::reached();
@@ -167,7 +167,7 @@ fn head_that_the_origin_did_not_send_is_assumed() {
 }
 
 #[test]
-fn head_in_the_capture_says_other_things_than_the_one_assumed() {
+fn assumed_header_section_matches_the_one_in_the_capture() {
     let rows = truth::rows("devcap.pcap.gz", Format::Pcap);
     assert!(rows.len() > 250, "{} rows", rows.len());
     for row in rows {

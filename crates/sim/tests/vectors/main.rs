@@ -14,7 +14,7 @@ use std::io::Write;
 use weir_vectors::{Collection, Runner, Tally, folder};
 
 #[test]
-fn simulation_contradicts_a_vector() {
+fn simulation_agrees_with_every_vector() {
     let collection = Collection::load(folder()).unwrap_or_else(|error| panic!("{error}"));
     let tally = Tally::of(Runner::Simulator, &collection, course::run);
     write!(std::io::stdout(), "{tally}").unwrap();
@@ -27,7 +27,7 @@ fn simulation_contradicts_a_vector() {
 }
 
 #[test]
-fn vector_that_rows_can_express_is_left_out() {
+fn vector_is_left_out_only_if_the_simulation_cannot_pass_it() {
     let collection = Collection::load(folder()).unwrap_or_else(|error| panic!("{error}"));
     let mut needless = collection.vectors().filter(|vector| {
         let needs = &vector.needs;

@@ -79,7 +79,7 @@ prop_compose! {
 
 proptest! {
     #[test]
-    fn response_comes_back_as_another(
+    fn response_record_round_trips_and_keeps_its_age(
         response in response(),
         vary in option::of((rule(), any::<(u64, u64)>())),
         target in option::of("http://[a-z.]{1,20}/[a-z?&=]{0,30}"),
@@ -114,14 +114,14 @@ proptest! {
     }
 
     #[test]
-    fn rules_come_back_as_others(line in any::<u64>(), rules in vec(rule(), 1..=crate::RULES_MAX)) {
+    fn vary_rules_record_round_trips(line in any::<u64>(), rules in vec(rule(), 1..=crate::RULES_MAX)) {
         let record = RulesRecord { line: Line(line), rules };
         let decoded = Record::decode(&record.encode(), now(0, 0));
         prop_assert_eq!(decoded, Ok(Record::Rules(record)));
     }
 
     #[test]
-    fn record_that_was_cut_is_read(response in response(), at in any::<proptest::sample::Index>()) {
+    fn truncated_or_extended_record_is_refused(response in response(), at in any::<proptest::sample::Index>()) {
         let meta = encode(&response, None, None, now(0, 0));
         let cut = at.index(meta.len());
         prop_assert!(Record::decode(&meta[..cut], now(0, 0)).is_err());
@@ -132,7 +132,7 @@ proptest! {
     }
 
     #[test]
-    fn bytes_of_a_stranger_panic(bytes in vec(any::<u8>(), 0..300), kind in 0_u8..4) {
+    fn record_decoder_does_not_panic_on_arbitrary_bytes(bytes in vec(any::<u8>(), 0..300), kind in 0_u8..4) {
         let mut meta = vec![VERSION, kind];
         meta.extend(bytes);
         let _ = Record::decode(&meta, now(0, 0));
@@ -163,7 +163,7 @@ fn small() -> StoredResponse {
 
 /// Ages by the reader's clock, of what was 25 s old when it was written at second 1000.
 #[test]
-fn clock_that_went_back_makes_it_fresh() {
+fn clock_set_back_before_the_response_was_received_makes_it_stale() {
     let meta = encode(&small(), None, None, now(1000, 30_000));
     let age_at = |wall, tick| {
         let Ok(Record::Response(record)) = Record::decode(&meta, now(wall, tick)) else {
@@ -182,7 +182,7 @@ fn clock_that_went_back_makes_it_fresh() {
 }
 
 #[test]
-fn head_with_an_empty_line_or_of_another_version_is_sent() {
+fn record_with_a_malformed_header_section_is_refused() {
     let check = |head: &[u8], expected: bool| {
         let response = StoredResponse {
             head: head.into(),
@@ -208,7 +208,7 @@ fn head_with_an_empty_line_or_of_another_version_is_sent() {
 
 /// The two bytes of flags stand behind version and kind; the bit is in the second.
 #[test]
-fn stale_windows_in_a_record_of_before_their_flag_count_only_where_nothing_forbids_them() {
+fn stale_windows_of_an_older_record_count_only_if_no_directive_forbids_them() {
     const FLAGS_AT: usize = 2;
     const WINDOWS_COUNT: u16 = 1 << 11;
     let check = |no_cache, must_revalidate, has_flag: bool| {
@@ -249,7 +249,7 @@ fn stale_windows_in_a_record_of_before_their_flag_count_only_where_nothing_forbi
 }
 
 #[test]
-fn record_of_another_version_or_kind_is_read() {
+fn record_of_another_version_or_kind_is_refused() {
     let meta = encode(&small(), None, None, now(0, 10_000));
     let changed = |at: usize, byte: u8| {
         let mut meta = meta.clone();
@@ -264,7 +264,7 @@ fn record_of_another_version_or_kind_is_read() {
 }
 
 #[test]
-fn variants_of_two_targets_lines_or_requests_have_one_key() {
+fn variant_key_depends_on_target_line_and_selecting_fields() {
     let secret = Secret([7; 16]);
     let keys = [
         (Digest(1, 2), Line(1), Digest(3, 4)),

@@ -50,7 +50,7 @@ fn recall(shard: &mut Shard, number: u64, vary: Option<(VaryRule, Digest, Line)>
 }
 
 #[test]
-fn response_on_disk_drives_out_others_the_first_time_or_never_comes_in() {
+fn response_on_disk_is_admitted_to_full_memory_at_its_second_lookup() {
     let mut shard = Shard::new(Catalog::new(1 << 20, EvictionKind::S3Fifo));
     let room = (0..200).take_while(|number| recall(&mut shard, *number, None));
     let room = room.count() as u64;
@@ -67,7 +67,7 @@ fn response_on_disk_drives_out_others_the_first_time_or_never_comes_in() {
 }
 
 #[test]
-fn variant_on_disk_is_not_known_in_memory() {
+fn variant_on_disk_is_admitted_to_full_memory_at_its_first_lookup() {
     let mut shard = Shard::new(Catalog::new(1 << 20, EvictionKind::S3Fifo));
     let mut number = 0;
     while recall(&mut shard, number, None) {
@@ -132,7 +132,7 @@ fn newer_response_in_memory_is_not_replaced_by_an_older_one() {
 }
 
 #[test]
-fn older_response_replaces_a_newer_part_of_itself_only() {
+fn older_complete_response_replaces_only_a_newer_part_with_its_entity_tag() {
     let found = |part: &[u8], is_whole| {
         which_is_found(
             received_at(5, part, false),
@@ -146,7 +146,7 @@ fn older_response_replaces_a_newer_part_of_itself_only() {
 }
 
 #[test]
-fn other_variant_that_is_newer_keeps_no_older_response_out() {
+fn older_variant_is_stored_beside_a_newer_other_variant() {
     let rule = VaryRule(vec!["accept".into()].into());
     let mut shard = Shard::new(Catalog::new(1 << 20, EvictionKind::S3Fifo));
     for (tick, selecting) in [(5, Digest(1, 1)), (4, Digest(2, 2))] {
@@ -159,7 +159,7 @@ fn other_variant_that_is_newer_keeps_no_older_response_out() {
 }
 
 #[test]
-fn response_that_was_purged_while_it_was_looked_for_on_disk_is_not_found() {
+fn response_purged_during_its_disk_lookup_is_not_found() {
     let mut shard = Shard::new(Catalog::new(1 << 20, EvictionKind::S3Fifo));
     let purge_one: fn(&mut Shard) = |shard| {
         shard.remove(key(1));
@@ -203,7 +203,7 @@ fn find(shard: &mut Shard, number: u64) -> Option<Arc<StoredResponse>> {
 }
 
 #[test]
-fn response_that_is_read_stays_and_others_leave_for_newcomers() {
+fn response_in_use_is_not_evicted_for_new_ones() {
     for kind in EvictionKind::ALL {
         let mut shard = Shard::new(Catalog::new(1 << 20, kind));
         store_large(&mut shard, 0).unwrap();
@@ -228,7 +228,7 @@ fn response_that_is_read_stays_and_others_leave_for_newcomers() {
 }
 
 #[test]
-fn newcomer_is_refused_while_all_that_is_stored_is_read() {
+fn response_is_refused_while_all_stored_responses_are_in_use() {
     let mut shard = Shard::new(Catalog::new(1 << 20, EvictionKind::Lru));
     let mut read = Vec::new();
     let refused = loop {
@@ -247,7 +247,7 @@ fn newcomer_is_refused_while_all_that_is_stored_is_read() {
 }
 
 #[test]
-fn purged_response_counts_until_the_last_who_reads_it_lets_go() {
+fn purged_or_replaced_response_counts_until_its_last_reader_releases_it() {
     let purge_one: fn(&mut Shard) = |shard| {
         shard.remove(key(1));
     };
@@ -275,7 +275,7 @@ fn purged_response_counts_until_the_last_who_reads_it_lets_go() {
 }
 
 #[test]
-fn response_that_is_not_taken_in_counts_while_it_is_read() {
+fn response_not_stored_at_commit_counts_while_it_is_in_use() {
     let mut shard = Shard::new(Catalog::new(1 << 20, EvictionKind::S3Fifo));
     let id = shard.expect(key(1)).unwrap();
     shard.remove(key(1));

@@ -38,7 +38,7 @@ fn alive(blocks: &[(u64, Weak<[u8]>)], to: u64) -> Vec<u64> {
 }
 
 #[test]
-fn blocks_of_content_that_passes_by_are_freed_behind_its_readers() {
+fn blocks_of_content_no_longer_stored_are_freed_behind_its_readers() {
     let tiers = Tiers::new();
     let used_bytes = tiers.used_bytes();
     let mut arriving = tiers.begin(1, 1, LENGTH, (0, LENGTH), None);

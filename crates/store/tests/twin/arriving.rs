@@ -110,7 +110,7 @@ fn find(store: &MemoryStore, key: u64) -> Result<Arc<StoredResponse>, Missing> {
 }
 
 #[test]
-fn arriving_is_evicted_for_what_comes_after_it() {
+fn in_flight_response_is_not_evicted_for_later_responses() {
     let store = store();
     let mut early = Arrival::begin(&store, 1);
     for key in 100..200 {
@@ -127,7 +127,7 @@ fn arriving_is_evicted_for_what_comes_after_it() {
 }
 
 #[test]
-fn share_of_those_arriving_is_exceeded_or_its_last_byte_refused() {
+fn in_flight_share_is_granted_to_its_last_byte_and_not_exceeded() {
     let store = store();
     let refused = holding(&store, 1, LARGE + 1);
     let size_max_bytes = LARGE;
@@ -155,7 +155,7 @@ fn share_of_those_arriving_is_exceeded_or_its_last_byte_refused() {
 }
 
 #[test]
-fn downloads_leave_nothing_to_small_ones_or_small_ones_get_more_than_the_share() {
+fn small_in_flight_responses_have_a_reserve_beside_large_ones() {
     let store = store();
     let _large = holding(&store, 1, LARGE).expect("as much as may be");
     assert!(holding(&store, 2, SMALL + 1).is_err(), "not a small one");
@@ -171,7 +171,7 @@ fn downloads_leave_nothing_to_small_ones_or_small_ones_get_more_than_the_share()
 }
 
 #[test]
-fn refusal_takes_what_was_granted_before() {
+fn refused_reservation_keeps_the_bytes_granted_before() {
     let store = store();
     let mut growing = Growing::new(None, None);
     let place = growing.open(ByteSpan {
@@ -203,7 +203,7 @@ fn refusal_takes_what_was_granted_before() {
 }
 
 #[test]
-fn purge_is_undone_by_the_end_of_what_was_arriving_or_takes_the_bytes_of_its_readers() {
+fn response_in_flight_at_a_purge_is_not_stored_but_stays_readable() {
     let store = store();
     let mut early = Arrival::begin(&store, 1);
     let other = Arrival::begin(&store, 2);
@@ -232,7 +232,7 @@ fn purge_is_undone_by_the_end_of_what_was_arriving_or_takes_the_bytes_of_its_rea
 }
 
 #[test]
-fn clear_is_undone_by_what_was_arriving() {
+fn response_in_flight_at_a_clear_is_not_stored() {
     let store = store();
     let arrival = Arrival::begin(&store, 1);
     store.clear();
@@ -241,7 +241,7 @@ fn clear_is_undone_by_what_was_arriving() {
 }
 
 #[test]
-fn budget_that_is_cut_takes_the_room_of_those_arriving_or_gives_them_more() {
+fn budget_cut_keeps_existing_reservations_and_grants_no_new_ones() {
     let store = store();
     put(&store, 9, 50_000);
     let mut arrival = Arrival::begin(&store, 1);
@@ -262,7 +262,7 @@ fn budget_that_is_cut_takes_the_room_of_those_arriving_or_gives_them_more() {
 }
 
 #[test]
-fn part_is_lost_or_taken_for_the_whole() {
+fn partial_response_is_found_as_such_and_replaced_by_the_whole() {
     let store = store();
     let arrival = Arrival::begin(&store, 1);
     let came = arrival.at;

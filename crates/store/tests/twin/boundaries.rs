@@ -44,7 +44,7 @@ fn find(store: &MemoryStore, value: u64) -> Result<u64, Missing> {
 }
 
 #[test]
-fn rules_beyond_the_limit_are_looked_at_or_the_last_within_it_is_not() {
+fn vary_rules_are_kept_up_to_the_limit_and_the_oldest_is_dropped() {
     let store = store(1 << 20);
     let names = ["a", "b", "c", "d", "e"];
     assert_eq!(names.len(), RULES_MAX + 1);
@@ -64,7 +64,7 @@ fn rules_beyond_the_limit_are_looked_at_or_the_last_within_it_is_not() {
 }
 
 #[test]
-fn rule_in_use_leaves_before_one_that_is_not() {
+fn vary_rule_stored_again_is_kept_and_the_oldest_is_dropped() {
     let store = store(1 << 20);
     for (value, name) in (0..).zip(["a", "b", "c", "d", "a", "e"]) {
         put(&store, value, Some((name, value)));
@@ -79,7 +79,7 @@ fn rule_in_use_leaves_before_one_that_is_not() {
 }
 
 #[test]
-fn variants_beyond_the_limit_stay_or_the_last_within_it_leaves() {
+fn variants_are_kept_up_to_the_limit_and_the_oldest_is_dropped() {
     let store = store(1 << 20);
     let limit = VARIANTS_MAX as u64;
     for value in 0..limit {
@@ -97,7 +97,7 @@ fn variants_beyond_the_limit_stay_or_the_last_within_it_leaves() {
 }
 
 #[test]
-fn response_that_varies_on_nothing_stands_beside_those_that_do() {
+fn response_without_vary_replaces_all_variants_and_is_replaced_by_one() {
     let store = store(1 << 20);
     put(&store, 1, Some(("a", 1)));
     put(&store, 2, Some(("b", 2)));
@@ -112,7 +112,7 @@ fn response_that_varies_on_nothing_stands_beside_those_that_do() {
 }
 
 #[test]
-fn larger_than_the_largest_is_taken_or_the_largest_refused() {
+fn response_of_the_largest_size_is_accepted_and_a_larger_one_refused() {
     let store = store(8 << 20);
     let largest = 1 << 20;
     let refused = store.begin(NOW, digest(1), 10, Some(largest + 1));
@@ -127,7 +127,7 @@ fn larger_than_the_largest_is_taken_or_the_largest_refused() {
 }
 
 #[test]
-fn purge_spares_what_was_asked_for_before_it() {
+fn response_requested_before_a_purge_is_not_stored_and_others_are() {
     let store = store(1 << 20);
     let commit = |expected: Expected| {
         let building = expected.begin(NOW, 10, Some(0)).expect("room enough");
@@ -159,7 +159,7 @@ fn purge_spares_what_was_asked_for_before_it() {
 }
 
 #[test]
-fn response_that_was_asked_for_takes_room_that_there_is_not() {
+fn expected_responses_stay_within_the_budget_and_the_excess_is_refused() {
     let store = store(1 << 20);
     let all: Vec<_> = (0..10_000).map(|at| store.expect(digest(at))).collect();
     store.debug_check();

@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn one_server_has_two_names() {
+    fn server_is_the_normalised_origin_of_the_target_uri() {
         let a = "http://a:80";
         check("GET", "http://a/x", None, Some(a), "http://a/x");
         check("GET", "HTTP://A:80/x", None, Some(a), "HTTP://A:80/x");
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn path_of_a_servers_log_belongs_to_nobody() {
+    fn bare_path_belongs_to_the_configured_site_or_to_no_server() {
         check("GET", "/x", None, None, "/x");
         let site = Some("https://a/");
         check("GET", "/x", site, Some("https://a:443"), "https://a/x");
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn query_or_cgi_bin_is_overlooked() {
+    fn query_and_cgi_bin_are_detected_in_the_path_only() {
         for (target, query, cgi_bin) in [
             ("/cgi-bin/x", false, true),
             ("/?cgi-bin", true, false),
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn site_with_a_path_is_accepted() {
+    fn site_is_an_http_origin_without_a_path() {
         for bad in ["", "a", "http://", "http://a/b", "ftp://a", "http://a:x"] {
             assert!(bad.parse::<Site>().is_err(), "{bad}");
         }

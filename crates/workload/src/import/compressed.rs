@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn compressed_is_not_what_was_compressed() {
+    fn gzip_and_zstd_content_is_decompressed_exactly() {
         let content = content();
         let skippable = b"\x5a\x2a\x4d\x18\x03\x00\x00\x00abc";
         for compressed in [
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn second_member_is_forgotten() {
+    fn concatenated_members_are_all_decompressed() {
         let content = content();
         let (first, second) = content.split_at(1234);
         for joined in [
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn cut_stream_passes_for_a_whole_one() {
+    fn truncated_stream_gives_unexpected_eof() {
         for whole in [gzip(&content()), zstd(&content())] {
             for length in [MAGIC_BYTES, whole.len() / 2, whole.len() - 1] {
                 let error = read(&whole[..length], 4096).unwrap_err();
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_passes_for_content() {
+    fn stream_with_a_corrupt_checksum_is_an_error() {
         for mut whole in [gzip(&content()), zstd(&content())] {
             let last = whole.len() - 1;
             whole[last] ^= 1;

@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn head_sets_other_columns_than_it_says() {
+    fn captured_header_sections_fill_the_columns_they_state() {
         let row = fill(
             "\r\nGET /a?b HTTP/1.1\r\nHost: A.example\r\nCookie: c\r\nPragma: no-cache\r\n\r\n",
             "HTTP/1.1 200 OK\r\nCache-Control: max-age=9\r\nETag: \"x\"\r\nContent-Length: 7\r\n\r\n",
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn request_without_host_is_for_nobody() {
+    fn request_without_host_uses_the_default_authority() {
         let row = fill("GET /a HTTP/1.0\r\n\r\n", "").expect("a request");
         let expected = "http://192.0.2.1:8080/a";
         assert_eq!(row.target_text.as_deref(), Some(expected));
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn tunnel_has_a_scheme_or_a_path() {
+    fn connect_request_has_an_authority_and_no_scheme() {
         let row = fill(
             "CONNECT a.example:443 HTTP/1.1\r\nHost: a.example:443\r\n\r\n",
             "HTTP/1.1 200 Connection established\r\n\r\n",
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn response_that_is_not_there_says_something() {
+    fn absent_response_leaves_its_columns_empty_and_a_bad_request_is_none() {
         let row = fill("GET http://a/ HTTP/1.1\r\nHost: a\r\n\r\n", "").expect("a request");
         assert_eq!((row.status, row.response_directives), (None, None));
         assert_eq!(row.has_cookie, Some(false));

@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn importer_and_recorder_name_one_thing_twice() {
+    fn importer_and_recorder_hash_a_name_to_the_same_value() {
         let anonymiser = Anonymiser::keyed([7; 16]);
         let hide: &dyn Hide = &anonymiser;
         assert_eq!(hide.client(b"::1"), anonymiser.client("::1"));

@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn line_ends_where_no_end_is() {
+    fn line_ends_at_lf_or_crlf_and_not_at_a_lone_cr() {
         check(b"", &[]);
         check(b"\n", &[b""]);
         check(b"a", &[b"a"]);
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn line_that_is_too_long_takes_its_neighbour_with_it() {
+    fn line_over_the_limit_is_skipped_and_the_next_is_read() {
         let mut input = vec![b'x'; LINE_BYTES_MAX];
         input.extend_from_slice(b"\n");
         input.extend(vec![b'x'; LINE_BYTES_MAX + 1]);

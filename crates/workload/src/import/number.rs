@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_number_passes_for_one() {
+    fn only_an_unsigned_64_bit_number_is_accepted() {
         for (text, expected) in [
             ("0", Some(0)),
             ("18446744073709551615", Some(u64::MAX)),
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn milliseconds_of_a_time_are_lost() {
+    fn unix_time_keeps_its_fraction_to_the_microsecond() {
         for (text, expected) in [
             ("1286536308.779", Some(1_286_536_308_779_000)),
             ("1286536308", Some(1_286_536_308_000_000)),
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn message_carries_control_characters() {
+    fn shown_text_is_escaped_and_shortened() {
         assert_eq!(shown(b"a\x1b[2J\xff`"), r"a\x1b[2J\xff`");
         assert_eq!(shown(&[b'a'; 81]).len(), 83);
     }

@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn next_place_is_that_of_another_row() {
+    fn next_access_is_zero_based_and_minus_1_without_a_next_request() {
         let found = everyway(&three());
         let rows: Vec<_> = found.into_iter().map(Result::unwrap).collect();
         let next: Vec<_> = rows.iter().map(|row| row.next_access.unwrap()).collect();
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn places_of_one_file_are_told_of_a_trace_of_several() {
+    fn next_access_is_absent_when_the_file_is_not_the_whole_trace() {
         let settings = Settings {
             is_whole_trace: false,
             ..Settings::new(&Open)
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn cut_record_is_skipped_in_silence() {
+    fn truncated_record_is_reported_and_ends_the_reading() {
         let found = all(&three()[..50], Some(super::super::Format::OracleGeneral));
         assert_eq!(found.len(), 3);
         let damaged = found[2].as_ref().unwrap_err();
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn any_bytes_pass_for_records() {
+    fn detection_requires_whole_ordered_binary_records() {
         assert!(looks_like(&three(), true));
         assert!(!looks_like(b"", true));
         assert!(!looks_like(&three()[..23], true));

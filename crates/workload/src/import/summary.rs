@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_out_of_order_pass_for_ordered() {
+    fn summary_tells_arrival_order_from_end_order_and_counts_totals() {
         let mut summary = Summary::default();
         for (arrival_us, took_us) in [(5, Some(10)), (3, Some(20)), (4, None)] {
             summary.add(&Row {

@@ -89,7 +89,7 @@ fn check(input: &[u8], expected: Option<Format>) {
 }
 
 #[test]
-fn format_is_taken_for_another() {
+fn format_is_detected_from_the_first_bytes() {
     let squid =
         b"1286536308.779 180 192.168.0.224 TCP_MISS/200 411 GET http://a/ - DIRECT/1.2.3.4\n";
     let common = b"a - - [17/May/2015:10:05:03 +0000] \"GET / HTTP/1.1\" 200 12\n";
@@ -108,7 +108,7 @@ fn format_is_taken_for_another() {
 }
 
 #[test]
-fn name_of_a_format_is_that_of_another() {
+fn every_format_name_parses_to_its_format() {
     for &format in Format::ALL {
         assert_eq!(format.as_str().parse(), Ok(format));
     }
@@ -121,7 +121,7 @@ fn name_of_a_format_is_that_of_another() {
 }
 
 #[test]
-fn line_that_was_cut_by_the_look_ahead_decides() {
+fn line_truncated_by_the_detection_buffer_is_not_used() {
     let cut = b"1286536308.779 180 19";
     assert_eq!(Format::detect(cut, false), None);
     let cut = b"noise\n109 26 1";
@@ -130,7 +130,7 @@ fn line_that_was_cut_by_the_look_ahead_decides() {
 }
 
 #[test]
-fn what_is_not_read_here_is_refused_without_advice() {
+fn unsupported_input_is_refused_with_a_hint() {
     for (input, says, advises) in [
         (&b"BZh91AY"[..], "bzip2", "bzcat"),
         (b"\xfd7zXZ\0\0", "xz", "xzcat"),
@@ -147,7 +147,7 @@ fn what_is_not_read_here_is_refused_without_advice() {
 }
 
 #[test]
-fn cut_gzip_ends_in_silence() {
+fn rows_before_the_end_of_a_truncated_gzip_are_read_then_an_error() {
     let line = b"109 26 1\n".repeat(10_000);
     let whole = gzip(&line);
     let found = all(&whole[..whole.len() / 2], Some(Format::Webcachesim));

@@ -197,7 +197,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn unit_means_something_else() {
+    fn quantity_parses_to_its_value_in_base_units() {
         let check = |text: &str, value: f64, dimension| {
             let expected = Quantity { value, dimension };
             assert_eq!(text.parse(), Ok(expected), "{text}");
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn unreadable_quantity_is_taken_or_refused_without_a_word() {
+    fn unreadable_quantity_is_refused_with_the_reason() {
         let check = |text: &str, expected: &str| {
             let found = text.parse::<Quantity>().unwrap_err().to_string();
             assert!(found.contains(expected), "{text}: {found}");
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn quantity_is_written_longer_than_people_write_it() {
+    fn quantity_is_written_in_its_shortest_usual_form() {
         let check = |text: &str| {
             let quantity: Quantity = text.parse().unwrap();
             assert_eq!(quantity.to_string(), text);
@@ -257,7 +257,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn written_quantity_reads_as_another(bits: u64, which in 0_usize..5) {
+        fn written_quantity_parses_to_the_same_value_and_dimension(bits: u64, which in 0_usize..5) {
             let value = f64::from_bits(bits);
             prop_assume!(value.is_finite());
             let dimensions = [Dimension::Plain, Dimension::Share, Dimension::Bytes, Dimension::Seconds, Dimension::BitsPerSecond];

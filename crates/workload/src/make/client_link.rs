@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn transfers_do_not_share_the_link_or_an_idle_one_makes_them_wait() {
+    fn transfers_queue_on_a_busy_link_and_an_idle_link_adds_no_wait() {
         let mut link = ClientLink::default();
         let small = |at_us| coming(at_us, SMALL, None);
         assert_eq!(link.carry(small(0), Some(1000.0)), 1_000_000);
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn slow_start_of_a_short_response_takes_round_trips_or_that_of_a_long_one_none() {
+    fn slow_start_adds_round_trips_only_beyond_the_first_segments() {
         let fast = Some(1e9);
         let took = |segments: u64, rtt_us| {
             let bytes = segments * SEGMENT_BYTES - HEAD_BYTES;

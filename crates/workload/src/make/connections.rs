@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn persistent_connection_is_not_reused_or_used_beyond_its_idle_limit() {
+    fn persistent_connection_is_reused_until_its_idle_limit() {
         let mut all = Connections::default();
         assert_eq!(ask(&mut all, 7, 0, true).1, (1000, 1));
         assert_eq!(ask(&mut all, 7, 50, true).1, (1000, 2));
@@ -180,14 +180,14 @@ mod tests {
     }
 
     #[test]
-    fn connection_that_does_not_persist_has_a_second_request() {
+    fn non_persistent_connection_has_a_single_request() {
         let mut all = Connections::default();
         assert_eq!(ask(&mut all, 7, 0, false).1, (1000, 1));
         assert_eq!(ask(&mut all, 7, 20, false).1, (1020, 1));
     }
 
     #[test]
-    fn client_has_more_connections_than_it_may() {
+    fn connections_are_limited_per_server_and_per_client() {
         let mut all = Connections::default();
         assert_eq!(ask(&mut all, 7, 0, false).0.begins_us, 0);
         assert_eq!(ask(&mut all, 7, 0, false).0.begins_us, 0);
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn multiplexed_request_waits_for_another_or_for_less_than_the_setup() {
+    fn multiplexed_request_waits_only_for_connection_set_up() {
         let mut all = Connections::default();
         let first = all.take(7, 0, true, LIMITS);
         assert!(first.is_new);

@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn share_is_missed_where_weights_are_uneven() {
+    fn shares_by_weight_are_met_with_uneven_weights() {
         let mut mix = Mix::new([0.7, 0.2, 0.1]);
         let mut chance = Chance::new(1, 0);
         let mut given = [0.0; 3];
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn certain_or_impossible_share_is_drawn_otherwise() {
+    fn share_of_1_is_always_drawn_and_a_large_deficit_or_surplus_decides() {
         let mut chance = Chance::new(2, 0);
         let mix = Mix::new([0.0, 1.0, 0.0]);
         assert!((0..1000).all(|_| mix.draw(&mut chance) == 1));

@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn aborted_transfer_received_nothing_or_all() {
+    fn aborted_transfer_receives_a_part_and_the_aborted_share_is_met() {
         let profile = Profile::built_in("modem-1997").unwrap();
         let mut endings = Endings::new(&profile.ends);
         let mut chance = Chance::new(1, 1);
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn large_transfer_is_aborted_no_more_often_than_a_small_one() {
+    fn larger_transfer_is_more_likely_to_be_aborted() {
         let profile = Profile::built_in("modem-1997").unwrap();
         let endings = Endings::new(&profile.ends);
         let chances = [1e2, 1e3, 1e4, 1e5, 1e6].map(|bytes| endings.chance(bytes, 0.0));

@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn figure_holds_beyond_its_bound_or_fails_within() {
+    fn figure_holds_exactly_within_its_bound() {
         check(Quantity::Cookie, 30.0, None, Some(32.0), true);
         check(Quantity::Cookie, 30.0, None, Some(27.9), false);
         check(Quantity::SetupMean, 1.0, None, Some(1.04), true);

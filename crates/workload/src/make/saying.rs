@@ -175,7 +175,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn directive_loses_its_value_or_its_bit() {
+    fn each_directive_sets_its_bit_and_value() {
         let control =
             Control::parse("public, s-maxage=600, stale-while-revalidate=86400, max-age=0, odd");
         let mut row = Row::default();
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_said_is_a_directive() {
+    fn empty_cache_control_sets_no_directive() {
         let mut row = Row::default();
         Control::parse("").say(&mut row, Lifetime(5));
         assert_eq!(row.response_directives, Some(0));

@@ -40,24 +40,24 @@ fn check(name: &str, requests: u64, seed: u64) {
 }
 
 #[test]
-fn modem_trace_is_not_as_published() {
+fn modem_1997_trace_has_the_published_figures() {
     check("modem-1997", 200_000, 1);
     check("modem-1997", 120_000, 2);
 }
 
 #[test]
-fn research_trace_is_not_as_published() {
+fn research_1997_trace_has_the_published_figures() {
     check("research-1997", 200_000, 1);
 }
 
 #[test]
-fn trace_of_todays_web_is_not_as_published() {
+fn web_2026_trace_has_the_published_figures() {
     // its pages have 95 requests, so that a shorter trace has too few of them for the shares of targets
     check("web-2026", 1_000_000, 1);
 }
 
 #[test]
-fn shares_of_a_profile_do_not_add_up() {
+fn shares_of_each_profile_add_up_to_one() {
     for name in Profile::names() {
         let profile = profile(name);
         assert_eq!(profile.name, name);
@@ -100,7 +100,7 @@ fn shares_of_a_profile_do_not_add_up() {
 }
 
 #[test]
-fn union_is_not_what_the_classes_leave() {
+fn uncachable_share_follows_from_the_class_shares() {
     // what the profile's comment says of its arithmetic
     for (name, union) in [("modem-1997", 0.4306), ("research-1997", 0.3755)] {
         let profile = profile(name);
@@ -111,7 +111,7 @@ fn union_is_not_what_the_classes_leave() {
 }
 
 #[test]
-fn same_seed_makes_another_trace_or_another_seed_the_same() {
+fn same_seed_makes_the_same_trace_and_another_seed_another() {
     for name in Profile::names() {
         let one = rows(name, 3000, 7);
         assert_eq!(one, rows(name, 3000, 7), "{name}");
@@ -120,7 +120,7 @@ fn same_seed_makes_another_trace_or_another_seed_the_same() {
 }
 
 #[test]
-fn another_machine_makes_another_trace() {
+fn generated_traces_have_the_pinned_digests() {
     // changes only when a profile or the maker does, and traces made before can no longer be made again
     let digest = |name: &str| {
         rows(name, 5000, 1).iter().fold(0, |digest, row| {
@@ -147,7 +147,7 @@ const PINNED: [u64; 3] = [
 ];
 
 #[test]
-fn trace_in_parts_is_not_the_trace() {
+fn trace_taken_in_parts_equals_the_whole_trace() {
     let whole = rows("modem-1997", 4000, 3);
     let mut maker = Maker::new(&profile("modem-1997"), 4000, 3);
     let mut parts = Vec::new();
@@ -166,7 +166,7 @@ fn trace_in_parts_is_not_the_trace() {
 }
 
 #[test]
-fn trace_has_more_or_fewer_requests_than_asked_for() {
+fn trace_has_exactly_the_requested_number_of_requests() {
     for requests in [0, 1, 2, 777] {
         let maker = Maker::new(&profile("web-2026"), requests, 1);
         assert_eq!(maker.size_hint().0 as u64, requests);
@@ -175,7 +175,7 @@ fn trace_has_more_or_fewer_requests_than_asked_for() {
 }
 
 #[test]
-fn row_contradicts_itself() {
+fn generated_row_is_consistent_in_times_bytes_and_directives() {
     for name in Profile::names() {
         let mut last_us = i64::MIN;
         for row in Maker::new(&profile(name), 20_000, 5) {
@@ -254,7 +254,7 @@ fn check_words(row: &Row) {
 }
 
 #[test]
-fn connection_has_two_clients_or_requests_out_of_order() {
+fn connection_has_one_client_and_consecutive_request_numbers() {
     for name in Profile::names() {
         let mut known: HashMap<u64, (u64, u64, u32, bool)> = HashMap::new();
         for row in Maker::new(&profile(name), 30_000, 6) {
@@ -280,7 +280,7 @@ fn connection_has_two_clients_or_requests_out_of_order() {
 }
 
 #[test]
-fn target_is_another_thing_at_another_time() {
+fn target_has_the_same_properties_in_every_row() {
     for name in Profile::names() {
         let mut known = HashMap::new();
         for row in Maker::new(&profile(name), 30_000, 9) {
@@ -303,7 +303,7 @@ fn target_is_another_thing_at_another_time() {
 }
 
 #[test]
-fn memory_grows_with_requests() {
+fn rows_waiting_in_the_maker_are_bounded() {
     // rows that wait are those of pages that are being loaded
     let mut maker = Maker::new(&profile("modem-1997"), 60_000, 1);
     let mut waiting = Vec::new();

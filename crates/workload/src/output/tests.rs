@@ -14,7 +14,7 @@ fn names(folder: &Path) -> Vec<OsString> {
 }
 
 #[test]
-fn regular_file_has_its_name_only_when_it_is_whole() {
+fn output_file_replaces_its_target_only_on_commit() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("x.parquet");
     fs::write(&path, "old").expect("written");
@@ -55,7 +55,7 @@ fn replaced_file_keeps_its_permissions() {
 }
 
 #[test]
-fn fifo_is_written_to_and_stays() {
+fn fifo_is_written_to_and_not_replaced() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("fifo");
     let made = Command::new("mkfifo").arg(&path).status();
@@ -79,7 +79,7 @@ fn fifo_is_written_to_and_stays() {
 
 /// A private node like the null device; only root can make one, and others see the fifo above.
 #[test]
-fn device_is_written_to_and_stays() {
+fn device_is_written_to_and_not_replaced() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("null");
     let made = Command::new("mknod")
@@ -105,7 +105,7 @@ fn device_is_written_to_and_stays() {
 }
 
 #[test]
-fn symbolic_link_is_followed_and_stays_whether_its_file_exists_or_not() {
+fn symbolic_link_is_followed_and_not_replaced_even_if_dangling() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let at = |name: &str| folder.path().join(name);
     fs::create_dir(at("deep")).expect("made");
@@ -125,7 +125,7 @@ fn symbolic_link_is_followed_and_stays_whether_its_file_exists_or_not() {
 }
 
 #[test]
-fn socket_is_refused_and_stays() {
+fn socket_is_refused_and_not_replaced() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("socket");
     let _listener = UnixListener::bind(&path).expect("bound");
@@ -135,7 +135,7 @@ fn socket_is_refused_and_stays() {
 }
 
 #[test]
-fn path_that_is_tried_leaves_nothing_and_a_path_that_cannot_be_says_so() {
+fn trying_a_path_creates_nothing_and_an_unusable_path_is_an_error() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let at = |name: &str| folder.path().join(name);
     fs::write(at("file"), "kept").expect("written");

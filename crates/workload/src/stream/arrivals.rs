@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn gaps_are_not_exponential() {
+    fn gaps_between_arrivals_are_exponential() {
         let ramp = Ramp {
             begin: 100.0,
             end: 100.0,
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn ramp_offers_more_or_less_than_the_area_under_it() {
+    fn arrivals_of_a_ramp_equal_the_area_under_its_rate() {
         for (begin, end) in [(0.0, 200.0), (200.0, 0.0), (20.0, 200.0), (200.0, 20.0)] {
             let ramp = Ramp {
                 begin,
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn rate_of_nothing_makes_an_arrival() {
+    fn rate_of_zero_makes_no_arrival() {
         for seconds in [Some(1000.0), None] {
             let ramp = Ramp {
                 begin: 0.0,
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn arrival_falls_behind_the_end_of_its_phase() {
+    fn every_arrival_is_before_the_end_of_its_phase() {
         let ramp = Ramp {
             begin: 1000.0,
             end: 1000.0,

@@ -15,7 +15,7 @@ mod tests {
     use super::microseconds;
 
     #[test]
-    fn time_is_rounded_up_or_below_nothing() {
+    fn microseconds_are_rounded_down_and_never_negative() {
         assert_eq!(microseconds(0.000_001_9), 1);
         assert_eq!(microseconds(4.0 * 3600.0), 14_400_000_000);
         assert_eq!(microseconds(-1.0), 0);

@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn mark_on_a_border_belongs_to_the_distance_before_it() {
+    fn mark_on_a_border_belongs_to_the_distance_after_it() {
         let table = Harmonic::up_to(3);
         let whole = 1.0 + 0.5 + 1.0 / 3.0;
         for (unit, expected) in [
@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn table_differs_from_the_papers_walk() {
+    fn table_gives_the_same_distance_as_the_loop_of_the_paper() {
         let table = Harmonic::up_to(500);
         for issued in [1_usize, 2, 7, 100, 500] {
             for step in 0..1000 {

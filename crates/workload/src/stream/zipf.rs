@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn rank_is_drawn_more_or_less_often_than_its_weight() {
+    fn rank_is_drawn_in_proportion_to_its_weight() {
         for ranks in [1, 2, 5, 1000, 100_000] {
             for exponent in [0.0, 0.6, 0.8, 1.0, 1.2, 2.0] {
                 check(ranks, exponent);

@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_key_is_left_without_a_suggestion() {
+    fn unknown_key_gets_a_suggestion_and_a_missing_key_is_named() {
         check(
             "unknown field `memroy`, expected one of `memory`, `eviction`, `name`",
             "unknown key `memroy`",
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn range_is_given_in_the_words_of_rust() {
+    fn expected_range_is_given_in_numbers_not_rust_types() {
         for (kind, range) in [
             ("u16", "an integer from 0 to 65535"),
             ("u64", "an integer from 0 to 9223372036854775807"),
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_word_gets_a_suggestion_that_is_far_from_it() {
+    fn unknown_value_gets_a_suggestion_only_if_one_is_similar() {
         let message = "unknown value `s3fifo`, expected one of `s3-fifo`, `sieve`, `lru`";
         check(message, message, Some("did you mean `s3-fifo`?"));
         let message = "unknown value `arc`, expected one of `s3-fifo`, `sieve`, `lru`";

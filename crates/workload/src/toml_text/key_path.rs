@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn value_is_found_at_another_place_than_its_own() {
+    fn key_path_finds_its_own_value_or_the_nearest_enclosing_table() {
         let text = "a = 1\n[w]\nsizes = \"x\"\n[[w.c]]\nshare = 1\n[[w.c]]\nshare = 2\n";
         let document = DeTable::parse(text).unwrap();
         let check = |path: &str, expected: Option<&str>| {

@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn caret_is_beside_what_is_meant() {
+    fn caret_is_under_the_reported_span() {
         let check = |text: &str, span: Range<usize>, expected: (usize, usize, &str)| {
             let place = Place::of(text, &span);
             let (line, column, shown) = expected;
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn long_line_is_printed_whole() {
+    fn long_line_is_shortened_around_the_reported_span() {
         let text = format!("{}X{}", "a".repeat(5000), "b".repeat(5000));
         let place = Place::of(&text, &(5000..10_001));
         assert_eq!(place.column, 5001);

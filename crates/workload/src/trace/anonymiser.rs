@@ -258,7 +258,7 @@ mod tests {
     const KEYED: Anonymiser = Anonymiser::keyed([7; KEY_BYTES]);
 
     #[test]
-    fn names_of_two_kinds_or_under_two_keys_are_equal() {
+    fn hash_of_a_name_differs_by_kind_and_key() {
         let name = "example.org";
         let hashes = [
             KEYED.client(name),
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn one_target_or_server_has_two_hashes() {
+    fn equivalent_targets_and_servers_have_one_hash() {
         let target = "http://a.example/b?c";
         assert_eq!(KEYED.target(target), KEYED.target("http://a.example/b?c#d"));
         assert_ne!(KEYED.target(target), KEYED.target("http://a.example/b"));
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn target_is_kept_as_text_without_being_told_to() {
+    fn keyed_anonymiser_keeps_no_target_text_and_hides_its_key() {
         assert_eq!(KEYED.target_text("http://a.example/"), None);
         let kept = Anonymiser::none().target_text("http://a.example/#x");
         assert_eq!(kept.as_deref(), Some("http://a.example/"));
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn order_or_case_of_vary_makes_a_difference() {
+    fn vary_hash_ignores_order_case_and_repetition() {
         let one = Anonymiser::vary(["Accept-Encoding", "User-Agent"]);
         assert_eq!(
             one,
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn key_file_is_readable_by_others_or_gives_another_key() {
+    fn key_file_is_private_to_its_owner_and_gives_the_same_key_again() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let path = folder.path().join("key");
         let made = Anonymiser::from_key_file(&path).expect("it is made");
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn file_that_holds_no_key_is_used() {
+    fn key_file_must_hold_32_hex_digits() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let path = folder.path().join("key");
         let digits = "00112233445566778899aabbccddeeff";

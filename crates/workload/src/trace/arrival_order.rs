@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_are_in_the_order_of_arrival_however_many_are_held_back() {
+    fn rows_are_written_in_arrival_order_however_few_fit_in_memory() {
         let mut state = 7_u64;
         let mut shuffled = || {
             state = state
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_that_came_late_are_counted() {
+    fn rows_that_arrive_out_of_order_are_counted() {
         let folder = tempfile::tempdir().unwrap();
         let mut order = ArrivalOrder::new(&folder.path().join("a.parquet"));
         for arrival_us in [5, 3, 5, 4, 6] {

@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn column_has_the_bit_of_another() {
+    fn column_set_has_exactly_its_columns_and_names_round_trip() {
         let two = Columns::of(&[Column::target, Column::next_access]);
         for &column in Column::ALL {
             let is_one = matches!(column, Column::target | Column::next_access);

@@ -18,7 +18,7 @@ fn check(mark: &str, expected: &str) {
 }
 
 #[test]
-fn columns_of_the_document_differ_from_the_code() {
+fn document_lists_the_columns_of_the_code() {
     let mut text = String::new();
     let mut section = "";
     for column in Column::ALL {
@@ -46,7 +46,7 @@ fn columns_of_the_document_differ_from_the_code() {
 }
 
 #[test]
-fn words_of_the_document_differ_from_the_code() {
+fn document_lists_the_enumeration_values_of_the_code() {
     let mut text = String::from("| column | words |\n| --- | --- |\n");
     let listed = |words: Vec<&str>| {
         let words: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
@@ -77,7 +77,7 @@ fn words_of_the_document_differ_from_the_code() {
 }
 
 #[test]
-fn bits_of_the_document_differ_from_the_code() {
+fn document_lists_the_directive_bits_of_the_code() {
     let mut text = String::from(
         "| bit | value | `request_directives` | `response_directives` |\n| --- | --- | --- | --- |\n",
     );

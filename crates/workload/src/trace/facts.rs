@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn row_says_another_thing_than_its_heads() {
+    fn row_gives_the_storability_its_recorded_fields_imply() {
         assert_eq!(verdict(&get()), Ok(()));
         let no_store = Row {
             response_directives: Some(ResponseBit::NoStore.bit()),
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn part_without_a_strong_tag_is_storable() {
+    fn partial_response_is_storable_only_with_range_and_strong_entity_tag() {
         let part = Row {
             status: Some(206),
             range_first: Some(10),
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn pragma_counts_beside_cache_control() {
+    fn pragma_no_cache_is_ignored_when_cache_control_is_present() {
         let pragma = RequestBit::PragmaNoCache.bit();
         let facts = |bits| {
             let row = Row {
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_trace_does_not_say_is_guessed() {
+    fn row_without_method_or_status_has_no_facts() {
         assert_eq!(Row::default().request_facts(), None);
         assert_eq!(Row::default().response_facts(), None);
     }

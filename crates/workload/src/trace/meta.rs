@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_trace_says_of_itself_is_lost() {
+    fn trace_metadata_is_read_as_written() {
         let mut meta = Meta {
             source: "weir trace import, squid".into(),
             key_id: Some("0011".into()),
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn newer_or_other_file_is_read_as_a_trace() {
+    fn newer_version_or_other_format_is_refused_with_a_hint() {
         let trace = ("weir.format", FORMAT);
         assert!(read(&[trace, ("weir.version", "1")]).is_ok());
         check_refused(&[trace, ("weir.version", "2")], "version 2");
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn file_of_another_program_is_refused() {
+    fn file_of_another_program_is_accepted_with_unknown_source() {
         let meta = read(&[("pandas", "{}")]).expect("it is accepted");
         assert_eq!(meta.source, "unknown");
     }

@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn own_schema_is_refused() {
+    fn own_schema_is_accepted() {
         let places = places(&SchemaDescriptor::new(schema().expect("a schema"))).expect("ours");
         for (index, place) in places.iter().enumerate() {
             assert_eq!(*place, Some(index));
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn least_that_a_trace_has_is_refused() {
+    fn schema_with_only_target_and_arrival_time_is_accepted() {
         let places = found(LEAST).expect("it is a trace");
         assert_eq!(places[Column::target as usize], Some(0));
         assert_eq!(places[Column::arrival_us as usize], Some(1));
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn column_that_is_unknown_missing_or_of_another_type_is_accepted() {
+    fn unknown_missing_or_wrongly_typed_column_is_refused() {
         let with = |field: &str| format!("{LEAST} {field}");
         check_refused(
             &with("optional int64 setup_uss;"),

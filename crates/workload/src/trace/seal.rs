@@ -151,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn checksum_that_is_no_number_is_read() {
+    fn checksums_parse_as_written_and_malformed_ones_are_refused() {
         let mut sums = Checksums::default();
         sums.push(7);
         sums.push(u32::MAX);

@@ -7,7 +7,7 @@ use crate::talk::{START_US, Side, Talk};
 use crate::{CONTENT, GET, OK, import_talks};
 
 #[test]
-fn connections_are_followed_without_bound() {
+fn idle_connections_are_given_up_first_at_the_connection_limit() {
     // the oldest has a request, the second is younger and busy; then as many come as may be followed, and one more
     let mut old = Talk::open();
     old.ask(GET);
@@ -37,7 +37,7 @@ fn connections_are_followed_without_bound() {
 }
 
 #[test]
-fn one_long_download_holds_up_the_trace() {
+fn rows_held_for_a_long_download_are_limited_and_late_rows_counted() {
     let mut long = Talk::open();
     long.ask(GET).answer(OK);
     let mut short = Talk::between("192.0.2.8:50000", "198.51.100.1:80", 5, 6);

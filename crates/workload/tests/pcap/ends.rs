@@ -25,7 +25,7 @@ fn check(talk: impl Fn(&mut Talk) -> &mut Talk, received: u64, by: Option<Aborte
 }
 
 #[test]
-fn abort_is_blamed_on_the_wrong_side() {
+fn abort_is_attributed_to_the_side_that_ended_the_connection() {
     use AbortedBy::{Client, Nobody, Server};
     use Side::{Client as C, Server as S};
     // a declared length
@@ -79,7 +79,7 @@ fn abort_is_blamed_on_the_wrong_side() {
 }
 
 #[test]
-fn client_that_asks_no_more_has_left() {
+fn client_that_closed_its_sending_side_has_not_aborted() {
     use AbortedBy::{Nobody, Server};
     use Side::{Client as C, Server as S};
     check(
@@ -100,7 +100,7 @@ fn client_that_asks_no_more_has_left() {
 }
 
 #[test]
-fn bytes_in_flight_after_the_client_left_were_received() {
+fn bytes_sent_after_the_client_closed_are_not_counted_as_received() {
     use Side::{Client as C, Server as S};
     // it closes, what is in flight comes to a socket that is gone, and is reset
     let row = check(
@@ -134,7 +134,7 @@ fn bytes_in_flight_after_the_client_left_were_received() {
 }
 
 #[test]
-fn connection_that_was_refused_has_a_row() {
+fn refused_connection_is_counted_and_has_no_row() {
     let mut talk = Talk::open();
     talk.segments.truncate(1);
     talk.push(Side::Server, b"", |segment| {
@@ -151,7 +151,7 @@ fn connection_that_was_refused_has_a_row() {
 }
 
 #[test]
-fn reset_of_another_connection_ends_this_one() {
+fn reset_outside_the_window_is_ignored() {
     let mut talk = Talk::open();
     talk.ask(GET).answer(LONG);
     talk.push(Side::Client, b"", |segment| {
@@ -168,7 +168,7 @@ fn reset_of_another_connection_ends_this_one() {
 }
 
 #[test]
-fn silent_connection_holds_up_the_trace() {
+fn silent_connection_is_given_up_after_an_hour() {
     // an hour and more of silence, then another connection: the first is given up and its row leaves
     let mut talk = Talk::open();
     talk.ask(GET).answer(LONG);

@@ -48,7 +48,7 @@ fn packet(damaged: &Damaged) -> u64 {
 }
 
 #[test]
-fn file_of_another_machine_is_another_capture() {
+fn byte_order_and_time_resolution_do_not_change_the_rows() {
     let talk = talk();
     let expected = expected(&talk);
     let packets = packets(&talk.segments, ETHERNET);
@@ -65,7 +65,7 @@ fn file_of_another_machine_is_another_capture() {
 }
 
 #[test]
-fn clock_of_an_interface_is_misread() {
+fn clock_resolution_and_offset_of_an_interface_are_applied() {
     let talk = talk();
     let expected = expected(&talk);
     let packets = packets(&talk.segments, ETHERNET);
@@ -100,7 +100,7 @@ fn clock_of_an_interface_is_misread() {
 }
 
 #[test]
-fn packet_behind_a_link_header_is_not_found() {
+fn packet_is_found_behind_every_supported_link_header() {
     let mut six = Talk::between("[2001:db8::7]:50000", "[2001:db8::1]:80", 7, 9);
     six.ask(GET)
         .answer(&format!("{OK}{CONTENT}"))
@@ -126,7 +126,7 @@ fn packet_behind_a_link_header_is_not_found() {
 }
 
 #[test]
-fn interfaces_and_sections_are_confused() {
+fn each_interface_and_section_has_its_own_clock_and_link_type() {
     let talk = talk();
     let expected = expected(&talk);
     let ethernet = packets(&talk.segments, ETHERNET);
@@ -159,7 +159,7 @@ fn interfaces_and_sections_are_confused() {
 }
 
 #[test]
-fn what_is_no_segment_is_left_out_in_silence() {
+fn packet_that_is_no_tcp_segment_is_skipped_and_counted() {
     let mut talk = talk();
     let expected = expected(&talk);
     let mut packets = packets(&talk.segments, ETHERNET);
@@ -228,7 +228,7 @@ fn what_is_no_segment_is_left_out_in_silence() {
 }
 
 #[test]
-fn extension_headers_of_ipv6_hide_a_segment() {
+fn ipv6_atomic_fragment_is_read_and_a_real_fragment_is_skipped() {
     let mut talk = Talk::between("[2001:db8::7]:50000", "[2001:db8::1]:80", 7, 9);
     talk.ask(GET)
         .answer(&format!("{OK}{CONTENT}"))
@@ -277,7 +277,7 @@ fn extension_headers_of_ipv6_hide_a_segment() {
 }
 
 #[test]
-fn content_beyond_the_snap_length_is_not_counted() {
+fn content_beyond_the_snap_length_is_counted_as_received() {
     let mut talk = Talk::open();
     let content = "x".repeat(1000);
     talk.ask(GET).answer(&format!(
@@ -309,7 +309,7 @@ fn content_beyond_the_snap_length_is_not_counted() {
 }
 
 #[test]
-fn length_that_the_card_would_have_written_is_taken_for_none() {
+fn zero_ip_length_of_segmentation_offload_is_accepted() {
     let talk = talk();
     let expected = expected(&talk);
     let mut packets = packets(&talk.segments, RAW);
@@ -321,7 +321,7 @@ fn length_that_the_card_would_have_written_is_taken_for_none() {
 }
 
 #[test]
-fn damage_is_not_said_or_takes_what_stands_before_it() {
+fn damaged_pcap_is_reported_and_rows_before_the_damage_are_read() {
     let talk = talk();
     let all = packets(&talk.segments, ETHERNET);
     let writer = Writer { is_big: false };
@@ -359,7 +359,7 @@ fn damage_is_not_said_or_takes_what_stands_before_it() {
 }
 
 #[test]
-fn damage_in_blocks_is_not_said_or_takes_what_stands_before_it() {
+fn damaged_pcapng_is_reported_and_rows_before_the_damage_are_read() {
     let talk = talk();
     let all = packets(&talk.segments, ETHERNET);
     let writer = Writer { is_big: true };
@@ -419,7 +419,7 @@ fn damage_in_blocks_is_not_said_or_takes_what_stands_before_it() {
 }
 
 #[test]
-fn packet_without_a_time_gets_one() {
+fn packet_without_a_timestamp_is_skipped_and_counted() {
     let talk = talk();
     let writer = Writer { is_big: false };
     let mut file = writer.section();

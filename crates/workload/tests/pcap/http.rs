@@ -27,7 +27,7 @@ fn check(talk: &Talk, expected: &[(TraceMethod, u16, u64)]) -> Vec<Row> {
 }
 
 #[test]
-fn times_are_not_those_of_the_packets() {
+fn row_times_are_those_of_its_packets() {
     let mut talk = Talk::open();
     // SYN 0, SYN-ACK 1, ACK 2 ms
     talk.wait(4_000).send(Side::Client, &GET.as_bytes()[..10]);
@@ -82,7 +82,7 @@ fn times_are_not_those_of_the_packets() {
 }
 
 #[test]
-fn pipelined_responses_answer_other_requests() {
+fn pipelined_responses_are_matched_to_requests_in_order() {
     let mut talk = Talk::open();
     let requests: String = (0..5)
         .map(|n| format!("GET /{n} HTTP/1.1\r\nHost: a\r\n\r\n"))
@@ -115,7 +115,7 @@ fn pipelined_responses_answer_other_requests() {
 }
 
 #[test]
-fn content_that_is_not_there_is_waited_for() {
+fn response_to_head_304_and_204_has_no_content() {
     let mut talk = Talk::open();
     talk.ask("HEAD /h HTTP/1.1\r\nHost: a\r\n\r\n")
         .answer("HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n");
@@ -141,7 +141,7 @@ fn content_that_is_not_there_is_waited_for() {
 }
 
 #[test]
-fn chunk_framing_is_counted_as_content() {
+fn chunk_framing_is_not_counted_as_content() {
     let mut talk = Talk::open();
     talk.ask(
         "POST /p HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n",
@@ -157,7 +157,7 @@ fn chunk_framing_is_counted_as_content() {
 }
 
 #[test]
-fn interim_response_is_taken_for_the_answer() {
+fn interim_response_is_not_the_final_response() {
     let mut talk = Talk::open();
     let post = "POST /p HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n";
     talk.ask(post)
@@ -181,7 +181,7 @@ fn interim_response_is_taken_for_the_answer() {
 }
 
 #[test]
-fn content_that_ends_with_the_connection_is_cut_or_aborted() {
+fn content_delimited_by_close_is_complete_at_the_close() {
     let mut talk = Talk::open();
     talk.ask("GET /a HTTP/1.0\r\nConnection: keep-alive\r\n\r\n")
         .answer("HTTP/1.0 200 OK\r\n\r\nabc")
@@ -197,7 +197,7 @@ fn content_that_ends_with_the_connection_is_cut_or_aborted() {
 }
 
 #[test]
-fn request_without_a_version_is_no_request() {
+fn http_0_9_request_has_a_row_with_its_content() {
     let mut talk = Talk::open();
     talk.ask("GET /old\r\n")
         .answer("<html>")
@@ -212,7 +212,7 @@ fn request_without_a_version_is_no_request() {
 }
 
 #[test]
-fn tunnel_is_read_as_http() {
+fn bytes_after_a_successful_connect_or_upgrade_are_opaque_content() {
     let mut talk = Talk::open();
     talk.ask("CONNECT b.example:443 HTTP/1.1\r\nHost: b.example:443\r\n\r\n");
     talk.answer("HTTP/1.1 407 No\r\nContent-Length: 0\r\n\r\n");
@@ -247,7 +247,7 @@ fn tunnel_is_read_as_http() {
 }
 
 #[test]
-fn heads_that_real_servers_write_are_unreadable() {
+fn malformed_header_sections_of_real_servers_are_readable() {
     let mut talk = Talk::open();
     talk.ask("GET /a b HTTP/1.0\nHost : A.example\nX-Long: a\n b\n\n");
     talk.answer("HTTP/1.1 200\nContent-Length: 10\nContent-Length: 10\nno colon\n\n0123456789");
@@ -264,7 +264,7 @@ fn heads_that_real_servers_write_are_unreadable() {
 }
 
 #[test]
-fn persistence_is_not_what_both_said() {
+fn connection_is_persistent_only_if_request_and_response_allow_it() {
     let check = |request: &str, response: &str, expected: bool| {
         let mut talk = Talk::open();
         talk.ask(&format!("GET / {request}\r\n\r\n"))
@@ -306,7 +306,7 @@ fn persistence_is_not_what_both_said() {
 }
 
 #[test]
-fn variant_is_not_of_the_request_that_is_answered() {
+fn variant_is_of_the_request_that_is_answered() {
     let variant = |encodings: [&str; 2]| {
         let mut talk = Talk::open();
         let request =
@@ -324,7 +324,7 @@ fn variant_is_not_of_the_request_that_is_answered() {
 }
 
 #[test]
-fn what_is_not_http_becomes_rows() {
+fn non_http_connection_is_counted_and_has_no_row() {
     let mut ssh = Talk::open();
     ssh.answer("SSH-2.0-OpenSSH\r\n")
         .ask("SSH-2.0-other\r\n")
@@ -351,7 +351,7 @@ fn what_is_not_http_becomes_rows() {
 }
 
 #[test]
-fn rows_leave_in_the_order_in_which_they_end() {
+fn rows_are_given_in_order_of_arrival_not_of_completion() {
     let mut long = Talk::open();
     let mut short = Talk::between("192.0.2.8:50000", "198.51.100.1:80", 5, 6);
     long.ask(GET).answer(OK);
@@ -370,7 +370,7 @@ fn rows_leave_in_the_order_in_which_they_end() {
 }
 
 #[test]
-fn requests_that_nobody_answers_are_held_for_ever() {
+fn unanswered_requests_are_held_up_to_a_limit() {
     let mut talk = Talk::open();
     for _ in 0..5_000 {
         talk.send(Side::Client, GET.as_bytes());

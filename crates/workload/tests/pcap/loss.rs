@@ -46,7 +46,7 @@ fn place(segments: &[Segment], data: &str) -> usize {
 }
 
 #[test]
-fn content_that_the_monitor_lost_was_not_received() {
+fn content_lost_by_the_monitor_is_counted_as_received() {
     let lose = |segments: &mut Vec<Segment>| {
         segments.remove(place(segments, &CONTENT[..5]));
     };
@@ -59,7 +59,7 @@ fn content_that_the_monitor_lost_was_not_received() {
 }
 
 #[test]
-fn head_that_the_monitor_lost_is_made_up() {
+fn lost_header_section_costs_only_its_own_transaction() {
     // the response's: the request has no answer, and the next pair is found again
     let (rows, counts) = check(
         |segments| {
@@ -93,7 +93,7 @@ fn head_that_the_monitor_lost_is_made_up() {
 }
 
 #[test]
-fn response_answers_the_request_before_a_lost_one() {
+fn response_is_not_matched_to_a_request_before_a_lost_one() {
     // three requests; the second request and the first response are not there
     let mut talk = Talk::open();
     for path in ["a", "b", "c"] {
@@ -128,7 +128,7 @@ fn response_answers_the_request_before_a_lost_one() {
 }
 
 #[test]
-fn hole_in_chunked_content_hides_the_next_response() {
+fn missing_range_in_chunked_content_leaves_the_next_response_readable() {
     let mut talk = Talk::open();
     talk.ask(GET)
         .answer("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n64\r\n");
@@ -164,7 +164,7 @@ fn hole_in_chunked_content_hides_the_next_response() {
 }
 
 #[test]
-fn segment_that_comes_late_or_twice_changes_what_was_said() {
+fn reordered_or_duplicate_segment_does_not_change_the_transactions() {
     let (expected, _) = check(|_| {}, &BOTH);
     let late = |segments: &mut Vec<Segment>| {
         let at = place(segments, OK);
@@ -185,7 +185,7 @@ fn segment_that_comes_late_or_twice_changes_what_was_said() {
 }
 
 #[test]
-fn overlapping_segments_are_counted_twice() {
+fn overlapping_segments_are_counted_once() {
     let overlap = |segments: &mut Vec<Segment>| {
         let at = place(segments, &CONTENT[5..]);
         // sent again with what was sent before, differently: the first copy counts
@@ -201,7 +201,7 @@ fn overlapping_segments_are_counted_twice() {
 }
 
 #[test]
-fn sequence_numbers_that_wrap_end_a_stream() {
+fn stream_continues_when_sequence_numbers_wrap() {
     for before in [0, 1, 5, 36, 37, 60] {
         let mut talk = Talk::between(CLIENT, SERVER, u32::MAX - before, u32::MAX - before);
         for _ in 0..3 {
@@ -219,7 +219,7 @@ fn sequence_numbers_that_wrap_end_a_stream() {
 }
 
 #[test]
-fn keep_alive_probe_is_content() {
+fn keep_alive_probe_is_not_content() {
     let probe = |segments: &mut Vec<Segment>| {
         let at = place(segments, &CONTENT[..5]) + 1;
         let mut probe = segments[at - 1].clone();
@@ -235,7 +235,7 @@ fn keep_alive_probe_is_content() {
 }
 
 #[test]
-fn connection_without_its_beginning_is_lost_or_has_a_first_request() {
+fn connection_joined_midway_has_rows_without_sequence_or_set_up_time() {
     let mut talk = Talk::joined(CLIENT, SERVER, 77, 88);
     talk.send(Side::Server, b"the end of something")
         .send(Side::Client, b"")
@@ -265,7 +265,7 @@ fn connection_without_its_beginning_is_lost_or_has_a_first_request() {
 }
 
 #[test]
-fn half_a_handshake_is_none() {
+fn incomplete_handshake_begins_a_connection_without_set_up_time() {
     let (expected, _) = check(|_| {}, &BOTH);
     // only the SYN-ACK, and only the SYN
     let (rows, _) = check(|segments| drop(segments.remove(0)), &BOTH);
@@ -280,7 +280,7 @@ fn half_a_handshake_is_none() {
 }
 
 #[test]
-fn one_direction_alone_says_nothing() {
+fn one_captured_direction_gives_unanswered_requests_or_orphan_responses() {
     let (rows, counts) = check(
         |segments| segments.retain(|segment| segment.from == CLIENT.parse().unwrap()),
         &[(None, Some(0)), (None, Some(0))],
@@ -298,7 +298,7 @@ fn one_direction_alone_says_nothing() {
 }
 
 #[test]
-fn two_connections_with_one_name_are_one() {
+fn reused_address_and_port_pair_is_a_new_connection() {
     let mut first = two();
     // the second begins before the first was closed
     first.segments.truncate(12);
@@ -332,7 +332,7 @@ fn two_connections_with_one_name_are_one() {
 }
 
 #[test]
-fn bytes_behind_a_hole_are_held_without_bound() {
+fn bytes_behind_a_missing_range_are_held_up_to_a_limit() {
     // nobody acknowledges, and megabytes come: the hole is given up when more is held than may be
     let mut talk = Talk::open();
     talk.ask(GET).send(
@@ -363,7 +363,7 @@ fn syn_ack(segments: &mut Vec<Segment>, after: usize, sequence: u32) {
 }
 
 #[test]
-fn second_syn_ack_that_the_client_does_not_acknowledge_changes_nothing() {
+fn second_syn_ack_the_client_does_not_acknowledge_is_ignored() {
     let (whole, _) = check(|_| {}, &BOTH);
     for after in 1..8 {
         let forge = |segments: &mut Vec<Segment>| syn_ack(segments, after, 77_000_000);
@@ -374,7 +374,7 @@ fn second_syn_ack_that_the_client_does_not_acknowledge_changes_nothing() {
 }
 
 #[test]
-fn second_syn_ack_that_the_client_acknowledges_is_the_servers() {
+fn second_syn_ack_the_client_acknowledges_replaces_the_first() {
     let forge = |segments: &mut Vec<Segment>| {
         // the first one is forged: what follows is of the server that answers second
         let mut forged = segments[1].clone();

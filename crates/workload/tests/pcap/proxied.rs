@@ -62,7 +62,7 @@ fn next_hop(port: u16, later_us: i64) -> Talk {
 }
 
 #[test]
-fn what_the_proxy_asked_is_a_row_or_anothers() {
+fn next_hop_request_is_matched_to_the_client_request_that_caused_it() {
     // two miss one after the other, a third is answered without asking; the proxy asks once more for itself
     let talks = [
         client(50_000, 0),
@@ -96,7 +96,7 @@ fn what_the_proxy_asked_is_a_row_or_anothers() {
 }
 
 #[test]
-fn request_for_another_target_or_after_the_end_is_joined() {
+fn next_hop_request_for_another_target_or_after_the_end_is_unmatched() {
     let (asks, ends) = (client(50_000, 0), next_hop(40_000, 150_000));
     let (rows, import) = import_talks(&[&asks, &ends]);
     assert_eq!((rows.len(), rows[0].next_hop_connection), (1, None));
@@ -113,7 +113,7 @@ fn request_for_another_target_or_after_the_end_is_joined() {
 }
 
 #[test]
-fn real_proxy_asked_for_other_requests_than_its_log_says() {
+fn real_capture_shows_the_requests_forwarded_in_the_squid_log() {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../sim/tests/squid/data");
     let capture = File::open(data.join("devcap.pcap.gz")).unwrap();
     let (rows, capture) = import(capture, "127.0.0.1:41328");

@@ -96,7 +96,7 @@ fn file(segments: &[Segment]) -> Vec<u8> {
 }
 
 #[test]
-fn conversation_has_other_transactions() {
+fn conversation_gives_a_row_for_each_transaction() {
     let rows = timeless(&file(&sent(&[1460]).segments));
     let said: Vec<_> = rows
         .iter()
@@ -116,7 +116,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn way_of_sending_changes_what_was_said(
+    fn segmentation_reordering_and_duplication_do_not_change_the_rows(
         lengths in prop::collection::vec(1_usize..700, 1..8),
         window in 0_usize..20,
         choices in prop::collection::vec(any::<u8>(), 1..60),
@@ -127,7 +127,7 @@ proptest! {
     }
 
     #[test]
-    fn damaged_file_breaks_the_importer(
+    fn damaged_capture_file_is_read_with_all_invariants_holding(
         is_blocks in any::<bool>(),
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..40),
         end in any::<prop::sample::Index>(),
@@ -148,7 +148,7 @@ proptest! {
     }
 
     #[test]
-    fn bytes_of_any_kind_break_the_importer(
+    fn arbitrary_packets_are_read_with_all_invariants_holding(
         link in prop::sample::select(vec![1_u16, 9, 51, 101, 104, 113, 204, 276, 0, 7]),
         contents in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..120), 0..20),
     ) {
@@ -162,7 +162,7 @@ proptest! {
     }
 
     #[test]
-    fn streams_of_any_kind_break_the_exchange(
+    fn arbitrary_streams_are_read_with_all_invariants_holding(
         said in prop::collection::vec((any::<bool>(), prop::sample::select(PIECES.to_vec()), 0_u32..40, 0_u8..30), 0..60),
     ) {
         let mut talk = Talk::open();

@@ -286,7 +286,7 @@ fn swap(segments: &mut [Segment], one: usize, other: usize) {
 }
 
 #[test]
-fn capture_is_another_one_than_tshark_was_shown() {
+fn generated_capture_equals_the_file_read_by_tshark() {
     let path = folder().join("mixed.pcap");
     if std::env::var_os("WEIR_WRITE_CAPTURE").is_some() {
         std::fs::write(&path, mixed()).unwrap();
@@ -298,12 +298,12 @@ fn capture_is_another_one_than_tshark_was_shown() {
 }
 
 #[test]
-fn mixed_capture_has_other_transactions_than_for_tshark() {
+fn mixed_capture_has_the_transactions_reported_by_tshark() {
     compare(&mixed(), "mixed.tsv");
 }
 
 #[test]
-fn real_capture_has_other_transactions_than_for_tshark() {
+fn real_capture_has_the_transactions_reported_by_tshark() {
     let capture = unzipped(&folder().join("../../../../sim/tests/squid/data/devcap.pcap.gz"));
     compare(&capture, "squid.tsv.gz");
 }

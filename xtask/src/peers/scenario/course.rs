@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn clients_that_were_asked_for_are_not_those_of_the_course() {
+    fn requested_client_counts_become_the_steps() {
         let steps = steps(&parsed("--scenario wpb --clients 8,24"));
         let clients: Vec<Option<u32>> = steps.iter().map(|step| step[0].clients).collect();
         assert_eq!(clients, [Some(8), Some(24)]);
@@ -389,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn two_runs_have_one_file() {
+    fn every_run_has_its_own_record_file() {
         let options = parsed("--scenario wpb");
         let mut names: Vec<String> = Vec::new();
         for variant in steps(&options).into_iter().flatten() {
@@ -406,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn one_by_one_takes_no_longer() {
+    fn runs_one_by_one_take_a_turn_for_each_peer_and_variant() {
         assert_eq!(turns(&parsed("--scenario wpb"), 4), 6);
         assert_eq!(turns(&parsed("--scenario wpb --together no"), 4), 48);
         assert_eq!(turns(&parsed("--scenario hits"), 4), 4);

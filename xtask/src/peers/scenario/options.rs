@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn option_is_lost() {
+    fn all_options_are_parsed() {
         let line = "--scenario wpb --peers weir,apache --scale 0.1 --cache 75 --seed 7 --clients 8,96 --together no \
                     --set origin.latency=constant(1s) --out /d --install";
         let options = parsed(line).expect("a command line");
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_meant_is_taken() {
+    fn invalid_options_are_refused() {
         for line in [
             "--scenario",
             "--scenario wbp",
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn minutes_are_those_of_a_single_run() {
+    fn minutes_cover_all_runs_together_and_the_scale_is_at_most_one() {
         let options = parsed("--scenario wpb --minutes 25").expect("a command line");
         assert!((options.scale(6) - 0.2).abs() < 1e-9);
         assert!((options.scale(600) - 0.002).abs() < 1e-9);

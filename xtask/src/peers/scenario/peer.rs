@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn file_of_a_contender_has_a_word_without_a_meaning() {
+    fn every_placeholder_in_files_and_commands_has_a_value() {
         let words = words(true);
         for contender in &CONTENDERS {
             for (from, _) in contender.templates {
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn proxy_cannot_be_told_to_keep_nothing() {
+    fn configuration_of_every_proxy_differs_without_caching() {
         for contender in &CONTENDERS {
             let filled = |is_caching| {
                 let words = words(is_caching);

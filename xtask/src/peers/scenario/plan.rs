@@ -195,7 +195,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_plan_that_follows_another_is_there_and_has_none_of_its_own() {
+    fn follow_up_plan_exists_and_has_no_follow_up_of_its_own() {
         for plan in &PLANS {
             let Some(name) = plan.then else { continue };
             let then = Plan::named(name).expect("a plan");
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn proxy_misses_its_run_without_caching_or_link() {
+    fn wpb_also_runs_without_caching_and_wpb_modem_without_link() {
         let variants = |name| -> Vec<Variant> {
             let plan = Plan::named(name).expect("a plan");
             plan.steps().flatten().collect()

@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_response_can_be_stored_validated_and_joined() {
+    fn storable_response_has_freshness_validator_and_range_fields() {
         let whole = check("", true);
         assert_eq!((whole.status, whole.from, whole.to), (200, 0, 100));
         assert_eq!(field(&whole.head, "content-length"), Some("100"));
@@ -115,13 +115,13 @@ mod tests {
     }
 
     #[test]
-    fn response_not_to_be_stored_says_so() {
+    fn non_storable_response_is_marked_no_store() {
         let response = check("", false);
         assert_eq!(field(&response.head, "cache-control"), Some("no-store"));
     }
 
     #[test]
-    fn range_that_cannot_be_satisfied_gets_the_size() {
+    fn unsatisfiable_range_is_answered_with_416_and_the_size() {
         let response = check("Range: bytes=100-\r\n", true);
         assert_eq!((response.status, response.from, response.to), (416, 0, 0));
         assert_eq!(field(&response.head, "content-range"), Some("bytes */100"));

@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn target_says_size_rate_and_storability() {
+    fn target_carries_size_rate_delay_and_storability() {
         let check = |size, rate, is_storable, think_ms| {
             let target = after_thought(&target("/weir/a", size, rate, is_storable), think_ms);
             let expected = Asked {
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn target_that_is_not_understood_is_refused() {
+    fn malformed_target_is_refused() {
         for target in [
             "/a",
             "/a?rate=1",
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn one_range_is_answered_with_its_part() {
+    fn single_range_is_answered_with_its_part() {
         check_part("", Part::Whole);
         check_part("Range: bytes=10-19\r\n", Part::Range { from: 10, to: 20 });
         check_part("Range: bytes=99-\r\n", Part::Range { from: 99, to: 100 });
@@ -181,20 +181,20 @@ mod tests {
     }
 
     #[test]
-    fn range_behind_the_end_cannot_be_satisfied() {
+    fn range_beyond_the_end_is_unsatisfiable() {
         check_part("Range: bytes=100-\r\n", Part::Unsatisfiable);
         check_part("Range: bytes=-0\r\n", Part::Unsatisfiable);
     }
 
     #[test]
-    fn several_ranges_and_nonsense_are_ignored() {
+    fn multiple_or_malformed_ranges_are_ignored() {
         check_part("Range: bytes=0-1,5-6\r\n", Part::Whole);
         check_part("Range: lines=0-1\r\n", Part::Whole);
         check_part("Range: bytes=5-4\r\n", Part::Whole);
     }
 
     #[test]
-    fn range_of_another_representation_is_ignored() {
+    fn range_with_non_matching_if_range_is_ignored() {
         check_part(
             "Range: bytes=0-1\r\nIf-Range: \"t\"\r\n",
             Part::Range { from: 0, to: 2 },

@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tally_has_all_of_its_prefix_and_nothing_else() {
+    fn tally_covers_exactly_the_fetches_of_its_prefix() {
         let mut ledger = Ledger::default();
         let one = ledger.begin("/weir/abort", None, 200);
         let two = ledger.begin("/weir/abort", Some("bytes=5-"), 206);

@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn rate_is_kept_by_whoever_looks_often_enough() {
+    fn configured_rate_is_reached_with_frequent_polling() {
         assert_eq!(sent(1_000_000, 0..1000), 1_000_000);
         // late by half a turn each time
         assert_eq!(
@@ -74,12 +74,12 @@ mod tests {
     }
 
     #[test]
-    fn time_that_was_not_used_is_lost() {
+    fn unused_sending_time_is_lost() {
         assert_eq!(sent(1_000_000, [0, 900, 901, 902].into_iter()), 20_000);
     }
 
     #[test]
-    fn slow_response_is_sent_in_pieces_worth_a_packet() {
+    fn slow_response_is_sent_in_pieces_of_1024_bytes() {
         assert_eq!(sent(1024, 0..=999), 1024);
         assert_eq!(sent(1024, 0..=1000), 2048);
     }

@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn responses_on_one_connection_have_the_right_bytes_and_are_counted() {
+    fn persistent_connection_serves_exact_content_and_counts_it() {
         let origin = in_thread();
         let mut stream = client::connect(origin).expect("the origin");
         for (number, size) in [0_u64, 1, 100_000].into_iter().enumerate() {
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn client_that_does_not_read_has_acknowledged_less_than_was_handed_over() {
+    fn unread_response_is_handed_over_only_partly_and_ends_as_cut() {
         let origin = in_thread();
         let target = target("/a", 100_000_000, None, true);
         let mut stream = TcpStream::connect(origin).expect("the origin");

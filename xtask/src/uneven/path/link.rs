@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn packet_is_delayed_and_those_behind_it_wait_for_the_wire() {
+    fn packet_leaves_after_queueing_transmission_and_delay() {
         check(&[0, 0, 10], &[Some(51), Some(52), Some(61)]);
     }
 

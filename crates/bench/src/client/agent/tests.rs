@@ -65,7 +65,7 @@ fn check(rules: &Rules, book: &[(Event, &str)]) {
 }
 
 #[test]
-fn client_of_a_closed_loop_has_two_requests_under_way_or_stops() {
+fn closed_loop_client_is_ready_for_the_next_request_when_one_ends() {
     let rules = rules(1, 10);
     check(
         &rules,
@@ -80,7 +80,7 @@ fn client_of_a_closed_loop_has_two_requests_under_way_or_stops() {
 }
 
 #[test]
-fn connection_is_kept_by_a_client_of_old() {
+fn client_without_keep_alive_opens_a_connection_per_request() {
     let rules = Rules {
         keep_alive: false,
         ..rules(1, 10)
@@ -96,7 +96,7 @@ fn connection_is_kept_by_a_client_of_old() {
 }
 
 #[test]
-fn robot_has_more_connections_than_it_may_or_queues_without_need() {
+fn request_is_queued_only_when_all_allowed_connections_are_busy() {
     check(
         &rules(2, 10),
         &[
@@ -115,7 +115,7 @@ fn robot_has_more_connections_than_it_may_or_queues_without_need() {
 }
 
 #[test]
-fn request_overtakes_those_that_wait() {
+fn queued_requests_start_in_fifo_order() {
     check(
         &rules(1, 10),
         &[
@@ -131,7 +131,7 @@ fn request_overtakes_those_that_wait() {
 }
 
 #[test]
-fn queue_grows_beyond_its_limit() {
+fn request_beyond_the_queue_limit_is_refused() {
     check(
         &rules(1, 1),
         &[
@@ -145,7 +145,7 @@ fn queue_grows_beyond_its_limit() {
 }
 
 #[test]
-fn connection_carries_more_requests_than_were_drawn() {
+fn connection_carries_at_most_the_drawn_number_of_requests() {
     let rules = Rules {
         requests_per_connection: Some("constant(2)".parse().unwrap()),
         ..rules(1, 10)
@@ -163,7 +163,7 @@ fn connection_carries_more_requests_than_were_drawn() {
 }
 
 #[test]
-fn request_that_met_a_closing_connection_is_lost_or_behind_others() {
+fn request_on_a_stale_connection_is_retried_before_queued_ones() {
     let stale = Event::Stale {
         place: 0,
         order: order(2),
@@ -182,7 +182,7 @@ fn request_that_met_a_closing_connection_is_lost_or_behind_others() {
 }
 
 #[test]
-fn connection_that_is_gone_is_used() {
+fn closed_idle_connection_is_replaced_by_a_new_one() {
     check(
         &rules(1, 10),
         &[
@@ -195,7 +195,7 @@ fn connection_that_is_gone_is_used() {
 }
 
 #[test]
-fn request_goes_to_another_server_than_its_own() {
+fn request_is_sent_on_a_connection_to_its_own_server() {
     let rules = Rules {
         by_server: true,
         ..rules(2, 10)
@@ -219,7 +219,7 @@ proptest! {
     /// Against a naive count: every request that is due is started or refused exactly once, in order, and never are there more under way
     /// than may be, nor one that waits beside a connection that is free.
     #[test]
-    fn request_is_lost_doubled_or_waits_beside_a_free_connection(
+    fn each_due_request_is_started_queued_or_refused_exactly_once(
         connections_max in 1..5_usize,
         queue_max in 0..4_usize,
         steps in prop::collection::vec((any::<bool>(), any::<bool>(), 0..8_usize), 1..200),

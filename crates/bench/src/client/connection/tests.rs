@@ -68,7 +68,7 @@ fn check_response(pieces: &[&[u8]], expected: &[&str]) {
 }
 
 #[test]
-fn connection_that_is_kept_is_not_used_again() {
+fn persistent_connection_is_reused_until_the_peer_closes_it() {
     let ok = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi";
     check(&[
         (GET, &["Connect"]),
@@ -84,7 +84,7 @@ fn connection_that_is_kept_is_not_used_again() {
 }
 
 #[test]
-fn connection_is_used_again_when_one_side_did_not_want_that() {
+fn connection_is_kept_only_when_both_sides_agree() {
     let close = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
     check_response(&[close], &["head 200", LAST]);
     let old = b"HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n";
@@ -106,7 +106,7 @@ fn connection_is_used_again_when_one_side_did_not_want_that() {
 }
 
 #[test]
-fn head_in_pieces_is_read_as_another() {
+fn header_section_split_at_any_byte_is_read_the_same() {
     let whole = b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc";
     for at in 1..whole.len() - 3 {
         let (first, rest) = whole.split_at(at);
@@ -123,7 +123,7 @@ fn head_in_pieces_is_read_as_another() {
 }
 
 #[test]
-fn content_is_read_past_its_chunks() {
+fn chunked_content_is_delivered_without_its_framing() {
     let chunked =
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n1\r\nc\r\n0\r\n\r\n";
     let expected = ["head 200", "content ab", "content c", KEPT];
@@ -131,7 +131,7 @@ fn content_is_read_past_its_chunks() {
 }
 
 #[test]
-fn interim_response_passes_for_the_answer() {
+fn interim_responses_are_skipped_and_endless_ones_are_unreadable() {
     let early = b"HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
     check_response(&[early], &["head 200", KEPT]);
     let unfinished = &early[..early.len() - 10];
@@ -145,7 +145,7 @@ fn interim_response_passes_for_the_answer() {
 }
 
 #[test]
-fn response_to_head_has_content() {
+fn response_to_head_ends_after_the_header_section() {
     let head = Event::Ask {
         method: Method::Head,
         keep: true,
@@ -162,7 +162,7 @@ fn response_to_head_has_content() {
 }
 
 #[test]
-fn response_cut_short_passes_for_whole() {
+fn truncated_response_fails_with_early_close() {
     let early = "Finish { ending: Failed(EarlyClose), keep: false }";
     let start: [(Event<'_>, &[&str]); 3] = [
         (GET, &["Connect"]),
@@ -196,7 +196,7 @@ fn response_cut_short_passes_for_whole() {
 }
 
 #[test]
-fn request_on_a_connection_that_was_closing_is_an_error() {
+fn reused_connection_closed_before_any_response_byte_is_stale() {
     let ok = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
     let used: [(Event<'_>, &[&str]); 6] = [
         (GET, &["Connect"]),
@@ -227,7 +227,7 @@ fn request_on_a_connection_that_was_closing_is_an_error() {
 }
 
 #[test]
-fn failure_on_a_fresh_connection_is_repeated() {
+fn failure_on_a_fresh_connection_is_an_error_without_retry() {
     check(&[
         (GET, &["Connect"]),
         (
@@ -261,7 +261,7 @@ fn failure_on_a_fresh_connection_is_repeated() {
 }
 
 #[test]
-fn bytes_after_the_end_are_the_next_response() {
+fn bytes_after_the_end_of_a_response_close_the_connection() {
     let two = b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nabc";
     check_response(
         &[two],
@@ -282,7 +282,7 @@ fn bytes_after_the_end_are_the_next_response() {
 }
 
 #[test]
-fn who_has_seen_enough_reads_on() {
+fn response_is_aborted_when_the_inspector_breaks_off() {
     let mut witness = Witness {
         enough: Some(2),
         ..Witness::default()
@@ -306,7 +306,7 @@ fn who_has_seen_enough_reads_on() {
 }
 
 #[test]
-fn what_is_not_http_is_waited_for() {
+fn malformed_response_ends_as_unreadable_at_once() {
     let head = "Finish { ending: Unreadable(\"the head is not one of HTTP/1\"), keep: false }";
     check_response(&[b"\x16\x03\x01 hello"], &[head]);
     let lengths = "Finish { ending: Unreadable(\"the fields do not say how long the content is\"), keep: false }";

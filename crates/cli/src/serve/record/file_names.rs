@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn file_lies_elsewhere_or_is_called_otherwise() {
+    fn record_file_name_adds_time_and_number_before_the_extension() {
         check("t.parquet", "t-20261121T234255Z-1.parquet");
         check("not-there/t.trace", "not-there/t-20261121T234255Z-1.trace");
         check("/a.b/t", "/a.b/t-20261121T234255Z-1.parquet");
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn file_that_is_there_is_replaced() {
+    fn record_file_name_that_exists_is_skipped() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let now = at("2026-11-21T23:42:55Z");
         let name = |number: u32| {

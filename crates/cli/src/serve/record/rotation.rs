@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn limit_is_taken_for_another() {
+    fn rotation_takes_a_size_and_a_time_limit_each_with_default_and_bounds() {
         check(&[], Ok("256MiB or 1h"));
         check(&["1GiB"], Ok("1GiB or 1h"));
         check(&["10min"], Ok("256MiB or 10min"));

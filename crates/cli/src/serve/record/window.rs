@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn row_that_arrived_first_goes_later() {
+    fn rows_leave_the_window_in_arrival_order() {
         let mut window = Window::default();
         for (arrival_us, target) in [(3, 0), (1, 1), (2, 2), (1, 3)] {
             window.push(row(arrival_us, target));
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn more_rows_or_bytes_wait_than_may() {
+    fn window_over_its_row_or_byte_limit_yields_the_earliest_row() {
         let mut window = Window::default();
         for arrival_us in (0..ROWS_MAX as i64).rev() {
             window.push(row(arrival_us, 0));

@@ -133,7 +133,7 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
 }
 
 #[test]
-fn bytes_read_past_the_page_cache_of_a_real_file_system_are_others() {
+fn real_file_system_returns_stored_bytes_through_and_past_the_page_cache() {
     let directory = tempfile::tempdir().unwrap();
     let files: Arc<dyn Files> = Arc::new(SystemFiles);
     let store = Store::filled(&files, directory.path());
@@ -179,7 +179,7 @@ fn is_right(loaded: &Loaded) -> Option<bool> {
 }
 
 #[test]
-fn reads_side_by_side_bring_each_others_responses() {
+fn concurrent_reads_each_return_their_own_response() {
     let (simulated, _) = Store::simulated();
     let directory = tempfile::tempdir().unwrap();
     let files: Arc<dyn Files> = Arc::new(SystemFiles);
@@ -210,7 +210,7 @@ fn reads_side_by_side_bring_each_others_responses() {
 }
 
 #[test]
-fn short_failed_or_interrupted_transfers_side_by_side_bring_something_else() {
+fn short_failed_or_interrupted_concurrent_reads_return_no_wrong_content() {
     let (mut right, mut failed) = (0, 0);
     for seed in 0..300 {
         let (store, files) = Store::simulated();
@@ -239,7 +239,7 @@ fn short_failed_or_interrupted_transfers_side_by_side_bring_something_else() {
 }
 
 #[test]
-fn read_past_the_page_cache_goes_through_it() {
+fn direct_reads_bring_nothing_into_the_page_cache() {
     let (store, files) = Store::simulated();
     files.plan(Plan {
         uncached: true,
@@ -254,7 +254,7 @@ fn read_past_the_page_cache_goes_through_it() {
 }
 
 #[test]
-fn file_system_without_direct_access_has_nothing_or_is_told_of_each_time() {
+fn file_system_without_direct_access_is_read_and_reported_once() {
     let (store, files) = Store::simulated();
     files.plan(Plan {
         indirect: true,
@@ -272,7 +272,7 @@ fn file_system_without_direct_access_has_nothing_or_is_told_of_each_time() {
 }
 
 #[test]
-fn errors_of_reads_past_the_page_cache_do_not_fence() {
+fn repeated_direct_read_errors_fence_the_directory() {
     let (store, files) = Store::simulated();
     files.plan(Plan {
         nth: Some((0, Fault::Device)),
@@ -287,7 +287,7 @@ fn errors_of_reads_past_the_page_cache_do_not_fence() {
 }
 
 #[test]
-fn bytes_that_were_damaged_on_the_device_are_given_past_the_page_cache() {
+fn direct_read_of_damaged_bytes_fails() {
     let (store, files) = Store::simulated();
     store.go(Way::Past);
     let before = store.load(5).unwrap().inline;
@@ -306,7 +306,7 @@ fn bytes_that_were_damaged_on_the_device_are_given_past_the_page_cache() {
 }
 
 #[test]
-fn chunk_that_was_read_past_the_page_cache_counts_as_verified_in_it() {
+fn chunk_read_directly_does_not_count_as_verified_in_the_page_cache() {
     let (store, _) = Store::simulated();
     let key = LENGTHS.len() as u64;
     let verified = |way| {
@@ -321,7 +321,7 @@ fn chunk_that_was_read_past_the_page_cache_counts_as_verified_in_it() {
 }
 
 #[test]
-fn page_cache_that_has_nothing_is_looked_into_for_ever() {
+fn page_cache_without_hits_is_bypassed_until_probes_hit_again() {
     let (store, files) = Store::simulated();
     files.plan(Plan {
         uncached: true,

@@ -23,7 +23,7 @@ fn reference(from: u64, len: u32) -> RunRef {
 }
 
 #[test]
-fn damaged_record_is_read() {
+fn damaged_record_is_refused() {
     let runs = [
         NewRun {
             from: 0,
@@ -44,7 +44,7 @@ fn damaged_record_is_read() {
 }
 
 #[test]
-fn record_of_another_place_segment_or_store_is_read() {
+fn record_at_another_offset_or_in_another_file_fails_its_checksum() {
     let whole = encode_listed(seal(), AT, &NEW, &[]).unwrap();
     assert!(verify_record(&whole, seal(), AT).is_ok());
     for (seal, at) in [
@@ -58,7 +58,7 @@ fn record_of_another_place_segment_or_store_is_read() {
 }
 
 #[test]
-fn header_alone_does_not_tell_where_the_next_item_is() {
+fn record_length_is_known_from_its_header() {
     let whole = encode_listed(seal(), AT, &NEW, &[reference(0, 7)]).unwrap();
     let found = step(&whole[..RECORD_HEADER_BYTES], seal(), AT).unwrap();
     assert_eq!(found.bytes(), whole.len() as u64);
@@ -71,7 +71,7 @@ fn header_alone_does_not_tell_where_the_next_item_is() {
 }
 
 #[test]
-fn record_whose_list_is_at_odds_with_itself_is_made() {
+fn encoding_refuses_overlapping_or_unordered_runs_and_oversized_meta() {
     let made = |runs: &[RunRef]| encode_listed(seal(), AT, &NEW, runs);
     assert!(made(&[reference(0, 7), reference(7, 1)]).is_ok());
     assert!(made(&[reference(0, 7), reference(6, 1)]).is_err());
@@ -88,7 +88,7 @@ fn record_whose_list_is_at_odds_with_itself_is_made() {
 }
 
 #[test]
-fn run_too_long_for_a_run_is_embedded() {
+fn run_over_the_length_limit_is_not_embedded() {
     let content = vec![0; RUN_BYTES_MAX as usize + 1];
     let runs = [NewRun {
         from: 0,
@@ -99,7 +99,7 @@ fn run_too_long_for_a_run_is_embedded() {
 
 proptest! {
     #[test]
-    fn record_changes_on_its_way(
+    fn record_fields_and_run_list_round_trip(
         key in any::<(u64, u64)>(),
         generation: u64,
         purged: u64,
@@ -133,7 +133,7 @@ proptest! {
     }
 
     #[test]
-    fn arbitrary_bytes_panic_a_record_reader(mut bytes in prop::collection::vec(any::<u8>(), 0..400), magic: bool) {
+    fn record_reader_returns_an_error_for_arbitrary_bytes(mut bytes in prop::collection::vec(any::<u8>(), 0..400), magic: bool) {
         if magic && bytes.len() >= 8 {
             bytes[..8].copy_from_slice(&MAGIC);
         }
@@ -143,7 +143,7 @@ proptest! {
     }
 
     #[test]
-    fn arbitrary_fields_under_a_good_checksum_panic_a_reader(
+    fn record_reader_does_not_panic_on_arbitrary_fields_with_valid_checksums(
         mut bytes in prop::collection::vec(any::<u8>(), RECORD_HEADER_BYTES..400),
         small: bool,
         (runs, meta) in (0..4_u32, 0..64_u32),

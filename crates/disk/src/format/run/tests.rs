@@ -16,7 +16,7 @@ fn run(from: u64, content: &[&[u8]]) -> Vec<u8> {
 }
 
 #[test]
-fn damaged_run_is_read() {
+fn damaged_run_is_refused() {
     for len in [1, 15, 16, 17] {
         let content = vec![0xa5; len];
         any_damage_is_an_error(&run(5, &[&content]), |bytes| {
@@ -26,7 +26,7 @@ fn damaged_run_is_read() {
 }
 
 #[test]
-fn checksum_of_a_chunk_is_that_of_another() {
+fn run_chunk_is_checked_against_the_checksum_of_its_own_place() {
     let content: Vec<u8> = vec![0; CHUNK_BYTES * 2 + 1];
     let bytes = run(0, &[&content]);
     let header = RunHeader::decode(&bytes, seal(), AT).unwrap();
@@ -47,7 +47,7 @@ fn checksum_of_a_chunk_is_that_of_another() {
 }
 
 #[test]
-fn run_of_another_body_is_taken_for_the_one_meant() {
+fn run_of_another_key_body_id_or_range_is_refused() {
     let bytes = run(5, &[b"content"]);
     let header = RunHeader::decode(&bytes, seal(), AT).unwrap();
     let meant = RunRef {
@@ -68,7 +68,7 @@ fn run_of_another_body_is_taken_for_the_one_meant() {
 }
 
 #[test]
-fn run_without_content_or_with_too_much_is_made() {
+fn run_without_content_or_over_the_length_limit_is_refused() {
     let made = |content: &[&[u8]]| encode_run_header(seal(), AT, (KEY, BodyId(7)), 0, content);
     assert!(made(&[]).is_err());
     assert!(made(&[b"", b""]).is_err());
@@ -79,7 +79,7 @@ fn run_without_content_or_with_too_much_is_made() {
 
 proptest! {
     #[test]
-    fn run_changes_on_its_way(
+    fn run_header_round_trips_for_any_block_boundaries(
         from in 0..u64::MAX >> 1,
         sizes in prop::collection::vec(0..100_000_usize, 1..8),
         byte in any::<u8>(),
@@ -98,7 +98,7 @@ proptest! {
     }
 
     #[test]
-    fn arbitrary_bytes_panic_a_run_reader(mut bytes in prop::collection::vec(any::<u8>(), 0..300), magic: bool) {
+    fn run_reader_returns_an_error_for_arbitrary_bytes(mut bytes in prop::collection::vec(any::<u8>(), 0..300), magic: bool) {
         if magic && bytes.len() >= 8 {
             bytes[..8].copy_from_slice(&MAGIC);
         }
@@ -106,7 +106,7 @@ proptest! {
     }
 
     #[test]
-    fn flipped_bit_of_a_large_run_is_missed(bit in 0..(CHUNK_BYTES + 100) * 8) {
+    fn flipped_bit_in_a_run_of_two_chunks_is_detected(bit in 0..(CHUNK_BYTES + 100) * 8) {
         let content = vec![0x5a; CHUNK_BYTES + 10];
         let mut bytes = run(0, &[&content]);
         prop_assume!(bit < bytes.len() * 8);

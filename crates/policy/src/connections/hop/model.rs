@@ -226,7 +226,7 @@ fn rules() -> impl Strategy<Value = OpenRules> {
 
 proptest! {
     #[test]
-    fn random_life_of_a_next_hop_breaks_a_rule(
+    fn random_next_hop_operations_obey_limits_and_wait_rules(
         rules in rules(),
         steps in prop::collection::vec(step(), 0..120),
     ) {

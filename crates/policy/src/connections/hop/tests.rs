@@ -49,7 +49,7 @@ fn wait_for(why: WaitReason) -> Choice {
 }
 
 #[test]
-fn idle_connection_is_left_idle_or_used_by_a_repetition() {
+fn idle_connection_is_reused_unless_request_is_a_retry() {
     let idle = Demand { idle: 1, ..DEMAND };
     check(hop(50, 0), idle, Choice::Reuse);
     check(hop(100, 0), idle, Choice::Reuse);
@@ -61,7 +61,7 @@ fn idle_connection_is_left_idle_or_used_by_a_repetition() {
 }
 
 #[test]
-fn request_waits_where_opening_is_sooner_or_opens_where_waiting_is() {
+fn request_waits_only_if_busy_connection_returns_before_set_up_ends() {
     // 100 ms an exchange: of five busy ones the next is due in 20 ms, of six in 16.7 ms
     check(hop(5, 0), DEMAND, Choice::Open(OpenReason::Sooner));
     check(hop(6, 0), DEMAND, WAIT);
@@ -71,7 +71,7 @@ fn request_waits_where_opening_is_sooner_or_opens_where_waiting_is() {
 }
 
 #[test]
-fn request_waits_for_what_cannot_come_back() {
+fn request_does_not_wait_for_opening_connections_or_tunnels() {
     let mut opening = Hop::default();
     opening.begin(Place::Opening);
     check(opening, DEMAND, Choice::Open(OpenReason::NoneBusy));
@@ -91,7 +91,7 @@ fn request_waits_for_what_cannot_come_back() {
 }
 
 #[test]
-fn request_waits_without_a_measure_or_for_less_than_a_timer_tells() {
+fn request_opens_connection_if_times_are_unmeasured_or_set_up_is_quick() {
     let unknown = Demand {
         busy_us: None,
         ..DEMAND
@@ -114,7 +114,7 @@ fn request_waits_without_a_measure_or_for_less_than_a_timer_tells() {
 }
 
 #[test]
-fn request_that_waited_in_vain_waits_again() {
+fn request_that_waited_in_vain_opens_connection_below_the_limit() {
     let tired = Demand {
         patient: false,
         ..DEMAND
@@ -125,7 +125,7 @@ fn request_that_waited_in_vain_waits_again() {
 }
 
 #[test]
-fn limit_is_exceeded_or_reached_too_early() {
+fn connection_limits_block_opening_exactly_when_reached() {
     check(hop(100, 0), DEMAND, wait_for(WaitReason::PerHopMax));
     let below = hop(99, 500);
     check(below, DEMAND, Choice::Open(OpenReason::Sooner));
@@ -144,7 +144,7 @@ fn limit_is_exceeded_or_reached_too_early() {
 }
 
 #[test]
-fn repetition_waits_for_a_place_that_an_idle_connection_holds() {
+fn retry_at_per_hop_limit_closes_idle_connection_of_same_hop() {
     let fresh = |can_close| Demand {
         fresh: true,
         idle: 1,
@@ -156,7 +156,7 @@ fn repetition_waits_for_a_place_that_an_idle_connection_holds() {
 }
 
 #[test]
-fn rule_of_the_operator_is_not_followed() {
+fn configured_when_busy_rule_is_followed() {
     let with = |when_busy| OpenRules { when_busy, ..RULES };
     let choose = |when_busy| hop(6, 0).choose(&with(when_busy), &DEMAND);
     assert_eq!(choose(WhenBusy::Open), Choice::Open(OpenReason::Rule));
@@ -167,7 +167,7 @@ fn rule_of_the_operator_is_not_followed() {
 }
 
 #[test]
-fn race_opens_one_although_one_is_on_its_way_for_nobody() {
+fn race_waits_for_unclaimed_connection_set_up_before_opening_another() {
     let race = OpenRules {
         when_busy: WhenBusy::Race,
         ..RULES
@@ -204,7 +204,7 @@ fn race_opens_one_although_one_is_on_its_way_for_nobody() {
 }
 
 #[test]
-fn waits_in_vain_go_on_for_ever_or_are_never_tried_again() {
+fn waiting_backs_off_after_waits_in_vain_and_later_resumes() {
     let mut hop = hop(12, 0);
     let mut waits = 0;
     // nothing ever comes back
@@ -232,7 +232,7 @@ fn waits_in_vain_go_on_for_ever_or_are_never_tried_again() {
 }
 
 #[test]
-fn wait_at_a_limit_is_taken_for_luck() {
+fn ends_of_race_and_limit_waits_do_not_change_hop_state() {
     let mut hop = hop(12, 0);
     for end in WaitEnd::ALL {
         for why in [
@@ -249,7 +249,7 @@ fn wait_at_a_limit_is_taken_for_luck() {
 }
 
 #[test]
-fn two_reasons_share_a_word() {
+fn reason_words_are_unique() {
     fn check<'a>(words: impl IntoIterator<Item = &'a str>) {
         let mut seen = BTreeSet::new();
         for word in words {

@@ -184,7 +184,7 @@ fn sum(set_up_ms: u64, when_busy: WhenBusy) -> Cost {
 }
 
 #[test]
-fn default_rule_costs_more_than_opening_or_gains_nothing() {
+fn race_rule_cuts_waiting_by_a_seventh_for_at_most_1_percent_more_connections() {
     for set_up_ms in [10, 40, 150] {
         let [open, sooner, race] = [WhenBusy::Open, WhenBusy::WaitIfSooner, WhenBusy::Race]
             .map(|rule| sum(set_up_ms, rule));
@@ -201,7 +201,7 @@ fn default_rule_costs_more_than_opening_or_gains_nothing() {
 }
 
 #[test]
-fn rules_differ_where_a_set_up_is_quick() {
+fn all_when_busy_rules_cost_the_same_if_set_up_is_quick() {
     let open = sum(1, WhenBusy::Open);
     assert_eq!(sum(1, WhenBusy::WaitIfSooner), open);
     assert_eq!(sum(1, WhenBusy::Race), open);

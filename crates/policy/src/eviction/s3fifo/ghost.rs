@@ -209,7 +209,7 @@ mod tests {
     use std::collections::VecDeque;
 
     #[test]
-    fn random_operations_remember_another_set_than_a_list() {
+    fn random_operations_match_a_reference_list() {
         for seed in 0..200 {
             let mut random = Random::new(seed);
             let mut ghost = Ghost::default();
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn growing_or_shrinking_forgets_the_young_or_keeps_the_old() {
+    fn growing_keeps_all_keys_and_shrinking_keeps_the_youngest() {
         let mut ghost = Ghost::default();
         ghost.reserve(4);
         for key in 0..6 {
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ghost_without_room_remembers() {
+    fn ghost_without_room_remembers_no_key() {
         let mut ghost = Ghost::default();
         ghost.push(1, 10);
         assert!(!ghost.take(1));

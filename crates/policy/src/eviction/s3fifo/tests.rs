@@ -106,12 +106,12 @@ impl twin::Naive for Twin {
 }
 
 #[test]
-fn random_operations_evict_another_than_the_twin() {
+fn random_operations_evict_as_the_reference_model_does() {
     twin::compare_random(S3Fifo::default, Twin::default);
 }
 
 #[test]
-fn committed_trace_gives_other_counts() {
+fn committed_trace_gives_recorded_hits_and_hit_bytes() {
     twin::check_trace(
         S3Fifo::default,
         Twin::default,
@@ -133,7 +133,7 @@ fn filled(count: u32) -> S3Fifo {
 }
 
 #[test]
-fn one_hit_in_small_saves_or_two_do_not() {
+fn two_hits_in_small_queue_save_from_eviction_and_one_does_not() {
     let mut s3fifo = filled(4);
     s3fifo.touch(Slot(0));
     s3fifo.touch(Slot(1));
@@ -146,7 +146,7 @@ fn one_hit_in_small_saves_or_two_do_not() {
 }
 
 #[test]
-fn a_key_the_ghost_remembers_starts_in_small_again() {
+fn key_remembered_by_ghost_enters_main_queue_once() {
     let mut s3fifo = filled(10);
     assert_eq!(s3fifo.evict(None), Some(Slot(0)));
     s3fifo.insert(Slot(0), Digest(0, 0), 64);
@@ -158,7 +158,7 @@ fn a_key_the_ghost_remembers_starts_in_small_again() {
 }
 
 #[test]
-fn an_invalidated_response_is_remembered_by_the_ghost() {
+fn removed_response_is_not_remembered_by_ghost() {
     let mut s3fifo = filled(10);
     s3fifo.remove(Slot(5));
     s3fifo.insert(Slot(5), Digest(0, 5), 64);
@@ -166,7 +166,7 @@ fn an_invalidated_response_is_remembered_by_the_ghost() {
 }
 
 #[test]
-fn small_is_examined_below_its_tenth_or_spared_at_it() {
+fn small_queue_is_examined_only_from_a_tenth_of_all_bytes() {
     // One of ten units in small: at its tenth, it is examined; one of eleven: it is not.
     for (in_main, victim) in [(9, Slot(0)), (10, Slot(1))] {
         let mut s3fifo = S3Fifo::default();
@@ -182,7 +182,7 @@ fn small_is_examined_below_its_tenth_or_spared_at_it() {
 }
 
 #[test]
-fn a_fourth_hit_buys_a_fourth_round() {
+fn hit_frequency_is_capped_at_three() {
     let mut s3fifo = filled(2);
     for _ in 0..9 {
         s3fifo.touch(Slot(0));
@@ -191,7 +191,7 @@ fn a_fourth_hit_buys_a_fourth_round() {
 }
 
 #[test]
-fn sizes_beyond_four_bytes_of_units_overflow() {
+fn huge_entry_size_does_not_overflow_queue_units() {
     let mut s3fifo = filled(1);
     s3fifo.resize(Slot(0), u64::MAX);
     s3fifo.debug_check();
@@ -202,7 +202,7 @@ fn sizes_beyond_four_bytes_of_units_overflow() {
 }
 
 #[test]
-fn one_that_was_not_asked_for_lately_would_be_kept() {
+fn would_keep_is_true_only_for_keys_requested_within_ghost_limit() {
     let mut fifo = S3Fifo::default();
     fifo.reserve(100);
     for slot in 0..100 {

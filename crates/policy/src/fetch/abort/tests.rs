@@ -30,7 +30,7 @@ fn lacking(to_come: u64) -> Orphan {
 }
 
 #[test]
-fn simple_policies_look_at_anything() {
+fn stop_and_finish_policies_ignore_length_and_progress() {
     for orphan in [
         ORPHAN,
         lacking(1),
@@ -45,7 +45,7 @@ fn simple_policies_look_at_anything() {
 }
 
 #[test]
-fn squid_by_default_decides_otherwise() {
+fn squid_policy_defaults_to_16_kib_and_95_percent() {
     let squid = AbortPolicy::SQUID;
     check(squid, lacking(16 * KIB - 1), "go-on-little-left");
     check(squid, lacking(16 * KIB), "go-on-most-received");
@@ -68,7 +68,7 @@ fn squid_by_default_decides_otherwise() {
 }
 
 #[test]
-fn squid_looks_at_its_numbers_in_another_order() {
+fn squid_policy_checks_minimum_then_maximum_then_percent() {
     let squid = |min_bytes, max_bytes, pct| AbortPolicy::Squid {
         min_bytes,
         max_bytes,
@@ -107,7 +107,7 @@ fn squid_looks_at_its_numbers_in_another_order() {
 }
 
 #[test]
-fn little_is_weighed_or_what_is_not_little_is_not() {
+fn value_policy_always_finishes_the_last_16_kib() {
     check(AbortPolicy::VALUE, lacking(16 * KIB), "go-on-little-left");
     check(
         AbortPolicy::VALUE,
@@ -118,7 +118,7 @@ fn little_is_weighed_or_what_is_not_little_is_not() {
 }
 
 #[test]
-fn part_that_would_be_lost_is_worth_what_is_to_come_only() {
+fn value_policy_counts_received_bytes_only_if_they_would_be_lost() {
     // half of 20 MiB is here: worth going on if it is asked for again with a chance of more than a half
     let lost = |per_1024| Orphan {
         again: Chance::of(per_1024, 1024),
@@ -136,7 +136,7 @@ fn part_that_would_be_lost_is_worth_what_is_to_come_only() {
 }
 
 #[test]
-fn new_connection_costs_nothing() {
+fn value_policy_weighs_the_cost_of_a_new_connection() {
     let orphan = |new_connection_bytes| Orphan {
         new_connection_bytes,
         ..lacking(100 * KIB)
@@ -157,7 +157,7 @@ fn new_connection_costs_nothing() {
 }
 
 #[test]
-fn budget_is_exceeded() {
+fn value_policy_stops_fetch_beyond_background_budget() {
     let worth = Orphan {
         again: Chance::CERTAIN,
         part_is_kept: false,
@@ -187,7 +187,7 @@ fn budget_is_exceeded() {
 }
 
 #[test]
-fn numbers_that_cannot_be_are_weighed() {
+fn unknown_and_extreme_lengths_are_judged_without_overflow() {
     let unknown = Orphan {
         complete_length: None,
         ..ORPHAN
@@ -212,7 +212,7 @@ fn numbers_that_cannot_be_are_weighed() {
 }
 
 #[test]
-fn two_reasons_have_one_word() {
+fn abort_reason_words_are_unique() {
     let go_on = GoOn::ALL.map(|why| Abort::GoOn(why).as_str());
     let stop = Stop::ALL.map(|why| Abort::Stop(why).as_str());
     let words: std::collections::BTreeSet<_> = go_on.into_iter().chain(stop).collect();
@@ -220,7 +220,7 @@ fn two_reasons_have_one_word() {
 }
 
 #[test]
-fn fetch_goes_on_for_what_is_neither_read_nor_kept() {
+fn fetch_neither_read_nor_kept_is_stopped_under_every_policy() {
     for policy in [
         AbortPolicy::Stop,
         AbortPolicy::Finish,

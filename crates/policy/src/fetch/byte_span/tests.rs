@@ -20,7 +20,7 @@ fn check_insert(before: &[(u64, u64)], (from, to): (u64, u64), new: u64, after: 
 }
 
 #[test]
-fn runs_that_touch_stay_apart_or_those_that_do_not_are_joined() {
+fn adjacent_runs_are_joined_and_separate_runs_stay_apart() {
     check_insert(&[(0, 5)], (5, 8), 3, &[(0, 8)]);
     check_insert(&[(0, 5)], (6, 8), 2, &[(0, 5), (6, 8)]);
     check_insert(&[(5, 8)], (0, 5), 5, &[(0, 8)]);
@@ -31,7 +31,7 @@ fn runs_that_touch_stay_apart_or_those_that_do_not_are_joined() {
 }
 
 #[test]
-fn span_of_no_byte_is_a_span() {
+fn empty_span_is_refused_and_adds_no_bytes() {
     assert_eq!(ByteSpan::new(5, 5), None);
     assert_eq!(ByteSpan::new(6, 5), None);
     assert_eq!(ByteSpan::new(4, 5), Some(span(4, 5)));
@@ -42,7 +42,7 @@ fn span_of_no_byte_is_a_span() {
 }
 
 #[test]
-fn removal_that_would_split_a_run_does() {
+fn remove_edge_never_splits_a_run() {
     let mut set = spans(&[(0, 9)]);
     assert_eq!(set.remove_edge(span(3, 5)), 0);
     assert_eq!(set.remove_edge(span(0, 2)), 2);
@@ -67,7 +67,7 @@ fn first(twin: &[bool], at: u64, wanted: bool) -> Option<u64> {
 
 proptest! {
     #[test]
-    fn set_differs_from_its_naive_twin(
+    fn random_changes_match_a_reference_bitmap(
         changes in prop::collection::vec((any::<bool>(), 0..BYTES, 0..12_u64), 0..40),
         (from, len) in (0..BYTES, 0..30_u64),
     ) {

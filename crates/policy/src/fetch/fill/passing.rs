@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn content_is_let_go_behind_the_slowest_reader() {
+    fn content_is_released_behind_the_slowest_reader() {
         let (mut fill, readers) = crowd(3);
         for (reader, at) in readers.iter().zip([70, 90, 20]) {
             fill.moved(NOW, *reader, at);
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn a_large_crowd_costs_no_more_at_each_write_than_a_small_one() {
+    fn cost_per_write_does_not_grow_with_the_number_of_readers() {
         let shortest = |readers| {
             let (fill, _) = crowd(readers);
             let turns = (0..20).map(|_| {

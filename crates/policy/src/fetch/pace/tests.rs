@@ -29,7 +29,7 @@ fn check_rate(handed: &[(u64, u64)], rate_bytes_s: u64) {
 }
 
 #[test]
-fn shares_add_up_to_more_than_the_lead() {
+fn initial_shares_add_up_to_the_read_ahead_limit() {
     let pace = pace();
     let unsent = u64::from(pace.unsent().unwrap());
     let window = u64::from(pace.window(None).unwrap());
@@ -38,7 +38,7 @@ fn shares_add_up_to_more_than_the_lead() {
 }
 
 #[test]
-fn rate_is_told_before_an_interval_is_over_or_is_that_of_a_moment() {
+fn rate_is_zero_until_one_interval_has_elapsed() {
     check_rate(&[(0, 5000), (4, 5000)], 0);
     check_rate(&[(0, 5000), (5, 5000)], 2_000_000);
     check_rate(&[(0, 5000), (0, 5000)], 0);
@@ -46,7 +46,7 @@ fn rate_is_told_before_an_interval_is_over_or_is_that_of_a_moment() {
 }
 
 #[test]
-fn rate_rises_slowly_or_falls_at_once() {
+fn rate_rises_at_once_and_falls_by_a_quarter_per_idle_interval() {
     let fast = [(10, 10_000), (20, 40_000)];
     check_rate(&fast, 4_000_000);
     // one interval of 5 ms without a byte: a quarter less; four: nothing
@@ -57,7 +57,7 @@ fn rate_rises_slowly_or_falls_at_once() {
 }
 
 #[test]
-fn rate_is_measured_over_less_than_a_round_trip() {
+fn rate_interval_is_at_least_the_longer_round_trip() {
     for (client_us, next_hop_us) in [(50_000, 1000), (1000, 50_000), (49_001, 0)] {
         let mut pace = pace();
         pace.set_round_trips(client_us, next_hop_us);
@@ -69,7 +69,7 @@ fn rate_is_measured_over_less_than_a_round_trip() {
 }
 
 #[test]
-fn shares_do_not_grow_with_rate_and_round_trip() {
+fn shares_grow_with_rate_and_round_trip() {
     let mut pace = paced(&[(10, 10_000)]);
     assert_eq!(pace.ahead(), 16 * KIB + 1000);
     assert_eq!(pace.unsent(), Some(16 * 1024 + 1000));
@@ -88,7 +88,7 @@ fn shares_do_not_grow_with_rate_and_round_trip() {
 }
 
 #[test]
-fn window_of_a_starving_reader_grows_on_when_its_rate_does_not() {
+fn window_of_starving_reader_is_doubled_only_while_its_rate_rises() {
     let mut pace = paced(&[(10, 10_000)]);
     pace.set_round_trips(0, 100_000);
     for (at_ms, bytes, gain) in [
@@ -106,7 +106,7 @@ fn window_of_a_starving_reader_grows_on_when_its_rate_does_not() {
 }
 
 #[test]
-fn window_closes_below_its_base_or_stays_open_at_the_end() {
+fn window_shrinks_to_remaining_bytes_but_not_below_its_base() {
     let mut pace = paced(&[(10, 10_000)]);
     pace.set_round_trips(0, 100_000);
     for (remaining, window) in [
@@ -122,7 +122,7 @@ fn window_closes_below_its_base_or_stays_open_at_the_end() {
 }
 
 #[test]
-fn absurd_measurements_overflow_or_open_everything() {
+fn extreme_measurements_are_capped_at_the_maximum_window() {
     let mut pace = pace();
     pace.set_round_trips(u32::MAX, u32::MAX);
     pace.handed_over(at(1), u64::MAX, true);
@@ -135,7 +135,7 @@ fn absurd_measurements_overflow_or_open_everything() {
 }
 
 #[test]
-fn unbounded_lead_is_bounded() {
+fn unbounded_read_ahead_has_no_limit() {
     let pace = Pace::new(Lead::Unbounded, at(0));
     assert_eq!(pace.ahead(), u64::MAX);
     assert_eq!(pace.window(Some(5)), None);

@@ -8,7 +8,7 @@ fn key(number: u64) -> Digest {
 }
 
 #[test]
-fn key_is_told_less_often_than_it_was_noted_or_more_than_fifteen_times() {
+fn request_count_of_a_key_is_capped_at_fifteen() {
     let mut popularity = Popularity::new(Popularity::DEFAULT_BYTES);
     assert_eq!(popularity.asked(key(1)), 0);
     for times in 1..=20 {
@@ -19,7 +19,7 @@ fn key_is_told_less_often_than_it_was_noted_or_more_than_fifteen_times() {
 }
 
 #[test]
-fn memory_is_not_what_was_stated() {
+fn memory_is_the_configured_size_rounded_down_and_never_grows() {
     for (bytes, heap_bytes) in [
         (0, 2048),
         (4095, 2048),
@@ -34,7 +34,7 @@ fn memory_is_not_what_was_stated() {
 }
 
 #[test]
-fn strangers_make_a_key_popular() {
+fn few_keys_are_overcounted_when_the_sketch_is_full() {
     // as many keys as a row has counters
     let mut popularity = Popularity::new(64 * 1024);
     (0..32_768).for_each(|number| popularity.note(key(number)));
@@ -45,7 +45,7 @@ fn strangers_make_a_key_popular() {
 }
 
 #[test]
-fn what_was_popular_once_is_never_forgotten() {
+fn counts_are_halved_after_ten_notes_per_counter() {
     let mut popularity = Popularity::new(BYTES_MIN);
     (0..15).for_each(|_| popularity.note(key(1)));
     // a row of 2048 bytes has 1024 counters; after ten notes for each all are halved
@@ -59,14 +59,14 @@ fn what_was_popular_once_is_never_forgotten() {
 }
 
 #[test]
-fn nothing_is_guessed_before_anything_was_seen() {
+fn initial_chance_of_another_request_is_one_third() {
     let popularity = Popularity::new(BYTES_MIN);
     let third = popularity.again(key(1)).per_1024();
     assert!((330..=342).contains(&third), "{third}");
 }
 
 #[test]
-fn share_that_comes_again_is_not_learnt() {
+fn chance_of_another_request_is_learnt_from_earlier_keys() {
     // of ten keys one is asked for again, and then often
     let mut popularity = Popularity::new(Popularity::DEFAULT_BYTES);
     for number in 0..5000 {
@@ -88,7 +88,7 @@ fn share_that_comes_again_is_not_learnt() {
 }
 
 #[test]
-fn chance_is_rounded_up_or_more_than_certain() {
+fn chance_is_rounded_down_and_at_most_certain() {
     assert_eq!(Chance::of(1, 3).per_1024(), 341);
     assert_eq!(Chance::of(3, 3), Chance::CERTAIN);
     assert_eq!(Chance::of(4, 3), Chance::CERTAIN);

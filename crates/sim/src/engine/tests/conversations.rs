@@ -15,7 +15,7 @@ fn check(rows: &[Row], expected: &[(&str, u64)]) {
 }
 
 #[test]
-fn fresh_response_is_asked_for_again_or_a_stale_one_is_not() {
+fn fresh_response_is_a_hit_and_a_stale_one_is_forwarded() {
     let at = |s: i64| row(s * 1000, 1, 500);
     // received in second 0, fresh for 3600
     check(&[at(0), at(3599)], &[("hit", 1), ("uri-miss", 1)]);
@@ -23,7 +23,7 @@ fn fresh_response_is_asked_for_again_or_a_stale_one_is_not() {
 }
 
 #[test]
-fn validation_that_succeeds_brings_the_content_again() {
+fn successful_validation_transfers_no_content_and_freshens_the_response() {
     let tagged = |at_ms| Row {
         etag: Some(7),
         ..row(at_ms, 1, 50_000)
@@ -47,7 +47,7 @@ fn validation_that_succeeds_brings_the_content_again() {
 }
 
 #[test]
-fn validation_that_fails_serves_the_old_content() {
+fn failed_validation_replaces_the_stored_response() {
     let tagged = |at_ms, etag, bytes| Row {
         etag: Some(etag),
         ..row(at_ms, 1, bytes)
@@ -65,7 +65,7 @@ fn validation_that_fails_serves_the_old_content() {
 }
 
 #[test]
-fn condition_that_the_stored_response_meets_is_forwarded() {
+fn condition_met_by_the_stored_response_is_answered_as_a_hit_without_content() {
     let tagged = |at_ms| Row {
         etag: Some(7),
         ..row(at_ms, 1, 50_000)
@@ -86,7 +86,7 @@ fn condition_that_the_stored_response_meets_is_forwarded() {
 }
 
 #[test]
-fn two_ask_at_once_and_the_next_hop_is_asked_twice() {
+fn concurrent_requests_for_a_target_share_one_request_to_the_server() {
     // the second comes while the first waits for the head, the third while the content arrives
     let rows = [
         row(0, 1, 100_000),
@@ -112,7 +112,7 @@ fn two_ask_at_once_and_the_next_hop_is_asked_twice() {
 }
 
 #[test]
-fn those_who_wait_for_what_is_not_shared_wait_for_each_other() {
+fn followers_of_a_response_with_set_cookie_are_each_forwarded() {
     let private = |client, at_ms| Row {
         has_set_cookie: Some(true),
         max_age_s: None,
@@ -133,7 +133,7 @@ fn those_who_wait_for_what_is_not_shared_wait_for_each_other() {
 }
 
 #[test]
-fn cookie_is_stored_by_the_rules_of_1998_or_ignored_without_being_told_to() {
+fn cookie_prevents_a_hit_in_the_1998_profile_unless_ignored() {
     let with_cookie = |at_ms| Row {
         has_cookie: Some(true),
         max_age_s: None,
@@ -159,7 +159,7 @@ fn cookie_is_stored_by_the_rules_of_1998_or_ignored_without_being_told_to() {
 }
 
 #[test]
-fn unsafe_request_leaves_a_stored_response() {
+fn unsafe_request_invalidates_the_stored_response() {
     let post = Row {
         method: Some(TraceMethod::Post),
         max_age_s: None,
@@ -172,7 +172,7 @@ fn unsafe_request_leaves_a_stored_response() {
 }
 
 #[test]
-fn variant_of_another_client_is_served() {
+fn varying_request_is_served_only_its_own_variant() {
     let varying = |at_ms, variant| Row {
         vary: Some(99),
         variant: Some(variant),
@@ -208,7 +208,7 @@ fn aborted(abort: AbortPolicy, lead: Lead, is_tagged: bool) -> crate::Outcome {
 }
 
 #[test]
-fn fetch_whose_client_left_ends_otherwise_than_its_policy_says() {
+fn abort_policy_decides_how_a_fetch_ends_after_client_disconnect() {
     let stopped = aborted(AbortPolicy::Stop, Lead::DEFAULT, false);
     assert_eq!(stopped.aborts.fetches["stop-always"], 1);
     assert_eq!(stopped.aborts.by_clients, 1);
@@ -241,7 +241,7 @@ fn fetch_whose_client_left_ends_otherwise_than_its_policy_says() {
 }
 
 #[test]
-fn lead_is_further_than_its_bound_or_is_bounded_where_it_should_not_be() {
+fn bounded_read_ahead_limits_wasted_bytes_and_unbounded_fetches_everything() {
     let bounded = aborted(AbortPolicy::Stop, Lead::DEFAULT, false);
     // 64 KiB beyond what the client had, and what its own link held
     assert!(
@@ -256,7 +256,7 @@ fn lead_is_further_than_its_bound_or_is_bounded_where_it_should_not_be() {
 }
 
 #[test]
-fn response_that_its_server_breaks_off_is_stored_as_whole() {
+fn response_cut_by_its_server_is_not_stored() {
     let cut = Row {
         aborted_by: Some(AbortedBy::Server),
         received_bytes: Some(3000),
@@ -274,7 +274,7 @@ fn response_that_its_server_breaks_off_is_stored_as_whole() {
 }
 
 #[test]
-fn server_that_never_answers_leaves_its_clients_waiting() {
+fn requests_are_refused_when_the_server_never_answers() {
     let silent = |client, at_ms| Row {
         status: None,
         aborted_by: Some(AbortedBy::Server),
@@ -292,7 +292,7 @@ fn server_that_never_answers_leaves_its_clients_waiting() {
 }
 
 #[test]
-fn follower_waits_for_another_no_longer_than_its_limit() {
+fn follower_waits_for_the_leader_no_longer_than_its_limit() {
     let slow = |client, at_ms, seconds: u64| Row {
         next_hop_setup_us: Some(10_000),
         next_hop_response_us: Some(seconds * 1_000_000),
@@ -318,7 +318,7 @@ fn follower_waits_for_another_no_longer_than_its_limit() {
 }
 
 #[test]
-fn idle_connection_is_used_after_its_time_or_closed_before() {
+fn idle_connection_is_reused_until_its_timeout_and_then_closed() {
     let opened = |between_ms: i64| {
         // the first response is complete with its client after less than 1.2 s
         let rows = [row(0, 1, 250), row(between_ms, 2, 250)];
@@ -335,7 +335,7 @@ fn idle_connection_is_used_after_its_time_or_closed_before() {
 }
 
 #[test]
-fn connection_that_is_not_to_be_kept_is() {
+fn connection_is_reused_only_as_the_keep_alive_setting_says() {
     let rows: Vec<Row> = (0..4).map(|n| row(n * 10_000, n as u64, 250)).collect();
     let opened = |client, server| {
         let settings = Settings {
@@ -372,7 +372,7 @@ fn connection_that_is_not_to_be_kept_is() {
 }
 
 #[test]
-fn overhead_is_not_drawn_or_changes_what_is_decided() {
+fn overhead_adds_latency_without_changing_verdicts() {
     let rows: Vec<Row> = (0..20)
         .map(|n| row(n * 10_000, n as u64 % 5, 250))
         .collect();
@@ -398,7 +398,7 @@ fn overhead_is_not_drawn_or_changes_what_is_decided() {
 }
 
 #[test]
-fn verdict_is_told_of_another_request_or_in_other_words_than_the_policys() {
+fn verdicts_are_recorded_per_request_in_order_of_completion() {
     let rows = [
         row(0, 1, 100_000),
         by(2, row(100, 2, 10)),

@@ -20,13 +20,13 @@ fn fingerprint(settings: &[Settings], rows: &[Row]) -> Vec<u64> {
 }
 
 #[test]
-fn outcome_of_a_wild_trace_is_another_one() {
+fn random_trace_outcomes_match_the_recorded_fingerprints() {
     let found = fingerprint(&all_settings(), &wild(77, 1500));
     assert_eq!(found, WILD, "{found:#x?}");
 }
 
 #[test]
-fn outcome_of_an_ordinary_trace_is_another_one() {
+fn ordinary_trace_outcomes_match_the_recorded_fingerprints() {
     let mut rows: Vec<Row> = (0..6).flat_map(aborting).collect();
     rows.sort_by_key(|row| row.arrival_us);
     let networks = Network::PRESETS.map(|(_, network)| Settings::of(network, Profile::Http1998));

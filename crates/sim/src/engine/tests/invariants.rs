@@ -180,7 +180,7 @@ pub(super) fn all_settings() -> Vec<Settings> {
 }
 
 #[test]
-fn byte_or_request_is_lost_in_a_wild_trace() {
+fn random_traces_lose_no_byte_or_request_and_are_reproducible() {
     for seed in 0..16 {
         let rows = wild(seed, 150);
         for (number, settings) in all_settings().iter().enumerate() {
@@ -196,7 +196,7 @@ fn byte_or_request_is_lost_in_a_wild_trace() {
 }
 
 #[test]
-fn tighter_lead_costs_more_bytes_than_a_wider_one() {
+fn fetched_bytes_never_decrease_as_the_read_ahead_limit_grows() {
     let mut lost = Vec::new();
     for lead in [
         Lead::Bytes(16 * 1024),
@@ -218,7 +218,7 @@ fn tighter_lead_costs_more_bytes_than_a_wider_one() {
 }
 
 #[test]
-fn continuing_costs_less_than_stopping_where_nothing_is_asked_for_twice() {
+fn finishing_fetches_of_distinct_targets_costs_at_least_as_much_as_stopping() {
     for seed in 0..10 {
         let rows: Vec<Row> = aborting(seed)
             .into_iter()
@@ -272,7 +272,7 @@ pub(super) fn aborting(seed: u64) -> Vec<Row> {
 }
 
 #[test]
-fn flow_control_does_not_remove_the_loss_by_aborts() {
+fn read_ahead_limit_removes_more_than_half_of_the_bytes_wasted_by_aborts() {
     let rows: Vec<Row> = (0..4).flat_map(aborting).collect();
     let mut rows = rows;
     rows.sort_by_key(|row| row.arrival_us);
@@ -359,7 +359,7 @@ fn latencies(network: Network, rows: &[Row]) -> [f64; 5] {
 }
 
 #[test]
-fn data_are_worth_more_than_connections_at_21_kbit_s() {
+fn connection_caching_saves_more_latency_than_data_caching_at_21_kbit_s() {
     let [none, plain, data, connections, both] = latencies(Network::MODEM, &browsing(20));
     assert!(
         plain > none,
@@ -373,7 +373,7 @@ fn data_are_worth_more_than_connections_at_21_kbit_s() {
 }
 
 #[test]
-fn data_are_worth_less_than_connections_on_a_fast_link() {
+fn data_caching_saves_more_latency_than_connection_caching_on_a_fast_link() {
     // the local network of the researchers: what costs time is the way to the servers
     let mut rows = browsing(20);
     for row in &mut rows {
@@ -389,7 +389,7 @@ fn data_are_worth_less_than_connections_on_a_fast_link() {
 }
 
 #[test]
-fn proxy_without_caches_beats_no_proxy_with_responses_of_one_packet() {
+fn proxy_without_caches_is_slower_than_no_proxy_for_one_packet_responses() {
     // a longer response begins slowly on two short ways instead of one long one, and that is a gain
     for seed in 0..20 {
         let chance = &mut Chance::new(seed, 4);
@@ -412,7 +412,7 @@ fn proxy_without_caches_beats_no_proxy_with_responses_of_one_packet() {
 }
 
 #[test]
-fn hit_ratio_is_higher_where_less_may_be_stored() {
+fn hit_ratio_never_rises_when_less_may_be_stored() {
     let rows: Vec<Row> = browsing(20)
         .into_iter()
         .enumerate()
@@ -444,7 +444,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(16))]
 
     #[test]
-    fn closed_form_and_packets_make_another_outcome(seed in 0_u64..1 << 40) {
+    fn closed_form_and_packet_by_packet_simulation_give_the_same_outcome(seed in 0_u64..1 << 40) {
         // a queue limit that is never reached has every packet sent one by one
         let rows = wild(seed, 60);
         for mut settings in [settings(), settings().without_proxy()] {
@@ -456,7 +456,7 @@ proptest! {
     }
 
     #[test]
-    fn plain_response_is_treated_otherwise_than_the_policy_says(seed in 0_u64..1 << 40) {
+    fn plain_request_shortcut_gives_the_same_outcome_as_the_full_policy(seed in 0_u64..1 << 40) {
         let rows = wild(seed, 80);
         for settings in all_settings().iter().filter(|settings| settings.path == Path::Proxy) {
             let mut decided = crate::Simulator::new(settings.clone()).unwrap();
@@ -475,7 +475,7 @@ proptest! {
 
 /// A reader that comes to a gap while it is given the bytes before it: the fetch that this begins was once forgotten.
 #[test]
-fn fetch_that_begins_with_a_read_is_forgotten() {
+fn every_request_and_fetch_ends_when_a_fetch_begins_during_a_read() {
     let rows = wild(1_059_456_117_972, 80);
     for settings in &all_settings() {
         let outcome = run(settings, &rows);

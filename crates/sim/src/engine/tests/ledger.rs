@@ -90,7 +90,7 @@ fn run_checked(settings: &Settings, rows: &[Row]) {
 }
 
 #[test]
-fn byte_is_lost_on_a_link_or_in_a_response() {
+fn every_byte_is_accounted_for_after_every_event() {
     for seed in 100..106 {
         let rows = wild(seed, 120);
         for settings in all_settings() {
@@ -100,7 +100,7 @@ fn byte_is_lost_on_a_link_or_in_a_response() {
 }
 
 #[test]
-fn byte_is_lost_where_everything_is_decided_by_the_policy() {
+fn every_byte_is_accounted_for_without_the_plain_request_shortcut() {
     let rows = wild(110, 120);
     for settings in all_settings() {
         if settings.path == Path::Proxy {

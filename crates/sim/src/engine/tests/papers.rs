@@ -52,7 +52,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
-    fn tighter_lead_brings_more_bytes_from_servers(seed in 0_u64..1 << 40) {
+    fn tighter_read_ahead_limit_fetches_no_more_bytes_on_distinct_targets(seed in 0_u64..1 << 40) {
         let rows = left_early(seed);
         for network in [Network::MODEM, Network::RESEARCH] {
             let bytes = LEADS.map(|lead| from_servers(AbortPolicy::Stop, lead, network, &rows));
@@ -78,7 +78,7 @@ proptest! {
     }
 
     #[test]
-    fn fetch_that_goes_on_costs_less_than_one_that_stops(seed in 0_u64..1 << 40) {
+    fn finish_policy_fetches_every_byte_once_and_no_other_policy_fetches_more(seed in 0_u64..1 << 40) {
         let rows = left_early(seed);
         let whole: u64 = rows.iter().filter_map(|row| row.declared_bytes).sum();
         for network in [Network::MODEM, Network::RESEARCH] {

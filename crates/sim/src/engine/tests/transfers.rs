@@ -14,7 +14,7 @@ fn total_us(settings: &Settings, bytes: u64) -> u64 {
 }
 
 #[test]
-fn small_response_without_a_proxy_takes_more_than_two_round_trips_and_its_packet() {
+fn small_direct_response_takes_two_round_trips_and_its_transmission_time() {
     let settings = settings().without_proxy();
     // 350 ms to set up, 350 ms until the packet stands before the modem but for 125 behind it, 540 bytes at 21 kbit/s
     let packet_us = (250 + 250 + 40) * 8 * 1000 / 21;
@@ -22,7 +22,7 @@ fn small_response_without_a_proxy_takes_more_than_two_round_trips_and_its_packet
 }
 
 #[test]
-fn proxy_adds_something_else_to_a_miss_than_the_way_of_the_packets() {
+fn proxy_miss_takes_the_sum_of_its_link_and_server_delays() {
     let settings = settings();
     // set up 250, request 125, then at the server 100 + 100, one packet at 45 Mbit/s, then the modem, then 125
     let on_the_internet_us = (540 * 8) as f64 / 45.0;
@@ -34,7 +34,7 @@ fn proxy_adds_something_else_to_a_miss_than_the_way_of_the_packets() {
 }
 
 #[test]
-fn new_connection_takes_a_round_trip_where_the_trace_says_longer_or_the_round_trip_grows_with_it() {
+fn traced_set_up_time_delays_a_new_connection_without_changing_its_rtt() {
     // as if the first SYN had been lost: 3 s until there is a connection, and 100 ms to the response as ever
     let slow = |at_ms, target| Row {
         setup_us: Some(3_100_000),
@@ -54,7 +54,7 @@ fn new_connection_takes_a_round_trip_where_the_trace_says_longer_or_the_round_tr
 }
 
 #[test]
-fn hit_takes_more_than_the_clients_own_way() {
+fn hit_takes_only_the_delay_of_the_client_link() {
     let rows = [row(0, 1, 250), row(600_000, 1, 250)];
     let outcome = run(&settings(), &rows);
     assert_eq!(verdicts(&outcome), [("hit", 1), ("uri-miss", 1)]);
@@ -69,7 +69,7 @@ fn hit_takes_more_than_the_clients_own_way() {
 }
 
 #[test]
-fn transfer_through_a_proxy_is_faster_than_the_slower_link_or_much_slower() {
+fn transfer_through_a_proxy_takes_about_the_time_of_the_slower_link() {
     // the modem is the bottleneck: all packets, and the gap after the first
     let bytes = 100_000;
     let packets = (bytes + 250_u64).div_ceil(1460);
@@ -81,7 +81,7 @@ fn transfer_through_a_proxy_is_faster_than_the_slower_link_or_much_slower() {
 }
 
 #[test]
-fn round_trips_of_slow_start_are_not_counted_on_a_fast_link() {
+fn slow_start_adds_round_trips_on_a_fast_link() {
     // Linux over 100 ms without a bottleneck: 10, 20, 40 segments a round trip
     let network = Network {
         client_link: LinkRate::of(0),
@@ -104,7 +104,7 @@ fn round_trips_of_slow_start_are_not_counted_on_a_fast_link() {
 }
 
 #[test]
-fn reused_connection_begins_with_a_small_window_again() {
+fn reused_connection_keeps_its_congestion_window() {
     let network = Network {
         client_link: LinkRate::of(0),
         client_rtt_us: 0,
@@ -127,7 +127,7 @@ fn reused_connection_begins_with_a_small_window_again() {
 }
 
 #[test]
-fn two_responses_on_one_modem_do_not_share_it() {
+fn two_responses_on_one_modem_share_its_bandwidth() {
     let bytes = 14_350;
     let alone = total_us(&settings().without_proxy(), bytes);
     let rows = [row(0, 1, bytes), row(0, 2001, bytes)];

@@ -75,7 +75,7 @@ fn numbered(accesses: &[Access], rule: KeyRule) -> Vec<Numbered> {
 }
 
 #[test]
-fn lru_or_fifo_of_bytes_differs_from_a_list() {
+fn lru_and_fifo_match_a_reference_list() {
     for seed in 0..30 {
         let rule = KeyRule::ALL[usize::try_from(seed % 2).unwrap()];
         let asked = numbered(&random_trace(seed, 3000, 200), rule);
@@ -107,7 +107,7 @@ fn lru_or_fifo_of_bytes_differs_from_a_list() {
 }
 
 #[test]
-fn accounts_of_a_cache_do_not_add_up() {
+fn admissions_minus_evictions_equal_residents_within_the_capacity() {
     let asked = numbered(&random_trace(3, 20_000, 900), KeyRule::FirstSize);
     for eviction in EvictionKind::ALL {
         for admission in [
@@ -142,7 +142,7 @@ fn accounts_of_a_cache_do_not_add_up() {
 }
 
 #[test]
-fn rule_of_admission_is_not_asked() {
+fn response_is_cached_only_as_its_admission_rule_and_capacity_allow() {
     let ask = |admission, sizes: &[(u32, u64)]| {
         let mut cache = Simulation::new(Setting {
             admission,
@@ -176,7 +176,7 @@ fn committed() -> ZipfTrace {
 }
 
 #[test]
-fn committed_trace_gives_other_counts() {
+fn committed_trace_gives_the_recorded_hit_counts() {
     let trace = committed();
     let summary = survey(&trace, KeyRule::FirstSize).unwrap();
     assert_eq!(
@@ -206,7 +206,7 @@ fn committed_trace_gives_other_counts() {
 }
 
 #[test]
-fn number_of_threads_or_one_by_one_changes_a_count() {
+fn counts_do_not_depend_on_the_number_of_threads_or_on_batching() {
     let trace = committed();
     let settings: Vec<Setting> = EvictionKind::ALL
         .into_iter()
@@ -233,7 +233,7 @@ fn number_of_threads_or_one_by_one_changes_a_count() {
 }
 
 #[test]
-fn trace_that_breaks_off_gives_figures_all_the_same() {
+fn trace_read_error_fails_the_simulation() {
     struct Broken;
     struct Half(Iterated<std::vec::IntoIter<Access>>);
     impl Trace for Broken {
@@ -268,7 +268,7 @@ fn trace_that_breaks_off_gives_figures_all_the_same() {
 }
 
 #[test]
-fn small_queue_refuses_what_does_not_fit_into_it_and_hits_are_gained() {
+fn s3_fifo_does_not_admit_a_response_larger_than_its_small_queue() {
     // ten popular ones of 50 bytes, and large ones of 101 that come once each
     let mut asked = Vec::new();
     for round in 0..40_u32 {

@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn odd_request_is_taken_for_noise() {
+    fn unusual_http_request_line_is_parsed() {
         check(b"GET / HTTP/1.1", Some(("GET", b"/", Some(Http11))));
         check(b"GET /a b HTTP/1.0", Some(("GET", b"/a b", Some(Http10))));
         check(b"GET /a b", Some(("GET", b"/a b", Some(Http09))));
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn noise_is_taken_for_a_request() {
+    fn line_that_is_no_http_request_is_refused() {
         for line in [
             &b""[..],
             b"-",
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn escape_is_part_of_the_target() {
+    fn escape_sequences_are_decoded_and_unknown_ones_left_unchanged() {
         for (escaped, expected) in [
             (&br#"a\"b\\c"#[..], &br#"a"b\c"#[..]),
             (br"\x22\xe4\n\q\xg0\x1", b"\"\xe4\n\\q\\xg0\\x1"),

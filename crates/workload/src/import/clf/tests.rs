@@ -11,7 +11,7 @@ fn one(line: &str) -> Row {
 }
 
 #[test]
-fn column_of_a_line_is_lost() {
+fn combined_line_fills_every_column_it_has_a_value_for() {
     let row = one(
         "a.example - - [17/May/2015:10:05:03 +0000] \"GET /x?y HTTP/1.1\" 200 203023 \"http://b/\" \"Mozilla/5.0 (\\\"x\\\")\"",
     );
@@ -37,7 +37,7 @@ fn line(request: &str, answer: &str) -> String {
 }
 
 #[test]
-fn quotation_mark_in_a_request_line_ends_it() {
+fn quotation_mark_inside_a_request_line_does_not_end_it() {
     for (logged, target) in [
         (r#"GET /a\"b HTTP/1.0"#, r#"/a"b"#),
         (r"GET /a\x22b HTTP/1.0", r#"/a"b"#),
@@ -53,7 +53,7 @@ fn quotation_mark_in_a_request_line_ends_it() {
 }
 
 #[test]
-fn dash_for_a_size_is_damage() {
+fn dash_for_a_size_is_0_or_the_configured_missing_size() {
     assert_eq!(
         one(&line("GET / HTTP/1.0", "304 -")).received_bytes,
         Some(0)
@@ -72,7 +72,7 @@ fn dash_for_a_size_is_damage() {
 }
 
 #[test]
-fn client_is_taken_for_another_word() {
+fn client_user_and_virtual_host_are_read_from_the_line_prefix() {
     let with = |who: &str| {
         let text = format!("{who} [17/May/2015:10:05:03 +0000] \"GET /x HTTP/1.1\" 200 1");
         one(&text)
@@ -97,7 +97,7 @@ fn client_is_taken_for_another_word() {
 }
 
 #[test]
-fn site_is_forgotten() {
+fn configured_site_completes_the_target_uri() {
     let settings = Settings {
         site: Some("https://www.example.org".parse().unwrap()),
         ..Settings::new(&Open)
@@ -114,7 +114,7 @@ fn site_is_forgotten() {
 }
 
 #[test]
-fn what_the_server_says_of_the_end_is_lost() {
+fn squid_verdict_nginx_499_and_absent_status_are_read() {
     let squids = one(&line(
         "GET http://a/ HTTP/1.1",
         "200 1 \"-\" \"x\" TCP_MISS:HIER_DIRECT",
@@ -131,7 +131,7 @@ fn what_the_server_says_of_the_end_is_lost() {
 }
 
 #[test]
-fn noise_on_the_port_is_a_row() {
+fn non_http_request_lines_are_dropped_and_counted() {
     let input = [
         line("-", "408 -"),
         line(r"\x16\x03\x01\x02", "400 226"),
@@ -149,7 +149,7 @@ fn noise_on_the_port_is_a_row() {
 }
 
 #[test]
-fn damage_is_not_explained() {
+fn damaged_line_is_reported_with_its_cause_and_reading_continues() {
     for (bad, says) in [
         ("a - - 200 1".to_owned(), "it is not like"),
         ("a - - [x] \"GET / HTTP/1.0\" 200 1".to_owned(), "time `x`"),
@@ -182,7 +182,7 @@ fn escaped(text: &str) -> String {
 
 proptest! {
     #[test]
-    fn valid_line_is_read_otherwise(
+    fn valid_common_line_is_read_with_exact_values(
         second in 0_u32..60,
         status in 100_u16..999,
         size: u64,

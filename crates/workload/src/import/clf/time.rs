@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn zone_is_added_in_the_wrong_direction() {
+    fn zone_offset_is_subtracted_to_give_utc() {
         check("01/Jul/1995:00:00:01 -0400", Some(804_571_201_000_000));
         check("01/Jul/1995:00:00:01 +0000", Some(804_556_801_000_000));
         check("01/Jul/1995:00:00:01 +0530", Some(804_537_001_000_000));
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_time_passes_for_one() {
+    fn malformed_or_impossible_time_is_refused() {
         for text in [
             "",
             "01/Jul/1995:00:00:01",
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn second_time_is_that_of_the_first() {
+    fn clock_reads_equal_times_equal_and_different_times_different() {
         let mut clock = Clock::default();
         assert_eq!(clock.read(b""), None);
         let first = clock.read(b"01/Jul/1995:00:00:01 +0000");

@@ -94,7 +94,7 @@ fn check_target(method: &str, target: &str, host: Option<&str>, text: &str, orig
 }
 
 #[test]
-fn one_target_has_two_names() {
+fn equivalent_request_targets_have_one_target_uri() {
     let (text, origin) = ("http://example.com/a?b", "http://example.com:80");
     check_target("GET", "/a?b", Some("example.com"), text, origin);
     check_target("GET", "/a?b", Some("EXAMPLE.com:80"), text, origin);
@@ -104,7 +104,7 @@ fn one_target_has_two_names() {
 }
 
 #[test]
-fn target_without_a_canonical_form_has_no_name() {
+fn unusual_request_target_has_a_target_uri_and_an_origin() {
     check_target(
         "GET",
         "/a",
@@ -157,7 +157,7 @@ fn target_without_a_canonical_form_has_no_name() {
 }
 
 #[test]
-fn uri_of_a_log_is_spelt_anew() {
+fn logged_target_uri_keeps_its_spelling_without_the_fragment() {
     let asked = Asked {
         method: "GET",
         target: Named::Uri("HTTP://Host.example:80/a?b#c"),
@@ -171,7 +171,7 @@ fn uri_of_a_log_is_spelt_anew() {
 }
 
 #[test]
-fn columns_of_a_request_are_not_those_of_its_head() {
+fn request_columns_agree_with_the_request_fields() {
     let row = request(
         "GET",
         "/cgi-bin/x?y",
@@ -208,7 +208,7 @@ fn columns_of_a_request_are_not_those_of_its_head() {
 }
 
 #[test]
-fn columns_of_a_response_are_not_those_of_its_head() {
+fn response_columns_agree_with_the_response_fields() {
     let row = response(
         200,
         &[
@@ -258,7 +258,7 @@ fn columns_of_a_response_are_not_those_of_its_head() {
 }
 
 #[test]
-fn variants_that_match_differ_or_the_other_way_round() {
+fn variant_depends_only_on_normalised_values_of_the_fields_in_vary() {
     let vary = [
         ("Vary", "Accept-Encoding, user-agent"),
         ("vary", "User-Agent"),
@@ -289,7 +289,7 @@ fn variants_that_match_differ_or_the_other_way_round() {
 }
 
 #[test]
-fn columns_have_the_directives_of_the_field_that_decided() {
+fn directives_come_from_a_valid_targeted_field_else_from_cache_control() {
     let lines = [
         ("Cache-Control", "no-store, max-age=1"),
         ("Expires", "0"),

@@ -68,7 +68,7 @@ fn one(entry: Value) -> Row {
 }
 
 #[test]
-fn phase_is_counted_in_the_wrong_place() {
+fn har_timings_add_up_to_setup_request_response_and_last_byte() {
     let row = one(entry());
     assert_eq!(row.arrival_us, 1_450_619_016_694_000);
     assert_eq!(row.setup_us, Some(200_000), "without the TLS handshake");
@@ -85,7 +85,7 @@ fn phase_is_counted_in_the_wrong_place() {
 }
 
 #[test]
-fn head_says_something_else() {
+fn har_entry_fills_the_request_and_response_columns() {
     let row = one(entry());
     assert_eq!(row.method, Some(TraceMethod::Get));
     assert_eq!(row.target_text.as_deref(), Some("https://a.example/x?y"));
@@ -106,7 +106,7 @@ fn head_says_something_else() {
 }
 
 #[test]
-fn heads_that_nobody_wrote_down_say_no() {
+fn absent_header_sections_leave_their_columns_empty() {
     let mut entry = with("/request/headers", json!([]));
     entry["response"]["headers"] = Value::Null;
     let row = one(entry);
@@ -117,7 +117,7 @@ fn heads_that_nobody_wrote_down_say_no() {
 }
 
 #[test]
-fn size_that_is_not_known_is_made_up() {
+fn received_bytes_are_the_transfer_size_else_content_size_and_0_for_304() {
     assert_eq!(one(entry()).received_bytes, Some(1234));
     let unknown = with("/response/bodySize", json!(-1));
     assert_eq!(one(unknown.clone()).received_bytes, Some(9999));
@@ -129,7 +129,7 @@ fn size_that_is_not_known_is_made_up() {
 }
 
 #[test]
-fn entry_without_an_answer_has_a_status() {
+fn entry_without_a_response_has_no_status_and_may_be_aborted() {
     for status in [json!(0), json!(-2), json!(""), Value::Null] {
         let row = one(with("/response/status", status));
         assert_eq!(row.status, None);
@@ -146,7 +146,7 @@ fn entry_without_an_answer_has_a_status() {
 }
 
 #[test]
-fn port_of_the_server_is_a_connection() {
+fn firefox_port_is_not_a_connection_id_and_a_chrome_socket_is() {
     let port = with("/connection", json!("443"));
     let found = everyway(archive(&[port]).as_bytes());
     assert_eq!(found[0].as_ref().unwrap().connection, None);
@@ -159,7 +159,7 @@ fn port_of_the_server_is_a_connection() {
 }
 
 #[test]
-fn requests_of_a_connection_are_not_counted() {
+fn requests_are_numbered_within_their_connection() {
     let other = with("/connection", json!("7"));
     let found = by_chrome(&[entry(), other, entry()]);
     let rows: Vec<_> = found.into_iter().map(Result::unwrap).collect();
@@ -170,7 +170,7 @@ fn requests_of_a_connection_are_not_counted() {
 }
 
 #[test]
-fn browsers_of_two_archives_are_one() {
+fn two_archives_have_different_clients_and_connections() {
     let text = archive(&[entry()]).replace("Firefox", "x");
     let row = |input| {
         let settings = Settings {
@@ -186,7 +186,7 @@ fn browsers_of_two_archives_are_one() {
 }
 
 #[test]
-fn what_needed_no_request_is_a_row() {
+fn entries_without_a_network_request_are_dropped_and_counted() {
     let entries = [
         with("/request/url", json!("data:image/gif;base64,AAAA")),
         with("/request/url", json!("chrome-extension://abc/x.js")),
@@ -218,7 +218,7 @@ fn damage(text: &str, says: &str, goes_on: bool) {
 }
 
 #[test]
-fn damage_is_not_explained() {
+fn damaged_archive_is_reported_with_its_place_and_cause() {
     let bad = |bad: Value| archive(&[entry(), bad, entry()]);
     damage(
         &bad(json!({})),
@@ -255,7 +255,7 @@ fn damage_is_not_explained() {
 }
 
 #[test]
-fn order_or_spacing_of_members_matters() {
+fn member_order_and_whitespace_do_not_change_the_rows() {
     let pretty = serde_json::to_string_pretty(&json!({
         "zero": 0, "one": "1", "two": [{}], "three": null, "four": -1.5e3,
         "log": { "entries": [entry()], "version": "1.2" },

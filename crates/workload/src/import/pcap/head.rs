@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn head_takes_bytes_of_the_content() {
+    fn header_section_ends_at_its_empty_line_however_it_is_split() {
         let text = b"HTTP/1.1 200 OK\r\nA: b\r\n\r\nHTTP/1.1 200 OK\r\n\r\n";
         check(Kind::Response, text, &text[..25], 25);
         let text = b"GET / HTTP/1.1\nHost: a\n\nGET";
@@ -235,12 +235,12 @@ mod tests {
     }
 
     #[test]
-    fn request_without_a_version_is_unreadable() {
+    fn http_0_9_request_line_is_a_whole_header_section() {
         check(Kind::Request, b"GET /a\r\n", b"GET /a\r\n", 8);
     }
 
     #[test]
-    fn what_is_no_head_is_waited_for() {
+    fn non_http_or_endless_header_section_is_unreadable_at_once() {
         for text in [
             &b"HELO example\r\n"[..],
             b"SSH-2.0-OpenSSH\r\n",

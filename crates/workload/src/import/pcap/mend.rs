@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn head_that_two_could_read_is_unreadable() {
+    fn ambiguous_header_section_is_normalised_to_valid_http() {
         check(
             b"GET /a b\xe4 HTTP/1.0\nHost : x\n folded\n\n",
             true,
@@ -138,14 +138,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_head_is_made_one() {
+    fn non_http_header_section_is_not_repaired() {
         check(b"SSH-2.0-x\n\n", true, None);
         check(b"GET / SIP/2.0\n\n", true, None);
         check(b"ICY 200 OK\n\n", false, None);
     }
 
     #[test]
-    fn end_of_head_is_found_where_it_is_not() {
+    fn end_of_header_section_is_after_its_first_empty_line() {
         assert_eq!(end_of_head(b"\r\n\r\nGET / HTTP/1.0\r\n"), None);
         assert_eq!(end_of_head(b"a\n\r"), None);
         assert_eq!(end_of_head(b"a\r\n\r\nb"), Some(5));

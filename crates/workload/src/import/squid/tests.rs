@@ -21,7 +21,7 @@ fn one(line: &str) -> Row {
 }
 
 #[test]
-fn column_of_a_real_line_is_lost() {
+fn squid_line_fills_every_column_it_has_a_value_for() {
     let row = one(
         "1795242069.175    163 127.0.0.1 TCP_MISS_ABORTED/200 315667 GET http://h:41880/b/6?x - HIER_DIRECT/127.0.0.1 text/Plain;x=y",
     );
@@ -47,7 +47,7 @@ fn column_of_a_real_line_is_lost() {
 }
 
 #[test]
-fn line_of_a_real_log_is_dropped() {
+fn every_line_of_a_real_squid_log_is_read() {
     let found = everyway(EXCERPT);
     let mut summary = Summary::default();
     for item in &found {
@@ -63,7 +63,7 @@ fn line_of_a_real_log_is_dropped() {
 }
 
 #[test]
-fn fields_missing_at_the_end_are_damage() {
+fn trailing_fields_of_a_squid_line_are_optional() {
     let row = one("1286536308.779 180 ::1 TCP_MEM_HIT/304 411 GET http://a/");
     assert_eq!(row.next_hop_bytes, None);
     assert_eq!(row.content_type, None);
@@ -76,7 +76,7 @@ fn fields_missing_at_the_end_are_damage() {
 }
 
 #[test]
-fn status_000_is_a_status() {
+fn status_000_or_dash_is_no_status_and_the_tag_gives_the_abort() {
     let row = one("1286536308.779 5 ::1 TCP_MISS_ABORTED/000 0 GET http://a/ - DIRECT/a -");
     assert_eq!(
         (row.status, row.aborted_by),
@@ -92,7 +92,7 @@ fn status_000_is_a_status() {
 }
 
 #[test]
-fn clock_that_was_set_makes_a_time() {
+fn impossible_elapsed_time_is_ignored() {
     for elapsed in ["-7", "99999999999999999", "18446744073709551615"] {
         let line = format!("1286536308.779 {elapsed} ::1 TCP_MISS/200 1 GET http://a/");
         let row = one(&line);
@@ -113,7 +113,7 @@ fn damage(line: &str, says: &str, hints: &str) {
 }
 
 #[test]
-fn damage_is_not_explained() {
+fn damaged_line_is_reported_with_its_cause_and_a_hint() {
     let rest = "::1 TCP_MISS/200 7 GET http://a/";
     let skip = "--on-damage skip";
     damage("1286536308.779 5", "fewer than the seven fields", skip);
@@ -143,7 +143,7 @@ fn damage_is_not_explained() {
 }
 
 #[test]
-fn what_is_no_http_is_dropped_in_silence() {
+fn non_http_blank_and_sizeless_lines_are_dropped_and_counted() {
     let input = b"\n# comment\n\
         1.5 0 10.0.0.1 UDP_MISS/000 69 ICP_QUERY http://a/ - NONE/- -\n\
         1.5 0 10.0.0.1 NONE/400 3829 NONE error:invalid-request - NONE/- text/html\n\
@@ -167,7 +167,7 @@ fn what_is_no_http_is_dropped_in_silence() {
 }
 
 #[test]
-fn assumed_size_is_not_used() {
+fn missing_size_is_replaced_by_the_assumed_size() {
     let settings = Settings {
         missing_size: MissingSize::Assume(8192),
         ..Settings::new(&Open)
@@ -179,7 +179,7 @@ fn assumed_size_is_not_used() {
 
 proptest! {
     #[test]
-    fn valid_line_is_read_otherwise(
+    fn valid_squid_line_is_read_with_exact_values(
         end_ms in 1_000_000_000_000_u64..2_000_000_000_000,
         elapsed_ms in 0_u64..10_000_000,
         status in 100_u16..999,

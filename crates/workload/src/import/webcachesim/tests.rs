@@ -2,7 +2,7 @@ use super::super::tests::{Open, all, everyway};
 use super::super::{Format, Hide};
 
 #[test]
-fn line_is_read_otherwise_than_written() {
+fn webcachesim_line_gives_time_target_and_size() {
     let found = everyway(b"109 26 1\n139\t3  200000000000 7.5 8\n\n139 26 1");
     let rows: Vec<_> = found.into_iter().map(Result::unwrap).collect();
     assert_eq!(rows.len(), 3);
@@ -14,7 +14,7 @@ fn line_is_read_otherwise_than_written() {
 }
 
 #[test]
-fn damage_is_not_explained() {
+fn damaged_line_is_reported_with_its_cause() {
     for (line, says) in [
         ("109 26", "three fields"),
         ("now 26 1", "time `now`"),

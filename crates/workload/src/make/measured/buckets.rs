@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quantile_is_further_than_a_bucket_from_the_right_one() {
+    fn quantile_is_within_one_percent_of_the_exact_value() {
         let mut buckets = Buckets::default();
         assert_eq!(buckets.quantile(0.5), None);
         for value in 1..=10_000_u32 {
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_more_than_nothing() {
+    fn quantile_of_zero_is_zero_and_of_infinity_a_large_value() {
         let mut buckets = Buckets::default();
         buckets.add(0.0);
         assert_eq!(buckets.quantile(0.5), Some(0.0));

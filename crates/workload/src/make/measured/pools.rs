@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn busy_or_closed_connection_is_taken() {
+    fn only_an_idle_and_unexpired_connection_is_reused() {
         let mut pools = Pools::default();
         pools.take(1, 0, 10, 5);
         pools.take(1, 9, 20, 5);

@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fill_ends_with_one_of_its_goals_open() {
+    fn fill_ends_only_when_working_set_and_phase_volume_are_complete() {
         let mut fill = Fill::new(1000, 3);
         assert!(!fill.is_done());
         fill.add(5000);

@@ -27,7 +27,7 @@ fn kind(due: &Due) -> u8 {
 }
 
 #[test]
-fn working_set_changes_its_size_after_the_fill() {
+fn working_set_keeps_its_size_and_moves_after_the_fill() {
     for name in ["polymix3", "polymix4"] {
         let mut robots = robots(&mini(name), 1);
         let fill = phase_of(&robots, "fill");
@@ -56,7 +56,7 @@ fn working_set_changes_its_size_after_the_fill() {
 }
 
 #[test]
-fn repeat_comes_from_outside_the_working_set_or_the_hot_set_gets_another_share() {
+fn repeats_come_from_the_working_set_with_the_hot_set_at_its_share() {
     let mut robots = robots(&mini("polymix3"), 2);
     let top2 = phase_of(&robots, "top2");
     let (mut repeats, mut hot) = (0, 0);
@@ -85,7 +85,7 @@ fn repeat_comes_from_outside_the_working_set_or_the_hot_set_gets_another_share()
 }
 
 #[test]
-fn fill_ends_before_its_goal_or_after_it() {
+fn fill_phase_ends_exactly_when_its_goal_is_reached() {
     for name in ["polymix3", "polymix4"] {
         let mut robots = robots(&mini(name), 3);
         let plan = robots.clone().phases();
@@ -111,7 +111,7 @@ fn fill_ends_before_its_goal_or_after_it() {
 }
 
 #[test]
-fn robot_owes_more_than_a_page_embeds() {
+fn robot_has_at_most_13_embedded_requests_pending() {
     let mut robots = robots(&mini("polymix3"), 4);
     while robots.next().is_some() {
         assert!(robots.owed.iter().all(|owed| *owed <= 13));
@@ -119,7 +119,7 @@ fn robot_owes_more_than_a_page_embeds() {
 }
 
 #[test]
-fn plan_ends_a_phase_when_the_stream_does_not() {
+fn plan_and_stream_end_each_phase_at_the_same_time() {
     for name in ["polymix3", "polymix4"] {
         let robots = robots(&mini(name), 5);
         let plan = robots.clone().phases();

@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn frozen_working_set_grows_or_stands_still() {
+    fn frozen_working_set_keeps_its_size_and_moves_with_each_new_id() {
         let mut chance = Chance::new(1, 0);
         let mut world = frozen(1000, &mut chance);
         for made in 1..5000 {
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn empty_world_repeats_something() {
+    fn empty_world_has_nothing_to_repeat() {
         let mut chance = Chance::new(1, 0);
         assert_eq!(World::default().repeat(POPULARITY, &mut chance), None);
         let mut world = frozen(0, &mut chance);
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn hot_set_gets_more_or_less_than_its_share() {
+    fn hot_set_gets_its_share_of_repeats() {
         const DRAWS: u32 = 200_000;
         let mut chance = Chance::new(2, 0);
         let world = frozen(10_000, &mut chance);
@@ -161,13 +161,13 @@ mod tests {
     }
 
     #[test]
-    fn world_grows_with_its_ids() {
+    fn world_takes_at_most_32_bytes() {
         // the crate's promise: seven million ids take no more room than seven
         assert!(size_of::<World>() <= 32);
     }
 
     #[test]
-    fn repeat_leaves_the_working_set() {
+    fn repeat_is_in_the_working_set() {
         let mut chance = Chance::new(3, 0);
         let mut world = frozen(50, &mut chance);
         for _ in 0..10_000 {

@@ -12,7 +12,7 @@ fn web() -> Scenario {
 }
 
 #[test]
-fn target_that_is_new_was_asked_for_before() {
+fn request_is_marked_as_repeat_exactly_when_its_target_was_requested() {
     for scenario in [
         mini("polymix3").scaled(0.1),
         mini("polymix4").scaled(0.1),
@@ -37,7 +37,7 @@ fn target_that_is_new_was_asked_for_before() {
 }
 
 #[test]
-fn cache_could_answer_what_is_new_forced_or_not_to_be_stored() {
+fn request_could_hit_only_as_a_repeated_plain_get_of_a_storable_target() {
     let scenario = mini("polymix3");
     let site = Site::new(&scenario, 12);
     let (mut all, mut could) = (0, 0);

@@ -5,7 +5,7 @@ use crate::stream::{Share, Stream};
 use crate::{Ask, Target};
 
 #[test]
-fn connection_measures_a_target_before_it_has_asked_for_it() {
+fn connection_requests_every_target_in_warm_up_before_measuring() {
     let scenario = scenario("hits", &["workload.targets=50", "workload.connections=7"]);
     let Stream::Closed(agents) = scenario.stream(1, Share::WHOLE) else {
         panic!("hits is no closed loop");
@@ -31,7 +31,7 @@ fn connection_measures_a_target_before_it_has_asked_for_it() {
 }
 
 #[test]
-fn each_target_is_new_to_one_connection_that_warms_up() {
+fn each_target_is_new_exactly_once_and_during_warm_up() {
     for (targets, connections) in [(50, 7), (100, 64), (3, 8), (5, 1)] {
         let changes = [
             format!("workload.targets={targets}"),
@@ -55,7 +55,7 @@ fn each_target_is_new_to_one_connection_that_warms_up() {
 }
 
 #[test]
-fn measured_phase_lasts_another_time_than_the_scenario_says() {
+fn measured_phase_lasts_the_duration_of_the_scenario() {
     let scenario = scenario("hits", &["workload.duration=12s"]);
     let phases = scenario.phases(1);
     let ends: Vec<_> = phases

@@ -86,7 +86,7 @@ impl Run {
 }
 
 #[test]
-fn phase_offers_more_or_less_than_its_load() {
+fn phase_offers_its_share_of_the_peak_load() {
     for (name, phases) in [
         (
             "polymix3",
@@ -129,7 +129,7 @@ fn phase_offers_more_or_less_than_its_load() {
 }
 
 #[test]
-fn robot_asks_more_often_than_another_or_works_while_it_should_rest() {
+fn robots_share_the_load_evenly_and_resting_ones_send_nothing() {
     let slower = Run::of(mini("polymix3"), 2);
     let fewer = Run::of(mini("polymix4"), 2);
     for (run, resting) in [(&slower, 0), (&fewer, 112)] {
@@ -160,7 +160,7 @@ fn robot_asks_more_often_than_another_or_works_while_it_should_rest() {
 }
 
 #[test]
-fn request_repeats_more_or_less_often_than_the_recurrence() {
+fn repeated_requests_have_the_share_of_the_recurrence() {
     for (name, recurrence) in [("polymix3", 0.55 / (0.8 * 0.95)), ("polymix4", 0.55 / 0.8)] {
         let run = Run::of(mini(name), 3);
         for (phase, factor) in [("fill", 5.0 / 55.0), ("top1", 1.0), ("top2", 1.0)] {
@@ -176,7 +176,7 @@ fn request_repeats_more_or_less_often_than_the_recurrence() {
 }
 
 #[test]
-fn special_requests_have_another_share_than_meant() {
+fn special_requests_have_their_share_of_gets() {
     for name in ["polymix3", "polymix4"] {
         let run = Run::of(mini(name), 4);
         for (phase, factor) in [("fill", 0.1), ("top2", 1.0)] {
@@ -201,7 +201,7 @@ fn special_requests_have_another_share_than_meant() {
 }
 
 #[test]
-fn method_or_impatience_differs_from_the_version_of_polymix() {
+fn methods_and_aborts_follow_the_polymix_version() {
     let three = Run::of(mini("polymix3"), 5);
     assert!(
         three
@@ -233,7 +233,7 @@ fn method_or_impatience_differs_from_the_version_of_polymix() {
 }
 
 #[test]
-fn post_is_larger_than_its_law() {
+fn post_content_follows_its_size_law() {
     let four = Run::of(mini("polymix4"), 6);
     let bytes: Vec<u32> = four
         .all
@@ -254,7 +254,7 @@ fn post_is_larger_than_its_law() {
 }
 
 #[test]
-fn content_asked_for_is_another_mix_than_polygraphs() {
+fn requested_content_kinds_have_the_shares_of_polygraph() {
     let run = Run::of(mini("polymix3"), 7);
     let direct = run.all.len();
     let kind = |due: &&Due| due.ask.target.number >> 61;
@@ -275,7 +275,7 @@ fn content_asked_for_is_another_mix_than_polygraphs() {
 }
 
 #[test]
-fn embedded_targets_follow_a_request_without_content() {
+fn embedded_requests_follow_only_a_complete_get_with_content() {
     let run = Run::of(mini("polymix4"), 8);
     for due in run.all.iter().filter(|due| due.ask.with_embedded) {
         assert_eq!(due.ask.method, Method::Get);
@@ -286,7 +286,7 @@ fn embedded_targets_follow_a_request_without_content() {
 }
 
 #[test]
-fn server_gets_more_requests_than_another() {
+fn new_targets_are_spread_evenly_over_the_servers() {
     let run = Run::of(mini("polymix3"), 9);
     let servers = run.site.servers() as usize;
     let mut counts = vec![0; servers];
@@ -311,7 +311,7 @@ fn server_gets_more_requests_than_another() {
 }
 
 #[test]
-fn private_target_is_asked_for_by_another_robot() {
+fn private_target_is_requested_by_its_own_robot_only() {
     let mut scenario = mini("polymix3");
     scenario
         .set("workload.public_interest=50%")
@@ -339,7 +339,7 @@ fn private_target_is_asked_for_by_another_robot() {
 /// a way that leaves nothing behind (a tenth of the new targets come with Ims304, and the embedded ones of such a page are not
 /// asked for), and by what has changed since.
 #[test]
-fn infinite_cache_misses_the_design_target_in_top2() {
+fn infinite_cache_has_the_design_hit_ratio_in_top2() {
     for (name, basic, all) in [("polymix3", 0.579, 0.55), ("polymix4", 0.55, 0.53)] {
         let run = Run::of(mini(name), 11);
         let phases = run.infinite(11);
@@ -352,7 +352,7 @@ fn infinite_cache_misses_the_design_target_in_top2() {
 
 /// Without a preference for small responses, bytes are hit as often as requests are; with it, clearly less often.
 #[test]
-fn polymix_4_hits_as_many_bytes_as_requests() {
+fn byte_hit_ratio_equals_hit_ratio_in_polymix_3_and_is_lower_in_4() {
     for (name, gap) in [("polymix3", 0.0), ("polymix4", 0.11)] {
         let top2 = Run::of(mini(name), 12).infinite(12)["top2"];
         let found = top2.basic_hit_ratio() - top2.basic_byte_hit_ratio();

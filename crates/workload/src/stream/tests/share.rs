@@ -30,7 +30,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(4))]
 
     #[test]
-    fn shares_of_an_open_loop_are_not_the_whole(seed: u64, of in 1_u32..7) {
+    fn shares_of_an_open_loop_add_up_to_the_whole(seed: u64, of in 1_u32..7) {
         for name in ["polymix3", "polymix4", "web-2026"] {
             let scenario = mini(name);
             let mut whole = open(&scenario, seed);
@@ -42,7 +42,7 @@ proptest! {
     }
 
     #[test]
-    fn shares_of_a_closed_loop_are_not_the_whole(seed: u64, of in 1_u32..7) {
+    fn shares_of_a_closed_loop_add_up_to_the_whole(seed: u64, of in 1_u32..7) {
         let scenario = short("wpb");
         let whole = closed(&scenario, seed, Share::WHOLE);
         let mut parts: Vec<_> = (0..of)
@@ -62,7 +62,7 @@ fn mini(name: &str) -> Scenario {
 }
 
 #[test]
-fn seed_changes_nothing_or_a_replay_something() {
+fn same_seed_gives_the_same_stream_and_another_seed_another() {
     for name in ["polymix3", "polymix4", "web-2026"] {
         let scenario = mini(name);
         assert_eq!(open(&scenario, 1), open(&scenario, 1));

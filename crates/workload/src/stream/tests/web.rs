@@ -18,7 +18,7 @@ fn short() -> Scenario {
 }
 
 #[test]
-fn gaps_are_not_those_of_a_poisson_process_of_the_rate() {
+fn arrivals_are_a_poisson_process_of_the_configured_rate() {
     let scenario = short();
     let web = web(&scenario);
     let all = open(&scenario, 1);
@@ -47,7 +47,7 @@ fn gaps_are_not_those_of_a_poisson_process_of_the_rate() {
 }
 
 #[test]
-fn request_is_counted_in_the_other_phase() {
+fn request_belongs_to_the_phase_of_its_time() {
     let scenario = short();
     let plan = scenario.phases(2);
     let warm_up_us = plan[0].ends_at_us.expect("an end");
@@ -74,7 +74,7 @@ fn counts(all: &[Due]) -> BTreeMap<Target, usize> {
 /// Content delivery traces of the web class: 66 to 72 % of the targets are asked for once, and a target ten to twelve times in
 /// the mean.
 #[test]
-fn popularity_has_another_head_or_tail_than_traces() {
+fn popularity_has_the_one_hit_share_and_mean_of_real_traces() {
     let scenario = Scenario::built_in("web-2026").expect("a scenario");
     let all = open(&scenario, 3);
     let counts = counts(&all);
@@ -86,7 +86,7 @@ fn popularity_has_another_head_or_tail_than_traces() {
 }
 
 #[test]
-fn shares_of_requests_are_not_those_of_the_scenario() {
+fn requests_of_each_kind_have_the_share_in_the_scenario() {
     let scenario = short();
     let web = web(&scenario);
     let all = open(&scenario, 4);
@@ -124,7 +124,7 @@ fn shares_of_requests_are_not_those_of_the_scenario() {
 }
 
 #[test]
-fn rank_is_asked_for_by_another_law_than_zipf() {
+fn ranks_are_requested_by_the_zipf_law() {
     let scenario = scenario(
         "web-2026",
         &["workload.targets=1000", "workload.one_hit_share=0"],
@@ -149,7 +149,7 @@ fn rank_is_asked_for_by_another_law_than_zipf() {
 }
 
 #[test]
-fn target_moves_between_servers() {
+fn target_belongs_to_one_server() {
     let scenario = short();
     let mut servers = BTreeMap::new();
     for due in open(&scenario, 6) {

@@ -28,7 +28,7 @@ fn distances(asks: &[Ask]) -> Vec<(usize, usize)> {
 }
 
 #[test]
-fn phase_1_repeats_a_target_of_any_client() {
+fn phase_1_never_repeats_a_target_of_any_client() {
     let all = asks(&wpb(48, 200), 1);
     assert_eq!(all.len(), 48);
     let first: Vec<&Ask> = all.iter().flatten().filter(|ask| ask.phase == 0).collect();
@@ -38,7 +38,7 @@ fn phase_1_repeats_a_target_of_any_client() {
 }
 
 #[test]
-fn client_asks_less_or_more_than_n_in_a_phase_or_mixes_them() {
+fn client_sends_n_requests_in_phase_1_then_n_in_phase_2() {
     for asks in asks(&wpb(8, 50), 2) {
         let phases: Vec<u8> = asks.iter().map(|ask| ask.phase).collect();
         assert_eq!(phases, [[0; 50], [1; 50]].concat());
@@ -46,7 +46,7 @@ fn client_asks_less_or_more_than_n_in_a_phase_or_mixes_them() {
 }
 
 #[test]
-fn request_of_1_0_is_anything_but_a_plain_get() {
+fn wpb_1_0_request_is_a_plain_get() {
     for ask in asks(&wpb(8, 50), 2).iter().flatten() {
         let plain = Ask {
             was_asked_before: ask.was_asked_before,
@@ -58,7 +58,7 @@ fn request_of_1_0_is_anything_but_a_plain_get() {
 }
 
 #[test]
-fn phase_2_repeats_more_or_less_than_the_inherent_hit_ratio() {
+fn phase_2_repeats_the_share_of_the_inherent_hit_ratio() {
     for ratio in [0.0, 0.25, 0.5, 0.9, 1.0] {
         let mut scenario = wpb(96, 200);
         scenario
@@ -71,7 +71,7 @@ fn phase_2_repeats_more_or_less_than_the_inherent_hit_ratio() {
 }
 
 #[test]
-fn infinite_cache_hits_more_or_less_than_a_quarter_of_the_run() {
+fn infinite_cache_hits_a_quarter_of_the_default_run() {
     let all = asks(&wpb(96, 200), 4);
     let requests = all.iter().map(Vec::len).sum();
     let targets: BTreeSet<Target> = all.iter().flatten().map(|ask| ask.target).collect();
@@ -79,7 +79,7 @@ fn infinite_cache_hits_more_or_less_than_a_quarter_of_the_run() {
 }
 
 #[test]
-fn client_repeats_what_another_asked_for() {
+fn client_repeats_only_its_own_targets() {
     let all = asks(&wpb(24, 200), 5);
     let mut owner = BTreeMap::new();
     for (client, ask) in all
@@ -98,7 +98,7 @@ fn client_repeats_what_another_asked_for() {
 /// The law is that of the request chosen. A target that was asked for again since is found at the later place, so what the
 /// requests show is steeper than the choice; with few repeats in the history the two are the same.
 #[test]
-fn distance_of_repeats_does_not_fall_as_one_over_t() {
+fn distance_of_repeats_falls_as_one_over_t() {
     const N: usize = 400;
     let mut scenario = wpb(1500, 400);
     scenario
@@ -151,7 +151,7 @@ fn slope(points: &[(f64, f64)]) -> f64 {
 }
 
 #[test]
-fn server_is_drawn_more_often_than_another_or_alike_by_two_seeds() {
+fn servers_are_drawn_uniformly_and_independently_by_seed() {
     let scenario = scenario("wpb", &["workload.clients=96", "workload.servers=24"]);
     let servers = |seed| -> Vec<u32> {
         let all = asks(&scenario, seed);
@@ -172,7 +172,7 @@ fn server_is_drawn_more_often_than_another_or_alike_by_two_seeds() {
 }
 
 #[test]
-fn spatial_locality_leaves_the_server_too_often_or_never() {
+fn spatial_locality_is_the_chance_to_request_the_same_server_again() {
     let scenario = scenario(
         "wpb",
         &[
@@ -194,7 +194,7 @@ fn spatial_locality_leaves_the_server_too_often_or_never() {
 }
 
 #[test]
-fn popular_target_is_repeated_less_often_than_by_zipf() {
+fn popularity_makes_repeats_follow_the_zipf_law() {
     let scenario = scenario(
         "wpb",
         &[
@@ -226,7 +226,7 @@ fn popular_target_is_repeated_less_often_than_by_zipf() {
 }
 
 #[test]
-fn repeat_is_conditional_though_its_share_says_otherwise() {
+fn conditional_requests_have_their_share_of_repeats() {
     let scenario = scenario(
         "wpb",
         &["workload.clients=96", "workload.if_modified_share=0.3"],
@@ -248,7 +248,7 @@ fn repeat_is_conditional_though_its_share_says_otherwise() {
 }
 
 #[test]
-fn default_is_another_experiment_than_the_papers() {
+fn default_parameters_are_those_of_the_paper() {
     let Workload::Wpb(wpb) = Scenario::built_in("wpb").expect("a scenario").workload else {
         panic!("wpb is of another kind");
     };

@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_of_a_target_meet_in_the_order_in_which_they_came() {
+    fn rows_of_a_target_are_paired_in_order_of_arrival() {
         let mut join = Join::new(8);
         for (place, target) in [(0, 7), (1, 8), (2, 7), (3, 7)] {
             assert!(matches!(
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_rows_wait_than_may_and_room_is_used_again() {
+    fn waiting_rows_are_limited_and_freed_room_is_reused() {
         let mut join = Join::new(2);
         for round in 0..5 {
             for target in [1, 2] {

@@ -87,7 +87,7 @@ fn pairs_of_verdicts_are_counted_and_the_first_are_shown() {
 }
 
 #[test]
-fn rows_at_other_places_meet_by_the_how_manieth_request_of_their_target() {
+fn rows_at_different_places_are_paired_by_target_and_order() {
     // the second recording began an hour later, and has its rows in another order
     let a = [
         row(1, 7, "uri-miss"),
@@ -116,7 +116,7 @@ fn rows_at_other_places_meet_by_the_how_manieth_request_of_their_target() {
 }
 
 #[test]
-fn place_wins_over_the_order_of_a_target() {
+fn pairing_by_place_precedes_pairing_by_target() {
     let a = [row(1, 7, "uri-miss"), row(2, 7, "hit")];
     let b = [row(1, 9, "uri-miss"), row(2, 7, "hit")];
     let found = compared(&a, &b);
@@ -125,7 +125,7 @@ fn place_wins_over_the_order_of_a_target() {
 }
 
 #[test]
-fn what_one_row_does_not_say_is_neither_equal_nor_different() {
+fn value_absent_from_one_row_is_neither_equal_nor_different() {
     let silent = Row {
         arrival_us: 1,
         target: 7,
@@ -145,7 +145,7 @@ fn what_one_row_does_not_say_is_neither_equal_nor_different() {
 }
 
 #[test]
-fn bytes_and_times_that_differ_have_examples_of_their_own() {
+fn differing_bytes_and_times_have_separate_examples() {
     let same = row(1, 7, "hit");
     let shorter = Row {
         received_bytes: Some(900),
@@ -164,7 +164,7 @@ fn bytes_and_times_that_differ_have_examples_of_their_own() {
 }
 
 #[test]
-fn traces_under_two_keys_are_refused() {
+fn traces_with_different_keys_are_refused() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let write = |name: &str, meta: Meta| {
         let path = folder.path().join(name);

@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn verdicts_are_told_apart_up_to_the_limit() {
+    fn distinct_verdicts_are_accepted_up_to_the_limit() {
         let mut counter = Counter::default();
         for number in 0..VERDICTS_MAX {
             assert!(counter.word(&number.to_string()).is_some());

@@ -212,14 +212,14 @@ mod tests {
     }
 
     #[test]
-    fn exponent_of_a_known_law_is_another() {
+    fn zipf_exponent_of_a_known_law_is_recovered() {
         check_exponent(0.7, 20_000, 400_000);
         check_exponent(1.0, 100_000, 400_000);
         check_exponent(1.2, 10_000, 200_000);
     }
 
     #[test]
-    fn exponent_is_estimated_from_next_to_nothing() {
+    fn zipf_exponent_needs_enough_different_ranks() {
         assert_eq!(zipf_exponent(&[]), None);
         assert_eq!(zipf_exponent(&[9; 1000]), None);
         assert_eq!(zipf_exponent(&[1000, 500, 10]), None);
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn most_popular_hundredth_is_none_of_few() {
+    fn most_popular_hundredth_is_rounded_up_to_a_target() {
         assert_eq!(popularity(&[3, 1]).top_hundredth, Share { yes: 3, said: 4 });
         assert_eq!(popularity(&[]), Popularity::default());
         let two = popularity(&[[5, 2].as_slice(), &[1; 148]].concat());

@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_nobody_said_is_nought() {
+    fn value_absent_from_every_row_is_none_and_a_recorded_zero_is_zero() {
         assert_eq!(Share::default().finish(), None);
         assert_eq!(Quantity::default().finish(), None);
         assert_eq!(Quantity::default().total(), None);
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn extreme_moves_a_quantile_out_of_what_there_is() {
+    fn quantiles_tolerate_extreme_values_and_the_total_saturates() {
         let mut quantity = Quantity::default();
         for value in [5, u64::MAX, 1_000_003] {
             quantity.add(Some(value));

@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_without_end_take_memory_without_end() {
+    fn words_beyond_the_limit_are_counted_together() {
         let mut counts: Counts<String> = Counts::default();
         for index in 0..WORDS_MAX + 5 {
             counts.add(Some(format!("{index:04}").as_str()));

@@ -22,7 +22,7 @@ fn example(folder: &Path) -> (Vec<u8>, (Meta, Vec<Row>)) {
 }
 
 #[test]
-fn flipped_bit_is_read_as_another_value() {
+fn flipped_bit_is_refused_or_changes_no_value() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let (bytes, whole) = example(folder.path());
     let path = folder.path().join("damaged.parquet");
@@ -51,7 +51,7 @@ fn flipped_bit_is_read_as_another_value() {
 }
 
 #[test]
-fn truncated_trace_is_read() {
+fn truncated_trace_is_refused() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let (bytes, _) = example(folder.path());
     let path = folder.path().join("short.parquet");
@@ -70,7 +70,7 @@ fn truncated_trace_is_read() {
 }
 
 #[test]
-fn damaged_column_is_refused_without_its_name() {
+fn damaged_column_is_refused_with_its_name_and_rows() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let (mut bytes, _) = example(folder.path());
     // the first column begins behind the magic number
@@ -84,7 +84,7 @@ fn damaged_column_is_refused_without_its_name() {
 }
 
 #[test]
-fn error_is_told_twice() {
+fn reader_reports_an_error_once_and_ends() {
     use crate::trace::{Columns, Reader};
     let folder = tempfile::tempdir().expect("a temporary folder");
     let (mut bytes, _) = example(folder.path());
@@ -98,7 +98,7 @@ fn error_is_told_twice() {
 }
 
 #[test]
-fn file_that_is_not_there_or_no_parquet_is_read() {
+fn missing_or_non_parquet_file_is_refused() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("trace.parquet");
     let error = read(&path).expect_err("it is not there");

@@ -86,7 +86,7 @@ fn check_refused(foreign: Foreign, expected: &str) {
 }
 
 #[test]
-fn file_of_another_program_is_refused() {
+fn file_of_another_program_is_read() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("foreign.parquet");
     Foreign::default().write(&path);
@@ -107,7 +107,7 @@ fn file_of_another_program_is_refused() {
 }
 
 #[test]
-fn value_that_makes_no_sense_is_read() {
+fn null_target_unknown_method_and_other_format_are_refused() {
     let null = Foreign {
         targets: [Some(1), None, Some(2)],
         ..Foreign::default()
@@ -132,7 +132,7 @@ fn value_that_makes_no_sense_is_read() {
 }
 
 #[test]
-fn seal_of_a_trace_that_was_rewritten_is_checked() {
+fn seal_of_a_rewritten_trace_is_ignored() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("foreign.parquet");
     let pairs = [
@@ -155,7 +155,7 @@ fn seal_of_a_trace_that_was_rewritten_is_checked() {
 
 /// Nothing seals a foreign file, so that some damage is read as other values: but never does the reader panic.
 #[test]
-fn damaged_foreign_file_makes_the_reader_panic() {
+fn damaged_foreign_file_does_not_panic_the_reader() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("foreign.parquet");
     Foreign::default().write(&path);

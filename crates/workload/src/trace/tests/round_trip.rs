@@ -10,7 +10,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn row_comes_out_as_another(
+    fn rows_and_metadata_are_read_as_written(
         seed: u64,
         count in 0_usize..400,
         share in prop_oneof![Just(0.0), Just(1.0), 0.0..1.0],
@@ -28,7 +28,7 @@ proptest! {
 }
 
 #[test]
-fn row_is_lost_where_a_batch_or_a_group_ends() {
+fn no_row_is_lost_at_a_batch_or_group_boundary() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("trace.parquet");
     for count in [
@@ -53,7 +53,7 @@ fn row_is_lost_where_a_batch_or_a_group_ends() {
 }
 
 #[test]
-fn column_that_was_not_asked_for_is_read() {
+fn only_the_requested_columns_are_read() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("trace.parquet");
     let rows = arbitrary::rows(1, 500, 0.7);
@@ -84,7 +84,7 @@ fn column_that_was_not_asked_for_is_read() {
 }
 
 #[test]
-fn two_readers_of_one_trace_disturb_each_other() {
+fn two_readers_of_one_trace_are_independent() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("trace.parquet");
     let rows = arbitrary::rows(2, 300, 0.5);
@@ -115,7 +115,7 @@ impl Write for Meter {
 }
 
 #[test]
-fn rows_are_collected_beyond_a_group() {
+fn rows_are_written_out_after_each_group() {
     let meter = Meter::default();
     let writer = Writer::new(meter.clone(), Meta::default()).expect("a writer");
     let mut writer = writer.with_group_rows(100);
@@ -134,7 +134,7 @@ fn rows_are_collected_beyond_a_group() {
 }
 
 #[test]
-fn trace_that_was_not_finished_has_a_name() {
+fn unfinished_trace_leaves_no_file_and_has_a_single_writer() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("trace.parquet");
     let mut writer = Writer::create(&path, Meta::default()).expect("a writer");
@@ -168,7 +168,7 @@ impl Write for Full {
 }
 
 #[test]
-fn full_disk_goes_unnoticed() {
+fn full_disk_is_reported_as_an_error() {
     let rows = arbitrary::rows(4, 50, 1.0);
     for room in [0, 3, 100, 5000, 30_000] {
         let write = || {

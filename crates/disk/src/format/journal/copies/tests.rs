@@ -35,7 +35,7 @@ fn read(first: Option<&[u8]>, second: Option<&[u8]>) -> JournalContents {
 }
 
 #[test]
-fn copies_that_say_the_same_are_read_without_complaint() {
+fn identical_journal_copies_are_read_as_mirrored_and_undamaged() {
     let bytes = copy(&entries(), 7);
     let expected = JournalContents {
         entries: entries(),
@@ -61,7 +61,7 @@ fn nothing_is_lost(good: &[u8], bad: &[u8], recovered: u64) {
 }
 
 #[test]
-fn flipped_bit_in_one_copy_costs_nothing() {
+fn flipped_bit_in_one_journal_copy_loses_no_entry() {
     let good = copy(&entries(), 7);
     let mut bad = good.clone();
     for bit in 0..good.len() * 8 {
@@ -72,7 +72,7 @@ fn flipped_bit_in_one_copy_costs_nothing() {
 }
 
 #[test]
-fn truncation_of_one_copy_costs_nothing() {
+fn truncation_of_one_journal_copy_loses_no_entry() {
     let good = copy(&entries(), 7);
     for len in 0..good.len() {
         let whole = len / JOURNAL_ENTRY_BYTES;
@@ -81,7 +81,7 @@ fn truncation_of_one_copy_costs_nothing() {
 }
 
 #[test]
-fn copy_that_is_gone_or_all_zero_costs_nothing() {
+fn missing_or_zeroed_journal_copy_loses_no_entry() {
     let good = copy(&entries(), 7);
     nothing_is_lost(&good, &vec![0; good.len()], 5);
     for journal in [read(Some(&good), None), read(None, Some(&good))] {
@@ -91,7 +91,7 @@ fn copy_that_is_gone_or_all_zero_costs_nothing() {
 }
 
 #[test]
-fn damage_at_different_places_of_both_copies_costs_nothing() {
+fn damage_to_different_entries_of_both_journal_copies_loses_no_entry() {
     let good = copy(&entries(), 7);
     for (one, other) in [(0, 1), (0, 4), (3, 2), (4, 0)] {
         let (mut first, mut second) = (good.clone(), good.clone());
@@ -104,7 +104,7 @@ fn damage_at_different_places_of_both_copies_costs_nothing() {
 }
 
 #[test]
-fn entry_that_both_copies_have_lost_is_said_to_be_lost() {
+fn entry_damaged_in_both_journal_copies_is_reported_lost() {
     let good = copy(&entries(), 7);
     for place in 0..entries().len() {
         let (mut first, mut second) = (good.clone(), good.clone());
@@ -124,7 +124,7 @@ fn entry_that_both_copies_have_lost_is_said_to_be_lost() {
 }
 
 #[test]
-fn older_edition_counts_for_nothing() {
+fn older_journal_edition_is_ignored() {
     let newer = copy(&entries()[2..], 8);
     let older = copy(&entries(), 7);
     for (first, second) in [(&newer, &older), (&older, &newer)] {
@@ -145,7 +145,7 @@ fn older_edition_counts_for_nothing() {
 }
 
 #[test]
-fn journal_of_version_1_has_no_copy_and_lacks_none() {
+fn version_1_journal_is_read_without_a_second_copy() {
     let bytes = copy(&entries(), 0);
     let journal = read(Some(&bytes), None);
     assert_eq!((journal.entries, journal.recovered), (entries(), 0));

@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn number_is_written_with_digits_nobody_reads() {
+    fn numbers_are_written_with_few_digits_and_fitting_units() {
         assert_eq!(
             [count(9999), count(10_000), count(3_236_869)],
             ["9999", "10 000", "3 236 869"]

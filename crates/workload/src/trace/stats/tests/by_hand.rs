@@ -30,7 +30,7 @@ const fn share(yes: u64, said: u64) -> Option<Share> {
 }
 
 #[test]
-fn cause_is_missed_or_found_where_there_is_none() {
+fn each_cause_is_counted_exactly_where_it_applies() {
     let base = || plain(1, 10);
     let rows = [
         base(),
@@ -111,7 +111,7 @@ fn cause_is_missed_or_found_where_there_is_none() {
 }
 
 #[test]
-fn what_no_row_says_is_nought() {
+fn columns_absent_from_every_row_give_no_figure() {
     let rows = [
         Row {
             target: 1,
@@ -152,7 +152,7 @@ fn what_no_row_says_is_nought() {
 }
 
 #[test]
-fn cause_that_some_rows_do_not_tell_is_a_share_of_all() {
+fn share_of_a_cause_counts_only_rows_that_record_it() {
     let unknown = Row {
         has_query: None,
         ..plain(1, 1)
@@ -173,7 +173,7 @@ fn cause_that_some_rows_do_not_tell_is_a_share_of_all() {
 }
 
 #[test]
-fn uncachable_request_hits_or_keeps() {
+fn only_cachable_requests_hit_or_are_stored() {
     let cookie = |target, bytes| Row {
         has_cookie: Some(true),
         ..plain(target, bytes)
@@ -229,7 +229,7 @@ fn uncachable_request_hits_or_keeps() {
 }
 
 #[test]
-fn size_of_k1_is_not_the_first() {
+fn k1_size_of_a_target_is_its_first_nonzero_size() {
     let declared = Row {
         received_bytes: None,
         declared_bytes: Some(9),
@@ -255,7 +255,7 @@ fn size_of_k1_is_not_the_first() {
 }
 
 #[test]
-fn response_without_content_is_an_abort() {
+fn response_without_content_is_not_counted_as_an_abort() {
     let transfer = |declared, received| Row {
         declared_bytes: Some(declared),
         ..plain(1, received)
@@ -299,7 +299,7 @@ fn response_without_content_is_an_abort() {
 }
 
 #[test]
-fn connection_is_counted_twice_or_forgotten() {
+fn each_connection_is_counted_once() {
     let on = |connection, sequence, persistent| Row {
         connection: Some(connection),
         connection_sequence: sequence,
@@ -336,7 +336,7 @@ fn connection_is_counted_twice_or_forgotten() {
 }
 
 #[test]
-fn set_up_of_half_the_time_is_less_than_half() {
+fn set_up_of_exactly_half_the_time_counts_as_half() {
     let timed = |setup, total| Row {
         setup_us: Some(setup),
         last_byte_us: Some(total),
@@ -378,7 +378,7 @@ fn set_up_of_half_the_time_is_less_than_half() {
 }
 
 #[test]
-fn span_is_that_of_the_file_and_not_of_time() {
+fn span_is_from_the_earliest_to_the_latest_arrival() {
     let at = |seconds: i64| Row {
         arrival_us: seconds * 1_000_000,
         ..plain(1, 1)
@@ -398,7 +398,7 @@ fn span_is_that_of_the_file_and_not_of_time() {
 }
 
 #[test]
-fn table_is_not_what_people_read() {
+fn table_equals_its_expected_text() {
     let row = |index: i64| Row {
         arrival_us: index * 60_000_000,
         client: Some(1),

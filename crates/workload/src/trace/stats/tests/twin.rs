@@ -174,7 +174,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn statistics_differ_from_a_naive_twin(seed: u64, count in 0_usize..300, targets in 1_u64..80) {
+    fn statistics_agree_with_a_naive_reference_model(seed: u64, count in 0_usize..300, targets in 1_u64..80) {
         let rows = rows(seed, count, targets);
         let found = summary(&rows);
         for share in &found.causes.each {
