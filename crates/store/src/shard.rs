@@ -1,6 +1,9 @@
-//! One shard: index, entries and catalog behind one lock. Plain data structure work; nothing here waits.
+//! One shard: index, entries and catalog behind one lock. Plain data structure work; nothing here
+//! waits.
 
+mod check;
 mod room;
+
 pub(crate) use room::shard_bytes_for;
 
 use crate::piece_memory::GivenBack;
@@ -14,17 +17,19 @@ use std::sync::Arc;
 use weir_policy::catalog::{Catalog, Refusal, Slot, Worth};
 use weir_policy::{Digest, Missing, Now};
 
-/// Bytes of index and entry table for each slot of the catalog, taken or vacant, as neither table shrinks while slots
-/// stay. The entry table is as long as the catalog. The hash table holds (digest, resource) and a control byte in a
-/// power of two of buckets, is filled to 7/8 and doubles, with no more than half of that in use where many left
-/// their mark: at worst there are 32/7 buckets for each that ever was in use at a time.
+/// Bytes of index and entry table for each slot of the catalog, taken or vacant, as neither table
+/// shrinks while slots stay. The entry table is as long as the catalog. The hash table holds
+/// (digest, resource) and a control byte in a power of two of buckets, is filled to 7/8 and
+/// doubles, with no more than half of that in use where many left their mark: at worst there are
+/// 32/7 buckets for each that ever was in use at a time.
 const SLOT_BYTES: usize =
     (size_of::<(Digest, Resource)>() + 1) * 32 / 7 + size_of::<Option<Entry>>();
 
 /// Places for victims that are kept for the next time.
 const VICTIMS_KEPT: usize = 256;
 
-/// Bytes by which an arriving response is known: its share of a tree's node, which holds at least five of eleven.
+/// Bytes by which an arriving response is known: its share of a tree's node, which holds at least
+/// five of eleven.
 pub(crate) const ARRIVING_BYTES: usize = 128;
 
 /// A stored response that was found.
@@ -43,7 +48,8 @@ pub enum Lookup {
     Missing(Missing),
 }
 
-/// Where a response is that is known to be outdated; of a variant its line on disk, and the digest of what it varies on.
+/// Where a response is that is known to be outdated; of a variant its line on disk, and the digest
+/// of what it varies on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DiskPlace {
     /// It was stored until now.
@@ -87,7 +93,8 @@ struct Arriving {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Forgotten {
     Nothing,
-    /// One stored response or more, each by itself: which ones is not told apart, as to ask once more costs little.
+    /// One stored response or more, each by itself: which ones is not told apart, as to ask once
+    /// more costs little.
     Single,
     /// All of it.
     Target,
@@ -135,8 +142,8 @@ pub(crate) struct Shard {
     entries: Vec<Option<Entry>>,
     catalog: Catalog,
     victims: Vec<Slot>,
-    /// Those who are arriving. They have no slot: to the catalog their bytes are in use by somebody who is not resident,
-    /// and cannot be evicted.
+    /// Those who are arriving. They have no slot: to the catalog their bytes are in use by somebody
+    /// who is not resident, and cannot be evicted.
     arriving: BTreeMap<ArrivingId, Arriving>,
     next_arriving: u64,
     evictions: u64,
@@ -215,8 +222,8 @@ impl Shard {
         Ok(id)
     }
 
-    /// A response for `primary` is asked for that will validate or complete `stored`, which was chosen a moment ago: if that
-    /// is not stored any more, it may have been forgotten in between.
+    /// A response for `primary` is asked for that will validate or complete `stored`, which was
+    /// chosen a moment ago: if that is not stored any more, it may have been forgotten in between.
     pub(crate) fn expect_for(
         &mut self,
         primary: Digest,
@@ -262,8 +269,8 @@ impl Shard {
         }
     }
 
-    /// Takes more room for one that is arriving, `held` bytes in all. Also for one whose target was forgotten: it is
-    /// still read.
+    /// Takes more room for one that is arriving, `held` bytes in all. Also for one whose target was
+    /// forgotten: it is still read.
     pub(crate) fn extend(&mut self, id: ArrivingId, held: u64) -> Result<(), Refusal> {
         let former = self.arriving.get(&id).map_or(0, |known| known.held);
         self.check_share(held, former)?;
@@ -276,7 +283,8 @@ impl Shard {
         Ok(())
     }
 
-    /// Takes more room for one whose content is to stay in memory: where the eviction algorithm takes in a response of `held` bytes.
+    /// Takes more room for one whose content is to stay in memory: where the eviction algorithm
+    /// takes in a response of `held` bytes.
     pub(crate) fn extend_newcomer(&mut self, id: ArrivingId, held: u64) -> Result<(), Refusal> {
         self.catalog.check_newcomer(id.primary, held)?;
         self.extend(id, held)
@@ -287,15 +295,17 @@ impl Shard {
         self.arriving.get(&id).is_none_or(Arriving::is_outdated)
     }
 
-    /// Whether a stored response that is not here any more was evicted and not forgotten, since `id` was asked for, and may
-    /// be on disk under a known key. In its request `selecting` digests what it varies on.
+    /// Whether a stored response that is not here any more was evicted and not forgotten, since
+    /// `id` was asked for, and may be on disk under a known key. In its request `selecting` digests
+    /// what it varies on.
     pub(crate) fn was_evicted(&self, id: ArrivingId, selecting: Option<Digest>) -> bool {
         let place = self.place_of_absent(id.primary, selecting);
         !self.is_outdated(id) && matches!(place, DiskPlace::Evicted(_))
     }
 
-    /// The line on which the variant `id` is found on disk: that of the others of its target, of those that are stored and
-    /// of those that arrive; else the one that is `known` from disk; else another one.
+    /// The line on which the variant `id` is found on disk: that of the others of its target, of
+    /// those that are stored and of those that arrive; else the one that is `known` from disk; else
+    /// another one.
     pub(crate) fn line(&mut self, id: ArrivingId, known: Option<Line>) -> Line {
         let primary = id.primary;
         let of = |number| ArrivingId { primary, number };
@@ -320,8 +330,9 @@ impl Shard {
         }
     }
 
-    /// Puts in what was found on disk, unless there is one already: then that is the answer. `None` if its target was
-    /// forgotten since it was looked for, or what there is shows that it is outdated.
+    /// Puts in what was found on disk, unless there is one already: then that is the answer. `None`
+    /// if its target was forgotten since it was looked for, or what there is shows that it is
+    /// outdated.
     pub(crate) fn recall(
         &mut self,
         now: Now,
@@ -351,7 +362,8 @@ impl Shard {
         }
         let line = vary.as_ref().map(|(_, _, line)| *line);
         let vary = vary.map(|(rule, selecting, _)| (rule, selecting));
-        // one whose content stays on disk takes little, and a variant is told from the others by what is here
+        // one whose content stays on disk takes little, and a variant is told from the others by
+        // what is here
         let charge = charge_of(vary.as_ref(), &response);
         if vary.is_none()
             && response.body.is_in_memory()
@@ -364,8 +376,8 @@ impl Shard {
         Some(response)
     }
 
-    /// Makes a response that has arrived findable; whether the rules by which its target's variants are found are others
-    /// now. Whatever comes of it, it is no longer arriving.
+    /// Makes a response that has arrived findable; whether the rules by which its target's variants
+    /// are found are others now. Whatever comes of it, it is no longer arriving.
     pub(crate) fn commit(
         &mut self,
         now: Now,
@@ -419,8 +431,9 @@ impl Shard {
         })
     }
 
-    /// Whether what `response` would take the place of was received after it: of two the most recent one is used (RFC
-    /// 9111 §4). Unless that is a part of the same representation, and `response` is all of it.
+    /// Whether what `response` would take the place of was received after it: of two the most
+    /// recent one is used (RFC 9111 §4). Unless that is a part of the same representation, and
+    /// `response` is all of it.
     fn is_outdone(
         &self,
         primary: Digest,
@@ -459,8 +472,8 @@ impl Shard {
         }
     }
 
-    /// A response that varies joins the variants, and replaces the one for the same request. Whether the rules are others
-    /// now.
+    /// A response that varies joins the variants, and replaces the one for the same request.
+    /// Whether the rules are others now.
     fn put_variant(
         &mut self,
         primary: Digest,
@@ -546,8 +559,8 @@ impl Shard {
         Some(on_disk)
     }
 
-    /// Forgets one response of a target that is known to be outdated, if it is still stored; where it is on disk. In its
-    /// request `selecting` digests what it varies on.
+    /// Forgets one response of a target that is known to be outdated, if it is still stored; where
+    /// it is on disk. In its request `selecting` digests what it varies on.
     pub(crate) fn outdate(
         &mut self,
         primary: Digest,
@@ -578,8 +591,9 @@ impl Shard {
         }
     }
 
-    /// Forgets all that is stored for a target; how many responses that were. What is arriving for it, or asked for, was
-    /// asked for before, and is not stored either: a purge would otherwise be undone by the end of a download.
+    /// Forgets all that is stored for a target; how many responses that were. What is arriving for
+    /// it, or asked for, was asked for before, and is not stored either: a purge would otherwise be
+    /// undone by the end of a download.
     pub(crate) fn remove(&mut self, primary: Digest) -> usize {
         self.outdate_arriving(primary, Forgotten::Target);
         let Some(resource) = self.index.remove(&primary) else {
@@ -590,7 +604,8 @@ impl Shard {
         slots.len()
     }
 
-    /// Whatever is arriving for `primary`, and rests on what was forgotten, is not stored when it has arrived.
+    /// Whatever is arriving for `primary`, and rests on what was forgotten, is not stored when it
+    /// has arrived.
     fn outdate_arriving(&mut self, primary: Digest, forgotten: Forgotten) {
         let id = |number| ArrivingId { primary, number };
         for (_, arriving) in self.arriving.range_mut(id(0)..=id(u64::MAX)) {
@@ -660,29 +675,6 @@ impl Shard {
 
     pub(crate) fn evictions(&self) -> u64 {
         self.evictions
-    }
-
-    /// See `MemoryStore::debug_check`.
-    pub(crate) fn debug_check(&self) {
-        self.catalog.debug_check();
-        assert_eq!(self.entries.len(), self.catalog.slots());
-        let mut findable = 0;
-        for (primary, resource) in &self.index {
-            let slots = resource.slots();
-            assert!(!slots.is_empty(), "a target without responses");
-            findable += slots.len();
-            for slot in slots {
-                let entry = self.entries[slot.index()].as_ref().expect("a vacant slot");
-                assert_eq!(entry.primary, *primary, "another target's response");
-            }
-        }
-        assert_eq!(findable, self.catalog.len(), "entries are lost");
-        let held = self.arriving.values().map(|arriving| arriving.held);
-        assert_eq!(
-            held.sum::<u64>() + self.lingering_bytes,
-            self.catalog.held_bytes(),
-            "held by nobody"
-        );
     }
 
     pub(crate) fn clear(&mut self) {

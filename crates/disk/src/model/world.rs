@@ -1,5 +1,7 @@
 //! A store, what was done to it, and what it may therefore say.
 
+mod ending;
+
 use super::truth::{Meta, block, content, digest};
 use crate::directory::loader::Loader;
 use crate::directory::scrub::scrub;
@@ -68,7 +70,8 @@ impl Purge {
 /// What is known of a key.
 #[derive(Debug, Default)]
 struct Known {
-    /// Stored at any time, by generation. One that left no trace on the device before a kill is given out again.
+    /// Stored at any time, by generation. One that left no trace on the device before a kill is
+    /// given out again.
     stored: HashMap<u64, Stored>,
     /// Nothing that was stored or asked for before may be found, ever again.
     purged: Purge,
@@ -170,7 +173,8 @@ impl World {
         }
     }
 
-    /// Opens the store; if that does not work because of a fault that was planned, the fault is over.
+    /// Opens the store; if that does not work because of a fault that was planned, the fault is
+    /// over.
     pub(super) fn open(&mut self) {
         let files: Arc<dyn Files> = Arc::new(self.files.clone());
         let notices = Arc::clone(&self.notices);
@@ -201,7 +205,8 @@ impl World {
         self.set_clock();
     }
 
-    /// In every other process most reads go past the page cache: none lives long enough to learn that they had better.
+    /// In every other process most reads go past the page cache: none lives long enough to learn
+    /// that they had better.
     fn choose_way(&self) {
         for (directory, ..) in &self.stepped {
             let way = [Way::Through, Way::Past][usize::try_from(self.life % 2).unwrap()];
@@ -665,35 +670,5 @@ impl World {
             }
         }
         self.open();
-    }
-
-    /// As `SIGTERM` does.
-    pub(super) fn close(&mut self) {
-        self.arriving.clear();
-        for (directory, mut writer, _) in std::mem::take(&mut self.stepped) {
-            directory.queue.close();
-            while directory.queue.wait(std::time::Duration::ZERO) {
-                writer.step();
-            }
-            writer.finish();
-        }
-        self.end(false);
-    }
-
-    /// As `SIGKILL` or a power failure does.
-    pub(super) fn end(&mut self, is_power_failure: bool) {
-        self.arriving.clear();
-        self.held.clear();
-        self.committed.clear();
-        self.late = None;
-        self.stepped.clear();
-        if is_power_failure {
-            self.is_unlucky = true;
-            self.files.plan(Plan::default());
-            self.files.crash();
-        } else {
-            self.files.kill();
-        }
-        self.disk = None;
     }
 }

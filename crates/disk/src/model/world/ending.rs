@@ -1,0 +1,36 @@
+//! How the process that has the store ends.
+
+use super::World;
+use crate::files::simulated::Plan;
+
+impl World {
+    /// As `SIGTERM` does.
+    pub(in crate::model) fn close(&mut self) {
+        self.arriving.clear();
+        for (directory, mut writer, _) in std::mem::take(&mut self.stepped) {
+            directory.queue.close();
+            while directory.queue.wait(std::time::Duration::ZERO) {
+                writer.step();
+            }
+            writer.finish();
+        }
+        self.end(false);
+    }
+
+    /// As `SIGKILL` or a power failure does.
+    pub(in crate::model) fn end(&mut self, is_power_failure: bool) {
+        self.arriving.clear();
+        self.held.clear();
+        self.committed.clear();
+        self.late = None;
+        self.stepped.clear();
+        if is_power_failure {
+            self.is_unlucky = true;
+            self.files.plan(Plan::default());
+            self.files.crash();
+        } else {
+            self.files.kill();
+        }
+        self.disk = None;
+    }
+}
