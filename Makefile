@@ -1,4 +1,5 @@
-# Two commands for a newcomer: `make run` and `make test`. The chores themselves are Rust: `cargo xtask help`.
+# Two commands for a newcomer: `make run` and `make test`. The chores themselves are Rust: `cargo
+# xtask help`.
 
 CARGO ?= cargo
 CARGO_TARGET_DIR ?= target
@@ -18,9 +19,10 @@ OBJCOPY ?= objcopy
 run: release
 	exec $(RELEASE)/weir serve $(ARGS)
 
-# the program without symbols, and the symbols beside it in weir.debug: debuggers, perf and backtraces of panics find them there.
-# cargo's own file keeps its symbols, so that nothing is compiled again; the file that is run is a new one each time, as one
-# that is running cannot be written to
+# the program without symbols, and the symbols beside it in weir.debug: debuggers, perf and
+# backtraces of panics find them there. cargo's own file keeps its symbols, so that nothing is
+# compiled again; the file that is run is a new one each time, as one that is running cannot be
+# written to
 release:
 	$(CARGO) build --release --locked -p weir-cli
 	$(OBJCOPY) --only-keep-debug $(RELEASE)/weir $(RELEASE)/weir.debug

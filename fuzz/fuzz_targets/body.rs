@@ -1,9 +1,11 @@
-//! Invariant: content read whole, byte by byte, or cut in two anywhere gives the same bytes and the same end or error;
-//! chunked content agrees with a naive decoder that sees it whole; content that is whole reads the same when it is
-//! framed again; nothing after the end is consumed. All of it holds of the strict and of the lenient reading, and the
-//! lenient one reads what the strict one reads alike.
+//! Invariant: content read whole, byte by byte, or cut in two anywhere gives the same bytes and the
+//! same end or error; chunked content agrees with a naive decoder that sees it whole; content that
+//! is whole reads the same when it is framed again; nothing after the end is consumed. All of it
+//! holds of the strict and of the lenient reading, and the lenient one reads what the strict one
+//! reads alike.
 //!
-//! The first byte of the input chooses the framing and the limits of the trailer section, the rest is the content.
+//! The first byte of the input chooses the framing and the limits of the trailer section, the rest
+//! is the content.
 
 #![no_main]
 

@@ -1,5 +1,5 @@
-//! Invariant: whatever a file is, compressed or not, telling its format and reading it never panics, and does not depend on how its
-//! bytes arrive.
+//! Invariant: whatever a file is, compressed or not, telling its format and reading it never
+//! panics, and does not depend on how its bytes arrive.
 
 #![no_main]
 

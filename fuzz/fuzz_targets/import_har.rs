@@ -1,5 +1,5 @@
-//! Invariant: no bytes make the importer of HARs panic; read at once or byte by byte, they give the same rows, the same damage and the
-//! same counts; there is nothing behind the end.
+//! Invariant: no bytes make the importer of HARs panic; read at once or byte by byte, they give the
+//! same rows, the same damage and the same counts; there is nothing behind the end.
 
 #![no_main]
 

@@ -1,5 +1,5 @@
-//! Invariant: no bytes make an importer of logs or of lists panic; read at once or byte by byte, they give the same rows, the same
-//! damage and the same counts; there is nothing behind the end.
+//! Invariant: no bytes make an importer of logs or of lists panic; read at once or byte by byte,
+//! they give the same rows, the same damage and the same counts; there is nothing behind the end.
 //!
 //! The first byte of the input says which format it is.
 

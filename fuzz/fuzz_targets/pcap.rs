@@ -1,8 +1,10 @@
-//! Invariant: any bytes are read as a capture to their end without a panic, and the same rows, faults and counts come whole or in
-//! pieces; every request becomes a row; rows come in order of arrival, or are counted.
+//! Invariant: any bytes are read as a capture to their end without a panic, and the same rows,
+//! faults and counts come whole or in pieces; every request becomes a row; rows come in order of
+//! arrival, or are counted.
 //!
-//! The first byte chooses: a file as it stands, or packets of a link type in either format, so that the fuzzer need not invent headers; or
-//! the payloads of one TCP connection, so that it comes to the HTTP within.
+//! The first byte chooses: a file as it stands, or packets of a link type in either format, so that
+//! the fuzzer need not invent headers; or the payloads of one TCP connection, so that it comes to
+//! the HTTP within.
 
 #![no_main]
 
@@ -66,7 +68,8 @@ fn block(file: &mut Vec<u8>, kind: u32, body: &[u8]) {
     file.extend([&kind.to_le_bytes()[..], &length, body, &length].concat());
 }
 
-/// A capture of one connection: before each payload stand flags, a shift of the sequence number, and a length.
+/// A capture of one connection: before each payload stand flags, a shift of the sequence number,
+/// and a length.
 fn connection(mut rest: &[u8]) -> Vec<u8> {
     let mut file = header(101);
     let mut next = [0_u32; 2];

@@ -1,6 +1,7 @@
-//! Invariant: a request head read whole or byte by byte gives the same head or the same error, decided at the same
-//! byte; a head that is read keeps its limits, holds no octet that could end a line elsewhere, has as many field lines
-//! as it has lines, and reads the same when it is written again.
+//! Invariant: a request head read whole or byte by byte gives the same head or the same error,
+//! decided at the same byte; a head that is read keeps its limits, holds no octet that could end a
+//! line elsewhere, has as many field lines as it has lines, and reads the same when it is written
+//! again.
 //!
 //! The first byte of the input chooses the limits, the rest is the head.
 

@@ -1,9 +1,11 @@
-//! Invariant: a response head read whole or byte by byte gives the same head or the same error, decided at the same
-//! byte; a head that is read keeps its limits, holds no octet that could end a line elsewhere, has as many field lines
-//! as it has lines, and reads the same when it is written again.
+//! Invariant: a response head read whole or byte by byte gives the same head or the same error,
+//! decided at the same byte; a head that is read keeps its limits, holds no octet that could end a
+//! line elsewhere, has as many field lines as it has lines, and reads the same when it is written
+//! again.
 //!
-//! Read leniently, the same holds of whole and parts; what the strict reading reads is read alike; what is repaired is
-//! canonical: written again, the strict reading reads it and nothing is left to repair.
+//! Read leniently, the same holds of whole and parts; what the strict reading reads is read alike;
+//! what is repaired is canonical: written again, the strict reading reads it and nothing is left to
+//! repair.
 //!
 //! The first byte of the input chooses the limits, the rest is the head.
 

@@ -1,8 +1,8 @@
-//! Invariant: no bytes make the readers of records and runs panic or take more than their limits; what they accept is
-//! intact to the last byte, so that any flipped bit of it is refused.
+//! Invariant: no bytes make the readers of records and runs panic or take more than their limits;
+//! what they accept is intact to the last byte, so that any flipped bit of it is refused.
 //!
-//! A fuzzer does not guess checksums: the first byte of the input says which of them are put right before the bytes are read. The
-//! rest is what lies in the segment.
+//! A fuzzer does not guess checksums: the first byte of the input says which of them are put right
+//! before the bytes are read. The rest is what lies in the segment.
 
 #![no_main]
 

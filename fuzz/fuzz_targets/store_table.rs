@@ -1,8 +1,9 @@
-//! Invariant: no bytes make the readers of what frames a store (superblock, segment header, table, trailer, purge entry)
-//! panic or take more than their limits; what they accept says the same when it is written again and read.
+//! Invariant: no bytes make the readers of what frames a store (superblock, segment header, table,
+//! trailer, purge entry) panic or take more than their limits; what they accept says the same when
+//! it is written again and read.
 //!
-//! A fuzzer does not guess checksums: the first byte of the input says which item it is and whether its checksum is put
-//! right before it is read.
+//! A fuzzer does not guess checksums: the first byte of the input says which item it is and whether
+//! its checksum is put right before it is read.
 
 #![no_main]
 

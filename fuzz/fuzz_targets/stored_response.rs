@@ -1,5 +1,6 @@
-//! Invariant: whatever stands in a store beside content is refused or read; what was read as a response is written and
-//! read again as the same one, and its head can be sent: it ends in a field line.
+//! Invariant: whatever stands in a store beside content is refused or read; what was read as a
+//! response is written and read again as the same one, and its head can be sent: it ends in a field
+//! line.
 
 #![no_main]
 

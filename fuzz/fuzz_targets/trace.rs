@@ -1,8 +1,9 @@
-//! Invariant: no bytes make the reader of traces panic, or give more rows than the footer says; nothing comes behind an error, and some
-//! columns alone are what they are beside the others.
+//! Invariant: no bytes make the reader of traces panic, or give more rows than the footer says;
+//! nothing comes behind an error, and some columns alone are what they are beside the others.
 //!
-//! The first byte chooses: a file as it stands; or changes to a small trace, each of two bytes for the place and one for the bits, under
-//! its seal or without one, as another program would have left it.
+//! The first byte chooses: a file as it stands; or changes to a small trace, each of two bytes for
+//! the place and one for the bits, under its seal or without one, as another program would have
+//! left it.
 
 #![no_main]
 
@@ -16,8 +17,8 @@ static SEALED: LazyLock<Vec<u8>> = LazyLock::new(trace_invariants::example);
 static UNSEALED: LazyLock<Vec<u8>> =
     LazyLock::new(|| trace_invariants::unsealed(trace_invariants::example()));
 
-/// The reader catches what its decoder makes of damage, and the fuzzer would end the process before it can. What is not caught ends it
-/// all the same.
+/// The reader catches what its decoder makes of damage, and the fuzzer would end the process before
+/// it can. What is not caught ends it all the same.
 static CAUGHT: Once = Once::new();
 
 fuzz_target!(|input: &[u8]| {

@@ -8,8 +8,8 @@ use std::fmt;
 pub struct Parameters(BTreeMap<String, String>);
 
 impl Parameters {
-    /// Reads the last member of a Cache-Status value: the cache nearest to the client. Nothing in a vector needs
-    /// commas or semicolons inside strings, so they are not looked for.
+    /// Reads the last member of a Cache-Status value: the cache nearest to the client. Nothing in a
+    /// vector needs commas or semicolons inside strings, so they are not looked for.
     #[must_use]
     pub fn of_last_member(value: &str) -> Self {
         let member = value.rsplit(',').next().unwrap_or_default();

@@ -22,8 +22,8 @@ impl Collection {
     ///
     /// # Errors
     ///
-    /// The first thing that is wrong: a file that cannot be read or is no file of vectors, an id used twice, a
-    /// vector that no runner can run.
+    /// The first thing that is wrong: a file that cannot be read or is no file of vectors, an id
+    /// used twice, a vector that no runner can run.
     pub fn load(folder: &Path) -> Result<Self, LoadError> {
         let mut collection = Self::default();
         for name in names(folder)? {
@@ -100,7 +100,8 @@ fn whole(file: &str, what: String) -> LoadError {
 mod tests {
     use super::*;
 
-    /// All vectors there are. A change that adds some or takes some away says so here: none is lost by accident.
+    /// All vectors there are. A change that adds some or takes some away says so here: none is lost
+    /// by accident.
     const VECTORS: usize = 327;
 
     #[test]

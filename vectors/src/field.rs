@@ -1,4 +1,5 @@
-//! Field lines as vectors write them: `Name: value`, with dates and the host filled in when they are sent.
+//! Field lines as vectors write them: `Name: value`, with dates and the host filled in when they
+//! are sent.
 
 use crate::date::RelativeDate;
 

@@ -1,10 +1,12 @@
-//! Conformance vectors: conversations in virtual time that hold for a shared HTTP cache, whoever runs them.
+//! Conformance vectors: conversations in virtual time that hold for a shared HTTP cache, whoever
+//! runs them.
 //!
-//! The vectors are the files `*.toml` beside this crate's manifest, one file a subject. A vector says what a client
-//! asks, whether the origin must be asked, what it answers, and what the client must see. This crate reads them, says
-//! with file and line what is wrong with one, and compares what a runner observed with what is expected.
-//! Deliberately absent: any cache, any clock, any socket. A runner brings those: one drives `weir_policy`, one the
-//! live proxy, one the simulator, others may drive other caches.
+//! The vectors are the files `*.toml` beside this crate's manifest, one file a subject. A vector
+//! says what a client asks, whether the origin must be asked, what it answers, and what the client
+//! must see. This crate reads them, says with file and line what is wrong with one, and compares
+//! what a runner observed with what is expected. Deliberately absent: any cache, any clock, any
+//! socket. A runner brings those: one drives `weir_policy`, one the live proxy, one the simulator,
+//! others may drive other caches.
 //!
 //! # A vector
 //!
@@ -25,23 +27,27 @@
 //!
 //! # A step
 //!
-//! * `at`: seconds since the vector's start, never before the step before ended; at once after it if not said. The
-//!   start is 2026-01-01 00:00:00 GMT ([`START_S`]).
-//! * `request`: method and path, `"GET /"` if not said; `host`: another host than the usual; `fields`: its field
-//!   lines; `content`: its content, sent with `Content-Length`.
-//! * `origin`: always said. `"none"`: it must not be asked. Else a table: what must be in the request as the origin
-//!   sees it (`method`, `has`, `has_not`), and its answer (`status`, 200 if not said, `fields`, `body` or `body_bytes`,
-//!   `takes`: seconds until it answers, `waits`: seconds before, until there is a connection to ask it on). `fails = "closed"`: it closes without an answer; `"broken"`: it answers with
-//!   what is not HTTP; `"cut"`: it closes within the body. `background = true`: it is asked after the client has its
-//!   answer. `again`: a table of the same form; it must be asked once more for this request, and answers so.
-//! * `client`: what it must see. `status` (one or a list), `body` (the number of the step whose response is served, a
-//!   text, or `{ step = 1, first = 2, last = 5 }`), `age`, `has` (`"Name"` or `"Name: value"`), `has_not`,
-//!   `cache_status` (parameters of the last member of Cache-Status, `!name` for one that must be absent), `cut`. What
-//!   is not said follows from the origin's answer: it is relayed.
+//! * `at`: seconds since the vector's start, never before the step before ended; at once after it
+//!   if not said. The start is 2026-01-01 00:00:00 GMT ([`START_S`]).
+//! * `request`: method and path, `"GET /"` if not said; `host`: another host than the usual;
+//!   `fields`: its field lines; `content`: its content, sent with `Content-Length`.
+//! * `origin`: always said. `"none"`: it must not be asked. Else a table: what must be in the
+//!   request as the origin sees it (`method`, `has`, `has_not`), and its answer (`status`, 200 if
+//!   not said, `fields`, `body` or `body_bytes`, `takes`: seconds until it answers, `waits`:
+//!   seconds before, until there is a connection to ask it on). `fails = "closed"`: it closes
+//!   without an answer; `"broken"`: it answers with what is not HTTP; `"cut"`: it closes within the
+//!   body. `background = true`: it is asked after the client has its answer. `again`: a table of
+//!   the same form; it must be asked once more for this request, and answers so.
+//! * `client`: what it must see. `status` (one or a list), `body` (the number of the step whose
+//!   response is served, a text, or `{ step = 1, first = 2, last = 5 }`), `age`, `has` (`"Name"` or
+//!   `"Name: value"`), `has_not`, `cache_status` (parameters of the last member of Cache-Status,
+//!   `!name` for one that must be absent), `cut`. What is not said follows from the origin's
+//!   answer: it is relayed.
 //!
-//! A response has the fields that are written and Content-Length; its body is a text no other step has, unless it is
-//! written. In field values `{host}` stands for the host asked, and a value that begins with `@` is a date:
-//! `@-10` and `@+60` count from the step's time, `@start-1000` from the vector's start.
+//! A response has the fields that are written and Content-Length; its body is a text no other step
+//! has, unless it is written. In field values `{host}` stands for the host asked, and a value that
+//! begins with `@` is a date: `@-10` and `@+60` count from the step's time, `@start-1000` from the
+//! vector's start.
 
 mod cache_status;
 mod collection;

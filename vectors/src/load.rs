@@ -227,7 +227,8 @@ fn fill_answer(id: &str, number: usize, raw: RawAnswer) -> Result<Answer, String
     })
 }
 
-/// What the client sees where nothing is said: the answer relayed, or the response of the step that is named.
+/// What the client sees where nothing is said: the answer relayed, or the response of the step that
+/// is named.
 fn fill_client(
     before: &[Step],
     request: &Request,

@@ -15,7 +15,8 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Runs every vector that `runner` can run by `run`, which answers with the differences, each with its step.
+    /// Runs every vector that `runner` can run by `run`, which answers with the differences, each
+    /// with its step.
     pub fn of(
         runner: Runner,
         collection: &Collection,

@@ -132,8 +132,8 @@ impl Step {
         }
     }
 
-    /// When the origin is asked, if it is: the request may have to wait for a connection to it. Seconds since the vector's
-    /// start.
+    /// When the origin is asked, if it is: the request may have to wait for a connection to it.
+    /// Seconds since the vector's start.
     #[must_use]
     pub fn sent_s(&self) -> u32 {
         self.at_s + self.waits_s()

@@ -1,7 +1,8 @@
 //! The floor: the least a server on epoll can do for a request, to set everybody's cost against.
 //!
-//! One thread, level-triggered epoll, `httparse` for the request head, a fixed answer; no timers, no limits, no log,
-//! no runtime. A cache that answers from memory has to do more than this and cannot do less.
+//! One thread, level-triggered epoll, `httparse` for the request head, a fixed answer; no timers,
+//! no limits, no log, no runtime. A cache that answers from memory has to do more than this and
+//! cannot do less.
 //!
 //! ```text
 //! cargo run --release -p xtask --example floor -- --port 8080 [--size 1024]

@@ -1,4 +1,5 @@
-//! Why a chore ended early, grouped by whose fault it is; the exit codes are those of every command of the house.
+//! Why a chore ended early, grouped by whose fault it is; the exit codes are those of every command
+//! of the house.
 
 use std::fmt;
 

@@ -1,9 +1,10 @@
 //! Chores of this repository, in Rust so that one toolchain is all a newcomer needs.
 //!
-//! `ci` is everything that has to be green, `tidy` keeps the walls of the house, `peers` measures weir beside other
-//! caching proxies, `uneven` where their links are uneven, `store-bench` with their stores on disk, `sim-bench` our simulator beside another, `oracles` compares
-//! with what other programs found in traces. The command line is read by hand and the dependencies are few: this
-//! package is built before anything else, so its build time is everybody's waiting time.
+//! `ci` is everything that has to be green, `tidy` keeps the walls of the house, `peers` measures
+//! weir beside other caching proxies, `uneven` where their links are uneven, `store-bench` with
+//! their stores on disk, `sim-bench` our simulator beside another, `oracles` compares with what
+//! other programs found in traces. The command line is read by hand and the dependencies are few:
+//! this package is built before anything else, so its build time is everybody's waiting time.
 
 mod bed;
 mod ci;

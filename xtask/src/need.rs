@@ -1,7 +1,7 @@
 //! Programs that chores and tests need, and how to get them on Debian.
 //!
-//! A missing program is installed when that is possible (root, and `apt-get` is there) and named otherwise: nothing
-//! passes because something was not there to fail.
+//! A missing program is installed when that is possible (root, and `apt-get` is there) and named
+//! otherwise: nothing passes because something was not there to fail.
 
 use crate::failure::{During, Failure};
 use std::path::PathBuf;

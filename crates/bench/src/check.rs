@@ -1,4 +1,5 @@
-//! Whether a response is the truth. Every byte is compared with what the origin would send; so are status, length and validators.
+//! Whether a response is the truth. Every byte is compared with what the origin would send; so are
+//! status, length and validators.
 
 mod cache_status;
 mod examination;

@@ -6,12 +6,14 @@
 //!                                                   +----- Ended ------+--head, content--> Examination --> ledger
 //! ```
 //!
-//! An agent (`agent.rs`) has a queue and a few connections and knows no time; a connection (`connection.rs`) knows HTTP and no socket;
-//! an examination (`check`) knows what is right; a line (`link`) knows how slow it is. The engine (`engine.rs`) carries events between
-//! them and the sockets. Each thread has its own share of the agents and nothing in common with the others but the stop flag.
+//! An agent (`agent.rs`) has a queue and a few connections and knows no time; a connection
+//! (`connection.rs`) knows HTTP and no socket; an examination (`check`) knows what is right; a line
+//! (`link`) knows how slow it is. The engine (`engine.rs`) carries events between them and the
+//! sockets. Each thread has its own share of the agents and nothing in common with the others but
+//! the stop flag.
 //!
-//! In an open loop a response time counts from the scheduled start, whatever held the request up (coordinated omission); in a closed loop
-//! from the end of the response before.
+//! In an open loop a response time counts from the scheduled start, whatever held the request up
+//! (coordinated omission); in a closed loop from the end of the response before.
 
 mod agent;
 mod alarm;
@@ -64,7 +66,8 @@ pub struct ClientPlan {
 /// How requests are written, and to whom.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// To a forward proxy, in absolute-form; the address of every server of the scenario as the proxy should reach it.
+    /// To a forward proxy, in absolute-form; the address of every server of the scenario as the
+    /// proxy should reach it.
     Forward {
         /// By server number.
         servers: Vec<SocketAddr>,
@@ -84,7 +87,8 @@ pub enum Form {
 /// What may be kept in memory, and how long is waited.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ClientLimits {
-    /// The most samples that are kept. When there are so many, every second one is dropped and half as many are taken from then on.
+    /// The most samples that are kept. When there are so many, every second one is dropped and half
+    /// as many are taken from then on.
     pub samples_max: usize,
     /// The most lies that are kept whole; all are counted.
     pub lies_max: usize,
@@ -104,7 +108,8 @@ impl Default for ClientLimits {
 
 /// Who is told of the run while it goes on.
 pub trait Feed: Sync {
-    /// A second is over. Called once a second by every thread of clients, between its work: be quick.
+    /// A second is over. Called once a second by every thread of clients, between its work: be
+    /// quick.
     fn second(&self, second: &SecondTally);
 }
 

@@ -1,10 +1,11 @@
 //! How a run is conducted: a master, one or more origins, one or more hosts of clients.
 //!
-//! The master waits until all have come, tells them what to do, starts them at one instant and gathers what they bring. `weir bench
-//! run` is the same with all roles in one process, over loopback: there is one course of a run, and every test of the short form
-//! is one of the long.
+//! The master waits until all have come, tells them what to do, starts them at one instant and
+//! gathers what they bring. `weir bench run` is the same with all roles in one process, over
+//! loopback: there is one course of a run, and every test of the short form is one of the long.
 //!
-//! Messages are lines of JSON over TCP, so that a run that hangs can be looked at with `tcpdump -A`:
+//! Messages are lines of JSON over TCP, so that a run that hangs can be looked at with `tcpdump
+//! -A`:
 //!
 //! ```text
 //! participant                                       master
@@ -21,11 +22,12 @@
 //!   counted                                        ->                      origins
 //! ```
 //!
-//! Clocks need not agree for the start: `go` counts from its arrival, less half of the round trip. They must agree to a second for
-//! the check of freshness, and a participant whose wall clock does not is refused.
+//! Clocks need not agree for the start: `go` counts from its arrival, less half of the round trip.
+//! They must agree to a second for the check of freshness, and a participant whose wall clock does
+//! not is refused.
 //!
-//! A participant that goes away, or says nothing for [`SILENCE_MAX`], ends the run: what the others have counted is kept,
-//! and the record says who was lost.
+//! A participant that goes away, or says nothing for [`SILENCE_MAX`], ends the run: what the others
+//! have counted is kept, and the record says who was lost.
 //!
 //! Deliberately absent: authentication and encryption. Run it in a network where that is no matter.
 
@@ -57,10 +59,12 @@ pub use shaping::Shaping;
 
 use std::time::Duration;
 
-/// How long the master waits for participants to come, and a participant for its master, unless told otherwise.
+/// How long the master waits for participants to come, and a participant for its master, unless
+/// told otherwise.
 pub const ARRIVAL_MAX: Duration = Duration::from_secs(60);
 
-/// How long a participant may prepare itself: the generator of a large scenario runs up to its last phase.
+/// How long a participant may prepare itself: the generator of a large scenario runs up to its last
+/// phase.
 pub const PREPARATION_MAX: Duration = Duration::from_secs(300);
 
 /// A participant that has said nothing for so long is lost; it speaks once a second.
@@ -69,8 +73,10 @@ pub const SILENCE_MAX: Duration = Duration::from_secs(20);
 /// How long a participant that was stopped may take to say what it has counted.
 pub const STOP_MAX: Duration = Duration::from_secs(30);
 
-/// From `go` to the start, beside what participants say they take: long enough for the message to arrive everywhere.
+/// From `go` to the start, beside what participants say they take: long enough for the message to
+/// arrive everywhere.
 const LEAD: Duration = Duration::from_millis(250);
 
-/// Wall clocks may be so far apart: what remains of the two seconds that the check of freshness allows.
+/// Wall clocks may be so far apart: what remains of the two seconds that the check of freshness
+/// allows.
 const CLOCKS_APART_MAX: Duration = Duration::from_secs(1);

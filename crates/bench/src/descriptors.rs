@@ -4,7 +4,8 @@ use std::io;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Makes the process's limit at least `wanted` descriptors, and says what it is then. It is never lowered.
+/// Makes the process's limit at least `wanted` descriptors, and says what it is then. It is never
+/// lowered.
 ///
 /// # Errors
 ///
@@ -32,7 +33,8 @@ pub fn raise(wanted: u64) -> io::Result<u64> {
     Ok(wanted)
 }
 
-/// Makes the process's limit `wanted` descriptors, or as many of them as the hard limit allows. It is never lowered.
+/// Makes the process's limit `wanted` descriptors, or as many of them as the hard limit allows. It
+/// is never lowered.
 pub fn raise_towards(wanted: u64) {
     let hard = getrlimit(Resource::Nofile).maximum.unwrap_or(u64::MAX);
     if raise(wanted).is_err() {

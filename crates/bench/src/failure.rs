@@ -8,9 +8,11 @@ use weir_workload::output;
 /// Whose fault it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Whose {
-    /// The operator's: a scenario that cannot be used, an address that makes no sense. Nothing was started.
+    /// The operator's: a scenario that cannot be used, an address that makes no sense. Nothing was
+    /// started.
     Usage,
-    /// The outside's: an address in use, a participant that went away, a file that cannot be written.
+    /// The outside's: an address in use, a participant that went away, a file that cannot be
+    /// written.
     Outside,
 }
 

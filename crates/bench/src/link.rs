@@ -1,17 +1,22 @@
 //! A client's link in user space: rate, delay and loss without privileges.
 //!
-//! What a modem does to the proxy is this: it takes the response slowly, so the proxy holds it for long. A client does the same
-//! when it reads slowly from a socket with a small receive buffer ([`RECEIVE_BUFFER_BYTES`]): the window closes, and the proxy is
-//! left with the rest. The link decides when how much may be read, and when what was read would have arrived.
+//! What a modem does to the proxy is this: it takes the response slowly, so the proxy holds it for
+//! long. A client does the same when it reads slowly from a socket with a small receive buffer
+//! ([`RECEIVE_BUFFER_BYTES`]): the window closes, and the proxy is left with the rest. The link
+//! decides when how much may be read, and when what was read would have arrived.
 //!
-//! * **Rate**: packets go through one after the other, as over a wire. A packet that is read at once counts as arrived when its last
-//!   bit would have been there. All connections of a client share its wire, in each direction.
-//! * **Delay**: setting up a connection takes a round trip, a request is on its way for one delay, and so is what answers it.
-//! * **Loss**: each packet is lost with a probability, and its connection stalls until the repetition is there: a round trip if
-//!   other packets follow (fast retransmit, RFC 5681 §3.2), else the retransmission timeout (RFC 6298). Packets behind it wait.
+//! * **Rate**: packets go through one after the other, as over a wire. A packet that is read at
+//!   once counts as arrived when its last bit would have been there. All connections of a client
+//!   share its wire, in each direction.
+//! * **Delay**: setting up a connection takes a round trip, a request is on its way for one delay,
+//!   and so is what answers it.
+//! * **Loss**: each packet is lost with a probability, and its connection stalls until the
+//!   repetition is there: a round trip if other packets follow (fast retransmit, RFC 5681 §3.2),
+//!   else the retransmission timeout (RFC 6298). Packets behind it wait.
 //!
-//! Deliberately absent: congestion control. On a long fast path a real sender needs round trips to reach the rate; here it has it at
-//! once. For links slower than a few Mbit/s that is little; for others, [`Namespace`] with the kernel's own shaper is the better tool.
+//! Deliberately absent: congestion control. On a long fast path a real sender needs round trips to
+//! reach the rate; here it has it at once. For links slower than a few Mbit/s that is little; for
+//! others, [`Namespace`] with the kernel's own shaper is the better tool.
 //!
 //! The state is pure: it is told the time, in microseconds since the start, and touches no socket.
 
@@ -22,8 +27,9 @@ use direction::Direction;
 pub use namespace::Namespace;
 use weir_workload::{Chance, Link};
 
-/// The receive buffer of a client behind a link, in bytes, as it is asked of the kernel, which doubles it for its bookkeeping. What
-/// lies in it is read from the proxy and not yet "arrived": two packets, as a modem with a small buffer has.
+/// The receive buffer of a client behind a link, in bytes, as it is asked of the kernel, which
+/// doubles it for its bookkeeping. What lies in it is read from the proxy and not yet "arrived":
+/// two packets, as a modem with a small buffer has.
 pub(crate) const RECEIVE_BUFFER_BYTES: usize = 4096;
 
 /// The content of a packet, in bytes: Ethernet's 1500 less the heads of IP and TCP.
@@ -32,20 +38,24 @@ pub(crate) const PACKET_BYTES: u16 = 1460;
 /// The most bytes that are read at once over a fast link, in bytes.
 const QUANTUM_BYTES_MAX: usize = 65_536;
 
-/// A fast link is read in pieces that take about so long, in microseconds: a packet at a time would be a wake-up each.
+/// A fast link is read in pieces that take about so long, in microseconds: a packet at a time would
+/// be a wake-up each.
 const QUANTUM_US: u64 = 2000;
 
-/// The least retransmission timeout above the round trip, in microseconds. RFC 6298 asks for a second; Linux has 200 ms.
+/// The least retransmission timeout above the round trip, in microseconds. RFC 6298 asks for a
+/// second; Linux has 200 ms.
 const RETRANSMISSION_US: u64 = 200_000;
 
-/// A read that comes late by so much loses nothing, in microseconds: what was there waited in the receive buffer, and has been on the wire
-/// since that was free. For longer the buffer is no substitute for a wire; a kernel's shaper has bursts of the same order.
+/// A read that comes late by so much loses nothing, in microseconds: what was there waited in the
+/// receive buffer, and has been on the wire since that was free. For longer the buffer is no
+/// substitute for a wire; a kernel's shaper has bursts of the same order.
 pub(crate) const MADE_GOOD_US: u64 = 10_000;
 
 /// Until a SYN is repeated, in microseconds (RFC 6298 §2).
 const SYN_REPEATED_US: u64 = 1_000_000;
 
-/// The most often that one packet is lost, so that a loss of 1 is a slow link and not an endless loop.
+/// The most often that one packet is lost, so that a loss of 1 is a slow link and not an endless
+/// loop.
 const LOSSES_MAX: u32 = 6;
 
 /// The link of one client.
@@ -132,13 +142,15 @@ impl Line {
         self.down.free_at_us().max(flow.stalled_until_us)
     }
 
-    /// When what waited to be read, and is read now, went on the wire: as soon as that was free, up to [`MADE_GOOD_US`] ago.
+    /// When what waited to be read, and is read now, went on the wire: as soon as that was free, up
+    /// to [`MADE_GOOD_US`] ago.
     pub(crate) fn went_on_at_us(&self, flow: Flow, now_us: u64) -> u64 {
         let earliest_us = now_us.saturating_sub(MADE_GOOD_US);
         self.may_read_at_us(flow).clamp(earliest_us, now_us)
     }
 
-    /// So many bytes were read now; when the last of them has arrived. `more_follow`: as many were there as were asked for.
+    /// So many bytes were read now; when the last of them has arrived. `more_follow`: as many were
+    /// there as were asked for.
     pub(crate) fn receive(
         &mut self,
         flow: &mut Flow,

@@ -1,17 +1,20 @@
 //! The field `Weir-Bench`: which request a response answers.
 //!
-//! A client marks every request with an [`Id`] of its own, `Weir-Bench: <phase>-<share>-<number>`, each in lower-case
-//! hexadecimal. The origin says in its response which request it answers and which version of the target it sent
-//! ([`Answered`]): `Weir-Bench: <id> <version>`, the version in decimal, followed by ` validated` in a 304, and by ` @<time>`: when the
-//! origin began to answer, microseconds since 1970 by its wall clock, in decimal. A request without an id, which a proxy made for itself,
-//! is answered with `-` in place of one.
+//! A client marks every request with an [`Id`] of its own, `Weir-Bench: <phase>-<share>-<number>`,
+//! each in lower-case hexadecimal. The origin says in its response which request it answers and
+//! which version of the target it sent ([`Answered`]): `Weir-Bench: <id> <version>`, the version in
+//! decimal, followed by ` validated` in a 304, and by ` @<time>`: when the origin began to answer,
+//! microseconds since 1970 by its wall clock, in decimal. A request without an id, which a proxy
+//! made for itself, is answered with `-` in place of one.
 //!
-//! A stored response keeps the mark it was stored with. So a client knows without the proxy's word what it got: another
-//! request's id is a hit, its own id was forwarded, and its own id with `validated` in a 200 is stored content that the
-//! origin was asked about (a 304 updates the stored fields, RFC 9111 §3.2). A hit that the origin began after the client's own request
-//! was sent is a collapsed request: it waited for another's fetch.
+//! A stored response keeps the mark it was stored with. So a client knows without the proxy's word
+//! what it got: another request's id is a hit, its own id was forwarded, and its own id with
+//! `validated` in a 200 is stored content that the origin was asked about (a 304 updates the stored
+//! fields, RFC 9111 §3.2). A hit that the origin began after the client's own request was sent is a
+//! collapsed request: it waited for another's fetch.
 //!
-//! Before a run each host of clients asks once with [`PROBE`] in place of an id. The origin answers that with 200 and counts nothing.
+//! Before a run each host of clients asks once with [`PROBE`] in place of an id. The origin answers
+//! that with 200 and counts nothing.
 
 use weir_wire::write;
 
@@ -30,7 +33,8 @@ const BEGUN: u8 = b'@';
 /// What follows the version in a 304.
 const VALIDATED: &[u8] = b"validated";
 
-/// One request of one run. No two requests of a run have the same, also not one that is repeated by its client.
+/// One request of one run. No two requests of a run have the same, also not one that is repeated by
+/// its client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Id {
     /// The phase that the request belongs to, from 0.
@@ -50,7 +54,8 @@ pub struct Answered {
     pub version: u64,
     /// Was it a 304?
     pub is_validated: bool,
-    /// When the origin began to answer, microseconds since 1970 by its wall clock; `None` where there was no id.
+    /// When the origin began to answer, microseconds since 1970 by its wall clock; `None` where
+    /// there was no id.
     pub begun_us: Option<u64>,
 }
 
@@ -138,7 +143,8 @@ fn hexadecimal(text: &[u8]) -> Option<u64> {
     text.iter().try_fold(0, add_digit)
 }
 
-/// `value` with a hexadecimal digit in lower case behind it; the caller sees to it that there are at most sixteen.
+/// `value` with a hexadecimal digit in lower case behind it; the caller sees to it that there are
+/// at most sixteen.
 fn add_digit(value: u64, byte: &u8) -> Option<u64> {
     let digit = match byte {
         b'0'..=b'9' => byte - b'0',

@@ -1,15 +1,17 @@
 //! The origin: all servers of a scenario's site.
 //!
-//! What it answers is a function of scenario, seed, target and time ([`weir_workload::Site`], [`weir_workload::Content`]):
-//! it stores nothing, and content of any length costs no memory. What goes wrong, on purpose, is a function of scenario, seed
-//! and the request's id, so that a run can be repeated.
+//! What it answers is a function of scenario, seed, target and time ([`weir_workload::Site`],
+//! [`weir_workload::Content`]): it stores nothing, and content of any length costs no memory. What
+//! goes wrong, on purpose, is a function of scenario, seed and the request's id, so that a run can
+//! be repeated.
 //!
-//! Each thread has a runtime of its own, one buffer to read into and one to make content in; listening sockets are shared
-//! by all. A response is decided when its request has been read, for the time at which it will be sent (`response.rs`), and
-//! made as the socket takes it (`sending.rs`).
+//! Each thread has a runtime of its own, one buffer to read into and one to make content in;
+//! listening sockets are shared by all. A response is decided when its request has been read, for
+//! the time at which it will be sent (`response.rs`), and made as the socket takes it
+//! (`sending.rs`).
 //!
-//! Deliberately absent: chunked content, content codings, several ranges in one response, TLS. Nothing that is measured
-//! needs them from the origin.
+//! Deliberately absent: chunked content, content codings, several ranges in one response, TLS.
+//! Nothing that is measured needs them from the origin.
 
 mod accept;
 mod answer;
@@ -64,10 +66,12 @@ pub struct OriginPlan {
 /// No scenario needs more connections at a time: the third cache-off had 16 000.
 pub const CONNECTIONS_MAX: u32 = 16_384;
 
-/// Connections beside those that requests under way need: persistent ones that a proxy keeps for later.
+/// Connections beside those that requests under way need: persistent ones that a proxy keeps for
+/// later.
 const IDLE_CONNECTIONS: u32 = 1024;
 
-/// Connections that a proxy will hardly exceed with this scenario: twice what its clients may open, and some idle ones.
+/// Connections that a proxy will hardly exceed with this scenario: twice what its clients may open,
+/// and some idle ones.
 #[must_use]
 pub fn connections_for(scenario: &Scenario) -> u32 {
     let clients = scenario
@@ -107,8 +111,8 @@ impl OriginPlan {
 ///
 /// # Errors
 ///
-/// An address cannot be listened on, the file descriptors do not suffice and may not be raised, or a thread cannot be
-/// started.
+/// An address cannot be listened on, the file descriptors do not suffice and may not be raised, or
+/// a thread cannot be started.
 pub fn start(plan: &OriginPlan) -> Result<OriginHandle, Failure> {
     let places = usize::try_from(plan.connections_max).unwrap_or(usize::MAX);
     let shared = Shared::new(Arc::clone(&plan.scenario), plan.seed, plan.shares, places);
@@ -138,8 +142,8 @@ impl OriginHandle {
         &self.servers
     }
 
-    /// The run begins at this time: from then the spans of the fault script count. Before it is said they count from the
-    /// origin's start.
+    /// The run begins at this time: from then the spans of the fault script count. Before it is
+    /// said they count from the origin's start.
     pub fn begin(&self, at: Instant) {
         self.shared.begin(at.into());
     }

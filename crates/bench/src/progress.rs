@@ -1,4 +1,5 @@
-//! How a run is seen while it goes on: one line, rewritten in place on a terminal, a new one now and then elsewhere.
+//! How a run is seen while it goes on: one line, rewritten in place on a terminal, a new one now
+//! and then elsewhere.
 //!
 //! ```text
 //! phase-2    1523/s   hit ratio 24.1 %   p99 312 ms   errors 0   1:42 left

@@ -1,7 +1,7 @@
 //! From what was gathered to a record, and from a record to files and a table.
 //!
-//! The schema is [`weir_measure::record`]. Here the accounts of both sides are held against each other, and it is decided
-//! whether the run is valid.
+//! The schema is [`weir_measure::record`]. Here the accounts of both sides are held against each
+//! other, and it is decided whether the run is valid.
 
 mod accounts;
 mod file;

@@ -1,14 +1,17 @@
-//! Records as a page to look at: who is better at what, then figures, then the numbers and where they come from.
+//! Records as a page to look at: who is better at what, then figures, then the numbers and where
+//! they come from.
 //!
-//! One HTML file that holds everything: drawings are SVG with text in it, there is no script, and nothing is fetched. It is
-//! drawn by `plotters`; each figure can be had as a file of its own too.
+//! One HTML file that holds everything: drawings are SVG with text in it, there is no script, and
+//! nothing is fetched. It is drawn by `plotters`; each figure can be had as a file of its own too.
 //!
-//! The main choice: a report is a function of records alone. Whatever it says can be computed again from the files it names,
-//! and runs that were made on different days lie side by side.
+//! The main choice: a report is a function of records alone. Whatever it says can be computed again
+//! from the files it names, and runs that were made on different days lie side by side.
 //!
-//! Runs are compared with each other only where scenario, seed, links and host are equal; a run that was repeated is a median and a range.
+//! Runs are compared with each other only where scenario, seed, links and host are equal; a run
+//! that was repeated is a median and a range.
 //!
-//! Deliberately absent: thresholds that call a proxy good or bad, and statistics over repetitions that were not made.
+//! Deliberately absent: thresholds that call a proxy good or bad, and statistics over repetitions
+//! that were not made.
 
 mod axis;
 mod conditions;
@@ -41,8 +44,8 @@ use std::path::Path;
 use weir_measure::record::Record;
 use weir_workload::{Scenario, Workload, output};
 
-/// Writes the report of some runs into one HTML file, and each figure as an SVG file into the directory `figures`, if one is
-/// named. Directories are made.
+/// Writes the report of some runs into one HTML file, and each figure as an SVG file into the
+/// directory `figures`, if one is named. Directories are made.
 ///
 /// # Errors
 /// There is no run, or a file cannot be written.
@@ -65,7 +68,8 @@ pub fn write(runs: &[Named], out: &Path, figures: Option<&Path>) -> Result<(), F
     Ok(())
 }
 
-/// A load that is offered whether it is answered or not. What cannot be read is taken for a closed loop.
+/// A load that is offered whether it is answered or not. What cannot be read is taken for a closed
+/// loop.
 fn is_open_loop(record: &Record) -> bool {
     let scenario = Scenario::parse("the record's scenario", &record.scenario);
     scenario

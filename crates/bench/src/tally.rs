@@ -1,6 +1,8 @@
-//! What the clients count: accounts and times by phase and by second, samples, and how the generator itself did.
+//! What the clients count: accounts and times by phase and by second, samples, and how the
+//! generator itself did.
 //!
-//! Everything merges without loss: threads and machines each bring theirs, and the sum is what one would have counted.
+//! Everything merges without loss: threads and machines each bring theirs, and the sum is what one
+//! would have counted.
 
 mod accounts;
 mod by_kind;

@@ -1,9 +1,12 @@
-//! What the proxy uses while it is measured, and whether the generator had the processor it needs: from `/proc`.
+//! What the proxy uses while it is measured, and whether the generator had the processor it needs:
+//! from `/proc`.
 //!
-//! The Wisconsin Proxy Benchmark's tables came from `iostat` and `vmstat` beside the proxy. Here the process tree of the proxy is
-//! summed each second, and the machine's processors and disks beside it.
+//! The Wisconsin Proxy Benchmark's tables came from `iostat` and `vmstat` beside the proxy. Here
+//! the process tree of the proxy is summed each second, and the machine's processors and disks
+//! beside it.
 //!
-//! Linux only, as the rest of this crate. Processes come and go while they are read; one that is gone counts as nothing.
+//! Linux only, as the rest of this crate. Processes come and go while they are read; one that is
+//! gone counts as nothing.
 
 mod machine;
 mod own_threads;

@@ -1,4 +1,5 @@
-//! Clients over real sockets: against the origin, proxies that lie, and servers that exact bytes are wanted from.
+//! Clients over real sockets: against the origin, proxies that lie, and servers that exact bytes
+//! are wanted from.
 
 mod support;
 

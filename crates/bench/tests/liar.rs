@@ -1,4 +1,5 @@
-//! The proxy that lies, told to: what it sends is what it was told, so that whoever tests a check with it tests the check.
+//! The proxy that lies, told to: what it sends is what it was told, so that whoever tests a check
+//! with it tests the check.
 
 mod support;
 

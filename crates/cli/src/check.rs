@@ -6,7 +6,8 @@ use crate::messages::{Exit, Failure, give};
 use weir_proxy::Unusable;
 use weir_proxy::config::{AdminAddress, ByteSize, Config, TokenFile};
 
-/// Reads and validates the file, tries the directories and files that it names, and prints `ok` and a summary on stdout.
+/// Reads and validates the file, tries the directories and files that it names, and prints `ok` and
+/// a summary on stdout.
 ///
 /// # Errors
 ///
@@ -99,7 +100,8 @@ pub(crate) fn describe_cache(config: &Config) -> String {
     )
 }
 
-/// As people read it: whole units of 1024, of which there are at least ten or which are the smallest.
+/// As people read it: whole units of 1024, of which there are at least ten or which are the
+/// smallest.
 fn rounded_down(bytes: u64) -> ByteSize {
     let unit_bits = [30, 20, 10].into_iter().find(|bits| bytes >> bits >= 10);
     let bits = unit_bits.unwrap_or(0);

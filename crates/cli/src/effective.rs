@@ -108,7 +108,8 @@ fn apply_disk(disk: &mut Disk, flags: &ServeFlags) -> Result<(), Failure> {
 
 /// The listeners instead of the file's, if the flags mean any.
 ///
-/// `--origin` makes gateways of them. Without it `--listen` moves the file's listeners and keeps what they are.
+/// `--origin` makes gateways of them. Without it `--listen` moves the file's listeners and keeps
+/// what they are.
 fn listeners(config: &Config, flags: &ServeFlags) -> Result<Option<Vec<Listener>>, Failure> {
     let with_mode = |addresses: &[SocketAddr], mode: Mode| {
         let listener = |&address: &SocketAddr| Listener { address, mode };

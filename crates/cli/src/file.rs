@@ -37,7 +37,8 @@ impl Document {
         }
     }
 
-    /// What the file says. Values are well formed; whether they make sense together is not checked here.
+    /// What the file says. Values are well formed; whether they make sense together is not checked
+    /// here.
     ///
     /// # Errors
     ///
@@ -51,7 +52,8 @@ impl Document {
         self.find(key_path).is_some()
     }
 
-    /// The failure of values that make no sense together, with the place where the file states the key.
+    /// The failure of values that make no sense together, with the place where the file states the
+    /// key.
     pub(crate) fn contradiction(&self, invalid: &Invalid) -> Failure {
         let place = self
             .find(&invalid.key_path)
@@ -87,7 +89,8 @@ fn home_of(key: &str) -> Option<String> {
         .find(|path| path.rsplit('.').next() == Some(key))
 }
 
-/// The longest config file read, in bytes: hundreds of thousands of routes, and no device file to the end.
+/// The longest config file read, in bytes: hundreds of thousands of routes, and no device file to
+/// the end.
 pub(crate) const FILE_BYTES_MAX: u64 = 64 << 20;
 
 /// What is wrong with a config file, and where.

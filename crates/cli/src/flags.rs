@@ -35,7 +35,8 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Run the proxy until SIGTERM or SIGINT
     ///
-    /// Without flags: a forward proxy on 127.0.0.1:3128 for this machine alone, admin on 127.0.0.1:3129.
+    /// Without flags: a forward proxy on 127.0.0.1:3128 for this machine alone, admin on
+    /// 127.0.0.1:3129.
     ///
     /// SIGHUP reads the config file again; a bad one is refused whole.
     Serve(ServeFlags),
@@ -72,7 +73,8 @@ pub(crate) struct ServeFlags {
     #[arg(long, value_name = "ADDR", value_parser = parse_address)]
     pub(crate) listen: Vec<SocketAddr>,
 
-    /// Be a gateway to this next hop (http://host:port), instead of the file's routes; repeat for more
+    /// Be a gateway to this next hop (http://host:port), instead of the file's routes; repeat for
+    /// more
     ///
     /// The addresses of --listen are then gateways. Without --listen, the file's gateways are kept.
     ///
@@ -131,8 +133,8 @@ pub(crate) struct CheckFlags {
 }
 
 impl Cli {
-    /// Takes the command line apart. Help and version are printed here, and so is bad usage; then the process
-    /// ends.
+    /// Takes the command line apart. Help and version are printed here, and so is bad usage; then
+    /// the process ends.
     ///
     /// # Errors
     ///

@@ -1,8 +1,8 @@
 //! The one binary: flags, config files and messages. What a proxy does is in `weir-proxy`.
 //!
-//! Data goes to stdout, talk to stderr. Exit codes are declared in [`messages::Exit`]. This crate decides
-//! nothing about caching; it turns text into a [`weir_proxy::config::Config`] and failures into text a
-//! stranger can act on.
+//! Data goes to stdout, talk to stderr. Exit codes are declared in [`messages::Exit`]. This crate
+//! decides nothing about caching; it turns text into a [`weir_proxy::config::Config`] and failures
+//! into text a stranger can act on.
 
 mod allocator;
 mod bench;

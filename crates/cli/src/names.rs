@@ -3,7 +3,8 @@
 use std::path::Path;
 use weir_workload::trace::{Anonymiser, TraceError};
 
-/// Hashes names as two flags say: hide nothing, or use the key in a file. Without either the key is forgotten.
+/// Hashes names as two flags say: hide nothing, or use the key in a file. Without either the key is
+/// forgotten.
 ///
 /// # Errors
 ///

@@ -28,8 +28,9 @@ pub(crate) fn serve(flags: ServeFlags) -> Result<(), Failure> {
     if flags.print_config {
         return give(&config_text(&effective::load(&flags)?));
     }
-    // The allocator asks for huge pages, and what is in use of one keeps all of it: with 200 KB responses resident memory was
-    // 1.44 times `memory`. A kernel that cannot do without them only costs more.
+    // The allocator asks for huge pages, and what is in use of one keeps all of it: with 200 KB
+    // responses resident memory was 1.44 times `memory`. A kernel that cannot do without them only
+    // costs more.
     let _ = rustix::thread::disable_transparent_huge_pages(true);
     // before sizes are judged: the limit is raised as far as it may be
     let open_files_max = weir_proxy::raise_descriptor_limit();
@@ -223,7 +224,8 @@ fn announcement(config: &Config, started: &Started) -> String {
     lines
 }
 
-/// Prints the head of a response, in which Cache-Status tells what happened; the second time it may be a hit.
+/// Prints the head of a response, in which Cache-Status tells what happened; the second time it may
+/// be a hit.
 fn curl_line(config: &Config, listener: &Listener) -> String {
     let address = reachable(listener.address);
     match (listener.mode, config.routes.first()) {

@@ -18,13 +18,17 @@ pub(crate) enum SimCommand {
     Hits(hits::HitsFlags),
     /// Draw miss-ratio curves: how many requests would miss, at which size
     ///
-    /// Exact for lru, by simulation for other policies; or from a sample of the keys, with its error.
+    /// Exact for lru, by simulation for other policies; or from a sample of the keys, with its
+    /// error.
     Mrc(mrc::MrcFlags),
-    /// Simulate every point of a grid, on all cores; a run that is in the file already is not made again
+    /// Simulate every point of a grid, on all cores; a run that is in the file already is not made
+    /// again
     Sweep(sweep::SweepFlags),
-    /// Simulate a proxy on a trace: cache, connections, links and aborts together, beside no proxy and a proxy without caches
+    /// Simulate a proxy on a trace: cache, connections, links and aborts together, beside no proxy
+    /// and a proxy without caches
     ///
-    /// Every decision about caching is taken by the code that `weir serve` runs. docs/sim.md says what the network is like.
+    /// Every decision about caching is taken by the code that `weir serve` runs. docs/sim.md says
+    /// what the network is like.
     Run(Box<run::RunFlags>),
     /// Make the tables and figures of a paper again, beside its own numbers
     #[command(subcommand)]

@@ -1,6 +1,7 @@
 //! A page in headless Chromium, through the forward proxy, twice: `make test-browser`.
 //!
-//! Plain `cargo test` leaves this program out (`test = false` in the manifest): a browser is a large thing to install.
+//! Plain `cargo test` leaves this program out (`test = false` in the manifest): a browser is a
+//! large thing to install.
 
 mod support;
 

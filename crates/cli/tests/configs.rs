@@ -1,5 +1,5 @@
-//! Config files and what is made of them: each good one beside its normal form (`.normal.toml`), each bad one
-//! beside exit code, stdout and stderr (`.error.txt`).
+//! Config files and what is made of them: each good one beside its normal form (`.normal.toml`),
+//! each bad one beside exit code, stdout and stderr (`.error.txt`).
 
 mod snapshot;
 
@@ -71,7 +71,8 @@ fn unreadable_or_non_utf8_config_is_refused_with_the_reason() {
     check("missing.toml", "cannot read config `missing.toml`");
 }
 
-/// Not a time limit: eight times the routes may take 32 times as long, where a quadratic reader takes 64 times.
+/// Not a time limit: eight times the routes may take 32 times as long, where a quadratic reader
+/// takes 64 times.
 #[test]
 fn reading_routes_takes_less_than_quadratic_time() {
     let folder = tempfile::tempdir().unwrap();

@@ -23,7 +23,8 @@ fn said(place: &Path, line: &str) -> String {
     whole(&weir(place, &words(line)))
 }
 
-/// Name of the snapshot and the arguments, in this order: a sweep goes on with the file of the one before.
+/// Name of the snapshot and the arguments, in this order: a sweep goes on with the file of the one
+/// before.
 const COMMANDS: &[(&str, &str)] = &[
     ("sim-run-help", "sim run --help"),
     ("sim-run", "sim run modem.parquet --profile http-1998"),

@@ -1,4 +1,5 @@
-//! `weir store` against a store that is written here by hand: what is live is listed and exported, what is damaged is named.
+//! `weir store` against a store that is written here by hand: what is live is listed and exported,
+//! what is damaged is named.
 
 use std::path::Path;
 use std::process::Command;

@@ -2,13 +2,14 @@
 
 use std::path::PathBuf;
 
-/// Segment size if nothing else is said: large enough that a rotating disk seeks rarely, small enough that eviction
-/// does not come in gulps.
+/// Segment size if nothing else is said: large enough that a rotating disk seeks rarely, small
+/// enough that eviction does not come in gulps.
 pub const SEGMENT_BYTES_DEFAULT: u64 = 64 << 20;
 
-/// Fewest segments a directory is cut into. A segment leaves as a whole, and where the oldest were short, two leave for one
-/// that begins: so at most a 64th of the directory leaves at once. In the second phase of the Wisconsin benchmark eight
-/// segments cost 0.8 points of hit ratio against this many.
+/// Fewest segments a directory is cut into. A segment leaves as a whole, and where the oldest were
+/// short, two leave for one that begins: so at most a 64th of the directory leaves at once. In the
+/// second phase of the Wisconsin benchmark eight segments cost 0.8 points of hit ratio against this
+/// many.
 pub const SEGMENTS_MIN: u64 = 128;
 
 /// Smallest segment, in bytes: a block of content, which lies in one piece, takes half of it.
@@ -38,19 +39,21 @@ pub enum Verify {
 pub struct DiskConfig {
     /// At least one; a key lives in one of them.
     pub directories: Vec<DirectoryConfig>,
-    /// Bytes of a segment; made smaller where a directory would otherwise have fewer than `segments_min`. At most
-    /// 256 MiB.
+    /// Bytes of a segment; made smaller where a directory would otherwise have fewer than
+    /// `segments_min`. At most 256 MiB.
     pub segment_bytes: u64,
     /// Fewest segments a directory is cut into; [`SEGMENTS_MIN`].
     pub segments_min: u64,
-    /// Bytes of the smallest segment; a directory that is too small for `segments_min` of them is refused.
-    /// [`SEGMENT_BYTES_MIN`].
+    /// Bytes of the smallest segment; a directory that is too small for `segments_min` of them is
+    /// refused. [`SEGMENT_BYTES_MIN`].
     pub segment_bytes_min: u64,
-    /// Bytes that may wait to be written, a directory; beyond that an append is refused ([`crate::Refused::Busy`]).
+    /// Bytes that may wait to be written, a directory; beyond that an append is refused
+    /// ([`crate::Refused::Busy`]).
     pub queue_bytes_max: usize,
     /// Threads that read, a directory, where the system does no reads side by side; else one does.
     pub readers: usize,
-    /// Reads that may wait to begin, a directory; beyond that a read fails ([`crate::ReadError::Busy`]).
+    /// Reads that may wait to begin, a directory; beyond that a read fails
+    /// ([`crate::ReadError::Busy`]).
     pub reads_waiting_max: usize,
     /// When bytes are verified.
     pub verify: Verify,

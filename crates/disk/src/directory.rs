@@ -1,5 +1,5 @@
-//! One directory: its segments, its index, its journal, its threads. What they share stands here; nothing in it waits for the
-//! device while a lock is held.
+//! One directory: its segments, its index, its journal, its threads. What they share stands here;
+//! nothing in it waits for the device while a lock is held.
 
 pub(crate) mod active;
 pub(crate) mod buffer;
@@ -61,7 +61,8 @@ pub(crate) struct Directory {
     pub(crate) page_cache: Mutex<PageCache>,
     /// The file system cannot be read past the page cache.
     is_indirect: AtomicBool,
-    /// Held while one segment's records go into the index, and while one leaves: so that no entry outlives its segment.
+    /// Held while one segment's records go into the index, and while one leaves: so that no entry
+    /// outlives its segment.
     gate: Mutex<()>,
     /// Generations from here on were given out by this process.
     pub(crate) first_generation: u64,
@@ -223,13 +224,14 @@ impl Directory {
         }
     }
 
-    /// From now on nothing of before is found, and nothing that was asked for before will be stored. Whether there may be
-    /// anything on the device that the journal must tell of.
+    /// From now on nothing of before is found, and nothing that was asked for before will be
+    /// stored. Whether there may be anything on the device that the journal must tell of.
     pub(crate) fn put_in_force(&self, what: Purged, generation: u64) -> bool {
         self.purges.note(what, generation, None);
         match what {
             Purged::Key(key) => {
-                // who writes one meanwhile either still counts as pending, or sees the purge and remembers the key
+                // who writes one meanwhile either still counts as pending, or sees the purge and
+                // remembers the key
                 let may_hold = self.may_hold(key);
                 self.index.remove(key);
                 return may_hold;
@@ -247,7 +249,8 @@ impl Directory {
         true
     }
 
-    /// Nothing of a purge is on the device: it is in force for late writes only, as long as the segments of today are there.
+    /// Nothing of a purge is on the device: it is in force for late writes only, as long as the
+    /// segments of today are there.
     pub(crate) fn settle_purge(&self, what: Purged, generation: u64) {
         let newest = self.segments.all().last().map_or(0, |it| it.number);
         self.purges.settle(what, generation, newest);

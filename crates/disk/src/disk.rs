@@ -62,9 +62,11 @@ impl Tickets {
 /// The disk tier.
 pub struct Disk {
     tickets: Arc<Tickets>,
-    /// In the order of their numbers, so that a key is looked for in the same place however they are configured.
+    /// In the order of their numbers, so that a key is looked for in the same place however they
+    /// are configured.
     directories: Vec<Arc<Directory>>,
-    /// Held while a purge takes its generation and its places in the queues: so that journals ascend.
+    /// Held while a purge takes its generation and its places in the queues: so that journals
+    /// ascend.
     purging: Mutex<()>,
     is_closing: Arc<AtomicBool>,
     threads: Mutex<Vec<JoinHandle<()>>>,
@@ -80,7 +82,8 @@ impl Debug for Disk {
 }
 
 impl Disk {
-    /// Opens or creates the store, and returns as soon as it can be used: the index fills in a thread.
+    /// Opens or creates the store, and returns as soon as it can be used: the index fills in a
+    /// thread.
     ///
     /// # Errors
     /// Why it cannot be used at all.
@@ -137,17 +140,18 @@ impl Disk {
         })
     }
 
-    /// Whether anything of `key` may be stored, now or after a restart: what waits to be written, what was forgotten and is still on
-    /// the device, and everything while an index is being read, count. What is still asked for or arriving does not: whoever
-    /// wants to be rid of a key purges it, which costs nothing on the device if this says `false`.
+    /// Whether anything of `key` may be stored, now or after a restart: what waits to be written,
+    /// what was forgotten and is still on the device, and everything while an index is being read,
+    /// count. What is still asked for or arriving does not: whoever wants to be rid of a key purges
+    /// it, which costs nothing on the device if this says `false`.
     #[must_use]
     pub fn may_hold(&self, key: Digest) -> bool {
         let mut all = self.directories.iter();
         all.any(|directory| directory.may_hold(key))
     }
 
-    /// Reads a record: ready at once if the page cache is looked into and has it, else when a thread has read it. How long to wait is
-    /// the caller's decision: dropping the future is fine.
+    /// Reads a record: ready at once if the page cache is looked into and has it, else when a
+    /// thread has read it. How long to wait is the caller's decision: dropping the future is fine.
     ///
     /// # Errors
     /// Why it is a miss.
@@ -171,7 +175,8 @@ impl Disk {
         }
     }
 
-    /// Stores a small response: written later by a thread, found from then on. `Ok` is not a promise.
+    /// Stores a small response: written later by a thread, found from then on. `Ok` is not a
+    /// promise.
     ///
     /// # Errors
     /// Why it is not stored.
@@ -192,7 +197,8 @@ impl Disk {
         u64::from(least.unwrap_or_default())
     }
 
-    /// Begins a response that goes to disk while it arrives. `expected_len`: bytes that will come, if known.
+    /// Begins a response that goes to disk while it arrives. `expected_len`: bytes that will come,
+    /// if known.
     ///
     /// # Errors
     /// Why it is not stored.
@@ -204,7 +210,8 @@ impl Disk {
     ) -> Result<Spill, Refused> {
         let directory = self.home(key);
         let limits = directory.limits;
-        // what is older must not have to go for its own beginning: two segments are being written and freed
+        // what is older must not have to go for its own beginning: two segments are being written
+        // and freed
         let most = limits.bytes - 2 * u64::from(limits.segment_bytes);
         let why = if !directory.is_usable() {
             Refused::Fenced
@@ -219,8 +226,8 @@ impl Disk {
         Err(why)
     }
 
-    /// Nothing that was asked for until now is found under `key` from the moment this is called; when the future
-    /// resolves, that survives a crash. Dropping the future does not undo it.
+    /// Nothing that was asked for until now is found under `key` from the moment this is called;
+    /// when the future resolves, that survives a crash. Dropping the future does not undo it.
     pub fn purge(
         &self,
         key: Digest,
@@ -233,7 +240,8 @@ impl Disk {
         self.purge_what(Purged::All)
     }
 
-    /// Every directory's journal gets it: which one a key lives in changes when directories come and go.
+    /// Every directory's journal gets it: which one a key lives in changes when directories come
+    /// and go.
     fn purge_what(
         &self,
         what: Purged,
@@ -278,14 +286,16 @@ impl Disk {
         }
     }
 
-    /// Drops one record from the index, if it is still there. Not durable: after a restart it may be found again.
+    /// Drops one record from the index, if it is still there. Not durable: after a restart it may
+    /// be found again.
     pub fn forget(&self, key: Digest, record: RecordId) {
         if let Some(directory) = self.of_record(record) {
             directory.forget(key, record);
         }
     }
 
-    /// Drops the record of `key` from the index, whichever it is. Not durable: after a restart it may be found again.
+    /// Drops the record of `key` from the index, whichever it is. Not durable: after a restart it
+    /// may be found again.
     pub fn forget_key(&self, key: Digest) {
         self.home(key).forget_key(key);
     }
@@ -300,7 +310,8 @@ impl Disk {
         sum
     }
 
-    /// Reads everything and compares index and files. Slow; for tests and operators, while nothing is being stored.
+    /// Reads everything and compares index and files. Slow; for tests and operators, while nothing
+    /// is being stored.
     ///
     /// # Errors
     /// What is wrong.
@@ -317,8 +328,8 @@ impl Disk {
         }
     }
 
-    /// Writes what waits, seals, and ends the threads, within 5 s. Reads fail from then on, but for content that is in the
-    /// page cache.
+    /// Writes what waits, seals, and ends the threads, within 5 s. Reads fail from then on, but for
+    /// content that is in the page cache.
     pub fn close(&self) {
         self.is_closing.store(true, Ordering::Release);
         for directory in &self.directories {
@@ -329,7 +340,8 @@ impl Disk {
         let begun = Instant::now();
         while threads.iter().any(|thread| !thread.is_finished()) {
             if begun.elapsed() >= CLOSE_TIME_MAX {
-                // the device hangs: the directory stays ours until the process ends, and what waits is lost
+                // the device hangs: the directory stays ours until the process ends, and what waits
+                // is lost
                 return;
             }
             for thread in &*threads {

@@ -12,7 +12,8 @@ use std::sync::{Arc, OnceLock};
 use weir_policy::Digest;
 use weir_policy::page_cache::Way;
 
-/// A stretch of a stored content. Cloning is cheap; it keeps its segment readable, also when that was evicted.
+/// A stretch of a stored content. Cloning is cheap; it keeps its segment readable, also when that
+/// was evicted.
 #[derive(Clone, Debug)]
 pub struct Extent {
     /// Offset of its first byte in the content.
@@ -29,7 +30,8 @@ pub(crate) struct Run {
     pub(crate) segment: Arc<Segment>,
     pub(crate) key: Digest,
     pub(crate) reference: RunRef,
-    /// The record it was found by; `None` if it was written by this process and belongs to none yet.
+    /// The record it was found by; `None` if it was written by this process and belongs to none
+    /// yet.
     pub(crate) record: Option<RecordId>,
     /// Checksums of its chunks, once they were read.
     pub(crate) header: OnceLock<RunHeader>,
@@ -50,18 +52,20 @@ impl Extent {
         self.from + u64::from(self.len)
     }
 
-    /// Its segment was evicted: it stays readable for who holds it and is found by nobody else. Can change at any time.
+    /// Its segment was evicted: it stays readable for who holds it and is found by nobody else. Can
+    /// change at any time.
     #[must_use]
     pub fn is_retired(&self) -> bool {
         self.run.segment.is_retired()
     }
 
-    /// From offset `at` of the content to the end of the verified chunk that holds it (at most 64 KiB): ready at once if the page
-    /// cache is looked into and has it, else when it was read. How long to wait is the caller's decision: dropping the future
-    /// is fine.
+    /// From offset `at` of the content to the end of the verified chunk that holds it (at most 64
+    /// KiB): ready at once if the page cache is looked into and has it, else when it was read. How
+    /// long to wait is the caller's decision: dropping the future is fine.
     ///
     /// # Errors
-    /// Why it could not be read; [`ReadError::Damaged`] has been counted and the record's entry forgotten.
+    /// Why it could not be read; [`ReadError::Damaged`] has been counted and the record's entry
+    /// forgotten.
     pub fn read(
         &self,
         at: u64,
@@ -75,7 +79,8 @@ impl Extent {
         })
     }
 
-    /// Whether the chunk that holds offset `at` of the content counts as verified in the page cache.
+    /// Whether the chunk that holds offset `at` of the content counts as verified in the page
+    /// cache.
     #[cfg(test)]
     pub(crate) fn is_verified_at(&self, at: u64) -> bool {
         let run = &self.run;
@@ -88,12 +93,13 @@ impl Extent {
             .is_verified(u32::try_from(chunk.offset).unwrap())
     }
 
-    /// What `sendfile` may send from offset `at` on, at most `max` bytes: it is in the page cache and was verified since it
-    /// came there. `None`: read it.
+    /// What `sendfile` may send from offset `at` on, at most `max` bytes: it is in the page cache
+    /// and was verified since it came there. `None`: read it.
     ///
-    /// Pages leave and come back without notice, so a chunk counts as verified only until a look finds one of its pages
-    /// gone. Nothing reads ahead in a segment, and what is read is verified; what remains is the page at the border of two
-    /// chunks, if it leaves alone and comes back damaged.
+    /// Pages leave and come back without notice, so a chunk counts as verified only until a look
+    /// finds one of its pages gone. Nothing reads ahead in a segment, and what is read is verified;
+    /// what remains is the page at the border of two chunks, if it leaves alone and comes back
+    /// damaged.
     #[must_use]
     pub fn sendable(&self, at: u64, max: u64) -> Option<SendPiece> {
         self.run.sendable(at, max)
@@ -217,12 +223,14 @@ impl Run {
         Some(Ok(bytes[skip.unwrap_or(bytes.len())..].into()))
     }
 
-    /// What leaves by `sendfile` is not copied: the kernel holds pages of the page cache until the client has acknowledged them,
-    /// and sends what they hold by then. That is what was verified, because nobody writes there any more: a place in a
-    /// segment is written once, its table and trailer behind all content; a segment that leaves is unlinked, not cut or
-    /// overwritten, and the page cache keeps what the kernel holds; its number, and so its name, is not used again. Left
-    /// are a stranger who writes into our files, and a page that leaves memory and comes back damaged between this look and
-    /// the kernel's: who minds has everything copied and verified ([`Verify::Always`]).
+    /// What leaves by `sendfile` is not copied: the kernel holds pages of the page cache until the
+    /// client has acknowledged them, and sends what they hold by then. That is what was verified,
+    /// because nobody writes there any more: a place in a segment is written once, its table and
+    /// trailer behind all content; a segment that leaves is unlinked, not cut or overwritten, and
+    /// the page cache keeps what the kernel holds; its number, and so its name, is not used again.
+    /// Left are a stranger who writes into our files, and a page that leaves memory and comes back
+    /// damaged between this look and the kernel's: who minds has everything copied and verified
+    /// ([`Verify::Always`]).
     fn sendable(&self, at: u64, max: u64) -> Option<SendPiece> {
         if self.directory.limits.verify == Verify::Always {
             return None;
@@ -247,8 +255,8 @@ impl Run {
         })
     }
 
-    /// Whether all pages of a chunk are in the page cache and were verified there. A byte of each page is read without
-    /// waiting: a quarter of the cost of copying them all.
+    /// Whether all pages of a chunk are in the page cache and were verified there. A byte of each
+    /// page is read without waiting: a quarter of the cost of copying them all.
     fn is_resident(&self, chunk: &Chunk) -> bool {
         let place = u32::try_from(chunk.offset).unwrap_or(u32::MAX);
         if !self.segment.is_verified(place) {

@@ -158,8 +158,8 @@ impl ReadError {
     }
 }
 
-/// A purge is in force in this process, but might not survive it: the journal could not be written. The directory is
-/// emptied before it is used again.
+/// A purge is in force in this process, but might not survive it: the journal could not be written.
+/// The directory is emptied before it is used again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PurgeError {
     /// The directory whose journal failed.

@@ -1,7 +1,9 @@
-//! The one seam to the file system: everything the store does to files goes through [`Files`] and [`File`].
+//! The one seam to the file system: everything the store does to files goes through [`Files`] and
+//! [`File`].
 //!
-//! Two worlds implement it: [`SystemFiles`] over the kernel, and `SimulatedFiles` in memory (feature `simulated`), which fails, tears, reorders
-//! and crashes on command. Transfers may be short and may be interrupted; [`read_full`], [`Progress`] and [`write_full`] cope.
+//! Two worlds implement it: [`SystemFiles`] over the kernel, and `SimulatedFiles` in memory
+//! (feature `simulated`), which fails, tears, reorders and crashes on command. Transfers may be
+//! short and may be interrupted; [`read_full`], [`Progress`] and [`write_full`] cope.
 
 mod batch;
 mod memory;
@@ -56,7 +58,8 @@ pub enum Lock {
 
 /// A file system.
 pub trait Files: Send + Sync + Debug {
-    /// Creates a directory and those above it; it may exist. Only its owner may look into a new one.
+    /// Creates a directory and those above it; it may exist. Only its owner may look into a new
+    /// one.
     ///
     /// # Errors
     /// What the system says.
@@ -98,7 +101,8 @@ pub trait Files: Send + Sync + Debug {
     /// What the system says.
     fn space(&self, path: &Path) -> io::Result<Space>;
 
-    /// Locks the file `path` for this process (`flock`), creating it if need be, and writes the process id into it.
+    /// Locks the file `path` for this process (`flock`), creating it if need be, and writes the
+    /// process id into it.
     ///
     /// # Errors
     /// What the system says.
@@ -113,7 +117,8 @@ pub trait Files: Send + Sync + Debug {
     /// Wall clock, in seconds since 1970: written into headers for people, decides nothing.
     fn wall_s(&self) -> u64;
 
-    /// For reads of this thread side by side, at most `max` at once; `None` if the system has no such thing.
+    /// For reads of this thread side by side, at most `max` at once; `None` if the system has no
+    /// such thing.
     fn batch(&self, max: usize) -> Option<Box<dyn Batch>>;
 }
 
@@ -135,11 +140,12 @@ pub trait File: Send + Sync + Debug {
     /// What the system says.
     fn read_at_now(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize>;
 
-    /// Reads at `offset` past the page cache; 0 is the end of the file. May read less. The address of `bytes`, their number and `offset`
-    /// are multiples of [`DIRECT_BYTES`].
+    /// Reads at `offset` past the page cache; 0 is the end of the file. May read less. The address
+    /// of `bytes`, their number and `offset` are multiples of [`DIRECT_BYTES`].
     ///
     /// # Errors
-    /// [`io::ErrorKind::Unsupported`] if that cannot be had for this file, now or later; else what the system says.
+    /// [`io::ErrorKind::Unsupported`] if that cannot be had for this file, now or later; else what
+    /// the system says.
     fn read_at_direct(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize>;
 
     /// Writes the pieces one after the other. May write less.
@@ -183,7 +189,8 @@ pub trait File: Send + Sync + Debug {
     }
 }
 
-/// What a read past the page cache counts in, in bytes: no device has longer sectors, and a page is this long.
+/// What a read past the page cache counts in, in bytes: no device has longer sectors, and a page is
+/// this long.
 pub const DIRECT_BYTES: usize = 4096;
 
 /// Reads until `bytes` is full or the file ends; returns how many bytes there were.
@@ -197,7 +204,8 @@ pub fn read_full(file: &dyn File, bytes: &mut [u8], offset: u64) -> io::Result<u
     })
 }
 
-/// [`read_full`] past the page cache, of a file that has `end` bytes: with alignments as for [`File::read_at_direct`].
+/// [`read_full`] past the page cache, of a file that has `end` bytes: with alignments as for
+/// [`File::read_at_direct`].
 ///
 /// # Errors
 /// As there.

@@ -1,8 +1,9 @@
 //! Where the record of a key lies: the one structure that has an entry for every stored response.
 //!
-//! Sixteen bytes an entry ([`entry`]) in shards of open addressing ([`table`]): at most 23 bytes a stored response with the
-//! slack of a large table, whatever its size. An entry knows 64 bits of the 128 of a key: a look-up may give a place that turns out to be
-//! another key's, which the record there tells.
+//! Sixteen bytes an entry ([`entry`]) in shards of open addressing ([`table`]): at most 23 bytes a
+//! stored response with the slack of a large table, whatever its size. An entry knows 64 bits of
+//! the 128 of a key: a look-up may give a place that turns out to be another key's, which the
+//! record there tells.
 
 mod entry;
 mod table;
@@ -116,8 +117,8 @@ impl Index {
         is_there && shard.remove(tag).is_some()
     }
 
-    /// All entries of a segment, in the order of their places. Looks at the whole index, one shard after the other: a
-    /// millisecond for 10^6 entries, once a segment.
+    /// All entries of a segment, in the order of their places. Looks at the whole index, one shard
+    /// after the other: a millisecond for 10^6 entries, once a segment.
     pub(crate) fn residents(&self, slot: u16) -> Vec<Resident> {
         let mut found = self.collect(|place| place.slot == slot);
         found.sort_unstable_by_key(|resident| resident.place.unit);

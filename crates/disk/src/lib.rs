@@ -1,15 +1,18 @@
 //! Where the bytes of stored responses live when they do not live in memory.
 //!
-//! A log: segment files are written in sequence and never changed, an index in memory says where the record of a key lies, a
-//! journal says what was purged. The store may forget anything at any time; it never returns a byte that was not
-//! stored under the key that is asked for, and never what was purged. Every byte is covered by a checksum that knows
-//! where it belongs, and is verified when it comes from the device.
+//! A log: segment files are written in sequence and never changed, an index in memory says where
+//! the record of a key lies, a journal says what was purged. The store may forget anything at any
+//! time; it never returns a byte that was not stored under the key that is asked for, and never
+//! what was purged. Every byte is covered by a checksum that knows where it belongs, and is
+//! verified when it comes from the device.
 //!
-//! Deliberately absent: HTTP (what a record means is its owner's `meta`), sockets, a runtime, the decision what to
-//! store (`weir_policy::admission` and the caller). No call here blocks on the device but [`Disk::open`] (a few small
-//! reads a directory) and [`Disk::close`]; reads and writes are begun and waited for by threads of this crate.
+//! Deliberately absent: HTTP (what a record means is its owner's `meta`), sockets, a runtime, the
+//! decision what to store (`weir_policy::admission` and the caller). No call here blocks on the
+//! device but [`Disk::open`] (a few small reads a directory) and [`Disk::close`]; reads and writes
+//! are begun and waited for by threads of this crate.
 //!
-//! The one place with `unsafe` is where memory is handed to the kernel's `io_uring` (`files/ring.rs`).
+//! The one place with `unsafe` is where memory is handed to the kernel's `io_uring`
+//! (`files/ring.rs`).
 
 mod config;
 mod directory;

@@ -1,8 +1,9 @@
 //! The store against a naive map: it may forget, it never lies.
 //!
-//! A [`world::World`] does what chance says to a small store on simulated files, stepping writer and loader by hand, and
-//! remembers what was stored and purged. Whatever the store then gives must be a response that was stored under
-//! that key, to the byte; not purged, not forgotten, not older than one that was seen since the store was opened.
+//! A [`world::World`] does what chance says to a small store on simulated files, stepping writer
+//! and loader by hand, and remembers what was stored and purged. Whatever the store then gives must
+//! be a response that was stored under that key, to the byte; not purged, not forgotten, not older
+//! than one that was seen since the store was opened.
 
 mod damage;
 mod faults;
@@ -14,7 +15,8 @@ mod world;
 
 use world::{Nature, World};
 
-/// Seeds a test, all tests together at least 10 000; `WEIR_DISK_SEEDS` multiplies, `WEIR_DISK_SEED` runs a single one.
+/// Seeds a test, all tests together at least 10 000; `WEIR_DISK_SEEDS` multiplies, `WEIR_DISK_SEED`
+/// runs a single one.
 const SEEDS: u64 = 2_600;
 
 /// Operations a seed.

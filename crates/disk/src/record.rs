@@ -6,8 +6,9 @@ use crate::index::Place;
 use std::sync::Arc;
 use weir_policy::Digest;
 
-/// When a response was asked for, in the order of all tickets and purges of the store. Taken before the request goes to
-/// the next hop; a purge takes one too, so a response that was asked for before a purge is never stored after it.
+/// When a response was asked for, in the order of all tickets and purges of the store. Taken before
+/// the request goes to the next hop; a purge takes one too, so a response that was asked for before
+/// a purge is never stored after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ticket(pub(crate) u64);
 
@@ -49,8 +50,8 @@ pub struct RecordId {
     pub(crate) offset: u32,
 }
 
-/// Where the index says that a record may lie. It may turn out to be another key's (the index keeps 64 bits of a key).
-/// Keeps the segment readable.
+/// Where the index says that a record may lie. It may turn out to be another key's (the index keeps
+/// 64 bits of a key). Keeps the segment readable.
 #[derive(Clone, Debug)]
 pub struct Candidate {
     pub(crate) key: Digest,
@@ -70,7 +71,8 @@ impl Candidate {
         }
     }
 
-    /// About how many bytes the record has, by at most an eighth too many; content that lies elsewhere not counted.
+    /// About how many bytes the record has, by at most an eighth too many; content that lies
+    /// elsewhere not counted.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.place.class.bytes()
@@ -86,10 +88,11 @@ pub struct Loaded {
     pub ticket: Ticket,
     /// What its owner stored.
     pub meta: Box<[u8]>,
-    /// The content that is still there, ascending, without overlaps. Fewer than were stored if segments left meanwhile:
-    /// the owner compares with the length it knows.
+    /// The content that is still there, ascending, without overlaps. Fewer than were stored if
+    /// segments left meanwhile: the owner compares with the length it knows.
     pub runs: Vec<Extent>,
-    /// The whole content, verified, where it is one small embedded run from offset 0; `runs` says the same then.
+    /// The whole content, verified, where it is one small embedded run from offset 0; `runs` says
+    /// the same then.
     pub inline: Option<Arc<[u8]>>,
     /// For [`crate::Disk::forget`].
     pub record: RecordId,

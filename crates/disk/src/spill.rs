@@ -9,10 +9,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 use weir_policy::Digest;
 
-/// Who may wait for one spill: fetch and readers of one response; beyond, the oldest is woken early.
+/// Who may wait for one spill: fetch and readers of one response; beyond, the oldest is woken
+/// early.
 const WAKERS_MAX: usize = 64;
 
-/// Content that goes to disk while it arrives. Dropping it abandons what was written: it is found by nobody.
+/// Content that goes to disk while it arrives. Dropping it abandons what was written: it is found
+/// by nobody.
 #[derive(Debug)]
 pub struct Spill {
     directory: Arc<Directory>,
@@ -139,8 +141,8 @@ impl Spill {
         Err(why)
     }
 
-    /// Takes a block at offset `from` of the content, at most 64 KiB. Blocks that follow each other become runs of up to
-    /// 1 MiB; a block lies in one run.
+    /// Takes a block at offset `from` of the content, at most 64 KiB. Blocks that follow each other
+    /// become runs of up to 1 MiB; a block lies in one run.
     ///
     /// # Errors
     /// The block was not taken; the spill is not usable any more.
@@ -178,13 +180,15 @@ impl Spill {
         Ok(())
     }
 
-    /// Whether the queue has room for so many bytes more at this moment: what finds none fails the spill.
+    /// Whether the queue has room for so many bytes more at this moment: what finds none fails the
+    /// spill.
     #[must_use]
     pub fn has_room(&self, bytes: usize) -> bool {
         self.directory.queue.has_room(bytes + JOB_BYTES)
     }
 
-    /// Closes the run under way, so that everything pushed will be written without waiting for more.
+    /// Closes the run under way, so that everything pushed will be written without waiting for
+    /// more.
     ///
     /// # Errors
     /// The run was not taken; the spill is not usable any more.
@@ -240,8 +244,9 @@ impl Spill {
         self.progress.lock().failed
     }
 
-    /// Writes the record that lists what was pushed and `inherited`: runs of an older record of the same key that are still
-    /// wanted. One that overlaps with what was pushed is left out as a whole. Found from the moment it is written.
+    /// Writes the record that lists what was pushed and `inherited`: runs of an older record of the
+    /// same key that are still wanted. One that overlaps with what was pushed is left out as a
+    /// whole. Found from the moment it is written.
     ///
     /// # Errors
     /// Why nothing is stored.

@@ -37,7 +37,8 @@ pub struct DiskUse {
     pub carried_bytes: u64,
     /// Bytes read from files.
     pub read_bytes: u64,
-    /// Reads that were done by a thread because the page cache did not have them, or was not looked into.
+    /// Reads that were done by a thread because the page cache did not have them, or was not looked
+    /// into.
     pub waited_reads: u64,
     /// Appends refused: queue full.
     pub refused_busy: u64,

@@ -306,7 +306,8 @@ fn store_recreates_a_directory_that_is_removed_while_in_use() {
     until("the writer", || disk.usage().stored == 1);
     std::fs::remove_dir_all(&path).unwrap();
     let mut key = 2;
-    // the open segment takes what it has room for; the next one cannot be made, until the directory was made again
+    // the open segment takes what it has room for; the next one cannot be made, until the directory
+    // was made again
     until("a new segment", || {
         let new = NewRecord {
             key: digest(key),

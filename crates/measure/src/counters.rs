@@ -8,11 +8,12 @@ use crate::metric::{Metric, SLOTS};
 
 /// The numbers of one worker.
 ///
-/// One thread writes ([`Counters::add`] and friends), any thread may read. For what many threads write
-/// (resolver, access log, reloads) the process keeps one more block and uses [`Counters::add_shared`].
+/// One thread writes ([`Counters::add`] and friends), any thread may read. For what many threads
+/// write (resolver, access log, reloads) the process keeps one more block and uses
+/// [`Counters::add_shared`].
 ///
-/// Aligned to 128 bytes, so that two workers' blocks never share a cache line, nor the pair of lines that the
-/// prefetcher fetches together.
+/// Aligned to 128 bytes, so that two workers' blocks never share a cache line, nor the pair of
+/// lines that the prefetcher fetches together.
 #[derive(Debug)]
 #[repr(align(128))]
 pub struct Counters {
@@ -36,7 +37,8 @@ impl Counters {
         self.add(metric, 1);
     }
 
-    /// Adds `amount`. Only the block's owner may call this: a second writer would lose counts, no more.
+    /// Adds `amount`. Only the block's owner may call this: a second writer would lose counts, no
+    /// more.
     #[inline]
     pub fn add(&self, metric: Metric, amount: u64) {
         bump(&self.slots[metric.slot()], amount);
@@ -44,7 +46,8 @@ impl Counters {
 
     /// Takes `amount` from a gauge. Only the block's owner may call this.
     ///
-    /// The block may go below zero when another worker did the adding; the sum over workers is right.
+    /// The block may go below zero when another worker did the adding; the sum over workers is
+    /// right.
     #[inline]
     pub fn sub(&self, metric: Metric, amount: u64) {
         self.add(metric, amount.wrapping_neg());
@@ -77,7 +80,8 @@ impl Counters {
         self.slots[metric.slot()].load(Relaxed)
     }
 
-    /// Records a response's time, in microseconds from the first byte of the request to the last of the response.
+    /// Records a response's time, in microseconds from the first byte of the request to the last of
+    /// the response.
     #[inline]
     pub fn record_response_time(&self, source: Source, us: u64) {
         self.response_time[source.index()].record(us);

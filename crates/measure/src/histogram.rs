@@ -1,8 +1,9 @@
 //! A latency histogram with fixed buckets.
 //!
-//! Bucket `i` holds the times of at most 2^i microseconds that the bucket before does not hold: 1 us, 2 us, 4 us ...
-//! 67 s, and one bucket for what is longer. A factor of two is coarse, but it never needs configuring, a
-//! record is three instructions and two additions, and blocks of workers are summed bucket by bucket.
+//! Bucket `i` holds the times of at most 2^i microseconds that the bucket before does not hold: 1
+//! us, 2 us, 4 us ... 67 s, and one bucket for what is longer. A factor of two is coarse, but it
+//! never needs configuring, a record is three instructions and two additions, and blocks of workers
+//! are summed bucket by bucket.
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -11,7 +12,8 @@ use crate::counters::bump;
 /// Number of buckets: limits 2^0 to 2^26 microseconds, and one without a limit.
 pub const BUCKETS: usize = 28;
 
-/// Largest time that bucket `index` holds, in microseconds; `None` for the last bucket, which has no limit.
+/// Largest time that bucket `index` holds, in microseconds; `None` for the last bucket, which has
+/// no limit.
 #[must_use]
 pub const fn bucket_limit_us(index: usize) -> Option<u64> {
     if index + 1 < BUCKETS {
@@ -68,8 +70,9 @@ impl HistogramSnapshot {
         self.buckets.iter().sum()
     }
 
-    /// The limit of the bucket in which the `quantile` (0 to 1) lies, in microseconds: the true value is between
-    /// half of it and it. `None` if nothing was recorded or it lies in the last bucket.
+    /// The limit of the bucket in which the `quantile` (0 to 1) lies, in microseconds: the true
+    /// value is between half of it and it. `None` if nothing was recorded or it lies in the last
+    /// bucket.
     #[must_use]
     pub fn quantile_limit_us(&self, quantile: f64) -> Option<u64> {
         let count = self.count();

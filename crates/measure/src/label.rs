@@ -1,8 +1,8 @@
 //! The words by which a family of counters is divided.
 //!
-//! A label is a small closed enum: its values are known when we compile, so `/metrics` can never grow with what
-//! clients send. Where a decision has a word (RFC 9211 for verdicts), the same word stands here, in
-//! `Cache-Status` and in the access log.
+//! A label is a small closed enum: its values are known when we compile, so `/metrics` can never
+//! grow with what clients send. Where a decision has a word (RFC 9211 for verdicts), the same word
+//! stands here, in `Cache-Status` and in the access log.
 
 /// A closed set of label values.
 pub trait Label: Copy + Sized + 'static {
@@ -54,12 +54,13 @@ macro_rules! labels {
 }
 
 labels! {
-    /// How a request was answered: `hit`, the forward reasons of RFC 9211 §2.2, `collapsed` (§2.6), and what never reached the
-    /// cache.
+    /// How a request was answered: `hit`, the forward reasons of RFC 9211 §2.2, `collapsed` (§2.6),
+    /// and what never reached the cache.
     Verdict {
         /// Answered from a stored response without asking the next hop first.
         Hit = "hit",
-        /// It waited for the response to another request and was answered by it: it asked nothing of the next hop itself.
+        /// It waited for the response to another request and was answered by it: it asked nothing
+        /// of the next hop itself.
         Collapsed = "collapsed",
         /// Nothing is stored under this target URI.
         UriMiss = "uri-miss",
@@ -83,7 +84,8 @@ labels! {
         Invalid = "invalid",
         /// A `CONNECT` or an `Upgrade` that became a tunnel.
         Tunnel = "tunnel",
-        /// Answered by the proxy itself: `OPTIONS *`, `Max-Forwards: 0`, `only-if-cached` without a stored response.
+        /// Answered by the proxy itself: `OPTIONS *`, `Max-Forwards: 0`, `only-if-cached` without a
+        /// stored response.
         Local = "local",
     }
 
@@ -119,8 +121,8 @@ labels! {
         StatusNotFinal = "status-not-final",
         /// The status code is not understood and the response demands that it is (§5.2.2.3).
         StatusNotUnderstood = "status-not-understood",
-        /// A part that could not be joined with others later: no strong entity tag, no complete length, not asked for as
-        /// one range (§3.3).
+        /// A part that could not be joined with others later: no strong entity tag, no complete
+        /// length, not asked for as one range (§3.3).
         PartialContent = "partial-content",
         /// Some lines of the head end in LF and some in CRLF (RFC 9112 §11.1).
         LineEnds = "line-ends",
@@ -128,15 +130,18 @@ labels! {
         VaryStar = "vary-star",
         /// Neither a lifetime nor a validator: storing it could never serve anybody.
         NoLifetime = "no-lifetime",
-        /// It answers a condition or a range of one request (412, 416, 417), and would be everybody's.
+        /// It answers a condition or a range of one request (412, 416, 417), and would be
+        /// everybody's.
         Conditional = "conditional",
         /// It sets a cookie without permission to share: neither `public` nor `s-maxage`.
         SetCookie = "set-cookie",
-        /// An error, or a redirect without a lifetime, where the client wanted to go around a stored response that is fresh.
+        /// An error, or a redirect without a lifetime, where the client wanted to go around a
+        /// stored response that is fresh.
         StoredIsFresh = "stored-is-fresh",
         /// An update that would have the stored response vary on other fields.
         VaryChanged = "vary-changed",
-        /// The profile in force keeps such responses out (for example `Set-Cookie` under `http-1998`).
+        /// The profile in force keeps such responses out (for example `Set-Cookie` under
+        /// `http-1998`).
         Profile = "profile",
         /// Larger than one stored response may be.
         TooLarge = "too-large",
@@ -232,8 +237,8 @@ labels! {
         LeftBehind = "left-behind",
         /// It is stored, and could not be read: damaged, or the device failed or took too long.
         Unreadable = "unreadable",
-        /// What was missing of it may not be fetched for the clients in common: the next hop lets it be shared no more, or
-        /// this client's request is for itself alone.
+        /// What was missing of it may not be fetched for the clients in common: the next hop lets
+        /// it be shared no more, or this client's request is for itself alone.
         NotShared = "not-shared",
     }
 
@@ -273,7 +278,8 @@ labels! {
         Tunnel = "tunnel",
     }
 
-    /// Why a request waited for a next-hop connection: the words of the connection policy, and one of the driver's own.
+    /// Why a request waited for a next-hop connection: the words of the connection policy, and one
+    /// of the driver's own.
     WaitReason {
         /// A busy one was expected to come back sooner than a new one would be set up.
         Sooner = "sooner",

@@ -1,19 +1,20 @@
 #![cfg_attr(not(test), no_std)]
 //! What we count.
 //!
-//! Every counter and gauge of the proxy is one row of the table in [`metric`]: its Rust name, its Prometheus name,
-//! its unit, its label and its explanation. What is shown on `/metrics`, what the documents print and what the code
-//! counts are therefore the same thing.
+//! Every counter and gauge of the proxy is one row of the table in [`metric`]: its Rust name, its
+//! Prometheus name, its unit, its label and its explanation. What is shown on `/metrics`, what the
+//! documents print and what the code counts are therefore the same thing.
 //!
-//! The main choice: each worker owns a block of numbers ([`Counters`]) that nobody else writes, and the blocks are
-//! summed when somebody asks ([`Snapshot`]). Counting is then a plain load, add and store of memory that
-//! no other core touches; a shared counter bumped by eight cores would cost more than a whole hit.
+//! The main choice: each worker owns a block of numbers ([`Counters`]) that nobody else writes, and
+//! the blocks are summed when somebody asks ([`Snapshot`]). Counting is then a plain load, add and
+//! store of memory that no other core touches; a shared counter bumped by eight cores would cost
+//! more than a whole hit.
 //!
-//! The result file of a benchmark run ([`record`]) is here too: what another program reads back is a schema, and a schema
-//! belongs to neither the one who writes it nor the one who draws it.
+//! The result file of a benchmark run ([`record`]) is here too: what another program reads back is
+//! a schema, and a schema belongs to neither the one who writes it nor the one who draws it.
 //!
-//! Deliberately absent: any text format (that is `proxy`'s admin), labels with unbounded values (hosts, clients,
-//! targets: those belong in the access log), and any clock.
+//! Deliberately absent: any text format (that is `proxy`'s admin), labels with unbounded values
+//! (hosts, clients, targets: those belong in the access log), and any clock.
 
 extern crate alloc;
 

@@ -1,7 +1,8 @@
 //! The table of everything that is counted.
 //!
-//! A row gives the variant, its label if it has one, counter or gauge, the Prometheus name, the unit, and above it
-//! the help paragraph, which is also the variant's documentation. Adding a counter is adding a row.
+//! A row gives the variant, its label if it has one, counter or gauge, the Prometheus name, the
+//! unit, and above it the help paragraph, which is also the variant's documentation. Adding a
+//! counter is adding a row.
 
 use crate::label::{
     Aborted, DiskRefusal, DnsOutcome, HopOutcome, Joined, Label, Lost, NotStored, OpenReason,
@@ -13,7 +14,8 @@ use crate::label::{
 pub enum Kind {
     /// Grows from the start of the process; its Prometheus name ends in `_total`.
     Counter,
-    /// Goes up and down. Workers may add on one thread and subtract on another: only the sum has a meaning.
+    /// Goes up and down. Workers may add on one thread and subtract on another: only the sum has a
+    /// meaning.
     Gauge,
 }
 
@@ -125,16 +127,18 @@ const fn offset(row: usize) -> usize {
 }
 
 table! {
-    // --- clients -------------------------------------------------------------------------------------------------
+    // --- clients ---------------------------------------------------------------------------------
     /// Client connections accepted.
     ClientsAccepted, Counter, "weir_client_connections_accepted_total", "connections";
-    /// Client connections closed right after accept, because a rule or the limit on clients said so.
+    /// Client connections closed right after accept, because a rule or the limit on clients said
+    /// so.
     ClientsRefused, Counter, "weir_client_connections_refused_total", "connections";
     /// Client connections open now, idle ones and tunnels included.
     ClientsOpen, Gauge, "weir_client_connections_open", "connections";
     /// Most client connections open at once since the start.
     ClientsOpenMost, Gauge, "weir_client_connections_open_max", "connections";
-    /// Requests that were the first on their client connection: as many connections carried any request at all.
+    /// Requests that were the first on their client connection: as many connections carried any
+    /// request at all.
     FirstRequests, Counter, "weir_client_first_requests_total", "requests";
     /// Next hops that client connections had requests forwarded to, each counted once a connection.
     ClientNextHops, Counter, "weir_client_connection_next_hops_total", "next hops";
@@ -145,8 +149,9 @@ table! {
     /// Bytes written to clients, heads and framing included, tunnels excluded.
     BytesToClients, Counter, "weir_client_sent_bytes_total", "bytes";
 
-    // --- requests ------------------------------------------------------------------------------------------------
-    /// Requests finished, by the word of the verdict: the same word as in Cache-Status and in the access log.
+    // --- requests --------------------------------------------------------------------------------
+    /// Requests finished, by the word of the verdict: the same word as in Cache-Status and in the
+    /// access log.
     Requests(verdict: Verdict), Counter, "weir_requests_total", "requests";
     /// Requests between their first byte and the end of their response.
     RequestsInFlight, Gauge, "weir_requests_in_flight", "requests";
@@ -157,8 +162,9 @@ table! {
     /// Panics caught: each ended one connection and nothing else. Any is a bug.
     Panics, Counter, "weir_panics_total", "panics";
 
-    // --- the cache -----------------------------------------------------------------------------------------------
-    /// Body bytes of responses that came from the store; divided by all body bytes this is the byte hit ratio.
+    // --- the cache -------------------------------------------------------------------------------
+    /// Body bytes of responses that came from the store; divided by all body bytes this is the byte
+    /// hit ratio.
     BytesFromStore, Counter, "weir_store_sent_bytes_total", "bytes";
     /// Body bytes of responses sent to clients, from wherever they came.
     BodyBytesToClients, Counter, "weir_client_sent_body_bytes_total", "bytes";
@@ -166,7 +172,8 @@ table! {
     Stored, Counter, "weir_stored_total", "responses";
     /// Forwarded responses not stored, by reason.
     ResponsesNotStored(reason: NotStored), Counter, "weir_not_stored_total", "responses";
-    /// Parts of responses stored: of those that were cut or given up, and those that were asked for as parts.
+    /// Parts of responses stored: of those that were cut or given up, and those that were asked for
+    /// as parts.
     PartsStored, Counter, "weir_parts_stored_total", "responses";
     /// Stored responses freshened by a 304 (RFC 9111 section 4.3.4).
     Freshened, Counter, "weir_freshened_total", "responses";
@@ -184,23 +191,25 @@ table! {
     Evicted, Counter, "weir_evicted_total", "responses";
     /// Bytes the store uses: bodies, heads, index and allocator overhead.
     StoreUsedBytes, Gauge, "weir_store_used_bytes", "bytes";
-    /// Bytes of them that responses hold which have left, or were not taken in, and are still being sent.
+    /// Bytes of them that responses hold which have left, or were not taken in, and are still being
+    /// sent.
     StoreLingeringBytes, Gauge, "weir_store_lingering_bytes", "bytes";
     /// Bytes the store may use.
     StoreBudgetBytes, Gauge, "weir_store_budget_bytes", "bytes";
     /// Stored responses.
     StoreEntries, Gauge, "weir_store_entries", "responses";
 
-    // --- the disk tier -------------------------------------------------------------------------------------------
-    /// Requests answered from the store where the response, or its content, came from disk. They are among those with the
-    /// verdict hit.
+    // --- the disk tier ---------------------------------------------------------------------------
+    /// Requests answered from the store where the response, or its content, came from disk. They
+    /// are among those with the verdict hit.
     DiskHits, Counter, "weir_disk_hits_total", "requests";
     /// Look-ups on disk for what memory had not, by what came of them.
     Recalls(outcome: RecallEnd), Counter, "weir_disk_lookups_total", "look-ups";
-    /// Responses whose rest was not here any more while a client was being sent them, and was fetched for that client alone,
-    /// by why it was not.
+    /// Responses whose rest was not here any more while a client was being sent them, and was
+    /// fetched for that client alone, by why it was not.
     Continued(reason: Lost), Counter, "weir_continued_responses_total", "responses";
-    /// Responses cut because the rest of what was promised could not be read from disk, and could not be fetched either.
+    /// Responses cut because the rest of what was promised could not be read from disk, and could
+    /// not be fetched either.
     StoreCuts, Counter, "weir_disk_cut_responses_total", "responses";
     /// Purges and invalidations that might not survive a crash, because the disk failed.
     PurgesNotDurable, Counter, "weir_disk_purges_not_durable_total", "purges";
@@ -237,12 +246,13 @@ table! {
     DiskScrubbedBytes, Counter, "weir_disk_scrubbed_bytes_total", "bytes";
     /// Stretches on disk that were not as they had been written. They were not sent.
     DiskDamaged, Counter, "weir_disk_damaged_total", "stretches";
-    /// Entries of purge journals that one of the two copies had lost. The other had them: nothing was dropped.
+    /// Entries of purge journals that one of the two copies had lost. The other had them: nothing
+    /// was dropped.
     DiskPurgesRecovered, Counter, "weir_disk_purges_recovered_total", "entries";
     /// Errors of the device, reading and writing.
     DiskErrors, Counter, "weir_disk_errors_total", "errors";
 
-    // --- next hops -----------------------------------------------------------------------------------------------
+    // --- next hops -------------------------------------------------------------------------------
     /// Requests for an idle next-hop connection, by whether the connection cache had one.
     ConnectionCache(outcome: Reuse), Counter, "weir_connection_cache_requests_total", "requests";
     /// Next-hop connections closed because they were idle for too long, or open for too long.
@@ -253,8 +263,8 @@ table! {
     ConnectionCacheUnusable, Counter, "weir_connection_cache_unusable_total", "connections";
     /// Next-hop connections idle now.
     ConnectionCacheIdle, Gauge, "weir_connection_cache_idle", "connections";
-    /// Requests sent to next hops, repetitions and validations in the background included, tunnels not, by how each
-    /// came to its connection.
+    /// Requests sent to next hops, repetitions and validations in the background included, tunnels
+    /// not, by how each came to its connection.
     NextHopRequests(connection: Supply), Counter, "weir_next_hop_requests_total", "requests";
     /// Requests on a next-hop connection that was opened for another client, by its address.
     ReusesByOtherClient, Counter, "weir_connection_reuses_other_client_total", "requests";
@@ -268,13 +278,15 @@ table! {
     ConnectionWaits(reason: WaitReason), Counter, "weir_connection_waits_total", "waits";
     /// Waits for a next-hop connection that are over, by how they ended.
     ConnectionWaitEnds(end: WaitEnd), Counter, "weir_connection_waits_ended_total", "waits";
-    /// Requests sent again on a fresh connection after a reused one closed before any byte of the response.
+    /// Requests sent again on a fresh connection after a reused one closed before any byte of the
+    /// response.
     Retries, Counter, "weir_next_hop_retries_total", "requests";
     /// Attempts to open a connection toward a next hop, by how they ended.
     NextHopConnections(outcome: HopOutcome), Counter, "weir_next_hop_connections_total", "connections";
     /// Next-hop connections open now, idle ones and tunnels included.
     NextHopsOpen, Gauge, "weir_next_hop_connections_open", "connections";
-    /// Most next-hop connections open at once since the start, those being opened and tunnels included.
+    /// Most next-hop connections open at once since the start, those being opened and tunnels
+    /// included.
     NextHopsOpenMost, Gauge, "weir_next_hop_connections_open_max", "connections";
     /// Bytes read from next hops, heads and framing included, tunnels excluded.
     BytesFromNextHops, Counter, "weir_next_hop_received_bytes_total", "bytes";
@@ -285,35 +297,39 @@ table! {
     /// Requests answered 504 because the next hop stayed silent.
     NextHopTimeouts, Counter, "weir_next_hop_timeouts_total", "requests";
 
-    // --- fetches -------------------------------------------------------------------------------------------------
+    // --- fetches ---------------------------------------------------------------------------------
     /// Fetches under way: transfers from a next hop into a response that may be stored.
     FetchesUnderWay, Gauge, "weir_fetches_under_way", "fetches";
     /// Requests that wait now for the response head of another one's.
     FollowersWaiting, Gauge, "weir_followers_waiting", "requests";
     /// Fetches whose last reader left, by what became of them and why.
     FetchesAbandoned(fate: Aborted), Counter, "weir_fetches_abandoned_total", "fetches";
-    /// Responses under construction that turned out to have no room in the store: kept for their readers only, 128 KiB a
-    /// reader behind the fastest, or 1 MiB where there is room for that.
+    /// Responses under construction that turned out to have no room in the store: kept for their
+    /// readers only, 128 KiB a reader behind the fastest, or 1 MiB where there is room for that.
     PassedThrough, Counter, "weir_passed_through_total", "responses";
-    /// Body bytes read from next hops, whatever became of them. With those from the store and our own they are the body bytes
-    /// sent to clients and the wasted ones.
+    /// Body bytes read from next hops, whatever became of them. With those from the store and our
+    /// own they are the body bytes sent to clients and the wasted ones.
     BodyBytesFromNextHops, Counter, "weir_next_hop_received_body_bytes_total", "bytes";
-    /// All other bytes read from next hops: heads, framing, trailers, and what came behind a response.
+    /// All other bytes read from next hops: heads, framing, trailers, and what came behind a
+    /// response.
     OverheadFromNextHops, Counter, "weir_next_hop_overhead_bytes_total", "bytes";
-    /// Body bytes read from next hops that no client received while they arrived. Those that are stored may still serve.
+    /// Body bytes read from next hops that no client received while they arrived. Those that are
+    /// stored may still serve.
     BytesWasted, Counter, "weir_wasted_bytes_total", "bytes";
     /// Body bytes of kept parts that were served later, out of the part or to its completion.
     BytesRecovered, Counter, "weir_recovered_bytes_total", "bytes";
-    /// The furthest a fetch was ahead of its fastest reader: read from the next hop, and not yet with the client's kernel.
+    /// The furthest a fetch was ahead of its fastest reader: read from the next hop, and not yet
+    /// with the client's kernel.
     LeadMaxBytes, Gauge, "weir_lead_max_bytes", "bytes";
 
-    // --- names ---------------------------------------------------------------------------------------------------
-    /// Questions to the resolver, by how they were answered. IP literals and /etc/hosts are not questions.
+    // --- names -----------------------------------------------------------------------------------
+    /// Questions to the resolver, by how they were answered. IP literals and /etc/hosts are not
+    /// questions.
     Dns(outcome: DnsOutcome), Counter, "weir_dns_requests_total", "requests";
     /// Lookups in flight toward name servers.
     DnsInFlight, Gauge, "weir_dns_lookups_in_flight", "lookups";
 
-    // --- tunnels -------------------------------------------------------------------------------------------------
+    // --- tunnels ---------------------------------------------------------------------------------
     /// Tunnels opened by CONNECT or Upgrade.
     TunnelsOpened, Counter, "weir_tunnels_opened_total", "tunnels";
     /// Tunnels open now.
@@ -323,10 +339,11 @@ table! {
     /// Bytes relayed from clients to next hops through tunnels.
     TunnelBytesToNextHops, Counter, "weir_tunnel_next_hop_sent_bytes_total", "bytes";
 
-    // --- the recorder --------------------------------------------------------------------------------------------
+    // --- the recorder ----------------------------------------------------------------------------
     /// Requests written into the trace of `weir serve --record`.
     Recorded, Counter, "weir_recorded_total", "requests";
-    /// Requests that are not in the trace, by reason. Those of the reason lost had been counted as recorded before.
+    /// Requests that are not in the trace, by reason. Those of the reason lost had been counted as
+    /// recorded before.
     Unrecorded(reason: Unrecorded), Counter, "weir_unrecorded_total", "requests";
     /// Requests that wait to be recorded.
     RecordQueued, Gauge, "weir_record_queued", "requests";
@@ -335,7 +352,7 @@ table! {
     /// Bytes of the finished files of the trace.
     RecordWrittenBytes, Counter, "weir_record_written_bytes_total", "bytes";
 
-    // --- the house -----------------------------------------------------------------------------------------------
+    // --- the house -------------------------------------------------------------------------------
     /// Access log lines dropped because the queue was full or the destination failed.
     LogLinesDropped, Counter, "weir_access_log_dropped_total", "lines";
     /// Configs offered by SIGHUP or POST /reload, by what became of them.

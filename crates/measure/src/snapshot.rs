@@ -7,8 +7,8 @@ use crate::metric::{Family, Metric, SLOTS};
 
 /// All numbers of the process, summed over its blocks.
 ///
-/// The blocks are read one after the other while their owners go on counting, so two numbers of a snapshot may be a few
-/// requests apart; each number alone never goes back.
+/// The blocks are read one after the other while their owners go on counting, so two numbers of a
+/// snapshot may be a few requests apart; each number alone never goes back.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
     slots: [u64; SLOTS],

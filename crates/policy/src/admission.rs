@@ -1,11 +1,11 @@
 //! Whether a response goes to disk at all.
 //!
-//! A disk is written in sequence and wears out; most of what is asked for once is never asked for again. Asking for a
-//! second request before writing halves the writes of a usual mix and costs one hit each. nginx knows it as
-//! `proxy_cache_min_uses`; TinyLFU calls such a table a doorkeeper.
+//! A disk is written in sequence and wears out; most of what is asked for once is never asked for
+//! again. Asking for a second request before writing halves the writes of a usual mix and costs one
+//! hit each. nginx knows it as `proxy_cache_min_uses`; TinyLFU calls such a table a doorkeeper.
 //!
-//! What was seen is kept in two generations of a Bloom-like table of fingerprints, so that it takes a fixed amount of
-//! memory and forgets what was seen long ago.
+//! What was seen is kept in two generations of a Bloom-like table of fingerprints, so that it takes
+//! a fixed amount of memory and forgets what was seen long ago.
 
 use crate::Digest;
 use alloc::boxed::Box;
@@ -52,7 +52,8 @@ impl Admission {
     }
 }
 
-/// Keys that are remembered as asked for once, at most; between half of that and all of it at any time. Two bytes each.
+/// Keys that are remembered as asked for once, at most; between half of that and all of it at any
+/// time. Two bytes each.
 pub const SEEN_MAX: usize = 1 << 18;
 
 /// Places that a key may stand at.

@@ -1,12 +1,13 @@
 //! Which responses are resident, and which leave to make room.
 //!
-//! The catalog promises one thing: `used_bytes() + overhead_bytes() + held_bytes() <= budget_bytes()`, after every
-//! call. The first is what the caller says each entry costs (head, body, and what its allocator adds), the second what
-//! the catalog itself holds on the heap and the caller beside each slot, the third what victims have not given back
-//! yet. It knows no bodies and no keys: the caller keeps its records by [`Slot`], and drops those of the victims it is
-//! told.
+//! The catalog promises one thing: `used_bytes() + overhead_bytes() + held_bytes() <=
+//! budget_bytes()`, after every call. The first is what the caller says each entry costs (head,
+//! body, and what its allocator adds), the second what the catalog itself holds on the heap and the
+//! caller beside each slot, the third what victims have not given back yet. It knows no bodies and
+//! no keys: the caller keeps its records by [`Slot`], and drops those of the victims it is told.
 //!
-//! Slots are dense and used again. The arrays grow by an eighth, not by doubling: the budget pays for their capacity.
+//! Slots are dense and used again. The arrays grow by an eighth, not by doubling: the budget pays
+//! for their capacity.
 
 mod arriving;
 mod cell;
@@ -24,7 +25,8 @@ pub use arriving::{ARRIVING_PERCENT_MAX, check_arriving};
 pub use in_use::{InUse, OWN_ACCOUNT_BYTES_MAX, PASSED_OVER_MAX};
 pub use refusal::Refusal;
 
-/// The place of an entry in the catalog and in arrays kept beside it; used again after the entry has left.
+/// The place of an entry in the catalog and in arrays kept beside it; used again after the entry
+/// has left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Slot(pub u32);
 
@@ -36,13 +38,14 @@ impl Slot {
     }
 }
 
-/// What a response is worth that is stored elsewhere too, on disk: nobody should have to leave for one that nobody will ask for
-/// again, and its bytes are copied once less.
+/// What a response is worth that is stored elsewhere too, on disk: nobody should have to leave for
+/// one that nobody will ask for again, and its bytes are copied once less.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Worth {
     /// Nobody has to leave for it.
     Room,
-    /// It was asked for before, not so long ago that it would have left since; or nobody knows that.
+    /// It was asked for before, not so long ago that it would have left since; or nobody knows
+    /// that.
     AskedAgain,
     /// It was not: it stays where it is.
     First,
@@ -85,8 +88,9 @@ impl Catalog {
         }
     }
 
-    /// The same, for a caller who keeps `beside_bytes` in tables of its own for each slot, be it taken or vacant: they
-    /// count as overhead, as tables do not shrink when entries leave. Such tables follow [`Self::slots`].
+    /// The same, for a caller who keeps `beside_bytes` in tables of its own for each slot, be it
+    /// taken or vacant: they count as overhead, as tables do not shrink when entries leave. Such
+    /// tables follow [`Self::slots`].
     #[must_use]
     pub fn with_beside(self, beside_bytes: u64) -> Self {
         Self {
@@ -95,9 +99,9 @@ impl Catalog {
         }
     }
 
-    /// An empty catalog whose budget is for the entries alone: its own arrays, and what the caller keeps beside them, cost
-    /// nothing. So capacities are meant in the literature, and so other simulators count; a cache in memory that did it would
-    /// exceed its memory.
+    /// An empty catalog whose budget is for the entries alone: its own arrays, and what the caller
+    /// keeps beside them, cost nothing. So capacities are meant in the literature, and so other
+    /// simulators count; a cache in memory that did it would exceed its memory.
     #[must_use]
     pub fn of_content(budget_bytes: u64, kind: EvictionKind) -> Self {
         Self {
@@ -106,8 +110,9 @@ impl Catalog {
         }
     }
 
-    /// The same for a model of a cache that is larger: of `capacity_bytes`, of whose keys it sees a sample. What a response may come to
-    /// is a part of that capacity, as its responses are as large.
+    /// The same for a model of a cache that is larger: of `capacity_bytes`, of whose keys it sees a
+    /// sample. What a response may come to is a part of that capacity, as its responses are as
+    /// large.
     #[must_use]
     pub fn standing_for(self, capacity_bytes: u64) -> Self {
         Self {
@@ -116,10 +121,12 @@ impl Catalog {
         }
     }
 
-    /// Admits a response of `size_bytes` under `key`, and appends to `victims` those who leave for it.
+    /// Admits a response of `size_bytes` under `key`, and appends to `victims` those who leave for
+    /// it.
     ///
-    /// The caller sees to it that a key is resident once: to replace a stored response by another of the same key,
-    /// [`Self::resize`] keeps its history, `remove` and `admit` make it a stranger.
+    /// The caller sees to it that a key is resident once: to replace a stored response by another
+    /// of the same key, [`Self::resize`] keeps its history, `remove` and `admit` make it a
+    /// stranger.
     ///
     /// # Errors
     /// [`Refusal::TooLarge`] and [`Refusal::NoSlot`]; nobody has left then.
@@ -152,15 +159,17 @@ impl Catalog {
         }
     }
 
-    /// The largest response under `key`, which is not resident, that the eviction algorithm takes in.
+    /// The largest response under `key`, which is not resident, that the eviction algorithm takes
+    /// in.
     #[must_use]
     pub fn newcomer_max_bytes(&self, key: Digest) -> u64 {
         let capacity_bytes = self.stands_for_bytes.unwrap_or(self.budget_bytes);
         self.eviction.newcomer_max_bytes(key, capacity_bytes)
     }
 
-    /// Whether the eviction algorithm takes in a response of `size_bytes` under `key`, which is not resident. To be asked before room
-    /// is made for it: by [`Self::admit`], or by [`Self::hold`] while it arrives.
+    /// Whether the eviction algorithm takes in a response of `size_bytes` under `key`, which is not
+    /// resident. To be asked before room is made for it: by [`Self::admit`], or by [`Self::hold`]
+    /// while it arrives.
     ///
     /// # Errors
     /// [`Refusal::TooLarge`] and [`Refusal::TooLargeForSmallQueue`].
@@ -182,8 +191,8 @@ impl Catalog {
         Ok(())
     }
 
-    /// Whether a response of `size_bytes` under `key` that was asked for, and is stored elsewhere, is to be admitted. Remembers `key` if
-    /// not.
+    /// Whether a response of `size_bytes` under `key` that was asked for, and is stored elsewhere,
+    /// is to be admitted. Remembers `key` if not.
     pub fn judge(&mut self, key: Digest, size_bytes: u64) -> Worth {
         if self.check_newcomer(key, size_bytes).is_err() {
             return Worth::First;
@@ -198,7 +207,8 @@ impl Catalog {
         }
     }
 
-    /// The entry in `slot` was asked for. A vacant slot is left alone: a driver may report hits later, in batches.
+    /// The entry in `slot` was asked for. A vacant slot is left alone: a driver may report hits
+    /// later, in batches.
     pub fn touch(&mut self, now: Now, slot: Slot) {
         let _ = now;
         if self.size_bytes(slot).is_some() {
@@ -206,10 +216,12 @@ impl Catalog {
         }
     }
 
-    /// The entry in `slot` now has `size_bytes`; appends to `victims` those who leave for it, never itself.
+    /// The entry in `slot` now has `size_bytes`; appends to `victims` those who leave for it, never
+    /// itself.
     ///
     /// # Errors
-    /// [`Refusal::TooLarge`] and [`Refusal::NotResident`]; nobody has left, and the entry keeps its former size.
+    /// [`Refusal::TooLarge`] and [`Refusal::NotResident`]; nobody has left, and the entry keeps its
+    /// former size.
     pub fn resize(
         &mut self,
         now: Now,
@@ -239,7 +251,8 @@ impl Catalog {
         Ok(())
     }
 
-    /// The entry in `slot` leaves by the caller's will: invalidated, purged, or replaced. A vacant slot stays vacant.
+    /// The entry in `slot` leaves by the caller's will: invalidated, purged, or replaced. A vacant
+    /// slot stays vacant.
     pub fn remove(&mut self, slot: Slot) {
         debug_assert!(
             self.size_bytes(slot).is_some(),
@@ -253,8 +266,9 @@ impl Catalog {
 
     /// Changes the budget, and appends to `victims` those who leave for it.
     ///
-    /// Slots cannot move, so a budget cut to a small part (one of which the arrays alone would take a quarter) drops
-    /// the upper slots first, whoever is there, to give back their memory; at worst nobody stays.
+    /// Slots cannot move, so a budget cut to a small part (one of which the arrays alone would take
+    /// a quarter) drops the upper slots first, whoever is there, to give back their memory; at
+    /// worst nobody stays.
     pub fn set_budget(&mut self, budget_bytes: u64, victims: &mut Vec<Slot>) {
         let former = core::mem::replace(&mut self.budget_bytes, budget_bytes);
         if self.overhead_bytes() > budget_bytes / 4 && budget_bytes < former {
@@ -264,8 +278,8 @@ impl Catalog {
         self.evict_to_fit(victims);
     }
 
-    /// A victim has left, but `bytes` of it are still in use: they count until [`Self::release`]. Appends to `victims`
-    /// those who leave instead.
+    /// A victim has left, but `bytes` of it are still in use: they count until [`Self::release`].
+    /// Appends to `victims` those who leave instead.
     pub fn hold(&mut self, bytes: u64, victims: &mut Vec<Slot>) {
         self.held_bytes += bytes;
         self.evict_to_fit(victims);
@@ -305,8 +319,8 @@ impl Catalog {
         self.budget_bytes
     }
 
-    /// What the catalog itself holds on the heap, and the caller beside its slots: capacity, not use. 0 where the budget does not
-    /// pay for it ([`Self::of_content`]).
+    /// What the catalog itself holds on the heap, and the caller beside its slots: capacity, not
+    /// use. 0 where the budget does not pay for it ([`Self::of_content`]).
     #[must_use]
     pub fn overhead_bytes(&self) -> u64 {
         if !self.counts_overhead {
@@ -391,7 +405,8 @@ impl Catalog {
         self.eviction.debug_check();
     }
 
-    /// Evicts until there are a vacant slot and `size_bytes` free; at most [`Self::size_max_bytes`].
+    /// Evicts until there are a vacant slot and `size_bytes` free; at most
+    /// [`Self::size_max_bytes`].
     fn make_room_with_slot(
         &mut self,
         size_bytes: u64,
@@ -418,7 +433,8 @@ impl Catalog {
         }
     }
 
-    /// What a single entry may come to; `None` if not even the smallest arrays are within the budget.
+    /// What a single entry may come to; `None` if not even the smallest arrays are within the
+    /// budget.
     fn room_alone(&self) -> Option<u64> {
         let smallest = self.overhead_for(GROWTH_SLOTS_MIN);
         let room = self.budget_bytes.checked_sub(smallest)?;
@@ -514,7 +530,8 @@ const NO_SLOT: u32 = u32::MAX;
 /// Every number but [`NO_SLOT`].
 const SLOTS_MAX: usize = NO_SLOT as usize;
 
-/// The arrays grow by at least so many slots: under a kilobyte, which the smallest sensible budget can spare.
+/// The arrays grow by at least so many slots: under a kilobyte, which the smallest sensible budget
+/// can spare.
 const GROWTH_SLOTS_MIN: usize = 16;
 
 #[cfg(test)]

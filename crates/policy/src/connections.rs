@@ -1,18 +1,22 @@
-//! The connections to next hops, as a cache: a size, hits and misses, and a reason for whoever comes and leaves.
+//! The connections to next hops, as a cache: a size, hits and misses, and a reason for whoever
+//! comes and leaves.
 //!
-//! PROXIM (INFOCOM 1999) found that caching connections gains more than caching data; its default idle time-out
-//! towards servers is ours. Five decisions are made here:
+//! PROXIM (INFOCOM 1999) found that caching connections gains more than caching data; its default
+//! idle time-out towards servers is ours. Five decisions are made here:
 //!
-//! * *Which idle one is taken?* The newest ([`IdleConnections::check_out`]): it is the least likely to have been closed
-//!   by its next hop, its congestion window is the least likely to have been forgotten (RFC 5681 §4.1), and those not
-//!   needed at the present load grow old and leave, so that the set shrinks to the load by itself.
-//! * *None is idle: open one, wait for a busy one, or both?* [`Hop::choose`], from measured set-up and exchange times.
+//! * *Which idle one is taken?* The newest ([`IdleConnections::check_out`]): it is the least likely
+//!   to have been closed by its next hop, its congestion window is the least likely to have been
+//!   forgotten (RFC 5681 §4.1), and those not needed at the present load grow old and leave, so
+//!   that the set shrinks to the load by itself.
+//! * *None is idle: open one, wait for a busy one, or both?* [`Hop::choose`], from measured set-up
+//!   and exchange times.
 //! * *How many may be open*, to one next hop and in all? The same, [`OpenRules`].
-//! * *When is one closed?* Idle for too long, open for too long, or the oldest for room ([`CloseReason`]).
+//! * *When is one closed?* Idle for too long, open for too long, or the oldest for room
+//!   ([`CloseReason`]).
 //! * *Is one opened before it is asked for?* [`judge_ahead`]; off unless the operator wants it.
 //!
-//! Sockets are not here: the driver opens and closes what it is told to, and calls [`IdleConnections::remove`] when a
-//! peer closes an idle one.
+//! Sockets are not here: the driver opens and closes what it is told to, and calls
+//! [`IdleConnections::remove`] when a peer closes an idle one.
 
 mod ahead;
 mod estimate;
@@ -47,17 +51,17 @@ pub struct IdleLimits {
     pub total_max: usize,
     /// A connection idle for so many milliseconds is not used again.
     pub idle_timeout_ms: u64,
-    /// A connection that was opened so many milliseconds ago is not kept: without it a busy one would never notice that
-    /// its next hop's name has another address now.
+    /// A connection that was opened so many milliseconds ago is not kept: without it a busy one
+    /// would never notice that its next hop's name has another address now.
     pub lifetime_ms: u64,
 }
 
 impl Default for IdleLimits {
     /// 64 a hop, 1024 in all, 30 s, an hour.
     ///
-    /// 30 s is PROXIM's proxy-server time-out; its traces never held more than 243 server connections at once for
-    /// 18 000 modem users (table of connection cache sizes), so 1024 is room for several such proxies. An hour is
-    /// nginx's `keepalive_time`.
+    /// 30 s is PROXIM's proxy-server time-out; its traces never held more than 243 server
+    /// connections at once for 18 000 modem users (table of connection cache sizes), so 1024 is
+    /// room for several such proxies. An hour is nginx's `keepalive_time`.
     fn default() -> Self {
         Self {
             per_hop_max: 64,
@@ -128,8 +132,8 @@ pub struct ConnectionCounters {
 
 /// The idle connections of one driver.
 ///
-/// The ordinary ways, in and out by next hop, touch one [`IdleQueue`] and allocate nothing once it has grown; the rare ones
-/// (a total limit reached, a sweep) look at every hop.
+/// The ordinary ways, in and out by next hop, touch one [`IdleQueue`] and allocate nothing once it
+/// has grown; the rare ones (a total limit reached, a sweep) look at every hop.
 #[derive(Debug)]
 pub struct IdleConnections {
     limits: IdleLimits,
@@ -154,7 +158,8 @@ impl IdleConnections {
         }
     }
 
-    /// `connection` to `hop`, open since `opened`, fell idle and can be used again. It is not idle already.
+    /// `connection` to `hop`, open since `opened`, fell idle and can be used again. It is not idle
+    /// already.
     pub fn check_in(
         &mut self,
         now: Now,
@@ -199,8 +204,8 @@ impl IdleConnections {
         now.tick.ms_since(opened) >= self.limits.lifetime_ms
     }
 
-    /// Takes the newest idle connection to `hop` that is within the time-out; those to `hop` that are not are
-    /// appended to `expired`, to be closed.
+    /// Takes the newest idle connection to `hop` that is within the time-out; those to `hop` that
+    /// are not are appended to `expired`, to be closed.
     pub fn check_out(
         &mut self,
         now: Now,
@@ -223,7 +228,8 @@ impl IdleConnections {
         found
     }
 
-    /// Forgets `connection`: its next hop closed it. Whether it was idle here. Looks at every connection.
+    /// Forgets `connection`: its next hop closed it. Whether it was idle here. Looks at every
+    /// connection.
     pub fn remove(&mut self, connection: ConnectionId) -> bool {
         for queue in self.hops.values_mut() {
             if queue.remove(connection) {
@@ -246,7 +252,8 @@ impl IdleConnections {
         self.counters.expiries += count as u64;
     }
 
-    /// When [`Self::expire`] next has something to do; earlier only after a check-in into an empty set.
+    /// When [`Self::expire`] next has something to do; earlier only after a check-in into an empty
+    /// set.
     #[must_use]
     pub fn next_expiry(&self) -> Option<Tick> {
         let since = self

@@ -1,7 +1,8 @@
 //! The keyed digest that stands for a cache key.
 //!
-//! `SipHash` 1-3 with a secret drawn at start: a client cannot choose keys that collide (hash flooding).
-//! 128 bits, so that two targets never share one by accident: at 10^9 stored responses the chance is below 10^-20.
+//! `SipHash` 1-3 with a secret drawn at start: a client cannot choose keys that collide (hash
+//! flooding). 128 bits, so that two targets never share one by accident: at 10^9 stored responses
+//! the chance is below 10^-20.
 
 use core::hash::Hasher;
 use siphasher::sip128::{Hasher128, SipHasher13};

@@ -1,8 +1,8 @@
 //! May this stored response be used for this request without asking (RFC 9111 §4, §4.2, §5.2.1)?
 //!
-//! Where the text is silent: a request directive that asks for more than the stored response offers forwards for
-//! `request` (RFC 9211 §2.2), a response that is too old by its own terms for `stale`. `no-cache` on the response
-//! counts as stale, as it always needs validation.
+//! Where the text is silent: a request directive that asks for more than the stored response offers
+//! forwards for `request` (RFC 9211 §2.2), a response that is too old by its own terms for `stale`.
+//! `no-cache` on the response counts as stale, as it always needs validation.
 
 use crate::now::Now;
 use crate::stored::StoredFacts;
@@ -29,7 +29,8 @@ pub fn judge(now: Now, directives: &RequestDirectives, stored: &StoredFacts) -> 
     }
     let age = stored.current_age(now);
     let ttl = stored.ttl(now);
-    // also beside `max-stale`: that allows staleness, and an older response must not pass where a younger does not
+    // also beside `max-stale`: that allows staleness, and an older response must not pass where a
+    // younger does not
     if directives.max_age.is_some_and(|max_age| age > max_age) {
         return Judgement::Ask(if ttl > 0 { Fwd::Request } else { Fwd::Stale });
     }

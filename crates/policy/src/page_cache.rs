@@ -1,23 +1,28 @@
 //! Whether what is stored on disk is read through the page cache or past it.
 //!
-//! Through the page cache, a response that is asked for again costs one copy; one that is not there costs allocating pages and,
-//! where memory is full, freeing others, twice what the read itself does: 20 µs of a core for 12 KB against 8 past it, measured with
-//! Linux 6.18. The two are even where a little more than half of what is read is there.
+//! Through the page cache, a response that is asked for again costs one copy; one that is not there
+//! costs allocating pages and, where memory is full, freeing others, twice what the read itself
+//! does: 20 µs of a core for 12 KB against 8 past it, measured with Linux 6.18. The two are even
+//! where a little more than half of what is read is there.
 //!
-//! What the page cache could hold is nobody's to tell: other processes and the limits of a control group share in it. It shows: what has
-//! been through it as often as the store is large, and is not found in it, does not stay. Until so much has been through, reads go through
-//! it, so that memory that is free is used. From then on the last [`WINDOW_LOOKS`] looks decide. While reads go past it, one in
-//! [`LOOK_EVERY`] still goes through: these look, and what they bring in is found again if there is room for it by now. While window after
-//! window finds next to nothing they become rarer, down to one in [`LOOK_EVERY_MAX`].
+//! What the page cache could hold is nobody's to tell: other processes and the limits of a control
+//! group share in it. It shows: what has been through it as often as the store is large, and is not
+//! found in it, does not stay. Until so much has been through, reads go through it, so that memory
+//! that is free is used. From then on the last [`WINDOW_LOOKS`] looks decide. While reads go past
+//! it, one in [`LOOK_EVERY`] still goes through: these look, and what they bring in is found again
+//! if there is room for it by now. While window after window finds next to nothing they become
+//! rarer, down to one in [`LOOK_EVERY_MAX`].
 
-/// Looks into the page cache after which it is judged anew: enough that chance moves their share by a few percent.
+/// Looks into the page cache after which it is judged anew: enough that chance moves their share by
+/// a few percent.
 pub const WINDOW_LOOKS: u32 = 256;
 
-/// One read in so many goes through the page cache while the others go past it: a look that finds nothing costs three to five times
-/// what reading past does, so they add 5 % to the cost of all.
+/// One read in so many goes through the page cache while the others go past it: a look that finds
+/// nothing costs three to five times what reading past does, so they add 5 % to the cost of all.
 pub const LOOK_EVERY: u32 = 64;
 
-/// The rarest that looks become: what they add is no longer noticed, and that memory became free is, after 131 072 reads for a window.
+/// The rarest that looks become: what they add is no longer noticed, and that memory became free
+/// is, after 131 072 reads for a window.
 pub const LOOK_EVERY_MAX: u32 = 512;
 
 /// Looks become rarer, by half, while fewer than this share of them find what they want, percent.
@@ -26,7 +31,8 @@ pub const RARER_BELOW_PERCENT: u32 = 10;
 /// Reads go past the page cache when fewer than this share of looks find what they want, percent.
 pub const PAST_BELOW_PERCENT: u32 = 40;
 
-/// Reads go through it again when more than this share do, percent. Apart from the other, so that what lies between changes nothing.
+/// Reads go through it again when more than this share do, percent. Apart from the other, so that
+/// what lies between changes nothing.
 pub const THROUGH_ABOVE_PERCENT: u32 = 60;
 
 /// How a read is done.
@@ -79,7 +85,8 @@ impl PageCache {
         self.way
     }
 
-    /// The way of the next read. One that goes through the page cache looks first whether it is there, and tells [`Self::looked`].
+    /// The way of the next read. One that goes through the page cache looks first whether it is
+    /// there, and tells [`Self::looked`].
     pub const fn next(&mut self) -> Way {
         if matches!(self.way, Way::Past) {
             self.past += 1;
@@ -201,7 +208,8 @@ mod tests {
         assert!((0..100).all(|_| cache.next() == Way::Through));
     }
 
-    /// A page cache that keeps the last `room` of what it was given, and reads as chance has it from `all` responses.
+    /// A page cache that keeps the last `room` of what it was given, and reads as chance has it
+    /// from `all` responses.
     fn settle(room: usize, all: usize) -> Way {
         let mut cache = PageCache::default();
         let mut kept: std::collections::VecDeque<usize> = std::collections::VecDeque::new();

@@ -1,8 +1,9 @@
 //! Which rules of storing apply: RFC 9111, or the caches of 1998.
 //!
-//! `http-1998` is what PROXIM (Feldmann et al., INFOCOM 1999) called cachable: it refuses more than RFC 9111
-//! (anything dynamic, with a cookie, or with explicit cache control on either side) and allows nothing that
-//! RFC 9111 forbids, so that it is safe to run live and comparable with the paper.
+//! `http-1998` is what PROXIM (Feldmann et al., INFOCOM 1999) called cachable: it refuses more than
+//! RFC 9111 (anything dynamic, with a cookie, or with explicit cache control on either side) and
+//! allows nothing that RFC 9111 forbids, so that it is safe to run live and comparable with the
+//! paper.
 
 use crate::verdict::Uncachable1998;
 use weir_semantics::{Method, RequestFacts, ResponseFacts};
@@ -18,8 +19,8 @@ pub enum Profile {
 }
 
 impl Profile {
-    /// Why a request goes around the cache under this profile; the first cause in the paper's order of the
-    /// request's own, `None` if it may use the cache.
+    /// Why a request goes around the cache under this profile; the first cause in the paper's order
+    /// of the request's own, `None` if it may use the cache.
     #[must_use]
     pub fn bypass(self, request: &RequestFacts) -> Option<Uncachable1998> {
         if self == Self::Rfc9111 {

@@ -1,9 +1,11 @@
-//! Whether a request may be sent a second time when the connection it was sent on closed without an answer.
+//! Whether a request may be sent a second time when the connection it was sent on closed without an
+//! answer.
 //!
-//! An idle connection can be closed by the next hop in the very moment a request is written on it (RFC 9112 §9.3,
-//! §9.5): the client should not see that race. But the request may have been acted upon, so RFC 9110 §9.2.2 lets a
-//! proxy repeat idempotent methods only, and nobody repeat a repetition. A connection found closed *before* a
-//! request byte was written is not a case for this module: nothing was sent, so nothing is repeated.
+//! An idle connection can be closed by the next hop in the very moment a request is written on it
+//! (RFC 9112 §9.3, §9.5): the client should not see that race. But the request may have been acted
+//! upon, so RFC 9110 §9.2.2 lets a proxy repeat idempotent methods only, and nobody repeat a
+//! repetition. A connection found closed *before* a request byte was written is not a case for this
+//! module: nothing was sent, so nothing is repeated.
 
 use core::fmt;
 use weir_semantics::Method;
@@ -41,7 +43,8 @@ pub enum BodySent {
 pub enum NotRepeated {
     /// The connection was new: that is a failing next hop, not the idle race.
     ConnectionWasNew,
-    /// Some of a response has arrived: the request was acted upon, and the client may have seen part of it.
+    /// Some of a response has arrived: the request was acted upon, and the client may have seen
+    /// part of it.
     ResponseBegun,
     /// It was repeated before (RFC 9110 §9.2.2: no automatic retry of a failed automatic retry).
     RepeatedBefore,

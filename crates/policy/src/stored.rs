@@ -1,7 +1,8 @@
-//! What a decision needs to know of a stored response: a few numbers, computed once when it is stored.
+//! What a decision needs to know of a stored response: a few numbers, computed once when it is
+//! stored.
 //!
-//! RFC 9111 §4.2. `resident_time` is measured by the monotonic tick, so that a wall clock that steps neither
-//! keeps a response alive nor kills it.
+//! RFC 9111 §4.2. `resident_time` is measured by the monotonic tick, so that a wall clock that
+//! steps neither keeps a response alive nor kills it.
 
 use crate::now::{Now, Tick};
 use weir_semantics::{
@@ -12,12 +13,13 @@ use weir_semantics::{
 /// The facts of one stored response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoredFacts {
-    /// Status code, 200..=599; never 206: what a part of a representation leaves in the store is an incomplete 200 (RFC
-    /// 9111 §3.3), and its body says how much of it there is.
+    /// Status code, 200..=599; never 206: what a part of a representation leaves in the store is an
+    /// incomplete 200 (RFC 9111 §3.3), and its body says how much of it there is.
     pub status: u16,
     /// Whether an entity tag or a Last-Modified allows validation (RFC 9111 §4.3.1).
     pub has_validator: bool,
-    /// Whether that entity tag is a strong one, so that parts with the same can be joined (RFC 9110 §15.3.7.3).
+    /// Whether that entity tag is a strong one, so that parts with the same can be joined (RFC 9110
+    /// §15.3.7.3).
     pub strong_tag: bool,
     /// Whether it must be validated before each use (`no-cache`, RFC 9111 §5.2.2.4).
     pub no_cache: bool,
@@ -30,9 +32,9 @@ pub struct StoredFacts {
     pub corrected_initial_age: DeltaSeconds,
     /// When it was received.
     pub response_tick: Tick,
-    /// RFC 5861 §3. A window that counts: `None` where `no-cache`, `must-revalidate` or `proxy-revalidate` forbids it.
-    /// `s-maxage` does not: it forbids to serve stale by what it implies, and an origin that writes `stale-*` beside it
-    /// permits that explicitly.
+    /// RFC 5861 §3. A window that counts: `None` where `no-cache`, `must-revalidate` or
+    /// `proxy-revalidate` forbids it. `s-maxage` does not: it forbids to serve stale by what it
+    /// implies, and an origin that writes `stale-*` beside it permits that explicitly.
     pub stale_while_revalidate: Option<DeltaSeconds>,
     /// RFC 5861 §4; as above.
     pub stale_if_error: Option<DeltaSeconds>,
@@ -83,8 +85,8 @@ impl StoredFacts {
         }
     }
 
-    /// When it was received, by the wall clock as it is now: for who writes it down, as ticks mean nothing to another
-    /// process. In doubt a second earlier.
+    /// When it was received, by the wall clock as it is now: for who writes it down, as ticks mean
+    /// nothing to another process. In doubt a second earlier.
     #[must_use]
     pub fn received(&self, now: Now) -> Timestamp {
         let resident_s = now.tick.ms_since(self.response_tick).div_ceil(1000);
@@ -92,8 +94,9 @@ impl StoredFacts {
         Timestamp(now.wall.0.saturating_sub(resident_s))
     }
 
-    /// The same facts in another process, of a response received at `received`. If the wall clock stands before that, it
-    /// was set back, and nobody knows how old the response is: it is older than any is fresh.
+    /// The same facts in another process, of a response received at `received`. If the wall clock
+    /// stands before that, it was set back, and nobody knows how old the response is: it is older
+    /// than any is fresh.
     #[must_use]
     pub fn recalled(self, received: Timestamp, now: Now) -> Self {
         if now.wall < received {
@@ -104,7 +107,8 @@ impl StoredFacts {
             };
         }
         let resident_s = now.wall.since(received);
-        // as far back as ticks go, so that of two responses the more recent one can be told; the rest is age
+        // as far back as ticks go, so that of two responses the more recent one can be told; the
+        // rest is age
         let ticks_s = (now.tick.0 / 1000).min(u64::from(resident_s.0));
         let rest = u64::from(resident_s.0) - ticks_s;
         Self {
@@ -125,8 +129,8 @@ impl StoredFacts {
             && self.stale_if_error.is_none()
     }
 
-    /// Whether these facts, made by another reading of the response, keep to `directives`: it may be stored, and is served
-    /// no longer than they allow.
+    /// Whether these facts, made by another reading of the response, keep to `directives`: it may
+    /// be stored, and is served no longer than they allow.
     #[must_use]
     pub fn keep_to(&self, directives: &ResponseDirectives) -> bool {
         // RFC 9111 §5.2.2.3
@@ -162,15 +166,16 @@ impl StoredFacts {
         i64::from(self.freshness_lifetime.0) - i64::from(self.current_age(now).0)
     }
 
-    /// Whether a part of it is worth keeping (RFC 9111 §3.3): what is missing can be asked for and joined later. The RFC
-    /// lets only an incomplete 200 be stored; that it needs a strong entity tag is ours, as without one it could never
-    /// become whole.
+    /// Whether a part of it is worth keeping (RFC 9111 §3.3): what is missing can be asked for and
+    /// joined later. The RFC lets only an incomplete 200 be stored; that it needs a strong entity
+    /// tag is ours, as without one it could never become whole.
     #[must_use]
     pub const fn can_be_part(&self) -> bool {
         self.status == 200 && self.strong_tag
     }
 
-    /// Whether it may never be served without a successful validation once stale, but within its windows.
+    /// Whether it may never be served without a successful validation once stale, but within its
+    /// windows.
     #[must_use]
     pub const fn forbids_stale(&self) -> bool {
         self.no_cache || self.must_revalidate

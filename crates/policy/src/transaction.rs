@@ -1,8 +1,8 @@
 //! The life of one request, decided without touching the world.
 //!
-//! `Transaction::handle(now, event) -> commands`: the driver tells what happened, the transaction says what to
-//! do. Heads and lengths go in; content never does. Nothing is allocated and nothing is formatted. The whole
-//! order of events is:
+//! `Transaction::handle(now, event) -> commands`: the driver tells what happened, the transaction
+//! says what to do. Heads and lengths go in; content never does. Nothing is allocated and nothing
+//! is formatted. The whole order of events is:
 //!
 //! ```text
 //! Request ─┬─ LookUp ── Found, or FoundPart that covers what is wanted
@@ -35,8 +35,8 @@
 //!                   └─ Forward             (alone)
 //! ```
 //!
-//! RFC 9111 §4 (choosing and reusing), §3 (storing), §3.3 and §3.4 (parts), §4.3 (validation), §4.4 (invalidation);
-//! RFC 5861.
+//! RFC 9111 §4 (choosing and reusing), §3 (storing), §3.3 and §3.4 (parts), §4.3 (validation), §4.4
+//! (invalidation); RFC 5861.
 
 mod command;
 mod event;
@@ -119,8 +119,9 @@ impl Transaction {
         }
     }
 
-    /// A transaction that validates `stored` in the background, after it was served stale (RFC 5861 §3). It is a GET,
-    /// also where a HEAD was served, and for the whole, also where a range was: what comes is for the store.
+    /// A transaction that validates `stored` in the background, after it was served stale (RFC 5861
+    /// §3). It is a GET, also where a HEAD was served, and for the whole, also where a range was:
+    /// what comes is for the store.
     #[must_use]
     pub fn refresh(request: RequestFacts, stored: &StoredFacts, now: Now) -> (Self, Forwarding) {
         let method = Method::Get;
@@ -144,7 +145,8 @@ impl Transaction {
         self.verdict.from_disk = true;
     }
 
-    /// What was found on disk could not be read after all: as if nothing had been found, and nothing asked about it.
+    /// What was found on disk could not be read after all: as if nothing had been found, and
+    /// nothing asked about it.
     pub fn lost(&mut self, now: Now) -> Commands {
         self.verdict = Verdict::new();
         self.stored = None;
@@ -164,13 +166,14 @@ impl Transaction {
         &self.request
     }
 
-    /// The request is sent to the next hop, now. What it waited before, for another request's response or for a connection,
-    /// is no `response_delay`: nothing ages in it.
+    /// The request is sent to the next hop, now. What it waited before, for another request's
+    /// response or for a connection, is no `response_delay`: nothing ages in it.
     pub fn sent(&mut self, now: Now) {
         self.request_time = now.wall;
     }
 
-    /// When the request was sent to the next hop, for `response_delay` (RFC 9111 §4.2.3); until then, when that was decided.
+    /// When the request was sent to the next hop, for `response_delay` (RFC 9111 §4.2.3); until
+    /// then, when that was decided.
     #[must_use]
     pub const fn request_time(&self) -> Timestamp {
         self.request_time
@@ -323,7 +326,8 @@ impl Transaction {
                 self.verdict.handling = Handling::StaleInstead(excuse);
                 return self.serve(now, &stored);
             }
-            // RFC 9111 §5.2.2.2: 504, so that the client can tell this from an error of the next hop
+            // RFC 9111 §5.2.2.2: 504, so that the client can tell this from an error of the next
+            // hop
             if stored.must_revalidate && failure == Failure::Disconnected {
                 return self.refuse(Refused::MustRevalidate);
             }

@@ -1,7 +1,8 @@
 //! One verdict, four echoes: what was decided for a request, and why.
 //!
-//! Every decision is an enum whose variants are reasons. `Cache-Status` (RFC 9211), the access log, the counters
-//! and the simulator's tables take their words from here, so that they cannot disagree.
+//! Every decision is an enum whose variants are reasons. `Cache-Status` (RFC 9211), the access log,
+//! the counters and the simulator's tables take their words from here, so that they cannot
+//! disagree.
 
 use crate::catalog::Refusal;
 use weir_semantics::{CacheStatus, DecidedBy, Fwd, NotStorable};
@@ -13,8 +14,8 @@ pub struct Verdict {
     pub handling: Handling,
     /// Status the next hop answered with, where one was asked (RFC 9211 §2.3).
     pub fwd_status: Option<u16>,
-    /// Which field of the next hop's response decided whether it is stored and for how long (RFC 9213); `Cache-Status` names
-    /// a targeted one behind the detail.
+    /// Which field of the next hop's response decided whether it is stored and for how long (RFC
+    /// 9213); `Cache-Status` names a targeted one behind the detail.
     pub decided_by: DecidedBy,
     /// What became of the next hop's response; `None` if there was none to keep.
     pub storing: Option<Storing>,
@@ -31,8 +32,9 @@ pub enum Handling {
     Hit(Hit),
     /// Forwarded, for this reason (RFC 9211 §2.2).
     Forward(Fwd),
-    /// It waited for the response to another request and was answered by it; alone it would have been forwarded, for this
-    /// reason (RFC 9211 §2.6). It asked nothing of the next hop itself, so it is counted apart from those that did.
+    /// It waited for the response to another request and was answered by it; alone it would have
+    /// been forwarded, for this reason (RFC 9211 §2.6). It asked nothing of the next hop itself, so
+    /// it is counted apart from those that did.
     Collapsed(Fwd),
     /// Forwarded, but the stale stored response was served in place of the answer.
     StaleInstead(Excuse),
@@ -51,8 +53,8 @@ pub enum Hit {
     MaxStale,
     /// Stale, served while it is validated in the background (RFC 5861 §3).
     WhileRevalidate,
-    /// It was fresh and still arriving: what is there was served at once, the rest as it came. Elsewhere called a delayed
-    /// hit.
+    /// It was fresh and still arriving: what is there was served at once, the rest as it came.
+    /// Elsewhere called a delayed hit.
     Delayed,
 }
 
@@ -78,7 +80,8 @@ pub enum Refused {
     Denied,
     /// The next hop could not be used; the proxy error says how.
     NextHop,
-    /// The next hop could not be used, and the stored response must not be used without it: 504 (RFC 9111 §5.2.2.2).
+    /// The next hop could not be used, and the stored response must not be used without it: 504
+    /// (RFC 9111 §5.2.2.2).
     MustRevalidate,
     /// The request came back to us.
     Loop,
@@ -104,18 +107,21 @@ pub enum NotStored {
     Rule(NotStorable),
     /// The profile `http-1998` does not allow it.
     Profile(Uncachable1998),
-    /// It sets a cookie, and the origin did not say that it may be shared: neither `public` nor `s-maxage`. RFC 9111 §7.3
-    /// would let us store it; `SetCookieRule` says why we do not.
+    /// It sets a cookie, and the origin did not say that it may be shared: neither `public` nor
+    /// `s-maxage`. RFC 9111 §7.3 would let us store it; `SetCookieRule` says why we do not.
     SetCookie,
-    /// It is an error, or a redirect without a lifetime; the client wanted to go around a stored response that is fresh, and
-    /// that stays.
+    /// It is an error, or a redirect without a lifetime; the client wanted to go around a stored
+    /// response that is fresh, and that stays.
     StoredIsFresh,
-    /// It updates a stored response, and would have it vary on other fields than those it is stored under.
+    /// It updates a stored response, and would have it vary on other fields than those it is stored
+    /// under.
     VaryChanged,
-    /// It could never be reused: it has no lifetime (errors: none given explicitly) and no validator.
+    /// It could never be reused: it has no lifetime (errors: none given explicitly) and no
+    /// validator.
     Useless,
-    /// It answers If-Match or its like, Range, or Expect (412, 416, 417): fields that are in no cache key, so that one
-    /// request's answer would be everybody's, whatever lifetime the origin gives it.
+    /// It answers If-Match or its like, Range, or Expect (412, 416, 417): fields that are in no
+    /// cache key, so that one request's answer would be everybody's, whatever lifetime the origin
+    /// gives it.
     Conditional,
     /// The catalog refused it.
     Catalog(Refusal),
@@ -158,8 +164,8 @@ impl Verdict {
         }
     }
 
-    /// What the cache called `cache` says of it (RFC 9211): the line of `Cache-Status` in responses and logs, and in whatever is
-    /// compared with them.
+    /// What the cache called `cache` says of it (RFC 9211): the line of `Cache-Status` in responses
+    /// and logs, and in whatever is compared with them.
     #[must_use]
     pub const fn cache_status<'a>(&self, cache: &'a str) -> CacheStatus<'a> {
         CacheStatus {
@@ -189,8 +195,9 @@ impl Verdict {
         }
     }
 
-    /// The reason beside the word, where each stands in a column of its own (log, tables): for a collapsed request why it
-    /// would have been forwarded, else [`Verdict::detail`]. `Cache-Status` has `fwd` for the first.
+    /// The reason beside the word, where each stands in a column of its own (log, tables): for a
+    /// collapsed request why it would have been forwarded, else [`Verdict::detail`]. `Cache-Status`
+    /// has `fwd` for the first.
     #[must_use]
     pub const fn reason(&self) -> Option<&'static str> {
         match self.handling {
@@ -199,7 +206,8 @@ impl Verdict {
         }
     }
 
-    /// The finer reason: of the handling, else that a hit came from disk, else why the response was not stored.
+    /// The finer reason: of the handling, else that a hit came from disk, else why the response was
+    /// not stored.
     #[must_use]
     pub const fn detail(&self) -> Option<&'static str> {
         match (self.handling.detail(), self.handling, self.storing) {

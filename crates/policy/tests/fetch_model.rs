@@ -1,15 +1,19 @@
-//! A response under construction against a naive twin: random readers with random speeds, seeks and departures, and a
-//! next hop that cuts, changes its mind and hesitates, under a virtual clock.
+//! A response under construction against a naive twin: random readers with random speeds, seeks and
+//! departures, and a next hop that cuts, changes its mind and hesitates, under a virtual clock.
 //!
-//! Each seed is one small world (`world.rs`). At every step the twin (`twin.rs`), which knows nothing but lists of
-//! spans, checks that
+//! Each seed is one small world (`world.rs`). At every step the twin (`twin.rs`), which knows
+//! nothing but lists of spans, checks that
 //!
-//! * what a reader is given is its next, was wanted, and is here; it gets all of it or an honest cut;
-//! * what a fetch may take lies within the lead of the fastest reader and within what that one wants;
+//! * what a reader is given is its next, was wanted, and is here; it gets all of it or an honest
+//!   cut;
+//! * what a fetch may take lies within the lead of the fastest reader and within what that one
+//!   wants;
 //! * nobody waits while every fetch waits too, and the world comes to an end;
-//! * no byte is fetched twice unless two things raced, and bytes fetched = bytes delivered live + undelivered.
+//! * no byte is fetched twice unless two things raced, and bytes fetched = bytes delivered live +
+//!   undelivered.
 //!
-//! `WEIR_SEEDS` is the number of seeds (100 000 by default, 30 s on two cores), `WEIR_SEED` plays one alone.
+//! `WEIR_SEEDS` is the number of seeds (100 000 by default, 30 s on two cores), `WEIR_SEED` plays
+//! one alone.
 
 #![expect(
     clippy::cast_possible_truncation,

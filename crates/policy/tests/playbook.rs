@@ -1,8 +1,10 @@
-//! Playbooks for a transaction: on this event expect these commands, the whole conversation compared as text.
+//! Playbooks for a transaction: on this event expect these commands, the whole conversation
+//! compared as text.
 //!
-//! A script is what happened with what was done about it; `script::check` tells the transaction the events alone,
-//! writes the script again from what it answered, and compares. Together the scripts take every edge of the diagram
-//! in `transaction.rs`, and stand on both sides of each boundary of time.
+//! A script is what happened with what was done about it; `script::check` tells the transaction the
+//! events alone, writes the script again from what it answered, and compares. Together the scripts
+//! take every edge of the diagram in `transaction.rs`, and stand on both sides of each boundary of
+//! time.
 
 #[path = "playbook/forward.rs"]
 mod forward;

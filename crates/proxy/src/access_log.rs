@@ -1,9 +1,9 @@
 //! The access log: one line per request, written by a thread of its own.
 //!
-//! A worker formats the line into a buffer of its thread and appends it to a bounded queue: no system call, no
-//! allocation, and no waiting for whatever the log is written to. A full queue or a failing destination drops lines and
-//! counts them. The writer wakes for the first line, lets others join for a moment, and
-//! writes them together.
+//! A worker formats the line into a buffer of its thread and appends it to a bounded queue: no
+//! system call, no allocation, and no waiting for whatever the log is written to. A full queue or a
+//! failing destination drops lines and counts them. The writer wakes for the first line, lets
+//! others join for a moment, and writes them together.
 
 mod calendar;
 mod combined;
@@ -34,7 +34,8 @@ use queue::Queue;
 /// Hears what the operator should know, a line each.
 pub(crate) type Say = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// How long dropping an [`AccessLog`] waits for its last lines: longer would let a blocked pipe hold up the end.
+/// How long dropping an [`AccessLog`] waits for its last lines: longer would let a blocked pipe
+/// hold up the end.
 const CLOSE_LIMIT: Duration = Duration::from_secs(2);
 
 /// How a line is written.
@@ -73,7 +74,8 @@ pub(crate) enum Destination {
     Path(PathBuf),
 }
 
-/// An open access log. Share it by `Arc`; dropping the last one waits up to two seconds for the last lines.
+/// An open access log. Share it by `Arc`; dropping the last one waits up to two seconds for the
+/// last lines.
 #[derive(Debug)]
 pub(crate) struct AccessLog {
     format: Format,
@@ -98,8 +100,9 @@ struct Scratch {
 }
 
 impl AccessLog {
-    /// Opens `destination` and starts the writer, which tells `say` once if it cannot write, and again only for another
-    /// file. At most `queue_lines` lines (at least 1) and 16 MiB wait for it.
+    /// Opens `destination` and starts the writer, which tells `say` once if it cannot write, and
+    /// again only for another file. At most `queue_lines` lines (at least 1) and 16 MiB wait for
+    /// it.
     ///
     /// # Errors
     ///
@@ -155,7 +158,8 @@ impl AccessLog {
         });
     }
 
-    /// Opens the path anew, after it was moved away; lines written from now on go there. Nothing for other destinations.
+    /// Opens the path anew, after it was moved away; lines written from now on go there. Nothing
+    /// for other destinations.
     ///
     /// # Errors
     ///
@@ -167,7 +171,8 @@ impl AccessLog {
         Ok(())
     }
 
-    /// Waits until every line logged so far is written or dropped, at most `limit`. Whether that came about.
+    /// Waits until every line logged so far is written or dropped, at most `limit`. Whether that
+    /// came about.
     pub(crate) fn flush(&self, limit: Duration) -> bool {
         self.running
             .as_ref()

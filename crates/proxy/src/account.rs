@@ -1,4 +1,5 @@
-//! What one request cost, gathered on its way and told once at the end: to the counters and to the access log.
+//! What one request cost, gathered on its way and told once at the end: to the counters and to the
+//! access log.
 
 use crate::record::End;
 use std::net::SocketAddr;
@@ -21,10 +22,11 @@ pub(crate) struct Account {
     pub(crate) recovered_bytes: u64,
     /// Content bytes among them that are our own.
     pub(crate) own_bytes: u64,
-    /// Bytes read from the next hop up to the head of a response under construction and what came with it.
+    /// Bytes read from the next hop up to the head of a response under construction and what came
+    /// with it.
     pub(crate) from_next_hop_bytes: u64,
-    /// Content that the fetch this request began brought behind that, until it or the client ended. The fetch itself adds it
-    /// to the counters: it is for the log line alone.
+    /// Content that the fetch this request began brought behind that, until it or the client ended.
+    /// The fetch itself adds it to the counters: it is for the log line alone.
     pub(crate) fetched_bytes: u64,
     /// Content bytes among `from_next_hop_bytes`.
     pub(crate) next_hop_content_bytes: u64,

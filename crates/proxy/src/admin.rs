@@ -1,11 +1,14 @@
-//! The operator's door: health, metrics, config, purge and reload over HTTP/1.1 on an address of its own.
+//! The operator's door: health, metrics, config, purge and reload over HTTP/1.1 on an address of
+//! its own.
 //!
-//! It runs on a thread and runtime of its own, so that neither a slow scraper nor a long purge takes time from a worker.
-//! An operator always gets in: when all places are taken, who has waited longest for its head gives way (module `places`).
-//! What changes the state of the proxy (every method but GET and HEAD) asks for a bearer token if the configuration names one; it
-//! must where other machines reach the address. Against a browser that is made to talk to it there is more: `Host` must be an
-//! address or `localhost`, which a page that rebinds a name cannot send, and a `POST` from another origin is refused.
-//! And the proxy itself never connects to it for a client ([`weir_policy::destination::OwnAddresses`]).
+//! It runs on a thread and runtime of its own, so that neither a slow scraper nor a long purge
+//! takes time from a worker. An operator always gets in: when all places are taken, who has waited
+//! longest for its head gives way (module `places`). What changes the state of the proxy (every
+//! method but GET and HEAD) asks for a bearer token if the configuration names one; it must where
+//! other machines reach the address. Against a browser that is made to talk to it there is more:
+//! `Host` must be an address or `localhost`, which a page that rebinds a name cannot send, and a
+//! `POST` from another origin is refused. And the proxy itself never connects to it for a client
+//! ([`weir_policy::destination::OwnAddresses`]).
 
 mod connections;
 mod exposition;
@@ -58,8 +61,8 @@ POST /purge-all        forget all stored responses
 POST /reload           read the configuration file again
 ";
 
-/// What the admin can ask of the proxy. Called on the admin's thread ([`Control::purge`] and [`Control::reload`] on one of
-/// their own), never on a worker's.
+/// What the admin can ask of the proxy. Called on the admin's thread ([`Control::purge`] and
+/// [`Control::reload`] on one of their own), never on a worker's.
 pub trait Control: Send + Sync {
     /// All numbers, now.
     fn metrics(&self) -> Snapshot;
@@ -67,15 +70,17 @@ pub trait Control: Send + Sync {
     /// The effective configuration as TOML.
     fn config_text(&self) -> String;
 
-    /// Purges what is stored under `url`; how many stored responses that were. It survives a crash when this returns.
+    /// Purges what is stored under `url`; how many stored responses that were. It survives a crash
+    /// when this returns.
     ///
     /// # Errors
     ///
-    /// Why `url` cannot be purged, for the operator: answered with 400, or with 500 if the disk failed.
+    /// Why `url` cannot be purged, for the operator: answered with 400, or with 500 if the disk
+    /// failed.
     fn purge(&self, url: &str) -> Result<u64, PurgeFailure>;
 
-    /// Purges everything; how many stored responses that were, as far as memory knows. It survives a crash when this
-    /// returns.
+    /// Purges everything; how many stored responses that were, as far as memory knows. It survives
+    /// a crash when this returns.
     ///
     /// # Errors
     ///

@@ -1,4 +1,5 @@
-//! What an operator can do where the system refuses an address or a place: the hint of a failed start.
+//! What an operator can do where the system refuses an address or a place: the hint of a failed
+//! start.
 
 use std::io;
 use std::net::SocketAddr;

@@ -1,6 +1,8 @@
-//! Connections opened before anybody asks for them: so many are kept ready to a route's next hops that were asked lately.
+//! Connections opened before anybody asks for them: so many are kept ready to a route's next hops
+//! that were asked lately.
 //!
-//! Off unless the operator wants it. Looked at when a request takes a connection, and once a second.
+//! Off unless the operator wants it. Looked at when a request takes a connection, and once a
+//! second.
 
 use crate::destination::Destination;
 use crate::pool;
@@ -9,7 +11,8 @@ use crate::to_come::{self, ToCome};
 use crate::worker::Worker;
 use weir_policy::connections::{AheadRules, HopId, Place, judge_ahead};
 
-/// After a failure none is opened ahead for so long: requests find out by themselves when it is over.
+/// After a failure none is opened ahead for so long: requests find out by themselves when it is
+/// over.
 const REST_MS: u64 = 5000;
 
 /// A request has taken a connection to `destination`: there may be too few left.
@@ -55,7 +58,8 @@ fn open_one(worker: &Worker, settings: &Settings, destination: &Destination) -> 
     if shared.is_draining() || !wanted(0) {
         return false;
     }
-    // counted before the idle ones: one that falls idle in between is then counted twice, and never not at all
+    // counted before the idle ones: one that falls idle in between is then counted twice, and never
+    // not at all
     let (under_way, with_it) = shared.open.begin_ahead(hop);
     if !wanted(with_it - 1) {
         return false;

@@ -1,7 +1,7 @@
 //! Answers of our own: short, plain, and with the reason in a field a machine can read.
 //!
-//! `Cache-Status` (RFC 9211) and, where something went wrong, `Proxy-Status` (RFC 9209). The body says in a sentence
-//! what happened and, where there is one, what to do.
+//! `Cache-Status` (RFC 9211) and, where something went wrong, `Proxy-Status` (RFC 9209). The body
+//! says in a sentence what happened and, where there is one, what to do.
 
 use crate::disk_read::ReadTrouble;
 use crate::hit::write_cache_status;
@@ -86,7 +86,8 @@ impl Answer {
         Self::closing(400, Trouble::bad(why.to_string()))
     }
 
-    /// 500: what is stored was to be sent and cannot be read. A fault of the disk, not a lack of room or time.
+    /// 500: what is stored was to be sent and cannot be read. A fault of the disk, not a lack of
+    /// room or time.
     pub(crate) fn unreadable(why: ReadTrouble) -> Self {
         Self::open(
             500,
@@ -110,7 +111,8 @@ impl Answer {
         )
     }
 
-    /// 200 to an OPTIONS that is for us: it asks the proxy itself, or may go no further (RFC 9110 §7.6.2, §9.3.7).
+    /// 200 to an OPTIONS that is for us: it asks the proxy itself, or may go no further (RFC 9110
+    /// §7.6.2, §9.3.7).
     pub(crate) fn options() -> Self {
         Self::open(
             200,
@@ -134,7 +136,8 @@ impl Answer {
         }
     }
 
-    /// Appends the whole message to `out`, which says this verdict; returns the bytes of its content.
+    /// Appends the whole message to `out`, which says this verdict; returns the bytes of its
+    /// content.
     pub(crate) fn write(
         &self,
         settings: &Settings,

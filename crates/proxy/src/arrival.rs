@@ -1,6 +1,8 @@
-//! The begin of a response under construction: from a response head that may be stored, to what its first reader is sent.
+//! The begin of a response under construction: from a response head that may be stored, to what its
+//! first reader is sent.
 //!
-//! RFC 9111 §3.3, §3.4: a whole response, a part of one, or the part that completes one that is stored.
+//! RFC 9111 §3.3, §3.4: a whole response, a part of one, or the part that completes one that is
+//! stored.
 
 use crate::arriving::{Arriving, Beginnings};
 use crate::exchange::Exchange;
@@ -56,15 +58,15 @@ pub(crate) enum Answered {
         /// The content.
         span: ByteSpan,
     },
-    /// What was stored before and what arrives now, joined: in this form, with the head of this response, which has the
-    /// fields that are for this client alone.
+    /// What was stored before and what arrives now, joined: in this form, with the head of this
+    /// response, which has the fields that are for this client alone.
     Joined(ServedForm, Serving, Arc<StoredResponse>),
     /// Nothing: it fills a gap, and who reads there knows.
     Nobody,
 }
 
-/// Whether a response is stored by the one who relays it: all of it is there already, or it is fetched for the store
-/// alone. A fetch of its own costs more than such a response.
+/// Whether a response is stored by the one who relays it: all of it is there already, or it is
+/// fetched for the store alone. A fetch of its own costs more than such a response.
 pub(crate) fn is_quick(exchange: &Exchange, response: &Response<'_>, storing: &Storing) -> bool {
     let is_whole = matches!(storing, Storing::New(_)) && response.head.status != 206;
     is_whole && (exchange.background || is_there(response, exchange.settings.response_heads))
@@ -114,7 +116,8 @@ pub(crate) fn let_go(exchange: &mut Exchange, response: &Response<'_>) {
     exchange.account.waste(content_bytes);
 }
 
-/// Begins the response under construction, or goes on with it; `None` if there is no room for it: then it is relayed.
+/// Begins the response under construction, or goes on with it; `None` if there is no room for it:
+/// then it is relayed.
 pub(crate) fn begin(
     worker: &Worker,
     exchange: &mut Exchange,
@@ -136,7 +139,8 @@ pub(crate) fn begin(
     }
 }
 
-/// Goes on with the response under construction that the gap is of; `None` if the response brings nothing of it.
+/// Goes on with the response under construction that the gap is of; `None` if the response brings
+/// nothing of it.
 pub(crate) fn fill(exchange: &mut Exchange, response: &Response<'_>) -> Option<Arrived> {
     span_of(response)?;
     let (arriving, id) = exchange.gap.as_mut()?.into.take()?;
@@ -193,8 +197,8 @@ fn new(
     })
 }
 
-/// The part that was missing: the one who asked gets what is stored and what arrives, in one. If there is no room for it
-/// that passes by: the part alone is no answer.
+/// The part that was missing: the one who asked gets what is stored and what arrives, in one. If
+/// there is no room for it that passes by: the part alone is no answer.
 fn complete(
     worker: &Worker,
     exchange: &mut Exchange,

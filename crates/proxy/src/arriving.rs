@@ -1,8 +1,10 @@
-//! A response under construction: head and facts, the content there is by now, who fills it and who reads it.
+//! A response under construction: head and facts, the content there is by now, who fills it and who
+//! reads it.
 //!
-//! Shared by all workers. Decisions are `weir_policy::fetch::Fill`'s, bytes are `weir_store::Growing`'s; here they stand
-//! behind one mutex, with the wakers of those who wait. The mutex is held for a decision and at most one copy of
-//! [`COPY_BYTES_MAX`], never across an await.
+//! Shared by all workers. Decisions are `weir_policy::fetch::Fill`'s, bytes are
+//! `weir_store::Growing`'s; here they stand behind one mutex, with the wakers of those who wait.
+//! The mutex is held for a decision and at most one copy of [`COPY_BYTES_MAX`], never across an
+//! await.
 
 mod passing;
 mod reading;
@@ -51,7 +53,8 @@ struct Inner {
     fill: Fill,
     growing: Growing,
     places: Vec<(FetchId, Place)>,
-    /// The fetch it began with, and the content bytes that one has brought: for the log line of the request that began it.
+    /// The fetch it began with, and the content bytes that one has brought: for the log line of the
+    /// request that began it.
     first: (FetchId, u64),
     /// Room in the store; gone once it is settled.
     building: Option<Building>,
@@ -82,8 +85,8 @@ pub(crate) enum Outcome {
     Part,
     /// The catalog let it go.
     Refused(Refusal),
-    /// It is not whole, and a part is of no use: without a strong validator (RFC 9111 §3.4), or as the next hop has another
-    /// representation now.
+    /// It is not whole, and a part is of no use: without a strong validator (RFC 9111 §3.4), or as
+    /// the next hop has another representation now.
     Dropped,
 }
 
@@ -151,8 +154,8 @@ impl Arriving {
         (Arc::new(arriving), fetch)
     }
 
-    /// The rest of `response`, `span` of it, for one client alone: nothing of it is here or kept, and its reader has it
-    /// fetched. `None` if there is no such rest.
+    /// The rest of `response`, `span` of it, for one client alone: nothing of it is here or kept,
+    /// and its reader has it fetched. `None` if there is no such rest.
     pub(crate) fn alone(
         worker: &Worker,
         key: Digest,
@@ -259,9 +262,10 @@ impl Arriving {
         self.lock().fill.to_come(fetch)
     }
 
-    /// Content that `fetch` received. If there is no room to keep it, it stays for those who read it only, and nobody
-    /// else is let on. How many bytes of it were taken: none beyond those that the fetch is to bring, whatever its framing
-    /// has (RFC 9110 §14.4: `Content-Range` says which they are).
+    /// Content that `fetch` received. If there is no room to keep it, it stays for those who read
+    /// it only, and nobody else is let on. How many bytes of it were taken: none beyond those that
+    /// the fetch is to bring, whatever its framing has (RFC 9110 §14.4: `Content-Range` says which
+    /// they are).
     pub(crate) fn push(&self, worker: &Worker, fetch: FetchId, bytes: &[u8]) -> usize {
         let inner = &mut *self.lock();
         let place = inner.places.iter().find(|(known, _)| *known == fetch);
@@ -298,8 +302,9 @@ impl Arriving {
         inner.wake_stirred();
     }
 
-    /// The next hop's round trip, microseconds, if it was looked at; how large the receive window may be (`None`: as the
-    /// kernel likes), and how many bytes are still to come, if that is known.
+    /// The next hop's round trip, microseconds, if it was looked at; how large the receive window
+    /// may be (`None`: as the kernel likes), and how many bytes are still to come, if that is
+    /// known.
     pub(crate) fn window(
         &self,
         fetch: FetchId,
@@ -324,7 +329,8 @@ impl Arriving {
     ) -> Orphan {
         let inner = self.lock();
         let rate = inner.fill.rate_bytes_s(fetch);
-        // opening takes a round trip, and slow start another before it is at speed again (RFC 5681 §3.1)
+        // opening takes a round trip, and slow start another before it is at speed again (RFC 5681
+        // §3.1)
         let set_up_us = 2 * u64::from(inner.next_hop_us);
         Orphan {
             received: inner.fill.present().total(),
@@ -347,7 +353,8 @@ impl Arriving {
         !self.lock().is_closed()
     }
 
-    /// Whether somebody has waited for it who does not read it yet: then it is not to be judged as one that nobody reads.
+    /// Whether somebody has waited for it who does not read it yet: then it is not to be judged as
+    /// one that nobody reads.
     pub(crate) fn is_boarding(&self) -> bool {
         self.lock().is_boarding()
     }
@@ -424,8 +431,8 @@ impl Drop for Arriving {
 }
 
 impl Inner {
-    /// The furthest a fetch was ahead, bytes: of what the fastest client's kernel had been given, and, where that was
-    /// looked at, of what the client had acknowledged.
+    /// The furthest a fetch was ahead, bytes: of what the fastest client's kernel had been given,
+    /// and, where that was looked at, of what the client had acknowledged.
     fn lead_max(&self) -> u64 {
         self.lead_max.max(self.fill.lead_max())
     }
@@ -435,7 +442,8 @@ impl Inner {
         !self.has_taken_off || self.flight.as_ref().is_some_and(is_awaited)
     }
 
-    /// Whether it is for those alone who are on it: it is over, will not be kept, or was asked for before a purge.
+    /// Whether it is for those alone who are on it: it is over, will not be kept, or was asked for
+    /// before a purge.
     fn is_closed(&self) -> bool {
         let is_outdated = self.building.as_ref().is_none_or(Building::is_outdated);
         is_outdated || self.passing.is_some()
@@ -447,8 +455,9 @@ impl Inner {
         self.places.push((fetch, place));
     }
 
-    /// Takes back the memory of what was written to disk since the last look; `waker` is woken when there is more. It passes
-    /// by if the disk takes no more of it, and memory has no room for what waited there.
+    /// Takes back the memory of what was written to disk since the last look; `waker` is woken when
+    /// there is more. It passes by if the disk takes no more of it, and memory has no room for what
+    /// waited there.
     fn take_back(&mut self, worker: &Worker, waker: &Waker) {
         if self.passing.is_none()
             && let Some(building) = &mut self.building
@@ -467,8 +476,8 @@ struct Locked<'a> {
 }
 
 impl Locked<'_> {
-    /// The furthest a fetch was ahead, bytes: of what the fastest client's kernel had been given, and, where that was
-    /// looked at, of what the client had acknowledged.
+    /// The furthest a fetch was ahead, bytes: of what the fastest client's kernel had been given,
+    /// and, where that was looked at, of what the client had acknowledged.
     fn lead_max(&self) -> u64 {
         self.lead_max.max(self.fill.lead_max())
     }

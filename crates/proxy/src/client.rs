@@ -1,8 +1,10 @@
-//! A client's connection: reads requests, answers hits at once, and hands everything else to an exchange.
+//! A client's connection: reads requests, answers hits at once, and hands everything else to an
+//! exchange.
 //!
-//! The future of an idle connection is what each of many thousand open connections costs, so it holds no buffer and
-//! no state of an exchange: bytes are read into the worker's scratch memory, and an exchange lives in a
-//! box while it lasts. A hit on a small response is one read, one look-up and one write, without an allocation.
+//! The future of an idle connection is what each of many thousand open connections costs, so it
+//! holds no buffer and no state of an exchange: bytes are read into the worker's scratch memory,
+//! and an exchange lives in a box while it lasts. A hit on a small response is one read, one
+//! look-up and one write, without an allocation.
 
 use crate::answer::{Answer, Trouble};
 use crate::config::Mode;
@@ -30,8 +32,8 @@ use weir_wire::Arrival;
 /// Pipelined responses are gathered up to this many bytes before they are written.
 const GATHER_BYTES_MAX: usize = 64 * 1024;
 
-/// Before closing on a client that may still be sending, this long is read and dropped, so that the reset does not
-/// overtake our last answer.
+/// Before closing on a client that may still be sending, this long is read and dropped, so that the
+/// reset does not overtake our last answer.
 const LINGER: Duration = Duration::from_secs(2);
 
 /// What a listener gives its connections.
@@ -61,7 +63,8 @@ pub(crate) struct Client {
     pub(crate) next_hops: Distinct,
     /// The connection ends once `outgoing` is sent.
     pub(crate) closing: bool,
-    /// `unread` begins with a head that is not whole, and its time limit runs, since its first byte was read.
+    /// `unread` begins with a head that is not whole, and its time limit runs, since its first byte
+    /// was read.
     pub(crate) head_began: Option<Instant>,
     /// Tells when a head in pieces is worth parsing again.
     arrival: Arrival,
@@ -162,7 +165,8 @@ impl Client {
         }
     }
 
-    /// Reads into the worker's scratch and serves what it holds; `false` at the end of the connection.
+    /// Reads into the worker's scratch and serves what it holds; `false` at the end of the
+    /// connection.
     fn poll_read_more(&mut self, cx: &mut Context<'_>) -> Poll<bool> {
         let worker = Rc::clone(&self.worker);
         let mut scratch = worker.scratch.borrow_mut();
@@ -250,8 +254,8 @@ impl Client {
         }
     }
 
-    /// Writes `bytes`; what the kernel does not take waits in `outgoing`. Yields how many it took; `None` if the client has
-    /// left.
+    /// Writes `bytes`; what the kernel does not take waits in `outgoing`. Yields how many it took;
+    /// `None` if the client has left.
     fn send(&mut self, bytes: &[u8], cx: &mut Context<'_>) -> Option<usize> {
         if bytes.is_empty() {
             return Some(0);
@@ -311,7 +315,8 @@ impl Client {
         Poll::Ready(Turn::Close)
     }
 
-    /// Says that nothing more will come, then reads and drops for a moment what the client still sends.
+    /// Says that nothing more will come, then reads and drops for a moment what the client still
+    /// sends.
     async fn linger(&mut self) {
         let limits = self.worker.settings();
         let mut left = limits.config.limits.request_body_drain.as_usize();

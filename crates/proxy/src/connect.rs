@@ -16,7 +16,8 @@ use weir_policy::connections::Place;
 /// Opens a tunnel; the client's connection never goes on as HTTP afterwards.
 pub(crate) async fn run(client: &mut Client, exchange: &mut Exchange) -> bool {
     let settings = Arc::clone(&exchange.settings);
-    // what a client sends before it knows of the refusal is meant for the tunnel and is no request (RFC 9931)
+    // what a client sends before it knows of the refusal is meant for the tunnel and is no request
+    // (RFC 9931)
     exchange.persistence.keep_alive = false;
     if let Err(denied) = settings.connect_ports.check(exchange.port) {
         let answer = Answer::open(

@@ -1,7 +1,9 @@
-//! The rest of a response for a client that was sent some of it, where the rest is not here any more.
+//! The rest of a response for a client that was sent some of it, where the rest is not here any
+//! more.
 //!
-//! `weir_policy::fetch::continuation` says when it can be fetched. It goes by a response under construction that nobody else
-//! reads and nothing keeps: its fetch asks by `Range` with `If-Range`, and finds out whether the next hop still has the same.
+//! `weir_policy::fetch::continuation` says when it can be fetched. It goes by a response under
+//! construction that nobody else reads and nothing keeps: its fetch asks by `Range` with
+//! `If-Range`, and finds out whether the next hop still has the same.
 
 use crate::arriving::Arriving;
 use crate::client::Client;
@@ -40,8 +42,8 @@ pub(crate) fn begin(
     Some(Attached::new(worker, &arriving, reader, true))
 }
 
-/// Goes on with a stored response that cannot be read any further; whether the connection may go on, `None` if the client is
-/// to be cut.
+/// Goes on with a stored response that cannot be read any further; whether the connection may go
+/// on, `None` if the client is to be cut.
 pub(crate) async fn run(
     client: &mut Client,
     exchange: &mut Exchange,

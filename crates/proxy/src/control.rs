@@ -118,9 +118,9 @@ impl Control {
             .collect()
     }
 
-    /// Opens what `config` has and is not open, closes what is open and it has not. Nothing changes if one
-    /// address cannot be had, or a next hop is this proxy itself. What is about to be opened is no destination from before it
-    /// is.
+    /// Opens what `config` has and is not open, closes what is open and it has not. Nothing changes
+    /// if one address cannot be had, or a next hop is this proxy itself. What is about to be opened
+    /// is no destination from before it is.
     pub(crate) fn open_listeners(&self, config: &Config) -> Result<(), StartError> {
         let mut state = self.state();
         let before = self.shared.own.load_full();
@@ -149,8 +149,9 @@ impl Control {
         opened
     }
 
-    /// Refuses next hops at one of the addresses in `own`, by address, by the hosts file, or by the name of the loopback. What name
-    /// servers say is asked when a connection is made: at start there may be none.
+    /// Refuses next hops at one of the addresses in `own`, by address, by the hosts file, or by the
+    /// name of the loopback. What name servers say is asked when a connection is made: at start
+    /// there may be none.
     fn refuse_own_next_hops(&self, config: &Config, own: &OwnAddresses) -> Result<(), StartError> {
         for hop in config.routes.iter().flat_map(|route| &route.next_hops) {
             let known = match hop.host.ip() {
@@ -220,7 +221,8 @@ impl Control {
         Ok(())
     }
 
-    /// Binds an address once a worker; one that is `ours` already is bound a second time beside the first.
+    /// Binds an address once a worker; one that is `ours` already is bound a second time beside the
+    /// first.
     fn bind_all(
         &self,
         wanted: &config::Listener,
@@ -248,7 +250,8 @@ impl Control {
         Ok((bound, sockets))
     }
 
-    /// Makes the configuration anew and puts it in force; a bad one is refused whole, and the old one stays.
+    /// Makes the configuration anew and puts it in force; a bad one is refused whole, and the old
+    /// one stays.
     ///
     /// # Errors
     ///
@@ -292,7 +295,8 @@ impl Control {
         }
     }
 
-    /// The token of `config`. The address stays as it is until a restart: it must not be left without one.
+    /// The token of `config`. The address stays as it is until a restart: it must not be left
+    /// without one.
     fn next_token(&self, config: &Config) -> Result<Option<Arc<Token>>, String> {
         let token = read_token(&config.admin.token_file).map_err(|error| error.to_string())?;
         if token.is_none() && self.admin.is_public() {
@@ -304,8 +308,8 @@ impl Control {
         Ok(token.map(Arc::new))
     }
 
-    /// Forgets what is stored for a URL; how many responses that were, as far as that is known. It survives a crash when
-    /// this returns.
+    /// Forgets what is stored for a URL; how many responses that were, as far as that is known. It
+    /// survives a crash when this returns.
     ///
     /// # Errors
     ///
@@ -323,7 +327,8 @@ impl Control {
         self.settle(purges)
     }
 
-    /// Forgets everything that is stored; how many responses that were in memory. It survives a crash when this returns.
+    /// Forgets everything that is stored; how many responses that were in memory. It survives a
+    /// crash when this returns.
     ///
     /// # Errors
     ///
@@ -393,7 +398,8 @@ impl Control {
         snapshot
     }
 
-    /// Stops accepting, lets what is under way finish within the limit, cuts the rest; whether nothing was cut.
+    /// Stops accepting, lets what is under way finish within the limit, cuts the rest; whether
+    /// nothing was cut.
     pub(crate) fn drain(&self) -> bool {
         self.shared.advance(Stage::Draining);
         let limit = self

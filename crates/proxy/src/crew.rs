@@ -18,7 +18,8 @@ use tokio::task::JoinSet;
 /// How often idle next-hop connections are looked through.
 const SWEEP: Duration = Duration::from_secs(1);
 
-/// Memory is given back with each so many of those: it takes the allocator about as long as a hit for each mebibyte in use.
+/// Memory is given back with each so many of those: it takes the allocator about as long as a hit
+/// for each mebibyte in use.
 const SWEEPS_PER_GIVE_BACK: u32 = 5;
 
 /// Orders waiting for a worker; they come one at a time, on reload.
@@ -127,7 +128,8 @@ async fn work(
             }
         }
     }
-    // the listeners take what the kernel has accepted for them, then end: those as well that were not begun
+    // the listeners take what the kernel has accepted for them, then end: those as well that were
+    // not begun
     while let Ok(order) = inbox.try_recv() {
         obey(order, &worker, &mut listeners);
     }
@@ -146,8 +148,8 @@ fn obey(order: Order, worker: &Rc<Worker>, listeners: &mut JoinSet<io::Result<()
     listeners.spawn_local(listener::run(Rc::clone(worker), socket, listener, stop));
 }
 
-/// Waits until all clients are served, those of other workers too, which may read what is fetched here; or the time for
-/// it is over.
+/// Waits until all clients are served, those of other workers too, which may read what is fetched
+/// here; or the time for it is over.
 async fn finish(worker: &Worker) {
     let cut = worker.shared.cut();
     tokio::pin!(cut);

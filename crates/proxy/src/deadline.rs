@@ -1,7 +1,8 @@
 //! A time limit that costs nothing while it is kept.
 //!
-//! A timer set and cancelled for every request would cost more than a cache look-up. Here moving the limit later is
-//! a store; the timer is armed once, and when it fires early it is set again for what is left.
+//! A timer set and cancelled for every request would cost more than a cache look-up. Here moving
+//! the limit later is a store; the timer is armed once, and when it fires early it is set again for
+//! what is left.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -47,7 +48,8 @@ impl Deadline {
         }
     }
 
-    /// The limit of a wait for `party`, from when that wait began: looking again does not lengthen it.
+    /// The limit of a wait for `party`, from when that wait began: looking again does not lengthen
+    /// it.
     pub(crate) fn wait_for(&mut self, party: Party, limit: Duration) {
         if self.waits_for != Some(party) {
             self.set(limit);

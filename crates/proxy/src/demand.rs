@@ -1,4 +1,5 @@
-//! What all workers know of demand: how often targets are asked for, and what may be fetched for nobody.
+//! What all workers know of demand: how often targets are asked for, and what may be fetched for
+//! nobody.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -94,7 +95,8 @@ pub(crate) struct Allowance {
 }
 
 impl Allowance {
-    /// How many bytes may be read now; takes up to `wanted`, which is not 0, from `budget`, and waits while that has none.
+    /// How many bytes may be read now; takes up to `wanted`, which is not 0, from `budget`, and
+    /// waits while that has none.
     pub(crate) fn poll(
         &mut self,
         budget: &Background,

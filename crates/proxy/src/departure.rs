@@ -1,8 +1,8 @@
 //! Noticing that a client has gone while nothing is sent to it.
 //!
-//! A reset says so at once. A FIN may be half of a close only, whose client still reads: it is served on for a limited
-//! time without progress, and then counts as gone. Once a FIN, or the next request, has been seen, looking tells
-//! nothing more: what is written tells then.
+//! A reset says so at once. A FIN may be half of a close only, whose client still reads: it is
+//! served on for a limited time without progress, and then counts as gone. Once a FIN, or the next
+//! request, has been seen, looking tells nothing more: what is written tells then.
 
 use std::future::Future;
 use std::pin::Pin;

@@ -5,8 +5,8 @@ use std::io;
 
 use rustix::process::{Resource, getrlimit, setrlimit};
 
-/// Raises the limit of open files to what the system allows this process, and returns it. Connections are what a
-/// proxy is made of, and the usual limit of 1024 is from a time of `select`.
+/// Raises the limit of open files to what the system allows this process, and returns it.
+/// Connections are what a proxy is made of, and the usual limit of 1024 is from a time of `select`.
 #[must_use]
 pub fn raise_descriptor_limit() -> Option<u64> {
     let mut limit = getrlimit(Resource::Nofile);
@@ -16,15 +16,16 @@ pub fn raise_descriptor_limit() -> Option<u64> {
     getrlimit(Resource::Nofile).current
 }
 
-/// Descriptors that one request needs beside what is open at the start: the client's connection, the next hop's, and two
-/// sockets of a name look-up.
+/// Descriptors that one request needs beside what is open at the start: the client's connection,
+/// the next hop's, and two sockets of a name look-up.
 const REQUEST_DESCRIPTORS: usize = 4;
 
-/// Descriptors that a process opens when its proxy has started: signals with the runtime that takes them, and the file that
-/// says that it runs.
+/// Descriptors that a process opens when its proxy has started: signals with the runtime that takes
+/// them, and the file that says that it runs.
 const LATER_DESCRIPTORS: usize = 7;
 
-/// Whether one request could be served: as many descriptors as it needs are opened, and closed again.
+/// Whether one request could be served: as many descriptors as it needs are opened, and closed
+/// again.
 ///
 /// # Errors
 ///

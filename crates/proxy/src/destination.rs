@@ -1,4 +1,5 @@
-//! Where a request goes next: the origin itself for a forward proxy, a route's next hop for a gateway.
+//! Where a request goes next: the origin itself for a forward proxy, a route's next hop for a
+//! gateway.
 
 use crate::answer::{Answer, Trouble};
 use crate::config::Mode;
@@ -40,8 +41,8 @@ impl fmt::Display for HopKey {
 pub(crate) struct Destination {
     /// Where to connect.
     pub(crate) hop: HopKey,
-    /// The rules for destinations apply: a client chose the address. A configured next hop is allowed wherever it
-    /// lives.
+    /// The rules for destinations apply: a client chose the address. A configured next hop is
+    /// allowed wherever it lives.
     pub(crate) guarded: bool,
     /// The route's number for it, for its health.
     pub(crate) route_hop: Option<HopId>,
@@ -104,8 +105,9 @@ impl Destination {
         }
     }
 
-    /// Another next hop of the route after no connection to this one was had: nothing was sent, so that any request may
-    /// go there, whatever its method. `None` for a forward proxy, and where there is no other.
+    /// Another next hop of the route after no connection to this one was had: nothing was sent, so
+    /// that any request may go there, whatever its method. `None` for a forward proxy, and where
+    /// there is no other.
     pub(crate) fn another(
         &self,
         exchange: &Exchange,

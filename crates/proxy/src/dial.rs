@@ -1,4 +1,5 @@
-//! Opening a connection: resolve, judge every address, try them one after the other with a head start each.
+//! Opening a connection: resolve, judge every address, try them one after the other with a head
+//! start each.
 
 use crate::answer::Trouble;
 use crate::destination::{Destination, not_ours, prohibited};
@@ -67,7 +68,8 @@ pub(crate) async fn run(
     result
 }
 
-/// The addresses of a destination that may be connected to: resolved now, judged now, connected as judged.
+/// The addresses of a destination that may be connected to: resolved now, judged now, connected as
+/// judged.
 async fn allowed_addresses(
     worker: &Worker,
     settings: &Settings,
@@ -105,7 +107,8 @@ async fn allowed_addresses(
     }
 }
 
-/// Tries the addresses in order; a later one starts when the earlier has failed or its head start is over.
+/// Tries the addresses in order; a later one starts when the earlier has failed or its head start
+/// is over.
 async fn race(addresses: &[SocketAddr], window: Option<u32>) -> io::Result<Connected> {
     let (first, rest) = addresses
         .split_first()
@@ -136,7 +139,8 @@ async fn race(addresses: &[SocketAddr], window: Option<u32>) -> io::Result<Conne
     }
 }
 
-/// Connects to one address, with a receive window of so many bytes at first; `None`: as the kernel likes.
+/// Connects to one address, with a receive window of so many bytes at first; `None`: as the kernel
+/// likes.
 async fn attempt(address: SocketAddr, window: Option<u32>) -> io::Result<Connected> {
     let socket = match address {
         SocketAddr::V4(_) => TcpSocket::new_v4(),

@@ -13,8 +13,8 @@ use weir_measure::{DiskRefusal, Metric, Snapshot};
 use weir_policy::admission::Rule;
 use weir_store::MemoryStore;
 
-/// What the store takes of a device if nobody says how much: enough for days of one person's browsing, and not so much
-/// that it is noticed.
+/// What the store takes of a device if nobody says how much: enough for days of one person's
+/// browsing, and not so much that it is noticed.
 const DEFAULT_BYTES_MAX: u64 = 10 << 30;
 
 /// And at most one part in so many of what is free.
@@ -33,7 +33,8 @@ pub struct DiskTier {
 ///
 /// # Errors
 ///
-/// A directory that was asked for and cannot be used; one that another process uses; one of a newer version.
+/// A directory that was asked for and cannot be used; one that another process uses; one of a newer
+/// version.
 pub(crate) fn open(
     config: &Config,
     files: &Arc<dyn Files>,
@@ -89,7 +90,8 @@ fn disk_config(config: &Config, directories: &[DirectoryConfig]) -> DiskConfig {
     }
 }
 
-/// The directories with their sizes: those of the configuration, or the one under the user's cache directory.
+/// The directories with their sizes: those of the configuration, or the one under the user's cache
+/// directory.
 fn directories(disk: &config::Disk, files: &dyn Files) -> Result<Vec<DirectoryConfig>, StartError> {
     if !disk.directories.is_empty() {
         let sized = |directory: &config::Directory| sized(directory, files);
@@ -132,7 +134,8 @@ fn default_bytes(free: u64, own: u64) -> u64 {
     share.min(DEFAULT_BYTES_MAX) / mebibyte * mebibyte
 }
 
-/// Where stored responses are if nobody says otherwise; `None` where nothing says where the user's cache is.
+/// Where stored responses are if nobody says otherwise; `None` where nothing says where the user's
+/// cache is.
 #[must_use]
 pub fn default_disk_path() -> Option<PathBuf> {
     default_path(env::var_os("XDG_CACHE_HOME"), env::var_os("HOME"))

@@ -1,8 +1,9 @@
 //! The next hop's answer: interim responses, the final head, then its content.
 //!
-//! The next hop is as hostile as the client: what is not unambiguously one response to this request is refused, and
-//! its connection is not used again. What the RFCs say how to read is read (`wire::parse_response_leniently`), written
-//! anew for the client, and its connection is not used again either.
+//! The next hop is as hostile as the client: what is not unambiguously one response to this request
+//! is refused, and its connection is not used again. What the RFCs say how to read is read
+//! (`wire::parse_response_leniently`), written anew for the client, and its connection is not used
+//! again either.
 
 use crate::account::Account;
 use crate::answer::Trouble;
@@ -41,7 +42,8 @@ use weir_wire::{
     Arrival, BodyLength, LineBuffer, Progress, Repairs, ResponseHead, parse_response_leniently,
 };
 
-/// Interim responses passed on for one request. RFC 9110 §15.2 sets no limit; an endless row of them is an attack.
+/// Interim responses passed on for one request. RFC 9110 §15.2 sets no limit; an endless row of
+/// them is an attack.
 const INTERIM_MAX: u32 = 32;
 
 /// Room for a usual head with the begin of its content.
@@ -184,7 +186,8 @@ impl Download<'_> {
         }
     }
 
-    /// Reads once into the worker's scratch, and copies: a head is small, and large content follows by itself.
+    /// Reads once into the worker's scratch, and copies: a head is small, and large content follows
+    /// by itself.
     fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<Read> {
         let mut scratch = self.parties.worker.scratch.borrow_mut();
         let mut buffer = ReadBuf::new(&mut scratch);
@@ -213,8 +216,8 @@ impl Download<'_> {
         }
     }
 
-    /// Ready once the client has gone, and nobody else waits: before there is a head, there is nothing to judge the
-    /// fetch by.
+    /// Ready once the client has gone, and nobody else waits: before there is a head, there is
+    /// nothing to judge the fetch by.
     fn poll_deserted(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let Parties {
             to_client,
@@ -355,7 +358,8 @@ impl Download<'_> {
         })
     }
 
-    /// Does what is to be done at once. What is to be stored, or what came of it if the response is not for the client.
+    /// Does what is to be done at once. What is to be stored, or what came of it if the response is
+    /// not for the client.
     fn obey(
         &mut self,
         commands: &Commands,
@@ -547,8 +551,8 @@ impl Download<'_> {
     }
 }
 
-/// What the next hop sends of the rest for one client alone: nothing of it is stored, so that all that counts is whether it is
-/// of the representation that the client has the front of.
+/// What the next hop sends of the rest for one client alone: nothing of it is stored, so that all
+/// that counts is whether it is of the representation that the client has the front of.
 fn continued(exchange: &mut Exchange, response: &Response<'_>, fits: Fits) -> Downloaded {
     let arrived = (fits == Fits::Same).then(|| arrival::fill(exchange, response));
     if let Some(arrived) = arrived.flatten() {
@@ -583,7 +587,8 @@ fn relay_plan(
     }
 }
 
-/// Enters what a relay moved into the account, and what became of the stored response into the verdict.
+/// Enters what a relay moved into the account, and what became of the stored response into the
+/// verdict.
 fn settle(exchange: &mut Exchange, worker: &Worker, ended: &crate::relay::Ended) {
     exchange.note(|notes| notes.left(ended.moments));
     let account: &mut Account = &mut exchange.account;

@@ -31,11 +31,14 @@ pub(crate) enum Downloaded {
         /// The connection can be used again.
         reusable: bool,
     },
-    /// What is to be stored is arriving: its content goes by way of the store, by a fetch of its own.
+    /// What is to be stored is arriving: its content goes by way of the store, by a fetch of its
+    /// own.
     Begun(Box<Arrived>),
-    /// What is stored has changed, or the next hop does not give what is missing: ask as the client did.
+    /// What is stored has changed, or the next hop does not give what is missing: ask as the client
+    /// did.
     AskAgain,
-    /// What is missing of a response under construction came, and may not be stored: nobody else may have it.
+    /// What is missing of a response under construction came, and may not be stored: nobody else
+    /// may have it.
     NotShared,
     /// An error in whose place the stale response may be served.
     ServeStale(Serving),

@@ -1,7 +1,8 @@
-//! One request that needs more than a look-up: forwarded, tunnelled, or answered with a large response.
+//! One request that needs more than a look-up: forwarded, tunnelled, or answered with a large
+//! response.
 //!
-//! An exchange owns the bytes of its request head and parses them again where a field is needed: that costs a
-//! tenth of a microsecond, and keeps every borrow inside one synchronous function.
+//! An exchange owns the bytes of its request head and parses them again where a field is needed:
+//! that costs a tenth of a microsecond, and keeps every borrow inside one synchronous function.
 
 use crate::account::Account;
 use crate::answer::{Answer, head_of};
@@ -99,7 +100,8 @@ pub(crate) struct Exchange {
     pub(crate) upgrade: bool,
     /// What became of the content once it was begun to be sent on.
     pub(crate) uploaded: Option<UploadEnd>,
-    /// No client waits for it: a validation in the background, or a fetch for readers of what is arriving.
+    /// No client waits for it: a validation in the background, or a fetch for readers of what is
+    /// arriving.
     pub(crate) background: bool,
     /// What is missing of a stored part, and asked for.
     pub(crate) gap: Option<Gap>,
@@ -221,15 +223,17 @@ impl Exchange {
             .unwrap_or(ServedForm::Whole)
     }
 
-    /// What was chosen is held, with what the answer may bring into the store: it is expected from the choice on.
+    /// What was chosen is held, with what the answer may bring into the store: it is expected from
+    /// the choice on.
     pub(crate) fn hold(&mut self, chosen: Option<Chosen>) -> Option<Arc<StoredResponse>> {
         let (response, expected) = chosen.map(|it| (it.response, it.expected)).unzip();
         self.expected = expected;
         response
     }
 
-    /// The next hop is about to be asked, about a stored response if one was chosen; `false` if that was forgotten while the
-    /// request waited. Then it is to be asked as if nothing had been found.
+    /// The next hop is about to be asked, about a stored response if one was chosen; `false` if
+    /// that was forgotten while the request waited. Then it is to be asked as if nothing had been
+    /// found.
     pub(crate) fn expect(&mut self, worker: &Worker) -> bool {
         let is_current = self.expected.as_mut().is_none_or(Expected::renew);
         let store = &worker.shared.store;
@@ -247,7 +251,8 @@ impl Exchange {
         is_current
     }
 
-    /// What was chosen for it was forgotten since: how it is asked for as if nothing had been found.
+    /// What was chosen for it was forgotten since: how it is asked for as if nothing had been
+    /// found.
     pub(crate) fn lose(&mut self, worker: &Worker) -> Forwarding {
         self.gap = None;
         let _ = self.tx.lost(worker.now());
@@ -262,8 +267,8 @@ impl Exchange {
         self.expected.as_ref().is_some_and(Expected::is_outdated)
     }
 
-    /// The answer is not for others: those who wait for it ask for themselves. So do those who come for a while, if that
-    /// is to be `remembered`.
+    /// The answer is not for others: those who wait for it ask for themselves. So do those who come
+    /// for a while, if that is to be `remembered`.
     pub(crate) fn go_alone(&mut self, worker: &Worker, remembered: bool) {
         let Some(leading) = self.leading.take() else {
             return;
@@ -277,7 +282,8 @@ impl Exchange {
         }
     }
 
-    /// What was stored is freshened to `stored`, or dropped: those who wait look again, if it may be for them.
+    /// What was stored is freshened to `stored`, or dropped: those who wait look again, if it may
+    /// be for them.
     pub(crate) fn freshened(&mut self, worker: &Worker, stored: Option<&StoredFacts>) {
         if !stored.is_some_and(|facts| facts.answers_others(worker.now())) {
             self.go_alone(worker, true);
@@ -408,7 +414,8 @@ impl Drop for InFlight<'_> {
     }
 }
 
-/// Sends a stored response that was found, and validates it in the background if there is a `refresh`.
+/// Sends a stored response that was found, and validates it in the background if there is a
+/// `refresh`.
 async fn serve_stored(
     client: &mut Client,
     exchange: &mut Exchange,
@@ -441,8 +448,8 @@ pub(crate) async fn ready(
     Ok(ready)
 }
 
-/// Sends a stored response, whatever its size; `true` if the connection may go on. There is nothing else to send: if it
-/// cannot be read, that is said.
+/// Sends a stored response, whatever its size; `true` if the connection may go on. There is nothing
+/// else to send: if it cannot be read, that is said.
 pub(crate) async fn serve(
     client: &mut Client,
     exchange: &mut Exchange,
@@ -616,7 +623,8 @@ impl Content {
     }
 }
 
-/// Reads away content that nobody will use, up to the limit: what follows must never be taken for a request.
+/// Reads away content that nobody will use, up to the limit: what follows must never be taken for a
+/// request.
 async fn settle_content(client: &mut Client, exchange: &Exchange) -> Content {
     if !exchange.has_content() {
         return Content::Settled;
@@ -628,7 +636,8 @@ async fn settle_content(client: &mut Client, exchange: &Exchange) -> Content {
             Content::Unsettled
         };
     }
-    // whoever waits for 100 may send the content or not: only closing is unambiguous (RFC 9110 §10.1.1)
+    // whoever waits for 100 may send the content or not: only closing is unambiguous (RFC 9110
+    // §10.1.1)
     if exchange.tx.request().expects_continue {
         return Content::Unsettled;
     }
@@ -646,12 +655,13 @@ pub(crate) enum SendEnd {
     Whole,
     /// The client went away, or stopped reading.
     ClientLeft,
-    /// The rest of what was promised cannot be read from disk: the client is cut, and sees that by the length it was told.
+    /// The rest of what was promised cannot be read from disk: the client is cut, and sees that by
+    /// the length it was told.
     Unreadable,
 }
 
-/// Sends everything in `outgoing` within the silence limit; bytes sent and how that ended. The moments are those of what is behind so
-/// many bytes of the head.
+/// Sends everything in `outgoing` within the silence limit; bytes sent and how that ended. The
+/// moments are those of what is behind so many bytes of the head.
 pub(crate) async fn send_all(
     client: &mut Client,
     outgoing: &mut Outgoing,

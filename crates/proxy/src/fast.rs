@@ -52,8 +52,8 @@ pub(crate) struct Input<'a> {
     pub(crate) at: usize,
 }
 
-/// Takes one request from the front of the input; an answer made at once is appended to `out`, and to `served` what is to be
-/// said of it once the kernel has it.
+/// Takes one request from the front of the input; an answer made at once is appended to `out`, and
+/// to `served` what is to be said of it once the kernel has it.
 pub(crate) fn take(
     client: &mut Client,
     settings: &Arc<Settings>,
@@ -130,7 +130,8 @@ pub(crate) fn take(
     Taken::Exchange { consumed, exchange }
 }
 
-/// A response in memory that is copied behind its head, for a request whose content need not be read away first.
+/// A response in memory that is copied behind its head, for a request whose content need not be
+/// read away first.
 fn is_quick(request: &Request<'_>, response: &StoredResponse) -> bool {
     let body = &response.body;
     request.is_shareable() && body.len() <= hit::INLINE_BYTES_MAX && body.is_in_memory()
@@ -171,7 +172,8 @@ fn choose(
     (tx, plan, key)
 }
 
-/// Steps the transaction with what was found. If the next hop is to be asked about it, the answer is expected from now on.
+/// Steps the transaction with what was found. If the next hop is to be asked about it, the answer
+/// is expected from now on.
 pub(crate) fn found(
     tx: &mut Transaction,
     settings: &Settings,
@@ -255,7 +257,8 @@ fn covers(
     }
 }
 
-/// An OPTIONS that goes no further: Max-Forwards says so, or it is for the forward proxy as a whole.
+/// An OPTIONS that goes no further: Max-Forwards says so, or it is for the forward proxy as a
+/// whole.
 fn is_for_us(mode: Mode, head: &RequestHead<'_, '_>, request: &Request<'_>) -> bool {
     request.method == Method::Options
         && (max_forwards::remaining(head.fields) == Some(0)

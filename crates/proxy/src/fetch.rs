@@ -1,9 +1,10 @@
 //! A fetch: one transfer from a next hop into a response under construction, a task of its own.
 //!
-//! It belongs to no client. It takes as much as its readers may be ahead of (`weir_policy::fetch`), sizes the kernel's
-//! buffer accordingly, and when the last reader has left asks the policy whether to go on. What it brings is in
-//! [`Arriving`]; its connection goes back to the pool when the response was whole, and is closed where it was
-//! not: HTTP/1.1 has no other way to stop a response (RFC 9112 §9.3).
+//! It belongs to no client. It takes as much as its readers may be ahead of (`weir_policy::fetch`),
+//! sizes the kernel's buffer accordingly, and when the last reader has left asks the policy whether
+//! to go on. What it brings is in [`Arriving`]; its connection goes back to the pool when the
+//! response was whole, and is closed where it was not: HTTP/1.1 has no other way to stop a response
+//! (RFC 9112 §9.3).
 
 use crate::arriving::Arriving;
 use crate::deadline::{Deadline, Party};
@@ -226,8 +227,8 @@ impl Fetch {
                     }
                 }
                 BodyEvent::End => {
-                    // bytes behind the response belong to nothing we asked for, and after a repair its end may be
-                    // another for the next hop
+                    // bytes behind the response belong to nothing we asked for, and after a repair
+                    // its end may be another for the next hop
                     let is_clean = rest.is_empty() && !self.reader.is_repaired();
                     self.finish(FetchEnd::Whole, is_clean);
                     return content;
@@ -262,7 +263,8 @@ impl Fetch {
         }
     }
 
-    /// Takes from the background's budget, if what it took before is used up; waits for it if there is none.
+    /// Takes from the background's budget, if what it took before is used up; waits for it if there
+    /// is none.
     fn poll_background(&mut self, cx: &mut Context<'_>) -> Poll<u64> {
         let to_come = self.arriving.to_come(self.id).unwrap_or(u64::MAX);
         let wanted = to_come.clamp(1, SCRATCH_BYTES as u64);

@@ -26,14 +26,16 @@ use weir_policy::transaction::Joined;
 use weir_policy::{Command, Event, Forwarding, Serving};
 use weir_store::{Lookup, StoredResponse, VaryRule};
 
-/// Flights one request is on, one after the other: each that turns out to be for others costs it a wait.
+/// Flights one request is on, one after the other: each that turns out to be for others costs it a
+/// wait.
 const PASSES_MAX: usize = 3;
 
 /// What a request that must be forwarded is to do.
 pub(crate) enum Gate {
     /// Ask the next hop; for others too if it leads.
     Ask(Option<Leading>),
-    /// Ask the next hop alone, so: what there is for others is not for this request, unless it is validated for it.
+    /// Ask the next hop alone, so: what there is for others is not for this request, unless it is
+    /// validated for it.
     Alone(Forwarding, Option<Chosen>),
     /// It was answered; whether the client's connection may go on.
     Answered(bool),
@@ -88,8 +90,8 @@ fn digest_of(client: &Client, exchange: &Exchange, rule: &VaryRule) -> weir_poli
         .unwrap_or_default()
 }
 
-/// Waits for the response that another one asks for, as long as there is `patience`; `None` if that was not one for this
-/// request.
+/// Waits for the response that another one asks for, as long as there is `patience`; `None` if that
+/// was not one for this request.
 async fn wait(
     client: &mut Client,
     exchange: &mut Exchange,
@@ -146,7 +148,8 @@ fn client_left(client: &Client, exchange: &mut Exchange) -> Gate {
     Gate::Answered(false)
 }
 
-/// A request on a flight: until it has left, or reads what arrives. Then those are told who went on for its sake.
+/// A request on a flight: until it has left, or reads what arrives. Then those are told who went on
+/// for its sake.
 struct Boarding {
     worker: Rc<Worker>,
     flight: Arc<Flight>,
@@ -236,8 +239,9 @@ async fn look_again(client: &mut Client, exchange: &mut Exchange) -> Option<Gate
     }
 }
 
-/// Answers a request from what is arriving, if it is entitled to it; `None` if it cannot have it from there. One that
-/// waited for it is on the flight until it reads, so that the fetch is never without both.
+/// Answers a request from what is arriving, if it is entitled to it; `None` if it cannot have it
+/// from there. One that waited for it is on the flight until it reads, so that the fetch is never
+/// without both.
 async fn join(
     client: &mut Client,
     exchange: &mut Exchange,
@@ -327,7 +331,8 @@ async fn confirm(client: &Client, exchange: &Exchange, attached: &Attached) -> C
     .await
 }
 
-/// In what form what is arriving answers the request. Without a known length there are no parts of it.
+/// In what form what is arriving answers the request. Without a known length there are no parts of
+/// it.
 fn form_of(exchange: &Exchange, arriving: &Arriving, now: weir_semantics::Timestamp) -> ServedForm {
     let response = &arriving.response;
     match exchange.form_of(response, now) {

@@ -116,8 +116,9 @@ async fn ask(
     }
 }
 
-/// Gives the client what came of asking; whether its connection may go on. `None` if that is a stored response which cannot be
-/// read: it is forgotten, nothing was promised of it, and the next hop is to be asked for all of it.
+/// Gives the client what came of asking; whether its connection may go on. `None` if that is a
+/// stored response which cannot be read: it is forgotten, nothing was promised of it, and the next
+/// hop is to be asked for all of it.
 async fn answer(
     client: &mut Client,
     exchange: &mut Exchange,
@@ -215,8 +216,8 @@ pub(crate) enum Asked {
     Failed(Trouble),
 }
 
-/// Asks `destination` about `stored` for no client, as it would be asked for one; a failure is counted, and told to the
-/// transaction.
+/// Asks `destination` about `stored` for no client, as it would be asked for one; a failure is
+/// counted, and told to the transaction.
 pub(crate) async fn in_background(
     worker: &Rc<Worker>,
     exchange: &mut Exchange,
@@ -295,7 +296,8 @@ struct Talked {
     upload_whole: bool,
 }
 
-/// Sends the request and takes the answer; content goes up while the answer comes down, as either side may begin.
+/// Sends the request and takes the answer; content goes up while the answer comes down, as either
+/// side may begin.
 async fn talk(
     client: &mut Client,
     exchange: &mut Exchange,
@@ -515,7 +517,8 @@ fn failure_of(trouble: &Trouble) -> Failure {
     }
 }
 
-/// The status for a proxy error as RFC 9209 recommends it; but what our rules deny is 403, by name as by address.
+/// The status for a proxy error as RFC 9209 recommends it; but what our rules deny is 403, by name
+/// as by address.
 fn status_of(trouble: &Trouble) -> u16 {
     match trouble.error {
         ProxyError::DestinationIpProhibited => 403,

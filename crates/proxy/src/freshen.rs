@@ -1,7 +1,9 @@
-//! A response updates what is stored: a 304, the 206 that joins a part, a 200 to HEAD (RFC 9111 §3.2, §3.4, §4.3.4, §4.3.5).
+//! A response updates what is stored: a 304, the 206 that joins a part, a 200 to HEAD (RFC 9111
+//! §3.2, §3.4, §4.3.4, §4.3.5).
 //!
-//! The merge is `weir_semantics::merge`, the decision `Transaction`'s. Here are the two responses that come of it: one for
-//! the store, and one for the client that brought the update, with the fields that are for it alone.
+//! The merge is `weir_semantics::merge`, the decision `Transaction`'s. Here are the two responses
+//! that come of it: one for the store, and one for the client that brought the update, with the
+//! fields that are for it alone.
 
 use crate::exchange::Exchange;
 use crate::gap::Gap;
@@ -19,7 +21,8 @@ use weir_semantics::{
 use weir_store::{StoredResponse, VaryRule};
 use weir_wire::{BodyLength, FIELDS_CAPACITY, LineBuffer, ResponseHead};
 
-/// The most field lines of a merged head, with the one for a length that is added to it: what the parser reads again.
+/// The most field lines of a merged head, with the one for a length that is added to it: what the
+/// parser reads again.
 const MERGED_FIELDS_MAX: usize = FIELDS_CAPACITY - 1;
 
 /// A response that may update the stored one, merged into that.
@@ -31,8 +34,8 @@ pub(crate) struct Merging<'a> {
 }
 
 impl<'a> Merging<'a> {
-    /// Merges `update` into `stored`, whose field lines are read into `lines`. `targeted` are the fields that decide on
-    /// the listener of the request; `date` is the time of receipt.
+    /// Merges `update` into `stored`, whose field lines are read into `lines`. `targeted` are the
+    /// fields that decide on the listener of the request; `date` is the time of receipt.
     pub(crate) fn new(
         worker: &Worker,
         targeted: &TargetedFields,
@@ -66,8 +69,8 @@ impl<'a> Merging<'a> {
         }
     }
 
-    /// Stores the merged response in the place of the stored one, if that was not forgotten meanwhile. What those get
-    /// who wait for it.
+    /// Stores the merged response in the place of the stored one, if that was not forgotten
+    /// meanwhile. What those get who wait for it.
     pub(crate) fn store(&self, worker: &Worker, exchange: &mut Exchange) -> Arc<StoredResponse> {
         let fresh = Arc::new(self.response(worker, exchange, &self.merged.stored));
         worker.counters().inc(Metric::Freshened);
@@ -79,8 +82,8 @@ impl<'a> Merging<'a> {
         fresh
     }
 
-    /// The merged response as the client that brought the update gets it; never to be stored. `stored` is what was stored
-    /// of it, if anything was.
+    /// The merged response as the client that brought the update gets it; never to be stored.
+    /// `stored` is what was stored of it, if anything was.
     pub(crate) fn for_client(
         &self,
         worker: &Worker,
@@ -113,7 +116,8 @@ impl<'a> Merging<'a> {
         (self.response(worker, exchange, &self.merged.stored), vary)
     }
 
-    /// `joined`, which was made of these parts, as the client that brought the update gets it; never to be stored.
+    /// `joined`, which was made of these parts, as the client that brought the update gets it;
+    /// never to be stored.
     pub(crate) fn with_own_fields(
         &self,
         worker: &Worker,
@@ -162,8 +166,9 @@ impl<'a> Merging<'a> {
     }
 }
 
-/// Whether a merged head may be stored. Each update can bring fields of other names: without a limit a next hop could make
-/// the stored head grow for ever. As much as two heads: what was stored and one update.
+/// Whether a merged head may be stored. Each update can bring fields of other names: without a
+/// limit a next hop could make the stored head grow for ever. As much as two heads: what was stored
+/// and one update.
 fn is_within_limits(merged: &Merged<'_>, worker: &Worker) -> bool {
     let fields = || merged.stored.iter().chain(&merged.own);
     let bytes = fields()
@@ -173,8 +178,8 @@ fn is_within_limits(merged: &Merged<'_>, worker: &Worker) -> bool {
     fields().count() <= MERGED_FIELDS_MAX && bytes <= 2 * head_bytes_max
 }
 
-/// Whether the response `head` is about `stored`: by its tag, by all it has if it is a 200 to HEAD, and as a part by
-/// what was asked for, which `gap` tells.
+/// Whether the response `head` is about `stored`: by its tag, by all it has if it is a 200 to HEAD,
+/// and as a part by what was asked for, which `gap` tells.
 pub(crate) fn fits(
     stored: &StoredResponse,
     gap: Option<&Gap>,

@@ -1,8 +1,8 @@
 //! Fetching what is missing of a response under construction, for a reader that has come to a gap.
 //!
-//! The request is the reader's own, with Range for the gap and If-Range for the validator of what is there (RFC 9110
-//! §13.1.5): it brings the part, or shows that the response has changed. Then nothing is mixed: who needs more than
-//! is there is cut.
+//! The request is the reader's own, with Range for the gap and If-Range for the validator of what
+//! is there (RFC 9110 §13.1.5): it brings the part, or shows that the response has changed. Then
+//! nothing is mixed: who needs more than is there is cut.
 
 use crate::answer::Trouble;
 use crate::arriving::Arriving;
@@ -42,14 +42,16 @@ pub(crate) struct Gap {
 }
 
 impl Gap {
-    /// Whether it is for one client alone: nothing of what comes is stored, so that no rule of storing has a say in it.
+    /// Whether it is for one client alone: nothing of what comes is stored, so that no rule of
+    /// storing has a say in it.
     pub(crate) fn is_alone(&self) -> bool {
         self.into
             .as_ref()
             .is_some_and(|(arriving, _)| arriving.is_alone())
     }
 
-    /// Whether a 206 is what was asked for, and of the same representation as `stored` (RFC 9111 §3.4).
+    /// Whether a 206 is what was asked for, and of the same representation as `stored` (RFC 9111
+    /// §3.4).
     pub(crate) fn fits(
         &self,
         stored: &StoredResponse,
@@ -78,7 +80,8 @@ impl Gap {
     }
 }
 
-/// Whether the content of a 206 has the length that its Content-Range says, as far as its head tells.
+/// Whether the content of a 206 has the length that its Content-Range says, as far as its head
+/// tells.
 pub(crate) fn is_as_long_as_it_says(facts: &ResponseFacts, body: BodyLength) -> bool {
     match (facts.content_range, body) {
         (Some(ContentRange::Part { range, .. }), BodyLength::Exact(bytes)) => {
@@ -88,7 +91,8 @@ pub(crate) fn is_as_long_as_it_says(facts: &ResponseFacts, body: BodyLength) -> 
     }
 }
 
-/// What came where a part was asked for and is none: another representation, or an error that says nothing of it.
+/// What came where a part was asked for and is none: another representation, or an error that says
+/// nothing of it.
 pub(crate) fn refused(status: u16) -> Downloaded {
     if status < 400 || matches!(status, 404 | 410) {
         return Downloaded::AskAgain;
@@ -236,8 +240,8 @@ struct Pending {
 }
 
 impl Pending {
-    /// Ready once nobody needs it any more, or another reader needs its place: there is nothing to judge it by before
-    /// its head. Says how it ends then.
+    /// Ready once nobody needs it any more, or another reader needs its place: there is nothing to
+    /// judge it by before its head. Says how it ends then.
     async fn unneeded(&self) -> FetchEnd {
         poll_fn(
             |cx| match self.arriving.take(&self.worker, self.fetch, cx.waker()) {

@@ -1,7 +1,8 @@
 //! Sending a stored response: whole, its head, a part, or "not modified".
 //!
-//! The stored head is ready to send; only Age, Cache-Status and Connection are made for each use (RFC 9111 §4,
-//! RFC 9211), and, for 206 and 304, the status line and the fields that differ (RFC 9110 §15.3.7, §15.4.5).
+//! The stored head is ready to send; only Age, Cache-Status and Connection are made for each use
+//! (RFC 9111 §4, RFC 9211), and, for 206 and 304, the status line and the fields that differ (RFC
+//! 9110 §15.3.7, §15.4.5).
 
 use crate::inbound::Framing;
 use crate::settings::Settings;
@@ -14,8 +15,8 @@ use weir_semantics::{
 use weir_store::{StoredResponse, Stretch};
 use weir_wire::{LineBuffer, Version, parse_fields, write};
 
-/// Content up to this size is copied behind its head and leaves in one write; beyond it the copy costs more than a
-/// second piece.
+/// Content up to this size is copied behind its head and leaves in one write; beyond it the copy
+/// costs more than a second piece.
 pub(crate) const INLINE_BYTES_MAX: u64 = 16 * 1024;
 
 /// In what form a stored response answers a request.
@@ -190,8 +191,9 @@ fn write_part(range: ByteRange, complete_length: u64, out: &mut Vec<u8>) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// Appends the field `Cache-Status` for a verdict (RFC 9211). A targeted field that decided in place of Cache-Control is named in `detail`: behind
-/// the reason, as in `response-no-store/CDN-Cache-Control`, or alone.
+/// Appends the field `Cache-Status` for a verdict (RFC 9211). A targeted field that decided in
+/// place of Cache-Control is named in `detail`: behind the reason, as in
+/// `response-no-store/CDN-Cache-Control`, or alone.
 pub(crate) fn write_cache_status(settings: &Settings, verdict: &Verdict, out: &mut Vec<u8>) {
     out.extend_from_slice(b"Cache-Status: ");
     let status = verdict.cache_status(settings.name());
@@ -265,7 +267,8 @@ fn keeps_in_304(name: &str) -> bool {
     !of_content || identify(name) == Some(Known::ContentLocation)
 }
 
-/// RFC 9110 §15.3.7: everything a 200 would carry, but its length, and a range that means nothing in it.
+/// RFC 9110 §15.3.7: everything a 200 would carry, but its length, and a range that means nothing
+/// in it.
 fn keeps_in_206(name: &str) -> bool {
     !matches!(
         identify(name),

@@ -1,7 +1,8 @@
 //! The response head as it goes to the client.
 //!
-//! Names, spelling and order stay as received. Left out: hop-by-hop fields and what Connection names (RFC 9110 §7.6.1).
-//! Put in: Date where there is none (§6.6.1), Via, Cache-Status (RFC 9211), and the framing we use.
+//! Names, spelling and order stay as received. Left out: hop-by-hop fields and what Connection
+//! names (RFC 9110 §7.6.1). Put in: Date where there is none (§6.6.1), Via, Cache-Status (RFC
+//! 9211), and the framing we use.
 
 use crate::exchange::Exchange;
 use crate::hit;
@@ -26,8 +27,8 @@ pub(crate) enum Framing {
 }
 
 impl Framing {
-    /// The framing for a response with content `body` toward a client. What arrives without a length leaves in
-    /// chunks, so that its end can be told from a cut.
+    /// The framing for a response with content `body` toward a client. What arrives without a
+    /// length leaves in chunks, so that its end can be told from a cut.
     pub(crate) fn toward(http11: bool, method: Method, status: u16, body: BodyLength) -> Self {
         if method == Method::Head || matches!(status, 204 | 304) {
             return Self::None;
@@ -46,7 +47,8 @@ pub(crate) fn keeps_alive(head: &ResponseHead<'_, '_>) -> bool {
     !options.close && (head.version == Version::Http11 || options.keep_alive)
 }
 
-/// The head of a relayed final response, complete, as it is about to be sent: entered into the account.
+/// The head of a relayed final response, complete, as it is about to be sent: entered into the
+/// account.
 pub(crate) fn answer_head(
     worker: &Worker,
     exchange: &mut Exchange,
@@ -112,8 +114,8 @@ pub(crate) fn switching_head(head: &ResponseHead<'_, '_>, settings: &Settings) -
     out
 }
 
-/// The head as it is stored: a status line and end-to-end fields, each with CRLF, ready for use but for the
-/// fields made each time and the length.
+/// The head as it is stored: a status line and end-to-end fields, each with CRLF, ready for use but
+/// for the fields made each time and the length.
 pub(crate) fn stored_head(
     settings: &Settings,
     head: &ResponseHead<'_, '_>,
@@ -155,7 +157,8 @@ fn write_fields_to_store(
     });
 }
 
-/// Whether a response with this status is sent without Content-Length, whatever was received (RFC 9110 §8.6).
+/// Whether a response with this status is sent without Content-Length, whatever was received (RFC
+/// 9110 §8.6).
 const fn has_no_length(status: u16) -> bool {
     status < 200 || status == 204
 }

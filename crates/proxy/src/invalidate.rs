@@ -1,4 +1,5 @@
-//! Forgetting what is outdated: by an unsafe request (RFC 9111 §4.4), or as the next hop's response shows.
+//! Forgetting what is outdated: by an unsafe request (RFC 9111 §4.4), or as the next hop's response
+//! shows.
 
 use crate::exchange::Exchange;
 use crate::hit::stored_fields;
@@ -14,8 +15,9 @@ use weir_semantics::{Authority, Method, Scheme, Target, canonical_target, lines_
 use weir_store::{Purge, StoredResponse};
 use weir_wire::{LineBuffer, ResponseHead};
 
-/// Forgets the target, and what Location and Content-Location name, one each, if they have the same origin: a response could
-/// otherwise empty other sites' caches. The client may hear of the change once that is [`durable`].
+/// Forgets the target, and what Location and Content-Location name, one each, if they have the same
+/// origin: a response could otherwise empty other sites' caches. The client may hear of the change
+/// once that is [`durable`].
 pub(crate) fn run(
     worker: &Worker,
     exchange: &Exchange,
@@ -35,7 +37,8 @@ pub(crate) fn run(
     purges
 }
 
-/// Forgets `stored` alone: what the next hop sent shows that it is outdated, or that it is not for others any more.
+/// Forgets `stored` alone: what the next hop sent shows that it is outdated, or that it is not for
+/// others any more.
 pub(crate) fn one(worker: &Worker, exchange: &Exchange, stored: &Arc<StoredResponse>) -> Purge {
     let mut lines = LineBuffer::new();
     let fields = stored_fields(&stored.head, &mut lines);
@@ -52,8 +55,9 @@ fn forget(worker: &Worker, key: Digest) -> Purge {
     purge
 }
 
-/// Waits until `purges` survive a crash, for [`DURABLE_WAIT`] at most. If they might not, they are in force nevertheless, and the store on disk is
-/// emptied before it is used again: the request was carried out, and its answer is the client's.
+/// Waits until `purges` survive a crash, for [`DURABLE_WAIT`] at most. If they might not, they are
+/// in force nevertheless, and the store on disk is emptied before it is used again: the request was
+/// carried out, and its answer is the client's.
 pub(crate) async fn durable(worker: &Worker, purges: Vec<Purge>) {
     let until = Instant::now() + DURABLE_WAIT;
     for purge in purges {
@@ -64,8 +68,8 @@ pub(crate) async fn durable(worker: &Worker, purges: Vec<Purge>) {
     }
 }
 
-/// How long an answer waits for the disk to write down what it invalidates, and an operator for a purge: a rotating disk under
-/// load takes a second.
+/// How long an answer waits for the disk to write down what it invalidates, and an operator for a
+/// purge: a rotating disk under load takes a second.
 pub(crate) const DURABLE_WAIT: Duration = Duration::from_secs(5);
 
 fn key_of_reference(exchange: &Exchange, value: &[u8], worker: &Worker) -> Option<Digest> {
@@ -95,8 +99,8 @@ fn key_of_reference(exchange: &Exchange, value: &[u8], worker: &Worker) -> Optio
     same_origin.then(|| key_of(exchange.mode, &target, worker.shared.store.secret()))
 }
 
-/// A relative reference against the target's path (RFC 3986 §5.2.3, without dot segments: they are rare here and
-/// missing one keeps a response that its own freshness still bounds).
+/// A relative reference against the target's path (RFC 3986 §5.2.3, without dot segments: they are
+/// rare here and missing one keeps a response that its own freshness still bounds).
 fn resolve_relative(exchange: &Exchange, reference: &str) -> String {
     let path = exchange.path_and_query();
     let path = path.split('?').next().unwrap_or("/");

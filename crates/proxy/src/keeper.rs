@@ -1,4 +1,5 @@
-//! Keeps what is relayed: a response that is whole with its first read, or that is fetched for the store alone.
+//! Keeps what is relayed: a response that is whole with its first read, or that is fetched for the
+//! store alone.
 
 use crate::exchange::Exchange;
 use crate::flights::Leading;
@@ -16,7 +17,8 @@ pub(crate) struct Keeper {
     kept: Kept,
     /// The head says the length already, where the origin put it.
     has_length: bool,
-    /// For those who wait for it: what becomes of them is decided here, whatever the client does that asked.
+    /// For those who wait for it: what becomes of them is decided here, whatever the client does
+    /// that asked.
     leading: Option<Leading>,
 }
 
@@ -69,7 +71,8 @@ impl Keeper {
         let stored = self.building.commit(now, vary, self.kept.with_body(body));
         if let Some(leading) = self.leading.take() {
             match stored {
-                // forgotten while it came: who looks again finds that out, and one asks for the others
+                // forgotten while it came: who looks again finds that out, and one asks for the
+                // others
                 Ok(()) | Err(Refusal::NotResident) => leading.stored(),
                 Err(_) => leading.alone(),
             }

@@ -1,4 +1,5 @@
-//! What is kept of a response beside its content: head, validators, what it varies on, room in the store.
+//! What is kept of a response beside its content: head, validators, what it varies on, room in the
+//! store.
 
 use crate::exchange::Exchange;
 use crate::inbound;
@@ -21,8 +22,8 @@ pub(crate) struct Kept {
 }
 
 impl Kept {
-    /// What is kept of `response`. A 206 is kept in the form of the 200 it is a part of, whose content has
-    /// `complete_length` bytes (RFC 9111 §3.4).
+    /// What is kept of `response`. A 206 is kept in the form of the 200 it is a part of, whose
+    /// content has `complete_length` bytes (RFC 9111 §3.4).
     pub(crate) fn of(
         worker: &Worker,
         exchange: &Exchange,
@@ -56,7 +57,8 @@ impl Kept {
         }
     }
 
-    /// What a response with `fields` varies on, and the digest of these in the request (RFC 9111 §4.1).
+    /// What a response with `fields` varies on, and the digest of these in the request (RFC 9111
+    /// §4.1).
     pub(crate) fn vary_of(
         worker: &Worker,
         exchange: &Exchange,
@@ -71,7 +73,8 @@ impl Kept {
         })
     }
 
-    /// Takes room for it and `content_bytes`, if known; `None` if the catalog refuses, which the transaction is told.
+    /// Takes room for it and `content_bytes`, if known; `None` if the catalog refuses, which the
+    /// transaction is told.
     pub(crate) fn begin(
         &self,
         worker: &Worker,
@@ -99,8 +102,8 @@ impl Kept {
     }
 }
 
-/// Takes room for a response with `beside_content` bytes of head and entity tag. If the catalog refuses, the transaction is
-/// told.
+/// Takes room for a response with `beside_content` bytes of head and entity tag. If the catalog
+/// refuses, the transaction is told.
 pub(crate) fn room(
     worker: &Worker,
     exchange: &mut Exchange,

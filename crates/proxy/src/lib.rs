@@ -1,14 +1,15 @@
 //! The live cache: drives `weir_policy` with sockets and a real clock.
 //!
-//! One thread a core, each with its own runtime, listening socket, counters and scratch memory; a request lives and
-//! dies on one of them. What they share is the store (locked by shard for a look-up), the settings (swapped
-//! whole), and idle next-hop connections (taken from another worker when one's own has none).
+//! One thread a core, each with its own runtime, listening socket, counters and scratch memory; a
+//! request lives and dies on one of them. What they share is the store (locked by shard for a
+//! look-up), the settings (swapped whole), and idle next-hop connections (taken from another worker
+//! when one's own has none).
 //!
-//! Deliberately absent: any decision about caching, routing or retrying, which are values in `weir_policy`; TLS and
-//! HTTP/2; reading configuration files, which is `weir_cli`'s.
+//! Deliberately absent: any decision about caching, routing or retrying, which are values in
+//! `weir_policy`; TLS and HTTP/2; reading configuration files, which is `weir_cli`'s.
 //!
-//! A request's way: `listener` → `client` → `request` → `fast` (answered from memory) or `exchange` → `forward` →
-//! `download` → `relay` → `report`.
+//! A request's way: `listener` → `client` → `request` → `fast` (answered from memory) or `exchange`
+//! → `forward` → `download` → `relay` → `report`.
 
 mod access_log;
 mod account;

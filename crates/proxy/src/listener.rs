@@ -1,4 +1,5 @@
-//! Accepting clients: one listening socket a worker and address, shared by the kernel (`SO_REUSEPORT`).
+//! Accepting clients: one listening socket a worker and address, shared by the kernel
+//! (`SO_REUSEPORT`).
 
 use crate::client::{self, Door};
 use crate::config;
@@ -17,12 +18,12 @@ use weir_semantics::Authority;
 /// Connections the kernel holds for us until they are accepted.
 const BACKLOG: i32 = 4096;
 
-/// Out of descriptors, accepting goes on when a connection closes, or after this long: something outside this process may
-/// have freed one.
+/// Out of descriptors, accepting goes on when a connection closes, or after this long: something
+/// outside this process may have freed one.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(500);
 
-/// Whether somebody else listens on `address`: with `SO_REUSEPORT` a second process of the same user would
-/// silently take half of the connections.
+/// Whether somebody else listens on `address`: with `SO_REUSEPORT` a second process of the same
+/// user would silently take half of the connections.
 ///
 /// # Errors
 ///

@@ -1,8 +1,9 @@
 //! Whether an address is one of this machine.
 //!
-//! The kernel's own routing decides, asked by netlink (rtnetlink(7), `RTM_GETROUTE`): a list of the interfaces' addresses would
-//! be old by the time it is used, and would miss those that a `local` route adds. It takes about ten microseconds, and is
-//! asked only for a destination whose port is one on which this proxy listens on all addresses.
+//! The kernel's own routing decides, asked by netlink (rtnetlink(7), `RTM_GETROUTE`): a list of the
+//! interfaces' addresses would be old by the time it is used, and would miss those that a `local`
+//! route adds. It takes about ten microseconds, and is asked only for a destination whose port is
+//! one on which this proxy listens on all addresses.
 
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socket_with,
@@ -14,8 +15,8 @@ pub(crate) fn is_local(ip: IpAddr) -> bool {
     if ip.is_loopback() || ip.is_unspecified() {
         return true;
     }
-    // without netlink (a sandbox): an address that a socket can be bound to is ours, or the system lets us bind to any, and
-    // then it is better to refuse too much
+    // without netlink (a sandbox): an address that a socket can be bound to is ours, or the system
+    // lets us bind to any, and then it is better to refuse too much
     ask_kernel(ip).unwrap_or_else(|_| UdpSocket::bind((ip, 0)).is_ok())
 }
 
@@ -96,7 +97,8 @@ mod tests {
         check("127.1.2.3", true);
         check("192.0.2.1", false);
         check("2001:db8::1", false);
-        // every address of an interface: those that the hosts file or the container gives this machine
+        // every address of an interface: those that the hosts file or the container gives this
+        // machine
         let out = UdpSocket::bind("0.0.0.0:0").expect("a socket");
         if out.connect("192.0.2.1:9").is_ok() {
             let ours = out.local_addr().expect("an address").ip();

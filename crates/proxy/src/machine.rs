@@ -1,4 +1,5 @@
-//! What a configuration asks of this machine: memory, disk, open files; and whether what it names can be used.
+//! What a configuration asks of this machine: memory, disk, open files; and whether what it names
+//! can be used.
 
 use crate::admin::Token;
 use crate::advice;
@@ -17,7 +18,8 @@ use weir_disk::files::SystemFiles;
 use weir_policy::digest::Secret;
 use weir_store::MemoryStore;
 
-/// Descriptors that a worker has at the least, beside one for each listener: what its runtime waits with and is woken by.
+/// Descriptors that a worker has at the least, beside one for each listener: what its runtime waits
+/// with and is woken by.
 const WORKER_DESCRIPTORS_MIN: u64 = 2;
 
 /// What the machine has. `None`: it does not say.
@@ -29,8 +31,8 @@ struct Machine {
     open_files_max: Option<u64>,
 }
 
-/// Refuses sizes and numbers that this machine cannot have, whatever else it does: each alone, since how much the rest takes is not
-/// known before it is taken.
+/// Refuses sizes and numbers that this machine cannot have, whatever else it does: each alone,
+/// since how much the rest takes is not known before it is taken.
 ///
 /// # Errors
 ///
@@ -74,7 +76,8 @@ impl Machine {
     }
 }
 
-/// Refuses directories that are to hold more than their file system does; those on one file system together.
+/// Refuses directories that are to hold more than their file system does; those on one file system
+/// together.
 fn check_disks(config: &Config) -> Result<(), Invalid> {
     if !config.disk.enabled || !config.cache.enabled {
         return Ok(());
@@ -130,8 +133,9 @@ impl fmt::Display for CrowdedDisk {
     }
 }
 
-/// The file systems that cannot give now what the directories on them may take. A start does not fail for it, since others may have
-/// filled the file system after the store was made, and the store does with less; the operator is told.
+/// The file systems that cannot give now what the directories on them may take. A start does not
+/// fail for it, since others may have filled the file system after the store was made, and the
+/// store does with less; the operator is told.
 #[must_use]
 pub fn crowded_disks(config: &Config) -> Vec<CrowdedDisk> {
     if !config.disk.enabled || !config.cache.enabled {
@@ -190,7 +194,8 @@ fn meminfo_total(text: &str) -> Option<u64> {
     kib.checked_mul(1024)
 }
 
-/// The least limit of the control group and of those above it, in version 2 and in version 1, whose groups of memory are by themselves.
+/// The least limit of the control group and of those above it, in version 2 and in version 1, whose
+/// groups of memory are by themselves.
 fn group_limit(groups: &str, root: &Path) -> Option<u64> {
     let version_2 = groups.lines().find_map(|line| line.strip_prefix("0::/"));
     let version_1 = groups.lines().find_map(|line| {
@@ -229,8 +234,8 @@ pub struct Unusable {
     pub hint: Option<String>,
 }
 
-/// The largest response, head and bookkeeping included, that memory takes in when it is asked for the first time, bytes: an eviction
-/// algorithm may take newcomers into a part of it.
+/// The largest response, head and bookkeeping included, that memory takes in when it is asked for
+/// the first time, bytes: an eviction algorithm may take newcomers into a part of it.
 #[must_use]
 pub fn newcomer_max_bytes(config: &Config) -> u64 {
     let cache = &config.cache;
@@ -246,8 +251,8 @@ pub fn newcomer_max_bytes(config: &Config) -> u64 {
         .min(cache.largest_response.bytes())
 }
 
-/// Tries the files and directories that `config` names as a start would: directories for stored responses, the access log, the
-/// token. What had to be made for that is removed again.
+/// Tries the files and directories that `config` names as a start would: directories for stored
+/// responses, the access log, the token. What had to be made for that is removed again.
 #[must_use]
 pub fn try_places(config: &Config) -> Vec<Unusable> {
     let mut all = Vec::new();

@@ -1,9 +1,10 @@
-//! How far an OPTIONS may go (RFC 9110 §7.6.2). TRACE, the other method with this field, goes nowhere here.
+//! How far an OPTIONS may go (RFC 9110 §7.6.2). TRACE, the other method with this field, goes
+//! nowhere here.
 
 use weir_semantics::{FieldLine, lines_named};
 
-/// What Max-Forwards says; `None` where it is absent, repeated or no number, and so says nothing. More than
-/// can be counted is as much as can be.
+/// What Max-Forwards says; `None` where it is absent, repeated or no number, and so says nothing.
+/// More than can be counted is as much as can be.
 pub(crate) fn remaining(fields: &[FieldLine<'_>]) -> Option<u32> {
     let mut lines = lines_named(fields, "max-forwards");
     let (Some(value), None) = (lines.next(), lines.next()) else {

@@ -1,7 +1,8 @@
-//! A connection to a next hop: an idle one if there is one, else a new one, or the first that comes back.
+//! A connection to a next hop: an idle one if there is one, else a new one, or the first that comes
+//! back.
 //!
-//! `weir_policy::connections` decides; here it is done. Finding an idle connection takes one lock and allocates nothing;
-//! everything else lives in a box of its own while it lasts.
+//! `weir_policy::connections` decides; here it is done. Finding an idle connection takes one lock
+//! and allocates nothing; everything else lives in a box of its own while it lasts.
 
 use crate::ahead;
 use crate::answer::Trouble;
@@ -99,7 +100,8 @@ impl Connection {
     }
 }
 
-/// The attempts to send one request: to the next hops of its route, and once more where that is safe.
+/// The attempts to send one request: to the next hops of its route, and once more where that is
+/// safe.
 pub(crate) struct Attempts {
     destination: Destination,
     is_repetition: bool,
@@ -114,7 +116,8 @@ impl Attempts {
         }
     }
 
-    /// A connection for the next one: to the destination, or to another next hop of its route if this one cannot be had.
+    /// A connection for the next one: to the destination, or to another next hop of its route if
+    /// this one cannot be had.
     ///
     /// # Errors
     ///
@@ -140,7 +143,8 @@ impl Attempts {
         }
     }
 
-    /// Whether the request is sent once more, after `connection` was closed without a byte of an answer.
+    /// Whether the request is sent once more, after `connection` was closed without a byte of an
+    /// answer.
     pub(crate) fn repeat(
         &mut self,
         exchange: &Exchange,
@@ -207,8 +211,9 @@ pub(crate) async fn open(
     Ok(connection)
 }
 
-/// Sets up a connection that nobody uses yet. Out of file descriptors it waits for one: an idle connection gives way, or
-/// somebody leaves. It keeps its place meanwhile, so that those who wait do not wake each other.
+/// Sets up a connection that nobody uses yet. Out of file descriptors it waits for one: an idle
+/// connection gives way, or somebody leaves. It keeps its place meanwhile, so that those who wait
+/// do not wake each other.
 pub(crate) async fn set_up(
     worker: &Worker,
     settings: &Settings,

@@ -1,4 +1,5 @@
-//! What a store on disk says, for whom reads it while no proxy runs: the key of a URL, and what is kept beside content.
+//! What a store on disk says, for whom reads it while no proxy runs: the key of a URL, and what is
+//! kept beside content.
 
 use crate::clock::Clock;
 use crate::config::Mode;
@@ -66,7 +67,8 @@ impl OnDisk {
 }
 
 impl RulesOnDisk {
-    /// Whether `response`, whose key is `key`, is one of the variants of the target with the key `target`.
+    /// Whether `response`, whose key is `key`, is one of the variants of the target with the key
+    /// `target`.
     #[must_use]
     pub fn lead_to(
         &self,

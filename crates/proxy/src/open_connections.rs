@@ -1,8 +1,10 @@
-//! How many connections to next hops are open, used or idle: to each and in all; and who waits for one.
+//! How many connections to next hops are open, used or idle: to each and in all; and who waits for
+//! one.
 //!
-//! What a request does that finds no idle connection is decided by `weir_policy::connections`; here is the lock around
-//! that, taken when a connection opens or closes and when somebody waits, not when one is reused. Whoever is done with a
-//! connection looks at one number first: whether anybody waits.
+//! What a request does that finds no idle connection is decided by `weir_policy::connections`; here
+//! is the lock around that, taken when a connection opens or closes and when somebody waits, not
+//! when one is reused. Whoever is done with a connection looks at one number first: whether anybody
+//! waits.
 
 mod waiter;
 
@@ -64,8 +66,8 @@ impl Entry {
         self.queue.remove(&id)
     }
 
-    /// The first who waits. If the connection was not for it, somebody else relied on one that will not come: the last
-    /// to do so asks again, as it does when its sender is dropped.
+    /// The first who waits. If the connection was not for it, somebody else relied on one that will
+    /// not come: the last to do so asks again, as it does when its sender is dropped.
     fn pop(&mut self) -> Option<Queued> {
         let id = *self.queue.first_key_value()?.0;
         let first = self.remove(id);
@@ -238,8 +240,8 @@ impl OpenConnections {
         }
     }
 
-    /// Gives a connection that is no longer needed to the first who waits for one to its next hop; returns it if
-    /// nobody does.
+    /// Gives a connection that is no longer needed to the first who waits for one to its next hop;
+    /// returns it if nobody does.
     pub(crate) fn hand(&self, socket: Socket) -> Option<Socket> {
         let mut socket = socket;
         loop {
@@ -260,8 +262,8 @@ impl OpenConnections {
         }
     }
 
-    /// A connection that was to come for whoever waits first does not: `id` learns why, or if it has been served already,
-    /// somebody who relied on it.
+    /// A connection that was to come for whoever waits first does not: `id` learns why, or if it
+    /// has been served already, somebody who relied on it.
     pub(crate) fn did_not_come(&self, hop: &HopKey, id: Option<u64>, trouble: Trouble) {
         let mut book = self.lock();
         let Some(entry) = book.hops.get_mut(hop) else {
@@ -291,8 +293,8 @@ impl OpenConnections {
         self.waiting.load(Ordering::SeqCst) > 0
     }
 
-    /// Who has begun to wait so far: if it is the same after a connection was put where those who begin to wait look
-    /// first, nobody has missed it.
+    /// Who has begun to wait so far: if it is the same after a connection was put where those who
+    /// begin to wait look first, nobody has missed it.
     pub(crate) fn waits_begun(&self) -> usize {
         self.waits_begun.load(Ordering::SeqCst)
     }

@@ -1,9 +1,11 @@
 //! The request head as it goes to the next hop.
 //!
-//! Names, spelling and order stay as received (RFC 9110 §7.6). Left out: hop-by-hop fields and what Connection names
-//! (§7.6.1), credentials meant for a proxy. Put in: Host of the canonical target (RFC 9112 §3.2.2) in the place of the
-//! one received, however that was spelled: two spellings share a cache key, so the next hop must not be able to tell
-//! them apart. Also put in: Via, the framing we use, and on validation the stored response's validators for the client's own (RFC 9111 §4.3.1).
+//! Names, spelling and order stay as received (RFC 9110 §7.6). Left out: hop-by-hop fields and what
+//! Connection names (§7.6.1), credentials meant for a proxy. Put in: Host of the canonical target
+//! (RFC 9112 §3.2.2) in the place of the one received, however that was spelled: two spellings
+//! share a cache key, so the next hop must not be able to tell them apart. Also put in: Via, the
+//! framing we use, and on validation the stored response's validators for the client's own (RFC
+//! 9111 §4.3.1).
 
 use crate::exchange::Exchange;
 use crate::gap::Gap;
@@ -117,9 +119,10 @@ fn is_removed(
     }
 }
 
-/// The preconditions that our own validators stand in for. The client's If-None-Match, If-Modified-Since, Range and If-Range
-/// are evaluated afterwards, against what came. Its If-Match and If-Unmodified-Since are not: a cache may ignore them (RFC 9110
-/// §13.1.1, §13.1.4). They ask about the origin's present state, so that no stored response can answer them.
+/// The preconditions that our own validators stand in for. The client's If-None-Match,
+/// If-Modified-Since, Range and If-Range are evaluated afterwards, against what came. Its If-Match
+/// and If-Unmodified-Since are not: a cache may ignore them (RFC 9110 §13.1.1, §13.1.4). They ask
+/// about the origin's present state, so that no stored response can answer them.
 fn is_precondition(known: Option<Known>) -> bool {
     matches!(
         known,
@@ -158,7 +161,8 @@ fn write_validators(stored: &StoredResponse, out: &mut Vec<u8>) {
     }
 }
 
-/// Asks for what is missing, if what is there is still the same (RFC 9110 §13.1.5); else for the whole.
+/// Asks for what is missing, if what is there is still the same (RFC 9110 §13.1.5); else for the
+/// whole.
 fn write_gap(gap: &Gap, stored: &StoredResponse, out: &mut Vec<u8>) {
     out.extend_from_slice(b"Range: bytes=");
     write::decimal(out, gap.span.from);

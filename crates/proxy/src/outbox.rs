@@ -1,5 +1,5 @@
-//! What a reader of a response under construction still has to write: head or framing, then content, then the end of a
-//! chunk.
+//! What a reader of a response under construction still has to write: head or framing, then
+//! content, then the end of a chunk.
 //!
 //! Whole blocks are shared with the store and with other readers; only a block under way is copied.
 
@@ -56,8 +56,8 @@ impl Outbox {
         self.written == self.bytes.len() && self.shared.is_none() && self.tail.is_empty()
     }
 
-    /// What is to be written next: framing, content of at most `limit` bytes, and the chunk's end if all of it is among
-    /// them.
+    /// What is to be written next: framing, content of at most `limit` bytes, and the chunk's end
+    /// if all of it is among them.
     pub(crate) fn pieces(&self, limit: usize) -> [IoSlice<'_>; 3] {
         let frame = self.frame.saturating_sub(self.written);
         let end = self
@@ -107,7 +107,8 @@ impl Outbox {
 mod tests {
     use super::*;
 
-    /// Writes everything, `step` bytes at a time and `limit` content bytes a call; yields the bytes and the content.
+    /// Writes everything, `step` bytes at a time and `limit` content bytes a call; yields the bytes
+    /// and the content.
     fn drain(outbox: &mut Outbox, step: usize, limit: usize) -> (Vec<u8>, usize) {
         let (mut written, mut content) = (Vec::new(), 0);
         while !outbox.is_empty() {

@@ -49,7 +49,8 @@ impl Outgoing {
         Poll::Ready(Ok(()))
     }
 
-    /// Writes once; yields the bytes the kernel took. Memory that is no longer needed is given back at once.
+    /// Writes once; yields the bytes the kernel took. Memory that is no longer needed is given back
+    /// at once.
     pub(crate) fn poll_send_some(
         &mut self,
         stream: &mut TcpStream,
@@ -85,8 +86,8 @@ impl Outgoing {
         Poll::Ready(Ok(written))
     }
 
-    /// What was not written of the bytes, and of the piece, which could not be read: the next byte of the content, and one past
-    /// the last. `None` without a piece.
+    /// What was not written of the bytes, and of the piece, which could not be read: the next byte
+    /// of the content, and one past the last. `None` without a piece.
     pub(crate) fn into_unread(mut self) -> Option<(Vec<u8>, u64, u64)> {
         let (at, end) = self.stored?.rest();
         Some((self.bytes.split_off(self.sent), at, end))

@@ -1,9 +1,11 @@
-//! Idle connections to next hops: each worker keeps its own, and takes from another what it does not have.
+//! Idle connections to next hops: each worker keeps its own, and takes from another what it does
+//! not have.
 //!
-//! Which one is taken, kept or closed is decided by `weir_policy::connections`. An idle connection stays with the
-//! reactor of the worker that used it last; taking it from there costs two system calls more, which is still far below
-//! opening one. A byte received on an idle connection makes it unusable: it answers nothing that was asked. One that
-//! somebody waits for does not come here: it is handed over.
+//! Which one is taken, kept or closed is decided by `weir_policy::connections`. An idle connection
+//! stays with the reactor of the worker that used it last; taking it from there costs two system
+//! calls more, which is still far below opening one. A byte received on an idle connection makes it
+//! unusable: it answers nothing that was asked. One that somebody waits for does not come here: it
+//! is handed over.
 
 use crate::destination::{Destination, HopKey};
 use crate::next_hop::Connection;
@@ -264,8 +266,8 @@ fn own_first(worker: &Worker) -> impl Iterator<Item = usize> + use<> {
     (0..all).map(move |step| (own + step) % all)
 }
 
-/// The connection if nothing arrived on it while it was idle and its address is still allowed; `moves` if it is with
-/// another worker's reactor.
+/// The connection if nothing arrived on it while it was idle and its address is still allowed;
+/// `moves` if it is with another worker's reactor.
 pub(crate) fn usable(
     socket: Socket,
     settings: &Settings,
@@ -291,14 +293,16 @@ pub(crate) fn usable(
     })
 }
 
-/// Whether a connection is open and has nothing to read: asked of the kernel, since the reactor may not have looked.
+/// Whether a connection is open and has nothing to read: asked of the kernel, since the reactor may
+/// not have looked.
 pub(crate) fn is_quiet(stream: &TcpStream) -> bool {
     let mut byte = [0_u8; 1];
     recv(stream, &mut byte[..], RecvFlags::PEEK | RecvFlags::DONTWAIT)
         .is_err_and(|error| error == rustix::io::Errno::AGAIN)
 }
 
-/// An exchange is over and its connection can be used again: by who waits for it, else by the next request.
+/// An exchange is over and its connection can be used again: by who waits for it, else by the next
+/// request.
 pub(crate) fn check_in(worker: &Worker, connection: Connection) {
     let now = worker.now();
     let busy_ms = now.tick.ms_since(connection.uses.since);
@@ -307,8 +311,8 @@ pub(crate) fn check_in(worker: &Worker, connection: Connection) {
 
 /// Gives a connection that nobody uses to who waits for one, or keeps it.
 ///
-/// Somebody may begin to wait just while it is put among the idle ones. Who begins looks there once more; and if
-/// somebody did begin, it is looked for here whether there is anybody who missed it.
+/// Somebody may begin to wait just while it is put among the idle ones. Who begins looks there once
+/// more; and if somebody did begin, it is looked for here whether there is anybody who missed it.
 pub(crate) fn keep(worker: &Worker, now: Now, socket: Socket, busy_ms: Option<u64>) {
     let open = &worker.shared.open;
     let (mut socket, mut busy_ms) = (socket, busy_ms);
@@ -361,7 +365,8 @@ fn own(worker: &Worker) -> MutexGuard<'_, Inner> {
     worker.shared.pools[worker.index].lock()
 }
 
-/// How long connections to a next hop are busy with one exchange, microseconds, as far as any worker knows.
+/// How long connections to a next hop are busy with one exchange, microseconds, as far as any
+/// worker knows.
 pub(crate) fn busy_us(worker: &Worker, hop: &HopKey) -> Option<u64> {
     own_first(worker).find_map(|at| {
         let pool = worker.shared.pools[at].lock();

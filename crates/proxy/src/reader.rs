@@ -1,7 +1,7 @@
 //! A client that reads a response under construction, at its own speed.
 //!
-//! What one write hands to the kernel is bounded by the policy, so that the kernel does not run ahead of the client
-//! for us.
+//! What one write hands to the kernel is bounded by the policy, so that the kernel does not run
+//! ahead of the client for us.
 
 use crate::arriving::{Arriving, COPY_BYTES_MAX, Reading};
 use crate::client::Client;
@@ -129,7 +129,8 @@ pub(crate) async fn run(client: &mut Client, exchange: &Exchange, start: Start) 
     reader.sent
 }
 
-/// A reader's place at a response under construction. Leaves when it is dropped, however that comes.
+/// A reader's place at a response under construction. Leaves when it is dropped, however that
+/// comes.
 pub(crate) struct Attached {
     pub(crate) arriving: Arc<Arriving>,
     worker: Rc<Worker>,
@@ -189,7 +190,8 @@ impl Reader<'_> {
         }
     }
 
-    /// The next byte is not here any more: from now on it reads what is fetched for it alone. `false` if that cannot be.
+    /// The next byte is not here any more: from now on it reads what is fetched for it alone.
+    /// `false` if that cannot be.
     fn continue_alone(&mut self, why: Lost) -> bool {
         let response = Arc::clone(&self.attached.arriving.response);
         let rest = (self.at, self.to);
@@ -228,7 +230,8 @@ impl Reader<'_> {
             .read(now, attached.id, self.at, cx.waker(), &mut copied);
         match reading {
             Reading::Wait => return Next::Wait,
-            // whatever this request brings is for its own client: another reader begins the fetch that is for all
+            // whatever this request brings is for its own client: another reader begins the fetch
+            // that is for all
             Reading::Fetch(fetch, _) if !attached.completes => {
                 let worker = &self.client.worker;
                 attached.arriving.end(worker, fetch, FetchEnd::Stopped, &[]);

@@ -1,7 +1,7 @@
 //! Looking on disk for what is not in memory, before the next hop is asked.
 //!
-//! What the page cache has is found at once; else a thread of the disk reads it, and the request waits, for a while. A
-//! large response is taken as it is: its content is read when it is sent.
+//! What the page cache has is found at once; else a thread of the disk reads it, and the request
+//! waits, for a while. A large response is taken as it is: its content is read when it is sent.
 
 use crate::client::Client;
 use crate::exchange::{Exchange, Plan};
@@ -18,8 +18,8 @@ use weir_policy::{Missing, Transaction};
 use weir_store::{Recall, Recalled, StoredResponse, Unusable, VaryRule};
 use weir_wire::LineBuffer;
 
-/// How long a look-up on disk may take: a busy rotating disk answers within it, and a next hop that is slower than that is
-/// rare. Beyond it the request is a miss.
+/// How long a look-up on disk may take: a busy rotating disk answers within it, and a next hop that
+/// is slower than that is rare. Beyond it the request is a miss.
 const LOOK_UP_WAIT: Duration = Duration::from_millis(500);
 
 /// Looks for the response to a request that memory has none for; what is to be done then.
@@ -62,8 +62,8 @@ pub(crate) async fn run(client: &Client, exchange: &mut Exchange, missing: Missi
     fast::missing(&mut exchange.tx, &settings, now, why)
 }
 
-/// Whether what was found keeps to the targeted field that decides now (RFC 9213): it was stored by a process that read
-/// other fields, if not.
+/// Whether what was found keeps to the targeted field that decides now (RFC 9213): it was stored by
+/// a process that read other fields, if not.
 fn keeps_to_targeted(exchange: &Exchange, response: &StoredResponse) -> bool {
     let mut lines = LineBuffer::new();
     let fields = stored_fields(&response.head, &mut lines);
@@ -88,7 +88,8 @@ async fn look_up(client: &Client, exchange: &Exchange) -> Option<Recalled> {
     timeout(LOOK_UP_WAIT, recalling).await.ok()
 }
 
-/// What was found cannot be read after all, and nothing of it was sent: it is forgotten, and asked for again.
+/// What was found cannot be read after all, and nothing of it was sent: it is forgotten, and asked
+/// for again.
 pub(crate) fn unreadable(
     client: &Client,
     exchange: &mut Exchange,

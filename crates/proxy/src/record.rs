@@ -1,12 +1,15 @@
 //! What happened, request by request, for whoever writes it down: `weir serve --record`.
 //!
-//! A worker hands a [`Finished`] over for each request that has ended, and never waits: the queue is bounded in requests and in bytes,
-//! and what finds no room is dropped and counted. A thread of its own, of lower priority than the workers, takes them out and
-//! gives them to a [`Recorder`], which may be as slow as it likes. Nothing here knows of files, or of names that are to be hidden.
+//! A worker hands a [`Finished`] over for each request that has ended, and never waits: the queue
+//! is bounded in requests and in bytes, and what finds no room is dropped and counted. A thread of
+//! its own, of lower priority than the workers, takes them out and gives them to a [`Recorder`],
+//! which may be as slow as it likes. Nothing here knows of files, or of names that are to be
+//! hidden.
 //!
 //! Without a recorder a request costs one comparison more.
 //!
-//! Requests of clients alone: what is asked in the background, opened ahead, or asked of the admin interface is nobody's request.
+//! Requests of clients alone: what is asked in the background, opened ahead, or asked of the admin
+//! interface is nobody's request.
 
 mod finished;
 mod moments;
@@ -30,17 +33,19 @@ use std::thread;
 use std::time::Duration;
 use weir_measure::Unrecorded;
 
-/// Requests that may wait for the recorder. Their places take about 5 MB, whether they are used or not.
+/// Requests that may wait for the recorder. Their places take about 5 MB, whether they are used or
+/// not.
 pub const QUEUE_MAX: usize = 16 * 1024;
 
 /// Bytes of heads that may wait for it.
 pub const QUEUE_BYTES_MAX: usize = 32 << 20;
 
-/// Bytes of the two heads of one request: twice what is taken of one by default. Half a head would say that fields are not there which
-/// are.
+/// Bytes of the two heads of one request: twice what is taken of one by default. Half a head would
+/// say that fields are not there which are.
 pub const HEADS_BYTES_MAX: usize = 128 << 10;
 
-/// How long the first of a batch waits for others: each time the thread is woken costs a worker a system call.
+/// How long the first of a batch waits for others: each time the thread is woken costs a worker a
+/// system call.
 const COLLECT: Duration = Duration::from_millis(5);
 
 /// Requests that are taken before time is looked at.
@@ -49,16 +54,19 @@ const BATCH_MAX: usize = 1024;
 /// How often time is looked at when nothing happens.
 const TICK: Duration = Duration::from_secs(1);
 
-/// How long an end waits for the recorder to write the rest: a disk that hangs must not hold up the end for ever.
+/// How long an end waits for the recorder to write the rest: a disk that hangs must not hold up the
+/// end for ever.
 const CLOSE_LIMIT: Duration = Duration::from_secs(30);
 
-/// How much the recorder steps back behind the workers where both want the processor (`nice`, of 19).
+/// How much the recorder steps back behind the workers where both want the processor (`nice`, of
+/// 19).
 #[cfg(target_os = "linux")]
 const NICE: i32 = 10;
 
 /// Writes down what happened. It lives on a thread of its own.
 pub trait Recorder: Send {
-    /// A request has ended. They come in the order in which they ended, those of one worker exactly.
+    /// A request has ended. They come in the order in which they ended, those of one worker
+    /// exactly.
     fn take(&mut self, finished: &Finished, tally: &Tally);
 
     /// Time has passed: called behind each batch of requests, and about once a second.
@@ -68,7 +76,8 @@ pub trait Recorder: Send {
     fn end(&mut self, tally: &Tally);
 }
 
-/// The way to a recorder. Share it by reference; dropping it waits for the recorder's end, up to 30 s.
+/// The way to a recorder. Share it by reference; dropping it waits for the recorder's end, up to 30
+/// s.
 #[derive(Debug)]
 pub(crate) struct Record {
     /// `None` wakes the thread, to see that it is over.
@@ -138,7 +147,8 @@ impl Record {
         &self.shared.tally
     }
 
-    /// Waits until the recorder has written what it was told, up to 30 s. Nobody may tell it anything any more.
+    /// Waits until the recorder has written what it was told, up to 30 s. Nobody may tell it
+    /// anything any more.
     pub(crate) fn close(&self) {
         if self.shared.closing.swap(true, Ordering::AcqRel) {
             return;

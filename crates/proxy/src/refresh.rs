@@ -16,7 +16,8 @@ use weir_policy::verdict::{NotStored, Storing};
 use weir_policy::{Digest, Transaction};
 use weir_store::StoredResponse;
 
-/// Starts one, unless one for this target is under way, or the last one came to nothing a short while ago.
+/// Starts one, unless one for this target is under way, or the last one came to nothing a short
+/// while ago.
 pub(crate) fn spawn(worker: &Rc<Worker>, mode: Mode, exchange: &Exchange, chosen: Chosen) {
     let (now, facts) = (worker.now(), chosen.response.facts);
     let refreshes = &worker.shared.refreshes;
@@ -65,8 +66,8 @@ async fn run(
             connection,
             Downloaded::Merged { reusable: true, .. } | Downloaded::Relayed { reusable: true, .. },
         ) => pool::check_in(worker, connection),
-        // what was stored is dropped if it has changed: the next request for it asks. A response that nobody takes is
-        // ended by closing its connection
+        // what was stored is dropped if it has changed: the next request for it asks. A response
+        // that nobody takes is ended by closing its connection
         Asked::Answered(..) | Asked::Failed(_) => {}
         // purged meanwhile: the next request for it asks
         Asked::Forgotten => {

@@ -1,9 +1,11 @@
-//! Content from the next hop to the client, and on its way into the store: one reader, one bounded buffer.
+//! Content from the next hop to the client, and on its way into the store: one reader, one bounded
+//! buffer.
 //!
-//! Bytes are read into the worker's scratch and written from there; only what the client does not take at once is
-//! copied, and nothing more is read until it is gone. So the proxy holds at most one scratch buffer for a client,
-//! however slow. What the kernel holds is bounded by the [`Governor`], where a response is longer than a quarter of the lead:
-//! a small response costs nothing more. While the next hop is silent the client is watched.
+//! Bytes are read into the worker's scratch and written from there; only what the client does not
+//! take at once is copied, and nothing more is read until it is gone. So the proxy holds at most
+//! one scratch buffer for a client, however slow. What the kernel holds is bounded by the
+//! [`Governor`], where a response is longer than a quarter of the lead: a small response costs
+//! nothing more. While the next hop is silent the client is watched.
 
 use crate::deadline::{Deadline, Party};
 use crate::demand::Allowance;
@@ -27,7 +29,8 @@ use weir_policy::catalog::Refusal;
 use weir_policy::fetch::Lead;
 use weir_wire::{BodyEvent, BodyLength, BodyReader, HeadLimits, write};
 
-/// Pieces below this size are copied together and written at once; larger ones are written in place.
+/// Pieces below this size are copied together and written at once; larger ones are written in
+/// place.
 const COPY_BYTES_MAX: usize = 8 * 1024;
 
 /// What a relay keeps to.
@@ -40,7 +43,8 @@ pub(crate) struct Terms {
     lead: Lead,
     /// Nobody waits for it: it is fetched for the store, within the budget of background bytes.
     is_background: bool,
-    /// The connection may come from a route with another lead: the kernel's buffers are looked at at once.
+    /// The connection may come from a route with another lead: the kernel's buffers are looked at
+    /// at once.
     leads_differ: bool,
 }
 
@@ -81,8 +85,8 @@ pub(crate) enum RelayEnd {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ended {
     pub(crate) end: RelayEnd,
-    /// The next hop's connection can carry another response: nothing was left behind this one, and the next hop may not
-    /// send more of the next one than a lead before it is read.
+    /// The next hop's connection can carry another response: nothing was left behind this one, and
+    /// the next hop may not send more of the next one than a lead before it is read.
     pub(crate) hop_clean: bool,
     pub(crate) from_hop_bytes: u64,
     pub(crate) to_client_bytes: u64,
@@ -233,8 +237,8 @@ impl<'a> Relay<'a> {
         self.ended
     }
 
-    /// A body that ends with the connection can only be told from a cut one by a reset. Where nothing was sent
-    /// yet, an error can still be.
+    /// A body that ends with the connection can only be told from a cut one by a reset. Where
+    /// nothing was sent yet, an error can still be.
     fn signal_cut(&self, end: RelayEnd, to_client: &Sink<'_>) {
         let cut = matches!(end, RelayEnd::Cut(_)) && self.ended.to_client_bytes > 0;
         if cut && self.framing == Framing::Close {
@@ -329,7 +333,8 @@ impl<'a> Relay<'a> {
         }
     }
 
-    /// How many bytes the budget of the background lets it read; waits for them. That is not the next hop's silence.
+    /// How many bytes the budget of the background lets it read; waits for them. That is not the
+    /// next hop's silence.
     fn poll_background(&mut self, cx: &mut Context<'_>) -> Poll<Result<usize, RelayEnd>> {
         let Some(allowance) = &mut self.background else {
             return Poll::Ready(Ok(usize::MAX));
@@ -350,8 +355,8 @@ impl<'a> Relay<'a> {
         allowed.map(|bytes| Ok(usize::try_from(bytes).unwrap_or(usize::MAX)))
     }
 
-    /// Before a read, when all that was read before is written: adjusts to how fast the client takes it. How many bytes
-    /// may be read.
+    /// Before a read, when all that was read before is written: adjusts to how fast the client
+    /// takes it. How many bytes may be read.
     fn govern(&mut self, to_client: &Sink<'_>) -> usize {
         let Some(client) = to_client.client() else {
             return usize::MAX;
@@ -423,8 +428,8 @@ impl<'a> Relay<'a> {
                     }
                 }
                 BodyEvent::End => {
-                    // bytes behind the response belong to nothing we asked for, and after a repair its end may be
-                    // another for the next hop
+                    // bytes behind the response belong to nothing we asked for, and after a repair
+                    // its end may be another for the next hop
                     self.ended.hop_clean = rest.is_empty() && !self.reader.is_repaired();
                     self.finish();
                     return emitted;
@@ -511,7 +516,8 @@ impl<'a> Relay<'a> {
         }
     }
 
-    /// Copies behind `out` what of `pieces` was not written; `written` counts from the front of what waited.
+    /// Copies behind `out` what of `pieces` was not written; `written` counts from the front of
+    /// what waited.
     fn keep_unwritten(&mut self, pieces: &[&[u8]], written: usize) {
         let waiting = self.out.len() - self.sent;
         let mut skip = written.saturating_sub(waiting);

@@ -17,7 +17,8 @@ use weir_policy::{Handling, Hit, NotStored, Refused, Storing, Verdict};
 use weir_semantics::{Fwd, NotStorable, line_named};
 use weir_wire::{RequestHead, Version};
 
-/// Reports a finished request of a client: its response is with the kernel. `total_us` is what it took.
+/// Reports a finished request of a client: its response is with the kernel. `total_us` is what it
+/// took.
 pub(crate) fn done(client: &Client, ended: &Ended<'_>) {
     count(client, ended.verdict, ended.account);
     let counters = client.worker.counters();
@@ -27,7 +28,8 @@ pub(crate) fn done(client: &Client, ended: &Ended<'_>) {
     }
 }
 
-/// Reports what was asked in the background: it has no client, and only what it cost the next hop counts.
+/// Reports what was asked in the background: it has no client, and only what it cost the next hop
+/// counts.
 pub(crate) fn background(worker: &Worker, exchange: &Exchange) {
     from_next_hop(worker.counters(), &exchange.account);
 }
@@ -126,7 +128,8 @@ pub(crate) fn storing(worker: &Worker, verdict: &Verdict) {
     }
 }
 
-/// Counts what became of a response that was merged into the stored one: what is stored is counted where it is.
+/// Counts what became of a response that was merged into the stored one: what is stored is counted
+/// where it is.
 pub(crate) fn merged(worker: &Worker, verdict: &Verdict) {
     if let Some(Storing::NotStored(why)) = verdict.storing {
         not_stored(worker, why);
@@ -200,7 +203,8 @@ pub(crate) struct Ended<'a> {
     pub(crate) account: &'a Account,
     /// `Content-Type` of the response; for the log alone.
     pub(crate) content_type: &'a [u8],
-    /// From the first byte of the request to the last of the response that the kernel took, microseconds.
+    /// From the first byte of the request to the last of the response that the kernel took,
+    /// microseconds.
     pub(crate) total_us: u64,
 }
 

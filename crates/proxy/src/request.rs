@@ -1,4 +1,5 @@
-//! The request head, judged: what it asks for, of whom, and whether it may (phases request head and authorise).
+//! The request head, judged: what it asks for, of whom, and whether it may (phases request head and
+//! authorise).
 //!
 //! One canonical target comes out of here, and routing, key, rules and forwarding use nothing else
 //! (RFC 9110 §7.1). Anything ambiguous is refused, never repaired (RFC 9112 §6.3, §11.2).
@@ -79,7 +80,8 @@ impl<'a> Request<'a> {
         }
         let facts = RequestFacts::gather(method, target.path_and_query, head.fields);
         check_loop(head, asked.settings)?;
-        // a request with content may be answered only (RFC 9110 §7.8): a switch in its middle has no clear place
+        // a request with content may be answered only (RFC 9110 §7.8): a switch in its middle has
+        // no clear place
         let upgrade = http11 && options.upgrade && has_upgrade(head) && body == BodyLength::None;
         Ok(Self {
             mode: asked.mode,
@@ -94,21 +96,21 @@ impl<'a> Request<'a> {
         })
     }
 
-    /// Whether the answer may come from or go into the cache as far as the message's shape tells: a request with
-    /// content, or one that wants another protocol, is nobody else's business.
+    /// Whether the answer may come from or go into the cache as far as the message's shape tells: a
+    /// request with content, or one that wants another protocol, is nobody else's business.
     pub(crate) fn is_shareable(&self) -> bool {
         !self.upgrade && matches!(self.body, BodyLength::None | BodyLength::Exact(0))
     }
 
-    /// Digest of the cache key: mode, scheme, host, port, path and query; never without the host. The method is not
-    /// part of it, as only responses to GET are stored.
+    /// Digest of the cache key: mode, scheme, host, port, path and query; never without the host.
+    /// The method is not part of it, as only responses to GET are stored.
     pub(crate) fn key(&self, secret: &Secret) -> Digest {
         key_of(self.mode, &self.target, secret)
     }
 }
 
-/// Digest of the cache key of a target. What a gateway's next hops say of a host is not what a forward proxy gets
-/// from that host: whoever reaches the gateway chooses Host.
+/// Digest of the cache key of a target. What a gateway's next hops say of a host is not what a
+/// forward proxy gets from that host: whoever reaches the gateway chooses Host.
 pub(crate) fn key_of(mode: Mode, target: &Target<'_>, secret: &Secret) -> Digest {
     let mut hasher = KeyHasher::new(secret);
     hasher.number(match (mode, target.scheme) {
@@ -140,7 +142,8 @@ fn check_form(
             405,
             Trouble::denied("this is a gateway; CONNECT is for forward proxies"),
         )),
-        // what it gets here came over a connection that proves nothing of the host (RFC 9110 §7.4, §15.5.20)
+        // what it gets here came over a connection that proves nothing of the host (RFC 9110 §7.4,
+        // §15.5.20)
         (Mode::Gateway, Form::Absolute) if target.scheme == Scheme::Https => Err(Answer::closing(
             421,
             Trouble::new(
@@ -180,8 +183,8 @@ fn check_loop(head: &RequestHead<'_, '_>, settings: &Settings) -> Result<(), Ans
     Ok(())
 }
 
-/// Whether Upgrade names a protocol we let through. HTTP/2 is none: in its tunnel every further request would pass
-/// by routes, rules and log, and RFC 9113 §3.1 has dropped that way.
+/// Whether Upgrade names a protocol we let through. HTTP/2 is none: in its tunnel every further
+/// request would pass by routes, rules and log, and RFC 9113 §3.1 has dropped that way.
 fn has_upgrade(head: &RequestHead<'_, '_>) -> bool {
     let mut protocols = lines_named(head.fields, "upgrade")
         .flat_map(list_elements)

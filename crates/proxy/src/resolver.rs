@@ -1,12 +1,13 @@
 //! Names to addresses, so that a dead name server stops nothing but the names that need it.
 //!
-//! The library (`hickory-resolver`) runs on a thread and runtime of its own; workers talk to it through a bounded
-//! queue. Around it stands what it lacks: a hard time limit, one lookup in flight per name, a stale answer when a
-//! name server fails (RFC 8767), a short memory of failures (RFC 2308, RFC 9520), and named bounds on
-//! everything. IP literals, `localhost` (RFC 6761 §6.3) and the hosts file never leave the caller's thread.
+//! The library (`hickory-resolver`) runs on a thread and runtime of its own; workers talk to it
+//! through a bounded queue. Around it stands what it lacks: a hard time limit, one lookup in flight
+//! per name, a stale answer when a name server fails (RFC 8767), a short memory of failures (RFC
+//! 2308, RFC 9520), and named bounds on everything. IP literals, `localhost` (RFC 6761 §6.3) and
+//! the hosts file never leave the caller's thread.
 //!
-//! The addresses are whatever the name server said, private and loopback ones included: whether one may be
-//! connected to is decided by the caller, on the address it connects to.
+//! The addresses are whatever the name server said, private and loopback ones included: whether one
+//! may be connected to is decided by the caller, on the address it connects to.
 
 mod cache;
 mod hosts;
@@ -29,13 +30,15 @@ use cache::{Cache, Held};
 use hosts::HostsFile;
 use lookup::Servers;
 
-/// Addresses kept of one name: enough to route around dead ones, and 1 000 records cost no more than 16.
+/// Addresses kept of one name: enough to route around dead ones, and 1 000 records cost no more
+/// than 16.
 pub(crate) const ADDRESSES_MAX: usize = 16;
 
 /// What the caller may set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ResolverConfig {
-    /// Name servers to ask, over UDP and TCP; empty: those of `/etc/resolv.conf`, with its search list.
+    /// Name servers to ask, over UDP and TCP; empty: those of `/etc/resolv.conf`, with its search
+    /// list.
     pub(crate) servers: Vec<SocketAddr>,
     /// Longest time a lookup may take, whatever the library does.
     pub(crate) time_limit: Duration,
@@ -54,9 +57,9 @@ pub(crate) struct ResolverConfig {
 }
 
 impl Default for ResolverConfig {
-    /// `time_limit` 5 s as glibc; TTL between 1 s and 1 h; negative 10 s as Squid's minimum is 1 min and
-    /// nobody likes waiting for it; stale 1 h (RFC 8767 §5 suggests 1 to 3 days for resolvers that many depend on);
-    /// 10 000 names; 256 lookups.
+    /// `time_limit` 5 s as glibc; TTL between 1 s and 1 h; negative 10 s as Squid's minimum is 1
+    /// min and nobody likes waiting for it; stale 1 h (RFC 8767 §5 suggests 1 to 3 days for
+    /// resolvers that many depend on); 10 000 names; 256 lookups.
     fn default() -> Self {
         Self {
             servers: Vec::new(),
@@ -119,11 +122,13 @@ pub(crate) struct Resolver {
 impl Resolver {
     /// Starts the resolver thread.
     ///
-    /// `counters` must be a block that several threads may write: [`Counters::add_shared`] is used on it.
+    /// `counters` must be a block that several threads may write: [`Counters::add_shared`] is used
+    /// on it.
     ///
     /// # Errors
     ///
-    /// When the thread or its runtime cannot be started. A missing `/etc/resolv.conf` is no error, see [`Self::problem`].
+    /// When the thread or its runtime cannot be started. A missing `/etc/resolv.conf` is no error,
+    /// see [`Self::problem`].
     pub(crate) fn start(config: ResolverConfig, counters: Arc<Counters>) -> io::Result<Self> {
         Self::start_with_clock(config, counters, Arc::new(Instant::now))
     }
@@ -164,25 +169,26 @@ impl Resolver {
         Ok(Self { shared, requests })
     }
 
-    /// Why no name server can be asked, if so: literals, `localhost` and the hosts file still work, every
-    /// other name is a [`ResolveError::ServerFailure`].
+    /// Why no name server can be asked, if so: literals, `localhost` and the hosts file still work,
+    /// every other name is a [`ResolveError::ServerFailure`].
     #[must_use]
     pub(crate) fn problem(&self) -> Option<&str> {
         self.shared.problem.as_deref()
     }
 
-    /// The addresses that the hosts file has for `host`, or the loopback's for its own names; none for any other. Nobody is
-    /// asked.
+    /// The addresses that the hosts file has for `host`, or the loopback's for its own names; none
+    /// for any other. Nobody is asked.
     pub(crate) fn known(&self, host: &str) -> Vec<IpAddr> {
         let name = name::canonical(host).ok();
         let known = name.and_then(|name| self.shared.hosts.get(&name));
         known.map_or_else(Vec::new, |addresses| addresses.to_vec())
     }
 
-    /// The addresses of `host`: an IP literal (IPv6 with or without brackets) or a name, in any case.
+    /// The addresses of `host`: an IP literal (IPv6 with or without brackets) or a name, in any
+    /// case.
     ///
-    /// Callable from any tokio runtime with a timer; waits at most [`ResolverConfig::time_limit`]. A caller that gives
-    /// up does not stop the lookup: its answer is kept for the next one.
+    /// Callable from any tokio runtime with a timer; waits at most [`ResolverConfig::time_limit`].
+    /// A caller that gives up does not stop the lookup: its answer is kept for the next one.
     ///
     /// # Errors
     ///
@@ -229,7 +235,8 @@ impl Resolver {
         Step::Wait(receiver, false)
     }
 
-    /// Waits for a lookup. Past the limit (the resolver thread is stuck) the failure is recorded from here.
+    /// Waits for a lookup. Past the limit (the resolver thread is stuck) the failure is recorded
+    /// from here.
     async fn wait(&self, name: &str, mut lookup: Pending, joined: bool) -> Settled {
         // the resolver thread applies the same limit, and knows about stale answers: it goes first
         let limit = self.shared.config.time_limit + CALLER_GRACE;

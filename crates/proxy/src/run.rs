@@ -31,14 +31,15 @@ use weir_measure::Counters;
 use weir_policy::Secret;
 use weir_store::MemoryStore;
 
-/// How long a failed answer of the resolver may be covered by an older one (RFC 8767 §5 recommends 1 to 3 days at
-/// most): an hour bridges a resolver's restart.
+/// How long a failed answer of the resolver may be covered by an older one (RFC 8767 §5 recommends
+/// 1 to 3 days at most): an hour bridges a resolver's restart.
 const DNS_STALE_MAX: Duration = Duration::from_secs(3600);
 
 /// Name look-ups under way at once.
 const DNS_LOOKUPS_MAX: usize = 256;
 
-/// Makes the configuration anew, for `SIGHUP` and `POST /reload`: the new one, or the whole text of what is wrong.
+/// Makes the configuration anew, for `SIGHUP` and `POST /reload`: the new one, or the whole text of
+/// what is wrong.
 pub type Reload = Box<dyn Fn() -> Result<Config, String> + Send + Sync>;
 
 /// Writes a configuration as text, for `/config`.
@@ -56,8 +57,9 @@ pub struct Options {
     pub files: Arc<dyn Files>,
     /// Hears what the operator should know of the disk tier and the access log, a line each.
     pub say: Arc<dyn Fn(&str) + Send + Sync>,
-    /// Has the allocator give unused memory back to the system, as far as the thread can that calls it: every few seconds on
-    /// each worker. What one thread allocated and another freed stays with the first until it allocates again.
+    /// Has the allocator give unused memory back to the system, as far as the thread can that calls
+    /// it: every few seconds on each worker. What one thread allocated and another freed stays with
+    /// the first until it allocates again.
     pub give_back_memory: fn(),
 }
 
@@ -97,7 +99,8 @@ impl Proxy {
     ///
     /// # Errors
     ///
-    /// An address that cannot be had, a log or a store that cannot be opened, a thread that cannot be started.
+    /// An address that cannot be had, a log or a store that cannot be opened, a thread that cannot
+    /// be started.
     pub fn start(config: Config, options: Options) -> Result<Self, StartError> {
         Self::begin(config, options, None)
     }
@@ -215,8 +218,8 @@ impl Proxy {
         &self.control
     }
 
-    /// Stops: no new connections, what is under way may finish within the limit, then it is cut. Returns whether
-    /// everything finished by itself.
+    /// Stops: no new connections, what is under way may finish within the limit, then it is cut.
+    /// Returns whether everything finished by itself.
     pub fn stop(mut self) -> bool {
         let drained = self.control.drain();
         self.admin = None;
@@ -230,7 +233,8 @@ impl Drop for Proxy {
         self.control.join();
         self.control.close_disk();
         self.control.close_record();
-        // before `control`, so that the last handle on it is not dropped on the admin's thread, inside a runtime
+        // before `control`, so that the last handle on it is not dropped on the admin's thread,
+        // inside a runtime
         self.admin = None;
     }
 }
@@ -311,15 +315,16 @@ pub(crate) fn worker_count(config: &Config) -> usize {
     }
 }
 
-/// Descriptors that a worker has for itself: reactor, waker, listeners, pipes that wait for their next use.
+/// Descriptors that a worker has for itself: reactor, waker, listeners, pipes that wait for their
+/// next use.
 const WORKER_DESCRIPTORS: u64 = 8;
 
-/// Descriptors for everything that is neither a worker nor serves clients: the admin interface and its 32 connections, the
-/// resolver, the log, signals, standard streams.
+/// Descriptors for everything that is neither a worker nor serves clients: the admin interface and
+/// its 32 connections, the resolver, the log, signals, standard streams.
 const HOUSE_DESCRIPTORS: u64 = 48;
 
-/// Clients at once: as configured, or half of the descriptors left when the house has its own: the other half is for
-/// next hops.
+/// Clients at once: as configured, or half of the descriptors left when the house has its own: the
+/// other half is for next hops.
 pub(crate) fn clients_max(config: &Config) -> usize {
     if config.limits.clients_max > 0 {
         return config.limits.clients_max as usize;

@@ -1,4 +1,5 @@
-//! What a request does that found no idle connection: open one, wait for one, or both, as the policy says.
+//! What a request does that found no idle connection: open one, wait for one, or both, as the
+//! policy says.
 
 use crate::answer::Trouble;
 use crate::destination::Destination;

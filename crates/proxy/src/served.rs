@@ -1,7 +1,8 @@
 //! Requests that were answered at once, until the kernel has their responses.
 //!
-//! Their time ends there, and so does what is logged and recorded of them. One look at the clock is enough for all that
-//! left in one write, which is as many as a hit took before: when its response was made was asked instead.
+//! Their time ends there, and so does what is logged and recorded of them. One look at the clock is
+//! enough for all that left in one write, which is as many as a hit took before: when its response
+//! was made was asked instead.
 
 use crate::account::Account;
 use crate::client::Client;
@@ -36,7 +37,8 @@ pub(crate) struct Served {
 }
 
 impl Served {
-    /// Counts its time, logs and records it: at `now` the kernel had its response, or the client was found to have left.
+    /// Counts its time, logs and records it: at `now` the kernel had its response, or the client
+    /// was found to have left.
     fn report(
         &self,
         client: &Client,
@@ -94,7 +96,8 @@ impl Served {
 pub(crate) struct Unsent {
     settings: Arc<Settings>,
     served: Vec<Served>,
-    /// Their heads and those of the responses, if somebody will want them: at most what was received and gathered at once.
+    /// Their heads and those of the responses, if somebody will want them: at most what was
+    /// received and gathered at once.
     heads: Vec<u8>,
 }
 
@@ -112,7 +115,8 @@ impl Unsent {
     }
 }
 
-/// Reports what the kernel has, the first `written` bytes of `sent`; yields the rest. `None`: the client has left.
+/// Reports what the kernel has, the first `written` bytes of `sent`; yields the rest. `None`: the
+/// client has left.
 pub(crate) fn report(
     client: &Client,
     settings: &Arc<Settings>,

@@ -1,4 +1,5 @@
-//! The configuration as the data plane wants it: parsed, compiled, immutable. Swapped whole on reload.
+//! The configuration as the data plane wants it: parsed, compiled, immutable. Swapped whole on
+//! reload.
 
 use crate::config::{self, Abort, Cidr, Config, Eviction, Mode, NextHopUrl, Profile, SetCookie};
 use crate::destination::HopKey;
@@ -15,8 +16,8 @@ use weir_semantics::{DecidedBy, DeltaSeconds, Heuristic, TargetedFields};
 use weir_wire::{HeadLimits, Version};
 
 /// How long past its freshness a response is served while its next hop cannot be reached, seconds
-/// (RFC 9111 §4.2.4; Squid and Traffic Server allow a week, nginx nothing): a day bridges an outage of a thin link
-/// without keeping last week's page alive.
+/// (RFC 9111 §4.2.4; Squid and Traffic Server allow a week, nginx nothing): a day bridges an outage
+/// of a thin link without keeping last week's page alive.
 const DISCONNECTED_STALE_MAX: DeltaSeconds = DeltaSeconds(24 * 3600);
 
 /// One snapshot of the settings.
@@ -37,7 +38,8 @@ pub(crate) struct Settings {
     pub(crate) destinations: DestinationRules,
     /// Ports for CONNECT.
     pub(crate) connect_ports: ConnectPorts,
-    /// Routes of gateways and the health of their next hops; locked for a choice, never across an await.
+    /// Routes of gateways and the health of their next hops; locked for a choice, never across an
+    /// await.
     pub(crate) routes: Mutex<Routes>,
     /// Next hops by the numbers that routes use.
     pub(crate) hops: Vec<HopKey>,
@@ -196,7 +198,8 @@ fn compile_rules(config: &Config) -> Rules {
     }
 }
 
-/// The list of gateways, then that of forward proxies. They are numbered through, so that a number has one name.
+/// The list of gateways, then that of forward proxies. They are numbered through, so that a number
+/// has one name.
 fn compile_targeted(cache: &config::Cache) -> [Arc<TargetedFields>; 2] {
     let list = |names: &[config::FieldName], first: usize| {
         let names = names.iter().map(config::FieldName::as_str);

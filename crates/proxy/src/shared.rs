@@ -18,8 +18,8 @@ use weir_measure::Counters;
 use weir_policy::destination::OwnAddresses;
 use weir_store::MemoryStore;
 
-/// The state of one proxy. Everything in it is either immutable, atomic, or behind a lock that is held for a list
-/// operation and never across an await.
+/// The state of one proxy. Everything in it is either immutable, atomic, or behind a lock that is
+/// held for a list operation and never across an await.
 pub(crate) struct Shared {
     pub(crate) settings: Arc<ArcSwap<Settings>>,
     /// Where this proxy itself listens, listeners and admin interface: no request goes there.

@@ -16,8 +16,9 @@ pub enum Stopped {
     Cut,
 }
 
-/// Serves until `SIGTERM` or `SIGINT`, then drains; `SIGHUP` reloads. `ready` is called once signals are taken: one that
-/// comes before would end the process. `tell` gets lines for the operator.
+/// Serves until `SIGTERM` or `SIGINT`, then drains; `SIGHUP` reloads. `ready` is called once
+/// signals are taken: one that comes before would end the process. `tell` gets lines for the
+/// operator.
 ///
 /// # Errors
 ///

@@ -25,7 +25,8 @@ impl Sink<'_> {
         }
     }
 
-    /// Writes what can be written at once. By a shared reference, so that the connection can be watched meanwhile.
+    /// Writes what can be written at once. By a shared reference, so that the connection can be
+    /// watched meanwhile.
     pub(crate) fn poll_send(
         &self,
         cx: &mut Context<'_>,
@@ -43,7 +44,8 @@ impl Sink<'_> {
         }
     }
 
-    /// Makes the end of the connection a reset, the one way to say "cut" where the content has no other end.
+    /// Makes the end of the connection a reset, the one way to say "cut" where the content has no
+    /// other end.
     pub(crate) fn end_by_reset(&self) {
         if let Some(client) = self.client() {
             end_by_reset(client);

@@ -1,7 +1,8 @@
 //! A piece of a stored response's content on its way to a client: from memory, or from disk.
 //!
-//! What is on disk leaves by `sendfile` where it is in the page cache and was verified since it came there; else it is read
-//! and verified by the disk's threads, and sent from memory. The worker never waits for a device.
+//! What is on disk leaves by `sendfile` where it is in the page cache and was verified since it
+//! came there; else it is read and verified by the disk's threads, and sent from memory. The worker
+//! never waits for a device.
 
 use crate::disk_read::{DiskRead, ReadTrouble};
 use std::future::poll_fn;
@@ -71,7 +72,8 @@ impl StoredPiece {
         self.trouble
     }
 
-    /// Ready once its first bytes can be sent: while nothing was promised, what cannot be read is a miss.
+    /// Ready once its first bytes can be sent: while nothing was promised, what cannot be read is a
+    /// miss.
     ///
     /// # Errors
     ///

@@ -10,7 +10,8 @@ use crate::tunnel::{self, Side, TunnelEnd};
 use std::rc::Rc;
 use weir_measure::Metric;
 
-/// Answers with `head`, then relays bytes both ways until both sides are done. Always ends the client's connection.
+/// Answers with `head`, then relays bytes both ways until both sides are done. Always ends the
+/// client's connection.
 pub(crate) async fn run(
     client: &mut Client,
     exchange: &mut Exchange,

@@ -1,4 +1,5 @@
-//! A connection that is opened for whoever needs it first: in a race with a busy one, or before anybody asks.
+//! A connection that is opened for whoever needs it first: in a race with a busy one, or before
+//! anybody asks.
 
 use crate::answer::Trouble;
 use crate::destination::{Destination, HopKey};

@@ -1,12 +1,14 @@
-//! Bytes both ways between a client and a next hop, unseen: `CONNECT` (RFC 9110 §9.3.6) and `Upgrade` (§7.8).
+//! Bytes both ways between a client and a next hop, unseen: `CONNECT` (RFC 9110 §9.3.6) and
+//! `Upgrade` (§7.8).
 //!
-//! On Linux the bytes move by `splice` through a pipe and are never copied into this process. The pipe is borrowed
-//! from the thread's pool only while bytes are in flight: an idle tunnel is two sockets and a timer. Where `splice` is
-//! refused, a bounded buffer does the same.
+//! On Linux the bytes move by `splice` through a pipe and are never copied into this process. The
+//! pipe is borrowed from the thread's pool only while bytes are in flight: an idle tunnel is two
+//! sockets and a timer. Where `splice` is refused, a bounded buffer does the same.
 //!
-//! Each direction ends on its own: an end of one side is passed on as an end of the other's sending half only after
-//! every byte has left. An error is never passed on as a clean end: the other side is reset, as far as the system
-//! lets us (what it had not yet taken from its socket is then lost with it, as without a proxy).
+//! Each direction ends on its own: an end of one side is passed on as an end of the other's sending
+//! half only after every byte has left. An error is never passed on as a clean end: the other side
+//! is reset, as far as the system lets us (what it had not yet taken from its socket is then lost
+//! with it, as without a proxy).
 //!
 //! The caller sends the 2xx or 101 first, and hands over the bytes that it had read too far.
 
@@ -74,9 +76,11 @@ pub(crate) struct TunnelReport {
     pub(crate) end: TunnelEnd,
 }
 
-/// Relays until both sides have finished, one fails, nothing moves for `idle_limit`, or `drain` is ready.
+/// Relays until both sides have finished, one fails, nothing moves for `idle_limit`, or `drain` is
+/// ready.
 ///
-/// The `first` bytes go out before any other in their direction. Both sockets are the caller's to close.
+/// The `first` bytes go out before any other in their direction. Both sockets are the caller's to
+/// close.
 pub(crate) async fn relay(
     client: &TcpStream,
     next_hop: &TcpStream,
@@ -166,7 +170,8 @@ impl Activity {
         self.last.set(Instant::now());
     }
 
-    /// Ready when nothing moved for `limit`. The timer is set anew once per limit, not once per move.
+    /// Ready when nothing moved for `limit`. The timer is set anew once per limit, not once per
+    /// move.
     async fn idle_for(&self, limit: Duration) {
         loop {
             let until = self.last.get() + limit;

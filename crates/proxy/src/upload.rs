@@ -1,4 +1,5 @@
-//! Request content from the client to the next hop: decoded, framed again, one bounded buffer between them.
+//! Request content from the client to the next hop: decoded, framed again, one bounded buffer
+//! between them.
 
 use crate::answer::Trouble;
 use crate::client::Client;
@@ -269,7 +270,8 @@ impl Upload {
     }
 }
 
-/// What is wrong with the content as far as it came with the head: then the next hop need not see any of it.
+/// What is wrong with the content as far as it came with the head: then the next hop need not see
+/// any of it.
 pub(crate) fn check_begin(content: Content, begin: &[u8]) -> Result<(), BodyError> {
     let mut reader = BodyReader::new(content.length, content.trailers);
     let mut rest = begin;
@@ -282,7 +284,8 @@ pub(crate) fn check_begin(content: Content, begin: &[u8]) -> Result<(), BodyErro
     }
 }
 
-/// Reads content away that nobody wants, up to the limit; `true` if all of it is gone and what follows is a request.
+/// Reads content away that nobody wants, up to the limit; `true` if all of it is gone and what
+/// follows is a request.
 pub(crate) async fn discard(client: &mut Client, exchange: &Exchange) -> bool {
     let limits = &exchange.settings.config.limits;
     let mut left = limits.request_body_drain.as_usize();

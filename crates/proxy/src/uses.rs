@@ -1,7 +1,8 @@
 //! What a next-hop connection was used for: by how many requests, by whom, and where.
 //!
-//! It travels with the connection, and is counted where it changes: nothing here decides anything. PROXIM (INFOCOM 1999)
-//! tells clients apart by their address, and so do we: behind a balancer there is one.
+//! It travels with the connection, and is counted where it changes: nothing here decides anything.
+//! PROXIM (INFOCOM 1999) tells clients apart by their address, and so do we: behind a balancer
+//! there is one.
 
 use crate::client::Client;
 use crate::destination::HopKey;
@@ -32,7 +33,8 @@ pub(crate) struct Uses {
 }
 
 impl Uses {
-    /// Of a connection that was opened by `worker` at `now`. Its number and what it took are still to be set.
+    /// Of a connection that was opened by `worker` at `now`. Its number and what it took are still
+    /// to be set.
     pub(crate) fn new(worker: usize, now: Tick, ahead: bool) -> Self {
         Self {
             opened: now,
@@ -71,7 +73,8 @@ pub(crate) fn note(client: &mut Client, connection: &mut Connection) {
     connection.uses.serve(counters, client.peer.ip());
 }
 
-/// What tells one peer from another: a hash, in which two of the few that meet here hardly ever agree.
+/// What tells one peer from another: a hash, in which two of the few that meet here hardly ever
+/// agree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Mark(u32);
 

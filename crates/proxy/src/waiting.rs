@@ -1,7 +1,7 @@
 //! Who waits for a response under construction to move.
 //!
-//! Wakers are taken out under a lock and woken when that is given back: waking somebody on another worker is a call to
-//! the kernel, and ten thousand may wait.
+//! Wakers are taken out under a lock and woken when that is given back: waking somebody on another
+//! worker is a call to the kernel, and ten thousand may wait.
 
 use std::collections::BTreeMap;
 use std::task::Waker;

@@ -1,4 +1,5 @@
-//! One worker: a thread with its own runtime, listeners, counters, scratch memory and idle connections.
+//! One worker: a thread with its own runtime, listeners, counters, scratch memory and idle
+//! connections.
 
 use crate::served::Served;
 use crate::settings::Settings;
@@ -17,7 +18,8 @@ pub(crate) const SCRATCH_BYTES: usize = 64 * 1024;
 /// The wall clock may be this late, milliseconds.
 const WALL_MS: u64 = 10;
 
-/// What the tasks of one thread share. Nothing here is locked: a task borrows between two awaits only.
+/// What the tasks of one thread share. Nothing here is locked: a task borrows between two awaits
+/// only.
 pub(crate) struct Worker {
     me: Weak<Self>,
     /// Position among the workers, from 0.
@@ -86,7 +88,8 @@ impl Worker {
         Arc::clone(self.settings.borrow_mut().load())
     }
 
-    /// The time. The wall clock counts whole seconds, so the machine's is asked only when a few milliseconds have passed.
+    /// The time. The wall clock counts whole seconds, so the machine's is asked only when a few
+    /// milliseconds have passed.
     pub(crate) fn now(&self) -> Now {
         let clock = &self.shared.clock;
         let tick = clock.tick();
@@ -118,7 +121,8 @@ impl Worker {
         &self.shared.counters[self.index]
     }
 
-    /// Remembers how to wake a connection that waits; the place is the connection's until `forget_sleeper`.
+    /// Remembers how to wake a connection that waits; the place is the connection's until
+    /// `forget_sleeper`.
     pub(crate) fn remember_sleeper(&self, place: &mut Option<usize>, waker: &Waker) {
         let mut sleepers = self.sleepers.borrow_mut();
         if let Some(at) = *place {

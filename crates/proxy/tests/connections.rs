@@ -1,5 +1,5 @@
-//! The connection cache: which next-hop connection carries a request, when one is opened, closed, or given up, and
-//! when a request is repeated (RFC 9110 §9.2.2, RFC 9112 §9).
+//! The connection cache: which next-hop connection carries a request, when one is opened, closed,
+//! or given up, and when a request is repeated (RFC 9110 §9.2.2, RFC 9112 §9).
 
 mod support;
 

@@ -1,5 +1,5 @@
-//! Responses under construction, as an adversary would have them: next hops that stop or change their mind, clients that
-//! stop, leave, or want what is not theirs to share.
+//! Responses under construction, as an adversary would have them: next hops that stop or change
+//! their mind, clients that stop, leave, or want what is not theirs to share.
 
 mod support;
 
@@ -66,7 +66,8 @@ fn range(range: Range<usize>) -> String {
     format!("Range: bytes={}-{}\r\n", range.start, range.end - 1)
 }
 
-/// A client that reads the whole response, of which `begin` has come, and the next hop that sends it.
+/// A client that reads the whole response, of which `begin` has come, and the next hop that sends
+/// it.
 fn begun(
     proxy: &Running,
     origin: &ScriptedOrigin,

@@ -1,5 +1,6 @@
-//! Stored responses on disk, through the live proxy: what is there after a restart or a kill, what is read while it is
-//! written, what damage and a failing device do to clients, and that what was purged stays purged (R01-R08, R10, R14).
+//! Stored responses on disk, through the live proxy: what is there after a restart or a kill, what
+//! is read while it is written, what damage and a failing device do to clients, and that what was
+//! purged stays purged (R01-R08, R10, R14).
 //!
 //! The origin's bytes tell where they are from, and every byte a client gets is compared.
 

@@ -1,4 +1,5 @@
-//! How far a fetch runs ahead of its client, the kernel's buffers included, and what happens when the client leaves.
+//! How far a fetch runs ahead of its client, the kernel's buffers included, and what happens when
+//! the client leaves.
 
 mod support;
 

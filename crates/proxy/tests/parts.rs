@@ -1,5 +1,6 @@
-//! Responses that are not whole: fetches that are given up, parts that are kept and completed (RFC 9111 §3.3, §3.4; RFC 9110
-//! §14), many readers of one of them, and the accounts of all bytes (R37, R40).
+//! Responses that are not whole: fetches that are given up, parts that are kept and completed (RFC
+//! 9111 §3.3, §3.4; RFC 9110 §14), many readers of one of them, and the accounts of all bytes (R37,
+//! R40).
 //!
 //! The origin's bytes tell where they are from, and every byte a client gets is compared.
 

@@ -1,4 +1,5 @@
-//! What a recorder is told: everything that clients asked, as it was; and what it costs when it stands still.
+//! What a recorder is told: everything that clients asked, as it was; and what it costs when it
+//! stands still.
 
 mod support;
 

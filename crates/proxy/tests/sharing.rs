@@ -1,7 +1,8 @@
-//! One response for many: who waits for whom, who reads what arrives, and who goes alone (RFC 9111 §4, RFC 9211 §2.6).
+//! One response for many: who waits for whom, who reads what arrives, and who goes alone (RFC 9111
+//! §4, RFC 9211 §2.6).
 //!
-//! The next hop is played by hand, so that it holds its head, or its content, until all are known to be where the
-//! test wants them.
+//! The next hop is played by hand, so that it holds its head, or its content, until all are known
+//! to be where the test wants them.
 
 mod support;
 

@@ -1,13 +1,16 @@
 //! `Cache-Control`, RFC 9111 §5.2, RFC 5861 (`stale-*`) and RFC 8246 (`immutable`).
 //!
 //! Our reading where the text leaves room, always towards reusing less:
-//! * Names are compared without regard to case; an argument may be a token or a quoted string (§5.2).
-//! * A freshness argument that is not `1*DIGIT` (missing, negative, fraction, single quotes, space around `=`) counts
-//!   as 0: stale (§4.2.1). Only the request's `min-fresh` and `max-stale` are ignored then: 0 means nothing there.
-//! * Of a directive given twice with different arguments the stricter one counts. §4.2.1 allows the first or
-//!   "stale"; the smaller one is never more than the first, and does not depend on the order.
-//! * A directive that restricts (`no-store`, `private`, ...) does so with any argument; one that permits (`public`,
-//!   `immutable`, `must-understand`) counts only without.
+//! * Names are compared without regard to case; an argument may be a token or a quoted string
+//!   (§5.2).
+//! * A freshness argument that is not `1*DIGIT` (missing, negative, fraction, single quotes, space
+//!   around `=`) counts as 0: stale (§4.2.1). Only the request's `min-fresh` and `max-stale` are
+//!   ignored then: 0 means nothing there.
+//! * Of a directive given twice with different arguments the stricter one counts. §4.2.1 allows the
+//!   first or "stale"; the smaller one is never more than the first, and does not depend on the
+//!   order.
+//! * A directive that restricts (`no-store`, `private`, ...) does so with any argument; one that
+//!   permits (`public`, `immutable`, `must-understand`) counts only without.
 //! * Directives we do not know are ignored (§5.2.3).
 
 use crate::{
@@ -95,7 +98,8 @@ pub struct ResponseDirectives {
     pub max_age: Option<DeltaSeconds>,
     /// `s-maxage`: the freshness lifetime in a shared cache, and `proxy-revalidate`.
     pub s_maxage: Option<DeltaSeconds>,
-    /// `stale-while-revalidate`: how long it may be served stale while it is validated (RFC 5861 §3).
+    /// `stale-while-revalidate`: how long it may be served stale while it is validated (RFC 5861
+    /// §3).
     pub stale_while_revalidate: Option<DeltaSeconds>,
     /// `stale-if-error`: how long it may be served stale when the next hop fails (RFC 5861 §4).
     pub stale_if_error: Option<DeltaSeconds>,
@@ -121,7 +125,8 @@ impl ResponseDirectives {
         self.no_cache || self.no_cache_fields
     }
 
-    /// Is serving it stale forbidden to a shared cache (RFC 9111 §4.2.4), whatever a request or `stale-*` allows?
+    /// Is serving it stale forbidden to a shared cache (RFC 9111 §4.2.4), whatever a request or
+    /// `stale-*` allows?
     #[must_use]
     pub const fn forbids_stale(&self) -> bool {
         self.needs_validation()
@@ -201,7 +206,8 @@ impl<'a> Directive<'a> {
         }
     }
 
-    /// Is it the directive with this name? Whitespace before `=` is no reason to overlook a restriction.
+    /// Is it the directive with this name? Whitespace before `=` is no reason to overlook a
+    /// restriction.
     fn is(&self, name: &str) -> bool {
         trim_ows(self.name).eq_ignore_ascii_case(name.as_bytes())
     }
@@ -212,7 +218,8 @@ impl<'a> Directive<'a> {
             .is_some_and(|argument| !matches!(argument, b"" | b"\"\""))
     }
 
-    /// The argument as seconds; `None` if it is missing or not in the form `1*DIGIT`, quoted or not.
+    /// The argument as seconds; `None` if it is missing or not in the form `1*DIGIT`, quoted or
+    /// not.
     fn seconds(&self) -> Option<DeltaSeconds> {
         if self
             .name

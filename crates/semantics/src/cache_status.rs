@@ -59,8 +59,8 @@ impl Fwd {
 pub struct CacheStatus<'a> {
     /// Who says this: the name of the cache.
     pub cache: &'a str,
-    /// Was the request satisfied without forwarding it? Leaves out `fwd`, `fwd-status`, `stored` and `collapsed`,
-    /// which are about forwarding.
+    /// Was the request satisfied without forwarding it? Leaves out `fwd`, `fwd-status`, `stored`
+    /// and `collapsed`, which are about forwarding.
     pub hit: bool,
     /// Why it was forwarded.
     pub fwd: Option<Fwd>,
@@ -77,8 +77,9 @@ pub struct CacheStatus<'a> {
 }
 
 impl CacheStatus<'_> {
-    /// Appends the member. Every input gives a valid structured field: a text that is no token is quoted, characters
-    /// that no string may have become `?`, numbers are clamped to fifteen digits.
+    /// Appends the member. Every input gives a valid structured field: a text that is no token is
+    /// quoted, characters that no string may have become `?`, numbers are clamped to fifteen
+    /// digits.
     pub fn write(&self, out: &mut Vec<u8>) {
         write_token_or_string(self.cache, out);
         if self.hit {

@@ -1,8 +1,9 @@
-//! Preconditions evaluated against a stored response, RFC 9110 §13 as RFC 9111 §4.3.2 has a cache apply it.
+//! Preconditions evaluated against a stored response, RFC 9110 §13 as RFC 9111 §4.3.2 has a cache
+//! apply it.
 //!
-//! `If-Match` and `If-Unmodified-Since` concern the origin's current state and are not applicable to a cache
-//! (RFC 9111 §4.3.2): they are passed over here. [`crate::RequestFacts::preconditions`] tells of them too, for who
-//! would rather forward such a request.
+//! `If-Match` and `If-Unmodified-Since` concern the origin's current state and are not applicable
+//! to a cache (RFC 9111 §4.3.2): they are passed over here. [`crate::RequestFacts::preconditions`]
+//! tells of them too, for who would rather forward such a request.
 
 use crate::{
     date::parse_http_date,
@@ -38,7 +39,8 @@ pub enum Precondition {
 
 /// Evaluates `If-None-Match`, else `If-Modified-Since`, in the order of RFC 9110 §13.2.2.
 ///
-/// Without `Last-Modified` the stored response's `Date` stands in (RFC 9111 §4.3.2). `now` is for two-digit years.
+/// Without `Last-Modified` the stored response's `Date` stands in (RFC 9111 §4.3.2). `now` is for
+/// two-digit years.
 #[must_use]
 pub fn evaluate(
     method: Method,
@@ -68,10 +70,12 @@ pub fn evaluate(
     }
 }
 
-/// Does `If-Range` let the range through (RFC 9110 §13.1.5)? Also true without such a field. False: send the whole.
+/// Does `If-Range` let the range through (RFC 9110 §13.1.5)? Also true without such a field. False:
+/// send the whole.
 ///
-/// An entity tag must be the same strongly. A date must be the `Last-Modified` exactly, and that must be strong: at
-/// least one second before `Date` (RFC 9110 §8.8.2.2). `now` is for two-digit years.
+/// An entity tag must be the same strongly. A date must be the `Last-Modified` exactly, and that
+/// must be strong: at least one second before `Date` (RFC 9110 §8.8.2.2). `now` is for two-digit
+/// years.
 #[must_use]
 pub fn if_range_holds(fields: &[FieldLine<'_>], v: &Validators<'_>, now: Timestamp) -> bool {
     if line_named(fields, "if-range").is_none() {

@@ -26,8 +26,9 @@ pub enum ContentRange {
 }
 
 impl ContentRange {
-    /// Reads the field's value. `None` if the unit is not `bytes`, if it is malformed, if a number does not fit 64
-    /// bits, or if it contradicts itself (RFC 9110 §14.4): such a part must not be combined with anything.
+    /// Reads the field's value. `None` if the unit is not `bytes`, if it is malformed, if a number
+    /// does not fit 64 bits, or if it contradicts itself (RFC 9110 §14.4): such a part must not be
+    /// combined with anything.
     #[must_use]
     pub fn parse(value: &[u8]) -> Option<Self> {
         let (unit, rest) = value.split_at_checked(5)?;

@@ -1,8 +1,8 @@
 //! HTTP-date, RFC 9110 §5.6.7.
 //!
-//! All three forms are read, in any case (RFC 9111 §4.2 asks caches for that), and nothing else: another zone than
-//! `GMT`, a missing or a double space make a date invalid, which for `Expires` means stale. The name of the day must
-//! be one, but need not be the right one.
+//! All three forms are read, in any case (RFC 9111 §4.2 asks caches for that), and nothing else:
+//! another zone than `GMT`, a missing or a double space make a date invalid, which for `Expires`
+//! means stale. The name of the day must be one, but need not be the right one.
 
 use crate::time::Timestamp;
 
@@ -24,8 +24,8 @@ const SECONDS_A_DAY: i64 = 86_400;
 /// 0000-01-01T00:00:00Z and 9999-12-31T23:59:59Z: what four digits of a year can say.
 const WRITABLE: (i64, i64) = (-62_167_219_200, 253_402_300_799);
 
-/// Reads an HTTP-date; `None` if it is invalid. `now` places the two digits of a year in the obsolete RFC 850 form:
-/// at most 50 years ahead, otherwise in the past.
+/// Reads an HTTP-date; `None` if it is invalid. `now` places the two digits of a year in the
+/// obsolete RFC 850 form: at most 50 years ahead, otherwise in the past.
 #[must_use]
 pub fn parse_http_date(value: &[u8], now: Timestamp) -> Option<Timestamp> {
     match value.get(3)? {
@@ -35,7 +35,8 @@ pub fn parse_http_date(value: &[u8], now: Timestamp) -> Option<Timestamp> {
     }
 }
 
-/// Writes `t` as IMF-fixdate, `Sun, 06 Nov 1994 08:49:37 GMT`. Years before 0 and after 9999 become those.
+/// Writes `t` as IMF-fixdate, `Sun, 06 Nov 1994 08:49:37 GMT`. Years before 0 and after 9999 become
+/// those.
 pub fn write_http_date(t: Timestamp, out: &mut [u8; 29]) {
     let seconds = t.0.clamp(WRITABLE.0, WRITABLE.1);
     let (days, second_of_day) = (
@@ -149,7 +150,8 @@ impl Civil {
             .then(|| Timestamp(self.days() * SECONDS_A_DAY + second_of_day))
     }
 
-    /// Days since 1970-01-01. Years are counted from March, so that the leap day is the last of its year.
+    /// Days since 1970-01-01. Years are counted from March, so that the leap day is the last of its
+    /// year.
     const fn days(self) -> i64 {
         let year = if self.month <= 2 {
             self.year - 1
@@ -198,7 +200,8 @@ fn month(name: &[u8]) -> Option<i64> {
         .map(|(number, _)| number)
 }
 
-/// `08:49:37` as seconds after midnight; 60 is a leap second (RFC 9110 §5.6.7) and counts as the next minute.
+/// `08:49:37` as seconds after midnight; 60 is a leap second (RFC 9110 §5.6.7) and counts as the
+/// next minute.
 fn time_of_day(value: &[u8]) -> Option<i64> {
     let &[h1, h2, b':', m1, m2, b':', s1, s2] = value else {
         return None;

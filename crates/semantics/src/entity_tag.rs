@@ -19,16 +19,18 @@ pub struct EntityTag<'a> {
 }
 
 impl<'a> EntityTag<'a> {
-    /// Reads one entity tag and nothing else. `None` if it is not quoted, if `W` is in lower case, or if a byte is
-    /// not allowed: such a tag cannot be repeated to its origin in a form it knows, so it validates nothing.
+    /// Reads one entity tag and nothing else. `None` if it is not quoted, if `W` is in lower case,
+    /// or if a byte is not allowed: such a tag cannot be repeated to its origin in a form it knows,
+    /// so it validates nothing.
     #[must_use]
     pub fn parse(value: &'a [u8]) -> Option<Self> {
         let (tag, rest) = Self::parse_prefix(value)?;
         rest.is_empty().then_some(tag)
     }
 
-    /// Reads a list of entity tags as in `If-None-Match`; members that are no entity tags are skipped. A comma
-    /// within a tag does not end it, and a backslash escapes nothing (RFC 9110 §8.8.3).
+    /// Reads a list of entity tags as in `If-None-Match`; members that are no entity tags are
+    /// skipped. A comma within a tag does not end it, and a backslash escapes nothing (RFC 9110
+    /// §8.8.3).
     pub fn parse_list(value: &'a [u8]) -> impl Iterator<Item = Self> {
         List { rest: value }
     }

@@ -1,4 +1,5 @@
-//! What the field lines of one message say about caching, gathered in one pass and without allocation.
+//! What the field lines of one message say about caching, gathered in one pass and without
+//! allocation.
 
 use crate::{
     cache_control::{RequestDirectives, ResponseDirectives},
@@ -14,8 +15,8 @@ use crate::{
     vary::VaryKind,
 };
 
-/// Fields one response may vary on; a longer list is read as `*`. Each is hashed at every look-up, and nobody means
-/// more than a handful.
+/// Fields one response may vary on; a longer list is read as `*`. Each is hashed at every look-up,
+/// and nobody means more than a handful.
 pub const NOMINATED_FIELDS_MAX: usize = 64;
 
 /// What a request says.
@@ -23,7 +24,8 @@ pub const NOMINATED_FIELDS_MAX: usize = 64;
 pub struct RequestFacts {
     /// The method.
     pub method: Method,
-    /// `Cache-Control`; a `Pragma: no-cache` counts as its `no-cache` where there is no such field (RFC 9111 §5.4).
+    /// `Cache-Control`; a `Pragma: no-cache` counts as its `no-cache` where there is no such field
+    /// (RFC 9111 §5.4).
     pub directives: RequestDirectives,
     /// Is there an `Authorization` field (RFC 9111 §3.5)?
     pub has_authorization: bool,
@@ -41,7 +43,8 @@ pub struct RequestFacts {
     pub has_cgi_bin: bool,
     /// Is there a `Pragma` field, whatever it says?
     pub has_pragma: bool,
-    /// Is there a precondition: `If-Match`, `If-None-Match`, `If-Modified-Since` or `If-Unmodified-Since`?
+    /// Is there a precondition: `If-Match`, `If-None-Match`, `If-Modified-Since` or
+    /// `If-Unmodified-Since`?
     pub preconditions: bool,
     /// Does the client wait for `100 Continue` (RFC 9110 §10.1.1)?
     pub expects_continue: bool,
@@ -152,7 +155,8 @@ pub struct ResponseFacts {
     pub decided_by: DecidedBy,
     /// `Date`; `None` if absent or invalid: use the time of receipt (RFC 9110 §6.6.1).
     pub date: Option<Timestamp>,
-    /// `Expires`; of several lines the earliest, and [`Expires::Invalid`] if one is (RFC 9111 §4.2.1).
+    /// `Expires`; of several lines the earliest, and [`Expires::Invalid`] if one is (RFC 9111
+    /// §4.2.1).
     pub expires: Option<Expires>,
     /// `Last-Modified`; `None` if absent or invalid.
     pub last_modified: Option<Timestamp>,
@@ -164,20 +168,22 @@ pub struct ResponseFacts {
     pub vary: VaryKind,
     /// Is there a `Set-Cookie` field, or its predecessor `Set-Cookie2`?
     pub has_set_cookie: bool,
-    /// Is there a `Content-Range` that names a part? Where it does not parse as one it means nothing: it is no sign
-    /// of a part in a response that is no 206 (RFC 9110 §14.4).
+    /// Is there a `Content-Range` that names a part? Where it does not parse as one it means
+    /// nothing: it is no sign of a part in a response that is no 206 (RFC 9110 §14.4).
     pub has_content_range: bool,
-    /// That `Content-Range`; `None` as well if there are several lines, which contradict each other.
+    /// That `Content-Range`; `None` as well if there are several lines, which contradict each
+    /// other.
     pub content_range: Option<ContentRange>,
     /// Is there a `Pragma` field? It means nothing in a response (RFC 9111 §5.4).
     pub has_pragma: bool,
-    /// Do some lines of its head end in LF and some in CRLF? The fields do not tell: whoever reads the head sets it.
+    /// Do some lines of its head end in LF and some in CRLF? The fields do not tell: whoever reads
+    /// the head sets it.
     pub has_mixed_line_ends: bool,
 }
 
 impl ResponseFacts {
-    /// Reads the field lines once. Of a singleton field that is repeated the first line counts, if nothing else is
-    /// said; `now` is for two-digit years only.
+    /// Reads the field lines once. Of a singleton field that is repeated the first line counts, if
+    /// nothing else is said; `now` is for two-digit years only.
     #[must_use]
     pub fn gather(status: u16, fields: &[FieldLine<'_>], now: Timestamp) -> Self {
         let mut facts = Self {
@@ -251,7 +257,8 @@ impl ResponseFacts {
             || self.expires.is_some()
     }
 
-    /// Has it something a 304 can confirm (RFC 9111 §4.3.1): an entity tag or a `Last-Modified` date?
+    /// Has it something a 304 can confirm (RFC 9111 §4.3.1): an entity tag or a `Last-Modified`
+    /// date?
     #[must_use]
     pub const fn has_validator(&self) -> bool {
         self.entity_tag.is_some() || self.last_modified.is_some()
@@ -269,7 +276,8 @@ impl ResponseFacts {
 /// Has the target a query, and has its path `cgi-bin` in it?
 fn read_target(target: &[u8]) -> (bool, bool) {
     const CGI_BIN: &[u8] = b"cgi-bin";
-    // `contains` looks at many bytes at once; the walk over single bytes is for the few targets that need it
+    // `contains` looks at many bytes at once; the walk over single bytes is for the few targets
+    // that need it
     let has_query = target.contains(&b'?');
     if !target.contains(&b'-') {
         return (has_query, false);

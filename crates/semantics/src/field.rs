@@ -17,7 +17,8 @@ impl<'a> FieldLine<'a> {
     }
 }
 
-/// The values of all lines with this name, in the order received; the name is compared without regard to case.
+/// The values of all lines with this name, in the order received; the name is compared without
+/// regard to case.
 pub fn lines_named<'s, 'a>(
     fields: &'s [FieldLine<'a>],
     name: &'s str,
@@ -37,11 +38,11 @@ pub fn line_named<'a>(fields: &[FieldLine<'a>], name: &str) -> Option<&'a [u8]> 
         .map(|line| line.value)
 }
 
-/// The members of a list-based field value, RFC 9110 §5.6.1: split at commas outside of quoted strings, optional
-/// whitespace removed, empty members dropped.
+/// The members of a list-based field value, RFC 9110 §5.6.1: split at commas outside of quoted
+/// strings, optional whitespace removed, empty members dropped.
 ///
-/// A quotation mark that is never closed is an ordinary byte: otherwise one stray mark could hide a `no-store`
-/// that follows it.
+/// A quotation mark that is never closed is an ordinary byte: otherwise one stray mark could hide a
+/// `no-store` that follows it.
 pub fn list_elements(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     ListElements {
         rest: value,
@@ -51,7 +52,8 @@ pub fn list_elements(value: &[u8]) -> impl Iterator<Item = &[u8]> {
 
 struct ListElements<'a> {
     rest: &'a [u8],
-    /// No closing mark was found once: all that follow are ordinary, which also keeps the whole walk linear.
+    /// No closing mark was found once: all that follow are ordinary, which also keeps the whole
+    /// walk linear.
     quotes_end: bool,
 }
 
@@ -90,7 +92,8 @@ impl ListElements<'_> {
     }
 }
 
-/// Where the quotation mark is that closes a quoted string, counted from just after the one that opened it.
+/// Where the quotation mark is that closes a quoted string, counted from just after the one that
+/// opened it.
 fn closing_quote(inner: &[u8]) -> Option<usize> {
     let mut at = 0;
     loop {
@@ -102,7 +105,8 @@ fn closing_quote(inner: &[u8]) -> Option<usize> {
     }
 }
 
-/// `value` without the spaces and tabs around it (RFC 9110 §5.6.3); unlike `trim_ascii` nothing else goes.
+/// `value` without the spaces and tabs around it (RFC 9110 §5.6.3); unlike `trim_ascii` nothing
+/// else goes.
 pub(crate) const fn trim_ows(mut value: &[u8]) -> &[u8] {
     while let [b' ' | b'\t', rest @ ..] = value {
         value = rest;

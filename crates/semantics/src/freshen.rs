@@ -1,14 +1,16 @@
-//! A response updates a stored one: a 304 (RFC 9111 §4.3.4), a 206 that joins a stored part (§3.4), a 200 to HEAD (§4.3.5).
+//! A response updates a stored one: a 304 (RFC 9111 §4.3.4), a 206 that joins a stored part (§3.4),
+//! a 200 to HEAD (§4.3.5).
 //!
-//! [`merge`] gives two results, because the update answers one client and the store answers all: the fields to store, and
-//! the fields of the update that go to its own client alone. Whether the result may be stored is decided afterwards by the
-//! same rules as for any response.
+//! [`merge`] gives two results, because the update answers one client and the store answers all:
+//! the fields to store, and the fields of the update that go to its own client alone. Whether the
+//! result may be stored is decided afterwards by the same rules as for any response.
 //!
 //! Where the text is silent:
-//! * `Set-Cookie`, `Set-Cookie2` and `Clear-Site-Data` of an update are never stored. They concern the client whose
-//!   request brought the update; what an earlier response stored in these fields stays as it is.
-//! * A stored response whose nominated fields change by an update is stored under the wrong key: see
-//!   [`Merged::changes_vary`].
+//! * `Set-Cookie`, `Set-Cookie2` and `Clear-Site-Data` of an update are never stored. They concern
+//!   the client whose request brought the update; what an earlier response stored in these fields
+//!   stays as it is.
+//! * A stored response whose nominated fields change by an update is stored under the wrong key:
+//!   see [`Merged::changes_vary`].
 
 use alloc::vec::Vec;
 
@@ -29,33 +31,36 @@ use crate::{
 pub struct Merged<'a> {
     /// The fields to store.
     pub stored: Vec<FieldLine<'a>>,
-    /// The fields of the update for the client that brought it; never stored, never for another request.
+    /// The fields of the update for the client that brought it; never stored, never for another
+    /// request.
     pub own: Vec<FieldLine<'a>>,
-    /// The update nominates other fields than the stored response (RFC 9111 §4.1). The stored response was keyed by what
-    /// its own request said in the old ones, so it may not be used for requests chosen by the new ones.
+    /// The update nominates other fields than the stored response (RFC 9111 §4.1). The stored
+    /// response was keyed by what its own request said in the old ones, so it may not be used for
+    /// requests chosen by the new ones.
     pub changes_vary: bool,
 }
 
 impl<'a> Merged<'a> {
-    /// What the merged response says to a cache that reads the `targeted` fields, with the `status` of the stored one;
-    /// `now` is for two-digit years only.
+    /// What the merged response says to a cache that reads the `targeted` fields, with the `status`
+    /// of the stored one; `now` is for two-digit years only.
     #[must_use]
     pub fn facts(&self, status: u16, now: Timestamp, targeted: &TargetedFields) -> ResponseFacts {
         ResponseFacts::gather(status, &self.stored, now).targeted(&self.stored, targeted)
     }
 
-    /// The fields for the client that brought the update: its own fields stand in for stored ones of the same name.
+    /// The fields for the client that brought the update: its own fields stand in for stored ones
+    /// of the same name.
     #[must_use]
     pub fn for_client(&self) -> Vec<FieldLine<'a>> {
         replaced(&self.stored, &self.own)
     }
 }
 
-/// Merges `update` into the fields `stored` (RFC 9111 §3.2): each field of the update that is stored at all replaces all
-/// stored lines of its name, the others stay in their order.
+/// Merges `update` into the fields `stored` (RFC 9111 §3.2): each field of the update that is
+/// stored at all replaces all stored lines of its name, the others stay in their order.
 ///
-/// `received` is the time of receipt as a value of `Date`. It is used where the update has no `Date` (RFC 9110 §6.6.1): the
-/// stored one would make the update old.
+/// `received` is the time of receipt as a value of `Date`. It is used where the update has no
+/// `Date` (RFC 9110 §6.6.1): the stored one would make the update old.
 #[must_use]
 pub fn merge<'a>(
     stored: &[FieldLine<'a>],
@@ -131,9 +136,11 @@ pub struct Compared<'a> {
 impl Compared<'_> {
     /// Is a 304 with the fields `update` about this stored response (RFC 9111 §4.3.4)?
     ///
-    /// A strong tag must be the same strongly, as §4.3.4 says; a weak one must be the same weakly. Of several tags each must be. A
-    /// value that is no entity tag must be the same byte by byte, if one is stored: some servers forget the quotation marks. Without
-    /// a tag the date must be the stored one, if there is a date. A 304 with neither is about the response that was asked about.
+    /// A strong tag must be the same strongly, as §4.3.4 says; a weak one must be the same weakly.
+    /// Of several tags each must be. A value that is no entity tag must be the same byte by byte,
+    /// if one is stored: some servers forget the quotation marks. Without a tag the date must be
+    /// the stored one, if there is a date. A 304 with neither is about the response that was asked
+    /// about.
     #[must_use]
     pub fn validated_by(&self, update: &[FieldLine<'_>], facts: &ResponseFacts) -> Fits {
         let ours = self.entity_tag.and_then(EntityTag::parse);
@@ -152,9 +159,10 @@ impl Compared<'_> {
         fits(tags().all(is_stored) && (tags().any(decides) || same_date()))
     }
 
-    /// Is a 200 to HEAD with the fields `head` about this stored response? Every validator that it has must be the stored
-    /// one, and its `Content-Length`, if it has one, the length of what is stored. [`Fits::Unknown`] if it has no validator:
-    /// an equal length says nothing of a response that is made anew for each request.
+    /// Is a 200 to HEAD with the fields `head` about this stored response? Every validator that it
+    /// has must be the stored one, and its `Content-Length`, if it has one, the length of what is
+    /// stored. [`Fits::Unknown`] if it has no validator: an equal length says nothing of a response
+    /// that is made anew for each request.
     #[must_use]
     pub fn fits(&self, head: &[FieldLine<'_>], facts: &ResponseFacts) -> Fits {
         let tags = || lines_named(head, "etag");
@@ -192,10 +200,11 @@ fn parse_length(value: &[u8]) -> Option<u64> {
 }
 
 impl ResponseFacts {
-    /// The same merge on facts, for who has no field lines: what [`merge`] gives for fields with these facts.
+    /// The same merge on facts, for who has no field lines: what [`merge`] gives for fields with
+    /// these facts.
     ///
-    /// A field of the update that is there and means nothing (`Vary:` without a member, an `ETag` without quotation marks)
-    /// is not among the facts, and is taken as absent.
+    /// A field of the update that is there and means nothing (`Vary:` without a member, an `ETag`
+    /// without quotation marks) is not among the facts, and is taken as absent.
     #[must_use]
     pub fn updated_by(&self, update: &Self, received: Timestamp) -> Self {
         // a targeted field stays in force until one of the update stands before it (RFC 9213 §2.2)

@@ -31,15 +31,16 @@ impl Lifetime {
 /// How a lifetime is guessed where the response does not say (RFC 9111 §4.2.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Heuristic {
-    /// The percentage of the time since `Last-Modified` that the response is taken to be fresh, 0 to 100.
+    /// The percentage of the time since `Last-Modified` that the response is taken to be fresh, 0
+    /// to 100.
     pub fraction_percent: u8,
     /// The longest lifetime that is guessed.
     pub max: DeltaSeconds,
 }
 
 impl Default for Heuristic {
-    /// 10 %, the "typical setting" of RFC 9111 §4.2.2, and at most one day: the age from which RFC 7234 §5.5.4 had
-    /// caches warn of a heuristic.
+    /// 10 %, the "typical setting" of RFC 9111 §4.2.2, and at most one day: the age from which RFC
+    /// 7234 §5.5.4 had caches warn of a heuristic.
     fn default() -> Self {
         Self {
             fraction_percent: 10,
@@ -48,17 +49,19 @@ impl Default for Heuristic {
     }
 }
 
-/// May a lifetime be guessed (RFC 9111 §4.2.2)? Only if the response does not give one, and its status is
-/// heuristically cacheable or it is marked `public`.
+/// May a lifetime be guessed (RFC 9111 §4.2.2)? Only if the response does not give one, and its
+/// status is heuristically cacheable or it is marked `public`.
 #[must_use]
 pub const fn heuristic_permitted(res: &ResponseFacts) -> bool {
     !res.has_explicit_lifetime()
         && (is_heuristically_cacheable(res.status) || res.directives.public)
 }
 
-/// RFC 9111 §4.2.1 for a shared cache: `s-maxage`, else `max-age`, else `Expires` less `Date`, else a guess.
+/// RFC 9111 §4.2.1 for a shared cache: `s-maxage`, else `max-age`, else `Expires` less `Date`, else
+/// a guess.
 ///
-/// `date_value` is the value of `Date`, or the time of receipt where there is none (RFC 9110 §6.6.1).
+/// `date_value` is the value of `Date`, or the time of receipt where there is none (RFC 9110
+/// §6.6.1).
 #[must_use]
 pub fn freshness_lifetime(
     res: &ResponseFacts,
@@ -83,8 +86,9 @@ pub fn freshness_lifetime(
 
 /// RFC 9111 §4.2.3: the age of a response when it was received.
 ///
-/// `age_value` is what `Age` says, `date_value` what `Date` says or `response_time` where there is none,
-/// `request_time` when the request was sent and `response_time` when the response head arrived.
+/// `age_value` is what `Age` says, `date_value` what `Date` says or `response_time` where there is
+/// none, `request_time` when the request was sent and `response_time` when the response head
+/// arrived.
 #[must_use]
 pub fn corrected_initial_age(
     age_value: Option<DeltaSeconds>,

@@ -1,12 +1,13 @@
-//! What concerns one connection only, RFC 9110 §7.6.1, and what is stored and freshened of the rest, RFC 9111 §3.
+//! What concerns one connection only, RFC 9110 §7.6.1, and what is stored and freshened of the
+//! rest, RFC 9111 §3.
 
 use crate::{
     field::{FieldLine, lines_named, list_elements},
     known::{Known, identify},
 };
 
-/// Is this field for one connection, so that it is neither forwarded nor stored (RFC 9110 §7.6.1)? The intermediary
-/// writes its own where one is needed. `Trailer` is not among them since RFC 9110.
+/// Is this field for one connection, so that it is neither forwarded nor stored (RFC 9110 §7.6.1)?
+/// The intermediary writes its own where one is needed. `Trailer` is not among them since RFC 9110.
 #[must_use]
 pub const fn is_hop_by_hop(known: Known) -> bool {
     matches!(
@@ -31,8 +32,8 @@ pub const fn is_stored(known: Known) -> bool {
         )
 }
 
-/// Does this response field change what one client keeps for itself? In a response that updates a stored one it concerns the
-/// client whose request brought the update, and no other.
+/// Does this response field change what one client keeps for itself? In a response that updates a
+/// stored one it concerns the client whose request brought the update, and no other.
 #[must_use]
 pub const fn is_for_one_client(known: Known) -> bool {
     matches!(
@@ -41,9 +42,10 @@ pub const fn is_for_one_client(known: Known) -> bool {
     )
 }
 
-/// Does a 304 replace this field of the stored response (RFC 9111 §3.2)? Not what is not stored, not
-/// `Content-Length`, and neither `Content-Encoding` nor `Content-Range`: they describe the content as it is stored,
-/// which a 304 does not change. Nor what is [for one client](is_for_one_client).
+/// Does a 304 replace this field of the stored response (RFC 9111 §3.2)? Not what is not stored,
+/// not `Content-Length`, and neither `Content-Encoding` nor `Content-Range`: they describe the
+/// content as it is stored, which a 304 does not change. Nor what is [for one
+/// client](is_for_one_client).
 #[must_use]
 pub const fn is_freshened(known: Known) -> bool {
     is_stored(known)
@@ -54,8 +56,8 @@ pub const fn is_freshened(known: Known) -> bool {
         )
 }
 
-/// Options that a request may name in `Connection`. Each field of the request is compared with each of them; clients send two or
-/// three.
+/// Options that a request may name in `Connection`. Each field of the request is compared with each
+/// of them; clients send two or three.
 pub const CONNECTION_OPTIONS_MAX: usize = 64;
 
 /// What the `Connection` lines of a message say.
@@ -108,9 +110,10 @@ impl<'a> ConnectionOptions<'a> {
 
     /// Do the options name this field, so that it goes no further (RFC 9110 §7.6.1)?
     ///
-    /// Never true of a field that we know to be for all recipients (every [`Known`] one that is not hop-by-hop):
-    /// naming such a field is forbidden to the sender, and obeying it would let a client strip `Authorization`,
-    /// `Host` or `X-Forwarded-For` from what the next hop sees, or a response's `Cache-Control` from the store.
+    /// Never true of a field that we know to be for all recipients (every [`Known`] one that is not
+    /// hop-by-hop): naming such a field is forbidden to the sender, and obeying it would let a
+    /// client strip `Authorization`, `Host` or `X-Forwarded-For` from what the next hop sees, or a
+    /// response's `Cache-Control` from the store.
     #[must_use]
     pub fn names(&self, field: &str) -> bool {
         if !(self.others || self.keep_alive || self.upgrade) {

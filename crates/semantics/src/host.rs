@@ -1,11 +1,15 @@
 //! Hosts and authorities in one canonical spelling, RFC 9110 §4.2.3 and RFC 3986 §3.2.
 //!
-//! The host is part of every cache key, of every access rule and of what is resolved and forwarded, so it has to
-//! have one spelling before any of these look at it. We accept less than RFC 3986 does:
-//! * a registered name consists of letters, digits, `-`, `_` and `.`; no percent-encoding, no sub-delimiters;
-//! * labels have 1 to 63 bytes; one final dot is kept, as `example.com.` may be another host than `example.com`;
-//! * a name whose last label is a number must be an IPv4 address in canonical spelling (the "ends in a number" rule
-//!   of the WHATWG URL standard): resolvers read `127.1`, `0x7f.1` and `2130706433` as addresses, rules would not.
+//! The host is part of every cache key, of every access rule and of what is resolved and forwarded,
+//! so it has to have one spelling before any of these look at it. We accept less than RFC 3986
+//! does:
+//! * a registered name consists of letters, digits, `-`, `_` and `.`; no percent-encoding, no
+//!   sub-delimiters;
+//! * labels have 1 to 63 bytes; one final dot is kept, as `example.com.` may be another host than
+//!   `example.com`;
+//! * a name whose last label is a number must be an IPv4 address in canonical spelling (the "ends
+//!   in a number" rule of the WHATWG URL standard): resolvers read `127.1`, `0x7f.1` and
+//!   `2130706433` as addresses, rules would not.
 
 use core::{
     fmt,
@@ -18,8 +22,8 @@ const LENGTH_MAX: usize = 255;
 /// Bytes a label may have at most (RFC 1035 §2.3.4).
 const LABEL_LENGTH_MAX: usize = 63;
 
-/// A host in canonical spelling: a name in lower case, an IPv4 address, or an IPv6 address in brackets
-/// (RFC 5952). Held inline, nothing is allocated.
+/// A host in canonical spelling: a name in lower case, an IPv4 address, or an IPv6 address in
+/// brackets (RFC 5952). Held inline, nothing is allocated.
 #[derive(Clone, Copy)]
 pub struct HostName {
     ip: Option<IpAddr>,
@@ -48,8 +52,8 @@ impl HostName {
         &self.bytes[..usize::from(self.length)]
     }
 
-    /// The address, if the host is one and not a name. An IPv4-mapped IPv6 address stays one: look at
-    /// [`IpAddr::to_canonical`] before deciding about it.
+    /// The address, if the host is one and not a name. An IPv4-mapped IPv6 address stays one: look
+    /// at [`IpAddr::to_canonical`] before deciding about it.
     #[must_use]
     pub const fn ip(&self) -> Option<IpAddr> {
         self.ip
@@ -175,7 +179,8 @@ impl fmt::Display for HostName {
 pub struct Authority {
     /// The host.
     pub host: HostName,
-    /// The port, 1 to 65535; `None` if absent or empty (`example.com:`), which means the scheme's default.
+    /// The port, 1 to 65535; `None` if absent or empty (`example.com:`), which means the scheme's
+    /// default.
     pub port: Option<u16>,
 }
 
@@ -190,7 +195,8 @@ impl Authority {
 
     #[inline]
     pub(crate) fn from_bytes(text: &[u8]) -> Result<Self, AuthorityError> {
-        // a port is what follows the last colon if that is digits only: read from the end, it is short
+        // a port is what follows the last colon if that is digits only: read from the end, it is
+        // short
         let digits_start = text
             .iter()
             .rposition(|byte| !byte.is_ascii_digit())
@@ -223,7 +229,8 @@ pub enum AuthorityError {
     EmptyHost,
     /// The host has more than 255 bytes.
     HostTooLong,
-    /// A byte that a host may not have: userinfo, percent-encoding and anything beyond ASCII included.
+    /// A byte that a host may not have: userinfo, percent-encoding and anything beyond ASCII
+    /// included.
     HostByte,
     /// A label is empty or has more than 63 bytes.
     Label,

@@ -1,8 +1,8 @@
 //! The fields a proxy has an opinion about, found by name in a few instructions.
 //!
-//! Every field of every message is looked up here, so the lookup is one table access and one comparison: the table
-//! is built by the compiler from the list below, indexed by length, first and last byte of the name, and free of
-//! collisions (the build fails otherwise).
+//! Every field of every message is looked up here, so the lookup is one table access and one
+//! comparison: the table is built by the compiler from the list below, indexed by length, first and
+//! last byte of the name, and free of collisions (the build fails otherwise).
 
 macro_rules! known_fields {
     ($($variant:ident = $name:literal,)*) => {
@@ -148,11 +148,13 @@ static SPELLINGS: [Spelling; Known::ALL.len()] = {
     spellings
 };
 
-/// Is `name` the same as `lower` but for case? Both have the same length, and `lower` has lower case letters, digits
-/// and hyphens only. Eight bytes at a time: names are short, and a loop over bytes costs as much as all the rest.
+/// Is `name` the same as `lower` but for case? Both have the same length, and `lower` has lower
+/// case letters, digits and hyphens only. Eight bytes at a time: names are short, and a loop over
+/// bytes costs as much as all the rest.
 #[inline]
 fn eq_lower(name: &[u8], lower: &[u8]) -> bool {
-    /// Of those bytes only letters have the bit 0x40; where it is, the case bit 0x20 is disregarded.
+    /// Of those bytes only letters have the bit 0x40; where it is, the case bit 0x20 is
+    /// disregarded.
     const LETTER: u64 = u64::from_ne_bytes([0x40; 8]);
     let eq8 = |name: &[u8; 8], lower: &[u8; 8]| {
         let (name, lower) = (u64::from_ne_bytes(*name), u64::from_ne_bytes(*lower));

@@ -1,15 +1,18 @@
 #![cfg_attr(not(test), no_std)]
-//! What HTTP says about one request and one response: RFC 9110, 9111, 5861, 9209, 9211 and 9213 as values and functions.
+//! What HTTP says about one request and one response: RFC 9110, 9111, 5861, 9209, 9211 and 9213 as
+//! values and functions.
 //!
-//! Bytes that are already cut into field lines go in, facts come out: which target is asked for, what
-//! `Cache-Control` says, whether a response is storable, how old it is, which precondition holds. What *we* choose
-//! to do with a fact (admit or refuse, serve stale, bound a lifetime) is not here, that is `weir-policy`; how a
-//! message is framed is not here either, that is `weir-wire`.
+//! Bytes that are already cut into field lines go in, facts come out: which target is asked for,
+//! what `Cache-Control` says, whether a response is storable, how old it is, which precondition
+//! holds. What *we* choose to do with a fact (admit or refuse, serve stale, bound a lifetime) is
+//! not here, that is `weir-policy`; how a message is framed is not here either, that is
+//! `weir-wire`.
 //!
-//! The main choice: the functions of the hot path borrow and copy, they do not allocate. A request is read into
-//! [`RequestFacts`] and [`Target`] once; afterwards nobody looks at field lines by name again to decide about it.
-//! Parsers are tolerant where the RFC asks recipients to be, and where a value can be read in two ways the reading
-//! that reuses less is taken. There is no clock in here: the time is an argument.
+//! The main choice: the functions of the hot path borrow and copy, they do not allocate. A request
+//! is read into [`RequestFacts`] and [`Target`] once; afterwards nobody looks at field lines by
+//! name again to decide about it. Parsers are tolerant where the RFC asks recipients to be, and
+//! where a value can be read in two ways the reading that reuses less is taken. There is no clock
+//! in here: the time is an argument.
 
 extern crate alloc;
 

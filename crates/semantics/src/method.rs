@@ -26,7 +26,8 @@ pub enum Method {
 }
 
 impl Method {
-    /// The method with this name. Names are case-sensitive (RFC 9110 §9.1): `get` is [`Method::Other`].
+    /// The method with this name. Names are case-sensitive (RFC 9110 §9.1): `get` is
+    /// [`Method::Other`].
     #[must_use]
     pub fn parse(name: &str) -> Self {
         match name.as_bytes() {
@@ -43,7 +44,8 @@ impl Method {
         }
     }
 
-    /// Is the method read-only in what it asks for (RFC 9110 §9.2.1)? An unsafe one invalidates (RFC 9111 §4.4).
+    /// Is the method read-only in what it asks for (RFC 9110 §9.2.1)? An unsafe one invalidates
+    /// (RFC 9111 §4.4).
     #[must_use]
     pub const fn is_safe(self) -> bool {
         matches!(self, Self::Get | Self::Head | Self::Options | Self::Trace)

@@ -1,8 +1,9 @@
 //! Parts of one representation: which may be joined (RFC 9111 §3.4, RFC 9110 §15.3.7.3).
 //!
-//! Joining takes more than the RFC asks for. The same strong validator is its condition, and we know one kind of those:
-//! entity tags (a strong date needs the origin's clock to be right). That the lengths agree and that the part is where
-//! it was asked for is ours, for origins that do not keep their own tags.
+//! Joining takes more than the RFC asks for. The same strong validator is its condition, and we
+//! know one kind of those: entity tags (a strong date needs the origin's clock to be right). That
+//! the lengths agree and that the part is where it was asked for is ours, for origins that do not
+//! keep their own tags.
 
 use crate::{
     content_range::ContentRange,
@@ -12,14 +13,16 @@ use crate::{
     range::ByteRange,
 };
 
-/// Whether a response is about the representation that is stored; of a part, whether it belongs to that.
+/// Whether a response is about the representation that is stored; of a part, whether it belongs to
+/// that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Fits {
     /// It is of the same representation, and begins where it was asked to.
     Same,
     /// Anything else: not a byte of it may be mixed with what is stored.
     Other,
-    /// It has nothing to tell them apart by, and nothing that shows that they are the same. Never of a part.
+    /// It has nothing to tell them apart by, and nothing that shows that they are the same. Never
+    /// of a part.
     Unknown,
 }
 
@@ -38,10 +41,12 @@ pub struct AskedPart<'a> {
 
 /// May the content of this 206 be joined with what is stored?
 ///
-/// Only if its entity tag and the stored one are the same strongly (each of them, if it has several), if it is coded as what is
-/// stored or does not say how, if it is one part (RFC 9110 §15.3.7.2 has no `Content-Range` beside several), if its `Content-Range` begins with the first byte
-/// asked for and ends not after the last, and if it tells the length of the whole, the same that is stored. A part that ends
-/// early fits: a server may send less than it was asked for (RFC 9110 §15.3.7), and what is missing is asked for again.
+/// Only if its entity tag and the stored one are the same strongly (each of them, if it has
+/// several), if it is coded as what is stored or does not say how, if it is one part (RFC 9110
+/// §15.3.7.2 has no `Content-Range` beside several), if its `Content-Range` begins with the first
+/// byte asked for and ends not after the last, and if it tells the length of the whole, the same
+/// that is stored. A part that ends early fits: a server may send less than it was asked for (RFC
+/// 9110 §15.3.7), and what is missing is asked for again.
 #[must_use]
 pub fn combines(wanted: &AskedPart<'_>, facts: &ResponseFacts, fields: &[FieldLine<'_>]) -> Fits {
     let tags = || lines_named(fields, "etag").map(EntityTag::parse);

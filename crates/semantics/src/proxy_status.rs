@@ -23,8 +23,9 @@ macro_rules! proxy_errors {
                 match self { $(Self::$variant => $token,)* }
             }
 
-            /// The status that RFC 9209 §2.3 recommends for the response; `None` where it depends on the case:
-            /// "the applicable 4xx" of a request error, "the most appropriate" of a response of our own.
+            /// The status that RFC 9209 §2.3 recommends for the response; `None` where it depends
+            /// on the case: "the applicable 4xx" of a request error, "the most appropriate" of a
+            /// response of our own.
             #[must_use]
             pub const fn recommended_status(self) -> Option<u16> {
                 match self { $(Self::$variant => $status,)* }
@@ -100,8 +101,8 @@ proxy_errors! {
     ProxyLoopDetected = "proxy_loop_detected", Some(502);
 }
 
-/// Appends one member of `Proxy-Status`: `proxy` says this `error` occurred, `details` in words. As with
-/// [`crate::CacheStatus::write`], every input gives a valid structured field.
+/// Appends one member of `Proxy-Status`: `proxy` says this `error` occurred, `details` in words. As
+/// with [`crate::CacheStatus::write`], every input gives a valid structured field.
 pub fn write_proxy_status(
     out: &mut Vec<u8>,
     proxy: &str,

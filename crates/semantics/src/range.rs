@@ -28,7 +28,8 @@ pub enum RangeOutcome {
     Whole,
     /// One part: 206 with `Content-Range`.
     Single(ByteRange),
-    /// Two or more parts that have no byte in common, in the order asked for: 206 with `multipart/byteranges`.
+    /// Two or more parts that have no byte in common, in the order asked for: 206 with
+    /// `multipart/byteranges`.
     Multiple(Vec<ByteRange>),
     /// Nothing of what there is: 416.
     Unsatisfiable,
@@ -36,9 +37,10 @@ pub enum RangeOutcome {
 
 /// What this `Range` value selects of a representation of `complete_length` bytes.
 ///
-/// The field is ignored, so that the whole is sent, if its unit is not `bytes`, if it is malformed, if it has more
-/// than `ranges_max` ranges, or if two of them overlap: so no request gets more bytes than there are (RFC 9110
-/// §14.2 allows that). So is a suffix of an empty representation, which no `Content-Range` could describe.
+/// The field is ignored, so that the whole is sent, if its unit is not `bytes`, if it is malformed,
+/// if it has more than `ranges_max` ranges, or if two of them overlap: so no request gets more
+/// bytes than there are (RFC 9110 §14.2 allows that). So is a suffix of an empty representation,
+/// which no `Content-Range` could describe.
 #[must_use]
 pub fn select(range_value: &[u8], complete_length: u64, ranges_max: usize) -> RangeOutcome {
     let Some(set) = range_set(range_value) else {
@@ -79,16 +81,18 @@ fn range_set(value: &[u8]) -> Option<&[u8]> {
     unit.eq_ignore_ascii_case(UNIT).then_some(set)
 }
 
-/// How many ranges a request asks for: what can be said before anything is known about the representation.
+/// How many ranges a request asks for: what can be said before anything is known about the
+/// representation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum RangeKind {
-    /// The whole: there is no `Range`, or it is to be ignored, as its unit is not `bytes`, as it is malformed, or as the
-    /// method is not `GET` (RFC 9110 §14.2).
+    /// The whole: there is no `Range`, or it is to be ignored, as its unit is not `bytes`, as it is
+    /// malformed, or as the method is not `GET` (RFC 9110 §14.2).
     #[default]
     None,
     /// One range.
     One,
-    /// Two or more, also where all but one lie beyond the end. So is a field that is repeated, which nobody defines.
+    /// Two or more, also where all but one lie beyond the end. So is a field that is repeated,
+    /// which nobody defines.
     Many,
 }
 

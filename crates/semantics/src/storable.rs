@@ -1,7 +1,8 @@
 //! May a response be stored by a shared cache? RFC 9111 §3 and §3.5.
 //!
-//! This says what the RFC allows, each "no" with its reason. What we choose beyond that, for instance about
-//! `Set-Cookie`, sizes, or errors without an explicit lifetime, is the policy's to admit or refuse.
+//! This says what the RFC allows, each "no" with its reason. What we choose beyond that, for
+//! instance about `Set-Cookie`, sizes, or errors without an explicit lifetime, is the policy's to
+//! admit or refuse.
 
 use core::fmt;
 
@@ -19,19 +20,22 @@ use crate::{
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum NotStorable {
-    /// The method is not `GET`. A response to `HEAD` has nothing to store; it may freshen (RFC 9111 §4.3.5).
+    /// The method is not `GET`. A response to `HEAD` has nothing to store; it may freshen (RFC 9111
+    /// §4.3.5).
     Method,
     /// The request says `no-store`.
     RequestNoStore,
     /// The status is interim or none at all.
     StatusNotFinal,
-    /// A part of a representation that can neither be told from the whole for sure, nor joined with another one: see
-    /// [`storable`].
+    /// A part of a representation that can neither be told from the whole for sure, nor joined with
+    /// another one: see [`storable`].
     PartialContent,
-    /// Some lines of the head end in LF and some in CRLF. A user of the origin may have put a LF into a value (response
-    /// splitting, RFC 9112 §11.1): what follows it must not reach other users.
+    /// Some lines of the head end in LF and some in CRLF. A user of the origin may have put a LF
+    /// into a value (response splitting, RFC 9112 §11.1): what follows it must not reach other
+    /// users.
     LineEnds,
-    /// The status needs understanding, by itself (304) or by `must-understand`, and we have none of it.
+    /// The status needs understanding, by itself (304) or by `must-understand`, and we have none of
+    /// it.
     StatusNotUnderstood,
     /// The response says `no-store`.
     ResponseNoStore,
@@ -61,7 +65,8 @@ impl NotStorable {
         Self::NoExplicitLifetime,
     ];
 
-    /// The reason as one word in kebab-case: the same in `Cache-Status`, log, counter and simulator.
+    /// The reason as one word in kebab-case: the same in `Cache-Status`, log, counter and
+    /// simulator.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -90,12 +95,13 @@ impl core::error::Error for NotStorable {}
 
 /// May a shared cache store this response to this request?
 ///
-/// A 206 may be stored as a part (RFC 9111 §3.3) if that part can be of use later. The RFC leaves open which; ours are:
+/// A 206 may be stored as a part (RFC 9111 §3.3) if that part can be of use later. The RFC leaves
+/// open which; ours are:
 /// * its `Content-Range` names one range and the complete length, so that we know what is missing;
 /// * it has a strong entity tag, without which no other part may ever join it (RFC 9110 §15.3.7.3);
 /// * the request asked for one range, so that the content is not `multipart/byteranges`;
-/// * the request had no `If-Range`: the answer to that leaves out fields the client has (RFC 9110 §15.3.7), and we have
-///   not.
+/// * the request had no `If-Range`: the answer to that leaves out fields the client has (RFC 9110
+///   §15.3.7), and we have not.
 ///
 /// # Errors
 /// The first reason against it, in the order of [`NotStorable::ALL`].
@@ -103,7 +109,8 @@ pub const fn storable(req: &RequestFacts, res: &ResponseFacts) -> Result<(), Not
     let directives = &res.directives;
     let understood = is_understood(res.status);
     let needs_understanding = directives.must_understand || res.status == 304;
-    // RFC 9111 §5.2.2.3: who understands the status disregards the no-store that is there for all others
+    // RFC 9111 §5.2.2.3: who understands the status disregards the no-store that is there for all
+    // others
     let no_store = directives.no_store && !(directives.must_understand && understood);
     let shared_after_all =
         directives.public || directives.must_revalidate || directives.s_maxage.is_some();

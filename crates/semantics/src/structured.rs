@@ -1,5 +1,5 @@
-//! Structured field values, RFC 9651: written (§4.1) as far as we send them, and Dictionaries read (§4.2.2) as strictly as
-//! it asks: what does not parse is no value at all.
+//! Structured field values, RFC 9651: written (§4.1) as far as we send them, and Dictionaries read
+//! (§4.2.2) as strictly as it asks: what does not parse is no value at all.
 
 use alloc::vec::Vec;
 
@@ -24,8 +24,9 @@ pub(crate) enum BareItem {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Malformed;
 
-/// Reads a Dictionary (RFC 9651 §4.2.2) and hands each member to `visit` in order; of one key that comes twice the last
-/// counts, which is the visitor's to do. What was visited before an error means nothing.
+/// Reads a Dictionary (RFC 9651 §4.2.2) and hands each member to `visit` in order; of one key that
+/// comes twice the last counts, which is the visitor's to do. What was visited before an error
+/// means nothing.
 pub(crate) fn read_dictionary(
     value: &[u8],
     visit: &mut dyn FnMut(&[u8], BareItem),
@@ -180,8 +181,8 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// RFC 9651 §4.2.7. Whether what stands there is padded as it should be is nobody's concern: it means nothing here, and
-    /// §4.2.7 leaves that to the parser.
+    /// RFC 9651 §4.2.7. Whether what stands there is padded as it should be is nobody's concern: it
+    /// means nothing here, and §4.2.7 leaves that to the parser.
     fn byte_sequence(&mut self) -> Result<BareItem, Malformed> {
         self.next()?;
         self.skip(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'='));
@@ -264,8 +265,8 @@ pub(crate) fn write_token_or_string(text: &str, out: &mut Vec<u8>) {
     }
 }
 
-/// Appends `text` as a string. A string holds visible ASCII and spaces only (RFC 9651 §3.3.3): each other character
-/// becomes `?`.
+/// Appends `text` as a string. A string holds visible ASCII and spaces only (RFC 9651 §3.3.3): each
+/// other character becomes `?`.
 pub(crate) fn write_string(text: &str, out: &mut Vec<u8>) {
     out.push(b'"');
     for character in text.chars() {
@@ -328,7 +329,8 @@ mod tests {
         check("é\n\u{7f}ÿ€", r#""?????""#);
     }
 
-    /// The members that our reader and the reference implementation find, the last of each key, in an order of no meaning.
+    /// The members that our reader and the reference implementation find, the last of each key, in
+    /// an order of no meaning.
     fn check_dictionary(value: &str) {
         let mut ours = std::collections::BTreeMap::new();
         let read = read_dictionary(value.as_bytes(), &mut |key, item| {

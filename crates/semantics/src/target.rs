@@ -1,10 +1,11 @@
 //! The target of a request in one canonical form, RFC 9110 §7.1 and §7.2, RFC 9112 §3.2 and §3.3.
 //!
-//! Routing, cache key, access rules and the forwarded request all use the [`Target`] and never the request line or
-//! `Host` again. What can be read in two ways is an error, not repaired. We accept less than the grammar does: no
-//! bytes beyond ASCII, no userinfo, only `http` and `https`, and the hosts that [`HostName`] accepts. An
-//! absolute-form with a query but no path (`http://a?b`) is refused too: its canonical form would need a `/` that
-//! is not in the request, and no client we know sends it.
+//! Routing, cache key, access rules and the forwarded request all use the [`Target`] and never the
+//! request line or `Host` again. What can be read in two ways is an error, not repaired. We accept
+//! less than the grammar does: no bytes beyond ASCII, no userinfo, only `http` and `https`, and the
+//! hosts that [`HostName`] accepts. An absolute-form with a query but no path (`http://a?b`) is
+//! refused too: its canonical form would need a `/` that is not in the request, and no client we
+//! know sends it.
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -54,13 +55,14 @@ pub struct Target<'a> {
     pub host: HostName,
     /// The port, 1 to 65535; the scheme's own if none was given.
     pub port: u16,
-    /// Path and query as received, never empty: begins with `/`, or is `*` for the server as a whole (`OPTIONS *`).
-    /// A `CONNECT` has none and gets `/`.
+    /// Path and query as received, never empty: begins with `/`, or is `*` for the server as a
+    /// whole (`OPTIONS *`). A `CONNECT` has none and gets `/`.
     pub path_and_query: &'a str,
 }
 
 impl Target<'_> {
-    /// Appends host and port as `Host` and an absolute-form want them: without the port if it is the scheme's own.
+    /// Appends host and port as `Host` and an absolute-form want them: without the port if it is
+    /// the scheme's own.
     pub fn write_authority(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(self.host.as_bytes());
         if self.port != self.scheme.default_port() {
@@ -85,9 +87,10 @@ pub enum Form {
 
 /// The target that request line and `Host` name together, and the form of the request line.
 ///
-/// `raw` is the request target as received, `http11` says whether `Host` is required, `default` names the host of an
-/// HTTP/1.0 request without one, and `scheme` is that of the connection, used unless `raw` has one. An absolute-form
-/// wins over `Host`, which must be valid all the same (RFC 9112 §3.2.2).
+/// `raw` is the request target as received, `http11` says whether `Host` is required, `default`
+/// names the host of an HTTP/1.0 request without one, and `scheme` is that of the connection, used
+/// unless `raw` has one. An absolute-form wins over `Host`, which must be valid all the same (RFC
+/// 9112 §3.2.2).
 ///
 /// # Errors
 /// Says what is ambiguous or malformed; the answer is 400 (RFC 9112 §3.2).

@@ -1,17 +1,20 @@
 //! Targeted cache control fields, RFC 9213: `CDN-Cache-Control` and others like it.
 //!
-//! A cache has a list of such fields. The first in the order of the list that is valid and not empty decides in place of
-//! `Cache-Control` and `Expires`, which then count as absent (§2.2). One that is not a valid Dictionary, or an empty one,
-//! counts as absent, whole (§2.1).
+//! A cache has a list of such fields. The first in the order of the list that is valid and not
+//! empty decides in place of `Cache-Control` and `Expires`, which then count as absent (§2.2). One
+//! that is not a valid Dictionary, or an empty one, counts as absent, whole (§2.1).
 //!
 //! Our reading where the text leaves room, always towards reusing less:
-//! * A lifetime of another type than an Integer of at least 0 (a String, a Decimal, a Token, no value, less than 0) is
-//!   0: stale, as in `Cache-Control`. §2.1 only says not to consume such values.
-//! * A directive that restricts does so with any value; one that permits (`public`, `immutable`, `must-understand`)
-//!   only without. With `?0` a directive is not there.
-//! * Of a directive given twice the last one counts: that is how a Dictionary is read (RFC 9651 §4.2.2).
-//! * A response whose field is also named in `Connection` is `private`: the field is for us, and may not be stored (RFC
-//!   9111 §3.1), so that what is stored would be judged without it after an update.
+//! * A lifetime of another type than an Integer of at least 0 (a String, a Decimal, a Token, no
+//!   value, less than 0) is 0: stale, as in `Cache-Control`. §2.1 only says not to consume such
+//!   values.
+//! * A directive that restricts does so with any value; one that permits (`public`, `immutable`,
+//!   `must-understand`) only without. With `?0` a directive is not there.
+//! * Of a directive given twice the last one counts: that is how a Dictionary is read (RFC 9651
+//!   §4.2.2).
+//! * A response whose field is also named in `Connection` is `private`: the field is for us, and
+//!   may not be stored (RFC 9111 §3.1), so that what is stored would be judged without it after an
+//!   update.
 //! * Parameters are checked and mean nothing (§2.1).
 
 use alloc::{boxed::Box, vec::Vec};
@@ -34,7 +37,8 @@ pub enum DecidedBy {
     /// `Cache-Control` and `Expires`, or their absence.
     #[default]
     CacheControl,
-    /// The targeted field with this number: its place in the list, counted from the number of the first.
+    /// The targeted field with this number: its place in the list, counted from the number of the
+    /// first.
     Targeted(u8),
 }
 
@@ -65,7 +69,8 @@ impl TargetedFields {
         }
     }
 
-    /// The same list with the number `first` for its first field, so that several lists can be told apart.
+    /// The same list with the number `first` for its first field, so that several lists can be told
+    /// apart.
     #[must_use]
     pub fn numbered_from(self, first: usize) -> Self {
         Self {
@@ -107,8 +112,9 @@ impl TargetedFields {
 }
 
 impl ResponseFacts {
-    /// The same facts for a cache that reads these targeted fields: if one of them decides, its directives stand for those
-    /// of `Cache-Control`, and there is no `Expires`. `fields` are those that the facts were gathered from.
+    /// The same facts for a cache that reads these targeted fields: if one of them decides, its
+    /// directives stand for those of `Cache-Control`, and there is no `Expires`. `fields` are those
+    /// that the facts were gathered from.
     #[must_use]
     pub fn targeted(self, fields: &[FieldLine<'_>], targets: &TargetedFields) -> Self {
         match targets.choose(fields) {

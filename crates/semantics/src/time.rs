@@ -1,11 +1,13 @@
-//! Points and spans of time at the resolution of HTTP: whole seconds (RFC 9110 §5.6.7, RFC 9111 §1.2.2).
+//! Points and spans of time at the resolution of HTTP: whole seconds (RFC 9110 §5.6.7, RFC 9111
+//! §1.2.2).
 
 /// Seconds since 1970-01-01T00:00:00Z, leap seconds not counted; the resolution of an HTTP-date.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(pub i64);
 
 impl Timestamp {
-    /// Seconds from `earlier` to this time; zero if `earlier` is later, saturates at [`DeltaSeconds::MAX`].
+    /// Seconds from `earlier` to this time; zero if `earlier` is later, saturates at
+    /// [`DeltaSeconds::MAX`].
     #[must_use]
     pub const fn since(self, earlier: Self) -> DeltaSeconds {
         let seconds = self.0.saturating_sub(earlier.0);
@@ -24,7 +26,8 @@ impl Timestamp {
     }
 }
 
-/// A non-negative number of seconds, RFC 9111 §1.2.2 `delta-seconds`; 0 to 2^31, larger values saturate there.
+/// A non-negative number of seconds, RFC 9111 §1.2.2 `delta-seconds`; 0 to 2^31, larger values
+/// saturate there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DeltaSeconds(pub u32);
 
@@ -32,7 +35,8 @@ impl DeltaSeconds {
     /// No time at all.
     pub const ZERO: Self = Self(0);
 
-    /// 2^31 seconds (68 years): what RFC 9111 §1.2.2 has a cache use for everything larger, "as good as for ever".
+    /// 2^31 seconds (68 years): what RFC 9111 §1.2.2 has a cache use for everything larger, "as
+    /// good as for ever".
     pub const MAX: Self = Self(1 << 31);
 
     /// `seconds` as a span; saturates at [`DeltaSeconds::MAX`].
@@ -66,7 +70,8 @@ impl DeltaSeconds {
         Self(self.0.saturating_sub(other.0))
     }
 
-    /// Reads `1*DIGIT`; saturates. `None` for anything else, a sign, a fraction and the empty string included.
+    /// Reads `1*DIGIT`; saturates. `None` for anything else, a sign, a fraction and the empty
+    /// string included.
     #[must_use]
     pub fn parse(value: &[u8]) -> Option<Self> {
         if value.is_empty() {

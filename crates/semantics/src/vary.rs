@@ -19,8 +19,8 @@ pub enum VaryKind {
 }
 
 impl VaryKind {
-    /// Adds what one more `Vary` line says. A member that is no token is read as `*`: whatever was meant, we cannot
-    /// compare it.
+    /// Adds what one more `Vary` line says. A member that is no token is read as `*`: whatever was
+    /// meant, we cannot compare it.
     pub fn add_line(&mut self, value: &[u8]) {
         for element in list_elements(value) {
             if element == b"*" || !is_token(element) {
@@ -32,8 +32,8 @@ impl VaryKind {
     }
 }
 
-/// The names of the nominated fields as written, repetitions included, from the values of all `Vary` lines. Only
-/// meaningful for [`VaryKind::Fields`].
+/// The names of the nominated fields as written, repetitions included, from the values of all
+/// `Vary` lines. Only meaningful for [`VaryKind::Fields`].
 pub fn nominated<'a>(lines: impl Iterator<Item = &'a [u8]>) -> impl Iterator<Item = &'a str> {
     lines
         .flat_map(list_elements)
@@ -41,20 +41,21 @@ pub fn nominated<'a>(lines: impl Iterator<Item = &'a [u8]>) -> impl Iterator<Ite
         .filter_map(|element| str::from_utf8(element).ok())
 }
 
-/// Feeds `sink` with what a request says in the nominated field `name`, so that two requests feed the same bytes
-/// exactly when the field matches (RFC 9111 §4.1).
+/// Feeds `sink` with what a request says in the nominated field `name`, so that two requests feed
+/// the same bytes exactly when the field matches (RFC 9111 §4.1).
 ///
-/// Fed is `-` for an absent field, else `=`, the members separated by commas, and in both cases a line feed, which no
-/// field value contains: what is fed for several fields in the same order stays unambiguous. Members are those of
-/// [`list_elements`], so whitespace around commas, empty members and the division into lines make no difference.
-/// Fields that are no lists are fed as they are, and so are those that we do not know: what makes no difference in them their
-/// own syntax says (§4.1). Several lines of one are joined by commas. `Accept-Encoding` and `Accept-Language` in lower case, as neither a
-/// coding nor a language tag has a case (RFC 9110 §8.4.1, RFC 5646 §2.1.1). Members keep their order: servers are known
-/// to prefer the first of several alike.
+/// Fed is `-` for an absent field, else `=`, the members separated by commas, and in both cases a
+/// line feed, which no field value contains: what is fed for several fields in the same order stays
+/// unambiguous. Members are those of [`list_elements`], so whitespace around commas, empty members
+/// and the division into lines make no difference. Fields that are no lists are fed as they are,
+/// and so are those that we do not know: what makes no difference in them their own syntax says
+/// (§4.1). Several lines of one are joined by commas. `Accept-Encoding` and `Accept-Language` in
+/// lower case, as neither a coding nor a language tag has a case (RFC 9110 §8.4.1, RFC 5646
+/// §2.1.1). Members keep their order: servers are known to prefer the first of several alike.
 ///
-/// A field that is removed on the way to the next hop (RFC 9110 §7.6.1) counts as absent: the response was not chosen by
-/// it. Else a client that names a field in `Connection` would store the answer to a request without that field for all
-/// who send it.
+/// A field that is removed on the way to the next hop (RFC 9110 §7.6.1) counts as absent: the
+/// response was not chosen by it. Else a client that names a field in `Connection` would store the
+/// answer to a request without that field for all who send it.
 pub fn feed_selecting(fields: &[FieldLine<'_>], name: &str, sink: &mut dyn FnMut(&[u8])) {
     let known = identify(name);
     if known.is_some_and(is_for_next_recipient) || ConnectionOptions::gather(fields).names(name) {

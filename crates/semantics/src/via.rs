@@ -2,10 +2,12 @@
 
 use crate::field::trim_ows;
 
-/// Does one of these `Via` values name us: `name` as received-by and, if `comment` is given, exactly that comment?
+/// Does one of these `Via` values name us: `name` as received-by and, if `comment` is given,
+/// exactly that comment?
 ///
-/// Received-by is compared without regard to case, the comment byte by byte without its parentheses. With a comment
-/// that is random for each process, several proxies may share one pseudonym and still find their own loops.
+/// Received-by is compared without regard to case, the comment byte by byte without its
+/// parentheses. With a comment that is random for each process, several proxies may share one
+/// pseudonym and still find their own loops.
 pub fn contains_pseudonym<'a>(
     lines: impl Iterator<Item = &'a [u8]>,
     name: &str,
@@ -38,7 +40,8 @@ fn split_word(text: &[u8]) -> (&[u8], &[u8]) {
 /// The members of one `Via` line: unlike other lists, commas within comments do not count.
 struct Members<'a> {
     rest: &'a [u8],
-    /// A comment was never closed: parentheses are ordinary from then on, lest one hides the members after it.
+    /// A comment was never closed: parentheses are ordinary from then on, lest one hides the
+    /// members after it.
     comments_end: bool,
 }
 

@@ -1,9 +1,12 @@
 //! How many requests a second the simulator takes on one core, and in how much memory.
 //!
-//! `cargo run --release -p weir-sim --example sim_speed -- [--requests N] [--keys N] [--main] [--json] [TRACE]`
+//! `cargo run --release -p weir-sim --example sim_speed -- [--requests N] [--keys N] [--main]
+//! [--json] [TRACE]`
 //!
-//! Of a trace, or of requests as modem users made them in 1997, which are drawn; with `--keys` no more targets are drawn from than that. Making and
-//! reading rows is not measured, and what others do on the machine counts little: requests a second are those of processor time. The scenarios run one after the other; with `--main` the first alone, which is what a peak of memory is of.
+//! Of a trace, or of requests as modem users made them in 1997, which are drawn; with `--keys` no
+//! more targets are drawn from than that. Making and reading rows is not measured, and what others
+//! do on the machine counts little: requests a second are those of processor time. The scenarios
+//! run one after the other; with `--main` the first alone, which is what a peak of memory is of.
 
 use serde_json::{Value, json};
 use std::path::Path;

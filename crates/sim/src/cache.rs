@@ -1,7 +1,9 @@
-//! What is stored: the facts of responses, their validators and lengths, under the budget of `policy::catalog`.
+//! What is stored: the facts of responses, their validators and lengths, under the budget of
+//! `policy::catalog`.
 //!
-//! What varies (RFC 9111 §4.1) is kept under the target, as the live store has it: a response without Vary replaces all variants, one
-//! with Vary replaces a response without. A row names the nominated fields and what the request said in them by two hashes.
+//! What varies (RFC 9111 §4.1) is kept under the target, as the live store has it: a response
+//! without Vary replaces all variants, one with Vary replaces a response without. A row names the
+//! nominated fields and what the request said in them by two hashes.
 
 mod in_use;
 
@@ -48,8 +50,9 @@ impl Stored {
         }
     }
 
-    /// Whether the 200 to HEAD that `ask` has in its trace is about this response: as `weir_semantics::Compared` says it of
-    /// field lines. What the trace does not tell decides nothing.
+    /// Whether the 200 to HEAD that `ask` has in its trace is about this response: as
+    /// `weir_semantics::Compared` says it of field lines. What the trace does not tell decides
+    /// nothing.
     pub(crate) fn compared_with(&self, ask: &Ask) -> Fits {
         let (ours, theirs) = (self.validators, ask.validators);
         let same_tag = match (ours.etag, theirs.etag) {
@@ -180,8 +183,8 @@ impl Cache {
         (entry.number == which.number).then_some(&*entry.stored)
     }
 
-    /// Takes room for a response that is about to arrive: others leave for it now, and it leaves for nobody. How much it holds, to be
-    /// [given back](Self::give_back) before it is stored.
+    /// Takes room for a response that is about to arrive: others leave for it now, and it leaves
+    /// for nobody. How much it holds, to be [given back](Self::give_back) before it is stored.
     pub(crate) fn take_room(
         &mut self,
         target: u64,
@@ -242,8 +245,9 @@ impl Cache {
         Stores::Done(self.put(slot, stored))
     }
 
-    /// Whether what `stored` would take the place of was received after it: of two the most recent one is used (RFC 9111 §4). Unless that
-    /// is a part of the same representation, and `stored` is all of it.
+    /// Whether what `stored` would take the place of was received after it: of two the most recent
+    /// one is used (RFC 9111 §4). Unless that is a part of the same representation, and `stored` is
+    /// all of it.
     fn is_outdone(&self, stored: &Stored) -> bool {
         self.replaced_by(stored).into_iter().any(|slot| {
             self.at(slot).is_some_and(|Entry { stored: former, .. }| {
@@ -255,7 +259,8 @@ impl Cache {
         })
     }
 
-    /// Whose place a response takes: a response without Vary that of all, one with Vary that of its variant, or of one without.
+    /// Whose place a response takes: a response without Vary that of all, one with Vary that of its
+    /// variant, or of one without.
     fn replaced_by(&self, stored: &Stored) -> Vec<Slot> {
         let is_same = |slot: &Slot| {
             let same = |it: &Stored| it.vary == stored.vary && it.variant == stored.variant;
@@ -310,8 +315,8 @@ impl Cache {
         Which { slot, number }
     }
 
-    /// New facts and validators for a stored response (RFC 9111 §4.3.4). It is another one from now on: what others were told about the one
-    /// before does not touch it.
+    /// New facts and validators for a stored response (RFC 9111 §4.3.4). It is another one from now
+    /// on: what others were told about the one before does not touch it.
     pub(crate) fn freshen(&mut self, which: Which, fresh: &Stored) {
         if let Some(Some(entry)) = self.entries.get_mut(which.slot.index())
             && entry.number == which.number
@@ -390,7 +395,8 @@ impl Cache {
     }
 }
 
-/// Whether a variant is for this request. A row that names no fields tells by the hash of what it said alone.
+/// Whether a variant is for this request. A row that names no fields tells by the hash of what it
+/// said alone.
 fn is_for(stored: &Stored, ask: &Ask) -> bool {
     stored.variant == ask.variant && (ask.vary == Row::VARY_NONE || stored.vary == ask.vary)
 }

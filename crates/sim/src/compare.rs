@@ -1,7 +1,8 @@
 //! A run beside the two things that it is compared with.
 //!
-//! PROXIM's abstract gives gains over a proxy that keeps neither responses nor connections, its text gains over no proxy at all: both are
-//! always run, on the same rows, in one pass over the trace. What the rows say is worked out once; each of the three runs has a thread.
+//! PROXIM's abstract gives gains over a proxy that keeps neither responses nor connections, its
+//! text gains over no proxy at all: both are always run, on the same rows, in one pass over the
+//! trace. What the rows say is worked out once; each of the three runs has a thread.
 
 use crate::engine::Simulator;
 use crate::facts::{Ask, Assumptions};
@@ -61,7 +62,8 @@ impl Comparing {
         Self::with_results(settings, None)
     }
 
-    /// The same; `results` is told what each request of the run came to, not those of its baselines.
+    /// The same; `results` is told what each request of the run came to, not those of its
+    /// baselines.
     ///
     /// # Errors
     /// Settings that cannot be run.

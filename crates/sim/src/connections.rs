@@ -1,7 +1,9 @@
-//! The connections of one side, as `policy::connections` keeps them: how many are open, and which is used next.
+//! The connections of one side, as `policy::connections` keeps them: how many are open, and which
+//! is used next.
 //!
-//! As in PROXIM (INFOCOM 1999) a request takes an idle connection if there is one, the newest, and opens another otherwise: nobody
-//! waits, and there is no limit. A connection keeps its congestion window while it is idle.
+//! As in PROXIM (INFOCOM 1999) a request takes an idle connection if there is one, the newest, and
+//! opens another otherwise: nobody waits, and there is no limit. A connection keeps its congestion
+//! window while it is idle.
 
 use crate::hashing::ByNumber;
 use std::collections::VecDeque;
@@ -94,7 +96,8 @@ impl Side {
         self.open_one(hop, window)
     }
 
-    /// A new connection to `host`, whoever is idle: the request is repeated because a kept one failed it (RFC 9112 §9.3.1).
+    /// A new connection to `host`, whoever is idle: the request is repeated because a kept one
+    /// failed it (RFC 9112 §9.3.1).
     pub(crate) fn take_new(&mut self, now: Now, host: u64, window: u32) -> Taken {
         self.end_idle(now);
         self.openings.requests += 1;

@@ -9,12 +9,14 @@
 //! (engine/done.rs)                       (engine/send.rs)
 //! ```
 //!
-//! What is decided is decided by `policy::Transaction`, `policy::Catalog`, `policy::fetch::Fill` and `policy::connections`, driven here as the live
-//! proxy drives them. A response under construction ([`arriving`]) has a fetch and readers; what a fetch may take depends on where its
+//! What is decided is decided by `policy::Transaction`, `policy::Catalog`, `policy::fetch::Fill`
+//! and `policy::connections`, driven here as the live proxy drives them. A response under
+//! construction ([`arriving`]) has a fetch and readers; what a fetch may take depends on where its
 //! fastest reader is, and so on the client's link.
 //!
-//! Whoever is alone on a client's link with all of a response at hand is sent in closed form: one event. When somebody else begins
-//! to send there, the packets sent so far are worked out, and the rest is sent packet by packet.
+//! Whoever is alone on a client's link with all of a response at hand is sent in closed form: one
+//! event. When somebody else begins to send there, the packets sent so far are worked out, and the
+//! rest is sent packet by packet.
 
 mod arriving;
 mod ask;
@@ -98,7 +100,8 @@ pub struct Simulator {
     refreshes: Refreshes<u64>,
     /// How often a target was invalidated: what was asked for before is not stored.
     invalidations: ByNumber<u32>,
-    /// How often a stored response of a target was forgotten by itself: what rests on one that was chosen before is not stored.
+    /// How often a stored response of a target was forgotten by itself: what rests on one that was
+    /// chosen before is not stored.
     drops: ByNumber<u32>,
     /// Tests switch it off, to see that it makes no difference.
     plain_is_allowed: bool,
@@ -235,8 +238,8 @@ impl Simulator {
         self.recorded.get_or_insert_default();
     }
 
-    /// The verdicts of requests that have come to their end, in that order, each with the number of its row, from 0. Without a proxy
-    /// there are none.
+    /// The verdicts of requests that have come to their end, in that order, each with the number of
+    /// its row, from 0. Without a proxy there are none.
     pub fn take_verdicts(&mut self) -> Vec<(u64, Verdict)> {
         self.recorded
             .as_mut()
@@ -249,8 +252,9 @@ impl Simulator {
         self.results = Some(sink);
     }
 
-    /// From now on everything that happens at the proxy is kept until it is [taken](Self::take_journal). To be asked for before the first
-    /// row; what is otherwise worked out at once is then done step by step, to the same end.
+    /// From now on everything that happens at the proxy is kept until it is
+    /// [taken](Self::take_journal). To be asked for before the first row; what is otherwise worked
+    /// out at once is then done step by step, to the same end.
     pub fn record_journal(&mut self) {
         self.plain_is_allowed = false;
         self.journal.get_or_insert_default();
@@ -274,13 +278,15 @@ impl Simulator {
         }
     }
 
-    /// Events so far: what a run costs is what each of them costs, and what each request costs once.
+    /// Events so far: what a run costs is what each of them costs, and what each request costs
+    /// once.
     #[must_use]
     pub const fn events(&self) -> u64 {
         self.world.made()
     }
 
-    /// Lets everything that is under way come to its end, so that the last verdicts can be taken; rows may still follow.
+    /// Lets everything that is under way come to its end, so that the last verdicts can be taken;
+    /// rows may still follow.
     pub fn settle_all(&mut self) {
         self.run_until(Nanos::MAX);
     }
@@ -360,8 +366,8 @@ impl Simulator {
         }
     }
 
-    /// What the trace says of the way to the server. Set-up is what it was in the trace, lost SYNs and slow servers included; what a row does
-    /// not say, others do ([`crate::server_times`]).
+    /// What the trace says of the way to the server. Set-up is what it was in the trace, lost SYNs
+    /// and slow servers included; what a row does not say, others do ([`crate::server_times`]).
     fn server_times(&mut self, ask: &Ask) -> ServerTimes {
         self.server_times.see(ask);
         let times = self.server_times.times();

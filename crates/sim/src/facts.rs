@@ -1,7 +1,9 @@
-//! What a row of a trace says to a cache and to the network; and what is assumed where it says nothing.
+//! What a row of a trace says to a cache and to the network; and what is assumed where it says
+//! nothing.
 //!
-//! The live proxy gathers its facts from field lines. A row has them already ([`Row::request_facts_by`], [`Row::response_facts_by`]); what the network
-//! wants to know beside them is here.
+//! The live proxy gathers its facts from field lines. A row has them already
+//! ([`Row::request_facts_by`], [`Row::response_facts_by`]); what the network wants to know beside
+//! them is here.
 
 mod assumed;
 
@@ -58,14 +60,15 @@ pub(crate) struct Validators {
     pub(crate) etag: Option<u64>,
     pub(crate) etag_is_weak: bool,
     pub(crate) last_modified_s: Option<i64>,
-    /// They are of a head that the trace tells, and of a whole response: what is not here there is not.
+    /// They are of a head that the trace tells, and of a whole response: what is not here there is
+    /// not.
     pub(crate) are_all: bool,
 }
 
 impl Validators {
-    /// Whether the origin would say that what has `self` is what it has now, which has `other`. A validator that is not known decides
-    /// nothing, and one that is known not to be there any more cannot be met (RFC 9110 §13.1.2, §13.1.3); entity tags come first
-    /// (RFC 9110 §13.2.2).
+    /// Whether the origin would say that what has `self` is what it has now, which has `other`. A
+    /// validator that is not known decides nothing, and one that is known not to be there any more
+    /// cannot be met (RFC 9110 §13.1.2, §13.1.3); entity tags come first (RFC 9110 §13.2.2).
     pub(crate) fn still_hold(self, other: Self) -> bool {
         match (self.etag, other.etag) {
             (Some(ours), Some(theirs)) => ours == theirs,
@@ -78,8 +81,8 @@ impl Validators {
         }
     }
 
-    /// Whether a 304 with `update` is about what has `self`: as `weir_semantics::Compared::validated_by` says it of field
-    /// lines.
+    /// Whether a 304 with `update` is about what has `self`: as
+    /// `weir_semantics::Compared::validated_by` says it of field lines.
     pub(crate) fn validated_by(self, update: Self) -> Fits {
         let is_same = match (self.etag, update.etag) {
             (_, None) => match (self.last_modified_s, update.last_modified_s) {
@@ -101,7 +104,8 @@ impl Validators {
     }
 }
 
-/// The response head where the trace does not tell its length, bytes: about what servers of 1997 sent.
+/// The response head where the trace does not tell its length, bytes: about what servers of 1997
+/// sent.
 pub(crate) const HEAD_BYTES: u32 = 250;
 
 impl Ask {
@@ -157,7 +161,8 @@ impl Ask {
         }
     }
 
-    /// The same with a lifetime, if the source of its `row` knew no heads. Only where a cache may choose a lifetime (RFC 9110 §15.1).
+    /// The same with a lifetime, if the source of its `row` knew no heads. Only where a cache may
+    /// choose a lifetime (RFC 9110 §15.1).
     pub(crate) fn assuming(
         mut self,
         row: &Row,
@@ -191,7 +196,8 @@ impl Ask {
     }
 }
 
-/// Whether the source of a row knew nothing of the response's head: an access log, or a trace of keys and sizes.
+/// Whether the source of a row knew nothing of the response's head: an access log, or a trace of
+/// keys and sizes.
 fn knows_no_head(row: &Row) -> bool {
     let has_lifetime = row.max_age_s.is_some() || row.s_maxage_s.is_some();
     let has_date = row.date_s.is_some() || row.expires_s.is_some() || row.age_s.is_some();

@@ -26,7 +26,8 @@ impl Hasher for Mixer {
     }
 }
 
-/// A number that looks unrelated to `number`: the finaliser of splitmix64 (Steele, Lea and Flood 2014).
+/// A number that looks unrelated to `number`: the finaliser of splitmix64 (Steele, Lea and Flood
+/// 2014).
 pub(crate) const fn mix(number: u64) -> u64 {
     let mut mixed = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

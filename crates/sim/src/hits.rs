@@ -1,11 +1,12 @@
 //! Hits only: which requests would be hits, of a cache of so many bytes, and nothing about time.
 //!
-//! The catalog is the proxy's, with its eviction algorithms and rules of admission. Its budget is for content alone, so that
-//! figures can be compared with the literature and with other simulators: least recently used and first in first out are exact,
-//! and what is larger than the whole cache is never admitted.
+//! The catalog is the proxy's, with its eviction algorithms and rules of admission. Its budget is
+//! for content alone, so that figures can be compared with the literature and with other
+//! simulators: least recently used and first in first out are exact, and what is larger than the
+//! whole cache is never admitted.
 //!
-//! Absent on purpose: whether a response may be stored, and how long it is fresh. Everything is storable and stays fresh here; the
-//! simulation with packets and connections asks those questions.
+//! Absent on purpose: whether a response may be stored, and how long it is fresh. Everything is
+//! storable and stays fresh here; the simulation with packets and connections asks those questions.
 
 mod admission;
 mod crowd;

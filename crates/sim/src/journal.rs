@@ -1,7 +1,9 @@
-//! What happened at the proxy, in order: for whoever makes the same happen elsewhere, and compares what is decided there.
+//! What happened at the proxy, in order: for whoever makes the same happen elsewhere, and compares
+//! what is decided there.
 //!
-//! Some of it the world does: a request comes, bytes come, a client leaves. The rest are the proxy's answers to that. A replay does the
-//! former at the same times and looks for the latter; so it needs no model of the network, and finds every difference in what was decided.
+//! Some of it the world does: a request comes, bytes come, a client leaves. The rest are the
+//! proxy's answers to that. A replay does the former at the same times and looks for the latter; so
+//! it needs no model of the network, and finds every difference in what was decided.
 
 use weir_policy::Verdict;
 use weir_policy::fetch::ByteSpan;
@@ -15,8 +17,9 @@ pub struct Happening {
     pub what: What,
 }
 
-/// What happens. Rows are numbered from 0, and so are transfers from servers, in the order in which they are asked for. Connections have
-/// numbers too, of each side its own, which are used again after they were closed.
+/// What happens. Rows are numbered from 0, and so are transfers from servers, in the order in which
+/// they are asked for. Connections have numbers too, of each side its own, which are used again
+/// after they were closed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum What {
     /// The world: a request is at the proxy.
@@ -119,6 +122,7 @@ pub enum Question {
     Validation,
     /// The same, though nobody waits for it (RFC 5861 §3).
     Refresh,
-    /// For bytes that are missing of what is here (RFC 9110 §13.1.5); open where the end is not known.
+    /// For bytes that are missing of what is here (RFC 9110 §13.1.5); open where the end is not
+    /// known.
     Part(ByteSpan),
 }

@@ -1,12 +1,14 @@
 //! From a key to a small number: the one table that every simulation of hits needs.
 //!
-//! Keys are numbered from 0 as they come. What else is known of a key (where it is in a cache, when it was asked for last)
-//! lies in plain arrays by that number, one for each simulation: so one look-up serves any number of caches, and keys that are
-//! asked for often, which come early, lie close together.
+//! Keys are numbered from 0 as they come. What else is known of a key (where it is in a cache, when
+//! it was asked for last) lies in plain arrays by that number, one for each simulation: so one
+//! look-up serves any number of caches, and keys that are asked for often, which come early, lie
+//! close together.
 //!
-//! The table is open, with linear probing, and holds keys as they are: no hashing of text, nothing behind a pointer. It is
-//! larger than a processor's cache for any trace worth the name, so every look-up waits for memory. [`Keys::number_all`]
-//! therefore reads the cells of sixteen keys before it looks at the first: the processor fetches them at the same time.
+//! The table is open, with linear probing, and holds keys as they are: no hashing of text, nothing
+//! behind a pointer. It is larger than a processor's cache for any trace worth the name, so every
+//! look-up waits for memory. [`Keys::number_all`] therefore reads the cells of sixteen keys before
+//! it looks at the first: the processor fetches them at the same time.
 
 use std::fmt;
 use std::hint::black_box;
@@ -233,7 +235,8 @@ fn place(key: u64) -> usize {
     mix(key) as usize
 }
 
-/// From one number to one that looks unrelated: the finaliser of splitmix64 (Steele, Lea and Flood 2014).
+/// From one number to one that looks unrelated: the finaliser of splitmix64 (Steele, Lea and Flood
+/// 2014).
 pub(crate) const fn mix(number: u64) -> u64 {
     let mut mixed = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -1,12 +1,13 @@
 //! What would happen: the decisions of `policy` under a virtual clock, on anybody's traffic.
 //!
-//! The live proxy and the simulator step the same values, so what is measured here is what runs there. A run reads a trace once, in
-//! the order of arrival, and keeps what is stored and what is under way: its memory grows with distinct targets, clients and servers,
-//! not with requests. Nothing here has a socket or a clock of the machine's, and the same trace, settings and seed give the same outcome
-//! to the last byte; threads only share out runs that have nothing in common.
+//! The live proxy and the simulator step the same values, so what is measured here is what runs
+//! there. A run reads a trace once, in the order of arrival, and keeps what is stored and what is
+//! under way: its memory grows with distinct targets, clients and servers, not with requests.
+//! Nothing here has a socket or a clock of the machine's, and the same trace, settings and seed
+//! give the same outcome to the last byte; threads only share out runs that have nothing in common.
 //!
-//! What is on the way between hosts is TCP packets in queues ([`tcp`], [`link`](mod@link)); what a request costs is computed from them, not from
-//! averages. Content is numbers only.
+//! What is on the way between hosts is TCP packets in queues ([`tcp`], [`link`](mod@link)); what a
+//! request costs is computed from them, not from averages. Content is numbers only.
 
 pub mod bound;
 mod cache;

@@ -1,7 +1,8 @@
 //! One direction of a link: a rate, and the queue in front of it.
 //!
-//! First in, first out, and no packet is lost: PROXIM (INFOCOM 1999) assumes so, and so do the transfers this model was held against. A
-//! packet's departure is therefore known as soon as it is in the queue. Where a real queue would have been too short is counted.
+//! First in, first out, and no packet is lost: PROXIM (INFOCOM 1999) assumes so, and so do the
+//! transfers this model was held against. A packet's departure is therefore known as soon as it is
+//! in the queue. Where a real queue would have been too short is counted.
 
 use crate::world::Nanos;
 
@@ -10,7 +11,8 @@ use crate::world::Nanos;
 pub struct LinkRate {
     /// Bits a second; 0: as fast as one likes.
     pub bits_s: u64,
-    /// Bytes that a real queue would hold, 0: any number. Nothing is dropped, but packets that would have been are counted.
+    /// Bytes that a real queue would hold, 0: any number. Nothing is dropped, but packets that
+    /// would have been are counted.
     pub queue_limit_bytes: u64,
 }
 

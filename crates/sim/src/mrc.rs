@@ -1,7 +1,7 @@
 //! Miss-ratio curves: how many requests would miss, at which size of the cache.
 //!
-//! Least recently used is exact at all sizes from one pass; other policies are simulated at each. Both can be done with a sample of the
-//! keys instead, and then say how far they may be off.
+//! Least recently used is exact at all sizes from one pass; other policies are simulated at each.
+//! Both can be done with a sample of the keys instead, and then say how far they may be off.
 
 mod counts;
 mod drawing;

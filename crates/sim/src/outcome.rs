@@ -14,7 +14,8 @@ pub struct Outcome {
     pub path: &'static str,
     /// What was asked, and how it was answered.
     pub requests: Requests,
-    /// Every verdict in the words that Cache-Status and the access log use (`word` or `word/detail`), and how often it was given.
+    /// Every verdict in the words that Cache-Status and the access log use (`word` or
+    /// `word/detail`), and how often it was given.
     pub verdicts: BTreeMap<String, u64>,
     /// What went over the links.
     pub traffic: Traffic,
@@ -51,7 +52,8 @@ pub struct Requests {
     pub hits: u64,
     /// Of the hits, those answered with a response that was still arriving for another request.
     pub delayed_hits: u64,
-    /// Answered with the response to another request, which they waited for: they are no hits, and asked nothing of a server.
+    /// Answered with the response to another request, which they waited for: they are no hits, and
+    /// asked nothing of a server.
     pub collapsed: u64,
     /// Answered with a stored response that the origin confirmed.
     pub validated: u64,
@@ -94,7 +96,8 @@ pub struct Traffic {
     pub to_clients_wire_bytes: u64,
     /// Packets that carried them.
     pub to_clients_packets: u64,
-    /// Content from servers that was given to clients' connections, bytes: the first client of each byte counts.
+    /// Content from servers that was given to clients' connections, bytes: the first client of each
+    /// byte counts.
     pub relayed_bytes: u64,
     /// Content from servers that no client got: with the bytes relayed, all that came.
     pub wasted_bytes: u64,

@@ -1,8 +1,10 @@
-//! A paper as a command: PROXIM's tables and figures, made again and laid beside what was published.
+//! A paper as a command: PROXIM's tables and figures, made again and laid beside what was
+//! published.
 //!
-//! PROXIM is A. Feldmann, R. Cáceres, F. Douglis, G. Glass, M. Rabinovich: Performance of Web Proxy Caching in Heterogeneous Bandwidth
-//! Environments, INFOCOM 1999. Its traces are lost; those of `weir_workload::make` are calibrated to what it says of them. What it says
-//! of its simulations is given to nothing here: it stands in `paper/published.rs`, which nobody reads but who compares.
+//! PROXIM is A. Feldmann, R. Cáceres, F. Douglis, G. Glass, M. Rabinovich: Performance of Web Proxy
+//! Caching in Heterogeneous Bandwidth Environments, INFOCOM 1999. Its traces are lost; those of
+//! `weir_workload::make` are calibrated to what it says of them. What it says of its simulations is
+//! given to nothing here: it stands in `paper/published.rs`, which nobody reads but who compares.
 //!
 //! ```text
 //! exhibits asked for ── which runs ── batches ─┬─ trace, made anew ── simulators ─┬── findings ── tables, figures ── text, JSON, page

@@ -4,7 +4,8 @@ use std::fmt::Debug;
 use weir_policy::{Handling, Refused, Verdict};
 use weir_workload::trace::AbortedBy;
 
-/// One request at its end. Times are those of its client: a recording has those of the proxy, which are shorter by the client's link.
+/// One request at its end. Times are those of its client: a recording has those of the proxy, which
+/// are shorter by the client's link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestResult {
     /// The number of its row, from 0.

@@ -1,8 +1,10 @@
-//! The trace of a simulated run: each row of the input, with what the simulation came to in the columns that say how it was handled.
+//! The trace of a simulated run: each row of the input, with what the simulation came to in the
+//! columns that say how it was handled.
 //!
-//! Requests end in another order than they arrive in, and a long one may end behind millions. So results go to a file of their own first,
-//! each at the place of its row, and the rows are written when all is over. The file has no name from the moment it is open:
-//! whatever happens, nothing of it is left.
+//! Requests end in another order than they arrive in, and a long one may end behind millions. So
+//! results go to a file of their own first, each at the place of its row, and the rows are written
+//! when all is over. The file has no name from the moment it is open: whatever happens, nothing of
+//! it is left.
 
 use crate::request_result::{RequestResult, ResultSink};
 use std::fs::{File, OpenOptions};
@@ -100,10 +102,12 @@ struct Results {
     error: Option<io::Error>,
 }
 
-/// Results that are held back, so that most of them are written together with their neighbours: 256 KiB.
+/// Results that are held back, so that most of them are written together with their neighbours: 256
+/// KiB.
 const HELD_MAX: usize = 4096;
 
-/// A result in the file: numbers of 8 bytes, little endian. The first holds the place of the word, from 1, and who ended it.
+/// A result in the file: numbers of 8 bytes, little endian. The first holds the place of the word,
+/// from 1, and who ended it.
 const RECORD_BYTES: usize = 7 * 8;
 
 /// A time that there is not.
@@ -165,8 +169,8 @@ impl Results {
     }
 }
 
-/// Puts a result into the row of its request. What was not simulated of the answer is forgotten: connections have no numbers here, and
-/// next hops no times that were measured.
+/// Puts a result into the row of its request. What was not simulated of the answer is forgotten:
+/// connections have no numbers here, and next hops no times that were measured.
 fn fill(row: &mut Row, record: &[u8; RECORD_BYTES], words: &[&str]) {
     let mut fields = [0; RECORD_BYTES / 8];
     for (field, bytes) in fields.iter_mut().zip(record.as_chunks().0) {

@@ -1,8 +1,10 @@
 //! How long servers take, for the rows that do not say it.
 //!
-//! A row that a cache answered says nothing of its origin, and one on a connection that was there says nothing of how long it takes to set
-//! one up. What other rows say stands in: of response times the median of the same target, else of the same server; of set-up times the
-//! median of the server. One lost SYN or one busy moment does not move a median. Of each server and target a sample of bounded size is kept.
+//! A row that a cache answered says nothing of its origin, and one on a connection that was there
+//! says nothing of how long it takes to set one up. What other rows say stands in: of response
+//! times the median of the same target, else of the same server; of set-up times the median of the
+//! server. One lost SYN or one busy moment does not move a median. Of each server and target a
+//! sample of bounded size is kept.
 
 use crate::facts::{Ask, Assumed};
 use crate::hashing::{ByNumber, mix};
@@ -106,7 +108,8 @@ impl Known {
     }
 }
 
-/// `N` of some times, microseconds, each as likely as any other (Vitter, ACM TOMS 1985, algorithm R); the same ones in every run.
+/// `N` of some times, microseconds, each as likely as any other (Vitter, ACM TOMS 1985, algorithm
+/// R); the same ones in every run.
 #[derive(Clone, Copy, Debug)]
 struct Sample<const N: usize> {
     us: [u32; N],
@@ -147,8 +150,8 @@ impl<const N: usize> Sample<N> {
     }
 }
 
-/// What the set-up of a connection to the server took. Of a row that tells of a cache's own next hop, the client's connection says nothing
-/// about that.
+/// What the set-up of a connection to the server took. Of a row that tells of a cache's own next
+/// hop, the client's connection says nothing about that.
 pub(crate) fn setup(row: &Row) -> Option<Nanos> {
     let has_next_hop = row.next_hop_bytes.is_some() || row.next_hop_response_us.is_some();
     let of_client = row.setup_us.filter(|_| !has_next_hop);

@@ -1,6 +1,8 @@
-//! What a run is told: the network, the cache, the connections, and what becomes of fetches that nobody reads.
+//! What a run is told: the network, the cache, the connections, and what becomes of fetches that
+//! nobody reads.
 //!
-//! The defaults of [`Network::MODEM`] and [`Network::RESEARCH`] are PROXIM's (Feldmann et al., INFOCOM 1999, section on the simulator).
+//! The defaults of [`Network::MODEM`] and [`Network::RESEARCH`] are PROXIM's (Feldmann et al.,
+//! INFOCOM 1999, section on the simulator).
 
 use crate::link::LinkRate;
 use crate::server_times::ServerTimes;
@@ -97,7 +99,8 @@ impl Network {
         tcp: Tcp::OF_1997,
     };
 
-    /// The researchers of AT&T Labs, 1997. The paper gives the local network a round trip and no rate: here it has none.
+    /// The researchers of AT&T Labs, 1997. The paper gives the local network a round trip and no
+    /// rate: here it has none.
     pub const RESEARCH: Self = Self {
         client_link: LinkRate::of(0),
         client_rtt_us: 2500,
@@ -106,7 +109,8 @@ impl Network {
         ..Self::MODEM
     };
 
-    /// Medians of access networks (docs/sim.md has the sources), ten gigabits a second behind them, and Linux's TCP.
+    /// Medians of access networks (docs/sim.md has the sources), ten gigabits a second behind them,
+    /// and Linux's TCP.
     const fn access(bits_s: u64, client_rtt_us: u64) -> Self {
         Self {
             client_link: LinkRate::of(bits_s),
@@ -164,8 +168,8 @@ pub struct Settings {
     pub lead: Lead,
     /// Bytes a second that fetches may take while nobody reads.
     pub background_bytes_s: u64,
-    /// Milliseconds for which a request waits for the response head that another one asks for, before it asks for itself; `None` has
-    /// no limit.
+    /// Milliseconds for which a request waits for the response head that another one asks for,
+    /// before it asks for itself; `None` has no limit.
     pub follower_wait_ms: Option<u64>,
     /// Milliseconds for which a target whose response could not be shared is remembered.
     pub uncollapsible_ms: u64,
@@ -175,19 +179,21 @@ pub struct Settings {
     pub miss_overhead: Option<Law>,
     /// For what is drawn: the overheads.
     pub seed: u64,
-    /// Seconds for which a response is fresh where the source of the trace knew no heads; without it such responses have no lifetime.
+    /// Seconds for which a response is fresh where the source of the trace knew no heads; without
+    /// it such responses have no lifetime.
     pub assumed_lifetime_s: Option<u32>,
     /// What the whole trace says of its servers; without it, what the rows so far have said counts.
     pub server_times: Option<Arc<ServerTimes>>,
 }
 
-/// How long a response of a source that knows no heads is taken to be fresh, unless another lifetime is asked for: a day. Most of what
-/// logs have is asked for again within that or never, and few origins give less to what they let caches keep at all.
+/// How long a response of a source that knows no heads is taken to be fresh, unless another
+/// lifetime is asked for: a day. Most of what logs have is asked for again within that or never,
+/// and few origins give less to what they let caches keep at all.
 pub const ASSUMED_LIFETIME_S: u32 = 86_400;
 
 impl Settings {
-    /// A proxy with everything: a cache without a limit, as the paper had it, and connections that are kept on both sides. The other
-    /// defaults are those of the live proxy.
+    /// A proxy with everything: a cache without a limit, as the paper had it, and connections that
+    /// are kept on both sides. The other defaults are those of the live proxy.
     #[must_use]
     pub fn of(network: Network, profile: Profile) -> Self {
         Self {

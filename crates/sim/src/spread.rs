@@ -84,7 +84,8 @@ impl Spread {
         self.sum as f64 / self.count as f64
     }
 
-    /// The value below which `share` of all are, as exact as a bin is wide; within it values are taken to be spread evenly.
+    /// The value below which `share` of all are, as exact as a bin is wide; within it values are
+    /// taken to be spread evenly.
     #[must_use]
     pub fn at(&self, share: f64) -> u64 {
         let wanted = share * self.count as f64;

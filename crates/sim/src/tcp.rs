@@ -1,12 +1,15 @@
-//! TCP as far as it decides when a response arrives: the handshake's round trip, and slow start packet by packet.
+//! TCP as far as it decides when a response arrives: the handshake's round trip, and slow start
+//! packet by packet.
 //!
-//! A sender may have a window of segments under way. It begins with the initial window, and grows by a segment with each
-//! acknowledgement (RFC 5681 §3.1), until what the receiver offers is the limit. There is no loss, so slow start never ends for
-//! another reason; a connection keeps its window while it is idle. That is PROXIM's model (INFOCOM 1999), and an ideal one with
-//! Linux's numbers meets Linux's own transfers within half a percent at the median.
+//! A sender may have a window of segments under way. It begins with the initial window, and grows
+//! by a segment with each acknowledgement (RFC 5681 §3.1), until what the receiver offers is the
+//! limit. There is no loss, so slow start never ends for another reason; a connection keeps its
+//! window while it is idle. That is PROXIM's model (INFOCOM 1999), and an ideal one with Linux's
+//! numbers meets Linux's own transfers within half a percent at the median.
 //!
-//! Deliberately absent: loss, congestion avoidance, delayed acknowledgements (each segment is acknowledged at once), pacing. What is sent
-//! is cut into full segments; a shorter one is sent at the end of a response, or where nothing is under way (RFC 896).
+//! Deliberately absent: loss, congestion avoidance, delayed acknowledgements (each segment is
+//! acknowledged at once), pacing. What is sent is cut into full segments; a shorter one is sent at
+//! the end of a response, or where nothing is under way (RFC 896).
 
 mod closed;
 mod sender;
@@ -28,7 +31,8 @@ pub struct Tcp {
 }
 
 impl Tcp {
-    /// PROXIM's: packets of 1500 bytes, one of them in the initial window as RFC 2001 had it. The paper has no limit of the receiver.
+    /// PROXIM's: packets of 1500 bytes, one of them in the initial window as RFC 2001 had it. The
+    /// paper has no limit of the receiver.
     pub const OF_1997: Self = Self {
         initial_window: 1,
         segment_bytes: 1460,
@@ -36,7 +40,8 @@ impl Tcp {
         receive_window_bytes: u64::MAX,
     };
 
-    /// Linux: ten segments (RFC 6928), timestamps in each header, and half of the 6 MiB that a receive buffer may grow to.
+    /// Linux: ten segments (RFC 6928), timestamps in each header, and half of the 6 MiB that a
+    /// receive buffer may grow to.
     pub const LINUX: Self = Self {
         initial_window: 10,
         segment_bytes: 1448,

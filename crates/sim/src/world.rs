@@ -1,6 +1,7 @@
 //! The virtual clock, and what is going to happen.
 //!
-//! Beside the live proxy's clock this is the only place that makes `policy::Now`: a decision cannot tell the two worlds apart.
+//! Beside the live proxy's clock this is the only place that makes `policy::Now`: a decision cannot
+//! tell the two worlds apart.
 
 mod event_queue;
 
@@ -37,7 +38,8 @@ pub(crate) enum Event {
     WaitedLong(u32),
 }
 
-/// Time, and the events to come in the order of their times; of two at one time the one that was made first comes first.
+/// Time, and the events to come in the order of their times; of two at one time the one that was
+/// made first comes first.
 #[derive(Debug)]
 pub(crate) struct World {
     /// What the wall clock said at the beginning, microseconds since 1970.
@@ -131,7 +133,8 @@ const fn now((start_s, beyond_ns): (i64, Nanos), at: Nanos) -> Now {
 const KIND_BITS: u32 = 3;
 /// Things under way at once: 33 million.
 const WHOM_BITS: u32 = 25;
-/// The rest counts events: after 68 thousand million the count begins anew, and two events of the same nanosecond may change places.
+/// The rest counts events: after 68 thousand million the count begins anew, and two events of the
+/// same nanosecond may change places.
 const MADE_MASK: u64 = (1 << (64 - KIND_BITS - WHOM_BITS)) - 1;
 
 impl Event {

@@ -1,7 +1,8 @@
-//! Responses that were stored before all of them was written: once it is, their blocks in memory are given back.
+//! Responses that were stored before all of them was written: once it is, their blocks in memory
+//! are given back.
 //!
-//! Nobody waits for it. Whoever stores or looks on disk next looks after those before, and so does who asks how much is
-//! held; while nobody does, nobody wants the room either.
+//! Nobody waits for it. Whoever stores or looks on disk next looks after those before, and so does
+//! who asks how much is held; while nobody does, nobody wants the room either.
 
 use crate::body::Body;
 use crate::memory::MemoryStore;

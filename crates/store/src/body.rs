@@ -1,8 +1,9 @@
 //! The content of a stored response: immutable pieces by offset, whole or with gaps.
 //!
-//! A piece is a block that readers share without a copy, or a stretch on disk that they read there. Content that is whole and fits one block is that block and
-//! nothing else; only what has several pieces has a list of them, searched by halves. Blocks of one size do not
-//! fragment the heap however sizes mix.
+//! A piece is a block that readers share without a copy, or a stretch on disk that they read there.
+//! Content that is whole and fits one block is that block and nothing else; only what has several
+//! pieces has a list of them, searched by halves. Blocks of one size do not fragment the heap
+//! however sizes mix.
 
 use crate::charge::{COUNTS_BYTES, allocated_bytes, block_bytes};
 use crate::piece_memory::{PIECE_MEMORY_BYTES, PieceMemory};
@@ -198,8 +199,8 @@ impl Body {
         }
     }
 
-    /// Content on disk; `None` if `extents` are not in order, overlap, or go beyond the complete length: then they are
-    /// not what they seem.
+    /// Content on disk; `None` if `extents` are not in order, overlap, or go beyond the complete
+    /// length: then they are not what they seem.
     #[must_use]
     pub fn on_disk(extents: Vec<Extent>, complete_length: Option<u64>) -> Option<Self> {
         let mut end = 0;
@@ -225,8 +226,8 @@ impl Body {
         }
     }
 
-    /// Its complete length in bytes, those that are missing included; if that is unknown, of what is present from the
-    /// first byte on.
+    /// Its complete length in bytes, those that are missing included; if that is unknown, of what
+    /// is present from the first byte on.
     #[must_use]
     pub fn len(&self) -> u64 {
         self.len
@@ -273,7 +274,8 @@ impl Body {
         pieces.filter_map(|piece| Some((piece.from, piece.block()?)))
     }
 
-    /// The bytes from `offset` to the end of the piece that holds it; empty where nothing is in memory, and at the end.
+    /// The bytes from `offset` to the end of the piece that holds it; empty where nothing is in
+    /// memory, and at the end.
     #[must_use]
     pub fn at(&self, offset: u64) -> &[u8] {
         match self.stretch_at(offset) {
@@ -374,8 +376,8 @@ impl Body {
         }
     }
 
-    /// The same content, which counts as all that `other` holds: its blocks are among the other's, and are given back
-    /// with those.
+    /// The same content, which counts as all that `other` holds: its blocks are among the other's,
+    /// and are given back with those.
     pub(crate) fn with_memory_of(mut self, other: &Self) -> Self {
         if let Pieces::Many { memory, .. } = &mut self.pieces {
             *memory = other.memory().cloned();

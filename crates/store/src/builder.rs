@@ -4,8 +4,8 @@ use crate::body::Body;
 use crate::growing::{Growing, Place};
 use weir_policy::fetch::ByteSpan;
 
-/// Content as it arrives, from the first byte on. It never holds more than is charged for what was reserved: for
-/// content of a known length that length, else whole blocks.
+/// Content as it arrives, from the first byte on. It never holds more than is charged for what was
+/// reserved: for content of a known length that length, else whole blocks.
 #[derive(Debug)]
 pub struct BodyBuilder {
     growing: Growing,

@@ -15,8 +15,9 @@ use weir_policy::{Digest, Now};
 
 /// Room taken for a response that is arriving; given back when dropped before `commit`.
 ///
-/// It is pinned: once granted it is not taken away for others. A refusal of more leaves what was granted. A response that
-/// goes to disk as it arrives is charged what it holds in memory beside that: what waits to be written is the disk's.
+/// It is pinned: once granted it is not taken away for others. A refusal of more leaves what was
+/// granted. A response that goes to disk as it arrives is charged what it holds in memory beside
+/// that: what waits to be written is the disk's.
 #[derive(Debug)]
 pub struct Building {
     place: Expected,
@@ -78,8 +79,9 @@ impl Building {
         Self { disk, ..self }
     }
 
-    /// Makes sure that there is room for `bytes` more at `place`, before they are pushed. What is too large for memory, or
-    /// for one write, goes to disk from now on, if there is one that takes it.
+    /// Makes sure that there is room for `bytes` more at `place`, before they are pushed. What is
+    /// too large for memory, or for one write, goes to disk from now on, if there is one that takes
+    /// it.
     ///
     /// # Errors
     ///
@@ -142,12 +144,14 @@ impl Building {
         self.give_back(growing.held_bytes().saturating_sub(handed));
     }
 
-    /// Nothing is pushed at the moment: takes back the memory of what was written meanwhile. `waker` is woken when there is
-    /// more to take back, so that what was written does not stay in memory, in nobody's account, while a fetch waits.
+    /// Nothing is pushed at the moment: takes back the memory of what was written meanwhile.
+    /// `waker` is woken when there is more to take back, so that what was written does not stay in
+    /// memory, in nobody's account, while a fetch waits.
     ///
     /// # Errors
     ///
-    /// As for [`Self::reserve_held`]: the disk takes no more, and memory has no room for what waited for it.
+    /// As for [`Self::reserve_held`]: the disk takes no more, and memory has no room for what
+    /// waited for it.
     pub fn take_back(&mut self, growing: &mut Growing, waker: &Waker) -> Result<(), Refusal> {
         if !matches!(self.disk, ToDisk::Spilling(_)) {
             return Ok(());
@@ -162,8 +166,9 @@ impl Building {
         }
     }
 
-    /// It will not be stored: nothing more of it goes to disk, what was written is found by nobody, and its room is given
-    /// back as far as it holds no memory. To be told again when it holds less.
+    /// It will not be stored: nothing more of it goes to disk, what was written is found by nobody,
+    /// and its room is given back as far as it holds no memory. To be told again when it holds
+    /// less.
     pub fn pass(&mut self, growing: &mut Growing) {
         self.disk = ToDisk::Never;
         growing.stop_behind();
@@ -197,8 +202,8 @@ impl Building {
         self.finish(&mut growing)
     }
 
-    /// Makes sure that there is room for content that holds `held_bytes` of memory ([`Growing::held_bytes`]). Cheap
-    /// while that is not more than was granted before.
+    /// Makes sure that there is room for content that holds `held_bytes` of memory
+    /// ([`Growing::held_bytes`]). Cheap while that is not more than was granted before.
     ///
     /// # Errors
     ///
@@ -213,7 +218,8 @@ impl Building {
         Ok(())
     }
 
-    /// The same for content that is to stay in memory: where the eviction algorithm takes in a response of that size.
+    /// The same for content that is to stay in memory: where the eviction algorithm takes in a
+    /// response of that size.
     fn reserve_in_memory(&mut self, held_bytes: usize) -> Result<(), Refusal> {
         if held_bytes <= self.reserved {
             return Ok(());
@@ -224,19 +230,20 @@ impl Building {
         Ok(())
     }
 
-    /// Whether the target was purged or invalidated since it was asked for: it will not be stored, and who asks now must not
-    /// get it. Those who read it already may go on.
+    /// Whether the target was purged or invalidated since it was asked for: it will not be stored,
+    /// and who asks now must not get it. Those who read it already may go on.
     #[must_use]
     pub fn is_outdated(&self) -> bool {
         self.shard().is_outdated(self.id)
     }
 
-    /// The response is whole, or a part that is worth keeping: from now on it is found. It takes the place of what was
-    /// stored for the same request.
+    /// The response is whole, or a part that is worth keeping: from now on it is found. It takes
+    /// the place of what was stored for the same request.
     ///
     /// # Errors
     ///
-    /// The catalog's reason for letting it go after all, [`Refusal::NotResident`] for [`Self::is_outdated`].
+    /// The catalog's reason for letting it go after all, [`Refusal::NotResident`] for
+    /// [`Self::is_outdated`].
     pub fn commit(
         mut self,
         now: Now,

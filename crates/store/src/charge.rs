@@ -1,8 +1,8 @@
 //! What an allocation really costs.
 
-/// Bytes the allocator sets aside for a request of `bytes`: general-purpose allocators round up to size
-/// classes spaced an eighth of a power of two apart (mimalloc, jemalloc), with a smallest step of 16 bytes.
-/// An upper bound, so that a budget kept in these units is kept.
+/// Bytes the allocator sets aside for a request of `bytes`: general-purpose allocators round up to
+/// size classes spaced an eighth of a power of two apart (mimalloc, jemalloc), with a smallest step
+/// of 16 bytes. An upper bound, so that a budget kept in these units is kept.
 #[must_use]
 pub const fn allocated_bytes(bytes: usize) -> usize {
     if bytes == 0 {

@@ -13,11 +13,12 @@ use weir_disk::{BodyBlock, Disk, NewRecord, Refused, Ticket};
 use weir_policy::catalog::Refusal;
 use weir_policy::{Digest, Now};
 
-/// A response that is asked for, and may come: what is purged or invalidated from now on is so for it too.
+/// A response that is asked for, and may come: what is purged or invalidated from now on is so for
+/// it too.
 ///
-/// To be taken before the request is sent; for a request that validates or completes a stored response, when that is chosen.
-/// Nothing is stored without it: a response may not undo a purge that it was asked for before, nor may a stored one that was
-/// chosen before.
+/// To be taken before the request is sent; for a request that validates or completes a stored
+/// response, when that is chosen. Nothing is stored without it: a response may not undo a purge
+/// that it was asked for before, nor may a stored one that was chosen before.
 #[derive(Debug)]
 pub struct Expected {
     pub(crate) store: Arc<MemoryStore>,
@@ -74,8 +75,8 @@ impl Expected {
         }
     }
 
-    /// With what the disk knows of its target's variants, found by `earlier`. If the target was forgotten since then, that
-    /// is not said any more.
+    /// With what the disk knows of its target's variants, found by `earlier`. If the target was
+    /// forgotten since then, that is not said any more.
     #[must_use]
     pub fn knowing(mut self, earlier: &Self, rules: &RulesRecord) -> Self {
         if let Some(on_disk) = &mut self.on_disk
@@ -122,11 +123,12 @@ impl Expected {
         }
     }
 
-    /// The request is about to be sent, maybe long after what it rests on was chosen. `false` if that was forgotten since:
-    /// then it is not to be asked about.
+    /// The request is about to be sent, maybe long after what it rests on was chosen. `false` if
+    /// that was forgotten since: then it is not to be asked about.
     ///
-    /// On disk, what was asked for last replaces the others. The new place in that order undoes no purge: one that the look
-    /// after it does not see yet comes to the disk later, as memory forgets first.
+    /// On disk, what was asked for last replaces the others. The new place in that order undoes no
+    /// purge: one that the look after it does not see yet comes to the disk later, as memory
+    /// forgets first.
     #[must_use]
     pub fn renew(&mut self) -> bool {
         if let Some(on_disk) = &mut self.on_disk {
@@ -142,16 +144,18 @@ impl Expected {
         self.id.is_ok_and(is_outdated)
     }
 
-    /// Takes room for a response of `head_bytes` and, if known, `content_bytes` that are expected to arrive: of a part,
-    /// those that are missing. The head's are all that is held beside content while it arrives: with
-    /// [`VaryRule::charged_bytes`] and an entity tag of more than 64 bytes.
+    /// Takes room for a response of `head_bytes` and, if known, `content_bytes` that are expected
+    /// to arrive: of a part, those that are missing. The head's are all that is held beside content
+    /// while it arrives: with [`VaryRule::charged_bytes`] and an entity tag of more than 64 bytes.
     ///
-    /// What is too large for memory, or for one write, goes to disk as it arrives, if there is one that takes it.
+    /// What is too large for memory, or for one write, goes to disk as it arrives, if there is one
+    /// that takes it.
     ///
     /// # Errors
     ///
-    /// [`Refusal::TooLarge`] for more than the largest response, or than may arrive at all; [`Refusal::NoRoomArriving`]
-    /// if others that arrive leave too little; [`Refusal::TooLargeForSmallQueue`] if the eviction algorithm does not take it in.
+    /// [`Refusal::TooLarge`] for more than the largest response, or than may arrive at all;
+    /// [`Refusal::NoRoomArriving`] if others that arrive leave too little;
+    /// [`Refusal::TooLargeForSmallQueue`] if the eviction algorithm does not take it in.
     pub fn begin(
         self,
         now: Now,
@@ -201,7 +205,8 @@ impl Expected {
         disk.is_some_and(|disk| content_bytes > disk.append_bytes_max())
     }
 
-    /// Begins to write it to disk, of which `came` bytes are there; `None` if there is none that takes it.
+    /// Begins to write it to disk, of which `came` bytes are there; `None` if there is none that
+    /// takes it.
     pub(crate) fn spill(&self, expected: Option<u64>, came: u64) -> Option<Spilling> {
         let on_disk = self.on_disk.as_ref()?;
         let key = self.key(self.vary.as_ref());
@@ -267,9 +272,9 @@ impl Expected {
             .or_else(|refusal| written.map_err(|_| refusal))
     }
 
-    /// The next hop has said that `old` is still the right one: `new` takes its place, here and on disk. `false` if it is
-    /// not stored: `old` was forgotten since it was chosen, or another one has taken its place, or it has left memory and there
-    /// is no disk.
+    /// The next hop has said that `old` is still the right one: `new` takes its place, here and on
+    /// disk. `false` if it is not stored: `old` was forgotten since it was chosen, or another one
+    /// has taken its place, or it has left memory and there is no disk.
     pub fn freshen(
         self,
         now: Now,
@@ -347,7 +352,8 @@ impl Expected {
         Ok(())
     }
 
-    /// Writes by which rules the variants of the target are found, if that is not what the disk has.
+    /// Writes by which rules the variants of the target are found, if that is not what the disk
+    /// has.
     fn write_rules(&self, line: Line, rule: &VaryRule, changed: bool) {
         let Some(on_disk) = &self.on_disk else {
             return;

@@ -5,7 +5,8 @@ use crate::growing::Place;
 use std::sync::Arc;
 use weir_policy::fetch::ByteSpan;
 
-/// The first block of a length nobody knows begins with so many bytes: most such responses are small.
+/// The first block of a length nobody knows begins with so many bytes: most such responses are
+/// small.
 const FIRST_BLOCK_BYTES_MIN: usize = 1024;
 
 /// A place that is being filled.
@@ -188,7 +189,8 @@ impl Under {
     }
 }
 
-/// A block of zeros, set aside in one piece; copied from some, as a copy is quick in debug builds, too.
+/// A block of zeros, set aside in one piece; copied from some, as a copy is quick in debug builds,
+/// too.
 pub(crate) fn zeroed(bytes: usize) -> Block {
     Arc::from(&ZEROS[..bytes])
 }

@@ -1,11 +1,12 @@
 //! Content that is arriving: filled at several places at once, read while it is.
 //!
-//! A block is set aside once, at its final size where that is known, and filled in place; only when nothing can be
-//! added to it is it *sealed*, which makes it shareable without a copy. Until then it is lent to readers under the
-//! driver's lock. Bytes that are there already are not taken a second time: the first to bring them wins.
+//! A block is set aside once, at its final size where that is known, and filled in place; only when
+//! nothing can be added to it is it *sealed*, which makes it shareable without a copy. Until then
+//! it is lent to readers under the driver's lock. Bytes that are there already are not taken a
+//! second time: the first to bring them wins.
 //!
-//! What is sealed may be written to disk behind ([`Growing::write_behind`]): once a block is there, its stretch on disk
-//! takes its place, and its memory is given back.
+//! What is sealed may be written to disk behind ([`Growing::write_behind`]): once a block is there,
+//! its stretch on disk takes its place, and its memory is given back.
 
 use crate::body::{BLOCK_BYTES, Block, Body, Content, Piece, shared_list_bytes};
 use crate::charge::{allocated_bytes, block_bytes};
@@ -73,9 +74,9 @@ pub struct Growing {
 }
 
 impl Growing {
-    /// Nothing yet of content of `complete_length` bytes, if that is known; or what is `inherited`, which is shared and
-    /// not copied. A body of another complete length, or with bytes beyond it, is not of the same representation, and
-    /// not inherited.
+    /// Nothing yet of content of `complete_length` bytes, if that is known; or what is `inherited`,
+    /// which is shared and not copied. A body of another complete length, or with bytes beyond it,
+    /// is not of the same representation, and not inherited.
     #[must_use]
     pub fn new(complete_length: Option<u64>, inherited: Option<&Body>) -> Self {
         let fits = |body: &&Body| match (complete_length, body.complete_length()) {
@@ -104,8 +105,9 @@ impl Growing {
         self.complete_length
     }
 
-    /// The end has been found, or said by another response of the same representation: the complete length is
-    /// `complete_length`. What is pushed beyond it is not kept. Without effect if a length is known already.
+    /// The end has been found, or said by another response of the same representation: the complete
+    /// length is `complete_length`. What is pushed beyond it is not kept. Without effect if a
+    /// length is known already.
     pub fn set_complete_length(&mut self, complete_length: u64) {
         self.complete_length.get_or_insert(complete_length);
     }
@@ -122,8 +124,8 @@ impl Growing {
         self.present_bytes
     }
 
-    /// Opens a place to fill `span`, from its first byte on; `span.to` only helps to set aside as much as will be used,
-    /// `u64::MAX` if it is not known.
+    /// Opens a place to fill `span`, from its first byte on; `span.to` only helps to set aside as
+    /// much as will be used, `u64::MAX` if it is not known.
     pub fn open(&mut self, span: ByteSpan) -> Place {
         let place = Place(self.next_place);
         self.next_place += 1;
@@ -138,8 +140,9 @@ impl Growing {
         place
     }
 
-    /// Takes the next bytes at `place`; how many of them are new. Those that are present already are skipped, and so
-    /// are those beyond the complete length. None are taken at a place that was closed.
+    /// Takes the next bytes at `place`; how many of them are new. Those that are present already
+    /// are skipped, and so are those beyond the complete length. None are taken at a place that was
+    /// closed.
     pub fn push(&mut self, place: Place, mut bytes: &[u8]) -> u64 {
         let Some(index) = self.index_of(place) else {
             return 0;
@@ -210,7 +213,8 @@ impl Growing {
         present
     }
 
-    /// Bytes of memory all this holds; what is inherited counts in full, as it would stay if its response left.
+    /// Bytes of memory all this holds; what is inherited counts in full, as it would stay if its
+    /// response left.
     #[must_use]
     pub fn held_bytes(&self) -> usize {
         let unders = self.places.iter().filter_map(|place| place.under.as_ref());
@@ -247,9 +251,9 @@ impl Growing {
             - self.list_bytes(self.sealed.capacity())
     }
 
-    /// All that was brought so far as a body, which shares the blocks; tiny neighbours are copied into one. Of more
-    /// than [`STORED_SPANS_MAX`](crate::STORED_SPANS_MAX) runs the longest are in the body, and all stay here. What is
-    /// still open goes on, with a new block.
+    /// All that was brought so far as a body, which shares the blocks; tiny neighbours are copied
+    /// into one. Of more than [`STORED_SPANS_MAX`](crate::STORED_SPANS_MAX) runs the longest are in
+    /// the body, and all stay here. What is still open goes on, with a new block.
     pub fn finish(&mut self) -> Body {
         self.seal_all();
         let sealed = std::mem::take(&mut self.sealed);
@@ -282,8 +286,8 @@ impl Growing {
         extents
     }
 
-    /// Lets go the blocks that end before `at`: nobody will read them, and it will not be finished. They still count as
-    /// present.
+    /// Lets go the blocks that end before `at`: nobody will read them, and it will not be finished.
+    /// They still count as present.
     pub fn release_before(&mut self, at: u64) {
         let before = self.sealed.len();
         self.sealed.retain(|piece| piece.to() > at);
@@ -332,8 +336,8 @@ impl Growing {
         self.behind = None;
     }
 
-    /// `extent` has on disk what stands in memory in whole blocks: it takes their place. One that has something else is let
-    /// go. How many bytes of memory the blocks held.
+    /// `extent` has on disk what stands in memory in whole blocks: it takes their place. One that
+    /// has something else is let go. How many bytes of memory the blocks held.
     pub fn put_on_disk(&mut self, extent: Extent) -> usize {
         let piece = Piece::on_disk(extent);
         let held = |pieces: &[Piece]| pieces.iter().map(Piece::held_bytes).sum::<usize>();
@@ -380,7 +384,8 @@ impl Growing {
         cursor.next_in_gap(gap, left)
     }
 
-    /// How many bytes from `at` on are missing; `u64::MAX - at` if neither the next present byte nor the end is known.
+    /// How many bytes from `at` on are missing; `u64::MAX - at` if neither the next present byte
+    /// nor the end is known.
     fn gap_at(&self, at: u64) -> u64 {
         if self.present_at(at).is_some() {
             return 0;
@@ -499,7 +504,8 @@ impl Forecast {
     }
 }
 
-/// Places of a list of `pieces` pieces that has `capacity`: it grows by an eighth, as its slack is paid for.
+/// Places of a list of `pieces` pieces that has `capacity`: it grows by an eighth, as its slack is
+/// paid for.
 fn capacity_for(pieces: usize, capacity: usize) -> usize {
     if pieces <= capacity {
         return capacity;
@@ -507,12 +513,14 @@ fn capacity_for(pieces: usize, capacity: usize) -> usize {
     list_capacity(pieces)
 }
 
-/// Places the list of `pieces` pieces has at most: while it grows, and with the counts of the `Arc` at the end.
+/// Places the list of `pieces` pieces has at most: while it grows, and with the counts of the `Arc`
+/// at the end.
 const fn list_capacity(pieces: usize) -> usize {
     pieces + pieces / 8 + 1
 }
 
-/// Bytes of memory contiguous content of `len` bytes will hold while and when it has arrived at one place.
+/// Bytes of memory contiguous content of `len` bytes will hold while and when it has arrived at one
+/// place.
 pub(crate) fn charged_for(len: u64) -> usize {
     let len = usize::try_from(len).unwrap_or(usize::MAX / 4);
     if len == 0 {

@@ -3,12 +3,13 @@
 use crate::body::{BLOCK_BYTES, Piece};
 use std::sync::Arc;
 
-/// Runs of a stored response's content that is not whole; the longest are kept. A bound on what asking for single
-/// bytes can make of a response; players and readers of documents that jump about leave a dozen.
+/// Runs of a stored response's content that is not whole; the longest are kept. A bound on what
+/// asking for single bytes can make of a response; players and readers of documents that jump about
+/// leave a dozen.
 pub const STORED_SPANS_MAX: usize = 64;
 
-/// Copies neighbours in memory together as long as they fit one block: of two that are left the second would not have.
-/// `pieces` are in order and do not overlap.
+/// Copies neighbours in memory together as long as they fit one block: of two that are left the
+/// second would not have. `pieces` are in order and do not overlap.
 pub(crate) fn join(pieces: Vec<Piece>) -> Vec<Piece> {
     let mut joined: Vec<Piece> = Vec::with_capacity(pieces.len());
     let mut group: Vec<Piece> = Vec::new();

@@ -1,19 +1,22 @@
 //! Where the bytes of stored responses live.
 //!
-//! The memory tier: responses with a head ready to send and content in blocks of one size, whole or in part, under a
-//! byte budget that counts heads, index and allocator rounding. What is kept and what leaves is decided by
-//! `weir_policy::catalog`; this crate only does it. Deliberately absent: HTTP rules, time, sockets.
+//! The memory tier: responses with a head ready to send and content in blocks of one size, whole or
+//! in part, under a byte budget that counts heads, index and allocator rounding. What is kept and
+//! what leaves is decided by `weir_policy::catalog`; this crate only does it. Deliberately absent:
+//! HTTP rules, time, sockets.
 //!
-//! Behind it may stand a disk tier (`weir_disk`). What is stored is written there too, what is not in memory is looked for
-//! there ([`Recall`]). Small content that was found there is in memory from then on; of large content the memory tier
-//! keeps the head, and where it is on disk.
+//! Behind it may stand a disk tier (`weir_disk`). What is stored is written there too, what is not
+//! in memory is looked for there ([`Recall`]). Small content that was found there is in memory from
+//! then on; of large content the memory tier keeps the head, and where it is on disk.
 //!
-//! A response that is arriving is a [`Growing`]: filled at several places at once, read by others meanwhile. Its room
-//! is a [`Building`]: pinned, so never taken for others, and therefore limited in all ([`ARRIVING_PERCENT_MAX`]).
+//! A response that is arriving is a [`Growing`]: filled at several places at once, read by others
+//! meanwhile. Its room is a [`Building`]: pinned, so never taken for others, and therefore limited
+//! in all ([`ARRIVING_PERCENT_MAX`]).
 //!
-//! Sharing: the table is split into shards by digest, each behind one mutex that is held for a look-up or a list
-//! operation (tens of nanoseconds) and never across an await. A mutex and not a reader-writer lock, because a hit
-//! tells the eviction policy about itself, and because both cost the same one contended cache line.
+//! Sharing: the table is split into shards by digest, each behind one mutex that is held for a
+//! look-up or a list operation (tens of nanoseconds) and never across an await. A mutex and not a
+//! reader-writer lock, because a hit tells the eviction policy about itself, and because both cost
+//! the same one contended cache line.
 
 mod behind;
 mod body;

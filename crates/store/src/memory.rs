@@ -16,20 +16,22 @@ use weir_policy::catalog::{Catalog, Refusal};
 use weir_policy::eviction::EvictionKind;
 use weir_policy::{Digest, Now, Secret};
 
-/// A shard smaller than this, or than holds the largest response while it arrives, would refuse responses that the
-/// whole could hold.
+/// A shard smaller than this, or than holds the largest response while it arrives, would refuse
+/// responses that the whole could hold.
 const SHARD_BYTES_MIN: u64 = 64 * 1024 * 1024;
 
 /// Stored responses in memory, shared by all workers.
 ///
-/// The budget covers all that the store holds on the heap, as an allocator rounds it: heads, entity tags, content,
-/// rules of Vary, the tables of index and catalog with their slack; responses that are arriving, with what is set aside
-/// for them; content of more than one block that was purged or replaced, until the last who reads it lets go. While
-/// somebody reads such content it is not evicted: nothing would be given back.
+/// The budget covers all that the store holds on the heap, as an allocator rounds it: heads, entity
+/// tags, content, rules of Vary, the tables of index and catalog with their slack; responses that
+/// are arriving, with what is set aside for them; content of more than one block that was purged or
+/// replaced, until the last who reads it lets go. While somebody reads such content it is not
+/// evicted: nothing would be given back.
 ///
-/// What is arriving is never evicted, so that those who read it lose nothing. All of it together may come to
-/// [`ARRIVING_PERCENT_MAX`](crate::ARRIVING_PERCENT_MAX) of the budget, the large ones to an eighth less; what finds no
-/// room there is refused at the step that asks for it, which is a matter of its own fetch and delays nobody else.
+/// What is arriving is never evicted, so that those who read it lose nothing. All of it together
+/// may come to [`ARRIVING_PERCENT_MAX`](crate::ARRIVING_PERCENT_MAX) of the budget, the large ones
+/// to an eighth less; what finds no room there is refused at the step that asks for it, which is a
+/// matter of its own fetch and delays nobody else.
 #[derive(Debug)]
 pub struct MemoryStore {
     shards: Box<[Mutex<Shard>]>,
@@ -44,7 +46,8 @@ pub struct MemoryStore {
 /// What the memory tier holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MemoryUse {
-    /// Bytes charged: heads, content, index and its slack, allocator rounding, what is arriving; at most the budget.
+    /// Bytes charged: heads, content, index and its slack, allocator rounding, what is arriving; at
+    /// most the budget.
     pub used_bytes: u64,
     /// Responses stored.
     pub entries: u64,
@@ -91,8 +94,8 @@ impl MemoryStore {
         }
     }
 
-    /// The same in front of `disk`, whose secret it takes. What is written there is what `rule` says, and content of
-    /// more than `largest_response` bytes is not.
+    /// The same in front of `disk`, whose secret it takes. What is written there is what `rule`
+    /// says, and content of more than `largest_response` bytes is not.
     #[must_use]
     pub fn with_disk(self, disk: Arc<Disk>, rule: Rule, largest_response: u64) -> Self {
         Self {
@@ -104,7 +107,8 @@ impl MemoryStore {
         }
     }
 
-    /// The largest response, head and bookkeeping included, that a shard takes in when it is asked for the first time, bytes.
+    /// The largest response, head and bookkeeping included, that a shard takes in when it is asked
+    /// for the first time, bytes.
     #[must_use]
     pub fn newcomer_max_bytes(&self) -> u64 {
         // shards are alike, and no key is remembered by an empty one
@@ -123,8 +127,9 @@ impl MemoryStore {
         &self.secret
     }
 
-    /// Looks for the response stored for `primary`; `selecting` digests the request's nominated fields under a rule
-    /// and is called with the shard locked, so it must be quick and must not call back.
+    /// Looks for the response stored for `primary`; `selecting` digests the request's nominated
+    /// fields under a rule and is called with the shard locked, so it must be quick and must not
+    /// call back.
     pub fn find(
         &self,
         now: Now,
@@ -147,8 +152,8 @@ impl MemoryStore {
         Expected::new(Arc::clone(self), primary)
     }
 
-    /// The same of a response that will validate or complete `stored`, which was chosen a moment ago: of what is purged from
-    /// the choice on nothing comes back by it.
+    /// The same of a response that will validate or complete `stored`, which was chosen a moment
+    /// ago: of what is purged from the choice on nothing comes back by it.
     #[must_use]
     pub fn expect_for(self: &Arc<Self>, primary: Digest, stored: &Arc<StoredResponse>) -> Expected {
         Expected::resting_on(Arc::clone(self), primary, stored)
@@ -174,8 +179,8 @@ impl MemoryStore {
         content <= self.largest_on_disk
     }
 
-    /// Whether a response under `key` with so many bytes of content, of which `came` are there, is written to disk. What is
-    /// there already is replaced in any case.
+    /// Whether a response under `key` with so many bytes of content, of which `came` are there, is
+    /// written to disk. What is there already is replaced in any case.
     pub(crate) fn admits(&self, disk: &Disk, key: Digest, content: Option<u64>, came: u64) -> bool {
         let judge = || {
             let mut admissions = self
@@ -210,7 +215,8 @@ impl MemoryStore {
         self.shard(primary).replace(now, primary, old, new)
     }
 
-    /// Forgets one response, here and on disk. On disk it is whatever is found under the key: it may forget.
+    /// Forgets one response, here and on disk. On disk it is whatever is found under the key: it
+    /// may forget.
     pub fn drop_one(&self, primary: Digest, response: &Arc<StoredResponse>) -> bool {
         let dropped = self.shard(primary).drop_one(primary, response);
         if let Some(disk) = &self.disk {
@@ -225,11 +231,12 @@ impl MemoryStore {
         dropped.is_some()
     }
 
-    /// Forgets one response that is known to be outdated, here and on disk, as [`Self::purge`] does: what was asked for
-    /// before is not found on disk any more, also after a crash. `selecting` digests what it varies on in its request.
+    /// Forgets one response that is known to be outdated, here and on disk, as [`Self::purge`]
+    /// does: what was asked for before is not found on disk any more, also after a crash.
+    /// `selecting` digests what it varies on in its request.
     ///
-    /// Where another response has taken its place, nothing is forgotten; where nothing tells under which key it is on
-    /// disk, all of the target is.
+    /// Where another response has taken its place, nothing is forgotten; where nothing tells under
+    /// which key it is on disk, all of the target is.
     pub fn purge_one(
         &self,
         primary: Digest,
@@ -306,7 +313,8 @@ impl MemoryStore {
         }
     }
 
-    /// Gives back the memory of what was written to disk since it was stored. Done by whoever stores, or looks on disk, too.
+    /// Gives back the memory of what was written to disk since it was stored. Done by whoever
+    /// stores, or looks on disk, too.
     pub fn settle(&self, now: Now) {
         self.behind.settle(self, now);
     }
@@ -351,7 +359,8 @@ type Durable = Pin<Box<dyn Future<Output = Result<(), PurgeError>> + Send>>;
 /// A purge that is in force. It is to be acknowledged once it is durable.
 #[must_use]
 pub struct Purge {
-    /// How many responses left, as far as that is known: of variants that only the disk has, it is not.
+    /// How many responses left, as far as that is known: of variants that only the disk has, it is
+    /// not.
     pub removed: usize,
     durable: Option<Durable>,
 }
@@ -370,8 +379,8 @@ impl Purge {
     }
 }
 
-/// A panic elsewhere while the lock was held leaves the table usable: every operation leaves it consistent
-/// before anything that can fail.
+/// A panic elsewhere while the lock was held leaves the table usable: every operation leaves it
+/// consistent before anything that can fail.
 fn lock(shard: &Mutex<Shard>) -> MutexGuard<'_, Shard> {
     shard.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,11 +1,13 @@
 //! The memory of large content, counted as long as anybody has it.
 //!
-//! A stored response can leave while clients read it. Its blocks are given back when the last of them lets go, not before: until
-//! then they stay in the account of the shard that it left. Nobody locks that shard to say so: what was given back is
-//! added up beside it, and taken out of the account when room is wanted next.
+//! A stored response can leave while clients read it. Its blocks are given back when the last of
+//! them lets go, not before: until then they stay in the account of the shard that it left. Nobody
+//! locks that shard to say so: what was given back is added up beside it, and taken out of the
+//! account when room is wanted next.
 //!
-//! Content of up to [`OWN_ACCOUNT_BYTES_MAX`](weir_policy::catalog::OWN_ACCOUNT_BYTES_MAX) has none of this: it is in the account of
-//! the connection that reads it. Nor have blocks that wait to be written to disk: the queue of the disk has a limit of its own.
+//! Content of up to [`OWN_ACCOUNT_BYTES_MAX`](weir_policy::catalog::OWN_ACCOUNT_BYTES_MAX) has none
+//! of this: it is in the account of the connection that reads it. Nor have blocks that wait to be
+//! written to disk: the queue of the disk has a limit of its own.
 
 use crate::charge::{COUNTS_BYTES, allocated_bytes};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -35,8 +37,8 @@ impl PieceMemory {
         }
     }
 
-    /// Its response has left: `given_back` grows by its bytes when the last who has them lets go. `false` if another one has
-    /// said so already.
+    /// Its response has left: `given_back` grows by its bytes when the last who has them lets go.
+    /// `false` if another one has said so already.
     pub(crate) fn linger(&self, given_back: &GivenBack) -> bool {
         self.given_back.set(Arc::clone(given_back)).is_ok()
     }

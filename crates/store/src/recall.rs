@@ -19,8 +19,8 @@ pub struct Recall {
 /// What came of it.
 #[derive(Debug)]
 pub enum Recalled {
-    /// The response. It is in memory too from now on, if that is worth the room. What is asked for to validate or complete it
-    /// is expected since the look-up began.
+    /// The response. It is in memory too from now on, if that is worth the room. What is asked for
+    /// to validate or complete it is expected since the look-up began.
     Found(Arc<StoredResponse>, Expected),
     /// There is none for this request.
     Missing(Missing, Option<Known>),

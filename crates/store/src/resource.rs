@@ -1,4 +1,5 @@
-//! What is stored for one target: a response, or several by the fields they vary on (RFC 9111 §4.1).
+//! What is stored for one target: a response, or several by the fields they vary on (RFC 9111
+//! §4.1).
 
 use crate::charge::allocated_bytes;
 use crate::record::Line;
@@ -6,7 +7,8 @@ use std::sync::Arc;
 use weir_policy::Digest;
 use weir_policy::catalog::Slot;
 
-/// Variants kept for one target; the oldest leaves for the next. A bound on what one target can occupy.
+/// Variants kept for one target; the oldest leaves for the next. A bound on what one target can
+/// occupy.
 pub const VARIANTS_MAX: usize = 64;
 
 /// Different sets of nominated fields looked at for one target, newest first.
@@ -22,8 +24,8 @@ impl VaryRule {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// Bytes of memory it holds. A field section can nominate thousands of fields, each of which costs ten times the
-    /// bytes of its name.
+    /// Bytes of memory it holds. A field section can nominate thousands of fields, each of which
+    /// costs ten times the bytes of its name.
     #[must_use]
     pub fn charged_bytes(&self) -> usize {
         let counts = 2 * size_of::<usize>();
@@ -32,8 +34,8 @@ impl VaryRule {
     }
 }
 
-/// One variant: the rule it was stored under, the digest of the nominated fields of its original request, and where
-/// it is.
+/// One variant: the rule it was stored under, the digest of the nominated fields of its original
+/// request, and where it is.
 #[derive(Clone, Debug)]
 pub(crate) struct Variant {
     pub rule: VaryRule,
@@ -41,8 +43,8 @@ pub(crate) struct Variant {
     pub slot: Slot,
 }
 
-/// Bytes a variant costs beside its rule: its place in the list, the list's slack, and the target's lists while they
-/// are short.
+/// Bytes a variant costs beside its rule: its place in the list, the list's slack, and the target's
+/// lists while they are short.
 const VARIANT_BYTES: usize = 2 * size_of::<Variant>()
     + allocated_bytes(size_of::<Varying>())
     + allocated_bytes(VARIANTS_SLACK * size_of::<Variant>())
@@ -81,8 +83,8 @@ impl Varying {
             .map(|variant| variant.slot)
     }
 
-    /// Adds a variant as the newest, and its rule in front; returns who leaves for it: the one for the same request,
-    /// those whose rule is no longer looked at, and the oldest of too many.
+    /// Adds a variant as the newest, and its rule in front; returns who leaves for it: the one for
+    /// the same request, those whose rule is no longer looked at, and the oldest of too many.
     pub(crate) fn put(&mut self, rule: &VaryRule, selecting: Digest, slot: Slot) -> Vec<Slot> {
         let known = self.rules.iter().position(|known| known == rule);
         // the known one, so that all variants share it

@@ -7,8 +7,8 @@ use std::task::Waker;
 use weir_disk::{Committed, Disk, Extent, Refused, Spill, Ticket};
 use weir_policy::Digest;
 
-/// Bytes of one response that may wait to be written. They are the disk's, which bounds them over all; one response that
-/// comes faster than the device writes must not fill its queue alone.
+/// Bytes of one response that may wait to be written. They are the disk's, which bounds them over
+/// all; one response that comes faster than the device writes must not fill its queue alone.
 const WAITING_BYTES_MAX: usize = 8 << 20;
 
 /// A response that goes to disk as it arrives.
@@ -17,8 +17,9 @@ pub(crate) struct Spilling {
     spill: Spill,
     /// What it has of an older record, once its content is known.
     inherited: Option<Vec<Extent>>,
-    /// Bytes of memory of the blocks that were handed over and are not known to be written. Reckoned here: the writer goes on
-    /// between two questions, and what it has written counts as memory until its place is taken.
+    /// Bytes of memory of the blocks that were handed over and are not known to be written.
+    /// Reckoned here: the writer goes on between two questions, and what it has written counts as
+    /// memory until its place is taken.
     handed_bytes: usize,
 }
 
@@ -92,7 +93,8 @@ impl Spilling {
         }
     }
 
-    /// Bytes of memory of what was handed over and is not known to be written: they are in the disk's account.
+    /// Bytes of memory of what was handed over and is not known to be written: they are in the
+    /// disk's account.
     pub(crate) fn handed_bytes(&self) -> usize {
         self.handed_bytes
     }

@@ -7,11 +7,13 @@ use weir_semantics::{EntityTag, Timestamp, Validators};
 
 /// A stored response. Immutable: freshening makes another one that shares the content.
 ///
-/// Of a part the head is in the form of the 200: status line 200 and the complete length, no Content-Range.
+/// Of a part the head is in the form of the 200: status line 200 and the complete length, no
+/// Content-Range.
 #[derive(Debug)]
 pub struct StoredResponse {
-    /// Status line and field lines as they are sent, each ended by CRLF, without the empty line and without the
-    /// fields that are made for each use (Age, Cache-Status, Connection, Date stays as received).
+    /// Status line and field lines as they are sent, each ended by CRLF, without the empty line and
+    /// without the fields that are made for each use (Age, Cache-Status, Connection, Date stays as
+    /// received).
     pub head: Box<[u8]>,
     /// What decisions need.
     pub facts: StoredFacts,
@@ -36,7 +38,8 @@ impl StoredResponse {
         }
     }
 
-    /// The complete length of its content in bytes; `None` if that is not known, which only a part can be.
+    /// The complete length of its content in bytes; `None` if that is not known, which only a part
+    /// can be.
     #[must_use]
     pub fn complete_length(&self) -> Option<u64> {
         self.body.complete_length()

@@ -1,8 +1,10 @@
-//! The byte budget is really kept: every byte the store has on the heap is counted by the allocator of this binary.
+//! The byte budget is really kept: every byte the store has on the heap is counted by the allocator
+//! of this binary.
 //!
-//! The counted bytes are rounded as `allocated_bytes` says, as an allocator with size classes would. The store is
-//! churned several times over by responses of mixed sizes, several of them arriving at once in small parts, and is
-//! looked at after every part. What is not looked at is the moment within a call in which an array is copied to a larger place.
+//! The counted bytes are rounded as `allocated_bytes` says, as an allocator with size classes
+//! would. The store is churned several times over by responses of mixed sizes, several of them
+//! arriving at once in small parts, and is looked at after every part. What is not looked at is the
+//! moment within a call in which an array is copied to a larger place.
 
 mod support;
 
@@ -35,7 +37,8 @@ fn live_since(baseline: i64) -> u64 {
     u64::try_from(Counting::live_bytes() - baseline).expect("not below the baseline")
 }
 
-/// Runs `mixes` one after the other through one store of each kind, each for `turns` times the budget.
+/// Runs `mixes` one after the other through one store of each kind, each for `turns` times the
+/// budget.
 fn check(mixes: &[Mix], turns: u64) {
     for kind in EvictionKind::ALL {
         let mut traffic = Traffic::new(1);
@@ -171,5 +174,6 @@ fn index_costs_at_most_150_bytes_per_small_response() {
     }
 }
 
-/// Far from the 32 bytes that are the aim; a bound that a careless field in the tables would exceed.
+/// Far from the 32 bytes that are the aim; a bound that a careless field in the tables would
+/// exceed.
 const INDEX_BYTES_MAX: u64 = 150;

@@ -1,5 +1,5 @@
-//! The memory tier in front of a real disk tier: files of this machine, and the threads that read and write them. Every byte
-//! is compared.
+//! The memory tier in front of a real disk tier: files of this machine, and the threads that read
+//! and write them. Every byte is compared.
 
 mod support;
 
@@ -527,7 +527,8 @@ fn freshened(old: &StoredResponse) -> Arc<StoredResponse> {
     Arc::new(new)
 }
 
-/// What happened to a response between its choice and the answer that says it is still the right one.
+/// What happened to a response between its choice and the answer that says it is still the right
+/// one.
 type Meanwhile = fn(&mut Tiers, &Arc<StoredResponse>);
 
 const FORGOTTEN: [Meanwhile; 4] = [

@@ -67,7 +67,8 @@ impl Twin {
         }
     }
 
-    /// Takes bytes that begin at `from`; how many are new, which are those at places where nothing was.
+    /// Takes bytes that begin at `from`; how many are new, which are those at places where nothing
+    /// was.
     fn push(&mut self, from: u64, bytes: &[u8]) -> u64 {
         let places = usize::try_from(from).expect("an offset")..self.bytes.len();
         let mut taken = 0;

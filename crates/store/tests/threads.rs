@@ -15,7 +15,8 @@ const THREADS: u64 = 4;
 const STEPS: usize = 3000;
 const KEYS: u64 = 200;
 
-/// Many keys share a target's number with one content each, so that each thread knows what any other has stored.
+/// Many keys share a target's number with one content each, so that each thread knows what any
+/// other has stored.
 fn run(store: &Arc<MemoryStore>, seed: u64) -> (u64, u64) {
     let mut random = Random::new(seed);
     let (mut found, mut stored) = (0, 0);

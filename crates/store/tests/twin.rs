@@ -1,8 +1,8 @@
 //! The memory tier beside a naive twin: a map of lists.
 //!
-//! With room for everything both find the same, always. With little room the store may find less, but what it finds
-//! was committed, has not been taken back, and is the newest for its selecting digest; and the budget is kept after
-//! every call.
+//! With room for everything both find the same, always. With little room the store may find less,
+//! but what it finds was committed, has not been taken back, and is the newest for its selecting
+//! digest; and the budget is kept after every call.
 
 mod support;
 

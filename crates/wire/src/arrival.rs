@@ -4,10 +4,11 @@ use crate::head::HeadLimits;
 
 /// Says when a head that arrives in pieces is worth reading again.
 ///
-/// [`parse_request`](crate::parse_request) reads from the beginning each time. A peer that sends a 64 KiB head one byte
-/// at a time would so have two thousand million bytes read. With this, a head is read again only when its end seems to
-/// be there, when it has doubled since the last reading (so that a fault is noticed before the end), or when it is as
-/// long as it may be: the readings together cost at most about four times the bytes of the head.
+/// [`parse_request`](crate::parse_request) reads from the beginning each time. A peer that sends a
+/// 64 KiB head one byte at a time would so have two thousand million bytes read. With this, a head
+/// is read again only when its end seems to be there, when it has doubled since the last reading
+/// (so that a fault is noticed before the end), or when it is as long as it may be: the readings
+/// together cost at most about four times the bytes of the head.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Arrival {
     /// How long the text was when it was last found worth reading.
@@ -26,7 +27,8 @@ impl Arrival {
         }
     }
 
-    /// Is it worth reading the head again? `buf` is all that has arrived: what it was at the last call, and more.
+    /// Is it worth reading the head again? `buf` is all that has arrived: what it was at the last
+    /// call, and more.
     ///
     /// Always true when `buf` holds a whole head that was not there at the last call.
     pub fn is_worth_reading(&mut self, buf: &[u8], limits: &HeadLimits) -> bool {
@@ -42,7 +44,8 @@ impl Arrival {
     }
 }
 
-/// Does an empty line stand after a line? A bare line feed counts: it makes the head faulty, which is worth knowing.
+/// Does an empty line stand after a line? A bare line feed counts: it makes the head faulty, which
+/// is worth knowing.
 fn has_end(bytes: &[u8]) -> bool {
     memchr::memchr_iter(b'\n', bytes)
         .any(|at| matches!(bytes[at + 1..], [b'\n', ..] | [b'\r', b'\n', ..]))
@@ -52,7 +55,8 @@ fn has_end(bytes: &[u8]) -> bool {
 mod tests {
     use super::*;
 
-    /// Feeds `text` in pieces of `piece` bytes; returns how many bytes were read in all, and the lengths at which.
+    /// Feeds `text` in pieces of `piece` bytes; returns how many bytes were read in all, and the
+    /// lengths at which.
     fn check(text: &[u8], piece: usize, limits: &HeadLimits) -> (usize, Vec<usize>) {
         let mut arrival = Arrival::new();
         let mut lengths = Vec::new();

@@ -1,18 +1,21 @@
 //! How long the content of a message is (RFC 9112 §6.3).
 //!
-//! The RFC says which of several contradictory fields wins. We refuse to choose: whoever is on the other side may
-//! choose differently (§11.2). What has one reading only is repaired before, in responses
-//! ([`parse_response_leniently`](crate::parse_response_leniently)). Our readings where the text leaves a choice:
+//! The RFC says which of several contradictory fields wins. We refuse to choose: whoever is on the
+//! other side may choose differently (§11.2). What has one reading only is repaired before, in
+//! responses ([`parse_response_leniently`](crate::parse_response_leniently)). Our readings where
+//! the text leaves a choice:
 //!
-//! * Content-Length at most once, in at most 19 digits, at most [`CONTENT_LENGTH_MAX`]. Neither a second line nor a
-//!   list of equal values is repaired (§6.3 allows that).
-//! * Transfer-Encoding is one line that says `chunked` and nothing else, in HTTP/1.1 (§6.1), never with
-//!   Content-Length.
-//! * `Content_Length` and `Transfer_Encoding` are refused: some recipients cannot tell them from the true names.
-//! * A 1xx or 204 response with framing fields is refused, as §6.3 and the fields disagree about the bytes that
-//!   follow; `Content-Length: 0` in a 204 is common and agrees. A 2xx to CONNECT may say anything: RFC 9110 §9.3.6
-//!   has us ignore it, and what follows is a tunnel.
-//! * To HEAD, and in a 304, the fields describe the content that is not there; they must still be well formed.
+//! * Content-Length at most once, in at most 19 digits, at most [`CONTENT_LENGTH_MAX`]. Neither a
+//!   second line nor a list of equal values is repaired (§6.3 allows that).
+//! * Transfer-Encoding is one line that says `chunked` and nothing else, in HTTP/1.1 (§6.1), never
+//!   with Content-Length.
+//! * `Content_Length` and `Transfer_Encoding` are refused: some recipients cannot tell them from
+//!   the true names.
+//! * A 1xx or 204 response with framing fields is refused, as §6.3 and the fields disagree about
+//!   the bytes that follow; `Content-Length: 0` in a 204 is common and agrees. A 2xx to CONNECT may
+//!   say anything: RFC 9110 §9.3.6 has us ignore it, and what follows is a tunnel.
+//! * To HEAD, and in a 304, the fields describe the content that is not there; they must still be
+//!   well formed.
 
 use core::error::Error;
 use core::fmt;
@@ -21,8 +24,8 @@ use weir_semantics::{FieldLine, Method};
 
 use crate::head::Version;
 
-/// The greatest Content-Length: 2^63 - 1 bytes, because recipients that count in signed integers see more as
-/// negative.
+/// The greatest Content-Length: 2^63 - 1 bytes, because recipients that count in signed integers
+/// see more as negative.
 pub const CONTENT_LENGTH_MAX: u64 = i64::MAX.unsigned_abs();
 
 /// The digits of [`CONTENT_LENGTH_MAX`]. Leading zeros count: no sender writes them to help.
@@ -58,7 +61,8 @@ pub enum FramingError {
     RepeatedTransferEncoding,
     /// A Transfer-Encoding is not exactly `chunked`.
     TransferEncoding,
-    /// A Transfer-Encoding is well formed and ends in `chunked`, with codings before it that we do not speak.
+    /// A Transfer-Encoding is well formed and ends in `chunked`, with codings before it that we do
+    /// not speak.
     UnknownCoding,
     /// A Transfer-Encoding in a message of HTTP/1.0, which has none.
     TransferEncodingInHttp10,
@@ -69,7 +73,8 @@ pub enum FramingError {
 }
 
 impl FramingError {
-    /// The status with which a request that fails so is answered, before the connection is closed: 400 or 501.
+    /// The status with which a request that fails so is answered, before the connection is closed:
+    /// 400 or 501.
     ///
     /// A response that fails so becomes a 502, whatever the reason.
     #[must_use]
@@ -105,12 +110,13 @@ impl Error for FramingError {}
 
 /// How long the content of a request is. Never [`BodyLength::UntilClose`].
 ///
-/// The method has no say (RFC 9112 §6.3): a GET can have content, and so can a CONNECT, to which RFC 9110 §9.3.6
-/// gives no meaning; whether to accept that is the caller's decision.
+/// The method has no say (RFC 9112 §6.3): a GET can have content, and so can a CONNECT, to which
+/// RFC 9110 §9.3.6 gives no meaning; whether to accept that is the caller's decision.
 ///
 /// # Errors
 ///
-/// Any doubt about where the request ends. The connection must then be closed, for nothing that follows can be read.
+/// Any doubt about where the request ends. The connection must then be closed, for nothing that
+/// follows can be read.
 pub fn request_body(
     version: Version,
     fields: &[FieldLine<'_>],
@@ -122,7 +128,8 @@ pub fn request_body(
 ///
 /// # Errors
 ///
-/// Any doubt about where the response ends. The connection must then be closed, for nothing that follows can be read.
+/// Any doubt about where the response ends. The connection must then be closed, for nothing that
+/// follows can be read.
 pub fn response_body(
     version: Version,
     request_method: Method,
@@ -220,7 +227,8 @@ fn parse_content_length(value: &[u8]) -> Result<u64, FramingError> {
     }
 }
 
-/// Tells a coding we do not speak (501) from one that leaves the end in doubt (400): RFC 9112 §6.1, §6.3.
+/// Tells a coding we do not speak (501) from one that leaves the end in doubt (400): RFC 9112 §6.1,
+/// §6.3.
 fn unusable_coding(value: &[u8]) -> FramingError {
     const KNOWN: [&[u8]; 5] = [b"gzip", b"x-gzip", b"deflate", b"compress", b"x-compress"];
     let mut codings = value.rsplit(|&byte| byte == b',').map(<[u8]>::trim_ascii);

@@ -11,8 +11,9 @@ use crate::trailers::Trailers;
 
 /// Reads the content of one message.
 ///
-/// Hand the bytes after the head to [`step`](Self::step), drop what it consumed, and again, until the event is
-/// [`BodyEvent::End`]. Bytes after the end belong to the next message and are not touched.
+/// Hand the bytes after the head to [`step`](Self::step), drop what it consumed, and again, until
+/// the event is [`BodyEvent::End`]. Bytes after the end belong to the next message and are not
+/// touched.
 #[derive(Clone, Debug)]
 pub struct BodyReader {
     state: State,
@@ -44,7 +45,8 @@ enum State {
 /// What a step did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BodyStep<'b> {
-    /// How many bytes of the input are done with, those in [`BodyEvent::Data`] included. They are the last of them.
+    /// How many bytes of the input are done with, those in [`BodyEvent::Data`] included. They are
+    /// the last of them.
     pub consumed: usize,
     /// What was found.
     pub event: BodyEvent<'b>,
@@ -63,8 +65,8 @@ pub enum BodyEvent<'b> {
 
 /// Why the framing of content is refused.
 ///
-/// `Display` is a fragment that fits "failed to read the content: …". A request that fails so is answered with 400 if
-/// it can still be answered; in any case its connection is closed.
+/// `Display` is a fragment that fits "failed to read the content: …". A request that fails so is
+/// answered with 400 if it can still be answered; in any case its connection is closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BodyError {
     /// A chunk size is not hexadecimal digits: empty, a sign, `0x`, an underscore, whitespace.
@@ -76,7 +78,8 @@ pub enum BodyError {
     ChunkPadding,
     /// A chunk extension is neither `;name` nor `;name=token` nor `;name="string"`.
     ChunkExtension,
-    /// The chunk extensions of the message have more than [`EXTENSION_BYTES_MAX`](crate::EXTENSION_BYTES_MAX) bytes.
+    /// The chunk extensions of the message have more than
+    /// [`EXTENSION_BYTES_MAX`](crate::EXTENSION_BYTES_MAX) bytes.
     ExtensionsTooLarge,
     /// The line with the chunk size does not end in CRLF.
     ChunkLineEnd,
@@ -107,7 +110,8 @@ impl fmt::Display for BodyError {
 
 impl Error for BodyError {}
 
-/// The peer closed the connection before the message was over. What was read must not pass for the whole.
+/// The peer closed the connection before the message was over. What was read must not pass for the
+/// whole.
 ///
 /// `Display` is a fragment that fits "failed to read the content: …".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -137,8 +141,8 @@ impl Error for Incomplete {}
 impl BodyReader {
     /// A reader for content of this length.
     ///
-    /// `trailer_limits` bounds the trailer section of chunked content: its bytes, the empty line included, and its
-    /// lines. Only the bytes of trailer fields are ever held in memory.
+    /// `trailer_limits` bounds the trailer section of chunked content: its bytes, the empty line
+    /// included, and its lines. Only the bytes of trailer fields are ever held in memory.
     #[must_use]
     pub const fn new(length: BodyLength, trailer_limits: HeadLimits) -> Self {
         Self::of(length, trailer_limits, false)
@@ -177,8 +181,8 @@ impl BodyReader {
     ///
     /// # Errors
     ///
-    /// The framing is refused. Content reported before is what it is; the message must not pass for whole, and nothing
-    /// that follows on the connection can be read. Further steps fail alike.
+    /// The framing is refused. Content reported before is what it is; the message must not pass for
+    /// whole, and nothing that follows on the connection can be read. Further steps fail alike.
     pub fn step<'b>(&mut self, input: &'b [u8]) -> Result<BodyStep<'b>, BodyError> {
         let result = self.advance(input);
         if let Err(error) = result {
@@ -231,7 +235,8 @@ impl BodyReader {
         }
     }
 
-    /// Reads bytes that are not content; `byte` is the first of `rest`. Returns how many were read, at least one.
+    /// Reads bytes that are not content; `byte` is the first of `rest`. Returns how many were read,
+    /// at least one.
     fn advance_framing(&mut self, byte: u8, rest: &[u8]) -> Result<usize, BodyError> {
         match &mut self.state {
             State::ChunkLine(line) => {
@@ -264,15 +269,15 @@ impl BodyReader {
         Ok(1)
     }
 
-    /// Is the message over? True as soon as its last byte was consumed, and from the beginning if it has no content;
-    /// there is no need to wait for [`BodyEvent::End`].
+    /// Is the message over? True as soon as its last byte was consumed, and from the beginning if
+    /// it has no content; there is no need to wait for [`BodyEvent::End`].
     #[must_use]
     pub const fn is_ended(&self) -> bool {
         matches!(self.state, State::Ended)
     }
 
-    /// The peer closed the connection. That ends content of [`BodyLength::UntilClose`], and is nothing to content that
-    /// is over.
+    /// The peer closed the connection. That ends content of [`BodyLength::UntilClose`], and is
+    /// nothing to content that is over.
     ///
     /// # Errors
     ///
@@ -289,10 +294,11 @@ impl BodyReader {
         }
     }
 
-    /// The trailer fields that may be passed on: field lines, each with its CRLF, without the empty line.
+    /// The trailer fields that may be passed on: field lines, each with its CRLF, without the empty
+    /// line.
     ///
-    /// Empty before the end. Fields about framing, routing, authentication, caching and the form of the content are
-    /// dropped (RFC 9110 §6.5.1).
+    /// Empty before the end. Fields about framing, routing, authentication, caching and the form of
+    /// the content are dropped (RFC 9110 §6.5.1).
     #[must_use]
     pub fn trailers(&self) -> &[u8] {
         if self.is_ended() {
@@ -302,8 +308,8 @@ impl BodyReader {
         }
     }
 
-    /// How many of the next bytes are content, whatever they are; 0 where framing comes next. All that come, where the connection's
-    /// end is the content's.
+    /// How many of the next bytes are content, whatever they are; 0 where framing comes next. All
+    /// that come, where the connection's end is the content's.
     #[must_use]
     pub const fn content_ahead(&self) -> u64 {
         match self.state {
@@ -313,8 +319,9 @@ impl BodyReader {
         }
     }
 
-    /// Passes over `count` bytes of content that are not there to be read: a monitor knows that they were sent and did not see them.
-    /// Does nothing and says `false` if there may be framing among them.
+    /// Passes over `count` bytes of content that are not there to be read: a monitor knows that
+    /// they were sent and did not see them. Does nothing and says `false` if there may be framing
+    /// among them.
     pub fn skip_content(&mut self, count: u64) -> bool {
         if count > self.content_ahead() {
             return false;
@@ -337,8 +344,8 @@ impl BodyReader {
         true
     }
 
-    /// How many bytes of content are to come, if that is known: a Content-Length, or no content, or the end was
-    /// reached.
+    /// How many bytes of content are to come, if that is known: a Content-Length, or no content, or
+    /// the end was reached.
     #[must_use]
     pub const fn remaining_exact(&self) -> Option<u64> {
         match self.state {

@@ -1,15 +1,19 @@
 //! The line before each chunk: its size and its extensions (RFC 9112 §7.1, §7.1.1).
 //!
-//! Strict: the size is hexadecimal digits and nothing else, whitespace is nowhere (the grammar has "bad whitespace"
-//! around the parts of an extension; no sender needs it), extensions are `;name`, `;name=token` or
-//! `;name="quoted string"`, and the line ends in CRLF, not in a line feed. Extensions are read and dropped.
+//! Strict: the size is hexadecimal digits and nothing else, whitespace is nowhere (the grammar has
+//! "bad whitespace" around the parts of an extension; no sender needs it), extensions are `;name`,
+//! `;name=token` or `;name="quoted string"`, and the line ends in CRLF, not in a line feed.
+//! Extensions are read and dropped.
 //!
-//! Lenient, for responses. All of it is padding, up to [`CHUNK_PADDING_BYTES_MAX`] a line, and no other reading gives
-//! another size:
+//! Lenient, for responses. All of it is padding, up to [`CHUNK_PADDING_BYTES_MAX`] a line, and no
+//! other reading gives another size:
 //!
-//! * Spaces and tabs where the grammar has "bad whitespace" (§7.1.1: a recipient must read and remove it).
-//! * Spaces and tabs at the end of the line. Some servers write the size into a field of fixed width.
-//! * Zeros before the size, so that it has more than sixteen digits: §7.1 sets no limit to their number.
+//! * Spaces and tabs where the grammar has "bad whitespace" (§7.1.1: a recipient must read and
+//!   remove it).
+//! * Spaces and tabs at the end of the line. Some servers write the size into a field of fixed
+//!   width.
+//! * Zeros before the size, so that it has more than sixteen digits: §7.1 sets no limit to their
+//!   number.
 //!
 //! Whitespace before or within the size, line feeds alone, signs and prefixes stay refused.
 
@@ -21,10 +25,12 @@ pub const CHUNK_SIZE_DIGITS_MAX: u8 = 16;
 
 /// The most bytes of chunk extensions in one message.
 ///
-/// Nobody uses them; they are a way to make a recipient read without end. Go and hyper stop at 16 KiB as well.
+/// Nobody uses them; they are a way to make a recipient read without end. Go and hyper stop at 16
+/// KiB as well.
 pub const EXTENSION_BYTES_MAX: u32 = 16 * 1024;
 
-/// The most bytes of padding in one chunk line that is read leniently: whitespace, and digits beyond sixteen.
+/// The most bytes of padding in one chunk line that is read leniently: whitespace, and digits
+/// beyond sixteen.
 pub const CHUNK_PADDING_BYTES_MAX: u8 = 64;
 
 /// Reads the line before one chunk, byte by byte.

@@ -1,15 +1,20 @@
 //! Heads: the start line and the header section (RFC 9112 §2 to §5).
 //!
-//! The grammar is read by `httparse`, and what that lets pass is refused here: bare line feeds, empty lines before a
-//! status line, non-ASCII targets. Our readings where the text leaves a choice:
+//! The grammar is read by `httparse`, and what that lets pass is refused here: bare line feeds,
+//! empty lines before a status line, non-ASCII targets. Our readings where the text leaves a
+//! choice:
 //!
-//! * Empty lines before a request line are skipped (§2.2 asks for at least one) if they are CRLF and at most
-//!   [`EMPTY_LINES_MAX`]; before a status line there are none.
-//! * HTTP/1.2 to HTTP/1.9 do not exist and are refused; a request without a version is HTTP/0.9 and refused.
-//! * In responses some of this is read after all: [`parse_response_leniently`](crate::parse_response_leniently).
-//! * A status line may end after the status code: many servers omit the space (§4 calls for it), and nothing can be
-//!   misread. A status code below 100 is refused; 600 to 999 pass, as their framing is that of any final response.
-//! * obs-text in field values passes untouched (RFC 9110 §5.5). A reason phrase that holds it reads as empty.
+//! * Empty lines before a request line are skipped (§2.2 asks for at least one) if they are CRLF
+//!   and at most [`EMPTY_LINES_MAX`]; before a status line there are none.
+//! * HTTP/1.2 to HTTP/1.9 do not exist and are refused; a request without a version is HTTP/0.9 and
+//!   refused.
+//! * In responses some of this is read after all:
+//!   [`parse_response_leniently`](crate::parse_response_leniently).
+//! * A status line may end after the status code: many servers omit the space (§4 calls for it),
+//!   and nothing can be misread. A status code below 100 is refused; 600 to 999 pass, as their
+//!   framing is that of any final response.
+//! * obs-text in field values passes untouched (RFC 9110 §5.5). A reason phrase that holds it reads
+//!   as empty.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -25,17 +30,18 @@ use crate::octet::has_bare_lf;
 
 /// How many empty lines before a request line are skipped.
 ///
-/// RFC 9112 §2.2 asks for at least one; clients of old sent one after a POST. More than a few is no client.
+/// RFC 9112 §2.2 asks for at least one; clients of old sent one after a POST. More than a few is no
+/// client.
 pub const EMPTY_LINES_MAX: usize = 4;
 
 /// What a header or trailer section may cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeadLimits {
-    /// The most bytes from the first byte to the empty line that ends the section, both included. Default 65536;
-    /// others allow 8 KiB (httpd, a line) to 64 KiB (Squid).
+    /// The most bytes from the first byte to the empty line that ends the section, both included.
+    /// Default 65536; others allow 8 KiB (httpd, a line) to 64 KiB (Squid).
     pub bytes_max: usize,
-    /// The most field lines, at most [`FIELDS_CAPACITY`], in a request [`REQUEST_FIELDS_CAPACITY`]; greater values mean
-    /// that. Default 128.
+    /// The most field lines, at most [`FIELDS_CAPACITY`], in a request [`REQUEST_FIELDS_CAPACITY`];
+    /// greater values mean that. Default 128.
     pub fields_max: usize,
 }
 
@@ -101,7 +107,8 @@ impl Version {
 pub struct RequestHead<'s, 'a> {
     /// The method as received: a token, case kept.
     pub method: &'a str,
-    /// The request-target as received: visible ASCII, at least one character, in no form checked yet.
+    /// The request-target as received: visible ASCII, at least one character, in no form checked
+    /// yet.
     pub target: &'a str,
     /// The version.
     pub version: Version,
@@ -129,7 +136,8 @@ pub enum Progress<T> {
     Complete {
         /// The head.
         head: T,
-        /// The bytes of the head, its empty line and skipped empty lines before it included. Content begins here.
+        /// The bytes of the head, its empty line and skipped empty lines before it included.
+        /// Content begins here.
         consumed: usize,
     },
     /// They do not yet, and nothing is wrong so far. Ask again with the same bytes and more.
@@ -138,13 +146,15 @@ pub enum Progress<T> {
 
 /// Reads the head of a request from the beginning of `buf`.
 ///
-/// Each call reads from the beginning. For a head that arrives in pieces, let [`Arrival`](crate::Arrival) say when a
-/// call is worth it; the cost then stays linear in the bytes of the head.
+/// Each call reads from the beginning. For a head that arrives in pieces, let
+/// [`Arrival`](crate::Arrival) say when a call is worth it; the cost then stays linear in the bytes
+/// of the head.
 ///
 /// # Errors
 ///
-/// The first fault in the order of the bytes; [`HeadError::TooLarge`] or [`HeadError::RequestLineTooLong`] as soon as
-/// the head cannot end within [`HeadLimits::bytes_max`].
+/// The first fault in the order of the bytes; [`HeadError::TooLarge`] or
+/// [`HeadError::RequestLineTooLong`] as soon as the head cannot end within
+/// [`HeadLimits::bytes_max`].
 pub fn parse_request<'s, 'a>(
     buf: &'a [u8],
     limits: &HeadLimits,
@@ -230,7 +240,8 @@ impl<'a> StatusLine<'a> {
     }
 }
 
-/// Reads the head of a response into `lines`. Its status line and its length; `None` if it is not all there.
+/// Reads the head of a response into `lines`. Its status line and its length; `None` if it is not
+/// all there.
 pub(crate) fn status_and_fields<'a>(
     buf: &'a [u8],
     limits: &HeadLimits,
@@ -290,13 +301,14 @@ fn status_and_fields_in<'a>(
     Ok(Some((status_line, consumed)))
 }
 
-/// Reads a header or trailer section that stands alone: no start line, whole, with or without the empty line at its
-/// end.
+/// Reads a header or trailer section that stands alone: no start line, whole, with or without the
+/// empty line at its end.
 ///
 /// # Errors
 ///
-/// A fault as in [`parse_request`]; [`HeadError::LineEnd`] if the last line is not whole, [`HeadError::AfterEnd`] if
-/// bytes follow the empty line, [`HeadError::TooManyFields`] for more than [`FIELDS_CAPACITY`] lines.
+/// A fault as in [`parse_request`]; [`HeadError::LineEnd`] if the last line is not whole,
+/// [`HeadError::AfterEnd`] if bytes follow the empty line, [`HeadError::TooManyFields`] for more
+/// than [`FIELDS_CAPACITY`] lines.
 pub fn parse_fields<'s, 'a>(
     block: &'a [u8],
     lines: &'s mut LineBuffer<'a>,
@@ -334,14 +346,16 @@ fn fields_into<'a>(
         Ok(Status::Partial) => {}
         Err(error) => return Err(head_fault::in_fields(block, error)),
     }
-    // every line is whole and only the empty line is absent; a name is never empty, so the count shows
+    // every line is whole and only the empty line is absent; a name is never empty, so the count
+    // shows
     Ok(slots
         .iter()
         .take_while(|slot| !slot.name.is_empty())
         .count())
 }
 
-/// How many bytes of empty lines stand before the request line, or `None` if it is too early to say.
+/// How many bytes of empty lines stand before the request line, or `None` if it is too early to
+/// say.
 #[inline]
 fn skip_empty_lines(window: &[u8]) -> Result<Option<usize>, HeadError> {
     for line in 0..=EMPTY_LINES_MAX {

@@ -10,11 +10,13 @@ use core::fmt;
 pub enum HeadError {
     /// The head has more bytes than [`HeadLimits::bytes_max`](crate::HeadLimits::bytes_max).
     TooLarge,
-    /// The request line alone has more bytes than [`HeadLimits::bytes_max`](crate::HeadLimits::bytes_max).
+    /// The request line alone has more bytes than
+    /// [`HeadLimits::bytes_max`](crate::HeadLimits::bytes_max).
     RequestLineTooLong,
     /// There are more field lines than [`HeadLimits::fields_max`](crate::HeadLimits::fields_max).
     TooManyFields,
-    /// More than [`EMPTY_LINES_MAX`](crate::EMPTY_LINES_MAX) empty lines stand before the request line.
+    /// More than [`EMPTY_LINES_MAX`](crate::EMPTY_LINES_MAX) empty lines stand before the request
+    /// line.
     EmptyLines,
     /// The request line is not `method SP request-target SP HTTP-version` (RFC 9112 §3).
     RequestLine,
@@ -28,7 +30,8 @@ pub enum HeadError {
     BareLf,
     /// A line ends in something else than CRLF, such as a carriage return alone (RFC 9112 §2.2).
     LineEnd,
-    /// A field line begins with whitespace: obs-fold, or space before the first field (RFC 9112 §5.2, §2.2).
+    /// A field line begins with whitespace: obs-fold, or space before the first field (RFC 9112
+    /// §5.2, §2.2).
     ObsFold,
     /// Whitespace stands in a field name or between it and the colon (RFC 9112 §5.1).
     SpaceInName,
@@ -47,7 +50,8 @@ impl HeadError {
     #[must_use]
     pub const fn status(self) -> u16 {
         match self {
-            // RFC 9112 §3: a request-target longer than one wishes to parse is a 414, and it is a MUST
+            // RFC 9112 §3: a request-target longer than one wishes to parse is a 414, and it is a
+            // MUST
             Self::RequestLineTooLong => 414,
             Self::TooLarge | Self::TooManyFields => 431,
             Self::UnsupportedVersion => 505,

@@ -1,8 +1,9 @@
 //! Naming the first fault of a head. Slow, and only reached when a head is refused.
 //!
-//! `httparse` takes a bare line feed for the end of a line and says of a fault only its kind. Here the text is looked
-//! at again, so that what is reported depends on the first faulty byte and on nothing after it: a head is refused for
-//! the same reason whether it arrives whole or byte by byte.
+//! `httparse` takes a bare line feed for the end of a line and says of a fault only its kind. Here
+//! the text is looked at again, so that what is reported depends on the first faulty byte and on
+//! nothing after it: a head is refused for the same reason whether it arrives whole or byte by
+//! byte.
 
 use alloc::vec::Vec;
 

@@ -1,4 +1,5 @@
-//! Framing fields of a response that a strict recipient refuses and that have one reading (RFC 9112 §6.3).
+//! Framing fields of a response that a strict recipient refuses and that have one reading (RFC 9112
+//! §6.3).
 
 use core::mem;
 
@@ -8,7 +9,8 @@ use crate::body_length::{CONTENT_LENGTH_DIGITS_MAX, is_digits};
 use crate::head::Version;
 use crate::line_buffer::LineBuffer;
 
-/// The most empty elements of a Transfer-Encoding that are ignored. RFC 9110 §5.6.1.2 asks for "a reasonable number".
+/// The most empty elements of a Transfer-Encoding that are ignored. RFC 9110 §5.6.1.2 asks for "a
+/// reasonable number".
 const EMPTY_ELEMENTS_MAX: usize = 8;
 
 /// What the framing fields of a head say, where that has one reading.
@@ -22,8 +24,9 @@ struct Declared<'a> {
     is_list: bool,
 }
 
-/// Makes the framing fields what a strict recipient reads, where there is one reading; says whether it did. What has more
-/// than one stays as it is, and is refused with its reason by [`response_body`](crate::response_body).
+/// Makes the framing fields what a strict recipient reads, where there is one reading; says whether
+/// it did. What has more than one stays as it is, and is refused with its reason by
+/// [`response_body`](crate::response_body).
 pub(crate) fn repair(version: Version, status: u16, lines: &mut LineBuffer<'_>) -> bool {
     let Some(declared) = declared(lines.lines()) else {
         return false;

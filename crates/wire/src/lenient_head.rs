@@ -1,9 +1,9 @@
 //! Response heads that are not as the grammar has them, and that the RFCs say how to read.
 //!
-//! For responses only: a request that two parsers read differently can carry another one past the first. A response is
-//! written anew for the client, in canonical form, so no recipient behind us sees what was repaired. [`Repairs`] says that
-//! the connection must not be used for another response: a recipient that finds another end of this one would read the
-//! next one from there.
+//! For responses only: a request that two parsers read differently can carry another one past the
+//! first. A response is written anew for the client, in canonical form, so no recipient behind us
+//! sees what was repaired. [`Repairs`] says that the connection must not be used for another
+//! response: a recipient that finds another end of this one would read the next one from there.
 //!
 //! | read | refused |
 //! | --- | --- |
@@ -14,10 +14,11 @@
 //! | framing fields in 1xx and 204, dropped (§6.3) | malformed ones, Content-Length with Transfer-Encoding |
 //! | empty elements beside one `chunked` (RFC 9110 §5.6.1.2) | other codings, two lines, HTTP/1.0, only commas |
 //!
-//! **LF among CRLF.** §2.2 makes each LF the end of a line, without a condition on the other lines; CGI scripts behind a
-//! server that writes its own lines with CRLF send such heads, and clients read them. RFC 9110 §5.5 would also allow to
-//! take a LF within a value for a space. So the LF may be one that a user of the origin put into a value (response
-//! splitting, RFC 9112 §11.1): a lone client is exposed to that without us too, but it must not reach the other clients.
+//! **LF among CRLF.** §2.2 makes each LF the end of a line, without a condition on the other lines;
+//! CGI scripts behind a server that writes its own lines with CRLF send such heads, and clients
+//! read them. RFC 9110 §5.5 would also allow to take a LF within a value for a space. So the LF may
+//! be one that a user of the origin put into a value (response splitting, RFC 9112 §11.1): a lone
+//! client is exposed to that without us too, but it must not reach the other clients.
 //! [`Repairs::mixed_line_ends`] tells it, and such a response is not stored.
 
 use alloc::vec::Vec;
@@ -33,12 +34,14 @@ use crate::lenient_framing;
 use crate::line_buffer::LineBuffer;
 use crate::octet::{is_field_byte, is_token};
 
-/// What was repaired in a response head. Where anything was, the connection must not be used for another response.
+/// What was repaired in a response head. Where anything was, the connection must not be used for
+/// another response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Repairs {
     /// The ends of its lines, a name or the version.
     pub lines: bool,
-    /// Some lines end in LF and some in CRLF: the response must not reach other clients than the one that asked.
+    /// Some lines end in LF and some in CRLF: the response must not reach other clients than the
+    /// one that asked.
     pub mixed_line_ends: bool,
     /// The fields that frame the content.
     pub framing: bool,
@@ -52,8 +55,9 @@ impl Repairs {
     }
 }
 
-/// As [`parse_response`](crate::parse_response), and reads what the RFCs say how to read. The fields are those that a
-/// strict recipient reads alike: equal lengths as one, none where there is no content.
+/// As [`parse_response`](crate::parse_response), and reads what the RFCs say how to read. The
+/// fields are those that a strict recipient reads alike: equal lengths as one, none where there is
+/// no content.
 ///
 /// # Errors
 ///
@@ -135,8 +139,8 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// The next line without its end; `None` if that has not come. RFC 9112 §2.2: LF ends it, and a CR before that is
-    /// ignored.
+    /// The next line without its end; `None` if that has not come. RFC 9112 §2.2: LF ends it, and a
+    /// CR before that is ignored.
     fn next(&mut self) -> Option<&'a [u8]> {
         let rest = &self.text[self.at..];
         let line_feed = memchr::memchr(b'\n', rest)?;

@@ -1,23 +1,26 @@
 //! How HTTP/1.1 is written: heads, framing and bodies as bytes (RFC 9112).
 //!
-//! Bytes go in, heads and body events come out, and heads and chunks are written back as bytes. The same code reads
-//! what clients send and what next hops answer, because the next hop is as hostile as the client.
+//! Bytes go in, heads and body events come out, and heads and chunks are written back as bytes. The
+//! same code reads what clients send and what next hops answer, because the next hop is as hostile
+//! as the client.
 //!
-//! * [`parse_request`], [`parse_response`] and [`parse_fields`] read heads over borrowed bytes. They allocate for heads
-//!   of more than [`REQUEST_FIELDS_CAPACITY`] lines only.
-//!   [`Arrival`] keeps a head that arrives in many pieces from being read as many times.
+//! * [`parse_request`], [`parse_response`] and [`parse_fields`] read heads over borrowed bytes.
+//!   They allocate for heads of more than [`REQUEST_FIELDS_CAPACITY`] lines only. [`Arrival`] keeps
+//!   a head that arrives in many pieces from being read as many times.
 //! * [`request_body`] and [`response_body`] say how long the content is (RFC 9112 §6.3).
 //! * [`BodyReader`] takes the content out of its framing, step by step.
 //! * [`write`](mod@write) appends start lines, field lines and chunks to a buffer.
 //!
-//! What is deliberately absent: sockets, clocks and buffers of its own (the driver lends them), the meaning of fields
-//! (that is `weir-semantics`), and, in requests, every repair. RFC 9112 lets a recipient repair much: bare line feeds,
-//! folded lines, repeated lengths, unknown transfer codings. Two parsers that repair differently disagree about where a
-//! message ends, and that is request smuggling (RFC 9112 §11.2). So every ambiguity is an error with a name, and the
-//! first one in the order of the bytes is the one reported, however the bytes were cut into pieces.
+//! What is deliberately absent: sockets, clocks and buffers of its own (the driver lends them), the
+//! meaning of fields (that is `weir-semantics`), and, in requests, every repair. RFC 9112 lets a
+//! recipient repair much: bare line feeds, folded lines, repeated lengths, unknown transfer
+//! codings. Two parsers that repair differently disagree about where a message ends, and that is
+//! request smuggling (RFC 9112 §11.2). So every ambiguity is an error with a name, and the first
+//! one in the order of the bytes is the one reported, however the bytes were cut into pieces.
 //!
-//! For responses there are [`parse_response_leniently`] and [`BodyReader::lenient`]. They repair what the RFCs give one
-//! reading, and report that they did: the caller writes the response anew and does not use its connection again.
+//! For responses there are [`parse_response_leniently`] and [`BodyReader::lenient`]. They repair
+//! what the RFCs give one reading, and report that they did: the caller writes the response anew
+//! and does not use its connection again.
 
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]

@@ -11,16 +11,18 @@ use weir_semantics::FieldLine;
 /// Others: httpd, Go's and Node's defaults allow 100 to a few thousand; hyper allows 100.
 pub const REQUEST_FIELDS_CAPACITY: usize = 128;
 
-/// The most field lines that a response or a section that stands alone can have, whatever the configured limit.
+/// The most field lines that a response or a section that stands alone can have, whatever the
+/// configured limit.
 ///
-/// Twice what a response may have by default: a stored head also has the lines that the proxy and updates add.
+/// Twice what a response may have by default: a stored head also has the lines that the proxy and
+/// updates add.
 pub const FIELDS_CAPACITY: usize = 1024;
 
-/// Storage for up to [`FIELDS_CAPACITY`] field lines: up to [`REQUEST_FIELDS_CAPACITY`] on the caller's stack, more in
-/// allocated memory.
+/// Storage for up to [`FIELDS_CAPACITY`] field lines: up to [`REQUEST_FIELDS_CAPACITY`] on the
+/// caller's stack, more in allocated memory.
 ///
-/// A new one costs nothing: only as many slots are written as the head has lines, rounded up to the next size. One
-/// buffer holds the lines of one head at a time.
+/// A new one costs nothing: only as many slots are written as the head has lines, rounded up to the
+/// next size. One buffer holds the lines of one head at a time.
 #[derive(Clone, Debug, Default)]
 pub struct LineBuffer<'a> {
     slots: Slots<'a>,
@@ -28,8 +30,8 @@ pub struct LineBuffer<'a> {
     count: usize,
 }
 
-// Without `unsafe` a slice needs initialised slots. Setting all 128 to an empty line would write 4 KiB a head; an enum
-// of sizes writes what is needed and allocates for the rare long head only.
+// Without `unsafe` a slice needs initialised slots. Setting all 128 to an empty line would write 4
+// KiB a head; an enum of sizes writes what is needed and allocates for the rare long head only.
 #[derive(Clone, Debug, Default)]
 #[expect(
     clippy::large_enum_variant,
@@ -57,8 +59,8 @@ impl<'a> LineBuffer<'a> {
         }
     }
 
-    /// Takes over the lines that `httparse` found. At most [`FIELDS_CAPACITY`] of them are kept; callers never hand in
-    /// more.
+    /// Takes over the lines that `httparse` found. At most [`FIELDS_CAPACITY`] of them are kept;
+    /// callers never hand in more.
     pub(crate) fn fill(&mut self, headers: &[Header<'a>]) -> &[FieldLine<'a>] {
         debug_assert!(
             headers.len() <= FIELDS_CAPACITY,

@@ -36,7 +36,8 @@ impl Trailers {
         }
     }
 
-    /// The field lines that are kept, each with its CRLF. Only meaningful once the section is whole.
+    /// The field lines that are kept, each with its CRLF. Only meaningful once the section is
+    /// whole.
     pub(crate) fn kept(&self) -> &[u8] {
         &self.lines
     }
@@ -116,8 +117,8 @@ fn is_forbidden(name: &str) -> bool {
     })
 }
 
-/// What RFC 9110 §6.5.1 excludes: fields that say where the message ends, where it goes, who asks, how it is to be
-/// handled, or how its content is to be read. By then all that has been decided.
+/// What RFC 9110 §6.5.1 excludes: fields that say where the message ends, where it goes, who asks,
+/// how it is to be handled, or how its content is to be read. By then all that has been decided.
 const FORBIDDEN: &[&str] = &[
     // framing
     "transfer-encoding",

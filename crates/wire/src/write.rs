@@ -1,8 +1,8 @@
 //! Writing heads and chunks: everything is appended to a buffer, and nothing goes through `fmt`.
 //!
-//! A head is a start line, any number of [`field`]s and [`end_of_head`]. Values are written as they are: that they hold
-//! no CR, LF or NUL is the parser's promise for what was received, and the caller's for what is made here. Debug builds
-//! check it.
+//! A head is a start line, any number of [`field`]s and [`end_of_head`]. Values are written as they
+//! are: that they hold no CR, LF or NUL is the parser's promise for what was received, and the
+//! caller's for what is made here. Debug builds check it.
 
 use alloc::vec::Vec;
 
@@ -78,7 +78,8 @@ pub fn end_of_head(out: &mut Vec<u8>) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// What stands before the data of a chunk of `len` bytes (RFC 9112 §7.1). After the data comes [`chunk_end`].
+/// What stands before the data of a chunk of `len` bytes (RFC 9112 §7.1). After the data comes
+/// [`chunk_end`].
 ///
 /// # Panics
 ///
@@ -96,7 +97,8 @@ pub fn chunk_end(out: &mut Vec<u8>) {
 
 /// The last chunk, the trailer section and its end.
 ///
-/// `trailers` are whole field lines, each with its CRLF, as from [`BodyReader::trailers`](crate::BodyReader::trailers).
+/// `trailers` are whole field lines, each with its CRLF, as from
+/// [`BodyReader::trailers`](crate::BodyReader::trailers).
 pub fn last_chunk(out: &mut Vec<u8>, trailers: &[u8]) {
     debug_assert!(
         trailers.is_empty() || trailers.ends_with(b"\r\n"),

@@ -1,6 +1,7 @@
 //! Content taken out of its framing: chunk tricks, trailers, and content that is cut short.
 //!
-//! Every input is also fed byte by byte and cut in two, so each table entry is a check of the invariants as well.
+//! Every input is also fed byte by byte and cut in two, so each table entry is a check of the
+//! invariants as well.
 
 mod invariants;
 

@@ -1,4 +1,5 @@
-//! Where a message ends, or why that cannot be said: smuggling by Content-Length and Transfer-Encoding.
+//! Where a message ends, or why that cannot be said: smuggling by Content-Length and
+//! Transfer-Encoding.
 
 use weir_semantics::Method;
 use weir_wire::{

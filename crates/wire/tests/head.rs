@@ -1,4 +1,5 @@
-//! Heads that are read, and heads that are refused: header and request line tricks, both sides of each limit.
+//! Heads that are read, and heads that are refused: header and request line tricks, both sides of
+//! each limit.
 //!
 //! Every input is also fed byte by byte, so each table entry is a check of the invariants as well.
 
@@ -9,7 +10,8 @@ use weir_wire::{
     REQUEST_FIELDS_CAPACITY, Version, parse_fields, parse_request, parse_response,
 };
 
-/// What reading a head came to: the head in one line of text, or that it is not all there, or why it is refused.
+/// What reading a head came to: the head in one line of text, or that it is not all there, or why
+/// it is refused.
 type Outcome = Result<Option<String>, HeadError>;
 
 fn request(text: &[u8], limits: &HeadLimits) -> Outcome {

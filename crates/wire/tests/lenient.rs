@@ -1,6 +1,8 @@
-//! Responses that are read although they are not as the grammar has them, and their neighbours that are refused.
+//! Responses that are read although they are not as the grammar has them, and their neighbours that
+//! are refused.
 //!
-//! Every head is read whole and byte by byte, and every repaired one again as it is written: see `invariants`.
+//! Every head is read whole and byte by byte, and every repaired one again as it is written: see
+//! `invariants`.
 
 mod invariants;
 
@@ -13,7 +15,8 @@ use weir_wire::{
 
 use invariants::{Ending, content};
 
-/// What a response came to: its head in one line, its framing and what was repaired; or why it is refused.
+/// What a response came to: its head in one line, its framing and what was repaired; or why it is
+/// refused.
 #[derive(Debug, PartialEq, Eq)]
 enum Read {
     Head(String, BodyLength, &'static str),

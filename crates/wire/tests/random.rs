@@ -1,4 +1,5 @@
-//! The invariants of the fuzz targets over random inputs, so that they are kept where no fuzzer runs.
+//! The invariants of the fuzz targets over random inputs, so that they are kept where no fuzzer
+//! runs.
 
 mod invariants;
 

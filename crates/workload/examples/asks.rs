@@ -1,8 +1,10 @@
-//! How fast the request streams are generated: `cargo run --release -p weir-workload --example asks -- [SCENARIO] [ASKS]`.
+//! How fast the request streams are generated:
+//! `cargo run --release -p weir-workload --example asks -- [SCENARIO] [ASKS]`.
 //!
-//! Without a name every built-in scenario is measured. Prints a line each: scenario, requests generated, seconds, million
-//! requests a second, and how long the plan of its phases took. The whole schedule is generated, as every participant of a run
-//! does, whatever its share. Embedded requests, two for each that is generated, are the client's and not counted.
+//! Without a name every built-in scenario is measured. Prints a line each: scenario, requests
+//! generated, seconds, million requests a second, and how long the plan of its phases took. The
+//! whole schedule is generated, as every participant of a run does, whatever its share. Embedded
+//! requests, two for each that is generated, are the client's and not counted.
 
 #![expect(
     clippy::print_stdout,

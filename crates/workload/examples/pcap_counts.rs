@@ -1,6 +1,8 @@
-//! Imports captures (or archives) and prints what was in them, as one JSON object a line: for comparison with other programs that read captures.
+//! Imports captures (or archives) and prints what was in them, as one JSON object a line: for
+//! comparison with other programs that read captures.
 //!
-//! `cargo run -p weir-workload --example pcap_counts -- FILE...`. Nothing is hidden, and nothing is written.
+//! `cargo run -p weir-workload --example pcap_counts -- FILE...`. Nothing is hidden, and nothing is
+//! written.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;

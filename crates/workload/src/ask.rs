@@ -4,11 +4,13 @@ use crate::{Site, Target};
 
 /// One request of a stream: what is asked, how, and what the asker does with the answer.
 ///
-/// It is a plain value: a client turns it into a request, a simulator into an event. Everything random about it was decided by
-/// the generator, so two askers that are given the same stream make the same requests.
+/// It is a plain value: a client turns it into a request, a simulator into an event. Everything
+/// random about it was decided by the generator, so two askers that are given the same stream make
+/// the same requests.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ask {
-    /// Index into [`Scenario::phases`](crate::Scenario::phases): the phase that this request is counted in.
+    /// Index into [`Scenario::phases`](crate::Scenario::phases): the phase that this request is
+    /// counted in.
     pub phase: u8,
     /// What is asked for.
     pub target: Target,
@@ -16,9 +18,11 @@ pub struct Ask {
     pub kind: AskKind,
     /// The method and, for a POST, the content's length.
     pub method: Method,
-    /// The share of the response's content, in [0, 1), after which the client hangs up; `None`: it reads all.
+    /// The share of the response's content, in [0, 1), after which the client hangs up; `None`: it
+    /// reads all.
     pub abort_at: Option<f32>,
-    /// Once the response has come, ask for [`Site::embedded`](crate::Site::embedded) targets too, plainly.
+    /// Once the response has come, ask for [`Site::embedded`](crate::Site::embedded) targets too,
+    /// plainly.
     pub with_embedded: bool,
     /// Carry a `Cookie` field.
     pub cookie: bool,
@@ -41,8 +45,9 @@ impl Ask {
         }
     }
 
-    /// Could a shared cache without limits answer from what it has? Upper bound of what any cache can save: what has expired or
-    /// changed since the target was asked for counts as well, and so does what was asked for and never came.
+    /// Could a shared cache without limits answer from what it has? Upper bound of what any cache
+    /// can save: what has expired or changed since the target was asked for counts as well, and so
+    /// does what was asked for and never came.
     #[must_use]
     pub fn could_hit(&self, site: &Site) -> bool {
         self.was_asked_before
@@ -57,9 +62,11 @@ impl Ask {
 pub enum AskKind {
     /// Neither.
     Plain,
-    /// `If-Modified-Since` one second beside the target's last modification (PolyMix: Ims304 and Ims200).
+    /// `If-Modified-Since` one second beside the target's last modification (PolyMix: Ims304 and
+    /// Ims200).
     IfModifiedSince {
-        /// One second after it (the right answer is 304), or one second before it (the right answer is 200).
+        /// One second after it (the right answer is 304), or one second before it (the right answer
+        /// is 200).
         newer: bool,
     },
     /// `Cache-Control: no-cache` and `Pragma: no-cache`.

@@ -1,4 +1,5 @@
-//! Seeded chance: xoshiro256++ (Blackman and Vigna 2018), split into streams that do not depend on each other.
+//! Seeded chance: xoshiro256++ (Blackman and Vigna 2018), split into streams that do not depend on
+//! each other.
 
 use rand_core::{Rng as _, SeedableRng as _};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -8,7 +9,8 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 pub struct Chance(Xoshiro256PlusPlus);
 
 impl Chance {
-    /// The stream with this number of this seed. A stream draws the same whatever is drawn from the others.
+    /// The stream with this number of this seed. A stream draws the same whatever is drawn from the
+    /// others.
     #[must_use]
     pub fn new(seed: u64, stream: u64) -> Self {
         Self::of(mix(seed) ^ mix(mix(stream)))
@@ -33,7 +35,8 @@ impl Chance {
         unit_of(self.word())
     }
 
-    /// Uniform from 0 to `end` - 1; 0 where `end` is 0. No number is likelier than another by more than `end` in 2^64.
+    /// Uniform from 0 to `end` - 1; 0 where `end` is 0. No number is likelier than another by more
+    /// than `end` in 2^64.
     pub fn below(&mut self, end: u64) -> u64 {
         let product = u128::from(self.word()) * u128::from(end);
         u64::try_from(product >> 64).unwrap_or(0)
@@ -45,7 +48,8 @@ impl Chance {
     }
 }
 
-/// The finaliser of splitmix64 (Steele, Lea and Flood 2014), from one number to one that looks unrelated.
+/// The finaliser of splitmix64 (Steele, Lea and Flood 2014), from one number to one that looks
+/// unrelated.
 pub(crate) fn mix(number: u64) -> u64 {
     let mut mixed = number.wrapping_add(GOLDEN);
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

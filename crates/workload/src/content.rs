@@ -1,12 +1,15 @@
-//! Content as a function of seed, target, version and offset, so that whoever knows what was asked can check every byte of the
-//! answer, of a part of it, or of one put together from parts, and nobody stores any.
+//! Content as a function of seed, target, version and offset, so that whoever knows what was asked
+//! can check every byte of the answer, of a part of it, or of one put together from parts, and
+//! nobody stores any.
 //!
-//! A page of 4 KiB is a piece of one table of random bytes; where the piece begins is a hash of target, version and page. So
-//! bytes are made by the platform's copy and checked by its comparison (one hash and one `memcmp` a page), and content may be of
-//! any length. Two pages of different content are equal once in a million; a body of two pages once in 10^12.
+//! A page of 4 KiB is a piece of one table of random bytes; where the piece begins is a hash of
+//! target, version and page. So bytes are made by the platform's copy and checked by its comparison
+//! (one hash and one `memcmp` a page), and content may be of any length. Two pages of different
+//! content are equal once in a million; a body of two pages once in 10^12.
 //!
-//! The Wisconsin Proxy Benchmark filled its bodies with `aaa[filenum]`. Ours differ at every byte instead, since a body that repeats a
-//! short text hides a swapped or repeated block, and compresses.
+//! The Wisconsin Proxy Benchmark filled its bodies with `aaa[filenum]`. Ours differ at every byte
+//! instead, since a body that repeats a short text hides a swapped or repeated block, and
+//! compresses.
 
 use crate::chance::mix;
 use crate::target::Target;
@@ -19,8 +22,8 @@ pub struct Content {
 }
 
 impl Content {
-    /// The content that this version of the target has under this seed. It has no end: how long the representation is says
-    /// [`Site::describe`](crate::Site::describe).
+    /// The content that this version of the target has under this seed. It has no end: how long the
+    /// representation is says [`Site::describe`](crate::Site::describe).
     #[must_use]
     pub fn of(seed: u64, target: Target, version: u64) -> Self {
         Self {
@@ -39,8 +42,8 @@ impl Content {
         }
     }
 
-    /// The offset in the content of the first of `bytes` that is not what the content has there, if they stood at `offset`;
-    /// nothing if all are right.
+    /// The offset in the content of the first of `bytes` that is not what the content has there, if
+    /// they stood at `offset`; nothing if all are right.
     #[must_use]
     pub fn differs_at(&self, offset: u64, bytes: &[u8]) -> Option<u64> {
         let mut checked = 0;
@@ -68,8 +71,8 @@ impl Content {
 
 const PAGE_BYTES: u64 = 4096;
 
-/// Places where a page may begin in the table, one a byte. A power of two, and small enough that the table stays in the
-/// second-level cache of most processors.
+/// Places where a page may begin in the table, one a byte. A power of two, and small enough that
+/// the table stays in the second-level cache of most processors.
 const STARTS: u64 = 1 << 20;
 
 fn index(number: u64) -> usize {

@@ -1,11 +1,15 @@
-//! Traces that others wrote: logs of servers and proxies, recordings of browsers, traces of researchers.
+//! Traces that others wrote: logs of servers and proxies, recordings of browsers, traces of
+//! researchers.
 //!
-//! An importer reads a stream once, from its beginning, and yields a [`Row`] for each transaction, in the order of the source. What it holds
-//! in memory does not grow with the input. Each source says other things; what one does not say is `None`, and
-//! `docs/trace-sources.md` has what its columns mean. Nothing is skipped in silence: an item that cannot be read is a [`Damaged`], which
-//! says where, what, and how to go on; what can be read but is no transaction is counted by reason in [`Dropped`].
+//! An importer reads a stream once, from its beginning, and yields a [`Row`] for each transaction,
+//! in the order of the source. What it holds in memory does not grow with the input. Each source
+//! says other things; what one does not say is `None`, and `docs/trace-sources.md` has what its
+//! columns mean. Nothing is skipped in silence: an item that cannot be read is a [`Damaged`], which
+//! says where, what, and how to go on; what can be read but is no transaction is counted by reason
+//! in [`Dropped`].
 //!
-//! Names are hidden here, before anything else gets to see a row: an importer hands them to [`Hide`] and forgets them.
+//! Names are hidden here, before anything else gets to see a row: an importer hands them to
+//! [`Hide`] and forgets them.
 
 mod asked;
 mod clf;
@@ -39,12 +43,14 @@ use crate::trace::Row;
 
 /// A source that is being read.
 ///
-/// After a [`Damaged`] the next item is the one behind it; after one that ends the source, and at the end, `next` is `None`.
+/// After a [`Damaged`] the next item is the one behind it; after one that ends the source, and at
+/// the end, `next` is `None`.
 pub trait Import: Iterator<Item = Result<Row, Damaged>> {
     /// What was read and is no row, so far.
     fn dropped(&self) -> &Dropped;
 
-    /// What was met so far, by name, what became rows included: for sources that have more in them than transactions.
+    /// What was met so far, by name, what became rows included: for sources that have more in them
+    /// than transactions.
     fn met(&self) -> Vec<(&'static str, u64)> {
         Vec::new()
     }

@@ -1,8 +1,9 @@
 //! Laws of chance as a scenario file writes them: `exp(4.5KB)`, `normal(2.5s, 1s)`, `zipf(64)`.
 //!
-//! The forms and their meaning are those of Web Polygraph's language PGL where it has them: `zipf(N)` is `floor((N+1)^u)`,
-//! `normal` is a sum of twelve uniforms, `lognormal` is given by mean and standard deviation of the drawn value (not of its
-//! logarithm), a KB has 1024 bytes. `pareto` is the Wisconsin Proxy Benchmark's, with a largest value, without which its mean is a
+//! The forms and their meaning are those of Web Polygraph's language PGL where it has them:
+//! `zipf(N)` is `floor((N+1)^u)`, `normal` is a sum of twelve uniforms, `lognormal` is given by
+//! mean and standard deviation of the drawn value (not of its logarithm), a KB has 1024 bytes.
+//! `pareto` is the Wisconsin Proxy Benchmark's, with a largest value, without which its mean is a
 //! matter of luck.
 
 mod moments;
@@ -17,7 +18,8 @@ pub(crate) use quantity::Quantity;
 pub use text::LawError;
 pub(crate) use text::SHARES_SLACK;
 
-/// A distribution of sizes, times or counts. Its text form is the same read and written: see [`Law::from_str`](std::str::FromStr).
+/// A distribution of sizes, times or counts. Its text form is the same read and written: see
+/// [`Law::from_str`](std::str::FromStr).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Law {
     dimension: Dimension,
@@ -25,13 +27,15 @@ pub struct Law {
 }
 
 impl Law {
-    /// Draws a value: bytes, seconds, or a plain number, as [`dimension`](Law::dimension) says. `normal` may draw less than zero, and
-    /// whoever draws decides what that means; the others never do.
+    /// Draws a value: bytes, seconds, or a plain number, as [`dimension`](Law::dimension) says.
+    /// `normal` may draw less than zero, and whoever draws decides what that means; the others
+    /// never do.
     pub fn draw(&self, chance: &mut Chance) -> f64 {
         self.shape.draw(chance)
     }
 
-    /// The expected value, if there is one: a Pareto law with alpha of 1 or less and no maximum has none.
+    /// The expected value, if there is one: a Pareto law with alpha of 1 or less and no maximum has
+    /// none.
     #[must_use]
     pub fn mean(&self) -> Option<f64> {
         moments::mean(&self.shape)
@@ -49,7 +53,8 @@ impl Law {
         moments::maximum(&self.shape)
     }
 
-    /// What a value is of. Zero is of everything: a law that draws nothing but zero is [`Dimension::Plain`].
+    /// What a value is of. Zero is of everything: a law that draws nothing but zero is
+    /// [`Dimension::Plain`].
     #[must_use]
     pub fn dimension(&self) -> Dimension {
         self.dimension
@@ -211,7 +216,8 @@ fn choose(parts: &[(f64, Shape)], unit: f64) -> &Shape {
     &parts[parts.len() - 1].1
 }
 
-/// Box and Muller 1958. Twelve uniforms, as `normal` is defined, would draw the mean of a wide log-normal law 6 % too low.
+/// Box and Muller 1958. Twelve uniforms, as `normal` is defined, would draw the mean of a wide
+/// log-normal law 6 % too low.
 fn standard_normal(chance: &mut Chance) -> f64 {
     let radius = libm::sqrt(-2.0 * libm::log(1.0 - chance.unit()));
     radius * libm::cos(core::f64::consts::TAU * chance.unit())

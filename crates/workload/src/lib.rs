@@ -1,11 +1,14 @@
-//! What is asked: scenarios, the sites that answer them, and the content of every response, as functions of a seed.
+//! What is asked: scenarios, the sites that answer them, and the content of every response, as
+//! functions of a seed.
 //!
-//! Nothing here opens a socket, reads a clock or keeps a response. A [`Scenario`] is a file that people write; a [`Site`] says, for a
-//! target and a time, what the right answer is; [`Content`] says which bytes it has. Whoever holds the scenario and the seed can
-//! therefore check every byte of an answer that somebody else made, on another machine, without having talked to it.
+//! Nothing here opens a socket, reads a clock or keeps a response. A [`Scenario`] is a file that
+//! people write; a [`Site`] says, for a target and a time, what the right answer is; [`Content`]
+//! says which bytes it has. Whoever holds the scenario and the seed can therefore check every byte
+//! of an answer that somebody else made, on another machine, without having talked to it.
 //!
-//! That is why transcendental functions come from `libm` here and not from the platform, whose last digit depends on the version of
-//! its C library and on the processor: two machines would disagree about a length by a byte, and call each other liars.
+//! That is why transcendental functions come from `libm` here and not from the platform, whose last
+//! digit depends on the version of its C library and on the processor: two machines would disagree
+//! about a length by a byte, and call each other liars.
 
 mod ask;
 mod chance;
@@ -41,5 +44,6 @@ pub use site::{
 pub use stream::{ClosedAgent, Due, Schedule, Share, Stream, Zipf};
 pub use target::Target;
 
-/// Whole seconds since 1970: the resolution of an HTTP-date, and the time that everything here is told.
+/// Whole seconds since 1970: the resolution of an HTTP-date, and the time that everything here is
+/// told.
 pub use weir_semantics::Timestamp as UnixSeconds;

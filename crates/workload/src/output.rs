@@ -1,8 +1,10 @@
 //! Files that a command writes: one place for what happens to the name that an operator gives.
 //!
-//! A regular file, or a name that is free, is written as `PATH.part` and renamed once it is whole. A symbolic link is followed, and the
-//! file it names is the one that is replaced. A device or a fifo is opened and written to: it is never replaced. A directory or a socket is
-//! refused. Files in which a command goes on (a sweep, a recording in pieces) have their own rules and use [`replaceable`].
+//! A regular file, or a name that is free, is written as `PATH.part` and renamed once it is whole.
+//! A symbolic link is followed, and the file it names is the one that is replaced. A device or a
+//! fifo is opened and written to: it is never replaced. A directory or a socket is refused. Files
+//! in which a command goes on (a sweep, a recording in pieces) have their own rules and use
+//! [`replaceable`].
 
 use std::ffi::OsString;
 use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
@@ -13,8 +15,8 @@ use std::path::{Path, PathBuf};
 /// Symbolic links followed one after the other: the number of Linux.
 const LINKS_MAX: usize = 40;
 
-/// A file that is being written. Dropped before [`OutputFile::commit`], nothing is left of it; after a crash `PATH.part` is left, and the
-/// next writer takes its place.
+/// A file that is being written. Dropped before [`OutputFile::commit`], nothing is left of it;
+/// after a crash `PATH.part` is left, and the next writer takes its place.
 #[derive(Debug)]
 pub struct OutputFile {
     /// Locked if it is a part: two writers of one path would write into each other.
@@ -27,7 +29,8 @@ impl OutputFile {
     /// Begins to write what will be `path`.
     ///
     /// # Errors
-    /// `path` is a directory or a socket, its directory is missing or read-only, or another process writes it.
+    /// `path` is a directory or a socket, its directory is missing or read-only, or another process
+    /// writes it.
     pub fn create(path: &Path) -> io::Result<Self> {
         match Destination::of(path)? {
             Destination::Opened { is_own_output } => {
@@ -119,8 +122,8 @@ pub fn make_parent(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Tries whether `path` could be written, its directories made on the way, and leaves nothing behind: before hours of work whose
-/// result would have no place.
+/// Tries whether `path` could be written, its directories made on the way, and leaves nothing
+/// behind: before hours of work whose result would have no place.
 ///
 /// # Errors
 /// As for [`write()`].
@@ -150,8 +153,8 @@ pub fn try_path(path: &Path) -> io::Result<()> {
     OutputFile::create(path).map(drop)
 }
 
-/// The regular file, or the free name, that `path` stands for, symbolic links followed; `None` for a device or a fifo, which cannot be
-/// replaced and has nothing beside it.
+/// The regular file, or the free name, that `path` stands for, symbolic links followed; `None` for
+/// a device or a fifo, which cannot be replaced and has nothing beside it.
 ///
 /// # Errors
 /// It is a directory or a socket, or it cannot be looked at.
@@ -162,7 +165,8 @@ pub fn replaceable(path: &Path) -> io::Result<Option<PathBuf>> {
     })
 }
 
-/// A name for a file that is needed until `path` is whole: beside it, or among temporary files where there is no beside.
+/// A name for a file that is needed until `path` is whole: beside it, or among temporary files
+/// where there is no beside.
 #[must_use]
 pub fn scratch_name(path: &Path, ending: &str) -> PathBuf {
     match replaceable(path) {
@@ -201,7 +205,8 @@ pub fn hint(path: &Path, error: &io::Error) -> Option<String> {
 
 /// Where bytes go.
 enum Destination {
-    /// Into what has the name. What this process itself writes to stdout or stderr is not overwritten.
+    /// Into what has the name. What this process itself writes to stdout or stderr is not
+    /// overwritten.
     Opened { is_own_output: bool },
     /// Into a new file of this name, instead of this one if there is one.
     Replaced(PathBuf, Option<Metadata>),

@@ -1,8 +1,9 @@
 //! WPB's rules for a run that may be compared with others.
 //!
-//! Almeida and Cao, 1998, section on benchmarking rules: two client machines for each server machine, four client processes for
-//! each server process, a server latency of 3 s or more, runs of 10 minutes or more, and at least four times the proxy's cache
-//! in fetched bytes. A run that breaks one of them is still a run; it says so.
+//! Almeida and Cao, 1998, section on benchmarking rules: two client machines for each server
+//! machine, four client processes for each server process, a server latency of 3 s or more, runs of
+//! 10 minutes or more, and at least four times the proxy's cache in fetched bytes. A run that
+//! breaks one of them is still a run; it says so.
 
 use std::fmt;
 
@@ -75,7 +76,8 @@ fn ratio(rule: &str, clients: u32, servers: u32, wanted: u32) -> RuleOutcome {
     )
 }
 
-/// The mean, since later versions of the benchmark wait for a constant time, of which that is the mean.
+/// The mean, since later versions of the benchmark wait for a constant time, of which that is the
+/// mean.
 fn latency(law: &Law) -> RuleOutcome {
     let mean_s = law.mean().filter(|_| law.is_of(Dimension::Seconds));
     let found = mean_s.map_or_else(|| law.to_string(), |mean_s| Seconds(mean_s).to_string());

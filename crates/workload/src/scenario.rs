@@ -1,4 +1,5 @@
-//! A scenario: what is asked, of whom, by whom, in one file that a person can read, change and cite.
+//! A scenario: what is asked, of whom, by whom, in one file that a person can read, change and
+//! cite.
 
 mod built_in;
 mod check;
@@ -35,7 +36,8 @@ pub struct Scenario {
     pub about: String,
     /// Where its numbers come from.
     pub sources: Vec<String>,
-    /// How much shorter it is than the scenario it was made from: 1, or the product of the factors of [`Scenario::scaled`].
+    /// How much shorter it is than the scenario it was made from: 1, or the product of the factors
+    /// of [`Scenario::scaled`].
     pub scale: f64,
     /// What is asked.
     pub workload: Workload,
@@ -66,7 +68,8 @@ impl Scenario {
     ///
     /// # Errors
     ///
-    /// The text is no TOML; a key is unknown, missing or has a value that is none of its kind; or values make no sense together.
+    /// The text is no TOML; a key is unknown, missing or has a value that is none of its kind; or
+    /// values make no sense together.
     pub fn parse(file: &str, text: &str) -> Result<Self, ScenarioError> {
         file::read(file, text)
     }
@@ -91,8 +94,9 @@ impl Scenario {
         built_in::names()
     }
 
-    /// Changes one key: `clients.keep_alive=true`, `origin.latency=constant(0.1s)`, `workload.contents[0].share=60%`. A text needs
-    /// no quotes. A key that is not stated may be given if the scenario's kind knows it, and `none` takes an optional one away.
+    /// Changes one key: `clients.keep_alive=true`, `origin.latency=constant(0.1s)`,
+    /// `workload.contents[0].share=60%`. A text needs no quotes. A key that is not stated may be
+    /// given if the scenario's kind knows it, and `none` takes an optional one away.
     ///
     /// # Errors
     ///
@@ -116,21 +120,26 @@ impl Scenario {
 
     /// The scenario in so much of its time, with its shape kept; `scale` says so in the result.
     ///
-    /// * wpb: so many of the requests. Clients, servers and their latency stay, and so does the latency that misses have. (Benchmarking
-    ///   rules ask for ten minutes and four times the cache; a scaled run breaks them, and is not a WPB result.)
-    /// * polymix: so much of every duration, of the working set's time, of the cache that the fill is measured by, and of the life
-    ///   cycles, so that as much has changed when the same point of the schedule is reached. Rates, robots, latency and links stay.
-    ///   (The cache under test has to be as much smaller, by its own configuration.)
-    /// * web: so much of warm-up, measured time, popular targets and life cycles. Rates stay, so hit ratios do nearly.
+    /// * wpb: so many of the requests. Clients, servers and their latency stay, and so does the
+    ///   latency that misses have. (Benchmarking rules ask for ten minutes and four times the
+    ///   cache; a scaled run breaks them, and is not a WPB result.)
+    /// * polymix: so much of every duration, of the working set's time, of the cache that the fill
+    ///   is measured by, and of the life cycles, so that as much has changed when the same point of
+    ///   the schedule is reached. Rates, robots, latency and links stay. (The cache under test has
+    ///   to be as much smaller, by its own configuration.)
+    /// * web: so much of warm-up, measured time, popular targets and life cycles. Rates stay, so
+    ///   hit ratios do nearly.
     /// * hits: so much of the duration.
     ///
-    /// Nothing becomes shorter than a second or fewer than one. `factor` is more than 0; larger than 1 makes it longer.
+    /// Nothing becomes shorter than a second or fewer than one. `factor` is more than 0; larger
+    /// than 1 makes it longer.
     #[must_use]
     pub fn scaled(&self, factor: f64) -> Self {
         scale::scaled(self, factor)
     }
 
-    /// The text that [`Scenario::parse`] reads as this scenario: every key that is not at its default, in one order, without comments.
+    /// The text that [`Scenario::parse`] reads as this scenario: every key that is not at its
+    /// default, in one order, without comments.
     #[must_use]
     pub fn to_toml(&self) -> String {
         file::write(self)

@@ -1,8 +1,10 @@
-//! What is right to answer: a site knows, from scenario and seed, the spelling of every target and what it is at any time.
+//! What is right to answer: a site knows, from scenario and seed, the spelling of every target and
+//! what it is at any time.
 //!
-//! It holds a few parameters and no target: whatever is asked about one is a function of (seed, target, time), drawn afresh from the
-//! target's own stream of chance. So a site of seven million targets is as large as one of seven, and a client checks an answer
-//! with the site that the origin made it with.
+//! It holds a few parameters and no target: whatever is asked about one is a function of (seed,
+//! target, time), drawn afresh from the target's own stream of chance. So a site of seven million
+//! targets is as large as one of seven, and a client checks an answer with the site that the origin
+//! made it with.
 
 mod hits;
 mod life;
@@ -65,16 +67,16 @@ pub struct Described<'s> {
     pub set_cookie: bool,
     /// Whether RFC 9111 §3 lets a shared cache store the response.
     pub storable: bool,
-    /// How long, in seconds, a shared cache may use the response without validation: RFC 9111 §4.2.1. Where the response does not say, no
-    /// cache should take it for fresh longer than it had been unmodified, and at least an hour is granted:
-    /// [`HEURISTIC_LIFETIME_MIN_S`].
+    /// How long, in seconds, a shared cache may use the response without validation: RFC 9111
+    /// §4.2.1. Where the response does not say, no cache should take it for fresh longer than it
+    /// had been unmodified, and at least an hour is granted: [`HEURISTIC_LIFETIME_MIN_S`].
     pub freshness_lifetime_s: u64,
     /// When the next version comes, if one does.
     pub changes_at: Option<UnixSeconds>,
 }
 
-/// What a cache may take as a lifetime of its own where a response gives it nothing to go by, in seconds: Varnish 120, Squid none,
-/// nginx none; an hour accuses nobody.
+/// What a cache may take as a lifetime of its own where a response gives it nothing to go by, in
+/// seconds: Varnish 120, Squid none, nginx none; an hour accuses nobody.
 pub const HEURISTIC_LIFETIME_MIN_S: u64 = 3600;
 
 /// No content is longer, in bytes: 1 TiB. A law that draws more gives this.
@@ -113,8 +115,8 @@ impl Site {
         }
     }
 
-    /// The target of a path as [`Site::write_path`] writes it on this server; nothing for any other spelling, for a server that
-    /// there is not, and for a number that is none of the site's.
+    /// The target of a path as [`Site::write_path`] writes it on this server; nothing for any other
+    /// spelling, for a server that there is not, and for a number that is none of the site's.
     #[must_use]
     pub fn parse_path(&self, server: u32, path: &[u8]) -> Option<Target> {
         let number = match &self.kind {
@@ -183,7 +185,8 @@ impl Site {
         }
     }
 
-    /// Whether this version was what the target was at some time from `from` to `until`, both included.
+    /// Whether this version was what the target was at some time from `from` to `until`, both
+    /// included.
     #[must_use]
     pub fn was_current(
         &self,
@@ -206,7 +209,8 @@ impl Site {
         Content::of(self.seed, target, version)
     }
 
-    /// Writes the entity tag of a version of a target, with its quotes: `"<digest of the target>-<version>"`, both hexadecimal.
+    /// Writes the entity tag of a version of a target, with its quotes: `"<digest of the
+    /// target>-<version>"`, both hexadecimal.
     pub fn write_entity_tag(&self, target: Target, version: u64, out: &mut Vec<u8>) {
         out.push(b'"');
         path::write_hexadecimal(target.digest(self.seed), out);
@@ -215,7 +219,8 @@ impl Site {
         out.push(b'"');
     }
 
-    /// The version of the target that has this entity tag, which may be weak; nothing if it is another target's or nobody's.
+    /// The version of the target that has this entity tag, which may be weak; nothing if it is
+    /// another target's or nobody's.
     #[must_use]
     pub fn parse_entity_tag(&self, target: Target, tag: &[u8]) -> Option<u64> {
         let tag = tag.strip_prefix(b"W/").unwrap_or(tag);
@@ -227,7 +232,8 @@ impl Site {
         is_of_target.then_some(version)
     }
 
-    /// Bytes of the cookie that goes with a target, in a `Set-Cookie` or, where a request has one, in its `Cookie`; 0 where the scenario knows no cookies.
+    /// Bytes of the cookie that goes with a target, in a `Set-Cookie` or, where a request has one,
+    /// in its `Cookie`; 0 where the scenario knows no cookies.
     #[must_use]
     pub fn cookie_bytes(&self, target: Target) -> u64 {
         match &self.kind {
@@ -262,7 +268,8 @@ impl Iterator for Embedded {
 
 impl ExactSizeIterator for Embedded {}
 
-/// What of a target is drawn. Each has a stream of chance of its own, so that one can be asked for without drawing the others.
+/// What of a target is drawn. Each has a stream of chance of its own, so that one can be asked for
+/// without drawing the others.
 #[derive(Clone, Copy, Debug)]
 #[repr(u64)]
 enum Property {

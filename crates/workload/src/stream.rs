@@ -1,8 +1,9 @@
 //! The requests of a run as pure, seeded iterators.
 //!
-//! The stream of a run is one function of the scenario and the seed. A closed loop is a set of agents that each make their next
-//! request when the last one has been answered; an open loop is one schedule in order of time, whatever the answers do. Several
-//! participants share a run by agents: each generates the whole schedule and keeps its own part, so nobody has to be told what
+//! The stream of a run is one function of the scenario and the seed. A closed loop is a set of
+//! agents that each make their next request when the last one has been answered; an open loop is
+//! one schedule in order of time, whatever the answers do. Several participants share a run by
+//! agents: each generates the whole schedule and keeps its own part, so nobody has to be told what
 //! the others have asked for.
 
 mod arrivals;
@@ -62,8 +63,8 @@ pub enum Stream {
     Open(Schedule),
 }
 
-/// One agent of a closed loop: a client of the Wisconsin benchmark, or one connection of the raw-speed scenario. It yields its
-/// requests in order.
+/// One agent of a closed loop: a client of the Wisconsin benchmark, or one connection of the
+/// raw-speed scenario. It yields its requests in order.
 #[derive(Clone, Debug)]
 pub struct ClosedAgent(Closed);
 
@@ -128,8 +129,8 @@ impl Iterator for Schedule {
 impl Scenario {
     /// The phases of a run, in order.
     ///
-    /// For PolyMix this takes as long as generating the requests up to the end of the fill, which the seed decides: seconds at
-    /// full scale.
+    /// For PolyMix this takes as long as generating the requests up to the end of the fill, which
+    /// the seed decides: seconds at full scale.
     #[must_use]
     pub fn phases(&self, seed: u64) -> Vec<PhasePlan> {
         match &self.workload {
@@ -167,7 +168,8 @@ fn open(share: Share, whole: Open) -> Stream {
     Stream::Open(Schedule { share, whole })
 }
 
-/// The stream of chance of a generator's agent: apart from those that sizes and other properties of targets are drawn from.
+/// The stream of chance of a generator's agent: apart from those that sizes and other properties of
+/// targets are drawn from.
 fn stream_of(agent: u32) -> u64 {
     STREAM_FIRST | u64::from(agent)
 }

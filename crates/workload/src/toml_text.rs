@@ -1,4 +1,5 @@
-//! Files that people write in TOML: where something stands in one, and what was probably meant. For messages.
+//! Files that people write in TOML: where something stands in one, and what was probably meant. For
+//! messages.
 
 mod advice;
 mod key_path;

@@ -1,11 +1,13 @@
 //! Traces: what was asked and what came, one row a transaction, in a Parquet file.
 //!
-//! Whoever writes a trace (the live proxy, an importer, a generator) makes [`Row`]s and hands them to a [`Writer`]; whoever reads one
-//! (statistics, the simulator) gets them from a [`Reader`]. A field that the source does not say is `None`, and nothing here guesses
-//! it. `docs/trace.md` lists the columns.
+//! Whoever writes a trace (the live proxy, an importer, a generator) makes [`Row`]s and hands them
+//! to a [`Writer`]; whoever reads one (statistics, the simulator) gets them from a [`Reader`]. A
+//! field that the source does not say is `None`, and nothing here guesses it. `docs/trace.md` lists
+//! the columns.
 //!
-//! The file is Parquet, so that DuckDB, pandas and Polars read it as it is; through the crate's own column interface and not through
-//! Arrow, which would be as large as everything else here together.
+//! The file is Parquet, so that DuckDB, pandas and Polars read it as it is; through the crate's own
+//! column interface and not through Arrow, which would be as large as everything else here
+//! together.
 
 mod anonymiser;
 mod arrival_order;

@@ -1,4 +1,5 @@
-//! Scenario files: those that come with the program, what is refused and how, `--set`, and shorter versions.
+//! Scenario files: those that come with the program, what is refused and how, `--set`, and shorter
+//! versions.
 
 use proptest::prelude::*;
 use weir_workload::{Addresses, Http, Link, Load, Scenario, Workload};
@@ -155,7 +156,8 @@ fn refusal(name: &str, old: &str, new: &str) -> (String, String) {
     (error.to_string(), error.hint.unwrap_or_default())
 }
 
-/// Scenario | what is replaced | by what | what is said | the hint. A mistake is told on the line that it is made in.
+/// Scenario | what is replaced | by what | what is said | the hint. A mistake is told on the line
+/// that it is made in.
 const MISTAKES: &str = r#"
 hits | size = "constant | szie = "constant | unknown key `szie` | did you mean `size`?
 hits | http = "1.1" | http = "2" | unknown value `2` | the values known here are 1.0, 1.1

@@ -110,8 +110,8 @@ pub(crate) fn named(
 /// Those that are here, and those that are not with the reason.
 pub(crate) type Prepared = (Vec<&'static Contender>, Vec<(String, String)>);
 
-/// Divides the chosen into those that are installed and those that are left out, with the reason; installs what is missing
-/// first when that is wanted.
+/// Divides the chosen into those that are installed and those that are left out, with the reason;
+/// installs what is missing first when that is wanted.
 ///
 /// # Errors
 /// A tool without which nothing can be measured is missing.

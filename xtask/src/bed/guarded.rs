@@ -1,8 +1,8 @@
 //! Children that cannot outlive their time.
 //!
-//! Each is started through `setpriv --pdeathsig` (it is told to end when this process ends in whatever way, Ctrl-C
-//! included) and `timeout` (it ends by itself when nobody does it). Ended are only processes that descend from a child
-//! of ours, by their numbers.
+//! Each is started through `setpriv --pdeathsig` (it is told to end when this process ends in
+//! whatever way, Ctrl-C included) and `timeout` (it ends by itself when nobody does it). Ended are
+//! only processes that descend from a child of ours, by their numbers.
 
 use super::{affinity, usage};
 use crate::failure::{During, Failure};
@@ -72,8 +72,8 @@ impl Guarded {
         self.child.wait()
     }
 
-    /// Kills everything that descends from the child, all at once as a crash would; the child itself, which only watches them,
-    /// ends by itself.
+    /// Kills everything that descends from the child, all at once as a crash would; the child
+    /// itself, which only watches them, ends by itself.
     pub(crate) fn kill(&mut self) {
         let tree = usage::tree(self.id());
         for &id in tree.iter().skip(1) {
@@ -89,7 +89,8 @@ impl Guarded {
         let tree = usage::tree(self.id());
         send(self.id(), Signal::TERM);
         self.wait_for(&tree, self.grace);
-        // what is left of the tree that was seen before; its numbers cannot have been given away in this time
+        // what is left of the tree that was seen before; its numbers cannot have been given away in
+        // this time
         for &id in tree.iter().filter(|&&id| usage::is_running(id)) {
             send(id, Signal::KILL);
         }

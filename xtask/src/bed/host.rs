@@ -14,7 +14,8 @@ pub(crate) struct Host {
     pub(crate) cpu: String,
     pub(crate) cores: usize,
     pub(crate) kernel: String,
-    /// One-minute load average when the record was begun: above about 0.5 somebody else was working.
+    /// One-minute load average when the record was begun: above about 0.5 somebody else was
+    /// working.
     pub(crate) load_average: String,
     pub(crate) memory_kib: String,
 }
@@ -57,7 +58,8 @@ pub(crate) fn commit() -> String {
     }
 }
 
-/// Paths of the repository with uncommitted changes. Changes below `records/` do not count: they are what measurements write.
+/// Paths of the repository with uncommitted changes. Changes below `records/` do not count: they
+/// are what measurements write.
 pub(crate) fn changes() -> Vec<String> {
     let said = git(&["status", "--porcelain", "--", ".", ":!records"]);
     let Some(said) = said else {
@@ -93,7 +95,8 @@ pub(crate) fn versions(present: &[&Contender], words: &Words) -> BTreeMap<String
         .collect()
 }
 
-/// The first line that a program prints about itself and that has a number in it; some print it to standard error.
+/// The first line that a program prints about itself and that has a number in it; some print it to
+/// standard error.
 pub(crate) fn version(arguments: &[&str], words: &Words) -> String {
     let unknown = || "unknown".to_owned();
     let Ok(arguments) = arguments

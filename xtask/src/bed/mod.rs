@@ -1,6 +1,6 @@
-//! The test bed: servers of several makers started side by side on this machine, each in a directory of its own with a
-//! config from `peers/`, and what is asked about them afterwards. Who takes part and what is measured belongs to the
-//! chore.
+//! The test bed: servers of several makers started side by side on this machine, each in a
+//! directory of its own with a config from `peers/`, and what is asked about them afterwards. Who
+//! takes part and what is measured belongs to the chore.
 
 pub(crate) mod affinity;
 pub(crate) mod client;

@@ -14,10 +14,11 @@ pub(crate) fn command(chore: &str, arguments: &[String]) -> String {
     words.join(" ")
 }
 
-/// The path that a record is written to: `given` if it was named on the command line, else `records/NAME` in the repository.
+/// The path that a record is written to: `given` if it was named on the command line, else
+/// `records/NAME` in the repository.
 ///
-/// A record below `records/` can be cited by a document, so it must name a commit that has all that was measured.
-/// Call this before the measurement begins.
+/// A record below `records/` can be cited by a document, so it must name a commit that has all that
+/// was measured. Call this before the measurement begins.
 ///
 /// # Errors
 /// The path is below `records/`, and files outside of `records/` have uncommitted changes.

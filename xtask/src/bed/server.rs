@@ -35,7 +35,8 @@ pub(crate) struct Place<'a> {
     pub(crate) host: Ipv4Addr,
     /// The core it is confined to; `None` is any.
     pub(crate) core: Option<usize>,
-    /// A command that its command is handed to, such as one that enters a namespace first; empty for none.
+    /// A command that its command is handed to, such as one that enters a namespace first; empty
+    /// for none.
     pub(crate) within: &'a [String],
     /// How long it may run at most.
     pub(crate) life: Duration,

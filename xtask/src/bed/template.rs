@@ -13,7 +13,8 @@ impl Words {
     }
 
     /// # Errors
-    /// Names a word that has no value: a config with a hole in it would start something else than was meant.
+    /// Names a word that has no value: a config with a hole in it would start something else than
+    /// was meant.
     pub(crate) fn fill(&self, text: &str) -> Result<String, Failure> {
         let mut filled = text.to_owned();
         for (name, value) in &self.0 {

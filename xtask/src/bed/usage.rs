@@ -3,7 +3,8 @@
 use rustix::param::clock_ticks_per_second;
 use std::ops::Sub;
 
-/// CPU time of a process tree, threads and ended children included. The kernel rounds to ticks (usually 10 ms).
+/// CPU time of a process tree, threads and ended children included. The kernel rounds to ticks
+/// (usually 10 ms).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CpuTime {
     pub(crate) user_us: u64,
@@ -94,7 +95,8 @@ fn stat(id: u32) -> Option<Stat> {
     parse_stat(&std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?)
 }
 
-/// Fields are counted as in proc(5); the name of the program (2) may hold anything, so reading begins behind its `)`.
+/// Fields are counted as in proc(5); the name of the program (2) may hold anything, so reading
+/// begins behind its `)`.
 fn parse_stat(line: &str) -> Option<Stat> {
     let (_, rest) = line.rsplit_once(") ")?;
     let fields: Vec<&str> = rest.split_whitespace().collect();

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Complaints about the difference between the list and what was really ignored, in both directions.
+/// Complaints about the difference between the list and what was really ignored, in both
+/// directions.
 pub(crate) fn compare(list: &str, ignored: &BTreeSet<String>) -> Vec<String> {
     const FILE: &str = "xtask/ignored-tests.txt";
     let mut allowed = BTreeMap::new();

@@ -1,8 +1,9 @@
 //! `cargo xtask ci`: everything that has to be green, in one command.
 //!
-//! Steps run in the order in which they usually fail (cheap first), and a failing step does not hide the following
-//! ones. There is one build profile and one set of features: clippy and the documentation share what `check` makes,
-//! tests are built once. The lock file is taken as it is (`--locked`).
+//! Steps run in the order in which they usually fail (cheap first), and a failing step does not
+//! hide the following ones. There is one build profile and one set of features: clippy and the
+//! documentation share what `check` makes, tests are built once. The lock file is taken as it is
+//! (`--locked`).
 
 mod environment;
 mod ignored;
@@ -16,8 +17,9 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Programs without which a test cannot do its work: a real origin, a real client, the list of files for `tidy`, file systems
-/// that are full, broken or frozen, and networks and mounts of the test's own.
+/// Programs without which a test cannot do its work: a real origin, a real client, the list of
+/// files for `tidy`, file systems that are full, broken or frozen, and networks and mounts of the
+/// test's own.
 const PROGRAMS: [&str; 11] = [
     "nginx",
     "curl",
@@ -221,8 +223,9 @@ fn doc() -> Remark {
     finish("cargo doc", &mut command)
 }
 
-/// The fuzz targets must keep compiling. `check` needs neither a nightly toolchain nor a C++ compiler: the fuzzing
-/// engine is not linked, so its build script is told that there is a finished one.
+/// The fuzz targets must keep compiling. `check` needs neither a nightly toolchain nor a C++
+/// compiler: the fuzzing engine is not linked, so its build script is told that there is a finished
+/// one.
 fn fuzz_build() -> Remark {
     let mut command = environment::cargo();
     command

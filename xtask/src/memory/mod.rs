@@ -1,8 +1,8 @@
-//! `cargo xtask memory`: the resident memory of weir before a disk that is slower than its next hop, with slow and fast clients of
-//! bodies of gigabytes, with and without a length.
+//! `cargo xtask memory`: the resident memory of weir before a disk that is slower than its next
+//! hop, with slow and fast clients of bodies of gigabytes, with and without a length.
 //!
-//! The bound is `memory` + 64 MiB + 256 KiB a connection, at any moment; afterwards memory returns near its resting size.
-//! Every byte that a client gets is compared.
+//! The bound is `memory` + 64 MiB + 256 KiB a connection, at any moment; afterwards memory returns
+//! near its resting size. Every byte that a client gets is compared.
 
 mod course;
 mod crowd;

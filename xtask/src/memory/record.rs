@@ -19,7 +19,8 @@ const BESIDE_KIB: u64 = 64 * 1024;
 /// For each connection of a client.
 const CONNECTION_KIB: u64 = 256;
 
-/// Afterwards memory is at most so much above what it was before, KiB; what the store holds in memory counts apart.
+/// Afterwards memory is at most so much above what it was before, KiB; what the store holds in
+/// memory counts apart.
 pub(crate) const REST_SLACK_KIB: u64 = 16 * 1024;
 
 #[derive(Debug, Serialize, Deserialize)]

@@ -1,6 +1,8 @@
-//! A file system on a device that takes so many bytes a second: a file behind a loop device, slowed by the block controller.
+//! A file system on a device that takes so many bytes a second: a file behind a loop device, slowed
+//! by the block controller.
 //!
-//! The kernel keeps little of it in its own memory (`bdi`), or gigabytes would be written before anybody waited.
+//! The kernel keeps little of it in its own memory (`bdi`), or gigabytes would be written before
+//! anybody waited.
 
 use crate::failure::{During, Failure};
 use std::fs;
@@ -77,7 +79,8 @@ impl SlowDisk {
         &self.mounted_at
     }
 
-    /// What enters its control group and then becomes a command; nothing where the limit is for everybody.
+    /// What enters its control group and then becomes a command; nothing where the limit is for
+    /// everybody.
     pub(crate) fn within(&self) -> Vec<String> {
         let Some(group) = &self.group else {
             return Vec::new();

@@ -1,8 +1,10 @@
-//! What is in captures, by our importer and by `tshark`: the table `file, packets, TCP conns (SYN), ...`.
+//! What is in captures, by our importer and by `tshark`: the table `file, packets, TCP conns (SYN),
+//! ...`.
 //!
-//! Where segments are missing the two differ, and `tshark` differs with itself: putting segments in order it stops a stream at its first
-//! hole, and without that it takes what it finds. We go on behind a hole that the receiver acknowledged. Each such file is in
-//! [`DIFFERENCES`], with what is there when one looks.
+//! Where segments are missing the two differ, and `tshark` differs with itself: putting segments in
+//! order it stops a stream at its first hole, and without that it takes what it finds. We go on
+//! behind a hole that the receiver acknowledged. Each such file is in [`DIFFERENCES`], with what is
+//! there when one looks.
 
 use super::{Found, table};
 use crate::bed::program;
@@ -14,19 +16,22 @@ use std::process::{Command, Stdio};
 
 /// Figures that are not those of the table: the file, the column, and what we find.
 const DIFFERENCES: [(&str, &str, &str); 14] = [
-    // of connections that were opened together the archive's times are too long; ours are those of the table, whose median is equal
+    // of connections that were opened together the archive's times are too long; ours are those of
+    // the table, whose median is equal
     ("p2h_fhs.pcap", "mean SYN->SYN-ACK us", "86884"),
-    // a hole of 238 bytes, the head of one response: its request has none, and the content is passed over up to the next head. `tshark`
-    // finds 999 responses, too, when it does not order segments
+    // a hole of 238 bytes, the head of one response: its request has none, and the content is
+    // passed over up to the next head. `tshark` finds 999 responses, too, when it does not order
+    // segments
     (Z1000, "resp", "999"),
     (Z1000, "status", "200:999"),
     (Z1000, "sum Content-Length", "614385"),
-    // a hole of 7240 bytes within the content of a response: `tshark` has none of the six responses from there on
+    // a hole of 7240 bytes within the content of a response: `tshark` has none of the six responses
+    // from there on
     (ZBRO, "resp", "31"),
     (ZBRO, "status", "200:31"),
     (ZBRO, "sum Content-Length", "442575"),
-    // three holes, and a request in one of them, whose response is no row; `tshark` finds 7 requests and 8 responses, too, when it
-    // does not order segments
+    // three holes, and a request in one of them, whose response is no row; `tshark` finds 7
+    // requests and 8 responses, too, when it does not order segments
     (ZDROPS, "req", "7"),
     (ZDROPS, "resp", "8"),
     (ZDROPS, "methods", "GET:7"),
@@ -74,7 +79,8 @@ pub(crate) fn check(data: &Path, readme: &str, found: &mut Found) -> Result<(), 
     Ok(())
 }
 
-/// Another importer made an archive of the same capture. Its means are compared by the millisecond: it rounds its times to that.
+/// Another importer made an archive of the same capture. Its means are compared by the millisecond:
+/// it rounds its times to that.
 fn beside_archive(name: &str, ours: &Counted, theirs: &Counted, found: &mut Found) {
     for (figure, pointer, off) in [
         ("entries of its archive", "/rows", 0),

@@ -1,4 +1,5 @@
-//! How much is in a trace: the table `lines, unparsed, clients, ...`, and for traces that are not in it what their files say.
+//! How much is in a trace: the table `lines, unparsed, clients, ...`, and for traces that are not
+//! in it what their files say.
 
 use super::import::{Imported, Logged};
 use super::{Found, table};
@@ -75,7 +76,8 @@ fn against_table(imported: &Imported<'_>, row: &table::Row<'_>, found: &mut Foun
     };
     let length_us = number(span, "/last_us").saturating_sub(number(span, "/first_us"));
     compare("span s", (length_us / 1_000_000).to_string());
-    // the archives were sorted before they were counted: the table says so of some that are not in order
+    // the archives were sorted before they were counted: the table says so of some that are not in
+    // order
     if !imported.source.is_har() {
         let is_in_order = span["is_in_order"].as_bool().unwrap_or_default();
         compare(

@@ -1,7 +1,9 @@
-//! `cargo xtask oracles --data DIR`: what we read from traces that others made, and what others found in them.
+//! `cargo xtask oracles --data DIR`: what we read from traces that others made, and what others
+//! found in them.
 //!
-//! The traces are not ours to give away, so they lie outside of this repository; beside them lies a `README.md` with tables of figures
-//! that independent programs computed. Every trace is imported by the real binary, and every figure compared.
+//! The traces are not ours to give away, so they lie outside of this repository; beside them lies a
+//! `README.md` with tables of figures that independent programs computed. Every trace is imported
+//! by the real binary, and every figure compared.
 
 mod captures;
 mod counts;
@@ -25,7 +27,8 @@ struct Options {
 /// Imports everything and compares.
 ///
 /// # Errors
-/// A figure differs (exit 1), the options or the tables cannot be understood (2), or the outside failed (3).
+/// A figure differs (exit 1), the options or the tables cannot be understood (2), or the outside
+/// failed (3).
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     let options = parse(arguments)?;
     let weir = match options.weir {

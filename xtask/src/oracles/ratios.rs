@@ -1,8 +1,9 @@
 //! Hit ratios: the table `trace, key, requests, objects, ...`, two rows a trace.
 //!
-//! What never evicts, LRU and FIFO are the same in every correct program: equal to four digits (FIFO is written with no more). SIEVE may be
-//! 0.005 off, S3-FIFO 0.02, where a cache holds enough responses for that to mean something: in a cache of a few responses each decides
-//! points. Below [`HELD_MIN`] responses of mean size only LRU and FIFO are compared.
+//! What never evicts, LRU and FIFO are the same in every correct program: equal to four digits
+//! (FIFO is written with no more). SIEVE may be 0.005 off, S3-FIFO 0.02, where a cache holds enough
+//! responses for that to mean something: in a cache of a few responses each decides points. Below
+//! [`HELD_MIN`] responses of mean size only LRU and FIFO are compared.
 
 use super::Found;
 use super::import::Imported;
@@ -103,7 +104,8 @@ fn simulate(weir: &Path, trace: &Path, requests: &Path, flags: &[&str]) -> Resul
     serde_json::from_slice(&output.stdout).during("understand what `weir sim hits` says")
 }
 
-/// Objects that are asked for once, counted in the requests as the simulation takes them: records of oracleGeneral.
+/// Objects that are asked for once, counted in the requests as the simulation takes them: records
+/// of oracleGeneral.
 fn asked_once(requests: &[u8], has_size_in_key: bool) -> usize {
     let mut counts: BTreeMap<(&[u8], &[u8]), u64> = BTreeMap::new();
     for record in requests.chunks_exact(RECORD_BYTES) {

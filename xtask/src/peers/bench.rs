@@ -82,7 +82,8 @@ pub(crate) fn fill(
         eprintln!("round {round} of {}", options.rounds);
         bench.round(record, round, options.seconds);
     }
-    // each gets a fresh process for this: memory that the runs left free would hide what connections need
+    // each gets a fresh process for this: memory that the runs left free would hide what
+    // connections need
     bench.servers.clear();
     if options.idle_connections > 0 {
         bench.hold_idle(record, options.idle_connections, present);

@@ -1,5 +1,5 @@
-//! Who is measured, how each is started, and what is asked of everybody. All of it is data; the words in `@` are filled
-//! in by [`template`](crate::bed::template).
+//! Who is measured, how each is started, and what is asked of everybody. All of it is data; the
+//! words in `@` are filled in by [`template`](crate::bed::template).
 
 use crate::bed::contender::Contender;
 
@@ -29,8 +29,8 @@ pub(crate) static CONTENDERS: [Contender; 7] = [
         ..Contender::HAPROXY
     },
     Contender {
-        // no jail: it would need users that only exist on an installed system; a small log, because it is shared memory
-        // that grows with traffic and would be counted as memory of connections
+        // no jail: it would need users that only exist on an installed system; a small log, because
+        // it is shared memory that grows with traffic and would be counted as memory of connections
         command: &[
             "varnishd",
             "-F",

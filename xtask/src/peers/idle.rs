@@ -13,7 +13,8 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpStream};
 use std::time::Duration;
 
-/// From one address to one port there are some 28 000 ports, many of them in `TIME_WAIT` after the runs with wrk.
+/// From one address to one port there are some 28 000 ports, many of them in `TIME_WAIT` after the
+/// runs with wrk.
 const CONNECTIONS_PER_ADDRESS: usize = 1000;
 
 /// How long a server may use to put its memory in order.
@@ -40,7 +41,8 @@ impl Idle {
     }
 }
 
-/// Opens the connections to a freshly started server, asks once on each, and looks at the server's memory.
+/// Opens the connections to a freshly started server, asks once on each, and looks at the server's
+/// memory.
 pub(crate) fn measure(
     contender: &Contender,
     server: &Server,

@@ -1,13 +1,14 @@
 //! `cargo xtask peers`: weir beside other caching proxies, on this machine, in the same minutes.
 //!
-//! Each proxy is a caching gateway on one core before one origin; `wrk` drives it from the other core, where the
-//! origin lives too. All are started together and measured in short runs that go round: a disturbance of the machine meets
-//! everybody, and the table shows medians with the least and the most. The figure to believe is CPU time a request of
-//! the server; requests a second also depend on how much of the other core the origin needs.
+//! Each proxy is a caching gateway on one core before one origin; `wrk` drives it from the other
+//! core, where the origin lives too. All are started together and measured in short runs that go
+//! round: a disturbance of the machine meets everybody, and the table shows medians with the least
+//! and the most. The figure to believe is CPU time a request of the server; requests a second also
+//! depend on how much of the other core the origin needs.
 //!
-//! A number is believed only when it was checked: the body has the right size, no request failed, and the origin's own
-//! counter says that hits did not reach it and uncacheable requests did. A run that fails a check stays in the record
-//! with the reason and out of the table.
+//! A number is believed only when it was checked: the body has the right size, no request failed,
+//! and the origin's own counter says that hits did not reach it and uncacheable requests did. A run
+//! that fails a check stays in the record with the reason and out of the table.
 
 mod bench;
 mod contender;

@@ -65,8 +65,8 @@ impl Origin {
         self.server.address().port()
     }
 
-    /// How many requests the origin has seen, as soon as no more arrive: requests that were under way when a run ended
-    /// must not be counted in the next one.
+    /// How many requests the origin has seen, as soon as no more arrive: requests that were under
+    /// way when a run ended must not be counted in the next one.
     pub(crate) fn requests_when_quiet(&self) -> Result<u64, Failure> {
         let deadline = Instant::now() + QUIET_MAX;
         let mut last = self.requests()?;

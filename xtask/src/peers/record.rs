@@ -1,4 +1,5 @@
-//! The record file: everything that was measured, raw, with what is needed to measure it again. Tables are made from it.
+//! The record file: everything that was measured, raw, with what is needed to measure it again.
+//! Tables are made from it.
 
 use super::bench::Programs;
 use super::idle::Idle;

@@ -7,7 +7,8 @@ use crate::bed::contender::WEIR;
 use crate::bed::spread::{Spread, spread};
 use std::fmt::Write;
 
-/// The figures that were agreed for the first proxy: weir's CPU time as a multiple of somebody else's, at most.
+/// The figures that were agreed for the first proxy: weir's CPU time as a multiple of somebody
+/// else's, at most.
 const FIGURES: [(&str, &str, f64); 3] = [
     (HIT_1K, FLOOR, 1.4),
     (HIT_1K, "haproxy", 1.0),

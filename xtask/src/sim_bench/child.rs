@@ -15,7 +15,8 @@ pub(crate) struct Took {
     pub(crate) seconds: f64,
     /// User and system time of the process.
     pub(crate) cpu_us: u64,
-    /// The most memory at a time, as Linux counts it: looked at every [`LOOK_EACH`], so what is grown in the last of them may be missing.
+    /// The most memory at a time, as Linux counts it: looked at every [`LOOK_EACH`], so what is
+    /// grown in the last of them may be missing.
     pub(crate) peak_rss_kib: u64,
 }
 

@@ -1,9 +1,10 @@
 //! `cargo xtask sim-bench`: how fast the simulator is, and in how much memory.
 //!
-//! Hits alone are simulated beside libCacheSim on the same trace, and it is seen whether both count the same. The trace is drawn from a seed and
-//! written in the form that both read as it is. Rounds alternate, so that a machine that becomes slower does so for both; what is
-//! compared is processor time. Packets and connections are simulated on a trace of 1997 that is made for it. `docs/sim-hits.md` and
-//! `docs/sim.md` say what the figures mean.
+//! Hits alone are simulated beside libCacheSim on the same trace, and it is seen whether both count
+//! the same. The trace is drawn from a seed and written in the form that both read as it is. Rounds
+//! alternate, so that a machine that becomes slower does so for both; what is compared is processor
+//! time. Packets and connections are simulated on a trace of 1997 that is made for it.
+//! `docs/sim-hits.md` and `docs/sim.md` say what the figures mean.
 //!
 //! Parts can be measured one after the other into one record.
 
@@ -141,8 +142,8 @@ fn packets(options: &Options, speed: &str, trace: &Path) -> Result<Vec<Packets>,
     Ok(all)
 }
 
-/// A trace of a hundred million requests that is in a file, and one of a tenth beside it: memory must be the same. Of half the keys, so that
-/// nearly all of them are asked for in either.
+/// A trace of a hundred million requests that is in a file, and one of a tenth beside it: memory
+/// must be the same. Of half the keys, so that nearly all of them are asked for in either.
 fn streamed(options: &Options, weir: &str, place: &Path) -> Result<Vec<Streamed>, Failure> {
     let mut all = Vec::new();
     for requests in [options.streamed / 10, options.streamed] {

@@ -19,7 +19,8 @@ pub(crate) struct Options {
     pub(crate) seed: u64,
     /// Requests of the trace of 1997 that is made.
     pub(crate) made: u64,
-    /// Requests at most, where it is seen what memory grows with; a quarter and a sixteenth of them before.
+    /// Requests at most, where it is seen what memory grows with; a quarter and a sixteenth of them
+    /// before.
     pub(crate) memory: u64,
     /// Requests of the long trace, of as many keys as the other.
     pub(crate) streamed: u64,

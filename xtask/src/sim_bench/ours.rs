@@ -35,7 +35,8 @@ pub(crate) fn make_trace(
     })
 }
 
-/// Simulates one cache. Its processor time is that of the whole process, its start and the reading of the file included.
+/// Simulates one cache. Its processor time is that of the whole process, its start and the reading
+/// of the file included.
 pub(crate) fn measure(
     weir: &str,
     trace: &Path,

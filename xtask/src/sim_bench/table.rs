@@ -6,8 +6,8 @@ use super::files::Made;
 use super::packets::Packets;
 use super::record::{Hits, Measured, Record};
 
-/// How far the hit ratio of a policy may be from the other's, in a whole of 1. FIFO and LRU are the same algorithm everywhere;
-/// byte-capacity variants of the others differ in small things.
+/// How far the hit ratio of a policy may be from the other's, in a whole of 1. FIFO and LRU are the
+/// same algorithm everywhere; byte-capacity variants of the others differ in small things.
 const RATIO_OFF_MAX: [(&str, f64); 2] = [("sieve", 0.005), ("s3-fifo", 0.02)];
 
 /// What is wanted, and whether it is so.

@@ -1,5 +1,5 @@
-//! The course of a measurement: each store is filled with misses, then all are asked in turn for what is in them, round after round, and
-//! another store of each is killed and started again.
+//! The course of a measurement: each store is filled with misses, then all are asked in turn for
+//! what is in them, round after round, and another store of each is killed and started again.
 
 use super::device::{self, Traffic};
 use super::latency::{Latency, quantiles};
@@ -68,7 +68,8 @@ pub(crate) fn run(
     present: &[&'static Contender],
     cores: Cores,
 ) -> Result<(), Failure> {
-    // load, origin and all that is started from here stay there; the server alone is sent to its own core
+    // load, origin and all that is started from here stay there; the server alone is sent to its
+    // own core
     affinity::stay_on(cores.load)?;
     let workplace = Workplace::make("store-bench")?;
     let place = origin::Place {
@@ -201,7 +202,8 @@ impl Field<'_> {
         self.workplace.path().join(name).join(contender.name)
     }
 
-    /// Starts a proxy whose store has room for `bytes`; also the port of its admin interface, if it has one.
+    /// Starts a proxy whose store has room for `bytes`; also the port of its admin interface, if it
+    /// has one.
     pub(crate) fn launch(
         &self,
         entrant: &Entrant,
@@ -230,7 +232,8 @@ impl Field<'_> {
         Ok((server, admin))
     }
 
-    /// Goes through a course and says what it cost; what was written is on the device when it returns.
+    /// Goes through a course and says what it cost; what was written is on the device when it
+    /// returns.
     pub(crate) fn watch(
         &self,
         server: &Server,

@@ -25,8 +25,9 @@ impl Sub for Traffic {
     }
 }
 
-/// What a process tree caused the storage layer to read and write (`/proc/ID/io`, see proc(5)): pages that were in the page
-/// cache are not read; a page is written once however often it is dirtied before it goes out.
+/// What a process tree caused the storage layer to read and write (`/proc/ID/io`, see proc(5)):
+/// pages that were in the page cache are not read; a page is written once however often it is
+/// dirtied before it goes out.
 pub(crate) fn of_processes(root: u32) -> Traffic {
     let texts = usage::tree(root)
         .into_iter()
@@ -37,7 +38,8 @@ pub(crate) fn of_processes(root: u32) -> Traffic {
     })
 }
 
-/// What the device of `path` has read and written, for whomever. `None` where it is no block device.
+/// What the device of `path` has read and written, for whomever. `None` where it is no block
+/// device.
 pub(crate) fn of_device(path: &Path) -> Option<Traffic> {
     let device = std::fs::metadata(path).ok()?.dev();
     let stat = format!("/sys/dev/block/{}:{}/stat", major(device), minor(device));

@@ -1,4 +1,5 @@
-//! Clients: each asks on a connection that stays open, for one response after the other, and checks every byte.
+//! Clients: each asks on a connection that stays open, for one response after the other, and checks
+//! every byte.
 
 use super::latency::micros;
 use super::mix::{self, Chance};

@@ -1,8 +1,9 @@
-//! `cargo xtask store-bench`: the disk stores of weir and of other caching proxies: filled with misses, asked for a working set
-//! ten times their memory, killed and started again.
+//! `cargo xtask store-bench`: the disk stores of weir and of other caching proxies: filled with
+//! misses, asked for a working set ten times their memory, killed and started again.
 //!
-//! Every proxy is a caching gateway on one core before the origin of `uneven`, whose content is a function of target and
-//! offset; clients check every byte. `docs/store-bench.md` says what each figure means.
+//! Every proxy is a caching gateway on one core before the origin of `uneven`, whose content is a
+//! function of target and offset; clients check every byte. `docs/store-bench.md` says what each
+//! figure means.
 
 mod contender;
 mod course;

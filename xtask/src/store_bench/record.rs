@@ -1,4 +1,5 @@
-//! The record file: everything that was measured, with what is needed to measure it again. Tables are made from it.
+//! The record file: everything that was measured, with what is needed to measure it again. Tables
+//! are made from it.
 
 use super::course::{Fill, Hits};
 use super::options::Options;

@@ -33,7 +33,8 @@ pub(crate) struct Restart {
     pub(crate) responses: u64,
     /// From the start of the process until a connection was accepted.
     pub(crate) accepted_ms: u64,
-    /// Of requests for stored responses sent at once then, how many, and how many of these went to the origin.
+    /// Of requests for stored responses sent at once then, how many, and how many of these went to
+    /// the origin.
     pub(crate) sample: u64,
     pub(crate) sample_fetches: u64,
     /// The same once it was running for a while.

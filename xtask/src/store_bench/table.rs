@@ -195,7 +195,8 @@ fn targets(record: &Record) -> Vec<String> {
     lines
 }
 
-/// How many times the hits a second of the best of the others, in each round in which there are any.
+/// How many times the hits a second of the best of the others, in each round in which there are
+/// any.
 fn times(weir: &Row, record: &Record) -> Vec<f64> {
     let others = record.rows.iter().filter(|row| row.contender != WEIR);
     let best = |round: usize| {

@@ -1,6 +1,8 @@
-//! The Wisconsin benchmark of all proxies, and the load until they fail: the tables of `docs/bench.md`.
+//! The Wisconsin benchmark of all proxies, and the load until they fail: the tables of
+//! `docs/bench.md`.
 //!
-//! A course leaves a directory `records/bench-wpb-DATE` with a record for each run; ratios and means are computed by the schema's own methods.
+//! A course leaves a directory `records/bench-wpb-DATE` with a record for each run; ratios and
+//! means are computed by the schema's own methods.
 
 use crate::failure::{During, Failure};
 use crate::root;
@@ -65,7 +67,8 @@ fn read(path: String) -> Result<Course, Failure> {
     Ok(Course { path, runs })
 }
 
-/// Mean response time and hit ratio of the last phase with caching; a row for each number of clients.
+/// Mean response time and hit ratio of the last phase with caching; a row for each number of
+/// clients.
 pub(super) fn render(course: &Course) -> String {
     let cell = |runs: &[&Record]| {
         let valid: Vec<&&Record> = runs.iter().filter(|run| run.is_valid).collect();

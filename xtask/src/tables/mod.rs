@@ -8,8 +8,9 @@
 //! <!-- end of table -->
 //! ```
 //!
-//! The chore replaces what stands between the two lines. `tidy` complains when a table differs from what the chore would write, so a
-//! figure in such a table is always that of the newest record that has all of its rows.
+//! The chore replaces what stands between the two lines. `tidy` complains when a table differs from
+//! what the chore would write, so a figure in such a table is always that of the newest record that
+//! has all of its rows.
 
 mod bench_wpb;
 mod newest;
@@ -54,7 +55,8 @@ const TABLES: [(&str, MakeTable); 6] = [
     }),
 ];
 
-/// `cargo xtask tables`: writes the documents anew whose tables are not those of the newest records.
+/// `cargo xtask tables`: writes the documents anew whose tables are not those of the newest
+/// records.
 pub(crate) fn run() -> Result<(), Failure> {
     let mut written = 0;
     for path in documents()? {

@@ -10,7 +10,8 @@ pub(crate) trait Begun: DeserializeOwned {
     fn begun(&self) -> &str;
 }
 
-/// Of the records `records/CHORE-*.json` that are `whole`, the one that was begun last, and its path.
+/// Of the records `records/CHORE-*.json` that are `whole`, the one that was begun last, and its
+/// path.
 ///
 /// # Errors
 /// There is none, or a file cannot be read.

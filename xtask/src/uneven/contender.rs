@@ -1,5 +1,6 @@
-//! Who is measured and how each is started: shipped defaults, and of the rest only a cache that is on, large enough and not on
-//! disk where there is a choice, responses of up to 200 MB, one thread or worker, no log, and room for many connections.
+//! Who is measured and how each is started: shipped defaults, and of the rest only a cache that is
+//! on, large enough and not on disk where there is a choice, responses of up to 200 MB, one thread
+//! or worker, no log, and room for many connections.
 
 use crate::bed::contender::Contender;
 

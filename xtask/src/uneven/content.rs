@@ -1,9 +1,9 @@
-//! Content as a function of target and offset, so that whoever holds a target can check every byte of a response, of a part of
-//! one, or of one put together from parts.
+//! Content as a function of target and offset, so that whoever holds a target can check every byte
+//! of a response, of a part of one, or of one put together from parts.
 //!
-//! A page of 4 KiB is a piece of one table of random bytes; where the piece begins is a hash of target and page. Pages are copied
-//! and compared by the platform's fastest routine, also in a build without optimisation, and two pages of all targets are
-//! equal once in a million.
+//! A page of 4 KiB is a piece of one table of random bytes; where the piece begins is a hash of
+//! target and page. Pages are copied and compared by the platform's fastest routine, also in a
+//! build without optimisation, and two pages of all targets are equal once in a million.
 
 use std::sync::OnceLock;
 

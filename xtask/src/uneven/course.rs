@@ -1,4 +1,5 @@
-//! The course of a measurement: start everybody, one experiment after the other, then what wants servers of its own.
+//! The course of a measurement: start everybody, one experiment after the other, then what wants
+//! servers of its own.
 
 use super::contender::NGINX;
 use super::measured::{Measured, Subject};
@@ -17,7 +18,8 @@ use std::time::Duration;
 /// A child that is still there after this has been forgotten.
 const LIFE: Duration = Duration::from_secs(3 * 3600);
 
-/// The origin's `SO_SNDBUF`: what waits in its own kernel is not on its way yet, and is to be little.
+/// The origin's `SO_SNDBUF`: what waits in its own kernel is not on its way yet, and is to be
+/// little.
 const SEND_BUFFER_BYTES: usize = 32 * 1024;
 
 /// Whose memory is looked at: weir's, and that of the one with the least.
@@ -47,7 +49,8 @@ pub(crate) fn run(
             .filter(|contender| MEMORY_OF.contains(&contender.name))
         {
             for kind in memory::KINDS {
-                // a fresh process each time: memory that was left free would hide what the clients need
+                // a fresh process each time: memory that was left free would hide what the clients
+                // need
                 let name = format!("memory-{kind:?}");
                 Field::open(&workplace, words, &[contender], record, &name)?
                     .look_at_memory(record, kind);

@@ -21,8 +21,8 @@ struct Manner {
     rate_bytes_s: u64,
 }
 
-/// The small herd comes like people, a millisecond apart. The large one is as many as fit into a process with the usual hard
-/// limit of open files, and comes as fast as one thread can ask.
+/// The small herd comes like people, a millisecond apart. The large one is as many as fit into a
+/// process with the usual hard limit of open files, and comes as fast as one thread can ask.
 const MANNERS: [Manner; 2] = [
     Manner {
         clients: 50,

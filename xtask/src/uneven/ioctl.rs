@@ -5,7 +5,8 @@ use std::fs::File;
 use std::net::TcpStream;
 use std::os::fd::AsFd;
 
-/// `SIOCOUTQ`, from `linux/sockios.h`: the number on every architecture where it is that of `TIOCOUTQ`.
+/// `SIOCOUTQ`, from `linux/sockios.h`: the number on every architecture where it is that of
+/// `TIOCOUTQ`.
 const BYTES_NOT_ACKNOWLEDGED: Opcode = 0x5411;
 
 /// `TUNSETIFF`, from `linux/if_tun.h`.
@@ -31,7 +32,8 @@ struct InterfaceRequest {
     rest: [u8; 22],
 }
 
-/// Makes a TUN interface of an open `/dev/net/tun`: what is routed to it can be read, what is written arrives from it.
+/// Makes a TUN interface of an open `/dev/net/tun`: what is routed to it can be read, what is
+/// written arrives from it.
 ///
 /// # Errors
 /// The name is longer than 15 bytes, or the caller may not do this.
@@ -46,7 +48,8 @@ pub(crate) fn become_interface(device: &File, name: &str) -> rustix::io::Result<
         return Err(rustix::io::Errno::NAMETOOLONG);
     }
     request.name[..name.len()].copy_from_slice(name.as_bytes());
-    // SAFETY: TUNSETIFF reads and writes one struct ifreq of 40 bytes, which this is; every value is a valid one
+    // SAFETY: TUNSETIFF reads and writes one struct ifreq of 40 bytes, which this is; every value
+    // is a valid one
     unsafe {
         ioctl(
             device.as_fd(),

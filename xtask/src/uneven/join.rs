@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 
 const SIZE_BYTES: u64 = 30_000_000;
 
-/// What the origin gives one connection: the joiner cannot be faster than this, but for what is there already.
+/// What the origin gives one connection: the joiner cannot be faster than this, but for what is
+/// there already.
 const RATE_BYTES_S: u64 = 2_500_000;
 
 const JOINS_AFTER: Duration = Duration::from_millis(1500);

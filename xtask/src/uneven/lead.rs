@@ -51,7 +51,8 @@ pub(crate) struct Lead {
     pub(crate) read_bytes: u64,
     /// What the client's kernel had received beyond that.
     pub(crate) unread_bytes: u64,
-    /// The largest lead over the program that was seen on the way, looked at every tenth of a second.
+    /// The largest lead over the program that was seen on the way, looked at every tenth of a
+    /// second.
     pub(crate) largest_bytes: u64,
     pub(crate) fetches: u64,
 }

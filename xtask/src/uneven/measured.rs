@@ -14,7 +14,8 @@ pub(crate) struct Subject<'a> {
 }
 
 impl Subject<'_> {
-    /// A path that nobody else asks for: what is fetched of it was fetched by this proxy in this experiment.
+    /// A path that nobody else asks for: what is fetched of it was fetched by this proxy in this
+    /// experiment.
     pub(crate) fn path(&self, experiment: &str) -> String {
         format!("/{}/{experiment}", self.contender.name)
     }

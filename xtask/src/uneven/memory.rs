@@ -35,7 +35,8 @@ pub(crate) enum Kind {
     OneStored,
     /// Each its own, which may not be stored.
     EachPassed,
-    /// Each its own, which may be stored: what was read is kept, so this grows to the budget of the cache by right.
+    /// Each its own, which may be stored: what was read is kept, so this grows to the budget of the
+    /// cache by right.
     EachStored,
 }
 
@@ -91,8 +92,9 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    /// The mean of the last third over that of the first; `None` with less than three samples. Single samples are of
-    /// moments: between two steps of the clients TCP holds a tenth more or less.
+    /// The mean of the last third over that of the first; `None` with less than three samples.
+    /// Single samples are of moments: between two steps of the clients TCP holds a tenth more or
+    /// less.
     #[expect(
         clippy::cast_precision_loss,
         reason = "KiB of a machine are far below 2^52"

@@ -1,9 +1,11 @@
-//! `cargo xtask uneven`: weir beside other caching proxies where the links on its two sides are uneven: a client that leaves, one
-//! that is slow or stops, a fast one behind a slow one, thousands at once, thousands of modems, and a long path.
+//! `cargo xtask uneven`: weir beside other caching proxies where the links on its two sides are
+//! uneven: a client that leaves, one that is slow or stops, a fast one behind a slow one, thousands
+//! at once, thousands of modems, and a long path.
 //!
-//! Every proxy is a caching gateway before one [`origin`] that counts what is taken from it; clients are threads of this process
-//! and check every byte. The proxies run at the same time. What is light is measured of all at once, the rest of one after
-//! the other, experiment by experiment, so that each row is of the same minutes. `docs/uneven.md` says what each row means.
+//! Every proxy is a caching gateway before one [`origin`] that counts what is taken from it;
+//! clients are threads of this process and check every byte. The proxies run at the same time. What
+//! is light is measured of all at once, the rest of one after the other, experiment by experiment,
+//! so that each row is of the same minutes. `docs/uneven.md` says what each row means.
 
 mod abort;
 mod contender;

@@ -6,8 +6,8 @@ use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpStream};
 use std::time::{Duration, Instant};
 
-/// What the receive buffer option of most clients is set to; the kernel doubles it for its own needs, and lets through about
-/// as much content as was asked for.
+/// What the receive buffer option of most clients is set to; the kernel doubles it for its own
+/// needs, and lets through about as much content as was asked for.
 pub(crate) const RECEIVE_BUFFER_BYTES: usize = 64 * 1024;
 
 const SILENCE_MAX: Duration = Duration::from_secs(5);
@@ -75,7 +75,8 @@ impl Reader {
     /// Reads once, at most so much; waits no longer than until `deadline`.
     ///
     /// # Errors
-    /// Says what is wrong with the response or the connection. Silence until the deadline is not wrong.
+    /// Says what is wrong with the response or the connection. Silence until the deadline is not
+    /// wrong.
     pub(crate) fn read(&mut self, bytes_max: usize, deadline: Instant) -> Result<(), String> {
         let left = deadline.saturating_duration_since(Instant::now());
         // a timeout of nothing would be none at all
@@ -91,7 +92,8 @@ impl Reader {
         }
     }
 
-    /// Reads as fast as it comes until that much content was read, and says whether it was before `deadline`.
+    /// Reads as fast as it comes until that much content was read, and says whether it was before
+    /// `deadline`.
     ///
     /// # Errors
     /// Says what is wrong with the response or the connection.

@@ -6,8 +6,8 @@ use super::record::Record;
 use super::table::{bytes, join_ratio, path_ratio};
 use crate::bed::contender::WEIR;
 
-/// Fetched beyond what the client that left had read; and fetched twice when the next one wants it all, which is what was in
-/// the proxy's kernel when the connection was closed.
+/// Fetched beyond what the client that left had read; and fetched twice when the next one wants it
+/// all, which is what was in the proxy's kernel when the connection was closed.
 const ABORT_BYTES_MAX: u64 = 64 * 1024;
 
 /// Taken from the origin and not read by a client's program on loopback, its own buffer included.

@@ -6,14 +6,16 @@
 //! cargo run --release -p weir-bench --example speed -- robots [--seconds 60] [--record FILE]
 //! ```
 //!
-//! `hits`: on the first core wrk and our clients in turn, on the second a server that does as little as one can; 64 connections
-//! that are kept, 1 KiB a response. Our clients check every byte, every validator and the mark; wrk checks nothing.
+//! `hits`: on the first core wrk and our clients in turn, on the second a server that does as
+//! little as one can; 64 connections that are kept, 1 KiB a response. Our clients check every byte,
+//! every validator and the mark; wrk checks nothing.
 //!
-//! `origin`: our clients on the first core, the origin on the second, 1 KiB a response as fast as they come; CPU time of the origin's
-//! process is read from the kernel.
+//! `origin`: our clients on the first core, the origin on the second, 1 KiB a response as fast as
+//! they come; CPU time of the origin's process is read from the kernel.
 //!
-//! `robots`: 10 000 robots in an open loop, each with its own address and up to two connections, against an origin that takes 2.5 s to
-//! answer; what the clients' process takes is read from the kernel.
+//! `robots`: 10 000 robots in an open loop, each with its own address and up to two connections,
+//! against an origin that takes 2.5 s to answer; what the clients' process takes is read from the
+//! kernel.
 //!
 //! On stdout a table, in the record everything that was measured, raw.
 

@@ -15,7 +15,8 @@ use crate::{Options, record};
 /// As many as the origin holds: a limit of 20 000 open files is a common one.
 const CONNECTIONS_MAX: u32 = 19_500;
 
-/// The most CPU time that a response of 1 KiB may take, in microseconds: a core then answers 80 000 a second, more than a proxy forwards.
+/// The most CPU time that a response of 1 KiB may take, in microseconds: a core then answers 80 000
+/// a second, more than a proxy forwards.
 const RESPONSE_US_MAX: f64 = 12.0;
 
 /// Serves a scenario until it is killed; the first line it prints is its address.
@@ -45,7 +46,8 @@ struct Round {
     response_us: f64,
 }
 
-/// Our clients ask the origin on another core for 1 KiB as fast as they can; every response is checked.
+/// Our clients ask the origin on another core for 1 KiB as fast as they can; every response is
+/// checked.
 pub(crate) fn measure(options: &Options) -> crate::Outcome {
     let mut rounds = Vec::new();
     println!("         responses/s  origin us CPU  user   system");

@@ -15,8 +15,9 @@ const CONNECTIONS_WANTED: u64 = 16_000;
 /// How much memory the clients may take, in bytes.
 const MEMORY_MAX_BYTES: u64 = 2 << 30;
 
-/// PolyMix's robots and servers: 0.4 requests a second each, 2.5 s to answer, zipf(64) requests a connection. Two connections a robot and not
-/// four, so that all of them together stay within 20 000 open files whatever else the machine does.
+/// PolyMix's robots and servers: 0.4 requests a second each, 2.5 s to answer, zipf(64) requests a
+/// connection. Two connections a robot and not four, so that all of them together stay within 20
+/// 000 open files whatever else the machine does.
 pub(crate) fn scenario(seconds: u64) -> Result<Scenario, Box<dyn std::error::Error>> {
     let text = format!(
         r#"

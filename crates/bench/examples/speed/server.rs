@@ -1,5 +1,6 @@
-//! The least a server can do for a request: level-triggered epoll, one read, a search for the number in the path, one write of a response
-//! that was made beforehand. What it sends is what the site has, so that it passes every check.
+//! The least a server can do for a request: level-triggered epoll, one read, a search for the
+//! number in the path, one write of a response that was made beforehand. What it sends is what the
+//! site has, so that it passes every check.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};

@@ -1,7 +1,8 @@
 //! What the proxy says of its response, held against what the marks say.
 //!
-//! `Cache-Status` (RFC 9211) is read as a structured field; of several members the last one counts, that of the cache nearest to the
-//! client. Where it is absent, `X-Cache` is read as Squid, nginx and others write it: `HIT from proxy`, `MISS`, `REVALIDATED`.
+//! `Cache-Status` (RFC 9211) is read as a structured field; of several members the last one counts,
+//! that of the cache nearest to the client. Where it is absent, `X-Cache` is read as Squid, nginx
+//! and others write it: `HIT from proxy`, `MISS`, `REVALIDATED`.
 
 use std::convert::Infallible;
 
@@ -57,7 +58,8 @@ impl Claim {
         }
     }
 
-    /// Is that what the marks say? A validated response counts as a hit with some caches and as a miss with others: both agree.
+    /// Is that what the marks say? A validated response counts as a hit with some caches and as a
+    /// miss with others: both agree.
     pub(super) fn agrees(self, outcome: Outcome) -> CrossCheck {
         let is_so = match outcome {
             Outcome::Hit => matches!(self, Self::Hit | Self::Collapsed),

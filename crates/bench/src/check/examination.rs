@@ -1,8 +1,10 @@
-//! The examination of one response: every byte, status, length, version and validators, against what the origin would have sent.
+//! The examination of one response: every byte, status, length, version and validators, against
+//! what the origin would have sent.
 //!
-//! What is right follows from the scenario and the seed, so nothing is asked of the origin and nothing believed of the proxy but one
-//! thing: the mark, which says which request brought this content and which version it is. A proxy that invents marks is found by the
-//! content, which is another one for every version.
+//! What is right follows from the scenario and the seed, so nothing is asked of the origin and
+//! nothing believed of the proxy but one thing: the mark, which says which request brought this
+//! content and which version it is. A proxy that invents marks is found by the content, which is
+//! another one for every version.
 
 use std::ops::ControlFlow;
 
@@ -17,7 +19,8 @@ use crate::client::{Ending, Inspect};
 use crate::mark::{self, Answered, Id};
 use crate::tally::{CrossCheck, ErrorKind, Outcome};
 
-/// By how much the clocks of clients and origin may differ, and how late an answer may be on its way, in seconds.
+/// By how much the clocks of clients and origin may differ, and how late an answer may be on its
+/// way, in seconds.
 const SLACK_S: i64 = 2;
 
 /// What was asked, as far as it decides what is right to answer.
@@ -313,7 +316,8 @@ impl Examination {
         false
     }
 
-    /// What is right of this version; `None` if it was not current at any time that would excuse it.
+    /// What is right of this version; `None` if it was not current at any time that would excuse
+    /// it.
     fn truth<'s>(&self, grounds: &Grounds<'s>, version: u64) -> Option<Described<'s>> {
         let target = self.asked.target;
         let now = grounds.site.describe(target, grounds.now);
@@ -344,7 +348,8 @@ impl Examination {
         (Timestamp(from), Timestamp(grounds.now.0 + SLACK_S))
     }
 
-    /// 304 says: what you have is current. That is right if nothing that may be served was modified after the date in the condition.
+    /// 304 says: what you have is current. That is right if nothing that may be served was modified
+    /// after the date in the condition.
     fn read_304(&mut self, grounds: &Grounds<'_>) {
         let Some(since) = self.asked.modified_since else {
             self.find(LieKind::WrongStatus, None, || {
@@ -454,8 +459,9 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// How long after a change a response may still be used that was sent before it, in seconds. `Expires` at the time of the change leaves
-/// nothing; `max-age` goes on from when the response was sent (RFC 9111 §4.2.1), and RFC 5861 beyond that.
+/// How long after a change a response may still be used that was sent before it, in seconds.
+/// `Expires` at the time of the change leaves nothing; `max-age` goes on from when the response was
+/// sent (RFC 9111 §4.2.1), and RFC 5861 beyond that.
 fn lifetime_beyond_change_s(described: &Described<'_>) -> u64 {
     let mut directives = ResponseDirectives::default();
     if let Some(line) = described.cache_control {

@@ -1,9 +1,11 @@
-//! What responses are held against: the site, the time, and what the scenario lets the origin do wrong.
+//! What responses are held against: the site, the time, and what the scenario lets the origin do
+//! wrong.
 
 use weir_semantics::Timestamp;
 use weir_workload::{Content, Fault, FaultKind, Site, Target};
 
-/// How many targets that were asked for lately are remembered, to say whose content is in the wrong place.
+/// How many targets that were asked for lately are remembered, to say whose content is in the wrong
+/// place.
 const REMEMBERED_MAX: usize = 256;
 
 /// See the module.
@@ -40,7 +42,8 @@ impl<'s> Grounds<'s> {
         }
     }
 
-    /// The target whose content begins so, among those asked for lately. Called when something is wrong, not before.
+    /// The target whose content begins so, among those asked for lately. Called when something is
+    /// wrong, not before.
     pub(super) fn who_has(&self, bytes: &[u8]) -> Option<Target> {
         // fewer could be alike by chance
         if bytes.len() < 8 {
@@ -55,7 +58,8 @@ impl<'s> Grounds<'s> {
         })
     }
 
-    /// Does the scenario have the origin send a wrong length for this target? Then who passes it on does not lie.
+    /// Does the scenario have the origin send a wrong length for this target? Then who passes it on
+    /// does not lie.
     pub(super) fn may_have_wrong_length(&self, target: Target) -> bool {
         self.may_have(target, FaultKind::WrongLength)
     }

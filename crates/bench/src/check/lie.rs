@@ -12,7 +12,8 @@ kinds! {
         ShortBody = "short-body",
         /// There is more content than there is.
         LongBody = "long-body",
-        /// The version was not current at any moment that would excuse it, or a validator is that of another version.
+        /// The version was not current at any moment that would excuse it, or a validator is that
+        /// of another version.
         StaleVersion = "stale-version",
         /// It is the content, or has the entity tag, of another target.
         Swapped = "swapped",
@@ -49,7 +50,8 @@ pub struct Lie {
     pub offset: Option<u64>,
     /// What should be there and what is.
     pub what: String,
-    /// The head of the response as it was received, at most [`HEAD_BYTES_MAX`] of it, what is no text replaced.
+    /// The head of the response as it was received, at most [`HEAD_BYTES_MAX`] of it, what is no
+    /// text replaced.
     pub head: String,
 }
 

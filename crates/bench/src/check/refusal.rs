@@ -1,9 +1,11 @@
-//! A response that is no answer, in a few words: its status line and what it says in `Proxy-Status` (RFC 9209).
+//! A response that is no answer, in a few words: its status line and what it says in `Proxy-Status`
+//! (RFC 9209).
 
 /// Longer words are cut, in characters.
 const WORDS_MAX: usize = 300;
 
-/// The status line without its version, and every `Proxy-Status` field, of a response head as it was received.
+/// The status line without its version, and every `Proxy-Status` field, of a response head as it
+/// was received.
 pub(crate) fn refusal(head: &[u8]) -> String {
     let text = String::from_utf8_lossy(head);
     let mut lines = text.lines();

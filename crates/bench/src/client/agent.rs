@@ -1,8 +1,9 @@
 //! One agent, without sockets and clock: what is due goes in, what is to be started comes out.
 //!
-//! A client of a closed loop and a robot of an open one differ in where their requests come from. Both have a queue of requests that
-//! are due, and a few connections; a request takes an idle connection, else a new one if there may be another, else it waits for the
-//! first that ends. A connection carries as many requests as were drawn for it when it was opened (PolyMix: zipf(64)).
+//! A client of a closed loop and a robot of an open one differ in where their requests come from.
+//! Both have a queue of requests that are due, and a few connections; a request takes an idle
+//! connection, else a new one if there may be another, else it waits for the first that ends. A
+//! connection carries as many requests as were drawn for it when it was opened (PolyMix: zipf(64)).
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,5 @@
-//! A clock that wakes a poll to the microsecond. The timeout of a poll has milliseconds, and a hit takes a tenth of one.
+//! A clock that wakes a poll to the microsecond. The timeout of a poll has milliseconds, and a hit
+//! takes a tenth of one.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -33,7 +34,8 @@ impl Alarm {
         })
     }
 
-    /// Rings at this time; now is told to reckon how long that is. A time that it is set for already costs nothing.
+    /// Rings at this time; now is told to reckon how long that is. A time that it is set for
+    /// already costs nothing.
     ///
     /// # Errors
     /// The kernel does not take the time.

@@ -8,7 +8,8 @@ use weir_semantics::Timestamp;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Clock {
     start: Instant,
-    /// By the wall, since 1970. Read once: a wall clock that is set during the run does not move the run's.
+    /// By the wall, since 1970. Read once: a wall clock that is set during the run does not move
+    /// the run's.
     start_by_wall: Duration,
 }
 

@@ -8,7 +8,8 @@
 //!   +---- every failure, and what closes -------------------------------------------------------------------+
 //! ```
 //!
-//! What is received goes to an [`Inspect`] as it comes; nothing of a content is kept. One exchange at a time: no pipelining.
+//! What is received goes to an [`Inspect`] as it comes; nothing of a content is kept. One exchange
+//! at a time: no pipelining.
 
 use std::ops::ControlFlow;
 
@@ -102,8 +103,8 @@ pub(crate) enum Ending {
     Unreadable(&'static str),
     /// No whole response, and why.
     Failed(ErrorKind),
-    /// The connection had been used before and went without a byte of a response: it was closing when the request came. To be
-    /// repeated on a fresh one (RFC 9112 §9.3.1).
+    /// The connection had been used before and went without a byte of a response: it was closing
+    /// when the request came. To be repeated on a fresh one (RFC 9112 §9.3.1).
     Stale(ErrorKind),
 }
 
@@ -157,7 +158,8 @@ impl Connection {
     /// Takes an event.
     ///
     /// # Panics
-    /// If the driver asks while an exchange is under way, or tells of a connection that was not begun: a mistake of ours.
+    /// If the driver asks while an exchange is under way, or tells of a connection that was not
+    /// begun: a mistake of ours.
     pub(crate) fn handle(&mut self, event: Event<'_>, inspector: &mut impl Inspect) -> Command {
         match (&self.state, event) {
             (State::Closed, Event::Ask { method, keep }) => {
@@ -282,7 +284,8 @@ impl Connection {
         Command::Receive
     }
 
-    /// Reads the head at the beginning of `text`, interim ones before it too; how many bytes are done with.
+    /// Reads the head at the beginning of `text`, interim ones before it too; how many bytes are
+    /// done with.
     fn head(&mut self, text: &[u8], inspector: &mut impl Inspect) -> Result<usize, &'static str> {
         let mut taken = 0;
         loop {
@@ -347,7 +350,8 @@ fn unreadable(_: BodyError) -> &'static str {
     "the chunks of the content are malformed"
 }
 
-/// Does the other side keep the connection (RFC 9112 §9.3)? Proxies of old say so in `Proxy-Connection`.
+/// Does the other side keep the connection (RFC 9112 §9.3)? Proxies of old say so in
+/// `Proxy-Connection`.
 fn is_kept(version: Version, fields: &[FieldLine<'_>]) -> bool {
     let has = |option: &[u8]| {
         lines_named(fields, "Connection")

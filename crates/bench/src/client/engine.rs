@@ -1,7 +1,9 @@
-//! What one thread of clients does: carries events from sockets, clock and schedule to the state machines, and their commands back.
+//! What one thread of clients does: carries events from sockets, clock and schedule to the state
+//! machines, and their commands back.
 //!
-//! Everything that decides is elsewhere and pure ([`Agent`], [`Connection`], [`Examination`], [`Line`]); everything that counts is in the
-//! [`Ledger`]. Here are the sockets, edge-triggered: a socket is read until it has no more, or the link says later.
+//! Everything that decides is elsewhere and pure ([`Agent`], [`Connection`], [`Examination`],
+//! [`Line`]); everything that counts is in the [`Ledger`]. Here are the sockets, edge-triggered: a
+//! socket is read until it has no more, or the link says later.
 
 mod exchange;
 mod traffic;
@@ -30,7 +32,8 @@ use crate::tally::{ErrorKind, LinkTime};
 /// What is read at once where no link says less, in bytes.
 const SCRATCH_BYTES: usize = 65_536;
 
-/// Agents' own streams of chance: for their connections, and for their links. Far from the streams of the generators.
+/// Agents' own streams of chance: for their connections, and for their links. Far from the streams
+/// of the generators.
 const CONNECTIONS_STREAM: u64 = 0xc11e_0001_0000_0000;
 const LINKS_STREAM: u64 = 0xc11e_0002_0000_0000;
 
@@ -72,8 +75,8 @@ struct Member {
     parties: Vec<usize>,
 }
 
-/// What is still to be done. Kept in a queue and not done at once: a connection that fails as soon as it is begun would otherwise have
-/// its agent begin the next one, and so on, down the stack.
+/// What is still to be done. Kept in a queue and not done at once: a connection that fails as soon
+/// as it is begun would otherwise have its agent begin the next one, and so on, down the stack.
 #[derive(Debug)]
 enum Task {
     /// The agent of a closed loop asks its next.

@@ -22,7 +22,7 @@ pub(super) struct Transaction<'t> {
     /// Could a cache without limits have answered it?
     pub(super) could_hit: bool,
     pub(super) started_us: u64,
-    /// When it was sent by the wall, which clients and origin have in common; microseconds since 1970.
+    /// When it was sent, by the wall clock that clients and origin share; microseconds since 1970.
     pub(super) sent_wall_us: u64,
     pub(super) connect_us: Option<u64>,
     pub(super) head_us: Option<u64>,
@@ -30,7 +30,8 @@ pub(super) struct Transaction<'t> {
 }
 
 impl Transaction<'_> {
-    /// Did the origin begin what came after this request was sent? If the response is another request's, this one was collapsed with it.
+    /// Did the origin begin what came after this request was sent? If the response is another
+    /// request's, this one was collapsed with it.
     fn has_waited_for_another(&self) -> bool {
         let answered = self.examination.answered;
         answered
@@ -146,7 +147,8 @@ impl Ledger {
         self.phase(order.ask.phase).accounts.repeated += 1;
     }
 
-    /// A connection was set up, in so many microseconds. `is_slow`: the first packet of it was lost.
+    /// A connection was set up, in so many microseconds. `is_slow`: the first packet of it was
+    /// lost.
     pub(super) fn connected(&mut self, order: &Order, took_us: u64, is_slow: bool) {
         let phase = self.phase(order.ask.phase);
         phase.accounts.connections_opened += 1;
@@ -278,7 +280,8 @@ impl Ledger {
         });
     }
 
-    /// Drops every second sample, and takes half as many from now on: what is left is as even over the run as before.
+    /// Drops every second sample, and takes half as many from now on: what is left is as even over
+    /// the run as before.
     fn thin_samples(&mut self) {
         let before = self.result.samples.len();
         let mut place = 0;
@@ -363,7 +366,8 @@ impl Ledger {
         self.second.phase = phase;
     }
 
-    /// Closes the book. What is left of a second is in the series as the last one, and in no judgement about the generator.
+    /// Closes the book. What is left of a second is in the series as the last one, and in no
+    /// judgement about the generator.
     pub(super) fn close(mut self) -> ClientResult {
         let cpu_share = cpu_s() - self.cpu_at_second_s;
         self.close_second(cpu_share);

@@ -1,4 +1,5 @@
-//! One end of one connection with all that belongs to it: socket, state, examination, and what it waits for.
+//! One end of one connection with all that belongs to it: socket, state, examination, and what it
+//! waits for.
 
 use mio::net::TcpStream;
 
@@ -30,7 +31,8 @@ pub(super) enum Pause {
     },
 }
 
-/// See the module. There is one for each place of each agent, used again and again, so that a request allocates nothing.
+/// See the module. There is one for each place of each agent, used again and again, so that a
+/// request allocates nothing.
 #[derive(Debug)]
 pub(super) struct Party {
     /// The agent's place among those of this thread, and the connection's among those of the agent.
@@ -49,7 +51,8 @@ pub(super) struct Party {
     /// When the pause began, and when it is over.
     pub(super) pause_from_us: u64,
     pub(super) pause_until_us: u64,
-    /// Was there more to read when the link said later? Then the link goes on as soon as it is free, however late we look.
+    /// Was there more to read when the link said later? Then the link goes on as soon as it is
+    /// free, however late we look.
     pub(super) is_backlogged: bool,
     /// When silence is too long.
     pub(super) silent_at_us: u64,

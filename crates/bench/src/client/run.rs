@@ -31,11 +31,12 @@ const SECOND_US: u64 = 1_000_000;
 /// Tasks between two looks at the sockets.
 const TASKS_A_ROUND: usize = 256;
 
-/// Runs one thread of clients to its end, or until `stop`. Blocks its thread, and leaves it in the plan's namespace, if there is one.
+/// Runs one thread of clients to its end, or until `stop`. Blocks its thread, and leaves it in the
+/// plan's namespace, if there is one.
 ///
 /// # Errors
-/// The plan's addresses do not fit its scenario, or the system gives no poll or timer. What goes wrong with single requests is in the
-/// result.
+/// The plan's addresses do not fit its scenario, or the system gives no poll or timer. What goes
+/// wrong with single requests is in the result.
 pub fn run(plan: &ClientPlan, feed: &dyn Feed, stop: &AtomicBool) -> Result<ClientResult, Failure> {
     if let Some(namespace) = &plan.namespace {
         let entered = namespace.enter();
@@ -149,8 +150,8 @@ fn drain_us(plan: &ClientPlan) -> u64 {
 /// Descriptors beside those of agents: the poll, the timer, and what the rest of the process has.
 const OTHER_DESCRIPTORS: u64 = 256;
 
-/// Asks for as many descriptors as all agents of the run could need, since other threads of this process may have the rest of them; is
-/// content with one connection an agent.
+/// Asks for as many descriptors as all agents of the run could need, since other threads of this
+/// process may have the rest of them; is content with one connection an agent.
 fn raise_descriptors(plan: &ClientPlan) -> Result<(), Failure> {
     let agents = u64::from(plan.scenario.agents());
     let most = agents.saturating_mul(u64::from(plan.scenario.clients.connections_max.max(1)));

@@ -10,7 +10,8 @@ use socket2::{Domain, Protocol, Socket, Type};
 use crate::link::{PACKET_BYTES, RECEIVE_BUFFER_BYTES};
 use crate::tally::ErrorKind;
 
-/// The first address of agents that have one each: 127.1.0.0 is below it, the origin's servers are in 127.0.
+/// The first address of agents that have one each: 127.1.0.0 is below it, the origin's servers are
+/// in 127.0.
 const FIRST_ADDRESS: u32 = 0x7f01_0001;
 
 /// The last one: 127.255.255.254.
@@ -23,10 +24,12 @@ pub(super) fn address_of(agent: u32, agents_per_address: u32) -> IpAddr {
     IpAddr::V4(Ipv4Addr::from_bits(address))
 }
 
-/// Begins to connect. `from`: the address to come from. `is_behind_link`: with a small receive buffer, so that what is not read stays
-/// with the proxy, and with packets as they are outside of this machine.
+/// Begins to connect. `from`: the address to come from. `is_behind_link`: with a small receive
+/// buffer, so that what is not read stays with the proxy, and with packets as they are outside of
+/// this machine.
 ///
-/// With an address of its own every agent has all ports of it, so that binding before connecting takes no port from another.
+/// With an address of its own every agent has all ports of it, so that binding before connecting
+/// takes no port from another.
 ///
 /// # Errors
 /// There is no descriptor or no port, or the connection failed at once.

@@ -6,7 +6,8 @@ use weir_workload::{Ask, ClosedAgent, Due, PhasePlan, Schedule, Share, Stream};
 
 use super::timers::NEVER_US;
 
-/// The requests of one thread. Agents are known by their place here; their number in the run is beside it.
+/// The requests of one thread. Agents are known by their place here; their number in the run is
+/// beside it.
 #[derive(Debug)]
 pub(super) struct Source {
     kind: Kind,
@@ -78,7 +79,8 @@ impl Source {
         (agent / self.share.of.max(1)) as usize
     }
 
-    /// The next request of the agent in this place, if it has one. Phases that are over by the clock are skipped.
+    /// The next request of the agent in this place, if it has one. Phases that are over by the
+    /// clock are skipped.
     pub(super) fn next_of(&mut self, place: usize, now_us: u64) -> Option<Ask> {
         let Kind::Closed(turns) = &mut self.kind else {
             return None;
@@ -132,7 +134,8 @@ impl Turn {
             .ends_at_us
             .is_some_and(|ends_at_us| now_us >= ends_at_us);
         if lasts || ends {
-            // a phase by the clock is the last one of a closed loop: what asks until the clock says so has no end of its own
+            // a phase by the clock is the last one of a closed loop: what asks until the clock says
+            // so has no end of its own
             return None;
         }
         Some(ask)

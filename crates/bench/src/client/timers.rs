@@ -6,13 +6,15 @@ use std::collections::BinaryHeap;
 /// Never.
 pub(super) const NEVER_US: u64 = u64::MAX;
 
-/// Wake-ups by key. One that is no longer wanted is not taken out: who is woken looks whether it was still waiting.
+/// Wake-ups by key. One that is no longer wanted is not taken out: who is woken looks whether it
+/// was still waiting.
 #[derive(Debug, Default)]
 pub(super) struct Timers {
     heap: BinaryHeap<Reverse<(u64, usize)>>,
 }
 
-/// When the owner of a key is woken next, kept beside it, so that a wake-up that moves away costs nothing.
+/// When the owner of a key is woken next, kept beside it, so that a wake-up that moves away costs
+/// nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Armed(u64);
 
@@ -38,7 +40,8 @@ impl Timers {
             .map_or(NEVER_US, |Reverse((at_us, _))| *at_us)
     }
 
-    /// Takes the next wake-up that is due; its key, and the time it was for, which [`Armed::is_for`] compares.
+    /// Takes the next wake-up that is due; its key, and the time it was for, which
+    /// [`Armed::is_for`] compares.
     pub(super) fn due(&mut self, now_us: u64) -> Option<(usize, u64)> {
         if self.next_us() > now_us {
             return None;

@@ -83,7 +83,8 @@ pub(super) fn ask(post: &Post<'_>, clients: &AsClients) -> Result<(), Failure> {
     })))
 }
 
-/// The names of the phases, and how long all threads will take to prepare themselves: as long as one takes now, all on one core at worst.
+/// The names of the phases, and how long all threads will take to prepare themselves: as long as
+/// one takes now, all on one core at worst.
 fn rehearse(task: &AskTask, scenario: &Scenario, threads: u32) -> (Vec<String>, Duration) {
     let began = Instant::now();
     let phases = scenario.phases(task.seed);

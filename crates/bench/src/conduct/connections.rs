@@ -22,7 +22,8 @@ pub(super) fn raise_for_clients(scenario: &Scenario) -> io::Result<()> {
     Ok(())
 }
 
-/// Makes room for clients and origin in one process, as far as it is given: either says by itself what it lacks.
+/// Makes room for clients and origin in one process, as far as it is given: either says by itself
+/// what it lacks.
 pub(super) fn raise_for_both(scenario: &Scenario) {
     let connections = u64::from(of_clients(scenario)) + u64::from(connections_for(scenario));
     descriptors::raise_towards(connections + OTHER_DESCRIPTORS);

@@ -161,7 +161,8 @@ impl<'r> Course<'r> {
         Ok(ready)
     }
 
-    /// Waits until each of them has said what `is_it` accepts. Before the start whoever leaves ends the run.
+    /// Waits until each of them has said what `is_it` accepts. Before the start whoever leaves ends
+    /// the run.
     fn until_all(
         &mut self,
         members: &[usize],

@@ -7,7 +7,8 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::{Duration, Instant};
 
-/// Connections that are looked at; whoever comes later is closed. Far more than anybody has machines.
+/// Connections that are looked at; whoever comes later is closed. Far more than anybody has
+/// machines.
 const CONNECTIONS_MAX: usize = 256;
 
 /// Those who take part, and those who have not said who they are.

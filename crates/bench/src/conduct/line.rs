@@ -44,7 +44,8 @@ impl Lines {
     /// The next message.
     ///
     /// # Errors
-    /// The connection has ended (`UnexpectedEof`), the line is too long, or it is no such message (`InvalidData`).
+    /// The connection has ended (`UnexpectedEof`), the line is too long, or it is no such message
+    /// (`InvalidData`).
     pub(super) fn read<M: DeserializeOwned>(&mut self) -> io::Result<M> {
         self.line.clear();
         let mut limited = (&mut self.stream).take(LINE_BYTES_MAX);
@@ -83,7 +84,8 @@ impl Outlet {
 }
 
 impl Drop for Outlet {
-    /// Ends both directions: readers here and there are told, who would keep the connection open otherwise.
+    /// Ends both directions: readers here and there are told, who would keep the connection open
+    /// otherwise.
     fn drop(&mut self) {
         let stream = self
             .stream

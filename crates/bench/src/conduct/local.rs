@@ -69,7 +69,8 @@ pub fn run(
     })
 }
 
-/// The address of ours that a proxy on another machine can reach; `None` for one on this machine, which uses loopback.
+/// The address of ours that a proxy on another machine can reach; `None` for one on this machine,
+/// which uses loopback.
 fn reached_from(proxy: Option<SocketAddr>) -> io::Result<Option<SocketAddr>> {
     let Some(proxy) = proxy.filter(|proxy| !proxy.ip().is_loopback()) else {
         return Ok(None);
@@ -84,8 +85,9 @@ fn reached_from(proxy: Option<SocketAddr>) -> io::Result<Option<SocketAddr>> {
     Ok(Some(SocketAddr::new(socket.local_addr()?.ip(), 0)))
 }
 
-/// An address of the loopback network that no earlier run has used, most likely. A cache under test may still hold what an origin of an
-/// earlier run sent, and ports are given out again: the same URL with other content would pass for a lie.
+/// An address of the loopback network that no earlier run has used, most likely. A cache under test
+/// may still hold what an origin of an earlier run sent, and ports are given out again: the same
+/// URL with other content would pass for a lie.
 fn own_loopback(plan: &RunPlan) -> Option<SocketAddr> {
     if plan.approach == Approach::Gateway || plan.scenario.origin.addresses != Addresses::One {
         return None;

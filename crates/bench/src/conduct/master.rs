@@ -73,7 +73,8 @@ impl Master {
     /// Conducts the run. Once it has started, this returns what there is, whatever happens.
     ///
     /// # Errors
-    /// There is no process of the plan's id, not all came, somebody could not prepare, or it was interrupted before the start.
+    /// There is no process of the plan's id, not all came, somebody could not prepare, or it was
+    /// interrupted before the start.
     pub fn conduct(
         self,
         plan: &RunPlan,

@@ -44,7 +44,8 @@ pub(super) enum ToMaster {
     Ready {
         /// An origin's: the address of every server of the scenario.
         servers: Vec<SocketAddr>,
-        /// What has to be done once more between `go` and the start, microseconds: clients run their generators up to the first request.
+        /// What has to be done once more between `go` and the start, microseconds: clients run
+        /// their generators up to the first request.
         takes_us: u64,
     },
     /// The echo of a ping.

@@ -42,15 +42,17 @@ pub struct AsClients {
 pub struct AsOrigin {
     /// At least 1.
     pub threads: u32,
-    /// Where it listens; the address by which the master is reached, and free ports, if not given. With a port, servers that have one each
-    /// count up from it; servers that have an address each count up from its address.
+    /// Where it listens; the address by which the master is reached, and free ports, if not given.
+    /// With a port, servers that have one each count up from it; servers that have an address each
+    /// count up from its address.
     pub listen: Option<SocketAddr>,
 }
 
 /// Between two attempts to reach a master that is not there yet.
 const RETRY: Duration = Duration::from_millis(200);
 
-/// How long the master may say nothing before it starts the run: it may wait for others for as long as its operator likes.
+/// How long the master may say nothing before it starts the run: it may wait for others for as long
+/// as its operator likes.
 const TASK_MAX: Duration = Duration::from_secs(24 * 3600);
 
 impl Joining {

@@ -49,12 +49,14 @@ pub struct RunPlan {
     pub proxy_pid: Option<u32>,
     /// Its version, as the operator calls it.
     pub proxy_version: Option<String>,
-    /// More errors than this share of the requests make a run invalid, 0 to 1. Those that the scenario causes do not count.
+    /// More errors than this share of the requests make a run invalid, 0 to 1. Those that the
+    /// scenario causes do not count.
     pub errors_share_max: f64,
     /// The command line, for the record.
     pub command: String,
 }
 
-/// [`RunPlan::errors_share_max`] unless told otherwise. The cache-offs took a run with a tenth of it for a bad one; the Wisconsin benchmark
-/// reports errors as a result, and a proxy that refuses connections should still have a record that is true.
+/// [`RunPlan::errors_share_max`] unless told otherwise. The cache-offs took a run with a tenth of
+/// it for a bad one; the Wisconsin benchmark reports errors as a result, and a proxy that refuses
+/// connections should still have a record that is true.
 pub const ERRORS_SHARE_MAX: f64 = 0.01;

@@ -1,5 +1,5 @@
-//! One request before the run: does the proxy answer, and does it ask the origin? A run against a proxy that is not there, or that
-//! refuses everything, would have nothing but errors.
+//! One request before the run: does the proxy answer, and does it ask the origin? A run against a
+//! proxy that is not there, or that refuses everything, would have nothing but errors.
 
 use super::plan::{Approach, RunPlan};
 use crate::check::refusal;
@@ -47,8 +47,8 @@ pub(super) fn probe(
     judge(proxy, &head)
 }
 
-/// Asks every proxy of several runs whether it is there, before the first of them: one that is not would end them after hours. A single
-/// proxy is asked by its run.
+/// Asks every proxy of several runs whether it is there, before the first of them: one that is not
+/// would end them after hours. A single proxy is asked by its run.
 ///
 /// The request is `OPTIONS *`, which needs no origin; any response will do.
 ///

@@ -11,7 +11,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use weir_workload::{Addresses, Scenario};
 
-/// The first address of servers that have one each, as Polygraph numbers them: robots from 127.0.0.1, servers from subnet 128.
+/// The first address of servers that have one each, as Polygraph numbers them: robots from
+/// 127.0.0.1, servers from subnet 128.
 const FIRST_SERVER: Ipv4Addr = Ipv4Addr::new(127, 0, 128, 0);
 
 /// Names of the origin's threads begin with it.

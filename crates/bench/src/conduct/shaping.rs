@@ -16,8 +16,9 @@ pub enum Shaping {
     /// The clients themselves, by reading slowly from small receive buffers. Needs no privileges.
     #[default]
     User,
-    /// The kernel: clients in a network namespace, with a token bucket at both ends of a link for each. Needs root, and a proxy on this machine
-    /// that listens on all its addresses. Delay and loss stay in user space.
+    /// The kernel: clients in a network namespace, with a token bucket at both ends of a link for
+    /// each. Needs root, and a proxy on this machine that listens on all its addresses. Delay and
+    /// loss stay in user space.
     Namespace,
 }
 

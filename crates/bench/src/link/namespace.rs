@@ -1,4 +1,5 @@
-//! Clients' links by the kernel: a network namespace for the clients, a pair of devices for each, and a token bucket at both ends.
+//! Clients' links by the kernel: a network namespace for the clients, a pair of devices for each,
+//! and a token bucket at both ends.
 //!
 //! ```text
 //!   our namespace                                    the clients' namespace
@@ -6,11 +7,13 @@
 //!         <- 198.18.0.2 [ tbf: down ] ---- veth ---- [ tbf: up ] 198.18.0.3 <- client 1
 //! ```
 //!
-//! Every client has devices of its own, so each has its rate to itself, as with modems. What the proxy's TCP sees is a real queue that
-//! fills and drops. `tbf` knows rates only: delay and loss stay with [`Line`](super::Line).
+//! Every client has devices of its own, so each has its rate to itself, as with modems. What the
+//! proxy's TCP sees is a real queue that fills and drops. `tbf` knows rates only: delay and loss
+//! stay with [`Line`](super::Line).
 //!
-//! The addresses are of 198.18.0.0/15, which RFC 2544 sets aside for benchmarks. The namespace has a name (`ip netns` shows it) with our
-//! process id in it, and is removed when this value is dropped; one that a killed process left behind is removed by the next run.
+//! The addresses are of 198.18.0.0/15, which RFC 2544 sets aside for benchmarks. The namespace has
+//! a name (`ip netns` shows it) with our process id in it, and is removed when this value is
+//! dropped; one that a killed process left behind is removed by the next run.
 
 use crate::failure::Failure;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
@@ -38,7 +41,8 @@ const BLOCKS: u32 = 64;
 /// What a token bucket may let through at once, in bytes: a packet and its Ethernet head at least.
 const BURST_BYTES_MIN: u64 = 1600;
 
-/// Of a second's bytes the part that may go at once on fast links: the kernel's timer may be as coarse as 4 ms.
+/// Of a second's bytes the part that may go at once on fast links: the kernel's timer may be as
+/// coarse as 4 ms.
 const BURST_PART: u64 = 250;
 
 /// The queue before the bucket, in bytes: what a modem's bank holds, or a fifth of a second.
@@ -157,7 +161,8 @@ fn bucket(device: &str, bits_per_s: Option<u64>) -> String {
     format!("qdisc add dev {device} root tbf rate {bits_per_s}bit burst {burst}b limit {queue}b\n")
 }
 
-/// The first address of a block that no device has an address of; each process begins its search elsewhere.
+/// The first address of a block that no device has an address of; each process begins its search
+/// elsewhere.
 fn free_block() -> Result<u32, Failure> {
     let first = std::process::id() % BLOCKS;
     for place in 0..BLOCKS {

@@ -11,7 +11,8 @@ fn line(down_bits_per_s: Option<u64>, delay_ms: f64, loss: f64) -> Line {
     Line::new(&rules, Chance::new(7, 7))
 }
 
-/// Reads pieces of these sizes, each as soon as the link lets it after its pause; arrivals and bytes.
+/// Reads pieces of these sizes, each as soon as the link lets it after its pause; arrivals and
+/// bytes.
 fn read(line: &mut Line, pieces: &[(usize, u64)]) -> Vec<(u64, usize)> {
     let mut flow = Flow::default();
     let mut now_us = 0;

@@ -1,4 +1,5 @@
-//! What is right to answer: status, fields and the part of the content, from what the site says of a target.
+//! What is right to answer: status, fields and the part of the content, from what the site says of
+//! a target.
 
 use weir_semantics::{
     ByteRange, ContentRange, EntityTag, FieldLine, Method, Precondition, RangeOutcome, Validators,
@@ -36,7 +37,8 @@ pub(super) struct Manner<'a> {
     pub(super) begun_us: Option<u64>,
 }
 
-/// A `Range` of more parts than one is answered with all of the content (RFC 9110 §14.2 allows that): no proxy asks for them.
+/// A `Range` of more parts than one is answered with all of the content (RFC 9110 §14.2 allows
+/// that): no proxy asks for them.
 const RANGES_MAX: usize = 1;
 
 /// No cookie is longer: what browsers take (RFC 6265 §6.1).
@@ -169,7 +171,8 @@ impl<'s> Answer<'s> {
         out.extend_from_slice(b"\r\n");
     }
 
-    /// Validators, freshness and what the representation was chosen by: in a 200, a 206 and a 304 alike (RFC 9110 §15.4.5).
+    /// Validators, freshness and what the representation was chosen by: in a 200, a 206 and a 304
+    /// alike (RFC 9110 §15.4.5).
     fn write_metadata(&self, out: &mut Vec<u8>) {
         let about = &self.described;
         if let Some(modified) = about.modified {
@@ -190,7 +193,8 @@ impl<'s> Answer<'s> {
     }
 }
 
-/// A response about the origin itself: why there is none of the site's. Says how many of the bytes are the head's.
+/// A response about the origin itself: why there is none of the site's. Says how many of the bytes
+/// are the head's.
 pub(super) fn write_plain(
     status: u16,
     text: &str,

@@ -1,4 +1,5 @@
-//! What a request asks of the origin, apart from its conditions: read from its head, and nothing borrowed kept.
+//! What a request asks of the origin, apart from its conditions: read from its head, and nothing
+//! borrowed kept.
 
 use weir_semantics::{FieldLine, Method, list_elements};
 use weir_wire::{BodyLength, FramingError, RequestHead, Version, request_body};
@@ -64,8 +65,9 @@ impl Asked {
     }
 }
 
-/// The path and query of a request-target in origin-form or absolute-form, which a server must accept as well (RFC 9112
-/// §3.2.2); `None` for the other forms. The authority is not looked at: the server is known by where it was reached.
+/// The path and query of a request-target in origin-form or absolute-form, which a server must
+/// accept as well (RFC 9112 §3.2.2); `None` for the other forms. The authority is not looked at:
+/// the server is known by where it was reached.
 pub(super) fn path(target: &str) -> Option<&[u8]> {
     if target.starts_with('/') {
         return Some(target.as_bytes());

@@ -1,7 +1,7 @@
 //! A connection of the origin: one request after the other, in order.
 //!
-//! A connection that waits owns no buffer: requests are read into the thread's, and content is made in the thread's. Most
-//! responses take one read and one write, and nothing is allocated for them.
+//! A connection that waits owns no buffer: requests are read into the thread's, and content is made
+//! in the thread's. Most responses take one read and one write, and nothing is allocated for them.
 
 use std::future::poll_fn;
 use std::io;
@@ -31,8 +31,8 @@ use super::worker::Worker;
 /// A response that hangs hangs no longer; then the connection is closed.
 pub(super) const HANG_MAX: Duration = Duration::from_secs(600);
 
-/// After the last response what the peer has sent meanwhile is read for so long: closing a socket with unread bytes resets
-/// it, and the response would be lost with it (RFC 9112 §9.6).
+/// After the last response what the peer has sent meanwhile is read for so long: closing a socket
+/// with unread bytes resets it, and the response would be lost with it (RFC 9112 §9.6).
 const LINGER_MAX: Duration = Duration::from_secs(2);
 
 /// What a request's head, and the trailer section of its content, may cost.
@@ -60,7 +60,8 @@ struct Connection {
     idle: Duration,
     /// Without a byte until then it is closed.
     idle_until: Instant,
-    /// What has arrived and was not read: requests behind the one that is answered, or a head that is not whole.
+    /// What has arrived and was not read: requests behind the one that is answered, or a head that
+    /// is not whole.
     unread: Vec<u8>,
     /// `unread` begins with a head that is not whole.
     in_head: bool,
@@ -194,7 +195,8 @@ impl Connection {
         }
     }
 
-    /// Answers the requests in `bytes` until one needs more than a write; keeps the bytes behind it.
+    /// Answers the requests in `bytes` until one needs more than a write; keeps the bytes behind
+    /// it.
     fn consume(&mut self, bytes: &[u8], cx: &mut Context<'_>) -> Option<End> {
         let mut at = 0;
         self.in_head = false;
@@ -307,7 +309,8 @@ impl Connection {
         Poll::Ready(None)
     }
 
-    /// Takes content out of its framing and counts it; says how many bytes are done with. `None` if the framing is broken.
+    /// Takes content out of its framing and counts it; says how many bytes are done with. `None` if
+    /// the framing is broken.
     fn receive(&self, reader: &mut BodyReader, bytes: &[u8]) -> Option<usize> {
         let phase = self.sending.as_ref().map_or(0, |sending| sending.phase);
         let (mut consumed, mut content_bytes) = (0, 0);
@@ -352,7 +355,8 @@ impl Connection {
         None
     }
 
-    /// Says that nothing more comes, and lets what the peer has sent pass. Whoever wanted the connection closed has sent all.
+    /// Says that nothing more comes, and lets what the peer has sent pass. Whoever wanted the
+    /// connection closed has sent all.
     async fn linger(&mut self) {
         if !self.peer_keeps && self.unread.is_empty() {
             return;

@@ -1,8 +1,9 @@
 //! What the origin was asked and what it sent, by phase.
 //!
-//! A request belongs to the phase its id names. One without an id, which a proxy made for itself, belongs to the newest
-//! phase that any id has named. Counts are never taken back, so two looks at them can be subtracted, and those of
-//! several origins of one run can be added: a target belongs to one of them.
+//! A request belongs to the phase its id names. One without an id, which a proxy made for itself,
+//! belongs to the newest phase that any id has named. Counts are never taken back, so two looks at
+//! them can be subtracted, and those of several origins of one run can be added: a target belongs
+//! to one of them.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +14,8 @@ pub struct OriginCounts {
     pub phases: Vec<PhaseCounts>,
     /// Connections that are open now.
     pub connections_open: u64,
-    /// How often no connection could be taken from the kernel, because descriptors or memory were out.
+    /// How often no connection could be taken from the kernel, because descriptors or memory were
+    /// out.
     pub accept_failures: u64,
     /// Connections to an address that is no server's; they were closed at once.
     pub stray_connections: u64,
@@ -24,11 +26,13 @@ pub struct OriginCounts {
 /// What was asked and sent in one phase.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PhaseCounts {
-    /// Requests that were read whole, up to the end of their head. Always `distinct + repeated + without_id`.
+    /// Requests that were read whole, up to the end of their head. Always `distinct + repeated +
+    /// without_id`.
     pub requests: u64,
     /// Those with an id that was seen for the first time.
     pub distinct: u64,
-    /// Those with an id that was seen before: a proxy tried again, or asked for a part of what it has.
+    /// Those with an id that was seen before: a proxy tried again, or asked for a part of what it
+    /// has.
     pub repeated: u64,
     /// Those without an id, or with one that is outside of the run.
     pub without_id: u64,

@@ -1,4 +1,5 @@
-//! The course of a response: what of its content is sent, how fast, and what becomes of the connection.
+//! The course of a response: what of its content is sent, how fast, and what becomes of the
+//! connection.
 
 use weir_workload::{BodyPoint, FaultKind};
 
@@ -14,7 +15,8 @@ pub(super) enum Then {
     Close,
     /// It is reset.
     Reset,
-    /// Nothing more comes, until the peer closes or [`HANG_MAX`](super::connection::HANG_MAX) has passed.
+    /// Nothing more comes, until the peer closes or [`HANG_MAX`](super::connection::HANG_MAX) has
+    /// passed.
     Hang,
 }
 
@@ -41,7 +43,8 @@ impl Course {
         }
     }
 
-    /// Spoilt: what can be spoilt of content of this length, and is counted. A status is none of its business.
+    /// Spoilt: what can be spoilt of content of this length, and is counted. A status is none of
+    /// its business.
     pub(super) fn spoil(&mut self, spoil: Spoil, counts: &mut PhaseCounts) {
         let length = self.declared;
         if length == 0 {

@@ -1,11 +1,13 @@
-//! What happens to a response by the scenario's will: how long it is waited for, whether it is cut, which fault it suffers.
+//! What happens to a response by the scenario's will: how long it is waited for, whether it is cut,
+//! which fault it suffers.
 //!
-//! Everything is drawn from (seed, id), or (seed, target) where a request has no id: a replay meets the same fate, and so
-//! does the same request asked again. Only the spans of time in which faults hold depend on the clock.
+//! Everything is drawn from (seed, id), or (seed, target) where a request has no id: a replay meets
+//! the same fate, and so does the same request asked again. Only the spans of time in which faults
+//! hold depend on the clock.
 //!
-//! A server's link is part of it: its delay, its losses and a connection's set-up make a response later, its rate makes it
-//! slow. What a loss in the middle of the content costs is waited for before its beginning: whoever reads to the end sees
-//! the same time.
+//! A server's link is part of it: its delay, its losses and a connection's set-up make a response
+//! later, its rate makes it slow. What a loss in the middle of the content costs is waited for
+//! before its beginning: whoever reads to the end sees the same time.
 
 use std::time::Duration;
 
@@ -49,7 +51,8 @@ pub(super) const WAIT_MAX: Duration = Duration::from_secs(600);
 /// The content of a packet: Ethernet's 1500 bytes less the heads of IP and TCP.
 const PACKET_BYTES: u64 = 1460;
 
-/// The least retransmission timeout above the round trip. RFC 6298 asks for a second; Linux has this.
+/// The least retransmission timeout above the round trip. RFC 6298 asks for a second; Linux has
+/// this.
 const RETRANSMISSION: Duration = Duration::from_millis(200);
 
 /// Until a SYN is repeated (RFC 6298 §2).
@@ -122,7 +125,8 @@ fn on_the_way(link: &Link, request: &Circumstance, seed: u64, key: u64) -> Durat
     way
 }
 
-/// Bytes a second at which content is sent, if there is a limit: the scenario's, or what the link carries away.
+/// Bytes a second at which content is sent, if there is a limit: the scenario's, or what the link
+/// carries away.
 pub(super) fn rate_bytes_per_s(origin: &Origin) -> Option<u64> {
     let link = origin.link.as_ref().and_then(|link| link.up_bits_per_s);
     let link = link.map(|bits| (bits / 8).max(1));

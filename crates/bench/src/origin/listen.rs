@@ -18,19 +18,21 @@ pub enum OriginListen {
         /// The port of server 0, the others count up from it; ports that are free, if not given.
         first: Option<u16>,
     },
-    /// Every server has an address, and all have one port. Listens on all addresses of the machine, and closes connections to
-    /// those that are no server's.
+    /// Every server has an address, and all have one port. Listens on all addresses of the machine,
+    /// and closes connections to those that are no server's.
     Addresses {
         /// The address of server 0, the others count up from it. 127.0.0.0/8 needs no setting up.
         first: Ipv4Addr,
         /// The port of all; one that is free, if 0.
         port: u16,
     },
-    /// All servers have one address and port; paths begin with `/s` and the server's number. A port of 0 is one that is free.
+    /// All servers have one address and port; paths begin with `/s` and the server's number. A port
+    /// of 0 is one that is free.
     Gateway(SocketAddr),
 }
 
-/// Connections the kernel holds until they are accepted; it may have a lower limit of its own (`net.core.somaxconn`).
+/// Connections the kernel holds until they are accepted; it may have a lower limit of its own
+/// (`net.core.somaxconn`).
 const BACKLOG: i32 = 4096;
 
 /// A socket, and how it tells servers apart.

@@ -1,11 +1,12 @@
-//! A cap on the speed of one response, which cannot be saved up: whoever was held back for a while is not given more
-//! later.
+//! A cap on the speed of one response, which cannot be saved up: whoever was held back for a while
+//! is not given more later.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Handed over at once at most: a fiftieth of a second's worth, but enough that slow responses are not made of crumbs.
+/// Handed over at once at most: a fiftieth of a second's worth, but enough that slow responses are
+/// not made of crumbs.
 const TURNS_PER_SECOND: u64 = 50;
 const TURN_BYTES_MIN: u64 = 64;
 

@@ -1,4 +1,5 @@
-//! From a request to a response that is ready to be sent: what the site says is right, and what the scenario spoils of it.
+//! From a request to a response that is ready to be sent: what the site says is right, and what the
+//! scenario spoils of it.
 
 use std::time::Duration;
 
@@ -71,7 +72,8 @@ pub(super) fn make(
     }
 }
 
-/// The response to a request that only asks whether there is a way to the origin. Nothing is counted.
+/// The response to a request that only asks whether there is a way to the origin. Nothing is
+/// counted.
 fn probed(worker: &Worker, asked: &Asked) -> Sending {
     let reply = Reply {
         worker,

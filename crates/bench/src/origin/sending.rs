@@ -1,4 +1,5 @@
-//! A response on its way: whose bytes are made as the socket takes them, so that a slow peer costs no memory.
+//! A response on its way: whose bytes are made as the socket takes them, so that a slow peer costs
+//! no memory.
 
 use std::io;
 use std::pin::Pin;

@@ -1,5 +1,5 @@
-//! One timer of a connection, for whatever it waits for: setting and cancelling one for every request would cost more than
-//! the request. It fires early at most, and is then set again.
+//! One timer of a connection, for whatever it waits for: setting and cancelling one for every
+//! request would cost more than the request. It fires early at most, and is then set again.
 
 use std::future::Future as _;
 use std::pin::Pin;

@@ -83,7 +83,8 @@ impl Shared {
         *lock(&self.begins) = at;
     }
 
-    /// Seconds since the run began, or since the origin started if nobody said when the run does. Negative before.
+    /// Seconds since the run began, or since the origin started if nobody said when the run does.
+    /// Negative before.
     pub(super) fn elapsed_s(&self, now: Instant) -> f64 {
         let begins = *lock(&self.begins);
         if now >= begins {
@@ -107,7 +108,8 @@ impl Worker {
         }
     }
 
-    /// This thread's counts. Held over a write, so that nobody who has received what was written reads counts without it.
+    /// This thread's counts. Held over a write, so that nobody who has received what was written
+    /// reads counts without it.
     pub(super) fn counts(&self) -> MutexGuard<'_, OriginCounts> {
         lock(&self.counts)
     }

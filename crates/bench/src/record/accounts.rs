@@ -1,9 +1,10 @@
 //! The books of both sides, held against each other.
 //!
-//! A request that reached the origin must be found at the clients: as a response that bears its own mark, or as one whose end
-//! the client did not see (an error, an abort, a connection that closed and was tried again). What remains are requests whose
-//! response came from the store although the origin was asked: refreshes in the background (RFC 5861), or two fetches of one
-//! target that met. There can be no more of these than responses from the store.
+//! A request that reached the origin must be found at the clients: as a response that bears its own
+//! mark, or as one whose end the client did not see (an error, an abort, a connection that closed
+//! and was tried again). What remains are requests whose response came from the store although the
+//! origin was asked: refreshes in the background (RFC 5861), or two fetches of one target that met.
+//! There can be no more of these than responses from the store.
 
 use crate::client::ClientResult;
 use crate::origin::{OriginCounts, PhaseCounts};

@@ -1,4 +1,5 @@
-//! A record as a file: JSON, an element of a list a line, so that people can read it and `diff` shows what differs.
+//! A record as a file: JSON, an element of a list a line, so that people can read it and `diff`
+//! shows what differs.
 
 use crate::failure::Failure;
 use serde::Serialize as _;
@@ -8,7 +9,8 @@ use std::path::Path;
 use weir_measure::record::Record;
 use weir_workload::output;
 
-/// Writes a record. Directories on the way are made; a regular file of that name is replaced once the new one is whole.
+/// Writes a record. Directories on the way are made; a regular file of that name is replaced once
+/// the new one is whole.
 ///
 /// # Errors
 /// The file cannot be written.

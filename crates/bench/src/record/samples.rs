@@ -1,11 +1,12 @@
-//! Single requests as a Parquet file: one row a request, for DuckDB, pandas and whatever else reads it.
+//! Single requests as a Parquet file: one row a request, for DuckDB, pandas and whatever else reads
+//! it.
 //!
 //! ```sql
 //! select outcome, quantile_cont(response_time_us, 0.99) from 'samples.parquet' group by outcome
 //! ```
 //!
-//! The columns and their units are in [`SCHEMA`]; times are microseconds since the common start. Row groups are of bounded size, so
-//! that a reader need not hold the file.
+//! The columns and their units are in [`SCHEMA`]; times are microseconds since the common start.
+//! Row groups are of bounded size, so that a reader need not hold the file.
 
 use crate::failure::Failure;
 use crate::tally::{Kind as _, Outcome, Sample};
@@ -22,7 +23,8 @@ use std::path::Path;
 use std::sync::Arc;
 use weir_workload::output::{self, OutputFile};
 
-/// The columns. `optional` ones are null where there is nothing: a connection that was there, a response that never came.
+/// The columns. `optional` ones are null where there is nothing: a connection that was there, a
+/// response that never came.
 pub const SCHEMA: &str = "
 message weir_samples {
   required binary phase (string);

@@ -14,7 +14,8 @@ pub(super) fn tool(version: &str, command: &str) -> Tool {
     }
 }
 
-/// The commit of a directory, with `+` if it has changes; `None` without git or outside of a repository.
+/// The commit of a directory, with `+` if it has changes; `None` without git or outside of a
+/// repository.
 fn commit(directory: &Path) -> Option<String> {
     let git = |arguments: &[&str]| {
         let output = Command::new("git")

@@ -1,8 +1,8 @@
 //! Whether a run is valid, and if not why not.
 //!
-//! A run is valid when its numbers are true: nobody lied, the books balance, all took part to the end, and the generator kept its
-//! own time. What the numbers say of the proxy is no matter of validity, and neither are the rules of a benchmark: those
-//! stand beside it.
+//! A run is valid when its numbers are true: nobody lied, the books balance, all took part to the
+//! end, and the generator kept its own time. What the numbers say of the proxy is no matter of
+//! validity, and neither are the rules of a benchmark: those stand beside it.
 
 use super::accounts::audit;
 use crate::conduct::{Gathered, RunPlan};
@@ -19,12 +19,12 @@ pub(super) struct Verdict {
     pub(super) warnings: Vec<String>,
 }
 
-/// A thread that waited for a processor longer than this share of the time is worth a warning: other processes of the machine,
-/// the proxy perhaps, took it.
+/// A thread that waited for a processor longer than this share of the time is worth a warning:
+/// other processes of the machine, the proxy perhaps, took it.
 const WAIT_SHARE_MAX: f64 = 0.10;
 
-/// Hits beyond what is offered are worth a warning above this share of the requests: agents that ask at the same time have no order, so
-/// what one of them found may count as offered to another.
+/// Hits beyond what is offered are worth a warning above this share of the requests: agents that
+/// ask at the same time have no order, so what one of them found may count as offered to another.
 const BEYOND_OFFERED_SHARE_MAX: f64 = 0.01;
 
 /// Judges a run.
@@ -44,7 +44,8 @@ pub(super) fn verdict(plan: &RunPlan, gathered: &Gathered, rules: &[Rule]) -> Ve
     verdict
 }
 
-/// Is this the generator's limit, or the origin's? Nothing is known of the proxy then: a request that failed may not be its doing.
+/// Is this the generator's limit, or the origin's? Nothing is known of the proxy then: a request
+/// that failed may not be its doing.
 pub(crate) fn is_of_generator(reason: &str) -> bool {
     let beginnings = [
         "The generator ",
@@ -54,7 +55,8 @@ pub(crate) fn is_of_generator(reason: &str) -> bool {
     beginnings.iter().any(|begin| reason.starts_with(begin)) || reason.contains(ORIGIN_FULL)
 }
 
-/// In the reason why an origin that has as many connections as it takes is no origin to measure with.
+/// In the reason why an origin that has as many connections as it takes is no origin to measure
+/// with.
 const ORIGIN_FULL: &str = " connections waited because the origin ";
 
 impl Verdict {

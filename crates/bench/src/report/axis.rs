@@ -2,7 +2,8 @@
 
 use super::unit::{Unit, digits};
 
-/// An axis. Values are in the axis's own coordinates: the logarithm of the value where [`Axis::logarithmic`] made it.
+/// An axis. Values are in the axis's own coordinates: the logarithm of the value where
+/// [`Axis::logarithmic`] made it.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Axis {
     /// What is on it, with its unit.
@@ -116,7 +117,8 @@ impl Axis {
         }
     }
 
-    /// Shares of all from the least up, stretched toward one: 0, 90, 99, 99.9 %, as HDR histograms are drawn.
+    /// Shares of all from the least up, stretched toward one: 0, 90, 99, 99.9 %, as HDR histograms
+    /// are drawn.
     pub(super) fn percentiles(what: &str, count: u64) -> Self {
         let to = super::unit::float(count.max(10)).log10();
         let ticks = multiples(0.0, to, 1.0)

@@ -1,7 +1,9 @@
-//! Under which conditions a run was made: runs are compared with each other only where these are equal.
+//! Under which conditions a run was made: runs are compared with each other only where these are
+//! equal.
 //!
-//! The conditions are the resolved scenario, the seed, the clients' links and the host. What a sweep varies, the number of clients and
-//! with it that of servers, is not among them; neither is whether there are links at all, since the modem experiment compares just that.
+//! The conditions are the resolved scenario, the seed, the clients' links and the host. What a
+//! sweep varies, the number of clients and with it that of servers, is not among them; neither is
+//! whether there are links at all, since the modem experiment compares just that.
 
 use std::collections::BTreeMap;
 use weir_measure::record::{Host, Record};
@@ -54,7 +56,8 @@ impl Conditions {
         }
     }
 
-    /// What is different with another run: a name and both values each; empty if they may be compared.
+    /// What is different with another run: a name and both values each; empty if they may be
+    /// compared.
     pub(super) fn differences(&self, other: &Self) -> Vec<String> {
         let mut found = Vec::new();
         let mut differ = |name: &str, ours: &str, theirs: &str| {

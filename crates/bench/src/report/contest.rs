@@ -10,7 +10,8 @@ pub(super) struct Contest<'a> {
     pub(super) scenario: &'a str,
     pub(super) scale: f64,
     conditions: Conditions,
-    /// Why these runs are not compared with earlier ones of the same scenario; empty if there are none.
+    /// Why these runs are not compared with earlier ones of the same scenario; empty if there are
+    /// none.
     pub(super) differences: Vec<String>,
     /// In the order in which they were met.
     pub(super) contestants: Vec<Contestant<'a>>,
@@ -114,7 +115,8 @@ impl<'a> Contest<'a> {
             .flat_map(|contestant| contestant.runs.iter().copied())
     }
 
-    /// The numbers of clients that were tried, rising; runs behind links of their own are not a sweep.
+    /// The numbers of clients that were tried, rising; runs behind links of their own are not a
+    /// sweep.
     pub(super) fn places(&self) -> Vec<f64> {
         let mut places: Vec<f64> = self
             .runs()
@@ -131,8 +133,8 @@ impl<'a> Contest<'a> {
         self.places().len() > 1
     }
 
-    /// The kind of runs that stand for the proxies where there is room for one of each: with caching if anybody has
-    /// such a run, without links if anybody has.
+    /// The kind of runs that stand for the proxies where there is room for one of each: with
+    /// caching if anybody has such a run, without links if anybody has.
     pub(super) fn kind(&self) -> Which {
         let has = |is_right: &dyn Fn(&Record) -> bool| self.runs().any(|run| is_right(&run.record));
         Which {
@@ -185,8 +187,8 @@ impl<'a> Contestant<'a> {
         self.of(which).filter(is_alike).collect()
     }
 
-    /// The run at this number of clients, a valid one rather than another, a later one rather than an earlier; at the
-    /// largest number if none is named.
+    /// The run at this number of clients, a valid one rather than another, a later one rather than
+    /// an earlier; at the largest number if none is named.
     pub(super) fn at(&self, which: Which, place: Option<f64>) -> Option<&'a Named> {
         let is_here = |run: &&Named| place.is_none() || clients(&run.record) == place;
         let here: Vec<&Named> = self.of(which).filter(is_here).collect();
@@ -214,8 +216,8 @@ fn has_link(record: &Record) -> bool {
     link_bits_per_s(record).is_some()
 }
 
-/// The phase whose numbers are the result: the last measured one (the second phase of the Wisconsin Proxy Benchmark, the
-/// second plateau of PolyMix), or the whole run.
+/// The phase whose numbers are the result: the last measured one (the second phase of the Wisconsin
+/// Proxy Benchmark, the second plateau of PolyMix), or the whole run.
 pub(super) fn result(record: &Record) -> &Phase {
     record.measured().last().unwrap_or(&record.total)
 }

@@ -1,5 +1,5 @@
-//! Percentile curves, as HDR histograms are drawn: the share of requests on an axis stretched toward one, so that the slow
-//! ones are seen.
+//! Percentile curves, as HDR histograms are drawn: the share of requests on an axis stretched
+//! toward one, so that the slow ones are seen.
 
 use super::axis::{Axis, nines};
 use super::contest::{Contest, Contestant, result};

@@ -1,8 +1,8 @@
 //! Figures as SVG, by `plotters`.
 //!
-//! Text stays text, lines are named at their ends, colours are exchanged on dark ground by a style sheet
-//! ([`palette`](super::palette)). `plotters` draws on whole units: a drawing has [`FINE`] of them for each pixel it is
-//! meant for, or lines would look like stairs.
+//! Text stays text, lines are named at their ends, colours are exchanged on dark ground by a style
+//! sheet ([`palette`](super::palette)). `plotters` draws on whole units: a drawing has [`FINE`] of
+//! them for each pixel it is meant for, or lines would look like stairs.
 
 use super::figure::{Figure, Line, Point, Stroke};
 use super::palette::{self, Colour};
@@ -35,7 +35,8 @@ const NAME_MAX: usize = 24;
 /// Least distance of names, pixels.
 const NAME_GAP: i32 = 16;
 
-/// Room above the plot (name of the vertical axis) and below it (ticks and name of the other one), pixels.
+/// Room above the plot (name of the vertical axis) and below it (ticks and name of the other one),
+/// pixels.
 const TOP: i32 = 30;
 const BOTTOM: i32 = 44;
 
@@ -69,7 +70,8 @@ pub(super) fn file(figure: &Figure) -> String {
 
 fn with_head(figure: &Figure, head: &str) -> String {
     let mut svg = String::new();
-    // drawing into a string fails only where plotters would be wrong about itself; the page then says which figure is missing
+    // drawing into a string fails only where plotters would be wrong about itself; the page then
+    // says which figure is missing
     if let Err(error) = draw(figure, &mut svg) {
         return format!(
             "{head}<text x=\"40\" y=\"80\" font-size=\"52\">{}</text></svg>",
@@ -222,7 +224,8 @@ fn names(figure: &Figure, root: &Root<'_>, chart: &Chart<'_, '_>) -> Outcome {
     Ok(())
 }
 
-/// Heights in rising order, moved down as far as needed to be `gap` apart, and up again from `lowest`.
+/// Heights in rising order, moved down as far as needed to be `gap` apart, and up again from
+/// `lowest`.
 fn apart(wanted: impl Iterator<Item = i32>, gap: i32, lowest: i32) -> Vec<i32> {
     let mut heights: Vec<i32> = Vec::new();
     for height in wanted {

@@ -75,8 +75,8 @@ fn is_inline(tag: &str) -> bool {
     matches!(tag, "span" | "b" | "i" | "code" | "a")
 }
 
-/// Text that is nothing but text: in content, in attributes, in an SVG. Control characters, which XML has no place for,
-/// become the sign for what cannot be shown.
+/// Text that is nothing but text: in content, in attributes, in an SVG. Control characters, which
+/// XML has no place for, become the sign for what cannot be shown.
 pub(super) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {

@@ -143,7 +143,8 @@ pub(super) fn offered(measured: &Measured, record: &Record) -> Option<f64> {
     }
 }
 
-/// The smallest difference of this number that its measurement can show: CPU time is counted in ticks of the kernel.
+/// The smallest difference of this number that its measurement can show: CPU time is counted in
+/// ticks of the kernel.
 pub(super) fn resolution(measured: &Measured, record: &Record) -> f64 {
     let requests = record.total.client.requests;
     if measured.name != CPU_TIME || requests == 0 {

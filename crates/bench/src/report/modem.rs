@@ -1,6 +1,7 @@
-//! Clients behind modems against the same clients unshaped: the columns of tables 5 and 6 of the Wisconsin Proxy Benchmark's
-//! paper. Its own numbers of these tables are not known; what it says of them is that response times more than doubled, that
-//! the gap between the phases shrank, and that the proxies' disks and processors had less to do.
+//! Clients behind modems against the same clients unshaped: the columns of tables 5 and 6 of the
+//! Wisconsin Proxy Benchmark's paper. Its own numbers of these tables are not known; what it says
+//! of them is that response times more than doubled, that the gap between the phases shrank, and
+//! that the proxies' disks and processors had less to do.
 
 use super::contest::{CACHING, Contest, Contestant, Which, clients, link_bits_per_s, together};
 use super::html::Html;

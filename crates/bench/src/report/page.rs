@@ -59,7 +59,8 @@ pub(super) fn page(runs: &[Named]) -> Page {
     }
 }
 
-/// Before the names of a section's figures: nothing in the first one, so that a record's main figures keep their names.
+/// Before the names of a section's figures: nothing in the first one, so that a record's main
+/// figures keep their names.
 fn prefix(contests: &[Contest<'_>], index: usize) -> String {
     if index == 0 {
         return String::new();

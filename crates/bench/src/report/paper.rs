@@ -1,7 +1,9 @@
-//! What the paper of the Wisconsin Proxy Benchmark says of each of its figures, beside what was measured here.
+//! What the paper of the Wisconsin Proxy Benchmark says of each of its figures, beside what was
+//! measured here.
 //!
-//! J. Almeida, P. Cao: Measuring Proxy Performance with the Wisconsin Proxy Benchmark, Computer Networks and ISDN Systems 30, 1998. Its figures
-//! have no table of their values; what its text says of them is here, with every number that it gives. Two of its four proxies are measured
+//! J. Almeida, P. Cao: Measuring Proxy Performance with the Wisconsin Proxy Benchmark, Computer
+//! Networks and ISDN Systems 30, 1998. Its figures have no table of their values; what its text
+//! says of them is here, with every number that it gives. Two of its four proxies are measured
 //! today as well, Squid and Apache; for CERN's proxy and "Proxy N" all proxies of today stand in.
 
 use super::contest::{CACHING, Contest, Contestant, UNCACHED, Which, result, together};

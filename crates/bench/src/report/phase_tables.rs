@@ -1,4 +1,5 @@
-//! What each proxy did phase by phase: what the clients saw, what the origin saw, and what became of each kind of request.
+//! What each proxy did phase by phase: what the clients saw, what the origin saw, and what became
+//! of each kind of request.
 
 use super::contest::Contest;
 use super::html::Html;

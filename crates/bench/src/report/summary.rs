@@ -10,8 +10,8 @@ use super::unit::{Unit, digits};
 /// What is this close to the best is as good: a repetition on a quiet machine moves more.
 const TIE: f64 = 0.02;
 
-/// The same where a run was not repeated, so that nothing says how far repetitions go: single runs of one program on a machine that does
-/// other work were up to 9 % apart.
+/// The same where a run was not repeated, so that nothing says how far repetitions go: single runs
+/// of one program on a machine that does other work were up to 9 % apart.
 const TIE_OF_SINGLE_RUNS: f64 = 0.10;
 
 /// The same for shares, which differ by points.

@@ -1,8 +1,10 @@
-//! Figures against the number of clients: 2 to 11 of the Wisconsin Proxy Benchmark's paper, for any proxies.
+//! Figures against the number of clients: 2 to 11 of the Wisconsin Proxy Benchmark's paper, for any
+//! proxies.
 //!
-//! The paper has one plot of response times for each proxy (2, 5, 7, 10), with and without caching, by phase; one of hit
-//! ratios for each (3, 6, 8, 11), and one of errors for two of them (4, 9). Here the plots of response times share their scale, and the others hold all
-//! proxies, so that they can be compared.
+//! The paper has one plot of response times for each proxy (2, 5, 7, 10), with and without caching,
+//! by phase; one of hit ratios for each (3, 6, 8, 11), and one of errors for two of them (4, 9).
+//! Here the plots of response times share their scale, and the others hold all proxies, so that
+//! they can be compared.
 
 use super::axis::Axis;
 use super::contest::{CACHING, Contest, Contestant, UNCACHED, Which, clients, result, together};
@@ -27,7 +29,8 @@ pub(super) fn figures(contest: &Contest<'_>) -> Vec<Figure> {
     figures
 }
 
-/// The mean response time of the result phase, everybody in one; with and without caching on one scale.
+/// The mean response time of the result phase, everybody in one; with and without caching on one
+/// scale.
 fn compared(contest: &Contest<'_>) -> [Figure; 2] {
     let phase = contest
         .runs()

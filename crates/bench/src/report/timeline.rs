@@ -1,4 +1,5 @@
-//! What happened second by second: rate, hit ratio, slow responses, connections, and what the proxy used.
+//! What happened second by second: rate, hit ratio, slow responses, connections, and what the proxy
+//! used.
 
 use super::axis::Axis;
 use super::contest::{Contest, clients};
@@ -118,7 +119,8 @@ pub(super) fn usage(contest: &Contest<'_>) -> Vec<Figure> {
     figures
 }
 
-/// The load that an open loop wanted, by phase; nothing for a closed loop, which wants what it gets.
+/// The load that an open loop wanted, by phase; nothing for a closed loop, which wants what it
+/// gets.
 fn offered(contest: &Contest<'_>) -> Option<Line> {
     let chosen = contest.chosen();
     let (_, run) = chosen.first()?;

@@ -1,4 +1,5 @@
-//! The clients' side of the accounts, exact: `requests = hits + validated + forwarded + not_modified + errors + aborted`.
+//! The clients' side of the accounts, exact: `requests = hits + validated + forwarded +
+//! not_modified + errors + aborted`.
 
 use super::by_kind::ByKind;
 use super::counts::Counts;
@@ -10,11 +11,13 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Accounts {
-    /// Requests that were begun, whatever became of them. One that is repeated on a fresh connection counts once.
+    /// Requests that were begun, whatever became of them. One that is repeated on a fresh
+    /// connection counts once.
     pub requests: u64,
     /// Answered with content that another request brought: it bears another's mark.
     pub hits: u64,
-    /// Of those, the ones that waited for another request's fetch: the origin began to answer after they were sent.
+    /// Of those, the ones that waited for another request's fetch: the origin began to answer after
+    /// they were sent.
     pub collapsed: u64,
     /// Answered with stored content after the origin was asked whether it is current.
     pub validated: u64,
@@ -32,13 +35,15 @@ pub struct Accounts {
     pub wrong: Counts<LieKind>,
     /// 200 to a request whose condition held: allowed, and a waste.
     pub condition_ignored: u64,
-    /// Hits where the request asked that no stored response be used: common, and not what was asked.
+    /// Hits where the request asked that no stored response be used: common, and not what was
+    /// asked.
     pub reload_ignored: u64,
     /// What `Cache-Status` or `X-Cache` said beside what the marks say.
     pub cache_status: Counts<CrossCheck>,
     /// By how they were asked.
     pub by_kind: ByKind,
-    /// Of those that have ended, the ones that a cache without limits could have answered from what it had, by the order of the stream.
+    /// Of those that have ended, the ones that a cache without limits could have answered from what
+    /// it had, by the order of the stream.
     pub could_hit: u64,
     /// Bytes of content received by those.
     pub could_hit_content_bytes: u64,
@@ -54,9 +59,11 @@ pub struct Accounts {
     pub connections_opened: u64,
     /// Requests on a connection that had carried one before.
     pub connections_reused: u64,
-    /// Connections that took a second or more: a SYN was lost or the listen queue full (RFC 6298: first repetition after 1 s).
+    /// Connections that took a second or more: a SYN was lost or the listen queue full (RFC 6298:
+    /// first repetition after 1 s).
     pub connections_slow: u64,
-    /// Requests repeated because their connection, used before, had closed when they came. Same request, same mark.
+    /// Requests repeated because their connection, used before, had closed when they came. Same
+    /// request, same mark.
     pub repeated: u64,
 }
 

@@ -10,7 +10,8 @@ kinds! {
     RequestKind {
         /// `GET` without a condition.
         Plain = "plain",
-        /// `If-Modified-Since` a second before the last modification: 200 is right (`PolyMix`: Ims200).
+        /// `If-Modified-Since` a second before the last modification: 200 is right (`PolyMix`:
+        /// Ims200).
         ModifiedSince = "if-modified-200",
         /// `If-Modified-Since` a second after it: 304 is right (`PolyMix`: Ims304).
         NotModifiedSince = "if-modified-304",

@@ -21,7 +21,8 @@ pub trait Kind: Copy + 'static {
 /// More variants than any of our enums has.
 const KINDS_MAX: usize = 20;
 
-/// How often each variant was seen. Serialised as a map of words to counts, without those that are zero.
+/// How often each variant was seen. Serialised as a map of words to counts, without those that are
+/// zero.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Counts<K> {
     counts: [u64; KINDS_MAX],

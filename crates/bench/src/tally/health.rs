@@ -1,4 +1,5 @@
-//! Whether the generator kept up. A run that it did not keep up with says more about it than about the proxy.
+//! Whether the generator kept up. A run that it did not keep up with says more about it than about
+//! the proxy.
 
 use super::LinkTime;
 use serde::{Deserialize, Serialize};
@@ -9,20 +10,24 @@ pub const LATE_US: u64 = 10_000;
 /// The most requests that may be late, as a share.
 pub const LATE_SHARE_MAX: f64 = 0.01;
 
-/// A second in which a thread had more CPU time than this share of a core was too busy to be timely.
+/// A second in which a thread had more CPU time than this share of a core was too busy to be
+/// timely.
 pub const BUSY_SHARE: f64 = 0.95;
 
 /// The most seconds that may be busy, as a share.
 pub const BUSY_SECONDS_SHARE_MAX: f64 = 0.10;
 
-/// All links together may be slower than they are called by this share: as far as two runs of the Wisconsin benchmark differed that
-/// were otherwise alike (Almeida and Cao 1998, table 1: 0.6 and 2 % without caching). What is less cannot be told from chance.
+/// All links together may be slower than they are called by this share: as far as two runs of the
+/// Wisconsin benchmark differed that were otherwise alike (Almeida and Cao 1998, table 1: 0.6 and 2
+/// % without caching). What is less cannot be told from chance.
 pub const LINK_SLOWER_SHARE_MAX: f64 = 0.02;
 
-/// No single link may be slower by more than this share, whatever the others do: its client would be another one than it is called.
+/// No single link may be slower by more than this share, whatever the others do: its client would
+/// be another one than it is called.
 pub const LINK_SLOWEST_SHARE_MAX: f64 = 0.10;
 
-/// A link is judged by itself once it has held things up for so long, in microseconds: before that one late turn would be its judgement.
+/// A link is judged by itself once it has held things up for so long, in microseconds: before that
+/// one late turn would be its judgement.
 pub const LINK_JUDGED_US: u64 = 1_000_000;
 
 /// How the generator itself did.
@@ -31,14 +36,15 @@ pub const LINK_JUDGED_US: u64 = 1_000_000;
 pub struct Health {
     /// Requests with a scheduled start (open loop).
     pub scheduled: u64,
-    /// Of those, the ones the generator came to more than [`LATE_US`] too late. Waiting for a connection of the agent is not
-    /// lateness: that is the proxy's.
+    /// Of those, the ones the generator came to more than [`LATE_US`] too late. Waiting for a
+    /// connection of the agent is not lateness: that is the proxy's.
     pub late: u64,
     /// The latest of them, in microseconds.
     pub late_max_us: u64,
     /// The pauses of all clients' links, and how much longer they took.
     pub links: LinkTime,
-    /// The largest share by which one link was slower than it is called, of those that were used for [`LINK_JUDGED_US`].
+    /// The largest share by which one link was slower than it is called, of those that were used
+    /// for [`LINK_JUDGED_US`].
     pub link_slowest_share: f64,
     /// The most requests that waited in the queue of one agent.
     pub queue_max: u32,
@@ -76,7 +82,8 @@ impl Health {
         self.cpu_s / self.seconds as f64
     }
 
-    /// Why the run is not valid on the generator's account; empty if it kept up. Each is a whole sentence.
+    /// Why the run is not valid on the generator's account; empty if it kept up. Each is a whole
+    /// sentence.
     #[must_use]
     pub fn reasons(&self) -> Vec<String> {
         let mut reasons = Vec::new();

@@ -4,8 +4,9 @@ use serde::{Deserialize, Serialize};
 
 /// The pauses that a link made, or many links.
 ///
-/// A modem's packet takes 400 ms, one of a fast line 2 ms: how late a turn of a link may come depends on how long it was to take. So
-/// what counts is the sum of what came on top of the pauses, beside the sum of the pauses.
+/// A modem's packet takes 400 ms, one of a fast line 2 ms: how late a turn of a link may come
+/// depends on how long it was to take. So what counts is the sum of what came on top of the pauses,
+/// beside the sum of the pauses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LinkTime {
@@ -13,12 +14,14 @@ pub struct LinkTime {
     pub turns: u64,
     /// How long that was to take in all, in microseconds.
     pub planned_us: u64,
-    /// How much longer it took because the generator had something else to do, in microseconds; without what was made good.
+    /// How much longer it took because the generator had something else to do, in microseconds;
+    /// without what was made good.
     pub late_us: u64,
 }
 
 impl LinkTime {
-    /// A pause that began at `from_us` and was to last until `until_us` is over now. So much lateness of it will be made good.
+    /// A pause that began at `from_us` and was to last until `until_us` is over now. So much
+    /// lateness of it will be made good.
     pub(crate) fn turn(&mut self, from_us: u64, until_us: u64, now_us: u64, made_good_us: u64) {
         let late_us = now_us.saturating_sub(until_us);
         self.turns += 1;

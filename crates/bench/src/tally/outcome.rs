@@ -5,7 +5,8 @@ use super::counts::kinds;
 /// The account in which a request ends. Told by the origin's marks, not by the proxy's word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// With content that was brought by another request: from the store, or from a fetch that was shared.
+    /// With content that was brought by another request: from the store, or from a fetch that was
+    /// shared.
     Hit,
     /// With stored content, after the origin said that it is current.
     Validated,
@@ -27,11 +28,13 @@ kinds! {
     ErrorKind {
         /// The connection was refused.
         ConnectRefused = "connect-refused",
-        /// No connection within the time allowed: nobody is there, or the listen queue was full all the time.
+        /// No connection within the time allowed: nobody is there, or the listen queue was full all
+        /// the time.
         ConnectTimeout = "connect-timeout",
         /// No connection for another reason, such as no route or no free port.
         ConnectFailed = "connect-failed",
-        /// No connection, because this machine had no descriptor, port or memory for one: the generator's fault, and the run's end.
+        /// No connection, because this machine had no descriptor, port or memory for one: the
+        /// generator's fault, and the run's end.
         OutOfSockets = "out-of-sockets",
         /// The connection was reset before the end.
         Reset = "reset",
@@ -47,9 +50,11 @@ kinds! {
         Status5xx = "status-5xx",
         /// A status that is no answer to what was asked, such as a redirection.
         StatusOther = "status-other",
-        /// The scenario has the origin do something wrong, and this is it: a wrong length, a status.
+        /// The scenario has the origin do something wrong, and this is it: a wrong length, a
+        /// status.
         OriginFault = "origin-fault",
-        /// The response bears no mark of the origin: it is somebody else's, or the mark was taken off.
+        /// The response bears no mark of the origin: it is somebody else's, or the mark was taken
+        /// off.
         Unmarked = "unmarked",
         /// The agent's queue was at its limit; the request was never sent.
         QueueFull = "queue-full",

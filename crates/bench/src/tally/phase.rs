@@ -12,7 +12,8 @@ pub struct PhaseTally {
     pub name: String,
     /// Does it count for the result, or is it warm-up?
     pub is_measured: bool,
-    /// Requests whose start was scheduled in this phase; those of embedded targets included once their page arrived.
+    /// Requests whose start was scheduled in this phase; those of embedded targets included once
+    /// their page arrived.
     pub offered: u64,
     /// When its first request began, in microseconds since the start; `None` if there was none.
     pub from_us: Option<u64>,
@@ -20,8 +21,8 @@ pub struct PhaseTally {
     pub until_us: u64,
     /// What became of its requests.
     pub accounts: Accounts,
-    /// From the scheduled start (open loop), or from the end of the one before (closed loop), to the last byte. Errors and aborted
-    /// ones are not in it, neither are 304s.
+    /// From the scheduled start (open loop), or from the end of the one before (closed loop), to
+    /// the last byte. Errors and aborted ones are not in it, neither are 304s.
     pub response_time: ResponseTimes,
 }
 

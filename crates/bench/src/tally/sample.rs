@@ -14,7 +14,8 @@ pub struct Sample {
     pub target: Target,
     /// The method.
     pub method: &'static str,
-    /// When it should have started: the schedule (open loop), or the end of the one before (closed loop).
+    /// When it should have started: the schedule (open loop), or the end of the one before (closed
+    /// loop).
     pub scheduled_us: u64,
     /// When a connection was free for it, and the request was written or the connection begun.
     pub started_us: u64,

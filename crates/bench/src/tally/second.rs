@@ -37,7 +37,8 @@ pub struct SecondTally {
 }
 
 impl SecondTally {
-    /// The response time that this share (0 to 1) of the responses did not exceed, in microseconds; zero without responses.
+    /// The response time that this share (0 to 1) of the responses did not exceed, in microseconds;
+    /// zero without responses.
     #[must_use]
     pub fn quantile_us(&self, share: f64) -> u64 {
         let count: u64 = self.response_time_us.iter().map(|(_, count)| count).sum();

@@ -5,16 +5,18 @@ use std::fmt;
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// The longest time that is told from longer ones, in microseconds: an hour. Nobody waits for a response that long.
+/// The longest time that is told from longer ones, in microseconds: an hour. Nobody waits for a
+/// response that long.
 pub const LONGEST_US: u64 = 3_600_000_000;
 
 /// Significant digits: a value is kept to a thousandth of itself.
 const DIGITS: u8 = 3;
 
-/// A distribution of times from 1 us to [`LONGEST_US`]; those outside count as the nearest of the two.
+/// A distribution of times from 1 us to [`LONGEST_US`]; those outside count as the nearest of the
+/// two.
 ///
-/// Serialised as count, sum, least, greatest and `[value, count]` pairs, from which the same distribution comes back: merging on
-/// another machine loses nothing.
+/// Serialised as count, sum, least, greatest and `[value, count]` pairs, from which the same
+/// distribution comes back: merging on another machine loses nothing.
 #[derive(Clone, PartialEq)]
 pub struct Times {
     histogram: Histogram<u64>,
@@ -100,7 +102,8 @@ impl Times {
         (self.count() > 0).then_some(self.max_us)
     }
 
-    /// The least time that this share (0 to 1) of them does not exceed, to three digits; zero if there are none.
+    /// The least time that this share (0 to 1) of them does not exceed, to three digits; zero if
+    /// there are none.
     #[must_use]
     pub fn quantile_us(&self, share: f64) -> u64 {
         if self.count() == 0 {
@@ -109,7 +112,8 @@ impl Times {
         self.histogram.value_at_quantile(share)
     }
 
-    /// Times and how often each was measured, ascending. A time stands for all that share its first three digits.
+    /// Times and how often each was measured, ascending. A time stands for all that share its first
+    /// three digits.
     pub fn pairs(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.histogram
             .iter_recorded()

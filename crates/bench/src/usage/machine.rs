@@ -46,7 +46,8 @@ impl Machine {
     pub(super) fn look() -> Self {
         let stat = fs::read_to_string("/proc/stat").unwrap_or_default();
         let disks = fs::read_to_string("/proc/diskstats").unwrap_or_default();
-        // a device has a driver below it; loops, memory disks and mappings, which would count twice, have none
+        // a device has a driver below it; loops, memory disks and mappings, which would count
+        // twice, have none
         let is_device = |name: &str| Path::new("/sys/block").join(name).join("device").exists();
         Self::parse(&stat, &disks, is_device)
     }
@@ -108,7 +109,8 @@ impl Cpu {
 }
 
 impl Disk {
-    /// A line of `/proc/diskstats`: two numbers of the device, its name, and eleven or more counters.
+    /// A line of `/proc/diskstats`: two numbers of the device, its name, and eleven or more
+    /// counters.
     fn parse(line: &str) -> Option<Self> {
         let words: Vec<&str> = line.split_whitespace().collect();
         let number = |word: usize| words.get(word)?.parse::<u64>().ok();

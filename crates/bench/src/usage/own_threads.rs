@@ -1,7 +1,7 @@
 //! Whether the threads of the generator had the processor they wanted.
 //!
-//! A thread that is busy all the time is late; one that waits for a processor is late as well, and looks idle. The kernel
-//! counts both (`schedstat`).
+//! A thread that is busy all the time is late; one that waits for a processor is late as well, and
+//! looks idle. The kernel counts both (`schedstat`).
 
 use super::proc_file::{float, named_numbers};
 use serde::{Deserialize, Serialize};
@@ -22,7 +22,8 @@ pub struct ThreadLoad {
     pub busy_seconds: u64,
     /// CPU time of the busiest thread, as a share of one core.
     pub cpu_share: f64,
-    /// The time that the thread which waited most spent waiting for a processor, as a share of the whole time.
+    /// The time that the thread which waited most spent waiting for a processor, as a share of the
+    /// whole time.
     pub wait_share: f64,
     /// Peak memory of the process, bytes.
     pub memory_peak_bytes: u64,

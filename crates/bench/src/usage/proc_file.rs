@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-/// The unit of CPU times in `/proc`, a second's share: `USER_HZ`, which is 100 on every architecture that Linux supports today
-/// but for Alpha.
+/// The unit of CPU times in `/proc`, a second's share: `USER_HZ`, which is 100 on every
+/// architecture that Linux supports today but for Alpha.
 pub(super) const TICKS_PER_S: f64 = 100.0;
 
 /// The numbers of `/proc/PID/stat` that we use.

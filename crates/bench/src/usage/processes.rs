@@ -73,8 +73,8 @@ impl Processes {
             .iter()
             .map(|id| stats[id].own_ticks + stats[id].children_ticks)
             .sum::<u64>();
-        // what a child used is in its parent's sum once it was waited for; of one that nobody waits for the sum
-        // loses what it had used, and that second counts as idle
+        // what a child used is in its parent's sum once it was waited for; of one that nobody waits
+        // for the sum loses what it had used, and that second counts as idle
         let before = self.last_ticks.replace(ticks).unwrap_or(ticks);
         self.so_far.cpu_ticks += ticks.saturating_sub(before);
         self.look_at_bytes(&tree, &stats);
@@ -93,7 +93,8 @@ impl Processes {
                 continue;
             };
             let name = (*id, stats[id].started);
-            // a process that came since counts from its birth, one that was there at first from then on
+            // a process that came since counts from its birth, one that was there at first from
+            // then on
             let start = if is_first { now } else { Seen::default() };
             let before = self.last.get(&name).copied().unwrap_or(start);
             self.so_far.read_bytes += now.read_bytes.saturating_sub(before.read_bytes);
@@ -130,7 +131,8 @@ impl Processes {
         })
     }
 
-    /// Whether it is there and has not ended: one that nobody has waited for yet has the state Z, and nothing to look at.
+    /// Whether it is there and has not ended: one that nobody has waited for yet has the state Z,
+    /// and nothing to look at.
     fn is_alive(&self, id: u32) -> bool {
         let stat = self.read(id, "stat").unwrap_or_default();
         let state = stat.rsplit_once(')').map(|(_, rest)| rest.trim_start());
@@ -142,8 +144,8 @@ impl Processes {
     }
 }
 
-/// The ids of a process and its descendants. An id that was given out again is not mistaken for a child: a child
-/// is not older than its parent.
+/// The ids of a process and its descendants. An id that was given out again is not mistaken for a
+/// child: a child is not older than its parent.
 fn tree(root: u32, started: u64, stats: &HashMap<u32, Stat>) -> Vec<u32> {
     let mut children: HashMap<u32, Vec<(u32, u64)>> = HashMap::new();
     for (&id, stat) in stats {

@@ -59,7 +59,8 @@ impl ProxyProcess {
         Err(Failure::outside(cannot_watch(self.pid), cause).with_hint(HINT))
     }
 
-    /// Begins to watch it and all that come from it; entries count from `start_at`, which may lie ahead.
+    /// Begins to watch it and all that come from it; entries count from `start_at`, which may lie
+    /// ahead.
     ///
     /// # Errors
     /// There is no thread to watch it.

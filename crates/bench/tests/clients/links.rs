@@ -117,11 +117,13 @@ fn slow_link_applies_backpressure_to_the_sender() {
     });
     let read = total(&result).content_bytes;
     let seconds = result.phases[0].seconds();
-    // in the receiver's buffer, two packets of it being double for the kernel's own use, and in the sender's, likewise
+    // in the receiver's buffer, two packets of it being double for the kernel's own use, and in the
+    // sender's, likewise
     let unread = STOP_AT - read.min(STOP_AT);
     assert!(unread < 24_000, "{unread} bytes sent and not taken");
     let rate = read as f64 / seconds;
-    // never faster than the link, and slower only where the generator says that it could not keep up
+    // never faster than the link, and slower only where the generator says that it could not keep
+    // up
     let says_so = result
         .health
         .reasons()

@@ -28,7 +28,8 @@ impl Feed for Remembered {
     }
 }
 
-/// Keeps the thread from its clients for so long each second, as a machine does that has other things to do.
+/// Keeps the thread from its clients for so long each second, as a machine does that has other
+/// things to do.
 pub(crate) struct Hindered(pub(crate) Duration);
 
 impl Feed for Hindered {

@@ -13,7 +13,8 @@ fn run_with_an_overloaded_generator_is_invalid() {
     ]);
     let record = run(&plan(scenario, None), 1);
     assert!(!record.is_valid, "{record:#?}");
-    // whatever the machine's pace is, a queue of three cannot hold what comes while one request is under way
+    // whatever the machine's pace is, a queue of three cannot hold what comes while one request is
+    // under way
     let full = |reason: &String| reason.contains("queue of an agent was full");
     assert!(record.reasons.iter().any(full), "{:#?}", record.reasons);
 }

@@ -1,4 +1,5 @@
-//! Whole runs: master, origin and clients with real sockets, through proxies that tell the truth and proxies that lie.
+//! Whole runs: master, origin and clients with real sockets, through proxies that tell the truth
+//! and proxies that lie.
 
 #[path = "../support/mod.rs"]
 mod support;

@@ -1,4 +1,5 @@
-//! The property that a client relies on: what is answered is what the site describes, field by field and byte by byte.
+//! The property that a client relies on: what is answered is what the site describes, field by
+//! field and byte by byte.
 
 use std::net::Ipv4Addr;
 
@@ -10,7 +11,8 @@ use weir_workload::{Described, Scenario, Target, Workload, number};
 
 use crate::support::{Reply, Served, date, now, target, web, wpb};
 
-/// Asks for the target, and again if the second changed meanwhile: then it is not known which one was meant.
+/// Asks for the target, and again if the second changed meanwhile: then it is not known which one
+/// was meant.
 fn ask<'s>(served: &'s Served, target: Target) -> (Reply, Described<'s>, Timestamp) {
     let line = format!("GET /s{}{} HTTP/1.1", target.server, served.path(target));
     loop {

@@ -12,8 +12,9 @@ use super::lie::Lie;
 
 /// A proxy that is told what to lie.
 ///
-/// Requests in absolute-form go to the authority they name, those in origin-form to the origin given to
-/// [`Liar::gateway`]. Every response is fetched anew, except where the [`Lie`] is about stored ones.
+/// Requests in absolute-form go to the authority they name, those in origin-form to the origin
+/// given to [`Liar::gateway`]. Every response is fetched anew, except where the [`Lie`] is about
+/// stored ones.
 #[derive(Debug)]
 pub(crate) struct Liar {
     address: SocketAddr,
@@ -68,8 +69,9 @@ impl Liar {
         (mind.lie, mind.honest, mind.once) = (lie, honest, true);
     }
 
-    /// Responses so far that were not the origin's. A stored response that is still right is no lie, and one that has
-    /// changed at the origin cannot be told from it here: [`Lie::Stale`] counts every stored response that is sent.
+    /// Responses so far that were not the origin's. A stored response that is still right is no
+    /// lie, and one that has changed at the origin cannot be told from it here: [`Lie::Stale`]
+    /// counts every stored response that is sent.
     pub(crate) fn told(&self) -> u64 {
         self.mind.lock().expect("a sound mind").told
     }

@@ -27,12 +27,14 @@ pub(crate) enum Lie {
         /// Bytes, all of them `x`.
         added: usize,
     },
-    /// `Content-Length` says so many bytes less (or more) than are sent; then the connection is closed.
+    /// `Content-Length` says so many bytes less (or more) than are sent; then the connection is
+    /// closed.
     WrongLength {
         /// Bytes.
         by: i64,
     },
-    /// The first response to a target is stored, and sent for ever: honest as long as the target does not change.
+    /// The first response to a target is stored, and sent for ever: honest as long as the target
+    /// does not change.
     Stale,
     /// The response to another target, the one before.
     Swapped,

@@ -1,4 +1,5 @@
-//! What the tests of the benchmark share: a proxy that lies on command, curl, and a client that sends exact bytes.
+//! What the tests of the benchmark share: a proxy that lies on command, curl, and a client that
+//! sends exact bytes.
 
 #![allow(dead_code, reason = "each test program uses a part of it")]
 #![allow(unused_imports, reason = "each test program uses a part of it")]

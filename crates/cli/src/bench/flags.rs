@@ -14,21 +14,24 @@ use weir_proxy::config::ByteSize;
 pub(crate) enum BenchCommand {
     /// Measure one proxy or several, one after the other: clients and origin in this process
     ///
-    /// Prints a table for each, and writes a record (JSON) of each and one report (HTML). A proxy that does not answer, or that refuses the
-    /// first request, ends it before its run.
+    /// Prints a table for each, and writes a record (JSON) of each and one report (HTML). A proxy
+    /// that does not answer, or that refuses the first request, ends it before its run.
     ///
-    /// Every byte of every response is checked, hits are told by the origin's count, and the accounts of both sides must balance: else
-    /// the run is not valid, and the exit code is 1.
+    /// Every byte of every response is checked, hits are told by the origin's count, and the
+    /// accounts of both sides must balance: else the run is not valid, and the exit code is 1.
     Run(RunFlags),
-    /// Measure with origin and clients on other machines: wait for them, start together, gather one record
+    /// Measure with origin and clients on other machines: wait for them, start together, gather one
+    /// record
     Master(MasterFlags),
     /// Serve as origin for a master
     Origin(OriginFlags),
     /// Ask as clients for a master
     Clients(ClientsFlags),
-    /// Measure with a growing number of clients, caching on and off, and draw figures 2-11 of the WPB paper
+    /// Measure with a growing number of clients, caching on and off, and draw figures 2-11 of the
+    /// WPB paper
     Sweep(SweepFlags),
-    /// The modem experiment of the WPB paper: clients at 28.8 kbit/s against the same clients unshaped
+    /// The modem experiment of the WPB paper: clients at 28.8 kbit/s against the same clients
+    /// unshaped
     ///
     /// Prints the columns of the paper's tables 5 and 6 for every proxy.
     Modem(ModemFlags),
@@ -68,7 +71,8 @@ pub(crate) struct ChangeFlags {
     #[arg(long)]
     pub(crate) keep_alive: bool,
 
-    /// Link of every client: modem-1998, fixed-2024, mobile-2024, leo, geo, mobile-low-income, or none
+    /// Link of every client: modem-1998, fixed-2024, mobile-2024, leo, geo, mobile-low-income, or
+    /// none
     #[arg(long, value_name = "PRESET")]
     pub(crate) link: Option<String>,
 }
@@ -82,7 +86,8 @@ pub(crate) struct ProxyFlags {
 
     /// The proxy is a gateway: origin-form, and every path begins with /s and the server's number
     ///
-    /// All servers are then at one address; --origin-listen says which, for the gateway's configuration.
+    /// All servers are then at one address; --origin-listen says which, for the gateway's
+    /// configuration.
     #[arg(long, conflicts_with = "direct")]
     pub(crate) gateway: bool,
 
@@ -97,7 +102,8 @@ pub(crate) struct ProxyFlags {
 /// What is measured, in one process.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ProxiesFlags {
-    /// A proxy's address and port, or NAME=ADDR, with ,pid=PID for its process on this machine and ,gateway if it is one; may be repeated
+    /// A proxy's address and port, or NAME=ADDR, with ,pid=PID for its process on this machine and
+    /// ,gateway if it is one; may be repeated
     #[arg(
         long,
         value_name = "[NAME=]ADDR[,pid=PID][,gateway]",
@@ -107,7 +113,8 @@ pub(crate) struct ProxiesFlags {
 
     /// All proxies are gateways: origin-form, and every path begins with /s and the server's number
     ///
-    /// All servers are then at one address; --origin-listen says which, for the gateway's configuration.
+    /// All servers are then at one address; --origin-listen says which, for the gateway's
+    /// configuration.
     #[arg(long, conflicts_with = "direct")]
     pub(crate) gateway: bool,
 
@@ -138,7 +145,8 @@ pub(crate) struct AboutFlags {
     #[arg(long, value_name = "SIZE")]
     pub(crate) cache_bytes: Option<ByteSize>,
 
-    /// Process id of the proxy on this machine: CPU, memory and disk of its process tree are recorded each second
+    /// Process id of the proxy on this machine: CPU, memory and disk of its process tree are
+    /// recorded each second
     #[arg(long, value_name = "PID")]
     pub(crate) proxy_pid: Option<u32>,
 
@@ -158,11 +166,13 @@ pub(crate) struct ThreadFlags {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=256))]
     pub(crate) origin_threads: u32,
 
-    /// Address of the origin; the port of its first server, or of all behind a gateway, if one is given
+    /// Address of the origin; the port of its first server, or of all behind a gateway, if one is
+    /// given
     #[arg(long, value_name = "ADDR[:PORT]", value_parser = super::plan::listen_address)]
     pub(crate) origin_listen: Option<SocketAddr>,
 
-    /// Who makes links slow: `user`, the clients themselves, or `namespace`, the kernel (root; the proxy on this machine, at all addresses)
+    /// Who makes links slow: `user`, the clients themselves, or `namespace`, the kernel (root; the
+    /// proxy on this machine, at all addresses)
     #[arg(long, value_name = "WHO", default_value_t, value_parser = clap::builder::ValueParser::new(str::parse::<Shaping>))]
     pub(crate) shape: Shaping,
 }
@@ -198,8 +208,8 @@ pub(crate) struct RunFlags {
     #[command(flatten)]
     pub(crate) repeat: RepeatFlags,
 
-    /// The record's file, the report beside it; with several proxies or repetitions a directory. Named after scenario, label and time under `bench`,
-    /// if not given
+    /// The record's file, the report beside it; with several proxies or repetitions a directory.
+    /// Named after scenario, label and time under `bench`, if not given
     #[arg(long, value_name = "PATH")]
     pub(crate) out: Option<PathBuf>,
 
@@ -236,7 +246,8 @@ pub(crate) struct MasterFlags {
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     pub(crate) wait: u64,
 
-    /// The record's file; named after scenario, label and time in the directory `bench`, if not given
+    /// The record's file; named after scenario, label and time in the directory `bench`, if not
+    /// given
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
 }
@@ -263,7 +274,8 @@ pub(crate) struct OriginFlags {
     #[command(flatten)]
     pub(crate) join: JoinFlags,
 
-    /// Address of the servers; the port of the first, if one is given. The address the master is reached from, if not given
+    /// Address of the servers; the port of the first, if one is given. The address the master is
+    /// reached from, if not given
     #[arg(long, value_name = "ADDR[:PORT]", value_parser = super::plan::listen_address)]
     pub(crate) listen: Option<SocketAddr>,
 
@@ -282,7 +294,8 @@ pub(crate) struct ClientsFlags {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=256))]
     pub(crate) threads: u32,
 
-    /// Who makes links slow: `user`, the clients themselves, or `namespace`, the kernel (root; the proxy on this machine, at all addresses)
+    /// Who makes links slow: `user`, the clients themselves, or `namespace`, the kernel (root; the
+    /// proxy on this machine, at all addresses)
     #[arg(long, value_name = "WHO", default_value_t, value_parser = clap::builder::ValueParser::new(str::parse::<Shaping>))]
     pub(crate) shape: Shaping,
 
@@ -300,11 +313,13 @@ pub(crate) struct SweepFlags {
     #[arg(long, value_name = "RANGE", default_value = "8..96:8")]
     pub(crate) clients: Range,
 
-    /// A proxy's address and port, or NAME=ADDR, with ,pid=PID for its process on this machine and ,gateway if it is one; may be repeated
+    /// A proxy's address and port, or NAME=ADDR, with ,pid=PID for its process on this machine and
+    /// ,gateway if it is one; may be repeated
     #[arg(long, value_name = "[NAME=]ADDR[,pid=PID][,gateway]", required = true)]
     pub(crate) proxy: Vec<GivenProxy>,
 
-    /// The proxy of the same name with caching off, at another address: every point is measured with it as well; may be repeated
+    /// The proxy of the same name with caching off, at another address: every point is measured
+    /// with it as well; may be repeated
     #[arg(
         long,
         value_name = "[NAME=]ADDR[,pid=PID][,gateway]",
@@ -329,7 +344,8 @@ pub(crate) struct SweepFlags {
     #[command(flatten)]
     pub(crate) threads: ThreadFlags,
 
-    /// Directory for records, report and figures; named after scenario, label and time under `bench`, if not given
+    /// Directory for records, report and figures; named after scenario, label and time under
+    /// `bench`, if not given
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
 }
@@ -337,7 +353,8 @@ pub(crate) struct SweepFlags {
 /// The flags of `weir bench modem`.
 #[derive(Debug, Args)]
 pub(crate) struct ModemFlags {
-    /// A proxy: NAME=ADDR, with ,pid=PID for its process on this machine and ,gateway if it is one; may be repeated
+    /// A proxy: NAME=ADDR, with ,pid=PID for its process on this machine and ,gateway if it is one;
+    /// may be repeated
     #[arg(long, value_name = "NAME=ADDR[,pid=PID][,gateway]", required = true)]
     pub(crate) proxy: Vec<NamedProxy>,
 

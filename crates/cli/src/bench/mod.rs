@@ -1,4 +1,5 @@
-//! `weir bench`: measures any caching proxy by its address. What it does is in `weir-bench`; here are flags and messages.
+//! `weir bench`: measures any caching proxy by its address. What it does is in `weir-bench`; here
+//! are flags and messages.
 
 mod apart;
 mod failure;

@@ -1,5 +1,5 @@
-//! The columns of tables 5 and 6 of the WPB paper: what clients saw, and what the proxy used, beside each other for both kinds of
-//! clients.
+//! The columns of tables 5 and 6 of the WPB paper: what clients saw, and what the proxy used,
+//! beside each other for both kinds of clients.
 
 use std::fmt::Write as _;
 use weir_measure::record::{Phase, Record, UsageSecond};

@@ -82,7 +82,8 @@ impl FromStr for GivenProxy {
     }
 }
 
-/// Refuses what several proxies cannot share: each wants a name of its own, and flags about one proxy do not say which.
+/// Refuses what several proxies cannot share: each wants a name of its own, and flags about one
+/// proxy do not say which.
 pub(super) fn check(proxies: &[GivenProxy], about: &AboutFlags) -> Result<(), Failure> {
     let what = "cannot measure several proxies";
     let hint = Some(

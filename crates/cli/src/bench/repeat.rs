@@ -9,17 +9,20 @@ use weir_bench::conduct::{Approach, RunPlan};
 /// How often everything is measured.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct RepeatFlags {
-    /// Measure everything so many times, each into a record of its own; the report has medians, and from where to where they went
+    /// Measure everything so many times, each into a record of its own; the report has medians, and
+    /// from where to where they went
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub(crate) repeat: u32,
 
-    /// A shell command before each run, to clear the cache; WEIR_BENCH_PROXY, WEIR_BENCH_CLIENTS and WEIR_BENCH_CACHING are set
+    /// A shell command before each run, to clear the cache; WEIR_BENCH_PROXY, WEIR_BENCH_CLIENTS
+    /// and WEIR_BENCH_CACHING are set
     #[arg(long, value_name = "COMMAND")]
     pub(crate) before_each: Option<String>,
 }
 
 impl RepeatFlags {
-    /// The numbers of the repetitions; what was measured changes from one to the next slowly, so all proxies are measured once, then again.
+    /// The numbers of the repetitions; what was measured changes from one to the next slowly, so
+    /// all proxies are measured once, then again.
     pub(super) fn numbers(&self) -> impl Iterator<Item = u32> + use<> {
         1..=self.repeat
     }
@@ -33,7 +36,8 @@ impl RepeatFlags {
         }
     }
 
-    /// A gateway's origin has one address, so the second repetition would find in the cache what the first one stored.
+    /// A gateway's origin has one address, so the second repetition would find in the cache what
+    /// the first one stored.
     ///
     /// # Errors
     /// There is a gateway, and nothing clears its cache.

@@ -16,7 +16,8 @@ use weir_workload::{Scenario, output};
 /// Measures, prints a table, writes a record and a report.
 ///
 /// # Errors
-/// A run is not valid (exit 1), bad usage (2), or the outside failed (3). What was measured until then is kept.
+/// A run is not valid (exit 1), bad usage (2), or the outside failed (3). What was measured until
+/// then is kept.
 pub(super) fn run(flags: &RunFlags) -> Result<(), Failure> {
     let runs = Runs::of(flags)?;
     // rather than after the other proxies' runs

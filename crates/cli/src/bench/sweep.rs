@@ -16,7 +16,8 @@ const GLANCE: Duration = Duration::from_millis(100);
 /// Measures every point, caching on and off, and draws the report.
 ///
 /// # Errors
-/// A run is not valid (exit 1), bad usage (2), or the outside failed (3). What was measured until then is kept.
+/// A run is not valid (exit 1), bad usage (2), or the outside failed (3). What was measured until
+/// then is kept.
 pub(super) fn sweep(flags: &SweepFlags) -> Result<(), Failure> {
     let plans = plans(flags)?;
     let local = plan::local_plan(&flags.threads, None);

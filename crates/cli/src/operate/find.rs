@@ -95,7 +95,8 @@ fn named(address: &AdminAddress, config: Option<&Path>) -> Result<Place, Failure
     })
 }
 
-/// The proxy that was started with this file, where its flags and port 0 count; else what the file says.
+/// The proxy that was started with this file, where its flags and port 0 count; else what the file
+/// says.
 fn configured(path: &Path) -> Result<Place, Failure> {
     let started_with = std::fs::canonicalize(path).ok();
     let mut same: Vec<Running> = running::all().unwrap_or_default();

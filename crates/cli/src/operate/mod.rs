@@ -1,7 +1,9 @@
-//! `weir purge` and `weir reload`: what an operator asks of a proxy that runs, over its admin interface.
+//! `weir purge` and `weir reload`: what an operator asks of a proxy that runs, over its admin
+//! interface.
 //!
-//! Where that is, and what token it asks for, is found in this order: what the flags say; the config file that `--config` names; the
-//! one proxy that runs for this user on this machine, which wrote that down ([`running`]).
+//! Where that is, and what token it asks for, is found in this order: what the flags say; the
+//! config file that `--config` names; the one proxy that runs for this user on this machine, which
+//! wrote that down ([`running`]).
 
 mod client;
 mod find;
@@ -41,8 +43,8 @@ pub(crate) struct ReloadFlags {
 ///
 /// # Errors
 ///
-/// A URL that cannot be purged or a token that is wrong (exit 2); no proxy, or a disk that failed (exit 3). What was before it
-/// in the list is purged, and was said.
+/// A URL that cannot be purged or a token that is wrong (exit 2); no proxy, or a disk that failed
+/// (exit 3). What was before it in the list is purged, and was said.
 pub(crate) fn purge(flags: &PurgeFlags) -> Result<(), Failure> {
     if flags.urls.is_empty() && !flags.all {
         return Err(Failure {

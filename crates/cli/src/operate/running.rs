@@ -1,7 +1,9 @@
-//! Which proxies run for this user on this machine: each writes a file that says where its admin interface is.
+//! Which proxies run for this user on this machine: each writes a file that says where its admin
+//! interface is.
 //!
-//! The file is locked while the process lives, so that one left behind by `kill -9` is known by its lock being free, whatever
-//! process has its number by then. The folder is the user's own: who could write there would be given the token.
+//! The file is locked while the process lives, so that one left behind by `kill -9` is known by its
+//! lock being free, whatever process has its number by then. The folder is the user's own: who
+//! could write there would be given the token.
 
 use serde::{Deserialize, Serialize};
 use std::env;
@@ -133,7 +135,8 @@ fn read(path: &Path) -> Option<Running> {
     toml::from_str(&text).ok()
 }
 
-/// Where the files are: under `XDG_RUNTIME_DIR`, or `/run` for root, or else the folder for temporary files.
+/// Where the files are: under `XDG_RUNTIME_DIR`, or `/run` for root, or else the folder for
+/// temporary files.
 pub(crate) fn folder() -> PathBuf {
     let given = env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
     let user = rustix::process::geteuid();

@@ -1,7 +1,8 @@
 //! `--record`: every request, written into a series of traces.
 //!
-//! The proxy hands over what happened on a thread of its own and waits for nothing; what is written, where and when a new
-//! file begins is decided here. Names are hidden before a row is made: nothing else of a request leaves memory.
+//! The proxy hands over what happened on a thread of its own and waits for nothing; what is
+//! written, where and when a new file begins is decided here. Names are hidden before a row is
+//! made: nothing else of a request leaves memory.
 
 mod file_names;
 mod rotation;
@@ -21,22 +22,27 @@ use weir_proxy::record::Recorder;
 /// The flags about recording.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct RecordFlags {
-    /// Write every request into traces named after this one: t.parquet means t-20261121T234255Z-1.parquet and so on
+    /// Write every request into traces named after this one: t.parquet means
+    /// t-20261121T234255Z-1.parquet and so on
     ///
-    /// Clients, servers and URLs become keyed hashes before anything is written. A request never waits for it: what comes faster than it
-    /// can be written is dropped and counted. docs/trace-record.md says what the columns mean.
+    /// Clients, servers and URLs become keyed hashes before anything is written. A request never
+    /// waits for it: what comes faster than it can be written is dropped and counted.
+    /// docs/trace-record.md says what the columns mean.
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
 
-    /// Begin another file after so many bytes, or so long; may be given once for each [default: 256MiB and 1h]
+    /// Begin another file after so many bytes, or so long; may be given once for each [default:
+    /// 256MiB and 1h]
     #[arg(long, value_name = "SIZE|TIME", requires = "record")]
     record_rotate: Vec<Rotate>,
 
-    /// Hide nothing in what is recorded: keep targets readable, and hash clients and servers without a key
+    /// Hide nothing in what is recorded: keep targets readable, and hash clients and servers
+    /// without a key
     #[arg(long, requires = "record", conflicts_with = "record_key_file")]
     record_names: bool,
 
-    /// The key that recorded names are hashed with, made if it is not there [default: one that is forgotten]
+    /// The key that recorded names are hashed with, made if it is not there [default: one that is
+    /// forgotten]
     #[arg(long, value_name = "FILE", requires = "record")]
     record_key_file: Option<PathBuf>,
 }

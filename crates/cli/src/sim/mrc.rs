@@ -39,7 +39,8 @@ pub(crate) struct MrcFlags {
 
     /// Leave out the line that no cache can be under
     ///
-    /// It is Belady's optimum where all responses have one size, and needs 8 bytes a request; else the bound PFOO-L.
+    /// It is Belady's optimum where all responses have one size, and needs 8 bytes a request; else
+    /// the bound PFOO-L.
     #[arg(long)]
     no_bound: bool,
 

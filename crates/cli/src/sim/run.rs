@@ -27,11 +27,13 @@ pub(crate) struct RunFlags {
     #[arg(value_name = "TRACE")]
     trace: PathBuf,
 
-    /// The network: modem, research, fixed-2024, mobile-2024, leo, geo, mobile-slow; the flags below change single numbers of it
+    /// The network: modem, research, fixed-2024, mobile-2024, leo, geo, mobile-slow; the flags
+    /// below change single numbers of it
     #[arg(long, value_name = "NAME", default_value = "modem", value_parser = network)]
     network: Network,
 
-    /// What may be stored: rfc9111, or http-1998 (nothing with a cookie, a query, cgi-bin or cache control)
+    /// What may be stored: rfc9111, or http-1998 (nothing with a cookie, a query, cgi-bin or cache
+    /// control)
     #[arg(long, value_name = "NAME", default_value = "rfc9111", value_parser = profile)]
     profile: Profile,
 
@@ -83,13 +85,16 @@ pub(crate) struct RunFlags {
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 
-    /// How long a response is fresh where the source of the trace knew no heads, as logs do not: 1h, or none
+    /// How long a response is fresh where the source of the trace knew no heads, as logs do not:
+    /// 1h, or none
     #[arg(long, value_name = "TIME|none", default_value_t = Lifetime(Some(ASSUMED_LIFETIME_S)), value_parser = lifetime)]
     assume_lifetime: Lifetime,
 
-    /// Write the requests of the trace, each as the simulated proxy handled it: verdict, times and bytes
+    /// Write the requests of the trace, each as the simulated proxy handled it: verdict, times and
+    /// bytes
     ///
-    /// A trace of its own, for `weir trace compare` and `weir trace stats`. One that is there is replaced when the new one is whole.
+    /// A trace of its own, for `weir trace compare` and `weir trace stats`. One that is there is
+    /// replaced when the new one is whole.
     #[arg(long, value_name = "FILE")]
     rows: Option<PathBuf>,
 

@@ -19,13 +19,17 @@ pub(crate) struct SweepFlags {
     #[arg(long, value_name = "WHAT", default_value = "hits")]
     of: Of,
 
-    /// An axis of the grid with its values, such as size=1%,10% or policy=lru,s3-fifo; may be repeated
+    /// An axis of the grid with its values, such as size=1%,10% or policy=lru,s3-fifo; may be
+    /// repeated
     ///
-    /// Of hits the axes are size (10%), policy (s3-fifo) and admission (always); one that is not named has the value in brackets.
+    /// Of hits the axes are size (10%), policy (s3-fifo) and admission (always); one that is not
+    /// named has the value in brackets.
     ///
-    /// Of runs: network (modem), profile (rfc9111), caching (on), size (unlimited), policy (s3-fifo), admission (always), client-connections (always),
-    /// server-connections (always), abort (value), lead (64KiB), background-rate (1MiB), hit-overhead (0s), miss-overhead (0s), seed (1), path (proxy; or
-    /// direct), and the numbers of the network: client-rate, client-rtt, internet-rate, server-rtt, client-idle, server-idle, tcp, initial-window.
+    /// Of runs: network (modem), profile (rfc9111), caching (on), size (unlimited), policy
+    /// (s3-fifo), admission (always), client-connections (always), server-connections (always),
+    /// abort (value), lead (64KiB), background-rate (1MiB), hit-overhead (0s), miss-overhead (0s),
+    /// seed (1), path (proxy; or direct), and the numbers of the network: client-rate, client-rtt,
+    /// internet-rate, server-rtt, client-idle, server-idle, tcp, initial-window.
     #[arg(long, value_name = "NAME=VALUES", required = true)]
     axis: Vec<String>,
 

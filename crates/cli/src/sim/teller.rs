@@ -10,7 +10,8 @@ const TERMINAL_EACH: Duration = Duration::from_millis(200);
 /// Elsewhere, a line this often at most.
 const LINE_EACH: Duration = Duration::from_secs(10);
 
-/// Says on the error stream how far a command is: on one line of a terminal, else now and then on lines of their own.
+/// Says on the error stream how far a command is: on one line of a terminal, else now and then on
+/// lines of their own.
 pub(super) struct Teller {
     is_terminal: bool,
     told: Option<Instant>,

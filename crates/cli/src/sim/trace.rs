@@ -51,7 +51,8 @@ pub(super) struct TraceFlags {
     #[arg(long, value_name = "N", default_value_t = 1)]
     zipf_seed: u64,
 
-    /// What a response is that comes with another size: the same one, of its first size; or another one
+    /// What a response is that comes with another size: the same one, of its first size; or another
+    /// one
     #[arg(long, value_name = "RULE", default_value = "first-size")]
     key: KeyBy,
 }
@@ -104,7 +105,8 @@ impl TraceFlags {
         self.trace.as_deref()
     }
 
-    /// What was said about requests beyond the file, in the words of the flags; nothing, if they are as they come.
+    /// What was said about requests beyond the file, in the words of the flags; nothing, if they
+    /// are as they come.
     pub(super) fn said(&self) -> Option<&'static str> {
         if self.zipf.is_some() {
             return Some("--zipf");

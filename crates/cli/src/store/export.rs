@@ -21,7 +21,8 @@ struct Chosen {
 ///
 /// # Errors
 ///
-/// It is not stored, not whole, or damaged (exit 1); several are meant (exit 2); the store cannot be read (exit 3).
+/// It is not stored, not whole, or damaged (exit 1); several are meant (exit 2); the store cannot
+/// be read (exit 3).
 pub(super) fn export(flags: &ExportFlags) -> Result<(), Failure> {
     let mut chosen = Vec::new();
     for directory in directories::open(&flags.directories)? {
@@ -99,7 +100,8 @@ fn responses((stored, what): (Stored, OnDisk)) -> impl Iterator<Item = Read> {
     response.into_iter()
 }
 
-/// The variants of a target have keys of their own, which only a request could tell: each response is asked whether it is one.
+/// The variants of a target have keys of their own, which only a request could tell: each response
+/// is asked whether it is one.
 fn variants(
     directory: &Directory,
     survey: &Survey,

@@ -9,8 +9,8 @@ use weir_proxy::config::Mode;
 pub(crate) enum StoreCommand {
     /// List the stored responses, one a line
     ///
-    /// Columns: key, generation, segment:offset, bytes of content, status (rules: what a target varies on), content
-    /// type. Keys are keyed digests: a URL cannot be told from one.
+    /// Columns: key, generation, segment:offset, bytes of content, status (rules: what a target
+    /// varies on), content type. Keys are keyed digests: a URL cannot be told from one.
     Ls(LsFlags),
     /// Read every byte and check it; exit 1 and a line for each thing that is wrong
     Verify(Directories),
@@ -18,7 +18,8 @@ pub(crate) enum StoreCommand {
     Stats(Directories),
     /// Write a stored response: head, empty line, content, every byte verified
     ///
-    /// The head is as it is stored: fields that are made for each use (Age, Cache-Status, Connection) are not in it.
+    /// The head is as it is stored: fields that are made for each use (Age, Cache-Status,
+    /// Connection) are not in it.
     Export(ExportFlags),
 }
 
@@ -40,7 +41,8 @@ pub(crate) struct LsFlags {
     #[command(flatten)]
     pub(crate) directories: Directories,
 
-    /// Also what is dead: purged, superseded, or doubtful since the purge journal is damaged; in a last column
+    /// Also what is dead: purged, superseded, or doubtful since the purge journal is damaged; in a
+    /// last column
     #[arg(long)]
     pub(crate) all: bool,
 }

@@ -97,7 +97,8 @@ struct Record<'a> {
 ///
 /// # Errors
 ///
-/// They differ in what must be equal (exit 1); one is no trace or they cannot be compared (2); one cannot be read or is damaged (3).
+/// They differ in what must be equal (exit 1); one is no trace or they cannot be compared (2); one
+/// cannot be read or is damaged (3).
 pub(super) fn compare(flags: &CompareFlags) -> Result<(), Failure> {
     let (a, b) = (Reader::open(&flags.a)?, Reader::open(&flags.b)?);
     let settings = CompareSettings {

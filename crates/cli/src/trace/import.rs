@@ -29,7 +29,8 @@ pub(crate) struct ImportFlags {
     #[arg(long, short, value_name = "FILE")]
     out: PathBuf,
 
-    /// What the inputs are, if their content does not tell: squid, common (or combined), har, oracle-general, webcachesim, pcap, pcapng
+    /// What the inputs are, if their content does not tell: squid, common (or combined), har,
+    /// oracle-general, webcachesim, pcap, pcapng
     #[arg(long, value_name = "FORMAT")]
     format: Option<Format>,
 
@@ -37,7 +38,8 @@ pub(crate) struct ImportFlags {
     #[arg(long, value_name = "WHAT", value_enum, default_value_t = OnDamage::Stop)]
     on_damage: OnDamage,
 
-    /// Where a size is missing, skip the transaction and count it, or assume so many bytes, such as 8KiB [default: as the format says]
+    /// Where a size is missing, skip the transaction and count it, or assume so many bytes, such as
+    /// 8KiB [default: as the format says]
     #[arg(long, value_name = "skip|SIZE")]
     missing_size: Option<Missing>,
 
@@ -45,8 +47,8 @@ pub(crate) struct ImportFlags {
     #[arg(long, value_name = "URL")]
     site: Option<Site>,
 
-    /// Where a proxy took requests, for captures of both of its sides: 192.0.2.1:3128. What it asked itself becomes columns of what it was
-    /// asked, and no row
+    /// Where a proxy took requests, for captures of both of its sides: 192.0.2.1:3128. What it
+    /// asked itself becomes columns of what it was asked, and no row
     #[arg(long, value_name = "ADDRESS")]
     proxy: Option<SocketAddr>,
 
@@ -54,11 +56,13 @@ pub(crate) struct ImportFlags {
     #[arg(long, conflicts_with = "key_file")]
     names: bool,
 
-    /// The key that names are hashed with, made if it is not there: traces with one key can be compared [default: one that is forgotten]
+    /// The key that names are hashed with, made if it is not there: traces with one key can be
+    /// compared [default: one that is forgotten]
     #[arg(long, value_name = "FILE")]
     key_file: Option<PathBuf>,
 
-    /// How rows are put in the trace: in the order in which requests arrived, or as the source has them
+    /// How rows are put in the trace: in the order in which requests arrived, or as the source has
+    /// them
     #[arg(long, value_name = "ORDER", value_enum, default_value_t = Order::Arrival)]
     order: Order,
 
@@ -79,7 +83,8 @@ enum OnDamage {
 /// The order of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Order {
-    /// Of arrival. Squid writes a line when a transaction ends, a browser's archive is ordered by page
+    /// Of arrival. Squid writes a line when a transaction ends, a browser's archive is ordered by
+    /// page
     Arrival,
     /// Of the source, and of several inputs that of the command line
     Source,
@@ -146,7 +151,8 @@ impl FromStr for Missing {
 ///
 /// # Errors
 ///
-/// An input cannot be told or is the output (exit 2), cannot be read or is damaged, or the trace cannot be written (exit 3).
+/// An input cannot be told or is the output (exit 2), cannot be read or is damaged, or the trace
+/// cannot be written (exit 3).
 pub(super) fn import(flags: &ImportFlags) -> Result<(), Failure> {
     flags.check()?;
     output::try_path(&flags.out).map_err(|error| Failure::output(&flags.out, &error))?;

@@ -34,7 +34,8 @@ pub(crate) struct MakeFlags {
 /// Makes a trace, writes it, and prints how it compares.
 ///
 /// # Errors
-/// A number is not as published and `--check` was given (exit 1), or the file cannot be written (3).
+/// A number is not as published and `--check` was given (exit 1), or the file cannot be written
+/// (3).
 pub(super) fn make(flags: &MakeFlags) -> Result<(), Failure> {
     let name = &flags.profile;
     let profile = Profile::built_in(name).expect("the flag takes the names of profiles only");

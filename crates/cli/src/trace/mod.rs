@@ -1,4 +1,5 @@
-//! `weir trace`: what was asked of caches, as files. What it does is in `weir-workload`; here are flags and messages.
+//! `weir trace`: what was asked of caches, as files. What it does is in `weir-workload`; here are
+//! flags and messages.
 
 mod compare;
 mod import;
@@ -12,24 +13,28 @@ use weir_workload::trace::{Fault, TraceError};
 /// The commands of `weir trace`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum TraceCommand {
-    /// Say what is in a trace: uncachable causes, aborts, persistence, sizes, popularity, infinite-cache hit ratios, round trips
+    /// Say what is in a trace: uncachable causes, aborts, persistence, sizes, popularity,
+    /// infinite-cache hit ratios, round trips
     ///
-    /// What the source of the trace did not say is shown as "not in this trace", never as 0. docs/trace.md says what counts.
+    /// What the source of the trace did not say is shown as "not in this trace", never as 0.
+    /// docs/trace.md says what counts.
     Stats(stats::StatsFlags),
     /// Compare two traces of the same requests: where verdicts, bytes and response times differ
     ///
-    /// A recording with the rows of its simulation (`weir sim run --rows`), two recordings, or two simulations. Rows at the same place are a
-    /// pair if their arrival and target agree; of the others, the n-th request of a target in A and in B. Exit code 0: equal; 1: a difference was
+    /// A recording with the rows of its simulation (`weir sim run --rows`), two recordings, or two
+    /// simulations. Rows at the same place are a pair if their arrival and target agree; of the
+    /// others, the n-th request of a target in A and in B. Exit code 0: equal; 1: a difference was
     /// found.
     Compare(compare::CompareFlags),
     /// Make a trace of logs, HARs, captures or traces of others; gzip and zstd are read as they are
     ///
-    /// Clients, servers and URLs become keyed hashes before anything is written. Prints what was imported, and what was left out and why.
+    /// Clients, servers and URLs become keyed hashes before anything is written. Prints what was
+    /// imported, and what was left out and why.
     Import(import::ImportFlags),
     /// Make up a trace that is like a published one, and say how like
     ///
-    /// The same profile, length and seed make the same trace on every machine. Each published number is printed beside the one that is
-    /// counted in the trace.
+    /// The same profile, length and seed make the same trace on every machine. Each published
+    /// number is printed beside the one that is counted in the trace.
     Make(make::MakeFlags),
 }
 

@@ -149,7 +149,8 @@ fn each_repetition_has_a_record_and_the_report_shows_their_median() {
     for number in 1..=3 {
         let record = record(number);
         assert_eq!(record["is_valid"], true);
-        // the origin's address is another one each time, so the first phase finds nothing that was stored before
+        // the origin's address is another one each time, so the first phase finds nothing that was
+        // stored before
         assert_eq!(record["phases"][0]["client"]["hits"], 0, "{number}");
         let samples = format!("single-two-{number}.parquet");
         assert_eq!(record["samples"], samples.as_str());
@@ -219,7 +220,8 @@ fn modem_experiment_compares_shaped_and_unshaped_links() {
         bench.record("modem/weir-lan.json"),
         bench.record("modem/weir-modem.json"),
     );
-    // on a busy machine links are late, which the record says: of no matter to what is compared here
+    // on a busy machine links are late, which the record says: of no matter to what is compared
+    // here
     let reasons = modem["reasons"].as_array().expect("a list");
     let is_overload = |reason: &serde_json::Value| {
         reason

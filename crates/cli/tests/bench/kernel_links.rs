@@ -49,7 +49,8 @@ fn kernel_shaped_link_is_no_faster_than_its_configured_rate() {
     assert_eq!(record["is_valid"], true, "{said}");
     assert_eq!(record["link_shaping"], "namespace");
     assert_eq!(number(&record, "/total/client/requests"), 8, "{said}");
-    // 20 KB less what a bucket lets through at once, at 10 000 bytes a second; a busy machine may take longer, the link may not be faster
+    // 20 KB less what a bucket lets through at once, at 10 000 bytes a second; a busy machine may
+    // take longer, the link may not be faster
     let least = record["total"]["response_time"]["all"]["min"].as_u64();
     assert!(least.is_some_and(|us| us > 1_800_000), "{least:?} us");
     let names = weir.beside(&bench.file(""), "ip").args(["netns"]).output();

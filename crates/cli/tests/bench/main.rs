@@ -1,4 +1,5 @@
-//! `weir bench` as a program: against this proxy and another one, on one machine and in separate processes.
+//! `weir bench` as a program: against this proxy and another one, on one machine and in separate
+//! processes.
 
 #[path = "../support/mod.rs"]
 mod support;

@@ -5,7 +5,8 @@ use super::proxies::forward_nginx;
 use super::support::{Config, Weir};
 use serde_json::Value;
 
-/// PolyMix-3's twelve phases with plateaus of two and a half seconds, at a rate that a busy machine can ask for.
+/// PolyMix-3's twelve phases with plateaus of two and a half seconds, at a rate that a busy machine
+/// can ask for.
 const POLYMIX: &[&str] = &[
     "polymix3-mini",
     "--scale",
@@ -65,9 +66,10 @@ fn ratio(part: u64, whole: u64) -> f64 {
 
 /// What holds for every cache that may keep all of it.
 ///
-/// `lingering`: how many requests of a hundred with a date from before the last modification may be answered 304. A target of
-/// this mix changes in the second that its Expires names. A cache that takes it for fresh through that second, as nginx does, answers
-/// rightly for the version before, whose date is not later than the one asked with; a cache that ends with the second never does.
+/// `lingering`: how many requests of a hundred with a date from before the last modification may be
+/// answered 304. A target of this mix changes in the second that its Expires names. A cache that
+/// takes it for fresh through that second, as nginx does, answers rightly for the version before,
+/// whose date is not later than the one asked with; a cache that ends with the second never does.
 #[track_caller]
 fn check_polymix(record: &Value, said: &str, lingering: u64) {
     let phases = record["phases"].as_array().expect("a list");

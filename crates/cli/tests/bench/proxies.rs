@@ -50,8 +50,8 @@ fn hit_ratio_of_weir_agrees_with_the_origin_request_count() {
     arguments.extend(["--samples", "samples.parquet", "--threads", "2"]);
     let (record, said) = bench.run(&arguments, 0);
     check(&record, &said);
-    // the proxy's own account agrees, whatever it calls a request that shares another's fetch: a client that asks again at once may be
-    // before the end of its own first fetch
+    // the proxy's own account agrees, whatever it calls a request that shares another's fetch: a
+    // client that asks again at once may be before the end of its own first fetch
     let hits = number(&record, "/total/client/hits");
     assert_eq!(weir.stop().code(), Some(0));
     let log = std::fs::read_to_string(weir.file("access.log")).expect("a log");

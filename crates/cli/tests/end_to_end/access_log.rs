@@ -11,7 +11,8 @@ const LARGE: &str = "
     location /large { add_header Cache-Control max-age=3600; }
 ";
 
-/// Makes a miss, a hit, a refusal and a missing page, with odd characters in two of them; the lines.
+/// Makes a miss, a hit, a refusal and a missing page, with odd characters in two of them; the
+/// lines.
 fn lines(format: &str) -> Vec<String> {
     lines_and_words(format).0
 }
@@ -124,7 +125,8 @@ fn json_line_is_valid_json_with_verdict_status_sizes_and_timings() {
     );
 }
 
-/// A response that does not come with its head is brought by a fetch; those who join it have nothing from the next hop.
+/// A response that does not come with its head is brought by a fetch; those who join it have
+/// nothing from the next hop.
 #[test]
 fn large_response_line_counts_the_bytes_received_from_the_next_hop() {
     const BYTES: u64 = 3_000_000;

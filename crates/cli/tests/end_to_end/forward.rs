@@ -151,7 +151,8 @@ fn connections_are_reused_on_both_sides() {
         for _ in 0..5 {
             seen.push(client.get(&url).expect(200).text());
         }
-        // the answer may be here before its connection is put away, and the next client with the other worker
+        // the answer may be here before its connection is put away, and the next client with the
+        // other worker
         weir.until("put away", |metrics| {
             metrics.count("weir_connection_cache_idle") == 1
         });

@@ -1,4 +1,5 @@
-//! The real binary between real parts: nginx as origin, curl as client, raw sockets where exact bytes matter.
+//! The real binary between real parts: nginx as origin, curl as client, raw sockets where exact
+//! bytes matter.
 //!
 //! One module per promise; what is decided without sockets is tested where it is decided.
 

@@ -4,7 +4,8 @@ use crate::support::{Config, Nginx, RawClient, Signal, Weir};
 use std::net::{SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// A port that is free now. It may be lost to somebody else before it is used: whoever uses it tries again.
+/// A port that is free now. It may be lost to somebody else before it is used: whoever uses it
+/// tries again.
 fn free_address() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     listener.local_addr().expect("it is bound")

@@ -58,7 +58,8 @@ pub(crate) fn request(number: u64, row: &Row, authority: &str) -> String {
     text
 }
 
-/// What the client knows: the present tag where the origin said so in the trace, another one elsewhere.
+/// What the client knows: the present tag where the origin said so in the trace, another one
+/// elsewhere.
 pub(crate) fn known_tag(row: &Row) -> String {
     match row.etag {
         Some(tag) if row.status == Some(304) => tag_text(tag, row.etag_is_weak == Some(true)),

@@ -31,7 +31,8 @@ pub(crate) struct Conditions {
 }
 
 impl Conditions {
-    /// For the simulator. Clients are near and fast: a request is over for the client when it is for the proxy, so that both have one order.
+    /// For the simulator. Clients are near and fast: a request is over for the client when it is
+    /// for the proxy, so that both have one order.
     pub(crate) fn settings(&self) -> Settings {
         let network = Network {
             client_link: LinkRate::of(0),

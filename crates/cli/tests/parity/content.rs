@@ -1,5 +1,5 @@
-//! What the bytes of a representation are: all of them follow from its target, its variant and its validators, so that a mixture of two
-//! shows.
+//! What the bytes of a representation are: all of them follow from its target, its variant and its
+//! validators, so that a mixture of two shows.
 
 /// Content repeats after so many bytes: a prime, and more than most responses have.
 const PERIOD: usize = 65_521;
@@ -43,7 +43,8 @@ fn table() -> &'static [u8] {
     })
 }
 
-/// A number that looks unrelated to `number`: the finaliser of splitmix64 (Steele, Lea and Flood 2014).
+/// A number that looks unrelated to `number`: the finaliser of splitmix64 (Steele, Lea and Flood
+/// 2014).
 pub(crate) const fn mix(number: u64) -> u64 {
     let mut mixed = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

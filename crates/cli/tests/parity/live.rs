@@ -1,7 +1,9 @@
-//! The proxy in this process, on a clock that is moved by hand, with clients in front of it and servers behind it.
+//! The proxy in this process, on a clock that is moved by hand, with clients in front of it and
+//! servers behind it.
 //!
-//! One thread holds all ends. It waits for bytes in `poll`, and for what shows in no bytes by asking the proxy something small in between: it has
-//! one worker, which has done what it could before it answers.
+//! One thread holds all ends. It waits for bytes in `poll`, and for what shows in no bytes by
+//! asking the proxy something small in between: it has one worker, which has done what it could
+//! before it answers.
 
 use crate::conditions::Conditions;
 use crate::message::Head;
@@ -280,7 +282,8 @@ impl Hop {
     }
 }
 
-/// Questions after which the proxy has done what follows from what came before the first: a fetch wakes readers, these others.
+/// Questions after which the proxy has done what follows from what came before the first: a fetch
+/// wakes readers, these others.
 const TURNS: usize = 3;
 
 /// How long to sleep at most.

@@ -14,7 +14,8 @@ struct Line {
     user_agent: String,
 }
 
-/// Every request has the same verdict in both, word for word, and they came to their end in the same order.
+/// Every request has the same verdict in both, word for word, and they came to their end in the
+/// same order.
 pub(crate) fn check_log(log: &str, script: &Script) -> Result<(), Difference> {
     let mut logged: Vec<(u64, String)> = Vec::new();
     for text in log.lines() {

@@ -1,4 +1,5 @@
-//! What an origin answers that has what the row says: HTTP as it is written down, and nothing of the proxy's or the simulator's.
+//! What an origin answers that has what the row says: HTTP as it is written down, and nothing of
+//! the proxy's or the simulator's.
 //!
 //! RFC 9110 §13.2.2 (preconditions), §14.2 and §13.1.5 (ranges).
 
@@ -108,7 +109,8 @@ fn is_not_modified(row: &Row, request: &Head) -> bool {
         return row.etag.is_some() && known.into_iter().any(|tag| tag == row.etag);
     }
     match (request.field("if-modified-since"), row.last_modified_s) {
-        // dates of one form compare as what they mean where they are equal, and all here are equal or older
+        // dates of one form compare as what they mean where they are equal, and all here are equal
+        // or older
         (Some(since), Some(modified)) => since == date(modified),
         _ => false,
     }
@@ -122,7 +124,8 @@ fn if_range_holds(row: &Row, request: &Head) -> bool {
     is_strong && row.etag.is_some() && tag_number(tag) == row.etag
 }
 
-/// A response with everything that the row says; `length` comes with its Content-Range, if it has one.
+/// A response with everything that the row says; `length` comes with its Content-Range, if it has
+/// one.
 fn respond(row: &Row, status: u16, length: Option<(u64, String)>, content: Vec<u8>) -> Answer {
     let mut head = format!("HTTP/1.1 {status} Said\r\n");
     let mut field = |name: &str, value: &str| {

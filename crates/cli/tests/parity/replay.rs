@@ -1,5 +1,5 @@
-//! A simulated run made to happen to the proxy: what the world did is done again, at the same times and in the same order; what the simulator decided
-//! is looked for.
+//! A simulated run made to happen to the proxy: what the world did is done again, at the same times
+//! and in the same order; what the simulator decided is looked for.
 
 use crate::asking::{has, known_date, known_tag, request};
 use crate::coverage::Coverage;
@@ -392,7 +392,8 @@ impl Replay<'_> {
         })
     }
 
-    /// Something more comes of a transfer: that it is for nobody is noticed when there is something to take.
+    /// Something more comes of a transfer: that it is for nobody is noticed when there is something
+    /// to take.
     fn nudge(&mut self, number: u64) -> Step {
         let Some(transfer) = self.transfers.get(&number) else {
             return Err(format!("transfer {number} was not asked for"));

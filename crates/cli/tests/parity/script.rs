@@ -1,4 +1,5 @@
-//! What the simulator makes of a trace: happenings in order, verdicts, and what there is at the end.
+//! What the simulator makes of a trace: happenings in order, verdicts, and what there is at the
+//! end.
 
 use crate::difference::Difference;
 use crate::trace::Trace;
@@ -77,7 +78,8 @@ impl Script {
     }
 }
 
-/// Content comes packet by packet: where nothing else happens in between, all of it is sent at once, and then looked for.
+/// Content comes packet by packet: where nothing else happens in between, all of it is sent at
+/// once, and then looked for.
 fn without_what_is_overtaken(happenings: &[Happening]) -> Vec<Happening> {
     let mut kept = Vec::with_capacity(happenings.len());
     let (mut sent, mut given) = (BTreeMap::new(), BTreeMap::new());

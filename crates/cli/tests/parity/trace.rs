@@ -12,7 +12,8 @@ use weir_workload::trace::{AbortedBy, RequestBit, ResponseBit, Row, TraceMethod}
 /// 2026-01-01 00:00:00 GMT: when every trace begins.
 pub(crate) const START_S: i64 = 1_767_225_600;
 
-/// Round trip to servers, microseconds: about that of a connection within a machine. Not none: what a new connection costs is weighed by it.
+/// Round trip to servers, microseconds: about that of a connection within a machine. Not none: what
+/// a new connection costs is weighed by it.
 const SERVER_RTT_US: u64 = 100;
 
 /// Servers of a trace.
@@ -136,8 +137,9 @@ struct Maker<'a> {
     at_ms: i64,
 }
 
-/// Content that takes as much of a cache as memory is really set aside for it: blocks of 64 KiB with their counts. So that the cache
-/// that counts allocations, and the one that counts bytes, agree on who fits.
+/// Content that takes as much of a cache as memory is really set aside for it: blocks of 64 KiB
+/// with their counts. So that the cache that counts allocations, and the one that counts bytes,
+/// agree on who fits.
 const UNIT_BYTES: u64 = 64 * 1024 - 16;
 
 impl<'a> Maker<'a> {
@@ -291,7 +293,8 @@ impl<'a> Maker<'a> {
     fn make_conditional(&mut self, row: &mut Row, target: &Target) {
         let bit = match target.validators {
             Validators::Strong | Validators::Weak | Validators::Both => RequestBit::IfNoneMatch,
-            // who has an older one than ours has is told so by us and not by the origin: a trace cannot say it
+            // who has an older one than ours has is told so by us and not by the origin: a trace
+            // cannot say it
             Validators::Modified if target.period_s == 0 => RequestBit::IfModifiedSince,
             Validators::Modified | Validators::None => return,
         };

@@ -1,4 +1,5 @@
-//! `weir serve --record`: what was done beside what was written down, to the byte; files one after the other; and disks that refuse.
+//! `weir serve --record`: what was done beside what was written down, to the byte; files one after
+//! the other; and disks that refuse.
 
 #[path = "../survival/mount.rs"]
 #[allow(dead_code, reason = "of its file systems one is needed here")]

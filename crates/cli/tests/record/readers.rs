@@ -17,7 +17,8 @@ fn weir(arguments: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).expect("JSON")
 }
 
-/// Records hits, misses, an abort, a refusal and a tunnel that is not opened; how many requests that were.
+/// Records hits, misses, an abort, a refusal and a tunnel that is not opened; how many requests
+/// that were.
 fn traffic(folder: &Path) -> u64 {
     let nginx = Nginx::start(LOCATIONS);
     nginx.file("large", &content(1, 2_000_000));

@@ -1,6 +1,7 @@
-//! Runs the real binary and compares what it says with a file: exit code, stdout and stderr together.
+//! Runs the real binary and compares exit code, stdout and stderr together with a file.
 //!
-//! With `WEIR_BLESS=1` the files are written instead of compared; read the difference before it is kept.
+//! With `WEIR_BLESS=1` the files are written instead of compared; read the difference before you
+//! keep it.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

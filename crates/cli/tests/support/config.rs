@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// Keys, listeners and routes; what is not said is the default, but for ports (0) and the access log (off).
+/// Keys, listeners and routes; what is not said is the default, but for ports (0) and the access
+/// log (off).
 #[derive(Clone, Debug)]
 pub(crate) struct Config {
     keys: BTreeMap<String, String>,

@@ -1,7 +1,8 @@
-//! Real parts for the tests that start the real binary: the proxy itself, nginx as origin, curl and raw sockets as
-//! clients.
+//! Real parts for the tests that start the real binary: the proxy itself, nginx as origin, curl and
+//! raw sockets as clients.
 //!
-//! Everything listens on a port the system chose, every wait ends, and every process ends with its handle.
+//! Everything listens on a port the system chose, every wait ends, and every process ends with its
+//! handle.
 
 #![allow(
     dead_code,
@@ -29,5 +30,6 @@ pub(crate) use weir::{Signal, Weir, ask};
 
 use std::time::Duration;
 
-/// The longest any wait may take: far beyond what a loaded machine needs, far below what anybody would sit through.
+/// The longest any wait may take: far beyond what a loaded machine needs, far below what anybody
+/// would sit through.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);

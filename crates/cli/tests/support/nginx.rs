@@ -1,7 +1,8 @@
 //! nginx as an origin.
 //!
-//! It gets its listening socket from us, already bound and listening, by the variable it uses itself when it replaces
-//! its own binary: the port cannot be lost to somebody else, and a connection made before nginx is ready waits for it.
+//! It gets its listening socket from us, already bound and listening, by the variable it uses
+//! itself when it replaces its own binary: the port cannot be lost to somebody else, and a
+//! connection made before nginx is ready waits for it.
 
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::OwnedFd;

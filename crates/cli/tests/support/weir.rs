@@ -90,7 +90,8 @@ impl Weir {
         )
     }
 
-    /// Starts one in a network of its own. That needs root, and `unshare` of Debian's package util-linux.
+    /// Starts one in a network of its own. That needs root, and `unshare` of Debian's package
+    /// util-linux.
     pub(crate) fn serve_in_own_network(config: &Config) -> Self {
         Self::start(
             config,
@@ -289,8 +290,8 @@ impl Weir {
         Metrics::parse(&self.ask("GET", "/metrics").expect(200).text())
     }
 
-    /// Asks for the numbers until they are as wanted: what is counted behind the last byte of a response may come a
-    /// moment after it.
+    /// Asks for the numbers until they are as wanted: what is counted behind the last byte of a
+    /// response may come a moment after it.
     #[track_caller]
     pub(crate) fn until(&self, what: &str, wanted: impl Fn(&Metrics) -> bool) -> Metrics {
         let mut admin = RawClient::connect(self.admin);

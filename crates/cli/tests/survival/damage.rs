@@ -1,4 +1,5 @@
-//! Damage to what is on disk (R01 to R05): no wrong byte leaves, and each damaged response is fetched once.
+//! Damage to what is on disk (R01 to R05): no wrong byte leaves, and each damaged response is
+//! fetched once.
 
 use super::{Parts, wait_for_entries, wait_until_loaded};
 use std::fs::OpenOptions;
@@ -11,7 +12,8 @@ fn target(number: usize) -> String {
     format!("/{number}?size={}", 1000 + number * number * 50)
 }
 
-/// Stores responses, ends the process in good order, damages what it left, and reads everything again, twice.
+/// Stores responses, ends the process in good order, damages what it left, and reads everything
+/// again, twice.
 fn check(parts: &Parts, damage: impl Fn(&Path)) {
     let mut weir = parts.serve();
     for number in 0..TARGETS {

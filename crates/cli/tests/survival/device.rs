@@ -1,6 +1,7 @@
-//! A device that stands still, can only be read, or has lost everything (R06, R09, R10): what clients get is right and
-//! whole, and the proxy says so. The kernel's own faults; reads that hang, and single bad sectors, are with the proxy's tests, as
-//! they need a device mapper that few kernels have.
+//! A device that stands still, can only be read, or has lost everything (R06, R09, R10): what
+//! clients get is right and whole, and the proxy says so. The kernel's own faults; reads that hang,
+//! and single bad sectors, are with the proxy's tests, as they need a device mapper that few
+//! kernels have.
 
 use super::mount::{Device, Mount};
 use super::owner::refusal;

@@ -82,7 +82,8 @@ impl Dice {
 /// How often a purge is asked for, each waiting five seconds for the device.
 const PURGES_MAX: usize = 12;
 
-/// Changes a target at the origin, purges it, and notes that the old version must not be seen again.
+/// Changes a target at the origin, purges it, and notes that the old version must not be seen
+/// again.
 fn purge(parts: &Parts, weir: &Weir, load: &Load, number: usize) {
     let name = target(number);
     let version = parts.origin.change(&name);

@@ -1,8 +1,8 @@
-//! What is on disk survives a process that is killed, and nothing else does: the real binary, killed by SIGKILL, with an
-//! origin whose every byte can be checked.
+//! What is on disk survives a process that is killed, and nothing else does: the real binary,
+//! killed by SIGKILL, with an origin whose every byte can be checked.
 //!
-//! `make torture` runs the same with more rounds, and 20 MB where it is 3 here: `WEIR_TORTURE_ROUNDS`, `WEIR_TORTURE_SEED`,
-//! `WEIR_TORTURE_LARGE`.
+//! `make torture` runs the same with more rounds, and 20 MB where it is 3 here:
+//! `WEIR_TORTURE_ROUNDS`, `WEIR_TORTURE_SEED`, `WEIR_TORTURE_LARGE`.
 
 #[path = "../support/mod.rs"]
 mod support;

@@ -1,5 +1,6 @@
-//! File systems of a test's own, with the kernel's faults: too small, only to be read, standing still, or with a device that
-//! has lost what was on it. They need root, and programs of Debian's packages `mount`, `e2fsprogs` and `util-linux`.
+//! File systems of a test's own, with the kernel's faults: too small, only to be read, standing
+//! still, or with a device that has lost what was on it. They need root, and programs of Debian's
+//! packages `mount`, `e2fsprogs` and `util-linux`.
 
 use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
@@ -96,7 +97,8 @@ impl Device {
         image.and_then(|image| image.set_len(0)).expect("a file");
     }
 
-    /// The kernel takes it for broken, and lets nobody write (EROFS): what ext4 does after an error.
+    /// The kernel takes it for broken, and lets nobody write (EROFS): what ext4 does after an
+    /// error.
     pub(crate) fn forbid_writing(&self) {
         assert!(run("mount", ["-o", "remount,abort", text(&self.place())]));
     }
@@ -117,7 +119,8 @@ impl Drop for Device {
     }
 }
 
-/// A file system that stands still. To be dropped before who waits for it, who could not even be killed.
+/// A file system that stands still. To be dropped before who waits for it, who could not even be
+/// killed.
 pub(crate) struct Frozen(PathBuf);
 
 impl Drop for Frozen {

@@ -55,7 +55,8 @@ fn store_of_a_newer_format_version_is_refused_and_left_unchanged() {
     drop(parts.serve());
     let file = parts.path().join("store.weir");
     let mut bytes = std::fs::read(&file).expect("the superblock");
-    // the format's version follows the magic, and each page ends with its checksum: docs/store-format.md
+    // the format's version follows the magic, and each page ends with its checksum:
+    // docs/store-format.md
     for page in bytes.chunks_mut(4096) {
         page[8..12].copy_from_slice(&u32::MAX.to_le_bytes());
         let sum = Seal::UNKEYED.sum(0, &page[..4088]);

@@ -1,5 +1,5 @@
-//! An origin whose every byte is a function of target, version and offset, so that a client can check all of them
-//! without a copy.
+//! An origin whose every byte is a function of target, version and offset, so that a client can
+//! check all of them without a copy.
 
 use crate::support::Reply;
 use std::collections::BTreeMap;

@@ -10,8 +10,8 @@ use crate::format::{
 use std::io;
 use std::sync::Arc;
 
-/// Generations that may be given out while a segment is the newest: after a crash the count goes on behind them, whatever
-/// of the segment was lost. Ten days at 10^5 requests a second.
+/// Generations that may be given out while a segment is the newest: after a crash the count goes on
+/// behind them, whatever of the segment was lost. Ten days at 10^5 requests a second.
 pub(crate) const GENERATIONS_MAX: u64 = 1 << 36;
 
 pub(crate) struct Active {
@@ -71,7 +71,8 @@ impl Active {
         })
     }
 
-    /// Whether `items` more of `bytes` in all go in behind `end`, with the table that they make longer.
+    /// Whether `items` more of `bytes` in all go in behind `end`, with the table that they make
+    /// longer.
     pub(crate) fn has_room(&self, capacity: u32, end: u64, bytes: u64, items: usize) -> bool {
         let closing = table_bytes(self.table.len() + items) + TRAILER_BYTES;
         end + bytes + closing as u64 <= u64::from(capacity)

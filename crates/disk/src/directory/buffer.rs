@@ -1,7 +1,9 @@
-//! What a read of a record or a chunk works on: memory, what was brought into it, and what is wanted next.
+//! What a read of a record or a chunk works on: memory, what was brought into it, and what is
+//! wanted next.
 //!
-//! A read is a function that is called once more when what it wanted has been brought: how many bytes a record has is known when its
-//! header was read. So nothing in it waits, and who waits may do so for many of them.
+//! A read is a function that is called once more when what it wanted has been brought: how many
+//! bytes a record has is known when its header was read. So nothing in it waits, and who waits may
+//! do so for many of them.
 
 use crate::files::{File, Memory, Progress, read_full, read_full_direct};
 use std::cell::RefCell;
@@ -10,8 +12,8 @@ use std::ops::Range;
 use std::sync::Arc;
 use weir_policy::page_cache::Way;
 
-/// What is kept between two reads, in bytes: the longest first read of a record, with what a read past the page cache takes
-/// around it. What was longer is given back.
+/// What is kept between two reads, in bytes: the longest first read of a record, with what a read
+/// past the page cache takes around it. What was longer is given back.
 const KEPT_BYTES_MAX: usize = 96 * 1024;
 
 thread_local! {
@@ -87,7 +89,8 @@ impl Buffer {
         self.memory.bytes(there)
     }
 
-    /// What there is of `span`: if nothing, it is what is wanted. `judge` is told once of what came of a read, and says whether that counts.
+    /// What there is of `span`: if nothing, it is what is wanted. `judge` is told once of what came
+    /// of a read, and says whether that counts.
     pub(crate) fn take(
         &mut self,
         span: Span,
@@ -171,7 +174,8 @@ impl Buffer {
         done
     }
 
-    /// Calls `read`, which works on this thread's buffer, until it returns true or wants nothing, and waits for what it wants.
+    /// Calls `read`, which works on this thread's buffer, until it returns true or wants nothing,
+    /// and waits for what it wants.
     pub(crate) fn finish(mut read: impl FnMut() -> bool) {
         while !read() && Self::with(Self::fetch) {}
         Self::with(Self::clear);

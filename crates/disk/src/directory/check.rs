@@ -36,7 +36,8 @@ impl From<io::Error> for Flaw {
     }
 }
 
-/// Reads a record to its last byte, runs elsewhere included; `read_bytes` grows by what it has and was read, whatever comes of it.
+/// Reads a record to its last byte, runs elsewhere included; `read_bytes` grows by what it has and
+/// was read, whatever comes of it.
 pub(super) fn verify(
     directory: &Directory,
     segment: &Segment,

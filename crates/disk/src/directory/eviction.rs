@@ -1,7 +1,8 @@
 //! Room: the oldest segment goes, and what was asked for since it was written is carried forward.
 //!
-//! First in, first out with a second chance: one bit an entry, nothing moves on a hit, and the device is written in sequence
-//! only. A record keeps its generation where it moves to, so that its place in the log means nothing.
+//! First in, first out with a second chance: one bit an entry, nothing moves on a hit, and the
+//! device is written in sequence only. A record keeps its generation where it moves to, so that its
+//! place in the log means nothing.
 
 use super::buffer::Buffer;
 use super::reader::{self, Patience, Record};
@@ -18,7 +19,8 @@ use crate::index::Place;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// What may be carried forward into a new segment, in percent of it: so that writing always frees more than it copies.
+/// What may be carried forward into a new segment, in percent of it: so that writing always frees
+/// more than it copies.
 pub(crate) const CARRIED_PERCENT_MAX: u64 = 50;
 
 impl Writer {
@@ -39,7 +41,8 @@ impl Writer {
         }
     }
 
-    /// Lets the oldest segment go with all that is in it; `false`: there is none but the one that is being written.
+    /// Lets the oldest segment go with all that is in it; `false`: there is none but the one that
+    /// is being written.
     pub(super) fn give_up_oldest(&mut self) -> bool {
         match self.oldest() {
             Some(victim) => {

@@ -1,5 +1,5 @@
-//! A device that fails again and again is left alone for a while: every try costs a time-out somewhere, and the responses
-//! reach their clients without it.
+//! A device that fails again and again is left alone for a while: every try costs a time-out
+//! somewhere, and the responses reach their clients without it.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 

@@ -1,5 +1,5 @@
-//! Keys whose records were taken out of the index and are still on the device: after a restart they may be found again.
-//! Whoever wants them gone for good must purge; so they count as held.
+//! Keys whose records were taken out of the index and are still on the device: after a restart they
+//! may be found again. Whoever wants them gone for good must purge; so they count as held.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};

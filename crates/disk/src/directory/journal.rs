@@ -1,8 +1,10 @@
-//! The purge journal on disk: both copies are appended to and synced before a purge is acknowledged.
+//! The purge journal on disk: both copies are appended to and synced before a purge is
+//! acknowledged.
 //!
-//! An entry never straddles a sector, so a crash leaves it whole or not at all. What one copy has lost the other has; what
-//! neither has was purged all the same, and nobody knows what it was. Every segment and record says how far the journal went when
-//! it was written: so a journal that lost its end is noticed too.
+//! An entry never straddles a sector, so a crash leaves it whole or not at all. What one copy has
+//! lost the other has; what neither has was purged all the same, and nobody knows what it was.
+//! Every segment and record says how far the journal went when it was written: so a journal that
+//! lost its end is noticed too.
 
 use crate::files::{Access, File, Files, read_full, write_full};
 use crate::format::{
@@ -15,7 +17,8 @@ use std::sync::Arc;
 /// Entries beyond those in force until the files are written anew.
 const SUPERFLUOUS_MAX: u64 = 4096;
 
-/// Bytes of a copy that are read: beyond is not one of ours. Twice what [`super::purges::PURGES_MAX`] needs.
+/// Bytes of a copy that are read: beyond is not one of ours. Twice what
+/// [`super::purges::PURGES_MAX`] needs.
 const BYTES_MAX: u64 = 2 * (super::purges::PURGES_MAX * JOURNAL_ENTRY_BYTES) as u64 + (1 << 20);
 
 /// Entries that are encoded and written at once.
@@ -76,7 +79,8 @@ impl Journal {
         self.directory.join(JOURNAL_MIRROR_FILE)
     }
 
-    /// Reads it, to be appended to afterwards; if the copies differ, it must be written anew before ([`Self::is_good`]).
+    /// Reads it, to be appended to afterwards; if the copies differ, it must be written anew before
+    /// ([`Self::is_good`]).
     pub(crate) fn read(&mut self, files: &dyn Files) -> io::Result<Found> {
         let copies = [self.path(), self.mirror_path()].map(|path| Copy::read(files, &path));
         let (one, other) = match copies {
@@ -117,7 +121,8 @@ impl Journal {
         }))
     }
 
-    /// Adds entries; when this returns they are on the device, twice. After an error it must be written anew.
+    /// Adds entries; when this returns they are on the device, twice. After an error it must be
+    /// written anew.
     pub(crate) fn append(&mut self, entries: &[PurgeEntry]) -> io::Result<()> {
         let Some(copies) = self.files.take() else {
             return Err(io::ErrorKind::NotFound.into());
@@ -140,7 +145,8 @@ impl Journal {
         self.last = self.last.max(last.unwrap_or_default());
     }
 
-    /// Writes a new edition in place of the old: the old one stays until the new one is on the device.
+    /// Writes a new edition in place of the old: the old one stays until the new one is on the
+    /// device.
     pub(crate) fn rewrite(&mut self, files: &dyn Files, entries: &[PurgeEntry]) -> io::Result<()> {
         let edition = self.edition + 1;
         let new = [JOURNAL_FILE, JOURNAL_MIRROR_FILE]

@@ -113,7 +113,8 @@ impl Loader {
             directory.is_incomplete.store(true, Ordering::Release);
             return;
         }
-        // later records of a key stand behind older ones, and what is in the index already is newer still
+        // later records of a key stand behind older ones, and what is in the index already is newer
+        // still
         for entry in contents.entries.iter().rev() {
             if entry.kind.is_none() {
                 let (at, key) = (entry.at, entry.key);

@@ -62,7 +62,8 @@ pub(crate) fn claim(files: &dyn Files, path: &Path) -> Result<Claimed, OpenError
     })
 }
 
-/// The superblock is written twice, a page each: one may be damaged. With it the version that it is of.
+/// The superblock is written twice, a page each: one may be damaged. With it the version that it is
+/// of.
 fn read_superblock(files: &dyn Files, path: &Path) -> Result<Option<(Superblock, u32)>, OpenError> {
     let name = path.join(SUPERBLOCK_FILE);
     let file = match files.open(&name, Access::Read) {
@@ -96,8 +97,8 @@ fn read_superblock(files: &dyn Files, path: &Path) -> Result<Option<(Superblock,
     })
 }
 
-/// A new store, or one more directory of an old one: by the lowest number that is free, so that it takes the place of one
-/// that was lost, and the keys of the others stay where they are.
+/// A new store, or one more directory of an old one: by the lowest number that is free, so that it
+/// takes the place of one that was lost, and the keys of the others stay where they are.
 pub(crate) fn new_superblock(
     files: &dyn Files,
     others: &[Superblock],
@@ -214,7 +215,8 @@ pub(crate) fn open(opening: Opening) -> Result<Opened, OpenError> {
 /// A segment that cannot be opened, and why.
 type Closed = (u64, io::Error);
 
-/// The number of the next segment, higher than any that a file has or had, and what cannot be opened.
+/// The number of the next segment, higher than any that a file has or had, and what cannot be
+/// opened.
 fn open_segments(directory: &Directory) -> Result<(u64, Vec<Closed>), OpenError> {
     let mut closed = Vec::new();
     let path = &directory.path;
@@ -251,9 +253,9 @@ fn open_segments(directory: &Directory) -> Result<(u64, Vec<Closed>), OpenError>
     Ok((most.map_or(1, |most| most + 1), closed))
 }
 
-/// Generations up to here may have been given out, as far as segments tell: the newest whose header can be read. What is
-/// newer than that one is set aside for good: it may hold generations that will be given out again, and purges of then would not
-/// concern it.
+/// Generations up to here may have been given out, as far as segments tell: the newest whose header
+/// can be read. What is newer than that one is set aside for good: it may hold generations that
+/// will be given out again, and purges of then would not concern it.
 fn reserved(directory: &Directory, closed: Vec<Closed>) -> Result<u64, OpenError> {
     let mut unreadable: Vec<(u64, String)> = closed
         .into_iter()
@@ -290,8 +292,8 @@ fn reserved(directory: &Directory, closed: Vec<Closed>) -> Result<u64, OpenError
     Ok(generation)
 }
 
-/// Puts the journal's purges in force, and mends the journal. All directories were opened before: the count of
-/// generations is right.
+/// Puts the journal's purges in force, and mends the journal. All directories were opened before:
+/// the count of generations is right.
 pub(crate) fn start(mut opened: Opened) -> (Arc<Directory>, Writer, Loader) {
     opened.directory.first_generation = opened.directory.tickets.peek() + 1;
     let directory = Arc::new(opened.directory);

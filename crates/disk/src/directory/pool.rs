@@ -1,10 +1,12 @@
-//! Who waits for the device so that nobody else has to: one thread for all reads where the system does them side by side, else a few threads
-//! for one read each.
+//! Who waits for the device so that nobody else has to: one thread for all reads where the system
+//! does them side by side, else a few threads for one read each.
 //!
-//! Waking a thread costs more than a short read does, and one that is reading already will soon have time for the next. So a read
-//! that comes while others are under way wakes a thread only where more than [`READS_A_THREAD`] wait for each of those that
-//! read, or, with one thread for all, more than are under way. That a read is slow, or never comes back, is seen by a thread that has
-//! nothing to do, or by the one that waits for all: it looks every [`WATCH`], and takes what still waits then.
+//! Waking a thread costs more than a short read does, and one that is reading already will soon
+//! have time for the next. So a read that comes while others are under way wakes a thread only
+//! where more than [`READS_A_THREAD`] wait for each of those that read, or, with one thread for
+//! all, more than are under way. That a read is slow, or never comes back, is seen by a thread that
+//! has nothing to do, or by the one that waits for all: it looks every [`WATCH`], and takes what
+//! still waits then.
 
 mod flights;
 
@@ -19,22 +21,23 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 use tokio::sync::oneshot;
 
-/// A read that works on [`Buffer::with`]; true: it has ended, or nobody waits for it. Else it is called again when what it wants was
-/// brought.
+/// A read that works on [`Buffer::with`]; true: it has ended, or nobody waits for it. Else it is
+/// called again when what it wants was brought.
 type Job = Box<dyn FnMut() -> bool + Send>;
 
-/// Reads that may wait for each thread that reads before another one is woken. Measured on an SSD with hits of 12 KB on one core: 2 takes a
-/// tenth off the CPU time of a hit, 1 gains nothing.
+/// Reads that may wait for each thread that reads before another one is woken. Measured on an SSD
+/// with hits of 12 KB on one core: 2 takes a tenth off the CPU time of a hit, 1 gains nothing.
 const READS_A_THREAD: usize = 2;
 
-/// The longest time that a read waits behind a slow one while a thread has nothing to do. A wake-up in that time costs a thousandth of a core.
+/// The longest time that a read waits behind a slow one while a thread has nothing to do. A wake-up
+/// in that time costs a thousandth of a core.
 const WATCH: Duration = Duration::from_millis(2);
 
 /// The longest time that a thread waits that is woken for everything there is to do.
 const REST: Duration = Duration::from_secs(1);
 
-/// Reads side by side, a directory: more than a device's queue takes without making each of them longer. Each has memory of its
-/// own, 16 to 96 KiB.
+/// Reads side by side, a directory: more than a device's queue takes without making each of them
+/// longer. Each has memory of its own, 16 to 96 KiB.
 pub(crate) const READS_AT_ONCE_MAX: usize = 32;
 
 #[derive(Default)]
@@ -89,7 +92,8 @@ impl Pool {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Has `read` done: it is called until it has something to say. One that nobody waits for any more is left out.
+    /// Has `read` done: it is called until it has something to say. One that nobody waits for any
+    /// more is left out.
     pub(crate) fn submit<T, F>(
         &self,
         read: F,
@@ -173,7 +177,8 @@ impl Pool {
     /// What the one thread for all does until the store is closed.
     ///
     /// # Errors
-    /// The system gave up, and with it what was under way: the thread is to go on with [`Self::run`].
+    /// The system gave up, and with it what was under way: the thread is to go on with
+    /// [`Self::run`].
     pub(crate) fn run_batch(&self, batch: Box<dyn Batch>) -> io::Result<()> {
         let _fault = Fault(self);
         let bell = self.bell.set(batch.bell());
@@ -194,7 +199,8 @@ impl Pool {
         Ok(())
     }
 
-    /// Takes what waits and has room; if that is nothing, says for how long it may be waited for. `None`: the store is closed.
+    /// Takes what waits and has room; if that is nothing, says for how long it may be waited for.
+    /// `None`: the store is closed.
     fn take(&self, flights: &Flights, jobs: &mut Vec<Job>) -> Option<Duration> {
         let mut waiting = self.lock();
         let count = waiting.jobs.len().min(flights.free());
@@ -242,7 +248,8 @@ impl Pool {
     }
 }
 
-/// Ends all reads if the thread that does them ends by a fault of ours: who waits learns it, and nobody waits again.
+/// Ends all reads if the thread that does them ends by a fault of ours: who waits learns it, and
+/// nobody waits again.
 struct Fault<'p>(&'p Pool);
 
 impl Drop for Fault<'_> {

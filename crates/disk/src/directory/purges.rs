@@ -1,22 +1,24 @@
 //! Which purges are in force: the generation rule, in memory.
 //!
-//! A record is alive if it was asked for after the last purge of its key and after the last purge of everything. A purge
-//! is remembered for as long as a segment is there that may hold what it concerns: those up to the one that was being
-//! written when it was journaled. Later ones cannot, as the writer asks here before it writes.
+//! A record is alive if it was asked for after the last purge of its key and after the last purge
+//! of everything. A purge is remembered for as long as a segment is there that may hold what it
+//! concerns: those up to the one that was being written when it was journaled. Later ones cannot,
+//! as the writer asks here before it writes.
 
 use crate::format::{PurgeEntry, Purged};
 use std::collections::HashMap;
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use weir_policy::Digest;
 
-/// Purges of keys that are remembered, 64 bytes each or so; beyond, the oldest segments leave early.
+/// Purges of keys that are remembered, 64 bytes each or so; beyond, the oldest segments leave
+/// early.
 pub(crate) const PURGES_MAX: usize = 1 << 20;
 
 /// In the journal, as the segment of a purge of everything: it concerns this directory only.
 pub(crate) const LOCAL: u64 = u64::MAX;
 
-/// The last purge of something, and the last that the journal tells of: what is in force at once takes a moment to be
-/// journaled, and where nothing is on the device it never is.
+/// The last purge of something, and the last that the journal tells of: what is in force at once
+/// takes a moment to be journaled, and where nothing is on the device it never is.
 #[derive(Clone, Copy, Debug, Default)]
 struct Mark {
     generation: u64,
@@ -85,13 +87,14 @@ impl Purges {
                 .is_some_and(|mark| generation <= mark.generation)
     }
 
-    /// Whether a response that was asked for at `generation` may not be stored any more: it is purged, or so old that a
-    /// purge of it may have been dropped.
+    /// Whether a response that was asked for at `generation` may not be stored any more: it is
+    /// purged, or so old that a purge of it may have been dropped.
     pub(crate) fn refuse(&self, key: Digest, generation: u64) -> bool {
         self.cover(key, generation) || generation <= self.read().floor
     }
 
-    /// Puts a purge in force. `journaled_in`: the highest segment that there was when it was journaled, if it was.
+    /// Puts a purge in force. `journaled_in`: the highest segment that there was when it was
+    /// journaled, if it was.
     pub(crate) fn note(&self, what: Purged, generation: u64, journaled_in: Option<u64>) {
         let mut known = self.write();
         match what {
@@ -113,7 +116,8 @@ impl Purges {
         }
     }
 
-    /// Nothing of a purge is on the device: it keeps late writes out for as long as `segment` is there, and is not journaled.
+    /// Nothing of a purge is on the device: it keeps late writes out for as long as `segment` is
+    /// there, and is not journaled.
     pub(crate) fn settle(&self, what: Purged, generation: u64, segment: u64) {
         let mut known = self.write();
         if let Purged::Key(key) = what
@@ -124,8 +128,8 @@ impl Purges {
         }
     }
 
-    /// Everything in this directory is dropped, for a reason of its own. Purges that are not told any more count as
-    /// dropped: another directory must not think that it can learn them here.
+    /// Everything in this directory is dropped, for a reason of its own. Purges that are not told
+    /// any more count as dropped: another directory must not think that it can learn them here.
     pub(crate) fn empty(&self, generation: u64) {
         let mut known = self.write();
         let journaled = known.keys.values().map(|mark| mark.journaled).max();

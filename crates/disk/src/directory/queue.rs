@@ -204,7 +204,8 @@ impl Queue {
         self.lock().pending.contains_key(&key)
     }
 
-    /// Waits until there is something to take, at most `time`. `false`: closed, and nothing is left.
+    /// Waits until there is something to take, at most `time`. `false`: closed, and nothing is
+    /// left.
     pub(crate) fn wait(&self, time: Duration) -> bool {
         let waiting = self.lock();
         let is_idle = |waiting: &mut Waiting| {

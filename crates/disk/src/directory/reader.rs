@@ -16,7 +16,8 @@ use std::ops::Range;
 use std::sync::Arc;
 use weir_policy::page_cache::Way;
 
-/// Bytes that are read before it is known how many a record has: head and content of most responses.
+/// Bytes that are read before it is known how many a record has: head and content of most
+/// responses.
 const FIRST_READ_BYTES: u64 = 80 * 1024;
 
 /// The longest content that comes with its record, in bytes.
@@ -51,7 +52,8 @@ pub(crate) fn read(
     len: u64,
     patience: Patience,
 ) -> Result<Range<usize>, Unread> {
-    // a guess may reach beyond the end of the file: a read without patience must not take that for a cold cache
+    // a guess may reach beyond the end of the file: a read without patience must not take that for
+    // a cold cache
     let end = segment.end().max(offset);
     let len = usize::try_from(len.min(end - offset)).unwrap_or(usize::MAX);
     let file = &*segment.file;
@@ -175,7 +177,8 @@ impl From<Unread> for NoRecord {
     }
 }
 
-/// Reads header, list and meta of the record at `offset`, and what else comes with about `guess` bytes.
+/// Reads header, list and meta of the record at `offset`, and what else comes with about `guess`
+/// bytes.
 pub(crate) fn record<'b>(
     directory: &Directory,
     segment: &Segment,
@@ -187,7 +190,8 @@ pub(crate) fn record<'b>(
     let at = u64::from(offset);
     let mut wanted = guess.clamp(RECORD_HEADER_BYTES as u64, FIRST_READ_BYTES);
     let mut there = 0..0;
-    // the second round knows the length; a third one could only be a header that changes while it is read
+    // the second round knows the length; a third one could only be a header that changes while it
+    // is read
     for _ in 0..2 {
         there = read(directory, segment, buffer, at, wanted, patience)?;
         let bytes = buffer.bytes(&there);

@@ -1,4 +1,5 @@
-//! How a read is done: at once if the page cache is looked into and has it, else while others are, through the page cache or past it.
+//! How a read is done: at once if the page cache is looked into and has it, else while others are,
+//! through the page cache or past it.
 
 use super::Directory;
 use super::reader::Patience;
@@ -10,8 +11,9 @@ use std::sync::{MutexGuard, PoisonError};
 use weir_policy::page_cache::{PageCache, Volumes, Way};
 
 impl Directory {
-    /// Does `read` of something in `segment`. It works on [`Buffer::with`](super::buffer::Buffer::with), answers with `None` if it would have to
-    /// wait, and is called again when it need not.
+    /// Does `read` of something in `segment`. It works on
+    /// [`Buffer::with`](super::buffer::Buffer::with), answers with `None` if it would have to wait,
+    /// and is called again when it need not.
     pub(crate) fn read<T, F>(
         &self,
         segment: &Segment,

@@ -90,7 +90,8 @@ fn skip(bytes: &[u8]) -> u64 {
     (units * ALIGN_BYTES) as u64
 }
 
-/// The entry of an item, if a record verifies to its last byte: the end of what was written before a crash may be torn.
+/// The entry of an item, if a record verifies to its last byte: the end of what was written before
+/// a crash may be torn.
 fn entry(
     window: &mut Window<'_>,
     seal: Seal,

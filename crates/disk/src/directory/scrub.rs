@@ -1,4 +1,5 @@
-//! Reads what is stored, at a rate that nobody notices, so that damage is found before somebody asks.
+//! Reads what is stored, at a rate that nobody notices, so that damage is found before somebody
+//! asks.
 
 use super::Directory;
 use super::check::{Flaw, verify};
@@ -9,7 +10,8 @@ use std::time::Duration;
 /// Longest time a scrub rests, in milliseconds: how soon it notices that the store is closed.
 const REST_MS_MAX: u64 = 100;
 
-/// Turns bytes that were read into rests, so that no more than so many are read a second, however small each read is.
+/// Turns bytes that were read into rests, so that no more than so many are read a second, however
+/// small each read is.
 #[derive(Debug)]
 struct Pace {
     bytes_per_s: u64,
@@ -56,7 +58,8 @@ pub(crate) fn run(directory: &Arc<Directory>, bytes_per_s: u64, is_closing: impl
     }
 }
 
-/// Verifies every record of a segment; `rest` is told how many bytes that took, and says whether to go on.
+/// Verifies every record of a segment; `rest` is told how many bytes that took, and says whether to
+/// go on.
 pub(crate) fn scrub(
     directory: &Directory,
     segment: &super::segment::Segment,
@@ -70,7 +73,8 @@ pub(crate) fn scrub(
         match verify(directory, segment, resident.place, &mut read_bytes) {
             Ok(_) | Err(Flaw::Unread) => {}
             Err(Flaw::Damaged(_)) => {
-                // whose record it was is not known any more: after a restart it may be readable again
+                // whose record it was is not known any more: after a restart it may be readable
+                // again
                 if directory.index.remove_resident(&resident) {
                     directory.is_incomplete.store(true, Ordering::Release);
                     directory.found_damage(segment, u64::from(resident.place.offset()));

@@ -9,12 +9,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use weir_policy::Digest;
 
-/// Segments a directory may have: each is an open file, or two once it was read past the page cache.
+/// Segments a directory may have: each is an open file, or two once it was read past the page
+/// cache.
 pub(crate) const SEGMENTS_MAX: usize = 4096;
 
 const _: () = assert!(SEGMENTS_MAX < SLOTS_MAX);
 
-/// A chunk that is shorter is not worth a `sendfile`, in bytes; so a segment remembers few that are verified.
+/// A chunk that is shorter is not worth a `sendfile`, in bytes; so a segment remembers few that are
+/// verified.
 pub(crate) const SEND_BYTES_MIN: u32 = 16 * 1024;
 
 /// A run that lies outside of its record.
@@ -36,12 +38,14 @@ pub(crate) struct Segment {
     sealed: AtomicBool,
     /// The highest generation of a record in it, as far as it was read.
     generation: AtomicU64,
-    /// Bytes that count against the directory's share: while it is being written, all it may come to have.
+    /// Bytes that count against the directory's share: while it is being written, all it may come
+    /// to have.
     bytes: AtomicU64,
     /// Bytes that were written.
     end: AtomicU64,
     outer_runs: Mutex<Vec<OuterRun>>,
-    /// Offsets of chunks that were verified since they came from the device, or written by this process.
+    /// Offsets of chunks that were verified since they came from the device, or written by this
+    /// process.
     verified: Mutex<HashSet<u32>>,
 }
 
@@ -114,7 +118,8 @@ impl Segment {
         }
     }
 
-    /// The chunk at `offset` is not in the page cache: when it comes back, it must be verified again.
+    /// The chunk at `offset` is not in the page cache: when it comes back, it must be verified
+    /// again.
     pub(crate) fn left_memory(&self, offset: u32) {
         let mut verified = self.verified.lock().unwrap_or_else(PoisonError::into_inner);
         verified.remove(&offset);

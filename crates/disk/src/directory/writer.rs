@@ -1,7 +1,7 @@
 //! The one who writes: everything that waits goes out in one call, purges first.
 //!
-//! Stepped: a thread calls [`Writer::step`] in a loop, a test by hand. Nothing here is shared, so nothing is locked while
-//! the device works.
+//! Stepped: a thread calls [`Writer::step`] in a loop, a test by hand. Nothing here is shared, so
+//! nothing is locked while the device works.
 
 pub(super) mod batch;
 pub(super) mod plan;
@@ -23,7 +23,8 @@ use std::time::Duration;
 /// Bytes of jobs that are taken from the queue at once.
 const BATCH_BYTES_MAX: usize = 4 << 20;
 
-/// Bytes that may be written and not synced: more would go to the device in one gulp, and reads would wait behind it.
+/// Bytes that may be written and not synced: more would go to the device in one gulp, and reads
+/// would wait behind it.
 const UNSYNCED_BYTES_MAX: u64 = 8 << 20;
 
 /// Longest time without a look at the clock, in milliseconds.
@@ -255,8 +256,9 @@ impl Writer {
         }
     }
 
-    /// Makes purges durable that are in force. If they cannot be added to the journal, nobody knows what it holds from there
-    /// on: then one with all that is in force takes its place. Nobody is told that they are durable before they are.
+    /// Makes purges durable that are in force. If they cannot be added to the journal, nobody knows
+    /// what it holds from there on: then one with all that is in force takes its place. Nobody is
+    /// told that they are durable before they are.
     fn write_entries(&mut self, entries: &[PurgeEntry]) -> io::Result<()> {
         let directory = Arc::clone(&self.directory);
         let Err(error) = self.journal.append(entries) else {
@@ -275,7 +277,8 @@ impl Writer {
         self.rewrite_journal()
     }
 
-    /// Writes a journal with all that is in force. If there is no room for it, the oldest segments leave.
+    /// Writes a journal with all that is in force. If there is no room for it, the oldest segments
+    /// leave.
     fn rewrite_journal(&mut self) -> io::Result<()> {
         let directory = Arc::clone(&self.directory);
         let mut tries = 0;
@@ -305,7 +308,8 @@ impl Writer {
                 self.directory.fence.succeeded(false);
             }
             Err(error) => {
-                // what is on the device is not known, and a second call would claim success: leave this segment alone
+                // what is on the device is not known, and a second call would claim success: leave
+                // this segment alone
                 self.directory.failed("sync", &error, false);
                 self.abandon();
             }
@@ -398,7 +402,8 @@ impl Writer {
 
     fn take_out(&mut self, segment: &Segment) {
         let directory = Arc::clone(&self.directory);
-        // its records leave the index now and the device later: until then a purge must be journaled
+        // its records leave the index now and the device later: until then a purge must be
+        // journaled
         directory.has_leftovers.store(true, Ordering::Release);
         let gate = directory.gate();
         let mut left = 0;
@@ -411,8 +416,8 @@ impl Writer {
         self.leftovers.push(segment.path.clone());
     }
 
-    /// Removes files, and makes that durable: a segment that comes back must not do so after the purges that concern it
-    /// were dropped, and older ones must not come back without newer ones.
+    /// Removes files, and makes that durable: a segment that comes back must not do so after the
+    /// purges that concern it were dropped, and older ones must not come back without newer ones.
     fn remove_leftovers(&mut self) {
         let directory = Arc::clone(&self.directory);
         let mut first_error = None;

@@ -122,7 +122,8 @@ fn assemble(
     Ok((Arc::new(disk), stepped))
 }
 
-/// Segments large enough that there are not too many files, and small enough that little leaves with one.
+/// Segments large enough that there are not too many files, and small enough that little leaves
+/// with one.
 fn limits(config: &DiskConfig, directory: &DirectoryConfig) -> Result<Limits, OpenError> {
     let segments_min = config.segments_min.max(2);
     let least = config.segment_bytes_min.max(2 * PAGE_BYTES as u64);
@@ -138,7 +139,8 @@ fn limits(config: &DiskConfig, directory: &DirectoryConfig) -> Result<Limits, Op
     let wanted = config.segment_bytes.max(smallest).max(least);
     let align = ALIGN_BYTES as u64;
     let segment_bytes = wanted.min(largest) / align * align;
-    // what does not fit any more stays empty at a segment's end: an eighth at most, but a block lies in one run
+    // what does not fit any more stays empty at a segment's end: an eighth at most, but a block
+    // lies in one run
     let block_bytes = (CHUNK_BYTES as u64).min(segment_bytes / 2);
     let run_bytes =
         (segment_bytes / 8).clamp(block_bytes, u64::from(RUN_BYTES_MAX)) / align * align;
@@ -195,8 +197,8 @@ fn superblocks(
     Ok(all)
 }
 
-/// Directories of an older version become ones of this version, before anything is written that the older one would not
-/// understand.
+/// Directories of an older version become ones of this version, before anything is written that the
+/// older one would not understand.
 fn upgrade(files: &dyn Files, claimed: &[Claimed]) -> Result<(), OpenError> {
     for directory in claimed.iter().filter(|it| it.is_older) {
         let Some(superblock) = &directory.superblock else {
@@ -211,8 +213,8 @@ fn upgrade(files: &dyn Files, claimed: &[Claimed]) -> Result<(), OpenError> {
     Ok(())
 }
 
-/// A directory that was away for a while, or whose journal is an entry behind after a crash, gets the purges it has
-/// missed from the others; if they have dropped some of them, it is emptied.
+/// A directory that was away for a while, or whose journal is an entry behind after a crash, gets
+/// the purges it has missed from the others; if they have dropped some of them, it is emptied.
 fn catch_up(opened: &mut [Opened]) {
     let all: Vec<PurgeEntry> = opened
         .iter()
@@ -253,9 +255,9 @@ fn catch_up(opened: &mut [Opened]) {
     }
 }
 
-/// A directory without segments may have had some, or be in the place of one that is lost: no number is used a second time,
-/// or old bytes on the device might verify. Fewer segments were begun than generations given out, but for those that failed
-/// at once, of which the journal knows.
+/// A directory without segments may have had some, or be in the place of one that is lost: no
+/// number is used a second time, or old bytes on the device might verify. Fewer segments were begun
+/// than generations given out, but for those that failed at once, of which the journal knows.
 fn number_behind(opened: &mut [Opened], generation: u64) {
     for one in opened {
         if !one.directory.segments.all().is_empty() {
@@ -306,7 +308,8 @@ fn spawn(
     Ok(())
 }
 
-/// What the thread does that reads: all of it side by side, or one after the other with the help of some more.
+/// What the thread does that reads: all of it side by side, or one after the other with the help of
+/// some more.
 fn read(directory: &Directory, threads: usize) {
     if let Some(batch) = directory.files.batch(READS_AT_ONCE_MAX)
         && directory.pool.run_batch(batch).is_ok()

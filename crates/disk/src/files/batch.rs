@@ -10,7 +10,8 @@ use std::time::Duration;
 /// One transfer of a read.
 #[derive(Debug)]
 pub struct Transfer {
-    /// Comes back with what came of it. Less than the batch's size, and no other transfer's that is under way.
+    /// Comes back with what came of it. Less than the batch's size, and no other transfer's that is
+    /// under way.
     pub token: usize,
     /// What is read.
     pub file: Arc<dyn File>,
@@ -37,16 +38,18 @@ pub struct Came {
 
 /// Transfers under way, begun and waited for by the thread that made it.
 ///
-/// It does not leave that thread: the kernel interrupts the one that made a ring when the ring ends, and an interrupted call with a time
-/// limit, of a socket for example, fails.
+/// It does not leave that thread: the kernel interrupts the one that made a ring when the ring
+/// ends, and an interrupted call with a time limit, of a socket for example, fails.
 pub trait Batch: Debug {
     /// Has a transfer done. It begins with the next [`Self::wait`], together with others.
     fn begin(&mut self, transfer: Transfer);
 
-    /// Waits until a transfer has ended, the bell was rung, or `longest` is over. What has ended is added to `came`.
+    /// Waits until a transfer has ended, the bell was rung, or `longest` is over. What has ended is
+    /// added to `came`.
     ///
     /// # Errors
-    /// What the system says: nothing will come of what is under way, nor of anything that is begun later.
+    /// What the system says: nothing will come of what is under way, nor of anything that is begun
+    /// later.
     fn wait(&mut self, longest: Duration, came: &mut Vec<Came>) -> io::Result<()>;
 
     /// What ends [`Self::wait`].
@@ -68,7 +71,8 @@ pub(crate) mod tests {
     use std::os::fd::OwnedFd;
     use std::path::Path;
 
-    /// A file system with batches, and what is to be kept while its files are used: the kernel's where it has them for us.
+    /// A file system with batches, and what is to be kept while its files are used: the kernel's
+    /// where it has them for us.
     pub(crate) fn systems() -> Vec<(Arc<dyn Files>, tempfile::TempDir)> {
         let simulated: Arc<dyn Files> = Arc::new(SimulatedFiles::new(1));
         let kernel: Arc<dyn Files> = Arc::new(SystemFiles);

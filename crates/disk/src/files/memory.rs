@@ -6,7 +6,8 @@ use std::ops::Range;
 /// It grows in steps of so many bytes, so that it does so a few times only.
 const STEP_BYTES: usize = 16 * 1024;
 
-/// Bytes that begin where a read past the page cache may begin. They stay where they are when this moves.
+/// Bytes that begin where a read past the page cache may begin. They stay where they are when this
+/// moves.
 #[derive(Debug, Default)]
 pub struct Memory(Vec<u8>);
 

@@ -54,8 +54,8 @@ impl Progress {
         self.done - self.done % self.unit
     }
 
-    /// Takes what came of a transfer; if it was the last one, what came of the read: how many bytes are there, fewer than wanted at
-    /// the end of the file.
+    /// Takes what came of a transfer; if it was the last one, what came of the read: how many bytes
+    /// are there, fewer than wanted at the end of the file.
     pub fn advance(&mut self, transfer: io::Result<usize>) -> Option<io::Result<usize>> {
         self.transfers += 1;
         match transfer {

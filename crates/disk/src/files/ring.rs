@@ -1,7 +1,9 @@
-//! A batch by the kernel's `io_uring`: all transfers that were begun are handed over in one call, which waits as well.
+//! A batch by the kernel's `io_uring`: all transfers that were begun are handed over in one call,
+//! which waits as well.
 //!
-//! A device that is virtual is told once of all of them, and no thread changes for one. Where the kernel has it not, or an administrator
-//! forbids it (`kernel.io_uring_disabled`, a container's seccomp filter), reads are done by threads that wait for one each.
+//! A device that is virtual is told once of all of them, and no thread changes for one. Where the
+//! kernel has it not, or an administrator forbids it (`kernel.io_uring_disabled`, a container's
+//! seccomp filter), reads are done by threads that wait for one each.
 
 use super::batch::{Batch, Bell, Came, Transfer};
 use io_uring::types::{Fd, SubmitArgs, Timespec};
@@ -66,8 +68,9 @@ impl Ring {
     /// Puts an entry where the kernel finds it at the next call.
     #[expect(unsafe_code, reason = "only we know how long memory lives")]
     fn push(&mut self, entry: &squeue::Entry) -> bool {
-        // SAFETY: an entry names memory and a descriptor of a transfer in `under_way`, or of the bell. They are given up when the kernel
-        // says that the entry has ended; a ring that is dropped before gives them up never.
+        // SAFETY: an entry names memory and a descriptor of a transfer in `under_way`, or of the
+        // bell. They are given up when the kernel says that the entry has ended; a ring that is
+        // dropped before gives them up never.
         unsafe { self.ring.submission().push(entry).is_ok() }
     }
 
@@ -170,7 +173,8 @@ impl Batch for Ring {
 
 impl Drop for Ring {
     fn drop(&mut self) {
-        // the device may still write there, hours later if it hangs: bytes that are lost are better than bytes that change
+        // the device may still write there, hours later if it hangs: bytes that are lost are better
+        // than bytes that change
         if self.under_way.iter().any(Option::is_some) {
             std::mem::forget(std::mem::take(&mut self.under_way));
         }
@@ -197,7 +201,8 @@ impl Bell for Counter {
 mod tests {
     use super::*;
 
-    /// Other tests leave out what there is no ring for: this one tells when it is missing through a fault of ours.
+    /// Other tests leave out what there is no ring for: this one tells when it is missing through a
+    /// fault of ours.
     #[test]
     fn io_uring_is_used_exactly_when_the_kernel_supports_it() {
         let plain = IoUring::new(2);

@@ -1,8 +1,9 @@
 //! Files in memory that misbehave on command: deterministic from a seed.
 //!
-//! What was written and not synced is volatile: [`SimulatedFiles::crash`] keeps, loses or tears it by sectors of 512 bytes, in any order,
-//! and keeps the names that were made, changed or removed since the last [`Files::sync_directory`] up to a random point.
-//! [`SimulatedFiles::kill`] ends the process only: everything written stays. After both, handles and locks of before are dead.
+//! What was written and not synced is volatile: [`SimulatedFiles::crash`] keeps, loses or tears it
+//! by sectors of 512 bytes, in any order, and keeps the names that were made, changed or removed
+//! since the last [`Files::sync_directory`] up to a random point. [`SimulatedFiles::kill`] ends the
+//! process only: everything written stays. After both, handles and locks of before are dead.
 
 mod batch;
 mod content;
@@ -42,7 +43,8 @@ impl SimulatedFiles {
         self.world.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What will go wrong from now on; replaces what was planned before, and counts operations anew.
+    /// What will go wrong from now on; replaces what was planned before, and counts operations
+    /// anew.
     pub fn plan(&self, plan: Plan) {
         self.world().faults.set(plan);
     }
@@ -286,8 +288,8 @@ impl File for SimulatedFile {
         self.world.device.wait();
         let mut world = self.world()?;
         if let Err(error) = world.faults.next() {
-            // as Linux does: the pages count as clean, and what was to be written is gone with the next power failure; one that
-            // comes before the device was asked leaves what it likes
+            // as Linux does: the pages count as clean, and what was to be written is gone with the
+            // next power failure; one that comes before the device was asked leaves what it likes
             if !world.faults.has_stopped() {
                 world.file(self.id).lose_unsynced();
             }

@@ -42,7 +42,8 @@ impl Files for SystemFiles {
             .create_new(access == Access::Create)
             .mode(0o600);
         let file = options.open(path)?;
-        // only what is asked for comes from the device: bytes that nobody verified would otherwise lie in the page cache
+        // only what is asked for comes from the device: bytes that nobody verified would otherwise
+        // lie in the page cache
         match rustix::fs::fadvise(&file, 0, None, Advice::Random) {
             Ok(()) | Err(_) => {}
         }
@@ -122,7 +123,8 @@ struct SystemFile {
 }
 
 impl SystemFile {
-    /// Opens the file again: how it is read belongs to what was opened. By its descriptor: it may have no name any more.
+    /// Opens the file again: how it is read belongs to what was opened. By its descriptor: it may
+    /// have no name any more.
     fn open_direct(&self) -> Option<std::fs::File> {
         let path = format!("/proc/self/fd/{}", self.file.as_raw_fd());
         let flags = OFlags::RDONLY | OFlags::DIRECT | OFlags::CLOEXEC;

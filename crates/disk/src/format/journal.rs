@@ -1,7 +1,7 @@
 //! The purge journal: what must not come back, entry by entry, in two files that say the same.
 //!
-//! An entry that one copy has lost is in the other at the same offset. Which two copies belong together their entries
-//! tell, by the *edition*: how often the journal was written anew.
+//! An entry that one copy has lost is in the other at the same offset. Which two copies belong
+//! together their entries tell, by the *edition*: how often the journal was written anew.
 
 mod copies;
 
@@ -41,12 +41,14 @@ pub struct PurgeEntry {
     pub generation: u64,
     /// What was purged.
     pub what: Purged,
-    /// The highest number of a segment until then: once all up to it are gone, so is what this entry concerns.
+    /// The highest number of a segment until then: once all up to it are gone, so is what this
+    /// entry concerns.
     pub segment: u64,
 }
 
 impl PurgeEntry {
-    /// The entry, to be written at `at` in both copies of `edition` of the journal of `seal` ([`super::Volume::journal`]).
+    /// The entry, to be written at `at` in both copies of `edition` of the journal of `seal`
+    /// ([`super::Volume::journal`]).
     #[must_use]
     pub fn encode(&self, seal: Seal, at: u64, edition: u64) -> Vec<u8> {
         let (kind, key) = match self.what {

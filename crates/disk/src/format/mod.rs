@@ -1,11 +1,14 @@
-//! The bytes on disk: types and pure functions, no I/O. `docs/store-format.md` says the same in tables of offsets.
+//! The bytes on disk: types and pure functions, no I/O. `docs/store-format.md` says the same in
+//! tables of offsets.
 //!
-//! Everything is little endian. Everything that is read carries a checksum, and every checksum is seeded with the place
-//! it belongs to ([`Seal`]): a block that the device wrote somewhere else, or did not write at all, does not verify there.
-//! Keys and generations stand inside checksummed headers, so that no content is ever taken for another's.
+//! Everything is little endian. Everything that is read carries a checksum, and every checksum is
+//! seeded with the place it belongs to ([`Seal`]): a block that the device wrote somewhere else, or
+//! did not write at all, does not verify there. Keys and generations stand inside checksummed
+//! headers, so that no content is ever taken for another's.
 //!
-//! A decoder takes bytes as they came from a device or from a stranger: it checks every length against a named limit
-//! before it allocates, never panics, and its error says what is wrong and where ([`FormatError`]).
+//! A decoder takes bytes as they came from a device or from a stranger: it checks every length
+//! against a named limit before it allocates, never panics, and its error says what is wrong and
+//! where ([`FormatError`]).
 
 mod error;
 #[cfg(test)]
@@ -43,33 +46,38 @@ pub use table::{
 pub use trailer::{TRAILER_BYTES, Trailer};
 pub use verify::{Step, step, verify_record, verify_run};
 
-/// Version of the format. A store of a newer one is refused, never guessed at. One of an older version is read, and
-/// becomes one of this version when it is opened.
+/// Version of the format. A store of a newer one is refused, never guessed at. One of an older
+/// version is read, and becomes one of this version when it is opened.
 pub const FORMAT_VERSION: u32 = 2;
 
-/// The oldest version that is read: it has one copy of the purge journal, and nothing else is different.
+/// The oldest version that is read: it has one copy of the purge journal, and nothing else is
+/// different.
 pub const FORMAT_VERSION_MIN: u32 = 1;
 
-/// Superblock and segment header take a page each: what a device writes at once, and what `O_DIRECT` would ask for.
+/// Superblock and segment header take a page each: what a device writes at once, and what
+/// `O_DIRECT` would ask for.
 pub const PAGE_BYTES: usize = 4096;
 
-/// Records and runs begin at multiples of this: an offset fits in 26 bits in a segment of 1 GiB, and a scan for the next
-/// intact header looks at one place in sixteen.
+/// Records and runs begin at multiples of this: an offset fits in 26 bits in a segment of 1 GiB,
+/// and a scan for the next intact header looks at one place in sixteen.
 pub const ALIGN_BYTES: usize = 16;
 
 /// Content is checksummed in stretches of this size: what is read, verified and sent at once.
 pub const CHUNK_BYTES: usize = 64 * 1024;
 
-/// Content of one run. Its header lists the checksums of its chunks, so that it stays small enough to read in one go.
+/// Content of one run. Its header lists the checksums of its chunks, so that it stays small enough
+/// to read in one go.
 pub const RUN_BYTES_MAX: u32 = 1024 * 1024;
 
 /// Chunks of one run.
 pub const CHUNKS_MAX: usize = RUN_BYTES_MAX as usize / CHUNK_BYTES;
 
-/// What the tier above stores beside the content: head, facts, validators. Heads are limited to 64 KiB on the wire.
+/// What the tier above stores beside the content: head, facts, validators. Heads are limited to 64
+/// KiB on the wire.
 pub const META_BYTES_MAX: u32 = 1024 * 1024;
 
-/// Runs of one record: 1 TiB of content in runs of 1 MiB; the list takes 32 MiB then and must fit into one segment.
+/// Runs of one record: 1 TiB of content in runs of 1 MiB; the list takes 32 MiB then and must fit
+/// into one segment.
 pub const RUNS_MAX: u32 = 1 << 20;
 
 /// The largest segment that a reader must be able to handle; a writer makes them of 64 MiB.

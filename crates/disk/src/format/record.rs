@@ -1,4 +1,5 @@
-//! A stored response: a header, the list of its runs, what the tier above keeps with it, and, if it is small, the runs.
+//! A stored response: a header, the list of its runs, what the tier above keeps with it, and, if it
+//! is small, the runs.
 
 use super::reader::{Reader, SUM_BYTES};
 use super::writer::Writer;
@@ -86,7 +87,8 @@ pub struct NewRun<'a> {
 }
 
 impl RecordHeader {
-    /// Reads the header that begins at `at` in the segment of `seal`. More than it needs may be given.
+    /// Reads the header that begins at `at` in the segment of `seal`. More than it needs may be
+    /// given.
     ///
     /// # Errors
     ///
@@ -134,8 +136,9 @@ impl RecordHeader {
         reader.expect(fits, "length", bytes)
     }
 
-    /// The length a header at the start of `bytes` claims, before anything was checked: to know how much to read.
-    /// `None` if no header begins there, or if it claims more than a segment can hold.
+    /// The length a header at the start of `bytes` claims, before anything was checked: to know how
+    /// much to read. `None` if no header begins there, or if it claims more than a segment can
+    /// hold.
     #[must_use]
     pub fn claimed_bytes(bytes: &[u8]) -> Option<u32> {
         let mut reader = Reader::new(Item::RecordHeader, 0, bytes);
@@ -155,8 +158,8 @@ impl RecordHeader {
         head_bytes(self.runs, self.meta_bytes)
     }
 
-    /// List and meta of the record that begins at `at`; `bytes` begin with the record too and have at least
-    /// [`Self::head_bytes`].
+    /// List and meta of the record that begins at `at`; `bytes` begin with the record too and have
+    /// at least [`Self::head_bytes`].
     ///
     /// # Errors
     ///
@@ -179,7 +182,8 @@ impl RecordHeader {
         Ok((runs, &meta[..self.meta_bytes as usize]))
     }
 
-    /// Runs follow each other in the body without overlap; embedded ones lie one behind the other in the record.
+    /// Runs follow each other in the body without overlap; embedded ones lie one behind the other
+    /// in the record.
     fn check_runs(&self, runs: &[RunRef], seal: Seal, at: u64) -> Result<(), FormatError> {
         let list_at = at + RECORD_HEADER_BYTES as u64;
         let (mut body_at, mut content, mut next) = (0, 0, at + self.head_bytes());
@@ -230,7 +234,8 @@ fn decode_list(list: &[u8], at: u64) -> Result<Vec<RunRef>, FormatError> {
         .collect()
 }
 
-/// A whole record with its runs inside, to be written at `at` in the segment of `seal`: what small responses become.
+/// A whole record with its runs inside, to be written at `at` in the segment of `seal`: what small
+/// responses become.
 ///
 /// # Errors
 ///

@@ -15,8 +15,8 @@ const FIXED_BYTES: usize = 48;
 /// What a header can take.
 pub const RUN_HEADER_BYTES_MAX: usize = header_bytes(CHUNKS_MAX);
 
-/// The body that a run is part of: a number that no other body of the same key has. Runs of two versions of a representation
-/// have the same key and different bodies.
+/// The body that a run is part of: a number that no other body of the same key has. Runs of two
+/// versions of a representation have the same key and different bodies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct BodyId(pub u64);
 
@@ -36,7 +36,8 @@ pub struct RunHeader {
 }
 
 impl RunHeader {
-    /// Reads the header that begins at `at` in the segment of `seal`. More than it needs may be given.
+    /// Reads the header that begins at `at` in the segment of `seal`. More than it needs may be
+    /// given.
     ///
     /// # Errors
     ///

@@ -1,13 +1,15 @@
 //! Checksums that know where they belong.
 //!
-//! XXH3-64: a few bytes a cycle, and no two places share a seed. It finds damage, not forgery: whoever can write to
-//! the store's files can also compute it. But content comes from strangers, and a scan for the next intact header runs through
-//! content: the store id, which never leaves the store, makes a header that an origin made up fail there.
+//! XXH3-64: a few bytes a cycle, and no two places share a seed. It finds damage, not forgery:
+//! whoever can write to the store's files can also compute it. But content comes from strangers,
+//! and a scan for the next intact header runs through content: the store id, which never leaves the
+//! store, makes a header that an origin made up fail there.
 
 use std::hash::Hasher as _;
 use twox_hash::XxHash3_64;
 
-/// Sixteen random bytes drawn when a store is made; the same in all its directories. Not for strangers' eyes.
+/// Sixteen random bytes drawn when a store is made; the same in all its directories. Not for
+/// strangers' eyes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct StoreId(pub [u8; 16]);
 
@@ -40,7 +42,8 @@ impl Volume {
         }
     }
 
-    /// Those of the purge journal: as if it were the segment of the highest number, which is never written.
+    /// Those of the purge journal: as if it were the segment of the highest number, which is never
+    /// written.
     #[must_use]
     pub fn journal(&self) -> Seal {
         self.segment(u64::MAX)

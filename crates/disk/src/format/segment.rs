@@ -22,7 +22,8 @@ pub struct SegmentHeader {
     pub begun_s: u64,
     /// No generation up to here may be given out again.
     pub generation: u64,
-    /// Generation of the newest purge in the journal until then: a journal that ends before it has lost some.
+    /// Generation of the newest purge in the journal until then: a journal that ends before it has
+    /// lost some.
     pub purged: u64,
     /// Bytes it may have in all.
     pub capacity: u32,
@@ -49,7 +50,8 @@ impl SegmentHeader {
     ///
     /// # Errors
     ///
-    /// Damage, a newer version, or an intact header of another segment, directory or store: [`Wrong::Contradicts`].
+    /// Damage, a newer version, or an intact header of another segment, directory or store:
+    /// [`Wrong::Contradicts`].
     pub fn decode(bytes: &[u8], volume: Volume, number: u64) -> Result<Self, FormatError> {
         let mut reader = Reader::new(Item::SegmentHeader, 0, bytes);
         reader.magic(MAGIC)?;
@@ -88,7 +90,8 @@ impl SegmentHeader {
     }
 }
 
-/// The file of segment `number`: 16 hexadecimal digits and `.seg`, so that names sort as numbers do.
+/// The file of segment `number`: 16 hexadecimal digits and `.seg`, so that names sort as numbers
+/// do.
 #[must_use]
 pub fn segment_file_name(number: u64) -> String {
     format!("{number:016x}{SUFFIX}")

@@ -11,12 +11,14 @@ use weir_policy::Secret;
 /// Its name in the directory.
 pub const SUPERBLOCK_FILE: &str = "store.weir";
 
-/// The file that a process holds locked (`flock`) while it uses the directory; the process id is in it.
+/// The file that a process holds locked (`flock`) while it uses the directory; the process id is in
+/// it.
 pub const LOCK_FILE: &str = "lock";
 
 const MAGIC: [u8; 8] = *b"WEIRSTOR";
 
-/// What a directory says of itself. Readable by its owner only: who knows the secret can choose keys that collide.
+/// What a directory says of itself. Readable by its owner only: who knows the secret can choose
+/// keys that collide.
 #[derive(Clone, Copy, Debug)]
 pub struct Superblock {
     /// The store and the directory's number in it.
@@ -44,7 +46,8 @@ impl Superblock {
         writer.seal(PAGE_BYTES, Seal::UNKEYED)
     }
 
-    /// Reads it. Magic and checksum stand at the same places in every version: so damage is not taken for novelty.
+    /// Reads it. Magic and checksum stand at the same places in every version: so damage is not
+    /// taken for novelty.
     ///
     /// # Errors
     ///

@@ -1,4 +1,5 @@
-//! The table of a sealed segment: what lies where, so that an index can be filled without reading content.
+//! The table of a sealed segment: what lies where, so that an index can be filled without reading
+//! content.
 
 use super::reader::{Reader, SUM_BYTES};
 use super::writer::Writer;
@@ -60,7 +61,8 @@ pub fn encode_table(seal: Seal, at: u64, entries: &[TableEntry]) -> Vec<u8> {
     writer.seal(bytes, seal)
 }
 
-/// Reads the table that begins at `at` in the segment of `seal`; entries are in the order of their places.
+/// Reads the table that begins at `at` in the segment of `seal`; entries are in the order of their
+/// places.
 ///
 /// # Errors
 ///

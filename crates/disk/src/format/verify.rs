@@ -25,12 +25,14 @@ impl Step {
     }
 }
 
-/// What begins with `bytes`, at `at` in the segment of `seal`. Only headers are looked at: [`super::RUN_HEADER_BYTES_MAX`]
-/// bytes are enough. After an error the next place to look at is 16 bytes further.
+/// What begins with `bytes`, at `at` in the segment of `seal`. Only headers are looked at:
+/// [`super::RUN_HEADER_BYTES_MAX`] bytes are enough. After an error the next place to look at is 16
+/// bytes further.
 ///
 /// # Errors
 ///
-/// [`Wrong::Absent`] where neither begins; anything else is a damaged header (or content that looks like one).
+/// [`Wrong::Absent`] where neither begins; anything else is a damaged header (or content that looks
+/// like one).
 pub fn step(bytes: &[u8], seal: Seal, at: u64) -> Result<Step, FormatError> {
     if bytes.starts_with(&run::MAGIC) {
         return RunHeader::decode(bytes, seal, at).map(Step::Run);

@@ -50,7 +50,8 @@ impl Place {
 #[expect(clippy::cast_possible_truncation, reason = "16")]
 const UNIT_BYTES: u32 = ALIGN_BYTES as u32;
 
-/// A length rounded up by at most an eighth: an octave in eight steps, so that a record is read at once.
+/// A length rounded up by at most an eighth: an octave in eight steps, so that a record is read at
+/// once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SizeClass(u8);
 

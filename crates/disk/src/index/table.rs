@@ -1,6 +1,7 @@
-//! Open addressing: Robin Hood order, so that a miss ends early, at up to seven eighths full; it grows by a quarter, so
-//! that a table has little slack at any size. A tag is spread evenly (it is part of a keyed digest), so its place is its
-//! share of the table's length: no hashing, and no need for a power of two.
+//! Open addressing: Robin Hood order, so that a miss ends early, at up to seven eighths full; it
+//! grows by a quarter, so that a table has little slack at any size. A tag is spread evenly (it is
+//! part of a keyed digest), so its place is its share of the table's length: no hashing, and no
+//! need for a power of two.
 
 use super::entry::Entry;
 

@@ -180,7 +180,8 @@ fn purged_response_stays_purged_when_an_older_segment_copy_returns() {
         }
         world.end(false);
         for (path, content) in old {
-            // a lost write: as if the device had never got it; segments that left do not come back by themselves
+            // a lost write: as if the device had never got it; segments that left do not come back
+            // by themselves
             drop(world.files.damage(&path, |bytes| *bytes = content));
         }
         use_it(&mut world);

@@ -1,4 +1,5 @@
-//! One operation fails, for every operation and every way to fail; the machine stops, at every operation.
+//! One operation fails, for every operation and every way to fail; the machine stops, at every
+//! operation.
 
 use super::truth::digest;
 use super::world::{KEYS, Nature, World};
@@ -6,7 +7,8 @@ use crate::files::simulated::{Fault, Plan};
 
 const SEED: u64 = 7;
 
-/// The same course of things each time: large and small responses, purges, evictions, a clean end and a new begin.
+/// The same course of things each time: large and small responses, purges, evictions, a clean end
+/// and a new begin.
 fn course(world: &mut World) {
     for round in 0..6 {
         for key in 0..KEYS {
@@ -62,7 +64,8 @@ fn fail_each(fault: Fault, lasting: bool) {
         hits += world.hits;
         misses += world.misses;
     }
-    // the same responses are asked for in each course; a store that forgets everything would pass all else
+    // the same responses are asked for in each course; a store that forgets everything would pass
+    // all else
     assert!(hits > misses, "{fault:?}: {hits} hits, {misses} misses");
 }
 

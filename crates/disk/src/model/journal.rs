@@ -89,8 +89,9 @@ fn purge_on_a_full_device_frees_segments_and_survives_a_restart() {
     assert_eq!(stored_keys(&world), [] as [u64; 0]);
 }
 
-/// Entries that were written and not synced when the power failed may be there in any choice, with zeros between. Nobody
-/// was told that they are durable; but from outside they look like some that were, and are lost: the store is emptied.
+/// Entries that were written and not synced when the power failed may be there in any choice, with
+/// zeros between. Nobody was told that they are durable; but from outside they look like some that
+/// were, and are lost: the store is emptied.
 #[test]
 fn durable_purge_holds_when_a_power_failure_tears_later_journal_entries() {
     let nature = Nature {
@@ -158,7 +159,8 @@ fn journal_entry_zeroed_in_both_copies_empties_the_store() {
     }
 }
 
-/// A device that says that it has written and has not: noticed once a segment tells of the purge, at the next sync.
+/// A device that says that it has written and has not: noticed once a segment tells of the purge,
+/// at the next sync.
 #[test]
 fn journal_entry_lost_by_the_device_empties_the_store() {
     for seed in 0..20 {
@@ -176,7 +178,8 @@ fn journal_entry_lost_by_the_device_empties_the_store() {
     }
 }
 
-/// Stores a response and a newer one of the same key, and damages the newer one and all that tells of it.
+/// Stores a response and a newer one of the same key, and damages the newer one and all that tells
+/// of it.
 fn with_newer_one_damaged(between: impl Fn(&mut World)) -> World {
     let mut world = World::new(5, Nature::default());
     world.append(7);

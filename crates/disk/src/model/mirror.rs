@@ -39,7 +39,8 @@ fn journal_notices(world: &World) -> Vec<String> {
     told.filter(|notice| notice.contains("journal")).collect()
 }
 
-/// Opens a store one of whose copies was damaged, and ends it; how many entries the other copy had to give.
+/// Opens a store one of whose copies was damaged, and ends it; how many entries the other copy had
+/// to give.
 fn recovered(world: &mut World, context: &str) -> u64 {
     world.notices.lock().unwrap().clear();
     world.open();

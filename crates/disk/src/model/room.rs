@@ -79,7 +79,8 @@ impl Store {
         self.disk.append(new).unwrap();
     }
 
-    /// Stores so many bytes in responses of up to 40 KB, and sees to it that little leaves for each.
+    /// Stores so many bytes in responses of up to 40 KB, and sees to it that little leaves for
+    /// each.
     fn fill(&mut self, bytes: u64) {
         let mut left = bytes;
         let mut before = self.segments();

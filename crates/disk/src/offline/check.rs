@@ -29,7 +29,8 @@ pub struct Checked {
 }
 
 impl Directory {
-    /// Reads everything `survey` found and checks every byte; problems are told as they are found, those of the survey first.
+    /// Reads everything `survey` found and checks every byte; problems are told as they are found,
+    /// those of the survey first.
     ///
     /// # Errors
     ///
@@ -68,8 +69,9 @@ impl Directory {
         Ok(checked)
     }
 
-    /// Whether the runs a record names are what it says, and whether all are there; their content is checked where they lie. The
-    /// oldest segments leave to make room, whatever newer records say of them.
+    /// Whether the runs a record names are what it says, and whether all are there; their content
+    /// is checked where they lie. The oldest segments leave to make room, whatever newer records
+    /// say of them.
     fn check_listed(
         &self,
         segment: &Segment,

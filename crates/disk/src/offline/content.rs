@@ -40,8 +40,8 @@ impl Directory {
     ///
     /// # Errors
     ///
-    /// The first chunk that is damaged; what was written before it is good. [`OfflineError::Output`] if `output`
-    /// takes no more.
+    /// The first chunk that is damaged; what was written before it is good.
+    /// [`OfflineError::Output`] if `output` takes no more.
     pub fn write_content(
         &self,
         stored: &Stored,

@@ -1,7 +1,7 @@
 //! Reads a store that no process uses, or a copy of one. Never writes.
 //!
-//! It is written after `docs/store-format.md` alone, shares nothing with the store that serves but `format`, and trusts
-//! nothing: so it is also the second opinion on what that one wrote.
+//! It is written after `docs/store-format.md` alone, shares nothing with the store that serves but
+//! `format`, and trusts nothing: so it is also the second opinion on what that one wrote.
 
 mod check;
 mod content;

@@ -16,7 +16,8 @@ pub enum Life {
     Purged,
     /// There is a newer record of the key, or the same one elsewhere.
     Superseded,
-    /// The purge journal has lost entries, and nobody knows whether one of them was for this record.
+    /// The purge journal has lost entries, and nobody knows whether one of them was for this
+    /// record.
     Doubtful,
 }
 
@@ -47,7 +48,8 @@ pub struct Survey {
 }
 
 impl Directory {
-    /// Looks at all segments: at their tables, and at headers where there is none. Content is not read.
+    /// Looks at all segments: at their tables, and at headers where there is none. Content is not
+    /// read.
     ///
     /// # Errors
     ///

@@ -4,15 +4,18 @@ use alloc::collections::BTreeMap;
 use alloc::string::String;
 use serde::{Deserialize, Serialize};
 
-/// Requests by how they ended: `requests = hits + validated + forwarded + not_modified + errors + aborted`, exactly.
+/// Requests by how they ended: `requests = hits + validated + forwarded + not_modified + errors +
+/// aborted`, exactly.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClientSide {
     /// Requests that were begun.
     pub requests: u64,
-    /// Responses that carry another request's mark: from the store, or from a fetch that was shared.
+    /// Responses that carry another request's mark: from the store, or from a fetch that was
+    /// shared.
     pub hits: u64,
-    /// Of the hits, the collapsed requests (RFC 9211 §2.6): the origin began the response after this request was sent, for another request.
-    /// Zero in records of versions that did not count them.
+    /// Of the hits, the collapsed requests (RFC 9211 §2.6): the origin began the response after
+    /// this request was sent, for another request. Zero in records of versions that did not count
+    /// them.
     #[serde(default)]
     pub collapsed: u64,
     /// Responses from the store that the origin was asked to validate for this request.
@@ -21,31 +24,36 @@ pub struct ClientSide {
     pub forwarded: u64,
     /// 304 to a conditional request of ours, whoever answered it.
     pub not_modified: u64,
-    /// Of those, the ones for which the origin was asked. `None` in records of versions that did not count them.
+    /// Of those, the ones for which the origin was asked. `None` in records of versions that did
+    /// not count them.
     #[serde(default)]
     pub not_modified_forwarded: Option<u64>,
-    /// Requests that got no whole response, by kind: `connect`, `reset`, `timeout`, `status-502` ...
+    /// Requests that got no whole response, by kind: `connect`, `reset`, `timeout`, `status-502`
+    /// ...
     pub errors: BTreeMap<String, u64>,
     /// Requests that the client gave up as the scenario wanted.
     pub aborted: u64,
-    /// Responses that are not what the origin says, by kind: `wrong-byte`, `short-body` ... They are counted in the
-    /// lines above too.
+    /// Responses that are not what the origin says, by kind: `wrong-byte`, `short-body` ... They
+    /// are counted in the lines above too.
     pub wrong: BTreeMap<String, u64>,
     /// Content received, bytes; without heads and without framing.
     pub content_bytes: u64,
-    /// Of these in responses of failed requests, bytes. Zero in records of versions that did not count them.
+    /// Of these in responses of failed requests, bytes. Zero in records of versions that did not
+    /// count them.
     #[serde(default)]
     pub failed_content_bytes: u64,
     /// Of these in hits, bytes.
     pub hit_content_bytes: u64,
-    /// Requests that a cache without limits could have answered from what it had, by the order in which targets were asked for: what the
-    /// workload offers. Time is left out: what had expired or changed since counts as well.
+    /// Requests that a cache without limits could have answered from what it had, by the order in
+    /// which targets were asked for: what the workload offers. Time is left out: what had expired
+    /// or changed since counts as well.
     #[serde(default)]
     pub could_hit: u64,
     /// Content received by those, bytes.
     #[serde(default)]
     pub could_hit_content_bytes: u64,
-    /// Requests that have ended, by how they were asked: `plain`, `reload` ... Empty in records of versions that did not count them.
+    /// Requests that have ended, by how they were asked: `plain`, `reload` ... Empty in records of
+    /// versions that did not count them.
     #[serde(default)]
     pub by_kind: BTreeMap<String, KindSide>,
     /// Connections to the proxy that were set up.
@@ -111,7 +119,8 @@ impl ClientSide {
     }
 }
 
-/// Requests of one kind by how they ended; what is missing to [`requests`](Self::requests) failed or was aborted.
+/// Requests of one kind by how they ended; what is missing to [`requests`](Self::requests) failed
+/// or was aborted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KindSide {
     /// All of them that have ended.

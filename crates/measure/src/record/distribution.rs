@@ -1,4 +1,5 @@
-//! Times as they are kept in a record: every bucket that is not empty, so that nothing is lost when records are merged.
+//! Times as they are kept in a record: every bucket that is not empty, so that nothing is lost when
+//! records are merged.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -17,13 +18,15 @@ pub struct Histogram {
     pub min: u64,
     /// The greatest; 0 if there is none.
     pub max: u64,
-    /// `[value, count]`, the values rising: the greatest value of a bucket that is three digits wide at most.
+    /// `[value, count]`, the values rising: the greatest value of a bucket that is three digits
+    /// wide at most.
     pub buckets: Vec<(u64, u64)>,
 }
 
 impl Histogram {
-    /// The least time that `quantile` of the values do not exceed, microseconds; within the width of a bucket, and never
-    /// beyond the greatest value. `quantile` is clamped to 0..=1. `None` without a value.
+    /// The least time that `quantile` of the values do not exceed, microseconds; within the width
+    /// of a bucket, and never beyond the greatest value. `quantile` is clamped to 0..=1. `None`
+    /// without a value.
     #[must_use]
     pub fn quantile_us(&self, quantile: f64) -> Option<u64> {
         if self.count == 0 {

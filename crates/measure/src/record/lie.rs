@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 /// One such response, with all that is needed to look into it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LieFound {
-    /// `wrong-byte`, `short-body`, `long-body`, `stale-version`, `swapped`, `wrong-status`, `wrong-length`, `unreadable`.
+    /// `wrong-byte`, `short-body`, `long-body`, `stale-version`, `swapped`, `wrong-status`,
+    /// `wrong-length`, `unreadable`.
     pub kind: String,
     /// When the response ended, seconds since the common start.
     pub at_s: f64,
@@ -22,7 +23,8 @@ pub struct LieFound {
     pub path: String,
     /// The version that the response claims to be; `None` if it says nothing.
     pub version: Option<u64>,
-    /// The first byte of the content that is wrong, or where it ended; `None` if the content is not the matter.
+    /// The first byte of the content that is wrong, or where it ended; `None` if the content is not
+    /// the matter.
     pub offset: Option<u64>,
     /// What was expected and what was found: one sentence.
     pub detail: String,

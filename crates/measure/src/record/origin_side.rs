@@ -11,7 +11,8 @@ pub struct OriginSide {
     pub distinct: u64,
     /// Requests whose client request had been seen before: a retry, a range, a validation on top.
     pub repeated: u64,
-    /// Requests that carry no mark: the proxy's own. They have no phase, and are counted in the total alone.
+    /// Requests that carry no mark: the proxy's own. They have no phase, and are counted in the
+    /// total alone.
     pub without_id: u64,
     /// Content sent, bytes.
     pub content_bytes: u64,

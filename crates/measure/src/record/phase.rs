@@ -11,10 +11,11 @@ pub struct Phase {
     pub name: String,
     /// Its numbers are results; `false` for a warm-up.
     pub is_measured: bool,
-    /// From its first request to its last response, seconds; phases of a closed loop may overlap, since no client waits for
-    /// another.
+    /// From its first request to its last response, seconds; phases of a closed loop may overlap,
+    /// since no client waits for another.
     pub seconds: f64,
-    /// Requests that the schedule wanted (open loop), or that the clients were to send (closed loop).
+    /// Requests that the schedule wanted (open loop), or that the clients were to send (closed
+    /// loop).
     pub offered_requests: u64,
     /// What the clients saw.
     pub client: ClientSide,
@@ -25,9 +26,10 @@ pub struct Phase {
 }
 
 impl Phase {
-    /// 1 - (origin requests + failed requests that did not reach the origin) / client requests: the share of requests that were
-    /// answered and that the origin was spared. Without failed requests that is the formula of the Wisconsin Proxy Benchmark. A failed
-    /// request is never a hit. `None` if nothing was answered. Negative if the proxy asks for more than it is asked.
+    /// 1 - (origin requests + failed requests that did not reach the origin) / client requests: the
+    /// share of requests that were answered and that the origin was spared. Without failed requests
+    /// that is the formula of the Wisconsin Proxy Benchmark. A failed request is never a hit.
+    /// `None` if nothing was answered. Negative if the proxy asks for more than it is asked.
     #[must_use]
     pub fn hit_ratio(&self) -> Option<f64> {
         if self.client.answered() + self.client.aborted == 0 {
@@ -37,7 +39,8 @@ impl Phase {
         spared(missed, self.client.requests)
     }
 
-    /// 1 - bytes the origin sent / bytes the clients received in responses that did not fail, content alone. `None` without a byte.
+    /// 1 - bytes the origin sent / bytes the clients received in responses that did not fail,
+    /// content alone. `None` without a byte.
     #[must_use]
     pub fn byte_hit_ratio(&self) -> Option<f64> {
         let client = &self.client;
@@ -47,8 +50,9 @@ impl Phase {
         spared(self.origin.content_bytes, received)
     }
 
-    /// Failed requests that the origin has not counted. Of the requests that the origin saw and that brought no response with their mark,
-    /// as many as possible are taken for failed ones, which are then counted once.
+    /// Failed requests that the origin has not counted. Of the requests that the origin saw and
+    /// that brought no response with their mark, as many as possible are taken for failed ones,
+    /// which are then counted once.
     fn failed_before_origin(&self) -> u64 {
         let client = &self.client;
         let not_modified = client.not_modified_forwarded.unwrap_or(client.not_modified);
@@ -82,8 +86,9 @@ impl Phase {
         ratio(self.client.hit_content_bytes, self.client.content_bytes)
     }
 
-    /// The share of the requests that a cache without limits could have answered from what it had: an upper bound of
-    /// [`hit_ratio`](Self::hit_ratio). `None` without a request, and where that was not counted.
+    /// The share of the requests that a cache without limits could have answered from what it had:
+    /// an upper bound of [`hit_ratio`](Self::hit_ratio). `None` without a request, and where that
+    /// was not counted.
     #[must_use]
     pub fn offered_hit_ratio(&self) -> Option<f64> {
         self.offered(self.client.could_hit, self.client.requests)
@@ -110,8 +115,8 @@ impl Phase {
     }
 }
 
-/// Response times, microseconds: from the scheduled start (open loop) or from when the client was free (closed loop) to the
-/// last byte. Errors and aborted requests are in none of them.
+/// Response times, microseconds: from the scheduled start (open loop) or from when the client was
+/// free (closed loop) to the last byte. Errors and aborted requests are in none of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResponseTime {
     /// Of all responses.
@@ -158,7 +163,8 @@ mod tests {
         assert_eq!(phase.hit_ratio(), Some(-0.25));
     }
 
-    /// 100 requests, 60 of them forwarded, 20 hits, and 20 that failed; `at_origin` of the failed ones were seen by the origin.
+    /// 100 requests, 60 of them forwarded, 20 hits, and 20 that failed; `at_origin` of the failed
+    /// ones were seen by the origin.
     fn with_failures(at_origin: u64) -> Phase {
         let mut phase = Phase::default();
         phase.client.requests = 100;

@@ -21,7 +21,8 @@ pub struct Record {
     pub seconds: f64,
     /// The machine of the clients (of the first participant, if there were several).
     pub host: Host,
-    /// Versions of what took part, by its name: the proxy's, as it was told or as it says in `Server` or `Via`.
+    /// Versions of what took part, by its name: the proxy's, as it was told or as it says in
+    /// `Server` or `Via`.
     pub versions: BTreeMap<String, String>,
     /// The seed of the request streams and of all content.
     pub seed: u64,
@@ -35,7 +36,8 @@ pub struct Record {
     pub subject: Subject,
     /// What was varied between runs of one sweep, by its name: `clients`.
     pub parameters: BTreeMap<String, f64>,
-    /// Who made the clients' links; `None` where they have none of their own, and in records from before this field.
+    /// Who made the clients' links; `None` where they have none of their own, and in records from
+    /// before this field.
     #[serde(default)]
     pub link_shaping: Option<LinkShaping>,
     /// Nothing speaks against the numbers.
@@ -44,8 +46,8 @@ pub struct Record {
     pub reasons: Vec<String>,
     /// What a reader should know and does not make the run invalid: one sentence each.
     pub warnings: Vec<String>,
-    /// Rules of the benchmark that the scenario follows; a run can be valid (its numbers are true) and break some of them.
-    /// Empty when the benchmark has no such rules.
+    /// Rules of the benchmark that the scenario follows; a run can be valid (its numbers are true)
+    /// and break some of them. Empty when the benchmark has no such rules.
     pub rules: Vec<Rule>,
     /// In the order of time.
     pub phases: Vec<Phase>,
@@ -53,12 +55,13 @@ pub struct Record {
     pub total: Phase,
     /// One entry a second, of all clients together.
     pub series: Vec<Second>,
-    /// The proxy's process tree and its machine, one entry a second; empty when its process was not named.
+    /// The proxy's process tree and its machine, one entry a second; empty when its process was not
+    /// named.
     pub usage: Vec<UsageSecond>,
     /// How well the generator kept its own time.
     pub generator: Generator,
-    /// The first lies, in the order they were found; a limited number of them, [`ClientSide::wrong`](super::ClientSide::wrong)
-    /// counts all.
+    /// The first lies, in the order they were found; a limited number of them,
+    /// [`ClientSide::wrong`](super::ClientSide::wrong) counts all.
     pub lies: Vec<LieFound>,
     /// The file of single requests (Parquet), as it was named; `None` when none was written.
     pub samples: Option<String>,
@@ -89,7 +92,8 @@ impl Record {
         self.phases.iter().find(|phase| phase.name == name)
     }
 
-    /// Every rule of the benchmark holds and the run is valid. `None` when the benchmark has no rules.
+    /// Every rule of the benchmark holds and the run is valid. `None` when the benchmark has no
+    /// rules.
     #[must_use]
     pub fn follows_rules(&self) -> Option<bool> {
         if self.rules.is_empty() {
@@ -106,7 +110,8 @@ pub struct Tool {
     pub name: String,
     /// Its version.
     pub version: String,
-    /// The commit of the working directory it was called in, if that is a repository; with `+` when it had changes.
+    /// The commit of the working directory it was called in, if that is a repository; with `+` when
+    /// it had changes.
     pub commit: Option<String>,
     /// The command line, word for word.
     pub command: String,

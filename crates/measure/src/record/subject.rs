@@ -12,7 +12,8 @@ pub struct Subject {
     pub proxy: String,
     /// How it was spoken to.
     pub mode: Mode,
-    /// Whether it was told to keep what it fetches. `false` for a run with caching off, and for a direct one.
+    /// Whether it was told to keep what it fetches. `false` for a run with caching off, and for a
+    /// direct one.
     pub is_caching: bool,
 }
 

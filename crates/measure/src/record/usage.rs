@@ -1,5 +1,5 @@
-//! What the proxy used, second by second: the columns of `iostat` and `vmstat` that the Wisconsin Proxy Benchmark's tables
-//! were made from.
+//! What the proxy used, second by second: the columns of `iostat` and `vmstat` that the Wisconsin
+//! Proxy Benchmark's tables were made from.
 
 use serde::{Deserialize, Serialize};
 
@@ -26,6 +26,7 @@ pub struct UsageSecond {
     pub disk_read_bytes: u64,
     /// Bytes that were written to all disks of the machine in this second.
     pub disk_written_bytes: u64,
-    /// The share of this second in which the busiest disk had something to do: 0..1. `None` where the kernel does not tell.
+    /// The share of this second in which the busiest disk had something to do: 0..1. `None` where
+    /// the kernel does not tell.
     pub disk_busy_share: Option<f64>,
 }

@@ -1,23 +1,26 @@
-//! How much of a budget those may hold who are arriving: they are never evicted, and without a limit slow next hops would leave no room
-//! for what is asked for again and again.
+//! How much of a budget those may hold who are arriving: they are never evicted, and without a
+//! limit slow next hops would leave no room for what is asked for again and again.
 
 use super::Refusal;
 
-/// How much of a budget those arriving may hold together, percent. Others have no such limit because they keep nothing that is arriving
-/// (Squid, nginx: on disk) or let it exceed the budget (Varnish: transient storage).
+/// How much of a budget those arriving may hold together, percent. Others have no such limit
+/// because they keep nothing that is arriving (Squid, nginx: on disk) or let it exceed the budget
+/// (Varnish: transient storage).
 pub const ARRIVING_PERCENT_MAX: u64 = 50;
 
-/// One part in so many of that share is left to small ones: else a few downloads to slow clients would keep everything
-/// else from being stored as long as they last.
+/// One part in so many of that share is left to small ones: else a few downloads to slow clients
+/// would keep everything else from being stored as long as they last.
 const LEFT_TO_SMALL: u64 = 8;
 
 /// A small one holds at most one part in so many of the share: at a budget of 256 MiB, 2 MiB.
 const SMALL: u64 = 64;
 
-/// Whether one that is arriving may hold `wanted_bytes` of `budget_bytes` where others hold `others_bytes`.
+/// Whether one that is arriving may hold `wanted_bytes` of `budget_bytes` where others hold
+/// `others_bytes`.
 ///
 /// # Errors
-/// [`Refusal::TooLarge`] for more than all of them may hold; [`Refusal::NoRoomArriving`] if the others leave too little.
+/// [`Refusal::TooLarge`] for more than all of them may hold; [`Refusal::NoRoomArriving`] if the
+/// others leave too little.
 pub const fn check_arriving(
     budget_bytes: u64,
     others_bytes: u64,

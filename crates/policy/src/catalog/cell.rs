@@ -1,6 +1,7 @@
 //! What the catalog keeps of a slot.
 
-/// Eight bytes a slot: the size of a resident, or the next in the chain of vacant slots, told apart by the top bit.
+/// Eight bytes a slot: the size of a resident, or the next in the chain of vacant slots, told apart
+/// by the top bit.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cell(u64);
 

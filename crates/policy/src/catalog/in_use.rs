@@ -1,22 +1,24 @@
-//! Making room where some of the resident are in use: who reads one holds its bytes, and they would not be given back if it left.
+//! Making room where some of the resident are in use: who reads one holds its bytes, and they would
+//! not be given back if it left.
 
 use super::{Catalog, NO_SLOT, Refusal, SLOTS_MAX, Slot};
 use crate::digest::Digest;
 use alloc::vec::Vec;
 
-/// Entries in use that are passed over for one newcomer. Each goes to where the algorithm puts a newcomer, as if it had been asked
-/// for again, so that the next search begins behind it.
+/// Entries in use that are passed over for one newcomer. Each goes to where the algorithm puts a
+/// newcomer, as if it had been asked for again, so that the next search begins behind it.
 pub const PASSED_OVER_MAX: usize = 64;
 
-/// Content of at most so many bytes in memory is never in use: it is in the account of the connection that reads it, which may hold
-/// 256 KiB.
+/// Content of at most so many bytes in memory is never in use: it is in the account of the
+/// connection that reads it, which may hold 256 KiB.
 pub const OWN_ACCOUNT_BYTES_MAX: u64 = 200 * 1024;
 
 /// The key of an entry that is in use; `None` if it is not.
 pub type InUse<'a> = &'a dyn Fn(Slot) -> Option<Digest>;
 
 impl Catalog {
-    /// Makes others leave, who are appended to `victims`, until [`Self::hold`] of `size_bytes` makes nobody leave. Who is in use stays.
+    /// Makes others leave, who are appended to `victims`, until [`Self::hold`] of `size_bytes`
+    /// makes nobody leave. Who is in use stays.
     ///
     /// # Errors
     /// [`Refusal::AllInUse`]; some may have left.
@@ -78,7 +80,8 @@ impl Catalog {
         Ok(())
     }
 
-    /// One that has just left was in use: `bytes` of it count until [`Self::release`], as they did before.
+    /// One that has just left was in use: `bytes` of it count until [`Self::release`], as they did
+    /// before.
     pub fn keep_held(&mut self, bytes: u64) {
         self.held_bytes += bytes;
     }

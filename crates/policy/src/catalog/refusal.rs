@@ -12,7 +12,8 @@ pub enum Refusal {
         /// The largest that would fit.
         size_max_bytes: u64,
     },
-    /// It is larger than the queue that newcomers enter: all of that would leave for it, and it would be the next.
+    /// It is larger than the queue that newcomers enter: all of that would leave for it, and it
+    /// would be the next.
     TooLargeForSmallQueue {
         /// The size asked for.
         size_bytes: u64,

@@ -1,8 +1,8 @@
 //! Whether a connection is opened before anybody asks for it.
 //!
-//! Worth its price where setting up is dear and requests come in bursts: the first of a burst then finds a connection.
-//! The price is connections that nobody uses, at a next hop that may be short of them: so it is off unless asked for, and
-//! done only for next hops that were used lately.
+//! Worth its price where setting up is dear and requests come in bursts: the first of a burst then
+//! finds a connection. The price is connections that nobody uses, at a next hop that may be short
+//! of them: so it is off unless asked for, and done only for next hops that were used lately.
 
 use crate::now::{Now, Tick};
 

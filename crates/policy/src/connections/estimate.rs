@@ -1,9 +1,10 @@
 //! What is measured of a next hop, in a few bytes: how long things take, and how far to believe it.
 
-/// A mean that follows: each value moves it by an eighth of the difference, as RFC 6298 §2 does for round trips.
+/// A mean that follows: each value moves it by an eighth of the difference, as RFC 6298 §2 does for
+/// round trips.
 ///
-/// Values are whole milliseconds of the driver's tick; their mean is finer than that, since an interval that is a
-/// fraction of a millisecond spans a tick just that often.
+/// Values are whole milliseconds of the driver's tick; their mean is finer than that, since an
+/// interval that is a fraction of a millisecond spans a tick just that often.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Mean {
     us: u64,
@@ -13,7 +14,8 @@ pub struct Mean {
 /// What a new value has to say: one part in so many.
 const SHARE: u64 = 8;
 
-/// Longer than this is entered as this, milliseconds: one download over night must not fill the mean for a week.
+/// Longer than this is entered as this, milliseconds: one download over night must not fill the
+/// mean for a week.
 const VALUE_MS_MAX: u64 = 60_000;
 
 impl Mean {
@@ -35,11 +37,13 @@ impl Mean {
     }
 }
 
-/// How often a wait that was expected to pay has paid, lately: the check on everything the expectation leaves out.
+/// How often a wait that was expected to pay has paid, lately: the check on everything the
+/// expectation leaves out.
 ///
-/// A connection that is closed after its exchange comes back to nobody, exchanges may be anything but alike, a next hop
-/// may hang. All of that shows as waits in vain, and each makes the next wait less likely. Every wait forgone makes
-/// it a little more likely again, so that a next hop that has changed is noticed.
+/// A connection that is closed after its exchange comes back to nobody, exchanges may be anything
+/// but alike, a next hop may hang. All of that shows as waits in vain, and each makes the next wait
+/// less likely. Every wait forgone makes it a little more likely again, so that a next hop that has
+/// changed is noticed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Luck(u32);
 
@@ -57,13 +61,15 @@ impl Luck {
         self.0 -= self.0 / 4;
     }
 
-    /// A wait was forgone that would have been expected to pay with better luck. One wait in vain is made up for by about
-    /// sixty of these, so that trying again and again costs a sixtieth of a set-up a request.
+    /// A wait was forgone that would have been expected to pay with better luck. One wait in vain
+    /// is made up for by about sixty of these, so that trying again and again costs a sixtieth of a
+    /// set-up a request.
     pub fn forgone(&mut self) {
         self.0 += (Self::FULL - self.0) / 256;
     }
 
-    /// A time that is expected if all goes well, as it is to be expected with this luck; microseconds.
+    /// A time that is expected if all goes well, as it is to be expected with this luck;
+    /// microseconds.
     #[must_use]
     pub fn stretch(self, us: u64) -> u64 {
         us.saturating_mul(u64::from(Self::FULL)) / u64::from(self.0.max(1))

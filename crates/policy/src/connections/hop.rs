@@ -1,22 +1,25 @@
 //! What a request does that finds no idle connection: open one, wait for one that is busy, or both.
 //!
-//! PROXIM takes "an idle persistent connection if any, else opens a new one", which is [`WhenBusy::Open`]. But a busy
-//! connection may come back before a new one is set up: then the request could have it, and what was opened is ready
-//! for the next. That is [`WhenBusy::Race`], the default. It keeps count: while a connection is on its way that nobody
-//! needs any more, the next request waits for that one and opens none. So it opens no more connections than PROXIM's rule,
-//! and requests get theirs sooner: in the model beside this file (bursts, exchanges of 40 to 160 ms, set-ups of 10 to
-//! 150 ms) they wait a fifth less.
+//! PROXIM takes "an idle persistent connection if any, else opens a new one", which is
+//! [`WhenBusy::Open`]. But a busy connection may come back before a new one is set up: then the
+//! request could have it, and what was opened is ready for the next. That is [`WhenBusy::Race`],
+//! the default. It keeps count: while a connection is on its way that nobody needs any more, the
+//! next request waits for that one and opens none. So it opens no more connections than PROXIM's
+//! rule, and requests get theirs sooner: in the model beside this file (bursts, exchanges of 40 to
+//! 160 ms, set-ups of 10 to 150 ms) they wait a fifth less.
 //!
-//! [`WhenBusy::WaitIfSooner`] waits *instead* of opening. With `busy` connections, each busy for `m` at a time, one comes
-//! back every `m / busy` whatever the distribution of `m`; behind `waiting` others it is ours after
-//! `(waiting + 1) * m / busy`. It waits where that is less than the set-up time `s`, both as measured, and no longer than
-//! `s`: however wrong the expectation, it takes at most twice as long as opening at once, and [`Luck`] sees to it that this
-//! is rare. It is the better choice for the one request, and not for all: a request that opens makes room for those
-//! behind it, one that waits does not. In the model it opens 10 to 30 % fewer connections and requests wait 2 to 4 times as
-//! long in all. It is for next hops that are short of connections.
+//! [`WhenBusy::WaitIfSooner`] waits *instead* of opening. With `busy` connections, each busy for
+//! `m` at a time, one comes back every `m / busy` whatever the distribution of `m`; behind
+//! `waiting` others it is ours after `(waiting + 1) * m / busy`. It waits where that is less than
+//! the set-up time `s`, both as measured, and no longer than `s`: however wrong the expectation, it
+//! takes at most twice as long as opening at once, and [`Luck`] sees to it that this is rare. It is
+//! the better choice for the one request, and not for all: a request that opens makes room for
+//! those behind it, one that waits does not. In the model it opens 10 to 30 % fewer connections and
+//! requests wait 2 to 4 times as long in all. It is for next hops that are short of connections.
 //!
-//! An exchange takes at least the round trip that a set-up takes, so neither matters with one or two busy connections: the
-//! gain is where dozens are busy on a long path, and the next is due in a fraction of a round trip.
+//! An exchange takes at least the round trip that a set-up takes, so neither matters with one or
+//! two busy connections: the gain is where dozens are busy on a long path, and the next is due in a
+//! fraction of a round trip.
 
 use super::estimate::{Luck, Mean};
 use super::reasons::{OpenReason, WaitEnd, WaitReason};
@@ -63,13 +66,15 @@ pub struct Demand {
     pub idle: usize,
     /// Connections open to all next hops, those being opened included.
     pub open_in_all: usize,
-    /// It must be a new one: the request is repeated because a kept one failed it (RFC 9112 §9.3.1).
+    /// It must be a new one: the request is repeated because a kept one failed it (RFC 9112
+    /// §9.3.1).
     pub fresh: bool,
     /// Idle connections that it cannot use itself may be there to be closed for it.
     pub can_close: bool,
     /// It has not yet waited in vain.
     pub patient: bool,
-    /// How long a connection to this next hop is busy with one exchange, microseconds; none while unknown.
+    /// How long a connection to this next hop is busy with one exchange, microseconds; none while
+    /// unknown.
     pub busy_us: Option<u64>,
 }
 
@@ -88,8 +93,8 @@ pub enum Choice {
     Wait {
         /// Why.
         why: WaitReason,
-        /// No longer than this, microseconds, then ask again without patience; none: as long as a request may wait at
-        /// all.
+        /// No longer than this, microseconds, then ask again without patience; none: as long as a
+        /// request may wait at all.
         at_most_us: Option<u64>,
     },
 }
@@ -103,8 +108,8 @@ pub enum Room {
     AnyHop,
 }
 
-/// Where a set-up takes less than this, microseconds, there is nothing to be gained: the driver's timers tick in
-/// milliseconds.
+/// Where a set-up takes less than this, microseconds, there is nothing to be gained: the driver's
+/// timers tick in milliseconds.
 const QUICK_US: u64 = 2000;
 
 /// What a place among the open connections to a next hop is held by.
@@ -122,8 +127,8 @@ pub enum Place {
 
 /// The open connections to one next hop, and what they have taught.
 ///
-/// It may be forgotten when none is open and nobody waits: what was measured matters only while there is a busy
-/// connection to wait for.
+/// It may be forgotten when none is open and nobody waits: what was measured matters only while
+/// there is a busy connection to wait for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Hop {
     open: usize,
@@ -210,7 +215,8 @@ impl Hop {
         self.to_come += usize::from(place == Place::ToCome);
     }
 
-    /// The connection is open, after so many milliseconds: from now on it comes and goes. Its place is `Returning`.
+    /// The connection is open, after so many milliseconds: from now on it comes and goes. Its place
+    /// is `Returning`.
     pub fn opened(&mut self, place: Place, set_up_ms: u64) {
         self.leave(place);
         self.returning += 1;

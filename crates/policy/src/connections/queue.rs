@@ -5,10 +5,11 @@ use crate::now::{Now, Tick};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-/// Idle connections that are alike, by the time they fell idle. Ticks never go back and the time-out is one for all, so this is also
-/// the order in which they expire.
+/// Idle connections that are alike, by the time they fell idle. Ticks never go back and the
+/// time-out is one for all, so this is also the order in which they expire.
 ///
-/// [`super::IdleConnections`] has one for each next hop. A driver without limits on how many there are may keep them itself.
+/// [`super::IdleConnections`] has one for each next hop. A driver without limits on how many there
+/// are may keep them itself.
 #[derive(Debug, Default)]
 pub struct IdleQueue {
     /// The oldest in front.
@@ -33,7 +34,8 @@ impl IdleQueue {
         });
     }
 
-    /// Takes the newest one that was idle for less than `idle_timeout_ms` milliseconds; those that were not are appended to `expired`.
+    /// Takes the newest one that was idle for less than `idle_timeout_ms` milliseconds; those that
+    /// were not are appended to `expired`.
     pub fn take(
         &mut self,
         now: Now,
@@ -44,7 +46,8 @@ impl IdleQueue {
         self.queue.pop_back().map(|idle| idle.connection)
     }
 
-    /// Appends to `expired` those that were idle for `idle_timeout_ms` milliseconds or longer, oldest first, and forgets them.
+    /// Appends to `expired` those that were idle for `idle_timeout_ms` milliseconds or longer,
+    /// oldest first, and forgets them.
     pub fn expire(&mut self, now: Now, idle_timeout_ms: u64, expired: &mut Vec<ConnectionId>) {
         while self.oldest_is_expired(now, idle_timeout_ms) {
             expired.extend(self.shed());

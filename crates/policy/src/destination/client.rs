@@ -6,8 +6,8 @@ use core::fmt;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
-/// Which clients are served: those in `allow` and not in `deny`. By default the loopback only, so that nobody runs
-/// an open proxy without having said so.
+/// Which clients are served: those in `allow` and not in `deny`. By default the loopback only, so
+/// that nobody runs an open proxy without having said so.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientRules {
     /// Served.
@@ -56,8 +56,8 @@ impl fmt::Display for ClientDenied {
 impl core::error::Error for ClientDenied {}
 
 impl ClientRules {
-    /// Whether a client at `address` is served. An IPv4 client that a dual-stack socket shows as `::ffff:a.b.c.d` is
-    /// judged as IPv4.
+    /// Whether a client at `address` is served. An IPv4 client that a dual-stack socket shows as
+    /// `::ffff:a.b.c.d` is judged as IPv4.
     ///
     /// # Errors
     /// Why not.

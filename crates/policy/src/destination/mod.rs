@@ -1,8 +1,9 @@
 //! Whom we connect to, and who may connect to us: judged by address, never by name.
 //!
-//! A proxy sits where its clients do not: its loopback, its private networks and its provider's metadata service
-//! answer it as one of their own. So a destination is checked after resolution, on the very address that is then
-//! connected to (a name can resolve differently the next time: DNS rebinding).
+//! A proxy sits where its clients do not: its loopback, its private networks and its provider's
+//! metadata service answer it as one of their own. So a destination is checked after resolution, on
+//! the very address that is then connected to (a name can resolve differently the next time: DNS
+//! rebinding).
 
 mod client;
 mod own;
@@ -20,10 +21,11 @@ pub use port::{ConnectPorts, PortDenied};
 
 /// Which addresses may be connected to.
 ///
-/// The order is: `deny`, then `allow`, then the default; so a hole can be made in a range opened by `allow`, and the
-/// order of the entries does not matter. An IPv6 address that carries an IPv4 address (mapped, compatible,
-/// translated, NAT64, 6to4, Teredo) is judged by the one inside: `deny` finds it in either form, while `allow` and the
-/// default look only inside, so that `allow = ["::/0"]` does not open `::ffff:127.0.0.1`.
+/// The order is: `deny`, then `allow`, then the default; so a hole can be made in a range opened by
+/// `allow`, and the order of the entries does not matter. An IPv6 address that carries an IPv4
+/// address (mapped, compatible, translated, NAT64, 6to4, Teredo) is judged by the one inside:
+/// `deny` finds it in either form, while `allow` and the default look only inside, so that `allow =
+/// ["::/0"]` does not open `::ffff:127.0.0.1`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DestinationRules {
     /// Opened although the default denies them.
@@ -61,8 +63,8 @@ impl fmt::Display for Denied {
 
 impl core::error::Error for Denied {}
 
-/// Why a destination is denied; but for the first three, the kind of address it is (the IANA special-purpose address
-/// registries of RFC 6890).
+/// Why a destination is denied; but for the first three, the kind of address it is (the IANA
+/// special-purpose address registries of RFC 6890).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum DeniedWhy {
     /// A `deny` rule names it.
@@ -91,7 +93,8 @@ pub enum DeniedWhy {
     Benchmarking,
     /// `192.0.2.0/24`, `198.51.100.0/24`, `203.0.113.0/24`, `2001:db8::/32`, `3fff::/20`.
     Documentation,
-    /// `192.0.0.0/24`, `192.88.99.0/24`, the rest of `2001::/23`: used by protocols, not by servers.
+    /// `192.0.0.0/24`, `192.88.99.0/24`, the rest of `2001::/23`: used by protocols, not by
+    /// servers.
     Protocol,
     /// `224.0.0.0/4`, `ff00::/8`.
     Multicast,

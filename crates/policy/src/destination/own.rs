@@ -1,14 +1,15 @@
 //! The sockets on which this proxy itself listens: never a destination.
 //!
-//! A request that leads back to a listener goes round. One that leads to the admin interface is worse: to that the proxy is
-//! an operator on the same machine. So no rule opens these: neither `allow`, nor that an operator configured the next hop.
+//! A request that leads back to a listener goes round. One that leads to the admin interface is
+//! worse: to that the proxy is an operator on the same machine. So no rule opens these: neither
+//! `allow`, nor that an operator configured the next hop.
 
 use super::{Denied, DeniedWhy, special};
 use alloc::vec::Vec;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-/// Addresses and ports on which this process listens, as bound. A wildcard address stands for all of its own family:
-/// `[::]` is bound for IPv6 alone.
+/// Addresses and ports on which this process listens, as bound. A wildcard address stands for all
+/// of its own family: `[::]` is bound for IPv6 alone.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OwnAddresses(Vec<SocketAddr>);
 
@@ -29,8 +30,9 @@ impl OwnAddresses {
         Self::new(self.0.iter().copied().chain(others))
     }
 
-    /// Whether `address`, as resolved and about to be connected to, is another's. `is_local` says whether an address is
-    /// one of this machine; it is asked only if a listener with that port listens on all addresses.
+    /// Whether `address`, as resolved and about to be connected to, is another's. `is_local` says
+    /// whether an address is one of this machine; it is asked only if a listener with that port
+    /// listens on all addresses.
     ///
     /// # Errors
     /// [`Denied`] with [`DeniedWhy::Own`] if it is ours.

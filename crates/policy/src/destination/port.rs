@@ -5,8 +5,9 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::ops::RangeInclusive;
 
-/// The ports `CONNECT` may lead to. A tunnel carries anything, so a mail or shell port would make the proxy a relay
-/// for it (RFC 9110 §9.3.6: restrict `CONNECT` to a limited set of known ports). By default 443 only.
+/// The ports `CONNECT` may lead to. A tunnel carries anything, so a mail or shell port would make
+/// the proxy a relay for it (RFC 9110 §9.3.6: restrict `CONNECT` to a limited set of known ports).
+/// By default 443 only.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConnectPorts(pub Vec<RangeInclusive<u16>>);
 

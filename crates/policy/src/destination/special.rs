@@ -1,14 +1,15 @@
 //! What kind of address an address is, and which addresses it carries inside.
 //!
-//! The tables follow the IANA IPv4 and IPv6 Special-Purpose Address Registries (RFC 6890). The registries list some
-//! blocks as globally reachable (AS112, AMT); those are left open in IPv4 where servers answer, and closed in the
-//! IPv6 protocol block, where none do.
+//! The tables follow the IANA IPv4 and IPv6 Special-Purpose Address Registries (RFC 6890). The
+//! registries list some blocks as globally reachable (AS112, AMT); those are left open in IPv4
+//! where servers answer, and closed in the IPv6 protocol block, where none do.
 
 use super::DeniedWhy;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use ipnet::{Ipv4Net, Ipv6Net};
 
-/// Why the default denies `address`, which carries no other; `None` if it is a public unicast address.
+/// Why the default denies `address`, which carries no other; `None` if it is a public unicast
+/// address.
 pub(super) fn kind(address: IpAddr) -> Option<DeniedWhy> {
     match address {
         IpAddr::V4(address) => {
@@ -18,7 +19,8 @@ pub(super) fn kind(address: IpAddr) -> Option<DeniedWhy> {
         IpAddr::V6(address) => {
             let row = IPV6.iter().find(|(net, _)| net.contains(&address));
             let named = row.map(|(_, why)| *why);
-            // All global unicast is allocated from 2000::/3 (RFC 4291 §2.4, IANA): the rest is closed unnamed.
+            // All global unicast is allocated from 2000::/3 (RFC 4291 §2.4, IANA): the rest is
+            // closed unnamed.
             named.or((!GLOBAL_UNICAST.contains(&address)).then_some(DeniedWhy::Reserved))
         }
     }
@@ -34,10 +36,11 @@ pub(super) fn inside(address: IpAddr) -> [Option<IpAddr>; 2] {
     let parts = v6.segments();
     let v4 = |place: usize| Some(IpAddr::V4(ipv4(parts[place], parts[place + 1])));
     match parts {
-        // ::/128 and ::1/128 are themselves (RFC 4291 §2.5.2, §2.5.3); the rest of ::/96 is IPv4-compatible.
+        // ::/128 and ::1/128 are themselves (RFC 4291 §2.5.2, §2.5.3); the rest of ::/96 is
+        // IPv4-compatible.
         [0, 0, 0, 0, 0, 0, 0, 0 | 1] => [Some(address), None],
-        // IPv4-compatible (§2.5.5.1), IPv4-mapped (§2.5.5.2), IPv4-translated (RFC 7915 §2.2 calls it so no more,
-        // but stateless translators still do), NAT64 (RFC 6052 §2.1).
+        // IPv4-compatible (§2.5.5.1), IPv4-mapped (§2.5.5.2), IPv4-translated (RFC 7915 §2.2 calls
+        // it so no more, but stateless translators still do), NAT64 (RFC 6052 §2.1).
         [0, 0, 0, 0, 0, 0 | 0xffff, _, _]
         | [0, 0, 0, 0, 0xffff, 0, _, _]
         | [0x64, 0xff9b, 0, 0, 0, 0, _, _] => [v4(6), None],

@@ -20,8 +20,8 @@ fn check(address: &str, expected: &str) {
     check_by(&DestinationRules::default(), address, expected);
 }
 
-/// The last open address before a block, its first, its last, the first open one after, and what it is; `-`: the
-/// neighbour is closed too.
+/// The last open address before a block, its first, its last, the first open one after, and what it
+/// is; `-`: the neighbour is closed too.
 const IPV4_BLOCKS: &str = "
     -                0.0.0.0       0.255.255.255    1.0.0.0        unspecified
     9.255.255.255    10.0.0.0      10.255.255.255   11.0.0.0       private

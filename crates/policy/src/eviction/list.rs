@@ -1,4 +1,5 @@
-//! Queues threaded through one array of links: a slot is in at most one queue, so all queues share the array.
+//! Queues threaded through one array of links: a slot is in at most one queue, so all queues share
+//! the array.
 
 use super::{heap_bytes, lengthen, shorten};
 use alloc::vec::Vec;
@@ -106,7 +107,8 @@ impl Queue {
         self.len -= 1;
     }
 
-    /// The slots from the oldest to the newest, with both directions compared on the way; for tests.
+    /// The slots from the oldest to the newest, with both directions compared on the way; for
+    /// tests.
     pub(super) fn checked_slots(&self, links: &Links) -> Vec<u32> {
         let mut slots = Vec::with_capacity(self.len);
         let mut slot = self.oldest;

@@ -1,7 +1,8 @@
 //! Least recently used, exact: the resident not asked for the longest leaves.
 //!
-//! The reference of the literature (PROXIM and LARD simulate it). Every hit moves the resident to the young end,
-//! which is why it is not the default: two links are written where S3-FIFO and SIEVE write one byte.
+//! The reference of the literature (PROXIM and LARD simulate it). Every hit moves the resident to
+//! the young end, which is why it is not the default: two links are written where S3-FIFO and SIEVE
+//! write one byte.
 
 use super::Eviction;
 use super::list::{Links, NONE, Queue};

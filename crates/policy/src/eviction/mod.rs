@@ -1,9 +1,10 @@
 //! Which resident leaves when room is needed: one algorithm a file.
 //!
-//! An algorithm knows slots and sizes, never a stored response. Its state lies in dense arrays indexed by slot,
-//! with links of four bytes instead of pointers, so that a resident costs some tens of bytes and a hit writes one
-//! byte (S3-FIFO, SIEVE), two links (LRU) or nothing (FIFO). Only [`Eviction::reserve`] and [`Eviction::shrink`] change how much
-//! memory is held; both say so beforehand through [`Eviction::bytes_for`], and the catalog pays for it.
+//! An algorithm knows slots and sizes, never a stored response. Its state lies in dense arrays
+//! indexed by slot, with links of four bytes instead of pointers, so that a resident costs some
+//! tens of bytes and a hit writes one byte (S3-FIFO, SIEVE), two links (LRU) or nothing (FIFO).
+//! Only [`Eviction::reserve`] and [`Eviction::shrink`] change how much memory is held; both say so
+//! beforehand through [`Eviction::bytes_for`], and the catalog pays for it.
 
 mod fifo;
 mod list;
@@ -27,7 +28,8 @@ pub use sieve::Sieve;
 
 /// An eviction algorithm over the slots of a catalog.
 ///
-/// `touch`, `resize` and `remove` want a slot that was inserted and has not left since; the catalog sees to that.
+/// `touch`, `resize` and `remove` want a slot that was inserted and has not left since; the catalog
+/// sees to that.
 pub trait Eviction: fmt::Debug + Send + Sync {
     /// The algorithm's name as configuration and reports write it: that of its [`EvictionKind`].
     fn name(&self) -> &'static str;
@@ -47,15 +49,16 @@ pub trait Eviction: fmt::Debug + Send + Sync {
     /// If `slot` was not reserved.
     fn insert(&mut self, slot: Slot, key: Digest, size_bytes: u64);
 
-    /// One under `key` was asked for that is not resident: whether it was so lately enough that it would be kept if it were. If not,
-    /// it is remembered as if it had come and gone. An algorithm without a memory of who has gone keeps everybody.
+    /// One under `key` was asked for that is not resident: whether it was so lately enough that it
+    /// would be kept if it were. If not, it is remembered as if it had come and gone. An algorithm
+    /// without a memory of who has gone keeps everybody.
     fn would_keep(&mut self, key: Digest) -> bool {
         let _ = key;
         true
     }
 
-    /// The largest response under `key` that a cache of `capacity_bytes` takes in. That is all of it, unless newcomers enter a
-    /// part of the room first.
+    /// The largest response under `key` that a cache of `capacity_bytes` takes in. That is all of
+    /// it, unless newcomers enter a part of the room first.
     fn newcomer_max_bytes(&self, key: Digest, capacity_bytes: u64) -> u64 {
         let _ = key;
         capacity_bytes
@@ -67,7 +70,8 @@ pub trait Eviction: fmt::Debug + Send + Sync {
     /// The resident in `slot` has `size_bytes` from now on; it keeps its place.
     fn resize(&mut self, slot: Slot, size_bytes: u64);
 
-    /// Forgets the resident in `slot` (invalidated, purged, replaced): not an eviction, so nothing is learnt from it.
+    /// Forgets the resident in `slot` (invalidated, purged, replaced): not an eviction, so nothing
+    /// is learnt from it.
     fn remove(&mut self, slot: Slot);
 
     /// Chooses a victim and forgets it; never `spared`. `None` if there is nobody else.

@@ -1,9 +1,10 @@
 //! Whether a fetch goes on when its last reader has left.
 //!
-//! PROXIM (INFOCOM 1999) measured both simple answers on a modem pool with 11 % of its transfers aborted: a proxy that
-//! always goes on fetched 18 % *more* than clients without a proxy would have, more than its cache saved; one that
-//! always stops saves, but with HTTP/1.1 has to close the connection, and connections are worth more than
-//! data there. Squid decides by three numbers ([`AbortPolicy::Squid`]). [`AbortPolicy::Value`] weighs in bytes:
+//! PROXIM (INFOCOM 1999) measured both simple answers on a modem pool with 11 % of its transfers
+//! aborted: a proxy that always goes on fetched 18 % *more* than clients without a proxy would
+//! have, more than its cache saved; one that always stops saves, but with HTTP/1.1 has to close the
+//! connection, and connections are worth more than data there. Squid decides by three numbers
+//! ([`AbortPolicy::Squid`]). [`AbortPolicy::Value`] weighs in bytes:
 //!
 //! ```text
 //! go on if   again x saved + new connection  >  still to come
@@ -14,9 +15,10 @@
 //! new connection  what it costs to open the connection that stopping closes: its set-up time x the rate
 //! ```
 //!
-//! So a part that is kept is left as it is, unless it is nearly certain that it is asked for again or so little is
-//! left that the connection is worth more; and one that would be lost is completed once it is likely enough. Either is
-//! within the budget of background bytes, and if little is left nothing is weighed but that.
+//! So a part that is kept is left as it is, unless it is nearly certain that it is asked for again
+//! or so little is left that the connection is worth more; and one that would be lost is completed
+//! once it is likely enough. Either is within the budget of background bytes, and if little is left
+//! nothing is weighed but that.
 
 use super::popularity::Chance;
 
@@ -27,13 +29,15 @@ pub enum AbortPolicy {
     Stop,
     /// Always, whatever it costs, if it is for the store.
     Finish,
-    /// Squid's `quick_abort_min`, `quick_abort_max`, `quick_abort_pct`, looked at in this order: finish if less than
-    /// `min_bytes` are still to come; else stop if more than `max_bytes` are; else finish if more than `pct` percent
-    /// have been received; else stop. A response whose length is not known is stopped.
+    /// Squid's `quick_abort_min`, `quick_abort_max`, `quick_abort_pct`, looked at in this order:
+    /// finish if less than `min_bytes` are still to come; else stop if more than `max_bytes` are;
+    /// else finish if more than `pct` percent have been received; else stop. A response whose
+    /// length is not known is stopped.
     Squid {
         /// [`u64::MAX`] is Squid's `-1 KB`: always finish, whether the length is known or not.
         min_bytes: u64,
-        /// With the same value as `min_bytes`, as by default, `pct` decides for that very remainder only.
+        /// With the same value as `min_bytes`, as by default, `pct` decides for that very remainder
+        /// only.
         /// [`u64::MAX`]: no remainder is too large, `pct` decides.
         max_bytes: u64,
         /// Percent, 0 to 100; 100: never finish for that.
@@ -54,8 +58,8 @@ impl AbortPolicy {
         pct: 95,
     };
 
-    /// The default: by value; 16 KiB are little. That is Squid's number, and a quarter of the default lead: what the
-    /// next hop may have sent before it learns that we have closed.
+    /// The default: by value; 16 KiB are little. That is Squid's number, and a quarter of the
+    /// default lead: what the next hop may have sent before it learns that we have closed.
     pub const VALUE: Self = Self::Value {
         little_bytes: 16 * 1024,
     };
@@ -91,8 +95,8 @@ pub struct Orphan {
     pub again: Chance,
     /// If the fetch stops, what is here stays, is served, and can be completed later.
     pub part_is_kept: bool,
-    /// What opening a new connection is worth in bytes: its set-up time x the rate; 0 if unknown, or if stopping does
-    /// not close one.
+    /// What opening a new connection is worth in bytes: its set-up time x the rate; 0 if unknown,
+    /// or if stopping does not close one.
     pub new_connection_bytes: u64,
     /// What the background budget has left now ([`Background::free`](super::Background::free)).
     pub background_free_bytes: u64,

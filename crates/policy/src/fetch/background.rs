@@ -1,7 +1,7 @@
 //! The bytes a second that fetches may take while nobody reads.
 //!
-//! A token bucket one second deep: what was not taken in a second is not saved up for later, so that no burst of
-//! fetches nobody waits for gets in the way of those somebody does.
+//! A token bucket one second deep: what was not taken in a second is not saved up for later, so
+//! that no burst of fetches nobody waits for gets in the way of those somebody does.
 
 use crate::now::{Now, Tick};
 
@@ -9,13 +9,15 @@ use crate::now::{Now, Tick};
 #[derive(Clone, Debug)]
 pub struct Background {
     rate_bytes_s: u64,
-    /// What can be taken at `since`, in thousandths of a byte: at a low rate a millisecond brings less than one.
+    /// What can be taken at `since`, in thousandths of a byte: at a low rate a millisecond brings
+    /// less than one.
     milli_bytes: u128,
     since: Tick,
 }
 
 impl Background {
-    /// A full bucket of `rate_bytes_s` bytes that is filled at the same rate; 0: nothing goes on in the background.
+    /// A full bucket of `rate_bytes_s` bytes that is filled at the same rate; 0: nothing goes on in
+    /// the background.
     #[must_use]
     pub const fn new(rate_bytes_s: u64) -> Self {
         Self {
@@ -52,8 +54,8 @@ impl Background {
         whole(self.milli_bytes_at(now.tick))
     }
 
-    /// When `bytes`, or what the bucket holds if that is less, can be taken, if nobody else takes them before; never
-    /// ([`u64::MAX`]) if the rate is 0.
+    /// When `bytes`, or what the bucket holds if that is less, can be taken, if nobody else takes
+    /// them before; never ([`u64::MAX`]) if the rate is 0.
     #[must_use]
     pub fn ready_at(&self, now: Now, bytes: u64) -> Tick {
         let wanted = u128::from(bytes.min(self.rate_bytes_s).max(1)) * 1000;

@@ -2,7 +2,8 @@
 
 use alloc::vec::Vec;
 
-/// The bytes from `from` up to, not including, `to`; `from < to`. An end that is not known is [`ByteSpan::OPEN`].
+/// The bytes from `from` up to, not including, `to`; `from < to`. An end that is not known is
+/// [`ByteSpan::OPEN`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ByteSpan {
     /// Offset of the first byte.
@@ -48,8 +49,8 @@ impl ByteSpan {
     }
 }
 
-/// A set of bytes as runs: sorted, disjoint, never adjacent. Look-ups are logarithmic in the number of runs; changes
-/// also move the runs behind.
+/// A set of bytes as runs: sorted, disjoint, never adjacent. Look-ups are logarithmic in the number
+/// of runs; changes also move the runs behind.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ByteSpans(Vec<ByteSpan>);
 
@@ -98,7 +99,8 @@ impl ByteSpans {
         removed
     }
 
-    /// Takes `span` out as far as that makes no more runs of them; returns how many of its bytes are taken.
+    /// Takes `span` out as far as that makes no more runs of them; returns how many of its bytes
+    /// are taken.
     pub(super) fn remove_edge(&mut self, span: ByteSpan) -> u64 {
         let first = self.0.partition_point(|run| run.to <= span.from);
         match self.0.get(first) {

@@ -1,8 +1,9 @@
 //! A client that was sent a part of a response, where the rest is not here any more.
 //!
-//! Content that passed by before a slow reader came to it, or stored content that is damaged or cannot be read: the next
-//! hop may have the rest. It is asked for by `Range` with `If-Range` (RFC 9110 §13.1.5), for this client alone, so that the
-//! client sees one representation or an honest cut.
+//! Content that passed by before a slow reader came to it, or stored content that is damaged or
+//! cannot be read: the next hop may have the rest. It is asked for by `Range` with `If-Range` (RFC
+//! 9110 §13.1.5), for this client alone, so that the client sees one representation or an honest
+//! cut.
 
 use super::byte_span::ByteSpan;
 

@@ -1,22 +1,25 @@
 //! A response under construction: who reads where, which fetches run, and how much each may take.
 //!
-//! The driver keeps the bytes; a `Fill` knows their spans. It is one value behind one lock, told of everything
-//! that happens to the response, and asked by each reader what it can do ([`Fill::step`]) and by each fetch how much it
-//! may take ([`Fill::take`]).
+//! The driver keeps the bytes; a `Fill` knows their spans. It is one value behind one lock, told of
+//! everything that happens to the response, and asked by each reader what it can do
+//! ([`Fill::step`]) and by each fetch how much it may take ([`Fill::take`]).
 //!
-//! * **A fetch is paced by its fastest reader alone.** Of the readers whose next missing byte the fetch will bring,
-//!   that is the one furthest on; the fetch may run ahead of its place by [`Pace::ahead`], and never beyond what it
-//!   wants. A slow or stopped reader appears in no sum: it reads later what is here. If the fastest leaves, the next one
-//!   counts, and the fetch waits until that one has caught up.
-//! * **No byte is asked for twice.** A fetch ends where content is present or where another fetch has its front; if
-//!   that one ends early, the first goes on beyond.
-//! * **A gap is fetched when a reader needs it**: when its place is within the lead of the gap, and no fetch is about
-//!   to come there by itself ([`NEAR_BYTES`]). Of [`FillRules::fetches_max`] fetches half are for readers that can do
-//!   nothing else; if all run, one that waits for a slow reader, or that nobody reads, gives way ([`Take::GiveWay`]).
-//! * **A cut is honest.** A fetch that is cut, or finds another representation, closes the response: what is here
-//!   and what other fetches bring is read, then readers are cut. So does one that may not be shared; then each reader may
-//!   still ask for itself alone. A cut of a fetch that nobody was waiting for closes
-//!   nothing if it can be resumed: next hops do lose patience with a proxy that makes them wait.
+//! * **A fetch is paced by its fastest reader alone.** Of the readers whose next missing byte the
+//!   fetch will bring, that is the one furthest on; the fetch may run ahead of its place by
+//!   [`Pace::ahead`], and never beyond what it wants. A slow or stopped reader appears in no sum:
+//!   it reads later what is here. If the fastest leaves, the next one counts, and the fetch waits
+//!   until that one has caught up.
+//! * **No byte is asked for twice.** A fetch ends where content is present or where another fetch
+//!   has its front; if that one ends early, the first goes on beyond.
+//! * **A gap is fetched when a reader needs it**: when its place is within the lead of the gap, and
+//!   no fetch is about to come there by itself ([`NEAR_BYTES`]). Of [`FillRules::fetches_max`]
+//!   fetches half are for readers that can do nothing else; if all run, one that waits for a slow
+//!   reader, or that nobody reads, gives way ([`Take::GiveWay`]).
+//! * **A cut is honest.** A fetch that is cut, or finds another representation, closes the
+//!   response: what is here and what other fetches bring is read, then readers are cut. So does one
+//!   that may not be shared; then each reader may still ask for itself alone. A cut of a fetch that
+//!   nobody was waiting for closes nothing if it can be resumed: next hops do lose patience with a
+//!   proxy that makes them wait.
 
 mod accounts;
 mod confirm;
@@ -42,8 +45,8 @@ pub use words::{
 
 /// A response under construction.
 ///
-/// Places only move on, and bytes that are present stay present. An id that is not, or no more, attached or running is
-/// answered as one that has ended; nothing panics.
+/// Places only move on, and bytes that are present stay present. An id that is not, or no more,
+/// attached or running is answered as one that has ended; nothing panics.
 #[derive(Clone, Debug)]
 pub struct Fill {
     rules: FillRules,
@@ -83,7 +86,8 @@ impl Fill {
         }
     }
 
-    /// A fetch of `span` runs: the first, by a driver that has its head already. `span.from` is not present.
+    /// A fetch of `span` runs: the first, by a driver that has its head already. `span.from` is not
+    /// present.
     pub fn begin(&mut self, now: Now, span: ByteSpan) -> FetchId {
         let fetch = self.ask(now, span);
         self.confirmed(fetch);
@@ -124,8 +128,8 @@ impl Fill {
 
     /// What the reader can do now.
     ///
-    /// The answer changes when bytes are [received](Self::received), when a fetch [ends](Self::end), and when the
-    /// reader has moved.
+    /// The answer changes when bytes are [received](Self::received), when a fetch
+    /// [ends](Self::end), and when the reader has moved.
     pub fn step(&mut self, now: Now, reader: ReaderId) -> Step {
         let Some(Reader { at, to }) = self.readers.get(reader) else {
             return Step::Done;
@@ -158,7 +162,8 @@ impl Fill {
         }
     }
 
-    /// The reader wants the byte `at` next: its kernel has all before. Not back, and not beyond what is present.
+    /// The reader wants the byte `at` next: its kernel has all before. Not back, and not beyond
+    /// what is present.
     pub fn moved(&mut self, now: Now, reader: ReaderId, at: u64) {
         let Some(before) = self.readers.get(reader) else {
             return;
@@ -261,7 +266,8 @@ impl Fill {
         }
     }
 
-    /// It was judged that the fetch goes on though nobody reads: until a reader needs it again, and leaves again.
+    /// It was judged that the fetch goes on though nobody reads: until a reader needs it again, and
+    /// leaves again.
     pub fn go_on(&mut self, fetch: FetchId) {
         if let Some(fetch) = self.fetches.get_mut(fetch) {
             fetch.goes_on = true;
@@ -299,7 +305,8 @@ impl Fill {
         self.complete_length.get_or_insert(complete_length);
     }
 
-    /// The round trips of a fetch's fastest reader and of its next hop; see [`Pace::set_round_trips`].
+    /// The round trips of a fetch's fastest reader and of its next hop; see
+    /// [`Pace::set_round_trips`].
     pub fn set_round_trips(&mut self, fetch: FetchId, client_us: u32, next_hop_us: u32) {
         if let Some(fetch) = self.fetches.get_mut(fetch) {
             fetch.pace.set_round_trips(client_us, next_hop_us);
@@ -329,8 +336,8 @@ impl Fill {
         self.fetches.bringing(missing, &self.present, self.length())
     }
 
-    /// The fastest of those whose next missing byte the fetch will bring: they stand in what it will bring, or in the
-    /// run of present bytes just before its front.
+    /// The fastest of those whose next missing byte the fetch will bring: they stand in what it
+    /// will bring, or in the run of present bytes just before its front.
     fn fastest(&self, fetch: &Fetch) -> Option<(ReaderId, Reader)> {
         let from = self.present.run_start(fetch.front);
         let reach = fetch.front.saturating_add(self.reach()).saturating_add(1);
@@ -350,8 +357,8 @@ impl Fill {
         }
     }
 
-    /// Whether a fetch was cut while nobody waited for it, and can be resumed. It must have brought something: who cuts
-    /// us off at once is not asked again and again.
+    /// Whether a fetch was cut while nobody waited for it, and can be resumed. It must have brought
+    /// something: who cuts us off at once is not asked again and again.
     fn was_kept_waiting(&self, fetch: &Fetch, take: Take) -> bool {
         // one whose head was awaited may have brought that alone
         let is_head_alone = fetch.is_confirmed && fetch.expected_by.is_some();
@@ -363,8 +370,8 @@ impl Fill {
         }
     }
 
-    /// Whether a fetch that ended as whole has brought all it could; learns the length of the content from one that
-    /// ended with it.
+    /// Whether a fetch that ended as whole has brought all it could; learns the length of the
+    /// content from one that ended with it.
     fn completes(&mut self, fetch: &Fetch, take: Take) -> bool {
         if take == Take::Met {
             return true;

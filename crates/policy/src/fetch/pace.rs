@@ -1,9 +1,10 @@
 //! How far a fetch may run ahead of its fastest reader, and where those bytes may lie.
 //!
-//! PROXIM (INFOCOM 1999) found that a proxy that reads as fast as it can, and not as fast as its client can, fetches
-//! more than the cache saves: what was read ahead of a client that leaves is lost. It bounds the lead at 64 KiB. A
-//! proxy that only bounds its own buffer does not bound the lead: megabytes lie in the kernel's two buffers. So the
-//! lead is divided into four shares, and each place is given its own:
+//! PROXIM (INFOCOM 1999) found that a proxy that reads as fast as it can, and not as fast as its
+//! client can, fetches more than the cache saves: what was read ahead of a client that leaves is
+//! lost. It bounds the lead at 64 KiB. A proxy that only bounds its own buffer does not bound the
+//! lead: megabytes lie in the kernel's two buffers. So the lead is divided into four shares, and
+//! each place is given its own:
 //!
 //! | share | where | grows by |
 //! | --- | --- | --- |
@@ -12,12 +13,14 @@
 //! | [`Pace::unsent`] | in the client's socket, not yet sent | rate x a turn |
 //! | one write | added to `unsent` by the last write | - |
 //!
-//! What is sent and not acknowledged is one round trip at the reader's rate by definition. Each share is a quarter of
-//! the lead for a slow reader and grows with what is measured, so that a fast reader on a long path is not slowed: the
-//! window must hold what the reader takes in one round trip of the next hop. While the reader is *starving* (it has
-//! taken all there was) it is not known how fast it can be: then the window grows by twice its rate, which doubles the
-//! rate each round trip, as slow start does, until something else is what slows it. What is measured is a round trip
-//! old, so as long as the rate still rises the window grows by that once more. The true lead is small then.
+//! What is sent and not acknowledged is one round trip at the reader's rate by definition. Each
+//! share is a quarter of the lead for a slow reader and grows with what is measured, so that a fast
+//! reader on a long path is not slowed: the window must hold what the reader takes in one round
+//! trip of the next hop. While the reader is *starving* (it has taken all there was) it is not
+//! known how fast it can be: then the window grows by twice its rate, which doubles the rate each
+//! round trip, as slow start does, until something else is what slows it. What is measured is a
+//! round trip old, so as long as the rate still rises the window grows by that once more. The true
+//! lead is small then.
 
 use crate::now::{Now, Tick};
 
@@ -81,15 +84,15 @@ impl Pace {
         }
     }
 
-    /// The smoothed round trips to the client and to the next hop, in microseconds; at least a turn, at most ten
-    /// seconds. To be told again when they have changed.
+    /// The smoothed round trips to the client and to the next hop, in microseconds; at least a
+    /// turn, at most ten seconds. To be told again when they have changed.
     pub fn set_round_trips(&mut self, client_us: u32, next_hop_us: u32) {
         self.client_us = u64::from(client_us).clamp(TURN_US, ROUND_TRIP_MAX_US);
         self.next_hop_us = u64::from(next_hop_us).clamp(TURN_US, ROUND_TRIP_MAX_US);
     }
 
-    /// The fastest reader's kernel took `bytes` more; `starving` if that was all there was for it. No bytes may be
-    /// told too, to let the rate of a reader that has stopped fall.
+    /// The fastest reader's kernel took `bytes` more; `starving` if that was all there was for it.
+    /// No bytes may be told too, to let the rate of a reader that has stopped fall.
     pub fn handed_over(&mut self, now: Now, bytes: u64, starving: bool) {
         self.bytes = self.bytes.saturating_add(bytes);
         if bytes > 0 {
@@ -116,9 +119,9 @@ impl Pace {
         }
     }
 
-    /// The receive window towards the next hop, in bytes; `None`: as the kernel likes. `remaining` is what is still to
-    /// come, if that is known: towards the end the window closes to its base, so that the connection is idle
-    /// with a small one.
+    /// The receive window towards the next hop, in bytes; `None`: as the kernel likes. `remaining`
+    /// is what is still to come, if that is known: towards the end the window closes to its base,
+    /// so that the connection is idle with a small one.
     #[must_use]
     pub fn window(&self, remaining: Option<u64>) -> Option<u32> {
         let Lead::Bytes(_) = self.lead else {
@@ -135,8 +138,8 @@ impl Pace {
         Some(at_most(grown.min(useful), WINDOW_MAX_BYTES))
     }
 
-    /// The bytes that may lie unsent in the client's socket (`TCP_NOTSENT_LOWAT`), and that one write may add; `None`:
-    /// as the kernel likes.
+    /// The bytes that may lie unsent in the client's socket (`TCP_NOTSENT_LOWAT`), and that one
+    /// write may add; `None`: as the kernel likes.
     #[must_use]
     pub fn unsent(&self) -> Option<u32> {
         match self.lead {
@@ -164,15 +167,16 @@ impl Pace {
         self.rate_bytes_s.saturating_mul(us) / 1_000_000
     }
 
-    /// Bytes come in the rhythm of acknowledgements on either side: over less than a round trip that rhythm would be
-    /// measured, not the rate.
+    /// Bytes come in the rhythm of acknowledgements on either side: over less than a round trip
+    /// that rhythm would be measured, not the rate.
     fn interval_ms(&self) -> u64 {
         let round_trip_us = self.client_us.max(self.next_hop_us);
         round_trip_us.div_ceil(1000).max(INTERVAL_MIN_MS)
     }
 }
 
-/// Up at once, since a low estimate would slow the reader; down by a quarter of the difference an interval.
+/// Up at once, since a low estimate would slow the reader; down by a quarter of the difference an
+/// interval.
 const fn smoothed(rate: u64, sample: u64, intervals: u64) -> u64 {
     if sample >= rate || intervals >= SMOOTHING {
         return sample;
@@ -190,9 +194,11 @@ const SHARES: u64 = 4;
 const SHARE_MIN_BYTES: u64 = 1460;
 /// A worker's turn: what it may take until a fetch, or a reader, is looked at again.
 const TURN_US: u64 = 1000;
-/// A path may be long (a satellite has 0.6 s), but a number beyond this is a measurement gone wrong.
+/// A path may be long (a satellite has 0.6 s), but a number beyond this is a measurement gone
+/// wrong.
 const ROUND_TRIP_MAX_US: u64 = 10_000_000;
-/// The shortest interval a rate is measured over: five ticks, so that their coarseness is a fifth at most.
+/// The shortest interval a rate is measured over: five ticks, so that their coarseness is a fifth
+/// at most.
 const INTERVAL_MIN_MS: u64 = 5;
 /// An interval weighs a fourth of the rate, downwards.
 const SMOOTHING: u64 = 4;

@@ -1,25 +1,28 @@
 //! How often a target was asked for lately, and the chance that it is asked for again.
 //!
-//! Counts are kept in a count-min sketch with conservative update, aged by halving (`TinyLFU`, Einziger, Friedman,
-//! Manes 2017): four rows of four-bit counters, of which a key's smallest is read. It holds no keys, its memory is
-//! fixed, and it never says less than was noted since it was last aged, up to 15. A digest is a keyed hash
-//! already, so its halves index the rows (Kirsch and Mitzenmacher 2006) and no client can aim at a counter.
+//! Counts are kept in a count-min sketch with conservative update, aged by halving (`TinyLFU`,
+//! Einziger, Friedman, Manes 2017): four rows of four-bit counters, of which a key's smallest is
+//! read. It holds no keys, its memory is fixed, and it never says less than was noted since it was
+//! last aged, up to 15. A digest is a keyed hash already, so its halves index the rows (Kirsch and
+//! Mitzenmacher 2006) and no client can aim at a counter.
 //!
-//! The chance is learnt from the same notes: of all the times a key had been asked for `n` times, how often was it
-//! asked for once more? For each `n` from 1 to 15 that share is estimated as
+//! The chance is learnt from the same notes: of all the times a key had been asked for `n` times,
+//! how often was it asked for once more? For each `n` from 1 to 15 that share is estimated as
 //!
 //! ```text
 //! (asked again at n  +  K x share over all n) / (reached n  +  K)                 K = 32 observations
 //! ```
 //!
-//! which is Laplace's rule with the share of all keys in the place of 1/2: a class that was hardly ever seen answers
-//! as the average does. Before anything was seen that average is a third, which weighs 64 observations: a guess on the
-//! low side, soon outweighed. Both tallies are halved with the sketch, so "again" means: before the sketch has forgotten
-//! it. A key that was asked for of late has not had its time yet and counts as not asked for again: the estimate is a
-//! little low, which is the side that fetches less.
+//! which is Laplace's rule with the share of all keys in the place of 1/2: a class that was hardly
+//! ever seen answers as the average does. Before anything was seen that average is a third, which
+//! weighs 64 observations: a guess on the low side, soon outweighed. Both tallies are halved with
+//! the sketch, so "again" means: before the sketch has forgotten it. A key that was asked for of
+//! late has not had its time yet and counts as not asked for again: the estimate is a little low,
+//! which is the side that fetches less.
 //!
-//! This is for the slow path. Hits need not pay for it: a driver that notes misses only should also note the *first*
-//! hit of each stored response, or the learnt share is that of requests which miss twice.
+//! This is for the slow path. Hits need not pay for it: a driver that notes misses only should also
+//! note the *first* hit of each stored response, or the learnt share is that of requests which miss
+//! twice.
 
 use crate::digest::Digest;
 use alloc::boxed::Box;
@@ -118,13 +121,15 @@ impl Popularity {
         }
     }
 
-    /// How often `key` was asked for lately, 0 to 15; rather too often than too seldom, since keys share counters.
+    /// How often `key` was asked for lately, 0 to 15; rather too often than too seldom, since keys
+    /// share counters.
     #[must_use]
     pub fn asked(&self, key: Digest) -> u32 {
         self.least(self.places(key))
     }
 
-    /// The chance that `key` is asked for again. One that was never noted counts as asked for once: by whoever asks.
+    /// The chance that `key` is asked for again. One that was never noted counts as asked for once:
+    /// by whoever asks.
     #[must_use]
     pub fn again(&self, key: Digest) -> Chance {
         let class = class(self.asked(key).max(1));

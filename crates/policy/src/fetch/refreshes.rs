@@ -1,15 +1,18 @@
-//! Which stale responses are validated in the background now (RFC 5861 §3), and which not yet again.
+//! Which stale responses are validated in the background now (RFC 5861 §3), and which not yet
+//! again.
 //!
-//! Every hit on a stale response asks for its validation. One for a target is enough, and one that came to nothing (the
-//! next hop is down, answers with an error, or has a response that is not stored) is not tried again at once: the stored
-//! response may be served on, and every hit would cost the next hop a request and us its answer.
+//! Every hit on a stale response asks for its validation. One for a target is enough, and one that
+//! came to nothing (the next hop is down, answers with an error, or has a response that is not
+//! stored) is not tried again at once: the stored response may be served on, and every hit would
+//! cost the next hop a request and us its answer.
 
 use crate::now::{Now, Tick};
 use crate::verdict::{NotStored, Storing};
 use crate::{catalog::Refusal, stored::StoredFacts};
 use alloc::collections::BTreeMap;
 
-/// The validations under way in the background, and the targets that rest after one. `K` names a target.
+/// The validations under way in the background, and the targets that rest after one. `K` names a
+/// target.
 #[derive(Clone, Debug, Default)]
 pub struct Refreshes<K> {
     /// When they began.
@@ -30,11 +33,13 @@ pub enum NoRefresh {
 }
 
 impl<K: Copy + Ord> Refreshes<K> {
-    /// Validations under way at once; beyond it a stale response stays as it is until the next request for it.
+    /// Validations under way at once; beyond it a stale response stays as it is until the next
+    /// request for it.
     pub const UNDER_WAY_MAX: usize = 256;
 
-    /// For how long a target rests from the begin of a validation that came to nothing, milliseconds. It is as long as nginx's
-    /// `fail_timeout`: a next hop that comes back is noticed soon, and a popular target costs it six requests a minute.
+    /// For how long a target rests from the begin of a validation that came to nothing,
+    /// milliseconds. It is as long as nginx's `fail_timeout`: a next hop that comes back is noticed
+    /// soon, and a popular target costs it six requests a minute.
     pub const REST_MS: u64 = 10_000;
 
     /// Targets that rest at once; for another one that which has rested longest is forgotten.
@@ -64,7 +69,8 @@ impl<K: Copy + Ord> Refreshes<K> {
         Ok(())
     }
 
-    /// The validation is over, and the verdict says this of the response; nothing if there was none.
+    /// The validation is over, and the verdict says this of the response; nothing if there was
+    /// none.
     pub fn end(&mut self, target: K, storing: Option<Storing>) {
         let Some(begun) = self.under_way.remove(&target) else {
             return;

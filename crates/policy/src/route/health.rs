@@ -1,9 +1,10 @@
 //! Which next hops rest: passive health, learnt from connects that were made anyway.
 //!
-//! A failed connect sends a next hop to rest. When the rest is over, one request tries it, and the others go on
-//! passing it by until that is known: a next hop that lets connects time out then costs one request at a time. If the
-//! trial fails the rest is twice as long, up to a limit. Failures *during* a rest (requests under way together, or
-//! trials because all rest) start the same rest anew without doubling it: they are the same failure seen again.
+//! A failed connect sends a next hop to rest. When the rest is over, one request tries it, and the
+//! others go on passing it by until that is known: a next hop that lets connects time out then
+//! costs one request at a time. If the trial fails the rest is twice as long, up to a limit.
+//! Failures *during* a rest (requests under way together, or trials because all rest) start the
+//! same rest anew without doubling it: they are the same failure seen again.
 
 use crate::connections::HopId;
 use crate::now::{Now, Tick};
@@ -12,10 +13,11 @@ use alloc::collections::BTreeMap;
 /// How long a next hop rests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rest {
-    /// Milliseconds after the first failed connect; 0: none ever rests. Also how long a trial may remain without
-    /// outcome before another is made.
+    /// Milliseconds after the first failed connect; 0: none ever rests. Also how long a trial may
+    /// remain without outcome before another is made.
     pub rest_ms: u64,
-    /// Milliseconds to which the rest at most grows, doubling with every failed trial; at least `rest_ms` counts.
+    /// Milliseconds to which the rest at most grows, doubling with every failed trial; at least
+    /// `rest_ms` counts.
     pub rest_max_ms: u64,
 }
 

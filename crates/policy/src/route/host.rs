@@ -10,7 +10,8 @@ use core::str::FromStr;
 pub enum HostPattern {
     /// This host and no other: a name, or an address as the canonical target writes it.
     Exact(String),
-    /// `*.suffix`, kept without the `*.`: every name with one or more labels before the suffix, not the suffix itself.
+    /// `*.suffix`, kept without the `*.`: every name with one or more labels before the suffix, not
+    /// the suffix itself.
     Suffix(String),
 }
 
@@ -26,7 +27,8 @@ impl FromStr for HostPattern {
         if host.contains('*') {
             return Err(HostPatternError::Wildcard);
         }
-        // Brackets and colons: an IPv6 literal. With one, a port would be taken for a host that never comes.
+        // Brackets and colons: an IPv6 literal. With one, a port would be taken for a host that
+        // never comes.
         let is_literal =
             suffix.is_none() && (host.starts_with('[') || host.matches(':').count() > 1);
         let fits = |c: char| {

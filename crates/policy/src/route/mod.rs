@@ -1,14 +1,15 @@
 //! Which next hop a request goes to.
 //!
-//! A route is a host pattern, a path prefix and some next hops. The route for a target is found by host first and
-//! path second: of all routes whose host *and* path match, one with an exact host beats one with `*.suffix`, a
-//! longer suffix beats a shorter, any suffix beats a route without a host; among equals the longest prefix wins. A
-//! host that is known exactly but has no route for the path thus falls back to `*.suffix` and to routes without host.
+//! A route is a host pattern, a path prefix and some next hops. The route for a target is found by
+//! host first and path second: of all routes whose host *and* path match, one with an exact host
+//! beats one with `*.suffix`, a longer suffix beats a shorter, any suffix beats a route without a
+//! host; among equals the longest prefix wins. A host that is known exactly but has no route for
+//! the path thus falls back to `*.suffix` and to routes without host.
 //!
-//! A prefix ends on a segment boundary: `/a` is for `/a`, `/a/`, `/a/b` and `/a?q`, not for `/ab`; `/a/` is for
-//! `/a/b`, not for `/a`. `/` is for everything, `*` (OPTIONS) included. Paths are compared as they were received:
-//! neither percent-encoding nor `..` is resolved, as the next hop may read them otherwise than we would; a route
-//! chooses a next hop and protects nothing.
+//! A prefix ends on a segment boundary: `/a` is for `/a`, `/a/`, `/a/b` and `/a?q`, not for `/ab`;
+//! `/a/` is for `/a/b`, not for `/a`. `/` is for everything, `*` (OPTIONS) included. Paths are
+//! compared as they were received: neither percent-encoding nor `..` is resolved, as the next hop
+//! may read them otherwise than we would; a route chooses a next hop and protects nothing.
 //!
 //! Among a route's next hops requests go round, past those that rest after a failed connect.
 
@@ -191,7 +192,8 @@ impl Routes {
 
     /// Chooses the next hop for a target.
     ///
-    /// `host` is the target's host without port, in any case; `path` its path, with or without query, or `*`.
+    /// `host` is the target's host without port, in any case; `path` its path, with or without
+    /// query, or `*`.
     ///
     /// # Errors
     /// [`NoRoute`] if no route is for it.
@@ -218,8 +220,8 @@ impl Routes {
         self.health.report(now, hop, outcome);
     }
 
-    /// Takes over from `before` how next hops are: `known` says which of its hops one of these is. So what was learnt outlives a
-    /// change of the configuration.
+    /// Takes over from `before` how next hops are: `known` says which of its hops one of these is.
+    /// So what was learnt outlives a change of the configuration.
     pub fn keep_health(&mut self, before: &Self, known: impl Fn(HopId) -> Option<HopId>) {
         self.health.keep(&before.health, known);
     }

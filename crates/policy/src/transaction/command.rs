@@ -21,23 +21,28 @@ pub enum Command {
     Relay,
     /// Store what is relayed under these facts; a 206 as the part it is.
     Store(StoredFacts),
-    /// Join what is relayed with the stored part (RFC 9111 §3.4), and update the stored fields by those of the 206 just
-    /// received. These are the facts of the merged response. The client gets the answer in the form it asked for, with the stored bytes and those that come.
+    /// Join what is relayed with the stored part (RFC 9111 §3.4), and update the stored fields by
+    /// those of the 206 just received. These are the facts of the merged response. The client gets
+    /// the answer in the form it asked for, with the stored bytes and those that come.
     Combine(StoredFacts),
-    /// Keep what has arrived of the response that was being stored, as a part, if it is a byte or more. Where this is not
-    /// said after `Incomplete`, nothing of it may stay.
+    /// Keep what has arrived of the response that was being stored, as a part, if it is a byte or
+    /// more. Where this is not said after `Incomplete`, nothing of it may stay.
     KeepPart,
-    /// Let go of the response just received, unread and unseen by the client, and send the request once more as the client
-    /// sent it: nothing replaced, nothing added. What comes is told as `Response`.
+    /// Let go of the response just received, unread and unseen by the client, and send the request
+    /// once more as the client sent it: nothing replaced, nothing added. What comes is told as
+    /// `Response`.
     AskAgain,
-    /// Put the merged response in the place of the stored one (RFC 9111 §3.2, §4.3.4, §4.3.5); these are its facts.
+    /// Put the merged response in the place of the stored one (RFC 9111 §3.2, §4.3.4, §4.3.5);
+    /// these are its facts.
     Freshen(StoredFacts),
-    /// Send the client the merged response, with the fields of the update that are for this client alone. `Freshen` or
-    /// `Drop`, which comes before it, says whether others get it too.
+    /// Send the client the merged response, with the fields of the update that are for this client
+    /// alone. `Freshen` or `Drop`, which comes before it, says whether others get it too.
     ServeMerged(Serving),
-    /// Forget what is stored for the target and for same-origin Location and Content-Location (RFC 9111 §4.4).
+    /// Forget what is stored for the target and for same-origin Location and Content-Location (RFC
+    /// 9111 §4.4).
     Invalidate,
-    /// Forget the stored response that was being validated or completed: the origin has another one, which is not stored.
+    /// Forget the stored response that was being validated or completed: the origin has another
+    /// one, which is not stored.
     Drop,
 }
 
@@ -53,8 +58,9 @@ pub struct Serving {
 pub struct Forwarding {
     /// Replace the client's preconditions by the stored response's validators (RFC 9111 §4.3.1).
     pub validate: bool,
-    /// Replace the client's preconditions and its Range by a Range for what the stored part lacks and an If-Range with
-    /// its entity tag (RFC 9110 §13.1.5). Never together with `validate`. A 206 that comes is told as `Part`.
+    /// Replace the client's preconditions and its Range by a Range for what the stored part lacks
+    /// and an If-Range with its entity tag (RFC 9110 §13.1.5). Never together with `validate`. A
+    /// 206 that comes is told as `Part`.
     pub complete: bool,
 }
 

@@ -8,8 +8,8 @@ use weir_semantics::ResponseFacts;
 /// What happened.
 #[derive(Clone, Copy, Debug)]
 pub enum Event<'a> {
-    /// The request is authorised. `unshared` is set where its answer must not be shared for reasons outside
-    /// the facts: it carries content, asks to upgrade, or nothing is to be stored at all.
+    /// The request is authorised. `unshared` is set where its answer must not be shared for reasons
+    /// outside the facts: it carries content, asks to upgrade, or nothing is to be stored at all.
     Request {
         /// Go around the cache.
         unshared: bool,
@@ -18,13 +18,13 @@ pub enum Event<'a> {
     Found(&'a StoredFacts),
     /// A stored response was chosen of which only a part is there (RFC 9111 §3.3).
     FoundPart(&'a StoredFacts, Covers),
-    /// No stored response could be chosen. A request that waited for another one's response in vain is told so when it
-    /// stops waiting.
+    /// No stored response could be chosen. A request that waited for another one's response in vain
+    /// is told so when it stops waiting.
     Missing(Missing),
     /// The final response head of the next hop.
     Response(&'a ResponseFacts),
-    /// A final response head that may update the stored response, merged into that: whether it may is asked by
-    /// `Transaction::may_update`.
+    /// A final response head that may update the stored response, merged into that: whether it may
+    /// is asked by `Transaction::may_update`.
     Update(Update<'a>),
     /// The next hop could not give a response head.
     Failed(Failure),
@@ -37,10 +37,11 @@ pub enum Event<'a> {
 /// Whether a stored part has what the request wants, in the form in which it is to be answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Covers {
-    /// Every byte of the answer is there. So it is for an answer without content: to HEAD, 304 to a precondition that
-    /// the stored fields decide, 416 where the complete length is known.
+    /// Every byte of the answer is there. So it is for an answer without content: to HEAD, 304 to a
+    /// precondition that the stored fields decide, 416 where the complete length is known.
     Wanted,
-    /// Some are not: the request wants the whole, or a range that is not all there, or several ranges.
+    /// Some are not: the request wants the whole, or a range that is not all there, or several
+    /// ranges.
     Lacking,
 }
 

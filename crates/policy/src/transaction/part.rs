@@ -1,16 +1,18 @@
 //! Only a part of what the request wants is stored: ask for the rest, and join it (RFC 9111 §3.4).
 //!
 //! Where the text is silent:
-//! * A part that is fresh and lacks something is forwarded for `partial` (RFC 9211 §2.2); one that could not be used for
-//!   another reason, for that reason. Either way only the rest is asked for: the 206 to an `If-Range` says that the
-//!   representation is the same, which is all a validation would say.
-//! * A request for several ranges is forwarded as it came, also for `partial`: that is what the RFC calls it when not all of
-//!   the requested ranges are there. `bypass` would say that the cache was not asked.
+//! * A part that is fresh and lacks something is forwarded for `partial` (RFC 9211 §2.2); one that
+//!   could not be used for another reason, for that reason. Either way only the rest is asked for:
+//!   the 206 to an `If-Range` says that the representation is the same, which is all a validation
+//!   would say.
+//! * A request for several ranges is forwarded as it came, also for `partial`: that is what the RFC
+//!   calls it when not all of the requested ranges are there. `bypass` would say that the cache was
+//!   not asked.
 //! * So is a request that says `no-store`: what it fetches could not be joined.
-//! * A 206 that does not fit comes from an origin that does not keep its own `If-Range`. It is no answer for the client
-//!   either, even if that asked for a range: it is to another range and may leave out fields (RFC 9110 §15.3.7). The request is
-//!   sent once more, as the client sent it. So is one whose answer may not be stored, as it can only be joined in the store:
-//!   see `update.rs`.
+//! * A 206 that does not fit comes from an origin that does not keep its own `If-Range`. It is no
+//!   answer for the client either, even if that asked for a range: it is to another range and may
+//!   leave out fields (RFC 9110 §15.3.7). The request is sent once more, as the client sent it. So
+//!   is one whose answer may not be stored, as it can only be joined in the store: see `update.rs`.
 
 use super::{Asked, Commands, Transaction};
 use crate::judge::{Judgement, judge};

@@ -1,8 +1,9 @@
 //! One response for several requests: who may wait for another's, and who is answered by it.
 //!
-//! RFC 9111 §4 allows to collapse requests and says little about how. Our reading is the strict one: who joins is answered
-//! by a response that it could be answered by if it were stored already, and by no other. So a response that must be validated before
-//! each use, or is stale as it comes, serves the request it was fetched for alone.
+//! RFC 9111 §4 allows to collapse requests and says little about how. Our reading is the strict
+//! one: who joins is answered by a response that it could be answered by if it were stored already,
+//! and by no other. So a response that must be validated before each use, or is stale as it comes,
+//! serves the request it was fetched for alone.
 
 use super::{Asked, Commands, Transaction};
 use crate::judge::{Judgement, judge};
@@ -20,16 +21,16 @@ pub enum Joined {
     Arriving,
 }
 
-/// Whether a response with this status that is not shared says that others to its target will not be either: not an error,
-/// which will pass, and not a part, whose whole may be.
+/// Whether a response with this status that is not shared says that others to its target will not
+/// be either: not an error, which will pass, and not a part, whose whole may be.
 #[must_use]
 pub const fn says_about_target(status: u16) -> bool {
     status < 500 && !matches!(status, 206 | 416)
 }
 
 impl StoredFacts {
-    /// Whether this response answers requests that did not ask for it. If not, nobody is to wait for it: each validates
-    /// for itself, all at the same time.
+    /// Whether this response answers requests that did not ask for it. If not, nobody is to wait
+    /// for it: each validates for itself, all at the same time.
     #[must_use]
     pub fn answers_others(&self, now: Now) -> bool {
         let plain = RequestDirectives::default();
@@ -38,13 +39,14 @@ impl StoredFacts {
 }
 
 impl Transaction {
-    /// Whether this request may wait for the response to another's; asked once the look-up has found nothing to
-    /// answer it with.
+    /// Whether this request may wait for the response to another's; asked once the look-up has
+    /// found nothing to answer it with.
     ///
-    /// Only a GET: a HEAD asks for little. Not with `no-cache`, which wants an answer of its own; not with
-    /// `only-if-cached`, which does not want to wait; not for several ranges, which only a whole response answers. A request with
-    /// preconditions or with a range may: they are evaluated against the response. So may one with credentials: those
-    /// forbid to store an answer, not to be given one (RFC 9111 §3.5).
+    /// Only a GET: a HEAD asks for little. Not with `no-cache`, which wants an answer of its own;
+    /// not with `only-if-cached`, which does not want to wait; not for several ranges, which only a
+    /// whole response answers. A request with preconditions or with a range may: they are evaluated
+    /// against the response. So may one with credentials: those forbid to store an answer, not to
+    /// be given one (RFC 9111 §3.5).
     #[must_use]
     pub const fn follows(&self) -> bool {
         let directives = &self.request.directives;
@@ -54,8 +56,9 @@ impl Transaction {
             && !matches!(self.request.range, RangeKind::Many)
     }
 
-    /// Whether others may wait for the response to this request; asked after `Forward`. False where the request alone
-    /// makes it unlikely that its response can be stored: they would wait for nothing.
+    /// Whether others may wait for the response to this request; asked after `Forward`. False where
+    /// the request alone makes it unlikely that its response can be stored: they would wait for
+    /// nothing.
     #[must_use]
     pub const fn leads(&self) -> bool {
         let request = &self.request;
@@ -73,8 +76,8 @@ impl Transaction {
         self.is_shared_get() && own_question && self.completes()
     }
 
-    /// Whether what this request fetches may be joined with a shared response: for one that says `no-store`, or has
-    /// credentials, a part may not be stored.
+    /// Whether what this request fetches may be joined with a shared response: for one that says
+    /// `no-store`, or has credentials, a part may not be stored.
     #[must_use]
     pub const fn completes(&self) -> bool {
         !self.request.directives.no_store && !self.request.has_authorization
@@ -90,8 +93,9 @@ impl Transaction {
         matches!(self.request.method, Method::Get) && !self.bypassing
     }
 
-    /// Another request's response could answer this one: `stored` are its facts, `joined` says when this one came. Gives
-    /// `Serve`, or `Forward` for a request that goes alone, as the client sent it.
+    /// Another request's response could answer this one: `stored` are its facts, `joined` says when
+    /// this one came. Gives `Serve`, or `Forward` for a request that goes alone, as the client sent
+    /// it.
     pub fn joined(&mut self, now: Now, stored: &StoredFacts, joined: Joined) -> Commands {
         let hit = match judge(now, &self.request.directives, stored) {
             Judgement::Use(hit) => hit,

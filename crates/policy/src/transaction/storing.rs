@@ -1,4 +1,5 @@
-//! Whether a response is kept: what the RFC allows, then what the profile does, then what we choose.
+//! Whether a response is kept: what the RFC allows, then what the profile does, then what we
+//! choose.
 
 use super::{Asked, Command, Commands, Rules, Transaction};
 use crate::now::Now;
@@ -9,11 +10,13 @@ use weir_semantics::{Fwd, Method, RequestFacts, ResponseFacts, storable};
 /// What a response that sets a cookie must say to be stored and shared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SetCookieRule {
-    /// `public` or `s-maxage`: the origin speaks of shared caches. Many origins put a lifetime on everything and a
-    /// session cookie on it; a cookie given to the wrong person is worth more than the hit.
+    /// `public` or `s-maxage`: the origin speaks of shared caches. Many origins put a lifetime on
+    /// everything and a session cookie on it; a cookie given to the wrong person is worth more than
+    /// the hit.
     #[default]
     Permitted,
-    /// Nothing beyond what any response must say: RFC 9111 §7.3 leaves it to the origin to mark what is not to be shared.
+    /// Nothing beyond what any response must say: RFC 9111 §7.3 leaves it to the origin to mark
+    /// what is not to be shared.
     Rfc9111,
 }
 
@@ -59,8 +62,8 @@ impl Transaction {
         if response.has_set_cookie && !rules.set_cookie.permits(response) {
             return Err(NotStored::SetCookie);
         }
-        // an error that one odd request can provoke, kept by heuristics, would spoil the target for everybody; that
-        // there is nothing (any more) is no such error
+        // an error that one odd request can provoke, kept by heuristics, would spoil the target for
+        // everybody; that there is nothing (any more) is no such error
         let provokable = response.status >= 400 && !matches!(response.status, 404 | 410);
         if provokable && !response.has_explicit_lifetime() {
             return Err(NotStored::Useless);
@@ -75,7 +78,8 @@ impl Transaction {
         Ok(facts)
     }
 
-    /// The request as the next hop saw it: which ranges it asked for decides whether a 206 is storable.
+    /// The request as the next hop saw it: which ranges it asked for decides whether a 206 is
+    /// storable.
     const fn request_sent(&self) -> RequestFacts {
         match self.asked {
             Asked::AsSent => self.request,
@@ -84,9 +88,9 @@ impl Transaction {
         }
     }
 
-    /// Whether a response that is not stored shows that the stored one is outdated: the origin answered
-    /// the same question with another representation, or with its absence; not with a part, or an error that may be
-    /// this client's alone.
+    /// Whether a response that is not stored shows that the stored one is outdated: the origin
+    /// answered the same question with another representation, or with its absence; not with a
+    /// part, or an error that may be this client's alone.
     pub(super) fn replaces(&self, now: Now, response: &ResponseFacts) -> bool {
         self.stored.is_some()
             && self.request.method == Method::Get
@@ -94,10 +98,11 @@ impl Transaction {
             && matches!(response.status, 200..=205 | 300..=303 | 305..=308 | 404 | 410)
     }
 
-    /// Whether the stored response stays as it is, whatever `response` says of itself: it is fresh, this client wanted to go
-    /// around it, and the answer is an error, or a redirect for which the origin gives no lifetime. Such an answer may be
-    /// this request's alone, and an attacker could provoke it to spoil the target for all others. A response that is stale
-    /// by its own terms is protected by nothing: its next use would ask the same question.
+    /// Whether the stored response stays as it is, whatever `response` says of itself: it is fresh,
+    /// this client wanted to go around it, and the answer is an error, or a redirect for which the
+    /// origin gives no lifetime. Such an answer may be this request's alone, and an attacker could
+    /// provoke it to spoil the target for all others. A response that is stale by its own terms is
+    /// protected by nothing: its next use would ask the same question.
     pub(super) fn spares_stored(&self, now: Now, response: &ResponseFacts) -> bool {
         let is_redirect = matches!(response.status, 300..=303 | 305..=399);
         let is_no_substitute =

@@ -1,18 +1,21 @@
-//! A response that may update the stored one: a 304 to our validators (RFC 9111 §4.3.4), the 206 that brings the rest of a
-//! stored part (§3.4), a 200 to HEAD (§4.3.5).
+//! A response that may update the stored one: a 304 to our validators (RFC 9111 §4.3.4), the 206
+//! that brings the rest of a stored part (§3.4), a 200 to HEAD (§4.3.5).
 //!
-//! The driver merges the fields (`weir_semantics::merge`) and tells what came of it. The rules of storing are applied to
-//! the merged response, with the request that brought the update: an update can make a response private, and it can come
-//! for a request whose responses are not stored. If the rules refuse, the client of this request gets the merged response,
-//! and the stored one is dropped.
+//! The driver merges the fields (`weir_semantics::merge`) and tells what came of it. The rules of
+//! storing are applied to the merged response, with the request that brought the update: an update
+//! can make a response private, and it can come for a request whose responses are not stored. If
+//! the rules refuse, the client of this request gets the merged response, and the stored one is
+//! dropped.
 //!
 //! Where the text is silent:
-//! * An update that is about another response says that the stored one is not the present one. It is dropped, and after
-//!   a 304 or 206 the request is sent once more, as the client sent it: without our condition.
-//! * A 304 may set a cookie for its client beside what is stored. A 206, or a 200 to HEAD, is a response of its own: if it
-//!   would not be shared with its cookie, nothing of it is shared without.
-//! * An update that changes the nominated fields is not stored: the stored response was keyed by the old ones, and what its
-//!   request said in the new ones is not known any more.
+//! * An update that is about another response says that the stored one is not the present one. It
+//!   is dropped, and after a 304 or 206 the request is sent once more, as the client sent it:
+//!   without our condition.
+//! * A 304 may set a cookie for its client beside what is stored. A 206, or a 200 to HEAD, is a
+//!   response of its own: if it would not be shared with its cookie, nothing of it is shared
+//!   without.
+//! * An update that changes the nominated fields is not stored: the stored response was keyed by
+//!   the old ones, and what its request said in the new ones is not known any more.
 
 use super::{Asked, Command, Commands, Rules, Serving, Transaction};
 use crate::now::Now;
@@ -27,16 +30,16 @@ pub struct Update<'a> {
     pub response: &'a ResponseFacts,
     /// What the stored response says with the fields of this one merged into it.
     pub merged: &'a ResponseFacts,
-    /// Whether it is about the stored response: `weir_semantics::Compared::validated_by` for a 304, `weir_semantics::combines` for a
-    /// 206, `weir_semantics::Compared::fits` for a 200 to HEAD.
+    /// Whether it is about the stored response: `weir_semantics::Compared::validated_by` for a 304,
+    /// `weir_semantics::combines` for a 206, `weir_semantics::Compared::fits` for a 200 to HEAD.
     pub fits: Fits,
     /// `weir_semantics::Merged::changes_vary`.
     pub changes_vary: bool,
 }
 
 impl Transaction {
-    /// Whether a response with this `status` may update the stored one. Then the driver merges, and tells it as
-    /// `Event::Update`; any other response is told as `Event::Response`.
+    /// Whether a response with this `status` may update the stored one. Then the driver merges, and
+    /// tells it as `Event::Update`; any other response is told as `Event::Response`.
     #[must_use]
     pub fn may_update(&self, status: u16) -> bool {
         match status {
@@ -98,8 +101,8 @@ impl Transaction {
         Commands::one(Command::Relay).with(Command::Combine(facts))
     }
 
-    /// The stored response is updated, or dropped; left as it is, stale if it is stale, if nothing tells whether it is still the
-    /// one. The client gets what the next hop sent.
+    /// The stored response is updated, or dropped; left as it is, stale if it is stale, if nothing
+    /// tells whether it is still the one. The client gets what the next hop sent.
     fn head(&mut self, now: Now, rules: &Rules, update: &Update<'_>) -> Commands {
         let relay = Commands::one(Command::Relay);
         // a 200 says of a stored error or redirect that it is over
@@ -125,8 +128,8 @@ impl Transaction {
         }
     }
 
-    /// Whether the merged response is stored, and under which facts. The content is stored already: the request counts
-    /// as a GET for the whole.
+    /// Whether the merged response is stored, and under which facts. The content is stored already:
+    /// the request counts as a GET for the whole.
     fn storing_merged(
         &self,
         now: Now,

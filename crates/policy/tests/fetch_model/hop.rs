@@ -204,8 +204,8 @@ impl World {
         ended
     }
 
-    /// A reader is there that wants all that may be taken, with nothing missing between them but what is taken now, and
-    /// no further back than the share of the lead; or it waits ahead.
+    /// A reader is there that wants all that may be taken, with nothing missing between them but
+    /// what is taken now, and no further back than the share of the lead; or it waits ahead.
     fn is_within_lead(&self, transfer: &Transfer, bytes: u64) {
         let Lead::Bytes(lead) = self.rules.lead else {
             return;

@@ -92,8 +92,9 @@ fn fetch_runs_up_to_a_reader_beyond_its_write_position() {
 
 #[test]
 fn window_grows_for_a_starving_reader_and_follows_rate_of_a_slow_one() {
-    // 100 ms to the next hop; the reader takes all there is: as long as more and more comes, the window has room for
-    // what slow start sends by the time that this is known; then for twice what came in a round trip
+    // 100 ms to the next hop; the reader takes all there is: as long as more and more comes, the
+    // window has room for what slow start sends by the time that this is known; then for twice what
+    // came in a round trip
     check(
         "length=100000k
          0 begin 0..        => f0

@@ -1,4 +1,5 @@
-//! The profile `http-1998`: each cause by which a request goes around the cache or a response is not stored.
+//! The profile `http-1998`: each cause by which a request goes around the cache or a response is
+//! not stored.
 
 use crate::script::check;
 

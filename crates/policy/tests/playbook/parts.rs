@@ -73,7 +73,8 @@ fn part_replaces_a_stored_whole_only_if_the_range_was_requested() {
          0 response {PART} => relay
          = stale fwd-status=206 not-stored=partial-content",
     ));
-    // without one the client's range is asked for, and what comes is of more use than what is stale for good
+    // without one the client's range is asked for, and what comes is of more use than what is stale
+    // for good
     check(&format!(
         "GET / | Range: bytes=0-3
          0 request => look-up

@@ -2,20 +2,20 @@
 //!
 //! The invariants in words:
 //! * Whatever is told in whatever order: no panic, and at most `Commands::MAX` commands.
-//! * Told in order, a transaction ends with exactly one of Serve, Relay and Answer, and its verdict says which:
-//!   a hit was served without Forward; a refusal was answered; what was forwarded was relayed, or freshened and served,
-//!   or is said to be stale instead.
+//! * Told in order, a transaction ends with exactly one of Serve, Relay and Answer, and its verdict
+//!   says which: a hit was served without Forward; a refusal was answered; what was forwarded was
+//!   relayed, or freshened and served, or is said to be stale instead.
 //! * A part that lacks what is wanted is never served.
-//! * What is joined was asked for as the rest of a stored part, came as a 206, and fits. The next hop is asked again once
-//!   at most, and only where the rest was asked for, or a validation was.
+//! * What is joined was asked for as the rest of a stored part, came as a 206, and fits. The next
+//!   hop is asked again once at most, and only where the rest was asked for, or a validation was.
 //! * A part is kept only of what was being stored, and held.
-//! * Serve after Forward is only for a next hop that failed, and for an answer that RFC 5861 calls an error; ServeMerged
-//!   only for a 304 to our own validators that is about the stored response.
-//! * A stored response that forbids serving stale is not served without freshness left, unless a 304 came to our
-//!   validators in this transaction.
+//! * Serve after Forward is only for a next hop that failed, and for an answer that RFC 5861 calls
+//!   an error; ServeMerged only for a 304 to our own validators that is about the stored response.
+//! * A stored response that forbids serving stale is not served without freshness left, unless a
+//!   304 came to our validators in this transaction.
 //! * `only-if-cached` is not forwarded once the cache was looked in.
-//! * The verdict says stored where Store, Combine or Freshen was commanded and held, or KeepPart was, and nowhere else; it has a ttl where Serve was
-//!   commanded, and nowhere else.
+//! * The verdict says stored where Store, Combine or Freshen was commanded and held, or KeepPart
+//!   was, and nowhere else; it has a ttl where Serve was commanded, and nowhere else.
 
 use crate::script::{RULES, at, command_text};
 use crate::world::{Answer, Ends, World, failure, fits, request, response, stored, world};

@@ -1,8 +1,9 @@
 //! The driver: carries out what `Transaction` decides, on a plain store, without sockets.
 //!
-//! The live proxy does the same with sockets. What is its own and not decided in `policy` or `semantics` is repeated here, and held by the
-//! isolation test of the proxy: which requests meet at the gate, what a follower does with what its leader brought (`follow`), and
-//! what is left of a stored head in a 304.
+//! The live proxy does the same with sockets. What is its own and not decided in `policy` or
+//! `semantics` is repeated here, and held by the isolation test of the proxy: which requests meet
+//! at the gate, what a follower does with what its leader brought (`follow`), and what is left of a
+//! stored head in a 304.
 
 use crate::origin::{Lines, Origin, Question, Secrets, Told};
 use crate::sequence::{Exchange, Fault, Role, Sequence};

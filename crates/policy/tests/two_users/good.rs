@@ -1,4 +1,5 @@
-//! What must not be lost: a good response that is fresh stays, whatever error one client brings about.
+//! What must not be lost: a good response that is fresh stays, whatever error one client brings
+//! about.
 
 use crate::cache::Played;
 use crate::origin::Told;

@@ -1,16 +1,18 @@
 //! Two users and one cache: what one of them sees never depends on what is the other's alone.
 //!
-//! Each seed is a sequence of up to five exchanges (`generator.rs`), played on the decisions of `policy` and `semantics` with a plain
-//! store and no sockets (`cache.rs`). Two things are asked of it:
+//! Each seed is a sequence of up to five exchanges (`generator.rs`), played on the decisions of
+//! `policy` and `semantics` with a plain store and no sockets (`cache.rs`). Two things are asked of
+//! it:
 //!
-//! * **Non-interference.** It is played again with one user's secrets changed: what is in that one's cookies, credentials, and the
-//!   responses that are for that one alone. Whatever the other sees, and whatever is asked of the origin for the other, stays the same to the
-//!   byte.
-//! * **The specification** (`specification.rs`), which knows nothing of the cache: which earlier answers may be in a response, and which of
-//!   their fields.
+//! * **Non-interference.** It is played again with one user's secrets changed: what is in that
+//!   one's cookies, credentials, and the responses that are for that one alone. Whatever the other
+//!   sees, and whatever is asked of the origin for the other, stays the same to the byte.
+//! * **The specification** (`specification.rs`), which knows nothing of the cache: which earlier
+//!   answers may be in a response, and which of their fields.
 //!
-//! `WEIR_TWO_USERS_SEQUENCES` is the number of sequences, `WEIR_TWO_USERS_SEED` the first seed. A failure prints, for each rule that was
-//! broken, a seed and its sequence made as short as it can be.
+//! `WEIR_TWO_USERS_SEQUENCES` is the number of sequences, `WEIR_TWO_USERS_SEED` the first seed. A
+//! failure prints, for each rule that was broken, a seed and its sequence made as short as it can
+//! be.
 
 #![expect(clippy::cast_possible_truncation, reason = "small numbers")]
 

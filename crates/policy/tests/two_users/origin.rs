@@ -1,8 +1,9 @@
 //! The origin: answers what it is asked by the script, and remembers it.
 //!
-//! What it sends tells where it came from: every answer has a number, a field of that name (`X-Only-3: 3`), and content whose
-//! bytes are that number. What is meant for one user alone (RFC 9111 §3, §3.5, §5.2.2.5, §5.2.2.7) also has that user's
-//! secret in it: in a field, in cookies, and in a bit of every byte.
+//! What it sends tells where it came from: every answer has a number, a field of that name
+//! (`X-Only-3: 3`), and content whose bytes are that number. What is meant for one user alone (RFC
+//! 9111 §3, §3.5, §5.2.2.5, §5.2.2.7) also has that user's secret in it: in a field, in cookies,
+//! and in a bit of every byte.
 
 use crate::sequence::{Ask, Exchange, Fault, Request, Role, Say, User, Verb};
 
@@ -217,7 +218,8 @@ impl Origin {
             says.any(|say| matches!(say, Say::Public | Say::SMaxAge(_)))
         };
         let permits = |told: &Told| told.has(Say::MustRevalidate) || names_shared(told);
-        // what was permitted for what is stored is still permitted after a 304 or 206 that says nothing of it
+        // what was permitted for what is stored is still permitted after a 304 or 206 that says
+        // nothing of it
         let inherits = matches!(told.status, 304 | 206) && !told.has_directives();
         let permitted = permits(told) || inherits && self.told.iter().any(permits);
         let cookie_is_public = names_shared(told) || inherits && self.told.iter().any(names_shared);

@@ -1,7 +1,7 @@
 //! What is played: exchanges of two users with one origin, by way of one cache.
 //!
-//! Everything is a list of small items, so that a sequence that fails can be shortened by leaving items out, and printed on one
-//! line an exchange.
+//! Everything is a list of small items, so that a sequence that fails can be shortened by leaving
+//! items out, and printed on one line an exchange.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -30,7 +30,8 @@ pub(crate) struct Exchange {
     pub(crate) pause_s: u32,
     pub(crate) client: Request,
     pub(crate) follower: Option<Request>,
-    /// What the origin answers to the first, second, ... question of this exchange, whoever asks; the last one to all others.
+    /// What the origin answers to the first, second, ... question of this exchange, whoever asks;
+    /// the last one to all others.
     pub(crate) answers: Vec<Answer>,
 }
 
@@ -74,7 +75,8 @@ pub(crate) enum Ask {
 /// What the origin answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Answer {
-    /// A 304 is sent if there is an `If-None-Match`, else a 200; a 206 if there is a `Range` and `If-Range` holds, else a 200.
+    /// A 304 is sent if there is an `If-None-Match`, else a 200; a 206 if there is a `Range` and
+    /// `If-Range` holds, else a 200.
     pub(crate) status: u16,
     pub(crate) says: Vec<Say>,
     pub(crate) fault: Option<Fault>,
@@ -171,7 +173,8 @@ impl Ask {
 }
 
 impl Say {
-    /// The field and its value; `number` is the response's, `secret` is its user's or nothing. None for a directive.
+    /// The field and its value; `number` is the response's, `secret` is its user's or nothing. None
+    /// for a directive.
     pub(crate) fn line(self, number: usize, secret: &str) -> Option<(&'static str, String)> {
         Some(match self {
             Self::VaryName => ("Vary", "X-Name".into()),

@@ -1,11 +1,12 @@
-//! A shared cache as the RFCs describe it, as a list of what may be seen: for each response, which earlier answers of the origin may
-//! be in it, and which of their fields.
+//! A shared cache as the RFCs describe it, as a list of what may be seen: for each response, which
+//! earlier answers of the origin may be in it, and which of their fields.
 //!
-//! It looks at what was asked, told and seen, and knows nothing of how the cache works. Sources: RFC 9111 §3 (storing), §3.2 and
-//! §4.3.4 (304), §3.4 (parts), §3.5 (Authorization), §4.1 (Vary), §4.2 (freshness), §4.2.4 (stale), §4.3.5 (HEAD), §4.4
-//! (invalidation), §7.3 (cookies); RFC 5861; RFC 9110 §7.6.1 (Connection). Stricter than the RFCs are: a response that sets a
-//! cookie is shared only if it says `public` or `s-maxage`, cookies of a 304 are for its client alone, and an error replaces no fresh
-//! response.
+//! It looks at what was asked, told and seen, and knows nothing of how the cache works. Sources:
+//! RFC 9111 §3 (storing), §3.2 and §4.3.4 (304), §3.4 (parts), §3.5 (Authorization), §4.1 (Vary),
+//! §4.2 (freshness), §4.2.4 (stale), §4.3.5 (HEAD), §4.4 (invalidation), §7.3 (cookies); RFC 5861;
+//! RFC 9110 §7.6.1 (Connection). Stricter than the RFCs are: a response that sets a cookie is
+//! shared only if it says `public` or `s-maxage`, cookies of a 304 are for its client alone, and an
+//! error replaces no fresh response.
 
 use crate::cache::{Played, text};
 use crate::origin::Told;

@@ -67,7 +67,8 @@ impl Store {
         found.ok_or(Missing::Variant)
     }
 
-    /// Stores: a response without Vary replaces all others, one with Vary those that the same request would have chosen.
+    /// Stores: a response without Vary replaces all others, one with Vary those that the same
+    /// request would have chosen.
     pub(crate) fn put(&mut self, mut new: Stored, request: &Lines) -> Stored {
         self.stored.retain(|old| {
             !new.selecting.is_empty() && !old.selecting.is_empty() && !old.is_for(request)

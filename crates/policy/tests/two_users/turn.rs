@@ -143,7 +143,8 @@ impl<'a> Turn<'a> {
         self.see(told.status, end_to_end(&told.lines), told.content.clone());
     }
 
-    /// A stored response goes to the client, in the form it asked for; as much of the content as is there.
+    /// A stored response goes to the client, in the form it asked for; as much of the content as is
+    /// there.
     pub(crate) fn serve(&mut self, stored: &Stored) {
         let keep = |keeps: fn(Option<Known>, &str) -> bool| {
             let mut lines = stored.lines.clone();

@@ -154,7 +154,8 @@ impl Cache {
                 }
                 (Command::AskAgain, _) => {
                     turn.ask_as_sent();
-                    // without a second answer: that two were asked for is the difference that is told
+                    // without a second answer: that two were asked for is the difference that is
+                    // told
                     if let Some(again) = &answer.again {
                         self.take_answer(turn, again, None);
                     }

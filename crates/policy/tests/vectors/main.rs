@@ -1,8 +1,8 @@
 //! The conformance vectors against the decisions alone: no socket, no clock, a naive store.
 //!
-//! What is compared: whether the origin is asked and with which validators, which response is served in which form,
-//! its age, and the words of the verdict. Field lines of what a client sees are the driver's work and left to the
-//! live run.
+//! What is compared: whether the origin is asked and with which validators, which response is
+//! served in which form, its age, and the words of the verdict. Field lines of what a client sees
+//! are the driver's work and left to the live run.
 
 mod cache;
 mod content;

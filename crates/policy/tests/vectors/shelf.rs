@@ -117,7 +117,8 @@ impl Shelf {
         }
     }
 
-    /// Forgets the target, and what Location and Content-Location name on the same host (RFC 9111 §4.4).
+    /// Forgets the target, and what Location and Content-Location name on the same host (RFC 9111
+    /// §4.4).
     pub(crate) fn invalidate(&mut self, key: &Key, response: &Lines) {
         self.kept.remove(key);
         for (name, reference) in response {

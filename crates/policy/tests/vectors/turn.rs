@@ -96,8 +96,8 @@ impl Turn<'_> {
         });
     }
 
-    /// What is missing of what the client wants. A driver that finds several gaps fetches each; a step has one answer, so no
-    /// vector has that.
+    /// What is missing of what the client wants. A driver that finds several gaps fetches each; a
+    /// step has one answer, so no vector has that.
     fn range_of_rest(&mut self, kept: &Kept) -> String {
         let wanted = match self.form(kept) {
             Form::Part(range) => range,

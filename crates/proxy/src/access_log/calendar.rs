@@ -89,8 +89,8 @@ pub(super) fn put(place: &mut [u8], mut number: u64) {
 
 /// Year, month (1-12) and day (1-31) of a day counted from 1970-01-01, in the Gregorian calendar.
 ///
-/// Years are counted from March, so that the leap day is the last of its year: then the months' lengths repeat every
-/// five (153 days), years every four, hundred and four hundred (146 097 days).
+/// Years are counted from March, so that the leap day is the last of its year: then the months'
+/// lengths repeat every five (153 days), years every four, hundred and four hundred (146 097 days).
 fn civil(days: u64) -> (u64, u64, u64) {
     // 719 468 days lie between 0000-03-01 and 1970-01-01
     let days = days + 719_468;

@@ -1,4 +1,5 @@
-//! The common log format with referer and user agent: `client - - [date] "request line" status bytes "referer" "agent"`.
+//! The common log format with referer and user agent: `client - - [date] "request line" status
+//! bytes "referer" "agent"`.
 
 use super::calendar::{Stamp, put};
 use super::entry::Entry;

@@ -4,8 +4,9 @@ use std::net::SocketAddr;
 
 /// One request, from its first byte to the last of its response.
 ///
-/// Text that comes from outside may hold anything: it is escaped, and cut at 8 KiB (target) or 1 KiB (the rest). Empty
-/// text and `None` are left out of the JSON format and stand as `-` in the others.
+/// Text that comes from outside may hold anything: it is escaped, and cut at 8 KiB (target) or 1
+/// KiB (the rest). Empty text and `None` are left out of the JSON format and stand as `-` in the
+/// others.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry<'a> {
     /// When the response ended, milliseconds since 1970 UTC. JSON: `time`, RFC 3339.
@@ -20,7 +21,8 @@ pub(crate) struct Entry<'a> {
     pub(crate) version: &'a str,
     /// Status sent to the client; 0 if it was gone before.
     pub(crate) status: u16,
-    /// Word of the verdict: `hit`, `uri-miss`, `collapsed`, ... as in the counters and in `Cache-Status`.
+    /// Word of the verdict: `hit`, `uri-miss`, `collapsed`, ... as in the counters and in
+    /// `Cache-Status`.
     pub(crate) verdict: &'static str,
     /// Why: the reason's word; of a collapsed request, why it would have been forwarded.
     pub(crate) detail: &'static str,
@@ -36,21 +38,26 @@ pub(crate) struct Entry<'a> {
     pub(crate) response_bytes: u64,
     /// Body bytes sent to the client.
     pub(crate) body_bytes: u64,
-    /// Body bytes among them that came from the store; the others were fetched for this request, or are our own.
+    /// Body bytes among them that came from the store; the others were fetched for this request, or
+    /// are our own.
     pub(crate) store_bytes: u64,
-    /// Body bytes among these that were kept as a part of the response when it was not fetched whole. Shown if there are any.
+    /// Body bytes among these that were kept as a part of the response when it was not fetched
+    /// whole. Shown if there are any.
     pub(crate) recovered_bytes: u64,
-    /// Body bytes read from the next hop for this request that went to nobody. What a shared fetch brings for nobody is
-    /// known only when it ends, and is in the counter alone. Shown if there are any.
+    /// Body bytes read from the next hop for this request that went to nobody. What a shared fetch
+    /// brings for nobody is known only when it ends, and is in the counter alone. Shown if there
+    /// are any.
     pub(crate) wasted_bytes: u64,
-    /// The furthest the fetches of its response were ahead of their fastest readers, up to now, bytes. Shown if they were.
+    /// The furthest the fetches of its response were ahead of their fastest readers, up to now,
+    /// bytes. Shown if they were.
     pub(crate) lead_max_bytes: u64,
-    /// How the request came to share the response to another one's: `collapsed` (it waited for the head) or `delayed` (it came
-    /// while the content did), as in the counters.
+    /// How the request came to share the response to another one's: `collapsed` (it waited for the
+    /// head) or `delayed` (it came while the content did), as in the counters.
     pub(crate) joined: Option<&'static str>,
-    /// Bytes read from the next hop for this request. Of a response under construction: the head, and the content that the
-    /// fetch which this request began brought until it ended or the client did, without framing. What that fetch brings
-    /// later, and what others fetch for the same response, is counted and in no line.
+    /// Bytes read from the next hop for this request. Of a response under construction: the head,
+    /// and the content that the fetch which this request began brought until it ended or the client
+    /// did, without framing. What that fetch brings later, and what others fetch for the same
+    /// response, is counted and in no line.
     pub(crate) from_next_hop_bytes: u64,
     /// Bytes sent to the next hop.
     pub(crate) to_next_hop_bytes: u64,

@@ -1,6 +1,8 @@
-//! Text from outside, made harmless: no line of the log can be ended, and no field closed, from within a value.
+//! Text from outside, made harmless: no line of the log can be ended, and no field closed, from
+//! within a value.
 //!
-//! Every format is ASCII only: bytes that a terminal or a log reader may take for more than text never get there.
+//! Every format is ASCII only: bytes that a terminal or a log reader may take for more than text
+//! never get there.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -40,7 +42,8 @@ fn json_unit(unit: u16, line: &mut Vec<u8>) {
     }
 }
 
-/// The inside of a quoted field of the combined format: `\"`, `\\` and `\xHH`, as nginx and Apache do.
+/// The inside of a quoted field of the combined format: `\"`, `\\` and `\xHH`, as nginx and Apache
+/// do.
 pub(super) fn quoted(text: &[u8], line: &mut Vec<u8>) {
     let plain = |byte: u8| (0x20..0x7f).contains(&byte) && byte != b'"' && byte != b'\\';
     for byte in copy_while(text, line, plain) {

@@ -1,4 +1,5 @@
-//! Lines on their way from the workers to the writer: one buffer under one lock, bounded in lines and bytes.
+//! Lines on their way from the workers to the writer: one buffer under one lock, bounded in lines
+//! and bytes.
 
 use std::fs::File;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -9,7 +10,8 @@ use std::time::{Duration, Instant};
 pub(super) const QUEUE_BYTES_MAX: usize = 16 << 20;
 /// Bytes that end the wait for more.
 const BATCH_BYTES: usize = 256 << 10;
-/// How long the first line of a batch waits for others: each wake-up of the writer is a system call for a worker.
+/// How long the first line of a batch waits for others: each wake-up of the writer is a system call
+/// for a worker.
 const COLLECT: Duration = Duration::from_millis(50);
 
 #[derive(Debug)]
@@ -112,7 +114,8 @@ impl Queue {
         true
     }
 
-    /// For the writer: reports `lines` as finished, and waits for the next batch, which replaces `batch`.
+    /// For the writer: reports `lines` as finished, and waits for the next batch, which replaces
+    /// `batch`.
     pub(super) fn next(&self, batch: &mut Vec<u8>, lines: u64) -> Work {
         batch.clear();
         let mut state = self.state();

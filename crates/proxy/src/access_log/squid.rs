@@ -1,6 +1,8 @@
-//! Squid's native format: `time.ms elapsed client code/status bytes method URL user hierarchy/address type`.
+//! Squid's native format: `time.ms elapsed client code/status bytes method URL user
+//! hierarchy/address type`.
 //!
-//! Programs that read it (calamaris, sarg, goaccess) know Squid's codes only, so our verdicts are told in those.
+//! Programs that read it (calamaris, sarg, goaccess) know Squid's codes only, so our verdicts are
+//! told in those.
 
 use super::calendar::put;
 use super::entry::Entry;

@@ -74,7 +74,8 @@ impl Output {
         Ok(())
     }
 
-    /// As the standard one, but `rest` tells how far it got, and a destination that would block is waited for.
+    /// As the standard one, but `rest` tells how far it got, and a destination that would block is
+    /// waited for.
     fn write_all(&mut self, rest: &mut &[u8]) -> io::Result<()> {
         while !rest.is_empty() {
             match self.file.write(rest) {

@@ -1,9 +1,10 @@
-//! What PROXIM (INFOCOM 1999) reports of a proxy's connections, of this one: as a table, or as JSON.
+//! What PROXIM (INFOCOM 1999) reports of a proxy's connections, of this one: as a table, or as
+//! JSON.
 //!
-//! Its columns are the percentage of requests that opened a new connection and the most connections open at once, on the
-//! clients' side and on the next hops'; beside them the mean number of requests on a connection, of next hops that a
-//! client's connection leads to, and of clients that a next hop's connection serves. Everything is made from the
-//! counters: `/metrics` gives the same.
+//! Its columns are the percentage of requests that opened a new connection and the most connections
+//! open at once, on the clients' side and on the next hops'; beside them the mean number of
+//! requests on a connection, of next hops that a client's connection leads to, and of clients that
+//! a next hop's connection serves. Everything is made from the counters: `/metrics` gives the same.
 
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};

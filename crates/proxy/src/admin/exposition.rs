@@ -1,6 +1,7 @@
 //! The numbers as OpenMetrics text, which Prometheus reads.
 //!
-//! Labels are the closed sets of `weir-measure`: the size of the answer does not depend on what clients send.
+//! Labels are the closed sets of `weir-measure`: the size of the answer does not depend on what
+//! clients send.
 
 use std::fmt;
 

@@ -1,7 +1,8 @@
 //! Who may talk to the admin, as far as the request itself tells.
 //!
-//! DNS rebinding: a page on `evil.example` points its own name at 127.0.0.1 and then talks to the admin "from the same
-//! origin". The browser still sends `Host: evil.example`. A `Host` that is an address, or `localhost`, cannot be rebound.
+//! DNS rebinding: a page on `evil.example` points its own name at 127.0.0.1 and then talks to the
+//! admin "from the same origin". The browser still sends `Host: evil.example`. A `Host` that is an
+//! address, or `localhost`, cannot be rebound.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -46,7 +47,8 @@ enum Challenge {
     Wrong,
 }
 
-/// Whether the token is asked for in vain. Reading is free: GET and HEAD change nothing here, and must not.
+/// Whether the token is asked for in vain. Reading is free: GET and HEAD change nothing here, and
+/// must not.
 fn challenge(method: &Method, headers: &HeaderMap, token: Option<&Token>) -> Option<Challenge> {
     let token = token?;
     if method == Method::GET || method == Method::HEAD {
@@ -67,7 +69,8 @@ fn challenge(method: &Method, headers: &HeaderMap, token: Option<&Token>) -> Opt
     (!is_it).then_some(Challenge::Wrong)
 }
 
-/// The scheme and the space behind it (RFC 6750 §2.1); in any case, as of every scheme (RFC 9110 §11.1).
+/// The scheme and the space behind it (RFC 6750 §2.1); in any case, as of every scheme (RFC 9110
+/// §11.1).
 const SCHEME: &[u8] = b"Bearer ";
 
 fn unauthorized(challenge: Challenge) -> Response {
@@ -89,8 +92,8 @@ fn unauthorized(challenge: Challenge) -> Response {
     response
 }
 
-/// Why a request is refused, if it is. `authority` is that of an absolute-form target, which has precedence over
-/// `Host` (RFC 9112 §3.2.2) and must pass the same test.
+/// Why a request is refused, if it is. `authority` is that of an absolute-form target, which has
+/// precedence over `Host` (RFC 9112 §3.2.2) and must pass the same test.
 fn refusal(method: &Method, authority: Option<&str>, headers: &HeaderMap) -> Option<String> {
     let Some(host) = only(headers, &header::HOST) else {
         return Some("refused: exactly one Host field is needed".into());

@@ -1,7 +1,7 @@
 //! The admin's connections: few, and none that stays silent for long ([`super::places`]).
 //!
-//! Somebody who opens connections and says nothing, or never reads the metrics, would otherwise hold file
-//! descriptors that clients need.
+//! Somebody who opens connections and says nothing, or never reads the metrics, would otherwise
+//! hold file descriptors that clients need.
 
 use std::io;
 use std::pin::Pin;
@@ -106,7 +106,8 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// Passes `result` on if something moved; fails if nothing did for too long, or if another needs the place.
+    /// Passes `result` on if something moved; fails if nothing did for too long, or if another
+    /// needs the place.
     fn watch<T>(
         &mut self,
         cx: &mut Context<'_>,

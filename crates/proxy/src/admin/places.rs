@@ -1,9 +1,10 @@
 //! The admin's few places: how long each may wait for its client, and who gives way to a newcomer.
 //!
-//! Whoever sends half a head 32 times must not shut the operator out, whom no token helps before a head is there. So a place that waits
-//! for a head has little time; and when all are taken, the one that has waited longest for its head gives way. If none
-//! waits for a head, it is the one whose client has let it wait longest for something else: to send a body, to read an
-//! answer, to ask the next question. Only one whose purge or reload is under way stays.
+//! Whoever sends half a head 32 times must not shut the operator out, whom no token helps before a
+//! head is there. So a place that waits for a head has little time; and when all are taken, the one
+//! that has waited longest for its head gives way. If none waits for a head, it is the one whose
+//! client has let it wait longest for something else: to send a body, to read an answer, to ask the
+//! next question. Only one whose purge or reload is under way stays.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Waker};
@@ -28,15 +29,16 @@ const GIVE_WAY_LIMIT: Duration = Duration::from_millis(200);
 pub(super) struct Limits {
     /// Connections open at once.
     pub(super) connections_max: usize,
-    /// From the first moment of a connection, or the first byte of a later request, to the end of the head.
+    /// From the first moment of a connection, or the first byte of a later request, to the end of
+    /// the head.
     pub(super) head: Duration,
     /// Longest silence of a connection otherwise, reading or writing.
     pub(super) silence: Duration,
 }
 
 impl Limits {
-    /// Those of the admin interface. A head fits one packet, and the operator is near: half of what the proxy gives its
-    /// clients.
+    /// Those of the admin interface. A head fits one packet, and the operator is near: half of what
+    /// the proxy gives its clients.
     pub(super) const DEFAULT: Self = Self {
         connections_max: 32,
         head: Duration::from_secs(5),
@@ -99,7 +101,8 @@ impl Place {
         Working(self.clone())
     }
 
-    /// Whether the connection is to end for the sake of another; if not, its driver is woken when it is.
+    /// Whether the connection is to end for the sake of another; if not, its driver is woken when
+    /// it is.
     pub(super) fn gives_way(&self, cx: &Context<'_>) -> bool {
         let mut state = self.lock();
         if !state.gives_way {

@@ -1,7 +1,7 @@
 //! Which URL a purge means: from the query, or from the body as JSON, as a form or as it is.
 //!
-//! A URL with `&` in it, put into a query without encoding, would silently lose its tail and purge something else. So
-//! anything beside `url=` is an error.
+//! A URL with `&` in it, put into a query without encoding, would silently lose its tail and purge
+//! something else. So anything beside `url=` is an error.
 
 use serde_json::Value;
 
@@ -56,7 +56,8 @@ fn from_body(content_type: Option<&str>, body: &str) -> Result<String, String> {
     }
 }
 
-/// The value of `url` in `url=...`, decoded. A `+` stays: a URL holds no space that it could stand for.
+/// The value of `url` in `url=...`, decoded. A `+` stays: a URL holds no space that it could stand
+/// for.
 fn from_pairs(pairs: &str) -> Result<String, String> {
     if let Some((_, other)) = pairs.split_once('&') {
         return Err(format!(

@@ -29,7 +29,8 @@ pub(super) enum Listening {
 }
 
 impl AdminSocket {
-    /// Listens at `address`; `None` if that is off. A Unix socket that nobody listens on any more is replaced.
+    /// Listens at `address`; `None` if that is off. A Unix socket that nobody listens on any more
+    /// is replaced.
     ///
     /// # Errors
     ///
@@ -71,7 +72,8 @@ fn bind_unix(path: &Path) -> io::Result<AdminSocket> {
     remove_stale(path)?;
     let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
     socket.set_nonblocking(true)?;
-    // Linux gives the file the mode of the socket (unix(7)): it is never open to others, not even for a moment
+    // Linux gives the file the mode of the socket (unix(7)): it is never open to others, not even
+    // for a moment
     rustix::fs::fchmod(&socket, rustix::fs::Mode::from_raw_mode(SOCKET_MODE))?;
     socket.bind(&SockAddr::unix(path)?)?;
     fs::set_permissions(path, fs::Permissions::from_mode(SOCKET_MODE))?;
@@ -82,8 +84,8 @@ fn bind_unix(path: &Path) -> io::Result<AdminSocket> {
     })
 }
 
-/// Removes the socket of a process that has ended without doing so. What is no socket stays, and so does one that
-/// answers: binding fails then.
+/// Removes the socket of a process that has ended without doing so. What is no socket stays, and so
+/// does one that answers: binding fails then.
 fn remove_stale(path: &Path) -> io::Result<()> {
     let is_socket = fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket());
     if !is_socket {

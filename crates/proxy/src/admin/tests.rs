@@ -117,7 +117,8 @@ fn token() -> (tempfile::TempDir, Arc<Token>) {
     (folder, Arc::new(token))
 }
 
-/// Sends `request` (a head without `Host`, then `\n\n`, then a body) and reads to the end; status and the rest.
+/// Sends `request` (a head without `Host`, then `\n\n`, then a body) and reads to the end; status
+/// and the rest.
 fn ask(admin: &AdminHandle, request: &str) -> (u16, String) {
     let (head, body) = request.split_once("\n\n").unwrap_or((request, ""));
     let head = head.replace('\n', "\r\n");

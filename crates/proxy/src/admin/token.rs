@@ -1,4 +1,5 @@
-//! The bearer token (RFC 6750) without which nobody changes the state of the proxy, and the file that holds it.
+//! The bearer token (RFC 6750) without which nobody changes the state of the proxy, and the file
+//! that holds it.
 
 use std::fmt;
 use std::fs::{File, OpenOptions};
@@ -7,7 +8,8 @@ use std::io::{self, Read as _};
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
 
-/// Fewest bytes of a token: 16 characters of base64 are 96 random bits, which cannot be tried out over a network.
+/// Fewest bytes of a token: 16 characters of base64 are 96 random bits, which cannot be tried out
+/// over a network.
 const TOKEN_BYTES_MIN: usize = 16;
 /// Most bytes of a token: it has to fit into a request head with the rest.
 const TOKEN_BYTES_MAX: usize = 1024;
@@ -133,7 +135,8 @@ impl Token {
         &self.0
     }
 
-    /// Whether `presented` is this token. How long that takes depends on `presented` alone: it tells nothing of the token.
+    /// Whether `presented` is this token. How long that takes depends on `presented` alone: it
+    /// tells nothing of the token.
     #[must_use]
     pub fn is(&self, presented: &[u8]) -> bool {
         let own = self.0.as_bytes();

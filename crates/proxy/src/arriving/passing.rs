@@ -1,7 +1,9 @@
-//! Content that passes by: there is no room to keep it, so it stays as long as a reader is about to read it.
+//! Content that passes by: there is no room to keep it, so it stays as long as a reader is about to
+//! read it.
 //!
-//! `weir_policy::fetch` says how much that is for each reader. A few responses at a time may hold more behind their fastest
-//! reader: that is taken from room for all of them together, so that memory has a bound whatever passes.
+//! `weir_policy::fetch` says how much that is for each reader. A few responses at a time may hold
+//! more behind their fastest reader: that is taken from room for all of them together, so that
+//! memory has a bound whatever passes.
 
 use super::Inner;
 use crate::worker::Worker;
@@ -21,7 +23,8 @@ pub(crate) struct PassingRoom {
     taken: AtomicUsize,
 }
 
-/// Room for readers of one response that are [`PASSING_BEHIND_BYTES`] behind; given back when it is dropped.
+/// Room for readers of one response that are [`PASSING_BEHIND_BYTES`] behind; given back when it is
+/// dropped.
 #[derive(Debug)]
 pub(super) struct Room(Arc<PassingRoom>);
 
@@ -73,7 +76,8 @@ impl Passing {
 }
 
 impl Inner {
-    /// There is no room to keep it: from now on it passes by, what it has on disk is let go, and nobody else is let on.
+    /// There is no room to keep it: from now on it passes by, what it has on disk is let go, and
+    /// nobody else is let on.
     pub(super) fn pass(&mut self, worker: &Worker, why: Refusal) {
         self.passing = Some(Passing::begin(worker, why));
         self.fill.pass();

@@ -76,7 +76,8 @@ impl Arriving {
         attached.flatten()
     }
 
-    /// What `reader` can do, its next byte being `at`; of a block under way as much is copied to `out` as one write may take, at most
+    /// What `reader` can do, its next byte being `at`; of a block under way as much is copied to
+    /// `out` as one write may take, at most
     /// [`COPY_BYTES_MAX`]: thousands who read slowly hold no more.
     pub(crate) fn read(
         &self,
@@ -111,7 +112,8 @@ impl Arriving {
         }
     }
 
-    /// Whether `reader`, which was sent nothing so far, can be sent its head; the waker is kept if it has to wait.
+    /// Whether `reader`, which was sent nothing so far, can be sent its head; the waker is kept if
+    /// it has to wait.
     pub(crate) fn confirm(&self, now: Now, reader: ReaderId, waker: &Waker) -> Confirm {
         let mut inner = self.lock();
         let confirm = inner.fill.confirm(now, reader);
@@ -143,8 +145,9 @@ impl Arriving {
         delivered
     }
 
-    /// What the kernel says of `reader`'s client: the round trip, microseconds, and the bytes that were sent and are not
-    /// acknowledged. The furthest its fetch was ahead, bytes, if it is the fastest there.
+    /// What the kernel says of `reader`'s client: the round trip, microseconds, and the bytes that
+    /// were sent and are not acknowledged. The furthest its fetch was ahead, bytes, if it is the
+    /// fastest there.
     pub(crate) fn look_at_client(
         &self,
         reader: ReaderId,

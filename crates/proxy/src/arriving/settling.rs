@@ -9,7 +9,8 @@ use weir_policy::fetch::Cut;
 use weir_store::Building;
 
 impl Arriving {
-    /// Stores what there is once nothing more will come: also not for those who are about to read, and may want more.
+    /// Stores what there is once nothing more will come: also not for those who are about to read,
+    /// and may want more.
     pub(super) fn settle(&self, inner: &mut Inner, worker: &Worker) {
         if inner.outcome.is_some() || !inner.fill.is_over() || inner.is_boarding() {
             return;
@@ -31,7 +32,8 @@ impl Arriving {
             && let Some(part) = &self.part
         {
             let selecting = self.vary.as_ref().map(|(_, selecting)| *selecting);
-            // in force at once; no client is told of it here, so that none has to wait until it is durable
+            // in force at once; no client is told of it here, so that none has to wait until it is
+            // durable
             drop(worker.shared.store.purge_one(self.key, part, selecting));
         }
         inner.outcome = Some(outcome);
@@ -56,8 +58,8 @@ impl Arriving {
         worker: &Worker,
     ) -> Result<Outcome, Box<Building>> {
         let is_whole = inner.fill.is_whole();
-        // if the next hop has another one now, what is here can neither be completed nor is it right; nor if it lets this one
-        // be stored no more
+        // if the next hop has another one now, what is here can neither be completed nor is it
+        // right; nor if it lets this one be stored no more
         let is_outdated = inner.fill.closed().is_some_and(Cut::outdates_stored);
         if !is_whole && (is_outdated || !self.response.facts.can_be_part()) {
             return Err(Box::new(building));

@@ -1,6 +1,7 @@
 //! IP addresses with a port: where listeners, admin and resolvers are.
 //!
-//! Names are refused here. `localhost` may be one address or two, and a listener must be known exactly.
+//! Names are refused here. `localhost` may be one address or two, and a listener must be known
+//! exactly.
 
 use super::value::{BadValue, Form, text_value};
 use serde::Deserialize;

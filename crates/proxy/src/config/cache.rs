@@ -12,46 +12,54 @@ use weir_semantics::TARGETED_FIELDS_MAX;
 table! {
     /// The `[cache]` table.
     pub struct Cache in "cache" {
-        /// Whether responses are stored and served again at all. Without, weir forwards every request by itself and
-        /// opens no disk store: to compare with, or where only its links are wanted.
+        /// Whether responses are stored and served again at all. Without, weir forwards every
+        /// request by itself and opens no disk store: to compare with, or where only its links are
+        /// wanted.
         enabled: bool = true;
-        /// Budget of the memory tier, everything counted: heads, content, index and allocator overhead.
-        /// 256 MiB holds a working set worth trying on any machine and leaves a small one alive.
+        /// Budget of the memory tier, everything counted: heads, content, index and allocator
+        /// overhead. 256 MiB holds a working set worth trying on any machine and leaves a small one
+        /// alive.
         memory: ByteSize = ByteSize::from_mib(256), from ByteSize::from_mib(1), to ByteSize::from_gib(4096);
-        /// Who leaves when the budget is full. S3-FIFO keeps one-hit responses from pushing out the rest,
-        /// which most web traces are full of; the others are for comparison.
+        /// Who leaves when the budget is full. S3-FIFO keeps one-hit responses from pushing out the
+        /// rest, which most web traces are full of; the others are for comparison.
         eviction: Eviction = Eviction::S3Fifo;
-        /// Which rules of storing apply. `http-1998` refuses more than RFC 9111: whatever has a cookie, is
-        /// dynamic or speaks of caching itself. It is for comparison with the measurements of its time.
+        /// Which rules of storing apply. `http-1998` refuses more than RFC 9111: whatever has a
+        /// cookie, is dynamic or speaks of caching itself. It is for comparison with the
+        /// measurements of its time.
         profile: Profile = Profile::Rfc9111;
-        /// What a response with Set-Cookie must say to be stored and shared. `permitted`: `public` or `s-maxage`, as
-        /// many origins give everything a lifetime, and a session cookie with it. `rfc9111`: nothing more than any other
-        /// response (RFC 9111 §7.3), for origins that mark what is not to be shared.
+        /// What a response with Set-Cookie must say to be stored and shared. `permitted`: `public`
+        /// or `s-maxage`, as many origins give everything a lifetime, and a session cookie with it.
+        /// `rfc9111`: nothing more than any other response (RFC 9111 §7.3), for origins that mark
+        /// what is not to be shared.
         set_cookie: SetCookie = SetCookie::Permitted;
-        /// The largest response kept in memory, head and content; larger ones are kept on disk, or forwarded and not
-        /// stored if there is none.
-        /// A quarter of the default budget, so that one download cannot empty it; at most `memory`.
-        /// Where it is left out and `memory` is smaller, it is `memory`. Under `s3-fifo` a new response that is larger than
-        /// the small queue, a tenth of `memory` (of each shard, where `memory` is so large that it is split), is not kept in
-        /// memory either (`too-large-for-small-queue`): it would drive out all other newcomers.
+        /// The largest response kept in memory, head and content; larger ones are kept on disk, or
+        /// forwarded and not stored if there is none. A quarter of the default budget, so that one
+        /// download cannot empty it; at most `memory`. Where it is left out and `memory` is
+        /// smaller, it is `memory`. Under `s3-fifo` a new response that is larger than the small
+        /// queue, a tenth of `memory` (of each shard, where `memory` is so large that it is split),
+        /// is not kept in memory either (`too-large-for-small-queue`): it would drive out all other
+        /// newcomers.
         largest_response: ByteSize = ByteSize::from_mib(64), from ByteSize::from_kib(1), to ByteSize::from_gib(4096);
-        /// Heuristic freshness as a share of the time since Last-Modified (RFC 9111 §4.2.2 names 10 % as
-        /// typical); 0 for no heuristic freshness.
+        /// Heuristic freshness as a share of the time since Last-Modified (RFC 9111 §4.2.2 names 10
+        /// % as typical); 0 for no heuristic freshness.
         heuristic_fraction_percent: u8 = 10, from 0, to 100;
-        /// The longest heuristic freshness: what is not said by the origin is not believed for more than a day.
+        /// The longest heuristic freshness: what is not said by the origin is not believed for more
+        /// than a day.
         heuristic_max: Span = Span::from_days(1), from Span::ZERO, to Span::from_days(365);
-        /// Response fields that decide about storing in place of Cache-Control and Expires on gateway listeners, the one that
-        /// wins first (RFC 9213): an origin can tell the caches in front of it something else than browsers. A field that
-        /// is not a valid Structured Field is ignored whole. At most 8. Cache-Status names the field that decided behind the
-        /// `detail` of the response that was fetched, not on hits: those repeat the field itself, and their `ttl` is what came
-        /// of it. What is in memory at a reload stays as it was decided; what is read from disk and breaks the field that
-        /// decides now is dropped.
+        /// Response fields that decide about storing in place of Cache-Control and Expires on
+        /// gateway listeners, the one that wins first (RFC 9213): an origin can tell the caches in
+        /// front of it something else than browsers. A field that is not a valid Structured Field
+        /// is ignored whole. At most 8. Cache-Status names the field that decided behind the
+        /// `detail` of the response that was fetched, not on hits: those repeat the field itself,
+        /// and their `ttl` is what came of it. What is in memory at a reload stays as it was
+        /// decided; what is read from disk and breaks the field that decides now is dropped.
         gateway_targeted_fields: Vec<FieldName> = cdn();
-        /// The same for forward listeners. None: a forward proxy works for its clients, and CDN-Cache-Control is not for
-        /// such caches.
+        /// The same for forward listeners. None: a forward proxy works for its clients, and
+        /// CDN-Cache-Control is not for such caches.
         forward_targeted_fields: Vec<FieldName> = Vec::new();
-        /// Our pseudonym in Via (RFC 9110 §7.6.3), Cache-Status (RFC 9211) and Proxy-Status (RFC 9209).
-        /// Two caches in one chain want two names: a request that comes back with our own is a loop.
+        /// Our pseudonym in Via (RFC 9110 §7.6.3), Cache-Status (RFC 9211) and Proxy-Status (RFC
+        /// 9209). Two caches in one chain want two names: a request that comes back with our own is
+        /// a loop.
         name: Pseudonym = Pseudonym::default();
     }
 }
@@ -90,7 +98,8 @@ choice! {
     }
 }
 
-/// A name that is a token in every field it appears in: a letter, then letters, digits, `-`, `_`, `.`.
+/// A name that is a token in every field it appears in: a letter, then letters, digits, `-`, `_`,
+/// `.`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Pseudonym(String);
 

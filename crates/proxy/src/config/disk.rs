@@ -12,25 +12,28 @@ use weir_disk::{SEGMENT_BYTES_MIN, SEGMENTS_MIN};
 table! {
     /// The `[disk]` table.
     pub struct Disk in "disk" {
-        /// Whether stored responses are kept on disk too: a cache far larger than memory, which is still there after
-        /// a restart. On, since that is what a cache is for.
+        /// Whether stored responses are kept on disk too: a cache far larger than memory, which is
+        /// still there after a restart. On, since that is what a cache is for.
         enabled: bool = true;
-        /// Which responses are written: all of them, those asked for a second time, or small ones. All, as a response
-        /// that was not written is gone with the next restart; the others spare a device that wears out.
+        /// Which responses are written: all of them, those asked for a second time, or small ones.
+        /// All, as a response that was not written is gone with the next restart; the others spare
+        /// a device that wears out.
         admission: Admission = Admission::Always;
         /// The largest response that `admission = "small"` writes, content.
         admission_largest: ByteSize = ByteSize::from_mib(1), from ByteSize::from_kib(1), to ByteSize::from_gib(4096);
-        /// The largest response on disk, content. No limit but the store's size: a response goes to disk while it
-        /// arrives, and costs no more memory than a small one.
+        /// The largest response on disk, content. No limit but the store's size: a response goes to
+        /// disk while it arrives, and costs no more memory than a small one.
         largest_response: ByteSize = ByteSize::from_gib(4096), from ByteSize::from_kib(1), to ByteSize::from_gib(4096);
-        /// When bytes are verified by their checksums: when they come from the device, or whenever they are used.
-        /// What was verified and stayed in memory is as good as any other memory; `always` also guards against that.
+        /// When bytes are verified by their checksums: when they come from the device, or whenever
+        /// they are used. What was verified and stayed in memory is as good as any other memory;
+        /// `always` also guards against that.
         verify: Verify = Verify::Device;
-        /// Bytes a second, a directory, that are read and verified in the background, or `off`. Off, since whatever is
-        /// sent is verified anyway, and a device that sleeps is left alone.
+        /// Bytes a second, a directory, that are read and verified in the background, or `off`.
+        /// Off, since whatever is sent is verified anyway, and a device that sleeps is left alone.
         scrub: Scrub = Scrub::Off;
-        /// Where, and how much: normally one directory a device. None stands for one under the user's cache directory,
-        /// `$XDG_CACHE_HOME/weir` or `~/.cache/weir`, with 10GiB or a tenth of the free space, whichever is less.
+        /// Where, and how much: normally one directory a device. None stands for one under the
+        /// user's cache directory, `$XDG_CACHE_HOME/weir` or `~/.cache/weir`, with 10GiB or a tenth
+        /// of the free space, whichever is less.
         directories: Vec<Directory> = Vec::new();
     }
 }
@@ -41,7 +44,8 @@ table! {
 pub struct Directory {
     /// Where it is; created if it is not there.
     pub path: PathBuf,
-    /// Bytes that its files may take; left out: 10GiB or a tenth of the free space, whichever is less.
+    /// Bytes that its files may take; left out: 10GiB or a tenth of the free space, whichever is
+    /// less.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<ByteSize>,
 }

@@ -15,7 +15,8 @@ table! {
         /// An answer is believed at least this long. Some names have a time to live of 0 s, which
         /// would mean a question for every connection.
         ttl_min: Span = Span::from_secs(1), from Span::ZERO, to Span::from_hours(1);
-        /// An answer is believed at most this long, so that a moved origin is followed within the hour.
+        /// An answer is believed at most this long, so that a moved origin is followed within the
+        /// hour.
         ttl_max: Span = Span::from_hours(1), from Span::from_secs(1), to Span::from_days(7);
         /// "There is no such name" is believed at most this long: short, since people correct it.
         negative_ttl: Span = Span::from_secs(10), from Span::ZERO, to Span::from_hours(1);

@@ -4,7 +4,8 @@ use super::value::BadValue;
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
 
-/// A host name in lower case, or an IP address. `Display` puts brackets round IPv6 (RFC 3986 §3.2.2).
+/// A host name in lower case, or an IP address. `Display` puts brackets round IPv6 (RFC 3986
+/// §3.2.2).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Host {
     text: String,

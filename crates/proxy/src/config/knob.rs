@@ -1,5 +1,5 @@
-//! One declaration a knob: its documentation, default and range are written once, and the struct, the
-//! range check and the reference page (`weir knobs`) are made from it.
+//! One declaration a knob: its documentation, default and range are written once, and the struct,
+//! the range check and the reference page (`weir knobs`) are made from it.
 
 use super::invalid::Invalid;
 use super::value::Form;
@@ -75,7 +75,8 @@ where
     ))
 }
 
-/// Declares a table of knobs: `name: Type = default, from least, to most;`, the range where there is one.
+/// Declares a table of knobs: `name: Type = default, from least, to most;`, the range where there
+/// is one.
 macro_rules! table {
     (
         $(#[$meta:meta])*

@@ -16,11 +16,12 @@ pub enum Lead {
 }
 
 impl Lead {
-    /// 64 KiB: what a thin link of 1 Mbit/s carries in half a second, and as much as the proxy reads at once.
+    /// 64 KiB: what a thin link of 1 Mbit/s carries in half a second, and as much as the proxy
+    /// reads at once.
     pub const DEFAULT: Self = Self::Bytes(ByteSize::from_kib(64));
 
-    /// A quarter of it is the least receive window; below 4 KiB a window holds few full segments, and every one of
-    /// them costs a turn.
+    /// A quarter of it is the least receive window; below 4 KiB a window holds few full segments,
+    /// and every one of them costs a turn.
     pub const LEAST: Self = Self::Bytes(ByteSize::from_kib(16));
 
     /// No TCP window is larger (RFC 7323 §2.3).

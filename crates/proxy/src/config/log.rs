@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 table! {
     /// The `[log]` table.
     pub struct Log in "log" {
-        /// Where a line per request goes: `"-"` for stdout, a path (opened again on SIGHUP), or `"off"`.
-        /// Stdout, since a service manager collects it and a first try shows it.
+        /// Where a line per request goes: `"-"` for stdout, a path (opened again on SIGHUP), or
+        /// `"off"`. Stdout, since a service manager collects it and a first try shows it.
         access: LogTarget = LogTarget::Stdout;
-        /// How a line is written. JSON holds everything; Squid's native and the combined format are for
-        /// the tools that read those.
+        /// How a line is written. JSON holds everything; Squid's native and the combined format are
+        /// for the tools that read those.
         format: LogFormat = LogFormat::Json;
         /// Lines that may wait for a slow disk or reader; more are dropped and counted, since a log
         /// never holds up a response. About 4 MiB at 500 bytes a line.

@@ -1,8 +1,10 @@
-//! What an operator may choose, as plain values: one noun a file, defaults that are safe, ranges that are kept.
+//! What an operator may choose, as plain values: one noun a file, defaults that are safe, ranges
+//! that are kept.
 //!
-//! Reading files, flags and messages is the command line's work; nothing here opens anything. Each knob is
-//! declared once (`knob::table!`) with its reason, default and range, and [`knobs`] prints them from there.
-//! A [`Config`] that came through [`Config::validate`] holds no value outside its range and no contradiction.
+//! Reading files, flags and messages is the command line's work; nothing here opens anything. Each
+//! knob is declared once (`knob::table!`) with its reason, default and range, and [`knobs`] prints
+//! them from there. A [`Config`] that came through [`Config::validate`] holds no value outside its
+//! range and no contradiction.
 
 mod access;
 mod address;

@@ -4,7 +4,7 @@ use super::host::Host;
 use super::value::{BadValue, Form, text_value};
 use std::fmt;
 
-/// `http://host[:port]`, without path, query or userinfo. Written back with its port unless it is 80.
+/// `http://host[:port]`, without path, query or userinfo. Written back without port 80.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NextHopUrl {
     /// Name or address.

@@ -13,7 +13,8 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-/// One `[[route]]` table. Which of several routes a request takes is decided in `weir_policy::route`.
+/// One `[[route]]` table. Which of several routes a request takes is decided in
+/// `weir_policy::route`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Route {
@@ -217,7 +218,8 @@ fn describe(route: &Route) -> String {
     }
 }
 
-/// As far as the text tells; what interfaces, hosts file and name servers say is asked when the proxy starts and connects.
+/// As far as the text tells; what interfaces, hosts file and name servers say is asked when the
+/// proxy starts and connects.
 fn leads_back(hop: &NextHopUrl, own: &BTreeSet<SocketAddr>) -> bool {
     let loopback: [IpAddr; 2] = [Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];
     let is_localhost = |name: &str| name == "localhost" || name.ends_with(".localhost");

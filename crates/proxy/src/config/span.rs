@@ -5,7 +5,8 @@ use super::value::{BadValue, Form, text_value};
 use std::fmt;
 use std::time::Duration;
 
-/// A length of time in whole microseconds. A plain integer is refused in files: it would not say of what.
+/// A length of time in whole microseconds. A plain integer is refused in files: it would not say of
+/// what.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Span {
     microseconds: u64,

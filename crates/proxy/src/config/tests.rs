@@ -1,6 +1,7 @@
 use super::*;
 
-/// Changes the default configuration and compares what `validate` says: the key at fault, or nothing.
+/// Changes the default configuration and compares what `validate` says: the key at fault, or
+/// nothing.
 fn check(change: impl FnOnce(&mut Config), expected: Option<&str>) {
     let mut config = Config::default();
     change(&mut config);

@@ -1,7 +1,8 @@
-//! Values written as text: how a refusal is worded, and the glue between `FromStr`, `Display` and serde.
+//! Values written as text: how a refusal is worded, and the glue between `FromStr`, `Display` and
+//! serde.
 //!
-//! Every value of the configuration has one text form, the same in a file, on the command line and in
-//! `--print-config`. Its `FromStr` is the only parser, so that no second spelling can creep in.
+//! Every value of the configuration has one text form, the same in a file, on the command line and
+//! in `--print-config`. Its `FromStr` is the only parser, so that no second spelling can creep in.
 
 use std::fmt;
 

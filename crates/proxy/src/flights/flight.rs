@@ -9,9 +9,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use weir_policy::Digest;
 
-/// Requests that ask the next hop for one flight: the first, and one more if that fails before a response head. If both
-/// fail, those who waited each ask for themselves: why a request failed may lie in its own fields, and who sends two such
-/// requests must not deny the target to others.
+/// Requests that ask the next hop for one flight: the first, and one more if that fails before a
+/// response head. If both fail, those who waited each ask for themselves: why a request failed may
+/// lie in its own fields, and who sends two such requests must not deny the target to others.
 const LEADERS_MAX: u32 = 2;
 
 /// One target, or one variant of it, that is being asked for.
@@ -167,7 +167,8 @@ impl State {
     }
 }
 
-/// The one who asks the next hop. If it goes without a word, it has failed, and another one may ask.
+/// The one who asks the next hop. If it goes without a word, it has failed, and another one may
+/// ask.
 #[derive(Debug)]
 pub(crate) struct Leading {
     flights: Arc<Flights>,
@@ -199,8 +200,8 @@ impl Leading {
         Poll::Ready(())
     }
 
-    /// The response head is there, and its content is arriving: followers read it, and newcomers may. Yields the
-    /// flight, to be removed when nothing is arriving any more.
+    /// The response head is there, and its content is arriving: followers read it, and newcomers
+    /// may. Yields the flight, to be removed when nothing is arriving any more.
     pub(crate) fn arriving(mut self, arriving: &Arc<Arriving>) -> Arc<Flight> {
         self.done = true;
         self.flights.mark_shared(self.flight.key);
@@ -307,7 +308,8 @@ impl Future for Following {
 }
 
 impl Drop for Following {
-    /// Gives its place back. The last one tells the one who goes on for its sake, and ends a vacant flight.
+    /// Gives its place back. The last one tells the one who goes on for its sake, and ends a vacant
+    /// flight.
     fn drop(&mut self) {
         let mut state = self.flight.lock();
         state.waiting[self.place] = None;

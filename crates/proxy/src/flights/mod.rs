@@ -1,9 +1,11 @@
-//! Targets that are being asked for: one request leads, those that want the same follow (RFC 9211 §2.6 calls them collapsed).
+//! Targets that are being asked for: one request leads, those that want the same follow (RFC 9211
+//! §2.6 calls them collapsed).
 //!
-//! A flight begins when a request is about to be forwarded and ends when its response is stored, turns out not to be
-//! shared, or fails. Until the response head the followers wait at the gate; from then on they read what is arriving,
-//! or are judged again and go alone. A target whose response could not be shared is remembered for a while, so that
-//! its requests do not wait for each other in vain (Varnish: hit-for-miss, two minutes).
+//! A flight begins when a request is about to be forwarded and ends when its response is stored,
+//! turns out not to be shared, or fails. Until the response head the followers wait at the gate;
+//! from then on they read what is arriving, or are judged again and go alone. A target whose
+//! response could not be shared is remembered for a while, so that its requests do not wait for
+//! each other in vain (Varnish: hit-for-miss, two minutes).
 
 mod flight;
 
@@ -19,11 +21,12 @@ pub(crate) use flight::{Flight, Following, Landed, Leading};
 /// Parts of the table, so that workers seldom meet at a lock.
 const SHARDS: usize = 64;
 
-/// Flights for one target at once: one for each variant of its response that is being asked for. Beyond it requests go alone.
+/// Flights for one target at once: one for each variant of its response that is being asked for.
+/// Beyond it requests go alone.
 const PER_TARGET_MAX: usize = 64;
 
-/// Targets a shard remembers as not to be shared; for another one those whose time is over are forgotten, and if there are
-/// none, all.
+/// Targets a shard remembers as not to be shared; for another one those whose time is over are
+/// forgotten, and if there are none, all.
 const ALONE_MAX: usize = 1024;
 
 /// All flights of the proxy.
@@ -69,7 +72,8 @@ impl Default for Flights {
 }
 
 impl Flights {
-    /// Finds the flight for a request, or begins one. `passed` are flights it was on already, and has left.
+    /// Finds the flight for a request, or begins one. `passed` are flights it was on already, and
+    /// has left.
     pub(crate) fn board(
         self: &Arc<Self>,
         now: Now,
@@ -139,8 +143,8 @@ impl Flights {
         }
     }
 
-    /// The target was purged or invalidated: what is arriving for it was asked for before, and is for those alone who
-    /// are on it.
+    /// The target was purged or invalidated: what is arriving for it was asked for before, and is
+    /// for those alone who are on it.
     pub(crate) fn forget(&self, key: Digest) {
         let arriving = self.shard(key).flights.remove(&key);
         drop(arriving);

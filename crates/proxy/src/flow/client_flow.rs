@@ -1,9 +1,10 @@
 //! How much lies in a client's socket that is not sent yet.
 //!
-//! `TCP_NOTSENT_LOWAT` makes a socket writable only while less than half of it is unsent; the size of the send buffer
-//! stays with the kernel, which knows what is on its way. But the kernel asks only when it begins a new piece of memory
-//! of up to 64 KiB, so a small mark alone would not bound what a writer adds. So before each share it is asked first
-//! whether the socket is writable, and no more than one share is written then.
+//! `TCP_NOTSENT_LOWAT` makes a socket writable only while less than half of it is unsent; the size
+//! of the send buffer stays with the kernel, which knows what is on its way. But the kernel asks
+//! only when it begins a new piece of memory of up to 64 KiB, so a small mark alone would not bound
+//! what a writer adds. So before each share it is asked first whether the socket is writable, and
+//! no more than one share is written then.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use socket2::SockRef;
@@ -13,7 +14,8 @@ use std::task::{Context, Poll, ready};
 use tokio::io::Interest;
 use tokio::net::TcpStream;
 
-/// What may be unsent in one client's socket: what is set, and what may still be written before asking again.
+/// What may be unsent in one client's socket: what is set, and what may still be written before
+/// asking again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ClientFlow {
     /// Bytes that may be unsent, and that are written after the kernel was asked once.
@@ -37,8 +39,8 @@ impl ClientFlow {
         }
     }
 
-    /// Bounds the bytes that may be unsent; one write adds at most as many. `None` bounds nothing. The first share
-    /// costs no call to the kernel, so that a response that fits one costs none.
+    /// Bounds the bytes that may be unsent; one write adds at most as many. `None` bounds nothing.
+    /// The first share costs no call to the kernel, so that a response that fits one costs none.
     pub(crate) fn set_unsent(&mut self, client: &TcpStream, unsent: Option<u32>) {
         if let (None, Some(unsent)) = (self.unsent, unsent) {
             // what is unsent, and one write
@@ -99,8 +101,8 @@ impl ClientFlow {
     }
 }
 
-/// Ready when less than half of the mark is unsent. The kernel notes that somebody waits when it is asked by poll(2), and
-/// tells the reactor when that has changed.
+/// Ready when less than half of the mark is unsent. The kernel notes that somebody waits when it is
+/// asked by poll(2), and tells the reactor when that has changed.
 fn poll_drained(client: &TcpStream, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
     loop {
         ready!(client.poll_write_ready(cx))?;

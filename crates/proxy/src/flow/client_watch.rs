@@ -1,8 +1,9 @@
 //! Noticing that a client has left while nothing is sent to it.
 //!
-//! A client that breaks its connection is noticed at once: the reset makes the socket report an error. One that only
-//! closes its sending side may still read (RFC 9112 §9.6), as `nc` does; a program that has ended looks the
-//! same until the next byte is sent to it. So it is served on for a while, and as long as something moves.
+//! A client that breaks its connection is noticed at once: the reset makes the socket report an
+//! error. One that only closes its sending side may still read (RFC 9112 §9.6), as `nc` does; a
+//! program that has ended looks the same until the next byte is sent to it. So it is served on for
+//! a while, and as long as something moves.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::cell::Cell;
@@ -21,8 +22,9 @@ pub(crate) enum Left {
     HalfClosed,
 }
 
-/// Ready when the client has left. `moved` changes whenever a byte of the response has moved; `half_closed` is for how
-/// long a client that has closed its sending side is served while it does not.
+/// Ready when the client has left. `moved` changes whenever a byte of the response has moved;
+/// `half_closed` is for how long a client that has closed its sending side is served while it does
+/// not.
 pub(crate) async fn left(client: &TcpStream, half_closed: Duration, moved: &Cell<u64>) -> Left {
     tokio::select! {
         biased;
@@ -32,7 +34,8 @@ pub(crate) async fn left(client: &TcpStream, half_closed: Duration, moved: &Cell
     }
 }
 
-/// Ready when the client has had its sending side closed for `limit` while nothing moved; a look too late at most.
+/// Ready when the client has had its sending side closed for `limit` while nothing moved; a look
+/// too late at most.
 ///
 /// Looked at now and then, as no event would do: a request that was sent ahead would hide it.
 async fn stays_half_closed(client: &TcpStream, limit: Duration, moved: &Cell<u64>) {

@@ -1,4 +1,5 @@
-//! One transfer from a next hop to one client, kept within its lead: what the pace allows, set on both sockets.
+//! One transfer from a next hop to one client, kept within its lead: what the pace allows, set on
+//! both sockets.
 
 use super::client_flow::ClientFlow;
 use super::next_hop_flow::NextHopFlow;
@@ -12,7 +13,8 @@ use weir_policy::{Now, Tick};
 /// Round trips change slowly: they are asked for this often, milliseconds.
 pub(crate) const LOOK_MS: u64 = 50;
 
-/// Without a bound, too, a connection is left as it is for responses that fit into a quarter of this.
+/// Without a bound, too, a connection is left as it is for responses that fit into a quarter of
+/// this.
 const FREE_BYTES_MAX: u64 = 64 * 1024;
 
 /// The pace of a transfer and what it has set.
@@ -35,9 +37,10 @@ pub(crate) fn first_window(lead: Lead, now: Now) -> Option<u32> {
 }
 
 impl Governor {
-    /// How many bytes of a response of `length` may be written to a client before there has to be a governor. The first window
-    /// towards the next hop is a share of the lead, and bounds alone what is read at once. A response that fits into it needs no
-    /// other; one that does not has one from its first byte, as each time that window is used up takes a round trip.
+    /// How many bytes of a response of `length` may be written to a client before there has to be a
+    /// governor. The first window towards the next hop is a share of the lead, and bounds alone
+    /// what is read at once. A response that fits into it needs no other; one that does not has one
+    /// from its first byte, as each time that window is used up takes a round trip.
     pub(crate) fn free_bytes(lead: Lead, length: Option<u64>) -> u64 {
         let share = lead.bytes().min(FREE_BYTES_MAX) / 4;
         match length {
@@ -47,8 +50,9 @@ impl Governor {
         }
     }
 
-    /// A governor for a transfer from `next_hop` to `client`, of which `written` bytes have been written; `None` if it may
-    /// run ahead as it likes: the connection is then left to the kernel, which it may not have been before.
+    /// A governor for a transfer from `next_hop` to `client`, of which `written` bytes have been
+    /// written; `None` if it may run ahead as it likes: the connection is then left to the kernel,
+    /// which it may not have been before.
     pub(crate) fn new(
         lead: Lead,
         now: Now,
@@ -78,8 +82,8 @@ impl Governor {
         usize::try_from(self.pace.ahead()).unwrap_or(usize::MAX)
     }
 
-    /// Tells the pace what the client has taken, and sets what follows; to be called before each read. `remaining`
-    /// is how many bytes are still to be read, if that is known.
+    /// Tells the pace what the client has taken, and sets what follows; to be called before each
+    /// read. `remaining` is how many bytes are still to be read, if that is known.
     pub(crate) fn before_read(
         &mut self,
         now: Now,
@@ -117,8 +121,9 @@ impl Governor {
         self.waited |= bytes == 0;
     }
 
-    /// The transfer is over: the client's socket is unbounded again, and the next hop's window is small. `false` if it
-    /// is not: the next hop was offered more than the lead, and may send that to whoever uses the connection next.
+    /// The transfer is over: the client's socket is unbounded again, and the next hop's window is
+    /// small. `false` if it is not: the next hop was offered more than the lead, and may send that
+    /// to whoever uses the connection next.
     pub(crate) fn end(&mut self, lead: Lead, next_hop: &TcpStream, client: &TcpStream) -> bool {
         self.client.release(client);
         u64::from(self.next_hop.settle(next_hop)) <= lead.bytes()

@@ -1,11 +1,12 @@
 //! How much the kernel takes from a next hop that we have not read: the receive window.
 //!
 //! What bounds it is the memory of the receive buffer (`SO_RCVBUF`, never tuned by the kernel), not
-//! `TCP_WINDOW_CLAMP`: a clamp only says how much may be sent before it is acknowledged, and the kernel acknowledges
-//! until its memory is full. The clamp has two uses. Growing needs it, since it stays where the memory once was. And it
-//! comes first when the window shrinks: a window that was offered must be kept open (RFC 9293 §3.8.6), so the memory
-//! must not go below what may still come, or segments are dropped and the next hop waits for its
-//! retransmission timer, doubled each time. `docs/lead.md` has the reason behind each line.
+//! `TCP_WINDOW_CLAMP`: a clamp only says how much may be sent before it is acknowledged, and the
+//! kernel acknowledges until its memory is full. The clamp has two uses. Growing needs it, since it
+//! stays where the memory once was. And it comes first when the window shrinks: a window that was
+//! offered must be kept open (RFC 9293 §3.8.6), so the memory must not go below what may still
+//! come, or segments are dropped and the next hop waits for its retransmission timer, doubled each
+//! time. `docs/lead.md` has the reason behind each line.
 
 use super::socket::{SocketOption, number, read_option, set_number};
 use super::tcp_info::{TcpInfo, tcp_info};
@@ -16,7 +17,8 @@ use std::io;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// The window of one connection to a next hop: what is set, so that the kernel is asked only for what changes.
+/// The window of one connection to a next hop: what is set, so that the kernel is asked only for
+/// what changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NextHopFlow {
     /// The window of a connection at rest, bytes of content.
@@ -27,19 +29,23 @@ pub(crate) struct NextHopFlow {
     memory: u32,
     /// What `TCP_WINDOW_CLAMP` was when we last looked.
     clamp: u32,
-    /// How much of the memory is content, of [`WHOLE`]: the kernel measures it by the size of segments.
+    /// How much of the memory is content, of [`WHOLE`]: the kernel measures it by the size of
+    /// segments.
     content: u32,
-    /// Smaller windows would hold less than two segments: the next hop would wait for a timer to send a part of one.
+    /// Smaller windows would hold less than two segments: the next hop would wait for a timer to
+    /// send a part of one.
     least: u32,
     /// The round trip in whole milliseconds, at least one.
     rtt_ms: u32,
 }
 
-/// Gives a new socket its first window, before it is connected. The kernel would settle the window's scale by a
-/// locked buffer, and the window could never grow beyond 64 KiB: so it is unlocked until the connection is open.
+/// Gives a new socket its first window, before it is connected. The kernel would settle the
+/// window's scale by a locked buffer, and the window could never grow beyond 64 KiB: so it is
+/// unlocked until the connection is open.
 ///
 /// # Errors
-/// The kernel is older than Linux 5.14, or the socket is not a new one: the window is then as the kernel likes.
+/// The kernel is older than Linux 5.14, or the socket is not a new one: the window is then as the
+/// kernel likes.
 pub(crate) fn before_connect(socket: &impl AsFd, window: u32) -> io::Result<()> {
     // a kernel that cannot unlock it would keep it small for ever
     number(socket.as_fd(), SocketOption::SO_BUF_LOCK)?;
@@ -58,7 +64,8 @@ pub(crate) fn after_connect(socket: &impl AsFd) -> io::Result<()> {
 }
 
 impl NextHopFlow {
-    /// What is set on a connection now, as the kernel says; `base` is the window it is to have at rest, bytes.
+    /// What is set on a connection now, as the kernel says; `base` is the window it is to have at
+    /// rest, bytes.
     pub(crate) fn of(socket: &impl AsFd, base: u32) -> Self {
         Self::known(socket, base, &tcp_info(socket).unwrap_or_default())
     }
@@ -79,7 +86,8 @@ impl NextHopFlow {
         flow
     }
 
-    /// Looks again at what the kernel has measured: the round trip, and how much of its memory is content.
+    /// Looks again at what the kernel has measured: the round trip, and how much of its memory is
+    /// content.
     pub(crate) fn look(&mut self, socket: &impl AsFd, rtt_us: u32) {
         self.rtt_ms = (rtt_us / 1000).max(1);
         self.look_at_clamp(socket);
@@ -91,12 +99,14 @@ impl NextHopFlow {
         self.locked.then(|| self.window_of(self.memory))
     }
 
-    /// Sets the window, in bytes of content not yet read; `None` leaves it to the kernel. `remaining` is how many bytes
-    /// of the response are still to be read, if that is known: towards the end the window closes to its base, and
-    /// the connection is small when it is used again.
+    /// Sets the window, in bytes of content not yet read; `None` leaves it to the kernel.
+    /// `remaining` is how many bytes of the response are still to be read, if that is known:
+    /// towards the end the window closes to its base, and the connection is small when it is used
+    /// again.
     ///
-    /// To be called just before a read of at least the base. Calls the kernel only if the window is to be a quarter larger or
-    /// smaller than it is, or to close. A window that shrinks does so in steps, a read each.
+    /// To be called just before a read of at least the base. Calls the kernel only if the window is
+    /// to be a quarter larger or smaller than it is, or to close. A window that shrinks does so in
+    /// steps, a read each.
     pub(crate) fn set_window(
         &mut self,
         socket: &impl AsFd,
@@ -127,8 +137,9 @@ impl NextHopFlow {
         }
     }
 
-    /// A response has ended and nothing of it is left unread: makes the connection small again. How many bytes
-    /// the next hop may send without being asked again: what it was offered, which cannot be taken back.
+    /// A response has ended and nothing of it is left unread: makes the connection small again. How
+    /// many bytes the next hop may send without being asked again: what it was offered, which
+    /// cannot be taken back.
     pub(crate) fn settle(&mut self, socket: &impl AsFd) -> u32 {
         if !self.locked {
             return self.window_of(self.memory);
@@ -143,7 +154,8 @@ impl NextHopFlow {
         offered.max(self.base)
     }
 
-    /// Memory first, so that the new window has room; then the clamp, which would stay where it was.
+    /// Memory first, so that the new window has room; then the clamp, which would stay where it
+    /// was.
     fn grow(&mut self, socket: &impl AsFd, wanted: u32) {
         self.look_at_clamp(socket);
         // the kernel doubles what it is asked for
@@ -160,9 +172,9 @@ impl NextHopFlow {
         self.set_clamp(socket, wanted);
     }
 
-    /// The clamp first: from now on less is offered. The memory follows as what was offered before is used up. The next hop
-    /// fills whatever is free, so the memory goes ahead of the read that is about to free it; meanwhile what was
-    /// offered still fits, but for these few microseconds.
+    /// The clamp first: from now on less is offered. The memory follows as what was offered before
+    /// is used up. The next hop fills whatever is free, so the memory goes ahead of the read that
+    /// is about to free it; meanwhile what was offered still fits, but for these few microseconds.
     fn shrink(&mut self, socket: &impl AsFd, wanted: u32) {
         if self.clamp > wanted {
             self.set_clamp(socket, wanted);
@@ -185,8 +197,8 @@ impl NextHopFlow {
         }
     }
 
-    /// Offers no more than is still to come. What arrives until we look again is offered anew meanwhile, so a bit less:
-    /// what a round trip's window brings in a millisecond.
+    /// Offers no more than is still to come. What arrives until we look again is offered anew
+    /// meanwhile, so a bit less: what a round trip's window brings in a millisecond.
     fn close(&mut self, socket: &impl AsFd, remaining: u64, now: u32) {
         let to_come = remaining.saturating_sub(u64::from(unread(socket)));
         let margin = u64::from(now / self.rtt_ms).min(to_come / 4 * 3);
@@ -215,7 +227,8 @@ impl NextHopFlow {
         if !self.locked {
             return;
         }
-        // from a smaller one the kernel never sees more than the window come in a round trip, and stays there
+        // from a smaller one the kernel never sees more than the window come in a round trip, and
+        // stays there
         if self.memory < MEMORY_TUNED_MIN {
             self.set_memory(socket, MEMORY_TUNED_MIN);
         }
@@ -308,26 +321,30 @@ const fn quarter_more(bytes: u32) -> u32 {
 /// The bit of `SO_BUF_LOCK` for the receive buffer.
 const RECEIVE_LOCK: u32 = 2;
 
-/// The largest segment a next hop is to send, bytes. On loopback it would be 64 KiB, and a smaller window would bring one
-/// part of a segment each 200 ms; on Ethernet it is 1460, and this changes nothing.
+/// The largest segment a next hop is to send, bytes. On loopback it would be 64 KiB, and a smaller
+/// window would bring one part of a segment each 200 ms; on Ethernet it is 1460, and this changes
+/// nothing.
 const SEGMENT_MAX: u32 = 8 * 1024;
 
 /// The kernel counts the content of its memory in parts of 256.
 const WHOLE: u32 = 256;
 /// What it assumes before it has seen segments.
 const HALF: u32 = WHOLE / 2;
-/// Segments so small that less than a quarter of the memory is content are the exception; the next ones are not.
+/// Segments so small that less than a quarter of the memory is content are the exception; the next
+/// ones are not.
 const CONTENT_MIN: u32 = WHOLE / 4;
 
 /// A clamp that does nothing: windows are below 1 GiB (RFC 7323 §2.3).
 const CLAMP_NONE: u32 = 1 << 30;
 
-/// Where the kernel begins to tune the memory of a connection it is given whole (`net.ipv4.tcp_rmem`), bytes.
+/// Where the kernel begins to tune the memory of a connection it is given whole
+/// (`net.ipv4.tcp_rmem`), bytes.
 const MEMORY_TUNED_MIN: u32 = 128 * 1024;
 
 /// A read brings up to this much while a window is closing, bytes.
 const CLOSING_MARGIN: u64 = 64 * 1024;
 
-/// The largest memory this process was ever given: `net.core.rmem_max` twice, unless it may exceed that. Beyond it the
-/// kernel's own tuning, which may go to `net.ipv4.tcp_rmem`, is the only way not to slow a fast reader.
+/// The largest memory this process was ever given: `net.core.rmem_max` twice, unless it may exceed
+/// that. Beyond it the kernel's own tuning, which may go to `net.ipv4.tcp_rmem`, is the only way
+/// not to slow a fast reader.
 static MEMORY_MAX: AtomicU32 = AtomicU32::new(u32::MAX);

@@ -1,4 +1,5 @@
-//! The socket options and queries that no safe crate offers: the one file here that calls the C library.
+//! The socket options and queries that no safe crate offers: the one file here that calls the C
+//! library.
 #![expect(
     unsafe_code,
     reason = "neither socket2 nor rustix has TCP_INFO, TCP_WINDOW_CLAMP, SO_BUF_LOCK, SO_MEMINFO or SIOCOUTQ"
@@ -33,8 +34,9 @@ pub(super) fn read_option(
     room: &mut [u8],
 ) -> io::Result<usize> {
     let mut length = libc::socklen_t::try_from(room.len()).unwrap_or(libc::socklen_t::MAX);
-    // SAFETY: `room` is valid for writes of `length` bytes, and both pointers are to places that live and are borrowed
-    // mutably until the call is over. The kernel writes `length` bytes at most, and to `length` how many it wrote.
+    // SAFETY: `room` is valid for writes of `length` bytes, and both pointers are to places that
+    // live and are borrowed mutably until the call is over. The kernel writes `length` bytes at
+    // most, and to `length` how many it wrote.
     let result = unsafe {
         libc::getsockopt(
             socket.as_raw_fd(),
@@ -71,8 +73,8 @@ pub(super) fn set_number(
 ) -> io::Result<()> {
     let length =
         libc::socklen_t::try_from(size_of::<u32>()).expect("four bytes are a short option");
-    // SAFETY: the pointer is to `value`, which is `length` bytes long, initialised, and lives until the call is over;
-    // the kernel only reads it.
+    // SAFETY: the pointer is to `value`, which is `length` bytes long, initialised, and lives until
+    // the call is over; the kernel only reads it.
     let result = unsafe {
         libc::setsockopt(
             socket.as_raw_fd(),
@@ -94,8 +96,9 @@ pub(super) fn set_number(
 /// The socket is none, or it listens.
 pub(super) fn bytes_out(socket: BorrowedFd<'_>) -> io::Result<u32> {
     let mut count: libc::c_int = 0;
-    // SAFETY: for a socket this request (SIOCOUTQ, the same number as TIOCOUTQ) writes one int through the pointer,
-    // which is to an int that lives and is borrowed mutably until the call is over.
+    // SAFETY: for a socket this request (SIOCOUTQ, the same number as TIOCOUTQ) writes one int
+    // through the pointer, which is to an int that lives and is borrowed mutably until the call is
+    // over.
     let result = unsafe { libc::ioctl(socket.as_raw_fd(), libc::TIOCOUTQ, &raw mut count) };
     if result < 0 {
         return Err(io::Error::last_os_error());

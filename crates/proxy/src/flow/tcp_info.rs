@@ -3,8 +3,8 @@
 use super::socket::{SocketOption, bytes_out, read_option};
 use std::os::fd::AsFd;
 
-/// A part of `struct tcp_info` (linux/tcp.h). What an older kernel does not tell is zero, or `None` where zero would
-/// mislead.
+/// A part of `struct tcp_info` (linux/tcp.h). What an older kernel does not tell is zero, or `None`
+/// where zero would mislead.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct TcpInfo {
     /// The smoothed round trip, microseconds.
@@ -27,7 +27,8 @@ pub(crate) struct TcpInfo {
     pub(crate) receive_window: Option<u32>,
 }
 
-/// Room for the structure of any kernel so far: Linux 6.18 has 248 bytes, and what is beyond is not used.
+/// Room for the structure of any kernel so far: Linux 6.18 has 248 bytes, and what is beyond is not
+/// used.
 const ROOM_BYTES: usize = 256;
 
 /// What the kernel knows of a TCP socket; `None` if it is none, or the kernel is of before 2013.
@@ -37,7 +38,8 @@ pub(crate) fn tcp_info(socket: &impl AsFd) -> Option<TcpInfo> {
     parse(&room[..length])
 }
 
-/// Bytes written to a socket that its peer has not acknowledged, sent or not; `None` if it is no connection.
+/// Bytes written to a socket that its peer has not acknowledged, sent or not; `None` if it is no
+/// connection.
 pub(crate) fn unacknowledged_bytes(socket: &impl AsFd) -> Option<u32> {
     bytes_out(socket.as_fd()).ok()
 }

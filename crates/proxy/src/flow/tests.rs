@@ -81,7 +81,8 @@ impl NextHop {
         tcp_info(&self.ours).unwrap().bytes_received - self.read
     }
 
-    /// Sends without end, and reads so many bytes, setting the window before each read. How much was unread at most.
+    /// Sends without end, and reads so many bytes, setting the window before each read. How much
+    /// was unread at most.
     fn stream(&mut self, bytes: u64, window: u32) -> u64 {
         let until = self.read + bytes;
         let mut most = 0;
@@ -94,7 +95,8 @@ impl NextHop {
         most
     }
 
-    /// Sends without end and reads nothing, until all that was sent is acknowledged and no segment more is wanted.
+    /// Sends without end and reads nothing, until all that was sent is acknowledged and no segment
+    /// more is wanted.
     fn stall(&mut self) -> u64 {
         let until = Instant::now() + PATIENCE;
         loop {
@@ -144,7 +146,8 @@ fn receive_window_shrinks_under_traffic_and_grows_again() {
     hop.stream(8 << 20, 1024 * KIB);
     hop.stream(8 << 20, BASE);
     check_between(hop.stall(), 1, 2 * BASE);
-    // it grows again; loopback now sends pieces so small that the memory may hold less, but never more
+    // it grows again; loopback now sends pieces so small that the memory may hold less, but never
+    // more
     check_between(hop.stream(32 << 20, 256 * KIB), BASE, 320 * KIB);
     check_between(hop.stall(), 1, 320 * KIB);
 }
@@ -269,7 +272,8 @@ async fn unsent_bytes_for_a_stalled_client_stay_within_twice_its_share() {
 
 #[tokio::test]
 async fn writer_waiting_for_its_share_is_woken_as_the_client_reads() {
-    // a window of 32 KiB on loopback may wait for the persist timer each time it closes: a fifth of a second
+    // a window of 32 KiB on loopback may wait for the persist timer each time it closes: a fifth of
+    // a second
     const TOTAL: usize = 2 << 20;
     let (mut client, ours) = client(32 * 1024).await;
     let reader = std::thread::spawn(move || {
@@ -296,7 +300,8 @@ async fn writer_waiting_for_its_share_is_woken_as_the_client_reads() {
         let written = write(&mut flow, &ours, left).await;
         left -= written;
         if written == 0 {
-            // there is room by the mark, but tokio has not seen the socket writable yet: its driver must run
+            // there is room by the mark, but tokio has not seen the socket writable yet: its driver
+            // must run
             tokio::task::yield_now().await;
         }
     }

@@ -6,7 +6,8 @@ use weir_semantics::TargetedFields;
 
 /// A request that has ended, and its response, as far as they came.
 ///
-/// Times are microseconds from [`Finished::arrival_us`]. What is `None` did not take place, or is not known.
+/// Times are microseconds from [`Finished::arrival_us`]. What is `None` did not take place, or is
+/// not known.
 #[derive(Clone, Debug)]
 pub struct Finished {
     /// The client's address.
@@ -15,7 +16,8 @@ pub struct Finished {
     pub connection: u64,
     /// Which request of its connection it is, from 1.
     pub sequence: u32,
-    /// When its first byte was read, microseconds since 1970. Of one that was sent behind another: when its turn came.
+    /// When its first byte was read, microseconds since 1970. Of one that was sent behind another:
+    /// when its turn came.
     pub arrival_us: i64,
     /// When the response head was ready to be sent.
     pub response_us: Option<u64>,
@@ -27,11 +29,14 @@ pub struct Finished {
     pub next_hop: Option<NextHop>,
     /// Status sent to the client.
     pub status: Option<u16>,
-    /// Content of the response that the kernel took for the client, without framing; through a tunnel, all bytes.
+    /// Content of the response that the kernel took for the client, without framing; through a
+    /// tunnel, all bytes.
     pub received_bytes: u64,
-    /// Content that came from next hops for this request while it lasted; through a tunnel, all bytes.
+    /// Content that came from next hops for this request while it lasted; through a tunnel, all
+    /// bytes.
     pub next_hop_bytes: u64,
-    /// Content of the request that was read, without framing; through a tunnel, all bytes. Not known where it was not forwarded.
+    /// Content of the request that was read, without framing; through a tunnel, all bytes. Not
+    /// known where it was not forwarded.
     pub request_content_bytes: Option<u64>,
     /// How it ended.
     pub end: End,
@@ -74,7 +79,8 @@ pub struct NextHop {
     pub setup_us: Option<u64>,
     /// From the request's head, sent, to the response's head, received; microseconds.
     pub response_us: Option<u64>,
-    /// The connection could be used again, as far as the response head says it, or the relay found it.
+    /// The connection could be used again, as far as the response head says it, or the relay found
+    /// it.
     pub is_persistent: bool,
 }
 

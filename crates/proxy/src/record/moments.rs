@@ -2,7 +2,8 @@
 
 use std::time::Instant;
 
-/// When the kernel took the first and the last byte of content so far, where somebody wants to know.
+/// When the kernel took the first and the last byte of content so far, where somebody wants to
+/// know.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Moments {
     is_wanted: bool,

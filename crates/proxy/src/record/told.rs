@@ -20,7 +20,8 @@ pub(crate) struct Told<'a> {
     pub(crate) response: &'a [u8],
     /// Of an exchange.
     pub(crate) notes: Option<&'a Notes>,
-    /// From the first byte of the request to the last of the response that the kernel took, microseconds.
+    /// From the first byte of the request to the last of the response that the kernel took,
+    /// microseconds.
     pub(crate) total_us: u64,
     /// Which request of its connection it is, from 1.
     pub(crate) sequence: u32,

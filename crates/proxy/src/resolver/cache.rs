@@ -1,7 +1,8 @@
 //! Answers and failures by name, with a bound on their number.
 //!
-//! Pure: the time is an argument. An entry holds the last good answer and, beside it, the last failure; while the
-//! failure is recent the good answer is used if it is not too old (RFC 8767 §5), and nobody is asked again.
+//! Pure: the time is an argument. An entry holds the last good answer and, beside it, the last
+//! failure; while the failure is recent the good answer is used if it is not too old (RFC 8767 §5),
+//! and nobody is asked again.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
@@ -158,7 +159,8 @@ impl Cache {
         self.entries.entry(Arc::from(name)).or_default()
     }
 
-    /// Second chance (CLOCK): what was asked for since the last round and can still be used stays for one more.
+    /// Second chance (CLOCK): what was asked for since the last round and can still be used stays
+    /// for one more.
     fn evict_one(&mut self, now: Instant) {
         while let Some(name) = self.order.pop_front() {
             let Some(entry) = self.entries.get_mut(&name) else {
@@ -192,7 +194,8 @@ impl Entry {
     }
 }
 
-/// IPv4 and IPv6 by turns, so that either family survives the bound (RFC 8305 §4), and no address twice.
+/// IPv4 and IPv6 by turns, so that either family survives the bound (RFC 8305 §4), and no address
+/// twice.
 fn keep(addresses: Vec<IpAddr>) -> Addresses {
     let (v4, v6): (Vec<_>, Vec<_>) = addresses.into_iter().partition(IpAddr::is_ipv4);
     let (mut v4, mut v6) = (v4.into_iter(), v6.into_iter());

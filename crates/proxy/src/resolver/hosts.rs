@@ -31,8 +31,8 @@ impl HostsFile {
         Self::parse(&String::from_utf8_lossy(&text))
     }
 
-    /// The addresses of `name`, which is in lower case. `localhost` and what ends in it is loopback whatever
-    /// file or name server say (RFC 6761 §6.3).
+    /// The addresses of `name`, which is in lower case. `localhost` and what ends in it is loopback
+    /// whatever file or name server say (RFC 6761 §6.3).
     pub(super) fn get(&self, name: &str) -> Option<Addresses> {
         let name = name.strip_suffix('.').unwrap_or(name);
         if name == "localhost" || name.ends_with(".localhost") {
@@ -49,7 +49,8 @@ impl HostsFile {
                 .next()
                 .unwrap_or("")
                 .split_ascii_whitespace();
-            // a line whose address we do not understand (a zone, a typing error) is no address of anything
+            // a line whose address we do not understand (a zone, a typing error) is no address of
+            // anything
             let Some(Ok(address)) = words.next().map(str::parse) else {
                 continue;
             };

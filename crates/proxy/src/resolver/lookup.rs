@@ -23,8 +23,8 @@ use super::{Found, ResolveError, ResolverConfig, Shared};
 /// Tries within the time limit: a lost datagram costs a third of it.
 const TRIES: u32 = 3;
 
-/// How long an answer for one family waits for the other. RFC 8305 §3 suggests 50 ms before connecting; our
-/// answer is also kept, so we wait a little longer for it to be whole.
+/// How long an answer for one family waits for the other. RFC 8305 §3 suggests 50 ms before
+/// connecting; our answer is also kept, so we wait a little longer for it to be whole.
 const OTHER_FAMILY_GRACE: Duration = Duration::from_millis(250);
 
 /// Name servers with the options to use on them, or why there are none.
@@ -97,7 +97,8 @@ async fn serve(servers: Servers, mut queue: mpsc::Receiver<Arc<str>>, shared: Ar
     }
 }
 
-/// A lookup that somebody waits for: dropped in whatever way (done, panicked, thread ending), it is answered.
+/// A lookup that somebody waits for: dropped in whatever way (done, panicked, thread ending), it is
+/// answered.
 struct Promise {
     shared: Arc<Shared>,
     name: Arc<str>,
@@ -117,8 +118,8 @@ impl Drop for Promise {
     }
 }
 
-/// Asks for A and AAAA at once. Who answers first with addresses waits a little for the other: some servers never
-/// answer for AAAA, and such a name is still usable.
+/// Asks for A and AAAA at once. Who answers first with addresses waits a little for the other: some
+/// servers never answer for AAAA, and such a name is still usable.
 async fn both_families(resolver: &TokioResolver, promise: &Promise) -> Found {
     let limit = promise.shared.config.time_limit;
     let mut v4 = pin!(one_family(resolver, &promise.name, RecordType::A, limit));
@@ -138,7 +139,8 @@ fn grace(first: &Found, limit: Duration) -> Duration {
     }
 }
 
-/// Addresses of either; of two failures the one that says more about the servers, since it may pass.
+/// Addresses of either; of two failures the one that says more about the servers, since it may
+/// pass.
 fn join(first: Found, other: Found) -> Found {
     match (first, other) {
         (Ok((mut addresses, ttl)), Ok((more, other_ttl))) => {

@@ -22,8 +22,8 @@ pub(super) fn literal(host: &str) -> Option<IpAddr> {
 
 /// `host` in lower case.
 ///
-/// Underscores are let through: such names exist. A last label that is a number is not: `0x7f.1` and `2130706433` are
-/// spellings of addresses to some, and no name server should decide which.
+/// Underscores are let through: such names exist. A last label that is a number is not: `0x7f.1`
+/// and `2130706433` are spellings of addresses to some, and no name server should decide which.
 ///
 /// # Errors
 ///

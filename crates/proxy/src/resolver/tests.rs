@@ -19,7 +19,8 @@ enum Reply {
     Silence,
 }
 
-/// A name server whose behaviour is a function of the name and the record type; it stops when dropped.
+/// A name server whose behaviour is a function of the name and the record type; it stops when
+/// dropped.
 struct NameServer {
     address: SocketAddr,
     asked: Arc<Mutex<Vec<(String, RecordType)>>>,

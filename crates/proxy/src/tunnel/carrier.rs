@@ -44,7 +44,8 @@ pub(super) enum Filled {
 }
 
 impl Carrier {
-    /// Falls back to copying when the pool of pipes is exhausted or the process is out of file descriptors.
+    /// Falls back to copying when the pool of pipes is exhausted or the process is out of file
+    /// descriptors.
     pub(super) fn borrow_by(means: Means) -> Self {
         match means {
             #[cfg(target_os = "linux")]

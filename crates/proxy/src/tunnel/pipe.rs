@@ -1,7 +1,8 @@
 //! Pipes for `splice`, lent by the thread.
 //!
-//! Making a pipe costs two system calls and two file descriptors, so a few stay open between uses. How many may be lent at
-//! once is bounded: beyond that tunnels copy, which is slower, but takes no file descriptor from a new connection.
+//! Making a pipe costs two system calls and two file descriptors, so a few stay open between uses.
+//! How many may be lent at once is bounded: beyond that tunnels copy, which is slower, but takes no
+//! file descriptor from a new connection.
 
 use std::cell::RefCell;
 use std::io;
@@ -16,7 +17,8 @@ use super::carrier::Filled;
 
 /// Pipes kept open by a thread while nobody uses them.
 pub(super) const IDLE_MAX: usize = 16;
-/// Pipes lent by a thread at once: as many directions may hold bytes that their receiver does not take.
+/// Pipes lent by a thread at once: as many directions may hold bytes that their receiver does not
+/// take.
 const LENT_MAX: usize = 256;
 /// Asked of one splice: the capacity of a pipe on Linux, by default.
 const SPLICE_BYTES: usize = 64 << 10;
@@ -131,7 +133,8 @@ impl Ends {
     }
 }
 
-/// Errors by which a system says that it does not splice this: no such call, forbidden, or the wrong kind of file.
+/// Errors by which a system says that it does not splice this: no such call, forbidden, or the
+/// wrong kind of file.
 fn is_refusal(error: &io::Error) -> bool {
     let refusals = [Errno::INVAL, Errno::NOSYS, Errno::PERM, Errno::OPNOTSUPP];
     Errno::from_io_error(error).is_some_and(|errno| refusals.contains(&errno))

@@ -53,7 +53,8 @@ impl Pump<'_> {
     async fn burst(&self, carrier: &mut Carrier) -> Result<Burst, Fault> {
         let mut rounds = 0;
         loop {
-            // only an empty carrier is filled: then "would block" can only mean the socket, never a full pipe
+            // only an empty carrier is filled: then "would block" can only mean the socket, never a
+            // full pipe
             match carrier.fill(self.from.0) {
                 Ok(Filled::Some) => self.activity.touch(),
                 Ok(Filled::End) => return Ok(Burst::Ended),

@@ -1,4 +1,5 @@
-//! Tunnels between real sockets on loopback. Every case runs by splice (where there is one) and by copying.
+//! Tunnels between real sockets on loopback. Every case runs by splice (where there is one) and by
+//! copying.
 
 use std::future::pending;
 use std::pin::pin;

@@ -60,7 +60,8 @@ fn reuse_by_another_worker_is_counted() {
         moves.push(proxy.count(Metric::ReusesByOtherWorker) - before);
     }
     assert_eq!(origin.connections(), 1);
-    // in the same order the same clients find it with the other worker, but for the first of a round
+    // in the same order the same clients find it with the other worker, but for the first of a
+    // round
     assert!(moves[0] >= 1 && moves[0] <= 23, "{moves:?}");
     assert!(moves[1].abs_diff(moves[0]) <= 1, "{moves:?}");
 }

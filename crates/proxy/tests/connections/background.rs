@@ -1,5 +1,6 @@
-//! Requests that no client waits for, a validation in the background and a fetch of what is missing, reach the next hop as one
-//! with a client does: another one of the route if the first cannot be had, and once more after the idle race.
+//! Requests that no client waits for, a validation in the background and a fetch of what is
+//! missing, reach the next hop as one with a client does: another one of the route if the first
+//! cannot be had, and once more after the idle race.
 
 use crate::support::{OriginConnection, Representation, Running, ScriptedOrigin};
 use weir_measure::Metric;

@@ -28,7 +28,8 @@ fn idle_connection_is_reused_across_workers() {
     let proxy = Running::gateway_with(address, |config| config.workers = 2);
     let clients = 24;
     for _ in 0..clients {
-        // the kernel spreads connections over the workers: that all come to one has a chance of 2^-23
+        // the kernel spreads connections over the workers: that all come to one has a chance of
+        // 2^-23
         let response = proxy.client().ask("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
         assert_eq!(response.text(), "ok");
         proxy.wait_for(Metric::ConnectionCacheIdle, 1);

@@ -1,7 +1,7 @@
 //! A busy connection or a new one: which is waited for, and how the wait ends.
 //!
-//! How long a set-up takes is under control here: it includes asking the name server, which answers when the test lets
-//! it, and the clock is moved meanwhile.
+//! How long a set-up takes is under control here: it includes asking the name server, which answers
+//! when the test lets it, and the clock is moved meanwhile.
 
 use crate::support::{NameServer, OriginConnection, RawClient, Running, ScriptedOrigin, span};
 use std::net::Ipv4Addr;

@@ -1,4 +1,5 @@
-//! A response that is read while it goes to disk: by the one who asked, by those who come later, by slow ones.
+//! A response that is read while it goes to disk: by the one who asked, by those who come later, by
+//! slow ones.
 
 use super::depot::Depot;
 use crate::support::Representation;

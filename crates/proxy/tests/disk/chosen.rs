@@ -1,5 +1,6 @@
-//! What is purged after a stored response was chosen for a request does not come back with the answer to that request, however
-//! long it waits before the next hop is asked. With a store on disk and without: memory and disk forget in ways of their own.
+//! What is purged after a stored response was chosen for a request does not come back with the
+//! answer to that request, however long it waits before the next hop is asked. With a store on disk
+//! and without: memory and disk forget in ways of their own.
 
 use super::depot::Depot;
 use crate::support::{Head, OriginConnection, RawClient, Representation, span};
@@ -225,7 +226,8 @@ fn response_validated_as_private_is_not_reused_by_a_waiting_request() {
     }
 }
 
-/// Both were asked about the same response at the same time; the one who says that it is private is heard.
+/// Both were asked about the same response at the same time; the one who says that it is private is
+/// heard.
 #[test]
 fn response_validated_as_private_is_not_restored_by_another_validation() {
     let what = Representation::new("/a", LENGTH).with_fields(STALE);
@@ -254,7 +256,8 @@ fn response_validated_as_private_is_not_restored_by_another_validation() {
     }
 }
 
-/// The part that completes a purged one is joined for the one who asked before the purge, and for nobody else.
+/// The part that completes a purged one is joined for the one who asked before the purge, and for
+/// nobody else.
 #[test]
 fn purged_part_is_not_stored_again_by_the_range_that_completes_it() {
     let what = Representation::new("/a", LENGTH);

@@ -47,7 +47,8 @@ fn corruption_found_before_anything_was_sent_is_a_miss() {
     assert_eq!(depot.proxy().count(Metric::StoreCuts), 0);
 }
 
-/// A client that has read the head of a stored response with a bit flipped at 2 000 000, after a restart.
+/// A client that has read the head of a stored response with a bit flipped at 2 000 000, after a
+/// restart.
 fn reading_damage(depot: &mut Depot, what: &Representation, request: &str) -> (RawClient, Head) {
     depot.store_whole(what);
     depot.restart();
@@ -59,7 +60,8 @@ fn reading_damage(depot: &mut Depot, what: &Representation, request: &str) -> (R
     (client, head)
 }
 
-/// The next hop is asked for the rest of `what` up to `to`, if it is still the same; where the rest begins.
+/// The next hop is asked for the rest of `what` up to `to`, if it is still the same; where the rest
+/// begins.
 fn asked_for_the_rest(depot: &Depot, what: &Representation, to: u64) -> (OriginConnection, u64) {
     let mut hop = depot.origin.accept();
     let asked = hop.read_head();
@@ -106,7 +108,8 @@ fn rest_of_a_corrupt_response_comes_from_the_next_hop() {
     }
 }
 
-/// Nothing of the rest is stored: what forbids to store it does not matter to the client that has the front.
+/// Nothing of the rest is stored: what forbids to store it does not matter to the client that has
+/// the front.
 #[test]
 fn rest_of_a_corrupt_response_is_fetched_even_if_it_is_unstorable() {
     let fresh = "Cache-Control: max-age=3600\r\nConnection: close\r\n";
@@ -247,7 +250,8 @@ fn truncated_or_zeroed_segment_never_yields_wrong_content() {
     }
 }
 
-/// The newer one is damaged, and what it has replaced is there still: it is judged like any stored response.
+/// The newer one is damaged, and what it has replaced is there still: it is judged like any stored
+/// response.
 #[test]
 fn replaced_response_that_reappears_obeys_freshness_and_invalidation() {
     let short = "Cache-Control: max-age=60\r\nConnection: close\r\n";

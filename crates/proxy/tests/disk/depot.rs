@@ -10,10 +10,12 @@ use weir_disk::files::{Files, SystemFiles};
 use weir_measure::Metric;
 use weir_proxy::config::{Abort, ByteSize, Config, Directory};
 
-/// The store's size where a test does not say: sixteen segments of a mebibyte hold the largest response of the tests.
+/// The store's size where a test does not say: sixteen segments of a mebibyte hold the largest
+/// response of the tests.
 pub(super) const STORE_BYTES: u64 = 64 << 20;
 
-/// What is larger goes to disk as it arrives. The smaller ones of a test are fewer bytes than this together.
+/// What is larger goes to disk as it arrives. The smaller ones of a test are fewer bytes than this
+/// together.
 const AT_ONCE_BYTES: u64 = 1 << 20;
 
 /// A machine that can be restarted.
@@ -149,7 +151,8 @@ impl Depot {
         self.troubled_files().wait_until_one_hangs();
     }
 
-    /// Stops it as an operator would, and starts it again with this trouble; what is stored may not be found yet.
+    /// Stops it as an operator would, and starts it again with this trouble; what is stored may not
+    /// be found yet.
     pub(super) fn restart_with(&mut self, trouble: Trouble) {
         let proxy = self.proxy.take().expect("it runs");
         proxy.stop().join().expect("no panic");
@@ -157,7 +160,8 @@ impl Depot {
         self.proxy = Some(self.another(0).expect("a proxy"));
     }
 
-    /// Asks for `what`, which the origin sends if it is asked, whole or the rest of it. Every byte that comes is compared.
+    /// Asks for `what`, which the origin sends if it is asked, whole or the rest of it. Every byte
+    /// that comes is compared.
     pub(super) fn ask_either(&self, what: &Representation) -> Either {
         let mut client = self.proxy().client();
         client.send(what.get("Connection: close\r\n"));
@@ -217,7 +221,8 @@ impl Depot {
         self.start(0);
     }
 
-    /// The process is killed, and started again: everything it has written is there, and nothing else.
+    /// The process is killed, and started again: everything it has written is there, and nothing
+    /// else.
     pub(super) fn kill(&mut self) {
         self.kill_then(|_| {});
     }

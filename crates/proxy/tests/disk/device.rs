@@ -1,4 +1,5 @@
-//! A device that is full, that fails, or that is not there: clients get what they ask for (R06-R08).
+//! A device that is full, that fails, or that is not there: clients get what they ask for
+//! (R06-R08).
 
 use super::depot::Depot;
 use crate::support::Representation;
@@ -119,8 +120,9 @@ fn purge_that_is_not_durable_is_reported_and_in_force() {
     depot.fetch_whole(&what.next(500));
 }
 
-/// The request was carried out: whoever sent it must hear so, or would send it again. It is counted, and in force for as
-/// long as the process runs; whatever comes back from the device before it is emptied is what a kill may bring back.
+/// The request was carried out: whoever sent it must hear so, or would send it again. It is
+/// counted, and in force for as long as the process runs; whatever comes back from the device
+/// before it is emptied is what a kill may bring back.
 #[test]
 fn response_to_unsafe_method_is_forwarded_without_durable_invalidation() {
     let depot = Depot::simulated(|_| {});

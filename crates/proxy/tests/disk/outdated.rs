@@ -1,4 +1,5 @@
-//! What a response says of the stored one holds on disk too: updated, or forgotten (RFC 9111 §4.3.4, §4.3.5).
+//! What a response says of the stored one holds on disk too: updated, or forgotten (RFC 9111
+//! §4.3.4, §4.3.5).
 
 use super::depot::Depot;
 use crate::support::{Head, Representation, Response};

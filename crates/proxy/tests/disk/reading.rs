@@ -1,5 +1,5 @@
-//! A device that reads badly (R06, R09): some sectors cannot be read, or reads hang. Every byte that a client gets is compared;
-//! what the device does not give, the origin does.
+//! A device that reads badly (R06, R09): some sectors cannot be read, or reads hang. Every byte
+//! that a client gets is compared; what the device does not give, the origin does.
 
 use super::depot::{Depot, is_from_disk};
 use super::troubled::Trouble;

@@ -1,4 +1,5 @@
-//! A stale response that is damaged on disk, whatever the next hop says of it: while nothing was promised it is a miss (R01).
+//! A stale response that is damaged on disk, whatever the next hop says of it: while nothing was
+//! promised it is a miss (R01).
 
 use super::depot::Depot;
 use crate::support::{Head, Representation};

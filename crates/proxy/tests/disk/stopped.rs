@@ -1,4 +1,5 @@
-//! A device that takes nothing while responses go to disk as they arrive: they pass by, and their readers have them.
+//! A device that takes nothing while responses go to disk as they arrive: they pass by, and their
+//! readers have them.
 
 use super::depot::Depot;
 use crate::support::{RawClient, Representation};

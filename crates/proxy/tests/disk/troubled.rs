@@ -1,8 +1,10 @@
-//! Files of this machine on a device that has become bad at reading: some sectors cannot be read, or nothing comes back.
+//! Files of this machine on a device that has become bad at reading: some sectors cannot be read,
+//! or nothing comes back.
 //!
-//! It stands in for a device mapper (`dm-flakey`, `dm-delay`), which few kernels that tests run on have: it sees the calls and not
-//! the blocks, so what it calls unreadable is so for the page cache, too, as if that had been emptied. Everything else, the
-//! files, their names, writing and syncing, is the kernel's.
+//! It stands in for a device mapper (`dm-flakey`, `dm-delay`), which few kernels that tests run on
+//! have: it sees the calls and not the blocks, so what it calls unreadable is so for the page
+//! cache, too, as if that had been emptied. Everything else, the files, their names, writing and
+//! syncing, is the kernel's.
 
 use std::io;
 use std::path::{Path, PathBuf};

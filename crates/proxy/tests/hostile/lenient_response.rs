@@ -1,5 +1,5 @@
-//! Next hops whose responses are not as the grammar has them, and that the RFCs say how to read: the client gets them in
-//! canonical form, and the connection is not used again.
+//! Next hops whose responses are not as the grammar has them, and that the RFCs say how to read:
+//! the client gets them in canonical form, and the connection is not used again.
 
 use crate::support::Head;
 use crate::support::{OriginConnection, Way};
@@ -99,7 +99,8 @@ fn repaired_response_is_canonical_and_its_connection_is_not_reused() {
                 assert_eq!(of_next_hop(&response.head), fields, "{answer:?}");
                 assert_canonical(&response.head, &answer);
                 hop.expect_end();
-                // the client has done nothing wrong, and its next request goes over another connection
+                // the client has done nothing wrong, and its next request goes over another
+                // connection
                 client.send(way.get("/2"));
                 let closing = format!("{OK}Connection: close\r\nContent-Length: 4\r\n\r\ngood");
                 let (_hop, head) = way.origin.answer(closing);

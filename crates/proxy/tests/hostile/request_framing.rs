@@ -1,10 +1,12 @@
-//! Requests whose end can be seen in two ways are refused, and nobody else sees them (R45, R46, R47, R51).
+//! Requests whose end can be seen in two ways are refused, and nobody else sees them (R45, R46,
+//! R47, R51).
 
 use crate::support::{PATIENCE, Way};
 
 const SMUGGLED: &str = "GET /smuggled HTTP/1.1\r\nHost: a.example\r\n\r\n";
 
-/// The request is refused, the connection ends, what is behind it is no request, and nobody is asked.
+/// The request is refused, the connection ends, what is behind it is no request, and nobody is
+/// asked.
 fn refused(way: &Way, request: impl AsRef<[u8]>, status: u16) {
     let request = request.as_ref();
     let shown = String::from_utf8_lossy(request).into_owned();

@@ -19,7 +19,8 @@ fn framed() -> [(String, String); 2] {
     ]
 }
 
-/// Behind the answer with `status` comes the answer to the second request, 405, or the end; never anything else.
+/// Behind the answer with `status` comes the answer to the second request, 405, or the end; never
+/// anything else.
 fn expect_second_or_end(client: &mut RawClient, status: u16) {
     let response = client.read_response();
     assert_eq!(response.status(), status);

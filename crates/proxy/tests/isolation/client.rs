@@ -116,7 +116,8 @@ impl<'a> Client<'a> {
         }
     }
 
-    /// Asks for something, and notes if there is something in the response that is not for its user.
+    /// Asks for something, and notes if there is something in the response that is not for its
+    /// user.
     pub(crate) fn ask(&mut self) {
         let request = self.request();
         let response = self.exchange(&request);

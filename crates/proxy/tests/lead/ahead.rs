@@ -1,7 +1,7 @@
 //! How far ahead of its client a response may be that is not stored.
 //!
-//! What the next hop's peer acknowledged beyond what the client has read is the lead of 64 KiB and what the client's own
-//! kernel holds for it.
+//! What the next hop's peer acknowledged beyond what the client has read is the lead of 64 KiB and
+//! what the client's own kernel holds for it.
 
 use super::flow::{CLIENT_KERNEL_BYTES, Flow};
 use crate::support::{PATIENCE, Running, ScriptedOrigin};

@@ -1,5 +1,5 @@
-//! A next hop that sends as fast as it is let, and a client that reads as much as it is told: both without waiting, so
-//! that one thread holds both ends.
+//! A next hop that sends as fast as it is let, and a client that reads as much as it is told: both
+//! without waiting, so that one thread holds both ends.
 
 use crate::support::{OriginConnection, PATIENCE, RawClient, Running, ScriptedOrigin, pattern};
 use std::io::{ErrorKind, Read, Write};
@@ -9,8 +9,8 @@ use std::time::Instant;
 /// Memory of the client's receive buffer in the kernel, bytes: 64 KiB.
 pub(crate) const CLIENT_KERNEL_BYTES: usize = 64 * 1024;
 
-/// Looks without any progress after which there will be none. Before each the proxy has answered a request, so that it
-/// has been at work.
+/// Looks without any progress after which there will be none. Before each the proxy has answered a
+/// request, so that it has been at work.
 const QUIET_LOOKS: u32 = 5;
 
 /// One response on its way through the proxy.
@@ -26,8 +26,8 @@ pub(crate) struct Flow<'a> {
 }
 
 impl<'a> Flow<'a> {
-    /// Asks for `length` bytes of content that may not be stored, and reads the head. The proxy may ask on `before`, a
-    /// connection it has used, or on a new one if it has closed that.
+    /// Asks for `length` bytes of content that may not be stored, and reads the head. The proxy may
+    /// ask on `before`, a connection it has used, or on a new one if it has closed that.
     pub(crate) fn begin(
         proxy: &'a Running,
         origin: &ScriptedOrigin,
@@ -122,8 +122,8 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// Lets the next hop send until nothing moves any more; how far the peer of its socket is ahead of what the
-    /// client has read, bytes of the whole response.
+    /// Lets the next hop send until nothing moves any more; how far the peer of its socket is ahead
+    /// of what the client has read, bytes of the whole response.
     pub(crate) fn lead(&mut self) -> usize {
         let mut quiet = 0;
         let mut before = 0;

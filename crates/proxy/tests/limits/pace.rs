@@ -101,7 +101,8 @@ fn slow_request_content_does_not_count_as_next_hop_silence() {
         let mut hop = way.origin.accept();
         hop.read_head();
         let start = Instant::now();
-        // byte by byte, each once the one before has arrived, for longer than the next hop may be silent
+        // byte by byte, each once the one before has arrived, for longer than the next hop may be
+        // silent
         while start.elapsed() < 3 * silence {
             client.send("1\r\nx\r\n");
             hop.expect("1\r\nx\r\n");

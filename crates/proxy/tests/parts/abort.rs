@@ -1,5 +1,5 @@
-//! A client that leaves in the middle: the fetch stops or goes on as the policy says, and what is there is kept if it can be
-//! completed (R37).
+//! A client that leaves in the middle: the fetch stops or goes on as the policy says, and what is
+//! there is kept if it can be completed (R37).
 
 use crate::support::{Representation, Running, ScriptedOrigin, span};
 use std::collections::BTreeMap;

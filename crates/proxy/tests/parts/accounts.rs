@@ -1,5 +1,5 @@
-//! Every byte that a next hop sent is content or overhead, and every byte of content went to a client or was wasted:
-//! over a mixture of all ways a response can take, after each of them.
+//! Every byte that a next hop sent is content or overhead, and every byte of content went to a
+//! client or was wasted: over a mixture of all ways a response can take, after each of them.
 
 use super::mixture::{self, Known, Scenario};
 use crate::support::{OriginConnection, RawClient, Response, Running, ScriptedOrigin, span};

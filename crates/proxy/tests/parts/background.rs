@@ -1,5 +1,5 @@
-//! Fetches that go on for nobody: at the pace of their budget, until a reader comes; and clients that are there though they
-//! look gone.
+//! Fetches that go on for nobody: at the pace of their budget, until a reader comes; and clients
+//! that are there though they look gone.
 
 use crate::support::{OriginConnection, Representation, Running, ScriptedOrigin, span};
 use std::thread::JoinHandle;

@@ -333,8 +333,8 @@ fn asked_range(hop: &mut OriginConnection) -> String {
     asked.field("range").expect("a range").to_owned()
 }
 
-/// One with credentials reads what was begun for all. Its own request would bring what others may not have: what that brings
-/// goes to it alone, and spoils nothing that is stored.
+/// One with credentials reads what was begun for all. Its own request would bring what others may
+/// not have: what that brings goes to it alone, and spoils nothing that is stored.
 #[test]
 fn reader_with_credentials_fetches_the_rest_of_shared_content_separately() {
     let shelf = Shelf::with(|config| config.fetch.fetches_per_response_max = 2);
@@ -350,7 +350,8 @@ fn reader_with_credentials_fetches_the_rest_of_shared_content_separately() {
     assert_eq!(own.read_head().verdict(), "hit;detail=delayed");
     first.into_peer().reset();
     let for_own = pour(hop, what.bytes(0, what.length));
-    // of three who want to read at different places, the fetch for the first one gives way: it does not read
+    // of three who want to read at different places, the fetch for the first one gives way: it does
+    // not read
     let mut middle = RawClient::connect_small(shelf.proxy.address());
     middle.send(what.get_range("3000000-7999999"));
     let mut hop = shelf.origin.accept();
@@ -385,7 +386,8 @@ fn reader_with_credentials_fetches_the_rest_of_shared_content_separately() {
     shelf.hit_part(&what, "6000000-7999999", 6_000_000, what.length);
 }
 
-/// Of the bytes that were promised none is lost: the client that was sent the front fetches the rest for itself.
+/// Of the bytes that were promised none is lost: the client that was sent the front fetches the
+/// rest for itself.
 #[test]
 fn unshareable_second_missing_range_is_fetched_for_its_client_only() {
     let what = Representation::new("/", LENGTH);
@@ -418,8 +420,8 @@ fn unshareable_second_missing_range_is_fetched_for_its_client_only() {
     }
 }
 
-/// Somebody reads the first bytes as they arrive; whoever joins and wants more than those is sent its head once the next hop
-/// has said that it still has the same.
+/// Somebody reads the first bytes as they arrive; whoever joins and wants more than those is sent
+/// its head once the next hop has said that it still has the same.
 #[test]
 fn client_joining_a_range_fetch_gets_the_new_representation_on_change() {
     for (has_changed, range) in [(false, None), (true, None), (true, Some("0-399999"))] {

@@ -1,4 +1,5 @@
-//! A client that leaves before there is a response head: the request is given up, unless somebody else waits for it.
+//! A client that leaves before there is a response head: the request is given up, unless somebody
+//! else waits for it.
 
 use crate::support::{OriginConnection, RawClient, Representation, Running, ScriptedOrigin, span};
 use weir_measure::Metric;

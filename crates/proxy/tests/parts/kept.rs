@@ -1,4 +1,5 @@
-//! Parts that are kept: what is inside is a hit, and only what is missing is fetched (RFC 9111 §3.3, §3.4).
+//! Parts that are kept: what is inside is a hit, and only what is missing is fetched (RFC 9111
+//! §3.3, §3.4).
 
 use super::shelf::Shelf;
 use crate::support::{Head, Representation};

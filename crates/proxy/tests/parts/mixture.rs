@@ -16,7 +16,8 @@ pub(super) struct Scenario {
 /// What is known of the bytes from the next hop.
 #[derive(Clone, Copy)]
 pub(super) enum Known {
-    /// All that were sent were taken; so many bytes of content went to nobody, and so many of kept parts to somebody.
+    /// All that were sent were taken; so many bytes of content went to nobody, and so many of kept
+    /// parts to somebody.
     All { wasted: u64, recovered: u64 },
     /// The client left while they came: how many were taken and wasted is chance.
     Chance,
@@ -204,7 +205,8 @@ fn heads(bed: &Bed) {
     assert_eq!(bed.fetch(&what.get(""), nothing.as_bytes()).status(), 204);
 }
 
-/// Answers with `head` and then `content` until the proxy has enough, to a client that leaves before.
+/// Answers with `head` and then `content` until the proxy has enough, to a client that leaves
+/// before.
 fn leave_after(bed: &Bed, request: &str, message: &[u8], read: usize) {
     let aborts = bed.proxy.count(Metric::ClientAborts);
     let mut client = RawClient::connect_small(bed.proxy.address());

@@ -1,5 +1,5 @@
-//! Many readers at random places of one response that is being filled (R40): each at its own speed, every byte right, and
-//! the origin asked for each byte about once.
+//! Many readers at random places of one response that is being filled (R40): each at its own speed,
+//! every byte right, and the origin asked for each byte about once.
 
 use super::paced::PacedOrigin;
 use crate::support::{RawClient, Representation, Running};

@@ -1,5 +1,6 @@
-//! What a validation in the background may fetch: nobody waits for it, so it brings what the store takes, within the budget
-//! of background bytes, and one that came to nothing is not repeated at every hit.
+//! What a validation in the background may fetch: nobody waits for it, so it brings what the store
+//! takes, within the budget of background bytes, and one that came to nothing is not repeated at
+//! every hit.
 
 use crate::support::{OriginConnection, PATIENCE, Representation, Running, ScriptedOrigin, span};
 use std::time::Instant;

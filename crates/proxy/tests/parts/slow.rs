@@ -1,4 +1,5 @@
-//! Slow clients that each read another large response: what they hold is in the budget of memory, and they get all of it.
+//! Slow clients that each read another large response: what they hold is in the budget of memory,
+//! and they get all of it.
 
 use super::shelf::Shelf;
 use crate::support::{OriginConnection, RawClient, Representation};

@@ -159,8 +159,8 @@ fn field_named_in_vary_selects_the_stored_response() {
 
 #[test]
 fn gateway_and_forward_proxy_do_not_share_stored_responses() {
-    // one process, both kinds of listener: whoever reaches the gateway chooses Host, and must not choose what users
-    // of the forward proxy get for that name
+    // one process, both kinds of listener: whoever reaches the gateway chooses Host, and must not
+    // choose what users of the forward proxy get for that name
     let (inside, outside) = (ScriptedOrigin::new(), ScriptedOrigin::new());
     let proxy = Running::gateway_with(inside.address(), |config| {
         config.access.allow_destinations = vec![crate::support::localhost()];

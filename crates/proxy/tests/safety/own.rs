@@ -1,4 +1,5 @@
-//! The proxy's own listeners and its admin interface are nobody's destination, whatever the rules open (R70, R71).
+//! The proxy's own listeners and its admin interface are nobody's destination, whatever the rules
+//! open (R70, R71).
 
 use crate::support::{NameServer, PATIENCE, Running, ScriptedOrigin, localhost, span};
 use std::io::ErrorKind;
@@ -21,7 +22,8 @@ fn open_all(config: &mut Config, names: &NameServer) {
     config.access.connect_ports = (1..=u16::MAX).collect();
 }
 
-/// Asks `proxy` for `host`'s `port` in each way; all are refused, and for the reason that it is ours.
+/// Asks `proxy` for `host`'s `port` in each way; all are refused, and for the reason that it is
+/// ours.
 #[track_caller]
 fn expect_ours(proxy: &Running, host: &str, port: u16) {
     for request in [
@@ -112,7 +114,8 @@ fn admin_interface_on_all_addresses_is_refused_at_each_of_them() {
     }
 }
 
-/// A listener where the proxy had one: each worker closes its own socket when it comes to it, after the reload.
+/// A listener where the proxy had one: each worker closes its own socket when it comes to it, after
+/// the reload.
 fn bind_once_closed(proxy: &Running, address: SocketAddr) -> TcpListener {
     let until = Instant::now() + PATIENCE;
     loop {
@@ -168,7 +171,8 @@ fn next_hop_name_resolving_to_own_listener_is_refused_with_403() {
 
 #[test]
 fn next_hop_at_a_listening_address_of_this_machine_is_refused_at_start() {
-    // where there is no address but the loopback, another of that network is one of this machine too
+    // where there is no address but the loopback, another of that network is one of this machine
+    // too
     let ip = interface().unwrap_or(IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2)));
     let free = TcpListener::bind((ip, 0)).expect("a port");
     let port = free.local_addr().expect("bound").port();

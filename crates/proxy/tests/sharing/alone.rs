@@ -1,4 +1,5 @@
-//! Responses that are not for others: those who waited are let go at the head, and the target is remembered.
+//! Responses that are not for others: those who waited are let go at the head, and the target is
+//! remembered.
 
 use super::with_length;
 use crate::support::{OriginConnection, RawClient, Way};

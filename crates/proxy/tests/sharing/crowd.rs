@@ -1,4 +1,5 @@
-//! Clients that come, share and leave as chance has it: who stays has every byte, and nothing is left behind.
+//! Clients that come, share and leave as chance has it: who stays has every byte, and nothing is
+//! left behind.
 
 use super::chunk;
 use crate::support::{Head, RawClient, Running, ScriptedOrigin, pattern};
@@ -35,7 +36,8 @@ fn length_of(target: u64) -> usize {
     [0, 100, 20_000, 70_000, 150_000, 300_000][usize::try_from(target).expect("few")]
 }
 
-/// What the next hop answers: how it is framed and whether it is shared changes from one time to the next.
+/// What the next hop answers: how it is framed and whether it is shared changes from one time to
+/// the next.
 fn answer(head: &Head, time: u64) -> Vec<u8> {
     let target = head.start_line().split(' ').nth(1).expect("a target");
     let content = pattern(length_of(target[1..].parse().expect("a number")));

@@ -1,4 +1,5 @@
-//! The next hop breaks its response off: everybody who reads it can tell, and it is not stored as if it were whole (R27).
+//! The next hop breaks its response off: everybody who reads it can tell, and it is not stored as
+//! if it were whole (R27).
 
 use super::{FRESH, chunk};
 use crate::support::{OriginConnection, RawClient, Way, pattern};

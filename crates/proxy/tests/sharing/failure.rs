@@ -1,4 +1,5 @@
-//! The one who asks for all fails before there is a response head, or says nothing: one more asks, then each for itself.
+//! The one who asks for all fails before there is a response head, or says nothing: one more asks,
+//! then each for itself.
 
 use super::{FRESH, with_length};
 use crate::support::{OriginConnection, RawClient, Running, ScriptedOrigin, Way, span};

@@ -45,7 +45,8 @@ fn followers_get_the_response_after_their_leader_disconnects() {
 
 #[test]
 fn followers_on_any_worker_get_the_response_after_their_leader_disconnects() {
-    // on several threads the response may have lost its last reader before those who wait become readers
+    // on several threads the response may have lost its last reader before those who wait become
+    // readers
     let way = Way::gateway_with(|config| {
         change(config);
         config.workers = 4;

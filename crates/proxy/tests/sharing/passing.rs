@@ -1,4 +1,5 @@
-//! A response that turns out too large for the store while it arrives: its readers have it, within bounds.
+//! A response that turns out too large for the store while it arrives: its readers have it, within
+//! bounds.
 
 use super::{FRESH, chunk};
 use crate::support::{OriginConnection, RawClient, Way, pattern};

@@ -1,4 +1,5 @@
-//! The proxy stops while responses arrive: who reads may finish, and what nobody reads holds up nothing.
+//! The proxy stops while responses arrive: who reads may finish, and what nobody reads holds up
+//! nothing.
 
 use super::FRESH;
 use crate::support::{RawClient, Way, pattern};
@@ -50,8 +51,8 @@ fn draining_proxy_answers_waiting_followers() {
     }
 }
 
-/// A response of which half has come, and has been read, and whose first client has left: its fetch is on the worker that
-/// client was on.
+/// A response of which half has come, and has been read, and whose first client has left: its fetch
+/// is on the worker that client was on.
 fn half(way: &Way, body: &[u8]) -> (RawClient, crate::support::OriginConnection) {
     let (mut leader, mut hop) = way.lead(&way.get("/"));
     hop.send(format!("{FRESH}Content-Length: {}\r\n\r\n", body.len()));

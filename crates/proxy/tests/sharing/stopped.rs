@@ -52,8 +52,8 @@ fn client_that_reads_nothing_does_not_delay_other_readers() {
     });
 }
 
-/// Whether the next request of a client that was ahead of its answers reaches the next hop; if not in so many turns, the
-/// client has stopped everything behind them.
+/// Whether the next request of a client that was ahead of its answers reaches the next hop; if not
+/// in so many turns, the client has stopped everything behind them.
 fn goes_on(way: &Way) -> bool {
     const TURNS: usize = 20;
     (0..TURNS).any(|_| {
@@ -67,7 +67,8 @@ fn client_that_reads_nothing_does_not_delay_its_followers() {
     Way::each(|way| {
         const RESPONSES_MAX: usize = 400;
         let body = pattern(40_000);
-        // each response is whole with its head, until there is no room for one more toward its client
+        // each response is whole with its head, until there is no room for one more toward its
+        // client
         let mut requests = String::new();
         for at in 0..RESPONSES_MAX {
             requests += &way.get(&format!("/{at}"));

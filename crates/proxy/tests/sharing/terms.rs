@@ -1,4 +1,5 @@
-//! Which requests wait for another's response, in what form they are answered by it, and who is waited for.
+//! Which requests wait for another's response, in what form they are answered by it, and who is
+//! waited for.
 
 use super::with_length;
 use crate::support::{Head, Way, pattern};

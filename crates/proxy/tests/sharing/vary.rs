@@ -50,7 +50,8 @@ fn in_flight_variant_is_shared_only_by_requests_it_matches() {
         let mut germans = way.follow(2, &get(way, "de"));
         let french = way.follow(4, &get(way, "fr"));
         begin(&mut german_hop, "de");
-        // the first response has not ended: one asks for the other variant, and those with it wait for that one
+        // the first response has not ended: one asks for the other variant, and those with it wait
+        // for that one
         let mut french_hop = way.origin.accept();
         assert_eq!(french_hop.read_head().field("accept-language"), Some("fr"));
         way.proxy.wait_for(Metric::FollowersWaiting, 3);

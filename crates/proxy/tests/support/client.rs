@@ -30,7 +30,8 @@ impl RawClient {
         Self::connect_with_buffer(address, 4096)
     }
 
-    /// A connection with so much for what it has not read, bytes; the kernel takes twice as much memory.
+    /// A connection with so much for what it has not read, bytes; the kernel takes twice as much
+    /// memory.
     pub(crate) fn connect_with_buffer(address: SocketAddr, bytes: usize) -> Self {
         let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None)
             .expect("a socket");

@@ -1,4 +1,5 @@
-//! A message as a test looks at it: a head and what follows, read plainly and without the proxy's own parser.
+//! A message as a test looks at it: a head and what follows, read plainly and without the proxy's
+//! own parser.
 
 use std::fmt;
 
@@ -71,7 +72,8 @@ impl Head {
         status.strip_prefix("weir;").unwrap_or(status)
     }
 
-    /// What Cache-Status says (RFC 9211), without the cache's name and without the freshness that is left.
+    /// What Cache-Status says (RFC 9211), without the cache's name and without the freshness that
+    /// is left.
     pub(crate) fn verdict(&self) -> String {
         let status = self.field("cache-status").expect("a Cache-Status");
         let words = status.split(';').skip(1).map(str::trim);

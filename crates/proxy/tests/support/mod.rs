@@ -1,7 +1,9 @@
-//! What the tests of the live proxy share: peers that say exactly what they are told to, and a running proxy.
+//! What the tests of the live proxy share: peers that say exactly what they are told to, and a
+//! running proxy.
 //!
-//! A test holds both ends: it sends as the client, accepts and answers as the next hop, in one thread and in the
-//! order it writes down. So nothing has to be waited for but bytes, and every wait has a limit.
+//! A test holds both ends: it sends as the client, accepts and answers as the next hop, in one
+//! thread and in the order it writes down. So nothing has to be waited for but bytes, and every
+//! wait has a limit.
 
 #![allow(dead_code, reason = "each test program uses a part of it")]
 #![allow(unused_imports, reason = "each test program uses a part of it")]

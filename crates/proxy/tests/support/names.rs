@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 
-/// Answers every question for an address (RFC 1035 §4.1) with the one it was told, to be believed for 0 s.
+/// Answers every question for an address (RFC 1035 §4.1) with the one it was told, to be believed
+/// for 0 s.
 pub(crate) struct NameServer {
     address: SocketAddr,
     answer: Arc<Mutex<Ipv4Addr>>,
@@ -58,7 +59,8 @@ impl NameServer {
         *self.answer.lock().expect("no panic") = answer;
     }
 
-    /// Answers nothing until what is returned is dropped; what is written into it is the answer then.
+    /// Answers nothing until what is returned is dropped; what is written into it is the answer
+    /// then.
     pub(crate) fn hold(&self) -> MutexGuard<'_, Ipv4Addr> {
         self.answer.lock().expect("no panic")
     }
@@ -91,7 +93,8 @@ fn reply(question: &[u8], ip: Ipv4Addr) -> Option<Vec<u8>> {
     let kind = question.get(end + 1..end + 3)?;
     let is_a = kind == [0, 1];
     let mut reply = question[..2].to_vec();
-    // a response, recursion desired and available, no error; one question, no or one answer, nothing more
+    // a response, recursion desired and available, no error; one question, no or one answer,
+    // nothing more
     reply.extend_from_slice(&[0x81, 0x80, 0, 1, 0, u8::from(is_a), 0, 0, 0, 0]);
     reply.extend_from_slice(question.get(HEADER..end + 5)?);
     if is_a {

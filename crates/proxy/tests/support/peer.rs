@@ -206,8 +206,8 @@ impl Peer {
         }
     }
 
-    /// Reads what is left behind `head` of a response that is cut, and fails if it looks whole. Yields the content, of
-    /// which a reset may have taken some.
+    /// Reads what is left behind `head` of a response that is cut, and fails if it looks whole.
+    /// Yields the content, of which a reset may have taken some.
     pub(crate) fn read_cut(&mut self, head: &Head) -> Vec<u8> {
         let (rest, end) = self.read_to_end();
         if head.is_chunked() {
@@ -221,7 +221,8 @@ impl Peer {
         }
     }
 
-    /// Nothing more comes, and the connection ends; by FIN or RST, as the peer had unread bytes or not.
+    /// Nothing more comes, and the connection ends; by FIN or RST, as the peer had unread bytes or
+    /// not.
     pub(crate) fn expect_end(&mut self) -> End {
         let (rest, end) = self.read_to_end();
         assert!(

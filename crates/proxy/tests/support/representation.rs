@@ -5,7 +5,8 @@ use super::pattern;
 use std::fmt::Write as _;
 use std::sync::OnceLock;
 
-/// A representation: a byte is a function of URL, version and offset, so that any loss, swap, repetition or mixture shows.
+/// A representation: a byte is a function of URL, version and offset, so that any loss, swap,
+/// repetition or mixture shows.
 #[derive(Clone, Debug)]
 pub(crate) struct Representation {
     pub(crate) path: String,
@@ -18,8 +19,8 @@ pub(crate) struct Representation {
 }
 
 impl Representation {
-    /// The first version, fresh for an hour, with a strong entity tag. Each response to a request for it ends its
-    /// connection: so a test knows on which the next request comes.
+    /// The first version, fresh for an hour, with a strong entity tag. Each response to a request
+    /// for it ends its connection: so a test knows on which the next request comes.
     pub(crate) fn new(path: &str, length: u64) -> Self {
         Self {
             path: path.into(),
@@ -202,8 +203,8 @@ impl Representation {
     }
 }
 
-/// A line of bytes begins with eight of its own, which also say what of the table follows: so that making a megabyte
-/// takes no time in a test that is not optimised.
+/// A line of bytes begins with eight of its own, which also say what of the table follows: so that
+/// making a megabyte takes no time in a test that is not optimised.
 const LINE_BYTES: usize = 256;
 const TABLE_BYTES: usize = 16_384;
 static TABLE: OnceLock<Vec<u8>> = OnceLock::new();

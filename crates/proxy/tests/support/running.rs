@@ -19,7 +19,8 @@ use weir_semantics::Timestamp;
 /// When the clock of every proxy starts: 2026-01-01T00:00:00Z.
 const START: Timestamp = Timestamp(1_767_225_600);
 
-/// A proxy with one worker, a clock that stands still, and no log. It fails the test if anything panicked in it.
+/// A proxy with one worker, a clock that stands still, and no log. It fails the test if anything
+/// panicked in it.
 pub(crate) struct Running {
     proxy: Option<Proxy>,
     control: Arc<Control>,
@@ -42,8 +43,8 @@ impl Running {
         })
     }
 
-    /// A gateway before an address on a machine with these files, whose wall clock stands so many seconds after that of
-    /// the others; if it starts.
+    /// A gateway before an address on a machine with these files, whose wall clock stands so many
+    /// seconds after that of the others; if it starts.
     pub(crate) fn gateway_on(
         origin: SocketAddr,
         files: &Arc<dyn Files>,
@@ -66,7 +67,8 @@ impl Running {
         Self::start(change)
     }
 
-    /// A forward proxy that may go to loopback, with changes to the configuration, that tells `recorder` what happens.
+    /// A forward proxy that may go to loopback, with changes to the configuration, that tells
+    /// `recorder` what happens.
     pub(crate) fn forward_recorded(
         recorder: Box<dyn Recorder>,
         change: impl FnOnce(&mut Config),
@@ -249,7 +251,8 @@ impl Running {
         (count(Reuse::Hit), count(Reuse::Miss))
     }
 
-    /// Waits until a number is reached. Between two looks the proxy answers a request, so that it has been at work.
+    /// Waits until a number is reached. Between two looks the proxy answers a request, so that it
+    /// has been at work.
     pub(crate) fn wait_for(&self, metric: Metric, expected: u64) {
         let until = Instant::now() + PATIENCE;
         loop {

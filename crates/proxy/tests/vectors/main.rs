@@ -1,7 +1,8 @@
-//! The conformance vectors against the live proxy: real sockets on loopback, a manual clock, a scripted origin.
+//! The conformance vectors against the live proxy: real sockets on loopback, a manual clock, a
+//! scripted origin.
 //!
-//! Every vector has a proxy of its own. What is compared: everything it says, field lines included, and that the
-//! origin was asked exactly as often as said.
+//! Every vector has a proxy of its own. What is compared: everything it says, field lines included,
+//! and that the origin was asked exactly as often as said.
 
 mod client;
 mod message;

@@ -57,7 +57,8 @@ impl Message {
     }
 }
 
-/// Reads until there is a whole head and as much content as it announces by length; `None` if the peer closes before.
+/// Reads until there is a whole head and as much content as it announces by length; `None` if the
+/// peer closes before.
 pub(crate) fn read_request(stream: &mut TcpStream) -> Option<Message> {
     let mut bytes = Vec::new();
     let mut buffer = [0; 4096];

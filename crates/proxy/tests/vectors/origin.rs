@@ -1,4 +1,5 @@
-//! The origin: answers as the step says, one connection a request, and keeps an account of what it was asked.
+//! The origin: answers as the step says, one connection a request, and keeps an account of what it
+//! was asked.
 
 use crate::message::read_request;
 use crate::weir::VirtualClock;
@@ -100,7 +101,8 @@ impl Origin {
         *self.scripts.lock().expect("nobody panics with it") = scripts.collect();
     }
 
-    /// The next request is one that keeps its connection until the guard is dropped; then come those that were expected.
+    /// The next request is one that keeps its connection until the guard is dropped; then come
+    /// those that were expected.
     pub(crate) fn hold(&self) -> MutexGuard<'_, ()> {
         let held = Script {
             held: Some(Arc::clone(&self.gate)),
@@ -116,8 +118,8 @@ impl Origin {
         self.is_held.load(Ordering::SeqCst)
     }
 
-    /// The requests of this step, once they are answered and their connections let go. A request that has not been
-    /// read by now is waited for only if it may come after the client's answer.
+    /// The requests of this step, once they are answered and their connections let go. A request
+    /// that has not been read by now is waited for only if it may come after the client's answer.
     pub(crate) fn asked(&self, may_come_later: bool) -> Vec<Asked> {
         let mut asked = Vec::new();
         loop {
@@ -245,7 +247,8 @@ impl Desk {
     }
 }
 
-/// Answers, then waits until the proxy has let the connection go: by then it has done what the answer makes it do.
+/// Answers, then waits until the proxy has let the connection go: by then it has done what the
+/// answer makes it do.
 fn answer(stream: &mut TcpStream, script: &Script) {
     let sent = match script.fault {
         Some(Fault::Closed) => return,

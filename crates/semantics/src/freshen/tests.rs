@@ -286,7 +286,8 @@ fn telling() -> impl Strategy<Value = Vec<&'static str>> {
     subsequence(TELLING, 0..TELLING.len())
 }
 
-/// Which directives and `Expires` are in force after an update, by the merge of fields and by the merge of facts.
+/// Which directives and `Expires` are in force after an update, by the merge of fields and by the
+/// merge of facts.
 fn check_in_force(stored: &[&str], update: &[&str], max_age: u32, expires: bool, by: DecidedBy) {
     let targets = TargetedFields::new(["Our-Cache-Control", "CDN-Cache-Control"]);
     let (stored, update) = (lines(stored), lines(update));

@@ -10,7 +10,8 @@ fn chosen(names: &[&str], lines: &[(&str, &str)]) -> Option<(DecidedBy, Response
     TargetedFields::new(names.iter().copied()).choose(&fields)
 }
 
-/// What a response with these lines of `CDN-Cache-Control` says there; `None` if it is as if it had none.
+/// What a response with these lines of `CDN-Cache-Control` says there; `None` if it is as if it had
+/// none.
 fn check(lines: &[&str], expected: Option<fn(&mut ResponseDirectives)>) {
     let lines: Vec<_> = lines
         .iter()

@@ -1,12 +1,14 @@
 //! PFOO-L: not fewer hits than the optimum has, whatever the sizes.
 //!
-//! A hit needs its response kept from the request before until this one: so many bytes for so many requests. A cache has its size
-//! times the length of the trace to give. The bound gives that to the hits that need the least, and does not ask whether they fit at
-//! each moment. For bytes the hits that need the least for each byte come first, which are those after the shortest time. What is
-//! larger than the cache is never a hit.
+//! A hit needs its response kept from the request before until this one: so many bytes for so many
+//! requests. A cache has its size times the length of the trace to give. The bound gives that to
+//! the hits that need the least, and does not ask whether they fit at each moment. For bytes the
+//! hits that need the least for each byte come first, which are those after the shortest time. What
+//! is larger than the cache is never a hit.
 //!
-//! Needs are counted in classes that are a thousandth wide, each taken for the least of its class: that makes the bound looser by less than
-//! a thousandth, and lets a trace stream through. Memory grows with keys, 8 bytes each.
+//! Needs are counted in classes that are a thousandth wide, each taken for the least of its class:
+//! that makes the bound looser by less than a thousandth, and lets a trace stream through. Memory
+//! grows with keys, 8 bytes each.
 
 use crate::hits::Listener;
 use crate::keys::Numbered;

@@ -1,17 +1,20 @@
 //! The most hits that a cache of so many responses can have.
 //!
-//! Belady's MIN, with the liberty not to keep what has just come: whoever is asked for again the latest leaves, be it the newcomer. (Where
-//! the newcomer must stay there are fewer hits; a cache with a rule of admission could then beat the optimum.)
+//! Belady's MIN, with the liberty not to keep what has just come: whoever is asked for again the
+//! latest leaves, be it the newcomer. (Where the newcomer must stay there are fewer hits; a cache
+//! with a rule of admission could then beat the optimum.)
 //!
-//! A resident is nothing but the place of its next request in the trace: no two residents have the same. So the cache is a set of
-//! numbers, of which the largest is taken out when there are too many, and a request is a hit if its own place is in the set.
+//! A resident is nothing but the place of its next request in the trace: no two residents have the
+//! same. So the cache is a set of numbers, of which the largest is taken out when there are too
+//! many, and a request is a hit if its own place is in the set.
 
 use crate::hits::Listener;
 use crate::keys::Numbered;
 use std::fmt;
 
-/// The requests of a trace, as places of their next ones; eight bytes a request while it is made, four later. This is the one part of
-/// hits-only simulation whose memory grows with requests: the future must be known.
+/// The requests of a trace, as places of their next ones; eight bytes a request while it is made,
+/// four later. This is the one part of hits-only simulation whose memory grows with requests: the
+/// future must be known.
 #[derive(Clone, Debug, Default)]
 pub struct Optimum {
     numbers: Vec<u32>,

@@ -22,7 +22,8 @@ fn random_trace(seed: u64, requests: usize, keys: u64, size_max: u64) -> Vec<Num
         .collect()
 }
 
-/// Tries everything: after each request any of the residents may leave, and the newcomer may stay away.
+/// Tries everything: after each request any of the residents may leave, and the newcomer may stay
+/// away.
 fn best(trace: &[Numbered], capacity: u64, value: fn(Numbered) -> u64) -> u64 {
     // what is resident, as bits, and the most that can have been had until then
     let mut states: HashMap<u32, u64> = HashMap::from([(0, 0)]);

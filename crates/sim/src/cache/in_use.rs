@@ -1,4 +1,5 @@
-//! Content that requests read: it is not evicted, and counts until the last of them lets go, as in the live store.
+//! Content that requests read: it is not evicted, and counts until the last of them lets go, as in
+//! the live store.
 //!
 //! Only large content is followed ([`OWN_ACCOUNT_BYTES_MAX`]), and only while somebody reads it.
 
@@ -7,7 +8,8 @@ use std::collections::hash_map::Entry as Place;
 use weir_policy::Digest;
 use weir_policy::catalog::{OWN_ACCOUNT_BYTES_MAX, Slot};
 
-/// Names content: a stored response that is freshened keeps it, one that takes its place has another.
+/// Names content: a stored response that is freshened keeps it, one that takes its place has
+/// another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ContentId(pub(super) u64);
 
@@ -22,7 +24,8 @@ pub(super) struct InUse {
 }
 
 impl Cache {
-    /// Somebody begins to read a stored response, to [end](Self::end_use) later; `None` if nobody has to know.
+    /// Somebody begins to read a stored response, to [end](Self::end_use) later; `None` if nobody
+    /// has to know.
     pub(crate) fn begin_use(&mut self, which: Which) -> Option<ContentId> {
         let entry = self.at(which.slot)?;
         let (content, bytes) = (entry.content, entry.stored.content_bytes());

@@ -1,7 +1,9 @@
-//! A response under construction: fetches write it, readers follow it, each as fast as its client takes it.
+//! A response under construction: fetches write it, readers follow it, each as fast as its client
+//! takes it.
 //!
-//! `policy::fetch::Fill` says who may do what. Here it is asked, in turn, what each fetch may take of what has come for it, and what each
-//! reader may hand to its client's kernel, until nothing moves.
+//! `policy::fetch::Fill` says who may do what. Here it is asked, in turn, what each fetch may take
+//! of what has come for it, and what each reader may hand to its client's kernel, until nothing
+//! moves.
 
 use super::Simulator;
 use super::ask::is_found;
@@ -35,7 +37,8 @@ pub(super) struct Arriving {
     pub(super) held: u64,
     /// How often its target had been invalidated when it was asked for.
     pub(super) epoch: u32,
-    /// How often a stored response of it had been forgotten when the one was chosen that it completes.
+    /// How often a stored response of it had been forgotten when the one was chosen that it
+    /// completes.
     pub(super) drops: Option<u32>,
     /// Who asked for it: its place among the exchanges, and its number.
     pub(super) leader: (u32, u64),
@@ -175,7 +178,8 @@ impl Simulator {
         true
     }
 
-    /// The content that came with the head of a fetch is there before anything is decided about the fetch.
+    /// The content that came with the head of a fetch is there before anything is decided about the
+    /// fetch.
     pub(super) fn accept_with_head(&mut self, id: u32, fetch_id: FetchId, fetch: u32) {
         let to_come = self.arriving.at_mut(id).fill().to_come(fetch_id);
         let waiting = self.fetches.at(fetch).waiting();
@@ -280,7 +284,8 @@ impl Simulator {
         let (is_kept, facts) = (arriving.is_kept && !is_outdated, arriving.stored.facts);
         let (target, server_us) = (arriving.stored.target, arriving.server_us);
         let fill = arriving.fill();
-        // opening takes a round trip, and slow start another before it is at speed again (RFC 5681 §3.1)
+        // opening takes a round trip, and slow start another before it is at speed again (RFC 5681
+        // §3.1)
         let set_up_us = 2 * u64::from(server_us);
         Orphan {
             received: fill.present().total(),
@@ -311,7 +316,8 @@ impl Simulator {
         self.release_fetch(fetch);
     }
 
-    /// A reader hands its client's kernel what is there, as much as that may hold; whether that was anything.
+    /// A reader hands its client's kernel what is there, as much as that may hold; whether that was
+    /// anything.
     fn feed(&mut self, id: u32, reader: ReaderId, exchange: u32) -> bool {
         if let Some(confirming) = self.exchanges.at(exchange).confirming {
             return self.confirm(id, reader, exchange, &confirming);
@@ -370,7 +376,8 @@ impl Simulator {
         }
     }
 
-    /// A reader that was sent nothing so far gets its head, if that can be, or looks elsewhere; whether anything moved.
+    /// A reader that was sent nothing so far gets its head, if that can be, or looks elsewhere;
+    /// whether anything moved.
     fn confirm(&mut self, id: u32, reader: ReaderId, exchange: u32, was: &Confirming) -> bool {
         let now = self.now();
         let arriving = self.arriving.at_mut(id);
@@ -433,8 +440,8 @@ impl Simulator {
         self.drive(reading.arriving);
     }
 
-    /// Begins to fetch what a reader has come to and is missing. The request is the reader's own: its row tells whether the origin still has
-    /// the same.
+    /// Begins to fetch what a reader has come to and is missing. The request is the reader's own:
+    /// its row tells whether the origin still has the same.
     fn fetch_gap(&mut self, id: u32, reader: u32, fetch_id: FetchId, span: ByteSpan) {
         let now = self.now();
         let exchange = self.exchanges.at(reader);
@@ -484,7 +491,8 @@ impl Simulator {
         self.send_more(fetch, first);
     }
 
-    /// The kept connection of a fetch of missing bytes was closed without a byte of an answer: it is asked for once more, by a new one.
+    /// The kept connection of a fetch of missing bytes was closed without a byte of an answer: it
+    /// is asked for once more, by a new one.
     pub(super) fn repeat_gap(&mut self, id: u32, fetch_id: FetchId, former: u32) {
         let (now, tcp) = (self.now(), self.settings.network.tcp);
         self.stop(former);
@@ -537,7 +545,8 @@ impl Simulator {
     }
 }
 
-/// How a fetch of a part ends with its head: the origin has another representation now, or none to give.
+/// How a fetch of a part ends with its head: the origin has another representation now, or none to
+/// give.
 fn refused(ask: &Ask, stored: &Stored) -> Option<FetchEnd> {
     let status = ask.response.status;
     if ask.fails || (status >= 400 && !matches!(status, 404 | 410)) {

@@ -112,7 +112,8 @@ impl Simulator {
         id
     }
 
-    /// Whether the request is sent once more, after its connection was closed without a byte of an answer; then as a repetition.
+    /// Whether the request is sent once more, after its connection was closed without a byte of an
+    /// answer; then as a repetition.
     pub(super) fn repeats(&mut self, id: u32) -> bool {
         let exchange = self.exchanges.at_mut(id);
         let closed = Closed {
@@ -175,7 +176,8 @@ fn to_validation(exchange: &Exchange, stored: &Stored) -> Answer {
     whole_unless_traced(exchange, stored)
 }
 
-/// The first gap of a stored part in what the request wants; open where the length of the whole is not known.
+/// The first gap of a stored part in what the request wants; open where the length of the whole is
+/// not known.
 fn missing(exchange: &Exchange, stored: &Stored) -> Option<ByteSpan> {
     let part = stored.part.as_ref()?;
     if stored.complete_length.is_some() {
@@ -225,8 +227,9 @@ fn to_rest(exchange: &Exchange, stored: &Stored) -> Answer {
     }
 }
 
-/// The representation is another one now: the whole of it, as the client's own range and conditions are not asked for. Where the trace does
-/// not tell its length, it is taken to be as long as the one that is stored.
+/// The representation is another one now: the whole of it, as the client's own range and conditions
+/// are not asked for. Where the trace does not tell its length, it is taken to be as long as the
+/// one that is stored.
 fn whole_unless_traced(exchange: &Exchange, stored: &Stored) -> Answer {
     let ask = exchange.ask();
     // a validation in the background is a GET, whatever the client's request was

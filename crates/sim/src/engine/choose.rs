@@ -244,7 +244,8 @@ impl Simulator {
         }
     }
 
-    /// The same once what is happening now has happened: a connection that falls idle with it can be used.
+    /// The same once what is happening now has happened: a connection that falls idle with it can
+    /// be used.
     pub(super) fn go_next(&mut self, id: u32) {
         let overhead = draw(self.settings.miss_overhead.as_ref(), &mut self.chance);
         self.exchanges.at_mut(id).stage = Stage::Ask;
@@ -252,7 +253,8 @@ impl Simulator {
         self.later(id, at);
     }
 
-    /// Finds a flight for the request, or begins one; whether somebody else brings what it waits for.
+    /// Finds a flight for the request, or begins one; whether somebody else brings what it waits
+    /// for.
     fn board(&mut self, id: u32) -> bool {
         let target = self.exchanges.at(id).ask().target;
         let passes = self.exchanges.at(id).passed.iter().flatten().count();
@@ -342,7 +344,8 @@ impl Simulator {
         }
     }
 
-    /// Answers a request from what is arriving by the flight with this number, if it is entitled to it.
+    /// Answers a request from what is arriving by the flight with this number, if it is entitled to
+    /// it.
     pub(super) fn join(&mut self, id: u32, arriving: u32, flight: u64, joined: Joined) -> Boarded {
         let now = self.now();
         let response = self.arriving.at_mut(arriving);
@@ -364,7 +367,8 @@ impl Simulator {
         self.decide_from_now_on(arriving);
         let response = self.arriving.at_mut(arriving);
         let exchange = self.exchanges.at_mut(id);
-        // nothing is added to what is settled, nor for a request whose answer may not be joined with it
+        // nothing is added to what is settled, nor for a request whose answer may not be joined
+        // with it
         let lets_on =
             (before.completes() && !response.is_settled) || response.fill().is_coming(wants);
         let attached = lets_on.then(|| response.fill().attach(now, wants).ok());
@@ -381,7 +385,8 @@ impl Simulator {
     }
 }
 
-/// Whether a stored part holds all that is asked for (RFC 9111 §3.3). Without the complete length no range can be told from another.
+/// Whether a stored part holds all that is asked for (RFC 9111 §3.3). Without the complete length
+/// no range can be told from another.
 fn covers(exchange: &super::Exchange, stored: &Stored) -> bool {
     let wants = exchange.wants(stored.complete_length);
     exchange.ask().is_bare()
@@ -389,7 +394,8 @@ fn covers(exchange: &super::Exchange, stored: &Stored) -> bool {
         || (stored.complete_length.is_some() && stored.covers(wants))
 }
 
-/// A hit of so much content does not count as a demand for it: the live proxy answers it in one pass, and asks for no lock on the way.
+/// A hit of so much content does not count as a demand for it: the live proxy answers it in one
+/// pass, and asks for no lock on the way.
 const NOT_NOTED_BYTES: u64 = 16 * 1024;
 
 /// Flights of one target that a request looks at: each is for another variant.
@@ -408,7 +414,8 @@ pub(super) fn form(exchange: &super::Exchange, stored: &Stored) -> (u32, u64) {
     (stored.head_bytes, content)
 }
 
-/// The client's own condition: what it has is what is stored (RFC 9110 §13.2.2), as the origin's answer in the trace tells.
+/// The client's own condition: what it has is what is stored (RFC 9110 §13.2.2), as the origin's
+/// answer in the trace tells.
 fn has_it_already(exchange: &super::Exchange, stored: &Stored) -> bool {
     let ask = exchange.ask();
     ask.request.preconditions

@@ -59,7 +59,8 @@ impl Simulator {
         self.refreshes.end(target, storing);
     }
 
-    /// Nobody comes to it any more by way of its flight; who waits there, as it was all there with its head, looks into the store.
+    /// Nobody comes to it any more by way of its flight; who waits there, as it was all there with
+    /// its head, looks into the store.
     pub(super) fn close_flight(&mut self, id: u32, is_stored: bool) {
         if let Some(flight) = self.arriving.at_mut(id).flight.take() {
             self.end_flight(flight, is_stored);

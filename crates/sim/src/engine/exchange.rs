@@ -72,7 +72,8 @@ pub(super) struct Exchange {
     pub(super) passed: [Option<u64>; PASSES_MAX],
     /// How often its target had been invalidated when the next hop was asked.
     pub(super) epoch: u32,
-    /// How often its target had been invalidated, and a stored response of it dropped, when the copy was taken.
+    /// How often its target had been invalidated, and a stored response of it dropped, when the
+    /// copy was taken.
     pub(super) chosen: (u32, u32),
     /// The next hop is asked once more, as a kept connection failed.
     pub(super) is_repetition: bool,
@@ -92,7 +93,8 @@ pub(super) struct Exchange {
     /// Content that comes out of the store.
     pub(super) from_store: bool,
     pub(super) reading: Option<Reading>,
-    /// It reads, but its head waits until all that it is promised is known to be of one representation.
+    /// It reads, but its head waits until all that it is promised is known to be of one
+    /// representation.
     pub(super) confirming: Option<Confirming>,
     /// Content it was given that did not have to come from a server for it, bytes.
     pub(super) again_bytes: u64,
@@ -100,7 +102,8 @@ pub(super) struct Exchange {
     pub(super) is_cut: bool,
     /// Its client has left before the end.
     pub(super) has_left: bool,
-    /// When the last byte is with the client, or it has left: events at another time are of no meaning any more.
+    /// When the last byte is with the client, or it has left: events at another time are of no
+    /// meaning any more.
     pub(super) ends_at: Nanos,
     /// Its place was given away.
     pub(super) is_released: bool,
@@ -113,7 +116,8 @@ pub(super) struct Exchange {
 pub(super) struct Ahead {
     /// When it goes on.
     pub(super) until: Nanos,
-    /// Bytes and packets when all is sent, when the last of them reaches the client, and the window then.
+    /// Bytes and packets when all is sent, when the last of them reaches the client, and the window
+    /// then.
     pub(super) sent: u64,
     pub(super) packets: u64,
     pub(super) last_at: Nanos,
@@ -231,7 +235,8 @@ impl Exchange {
         self.leaves_at = enough.map(|enough| self.head_bytes + enough);
     }
 
-    /// The bytes of a representation of this length that it wants; open where the length is not known.
+    /// The bytes of a representation of this length that it wants; open where the length is not
+    /// known.
     pub(super) fn wants(&self, complete_length: Option<u64>) -> ByteSpan {
         let length = complete_length.unwrap_or(ByteSpan::OPEN);
         let (from, to) = match self.ask().range {

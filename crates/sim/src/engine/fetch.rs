@@ -1,8 +1,10 @@
-//! One transfer from a server to the proxy: packets through the shared queue, and what the proxy offers to take.
+//! One transfer from a server to the proxy: packets through the shared queue, and what the proxy
+//! offers to take.
 //!
-//! A packet that is acknowledged at `t` releases others that come to the queue at `t + round trip`. The window that an acknowledgement
-//! offers is what the proxy has taken so far and as much as `policy::fetch` lets lie in the kernel's buffer. Who stops a transfer still gets
-//! what was on its way: it went over the link, and nobody has it.
+//! A packet that is acknowledged at `t` releases others that come to the queue at `t + round trip`.
+//! The window that an acknowledgement offers is what the proxy has taken so far and as much as
+//! `policy::fetch` lets lie in the kernel's buffer. Who stops a transfer still gets what was on its
+//! way: it went over the link, and nobody has it.
 
 use super::Simulator;
 use super::ask::Answer;
@@ -61,7 +63,8 @@ pub(super) struct Fetch {
     /// Bytes it may take in the background before it asks again.
     pub(super) granted: u64,
     pub(super) is_waiting_for_grant: bool,
-    /// It breaks off with what came with its head: that is seen after those who wait for it were let on.
+    /// It breaks off with what came with its head: that is seen after those who wait for it were
+    /// let on.
     pub(super) breaks_off_next: bool,
     /// No more is sent, and what comes is thrown away.
     pub(super) is_stopped: bool,
@@ -104,7 +107,8 @@ impl Fetch {
         while self.under_way < self.window && self.sent < self.total {
             let segment = u64::from(tcp.segment_bytes).min(self.total - self.sent);
             let room = edge.saturating_sub(self.sent);
-            // a window smaller than a segment is used only if nothing else is under way (RFC 9293 §3.8.6.2.1)
+            // a window smaller than a segment is used only if nothing else is under way (RFC 9293
+            // §3.8.6.2.1)
             let segment = match room {
                 0 => break,
                 room if room >= segment => segment,
@@ -267,7 +271,8 @@ impl Simulator {
         }
     }
 
-    /// All that was wanted is there: the connection can be used again, if the server keeps it and nothing more comes.
+    /// All that was wanted is there: the connection can be used again, if the server keeps it and
+    /// nothing more comes.
     pub(super) fn end_fetch(&mut self, id: u32) {
         let now = self.now();
         let fetch = self.fetches.at_mut(id);
@@ -296,7 +301,8 @@ impl Simulator {
         }
     }
 
-    /// The transfer is given up: its connection is closed, as HTTP/1.1 knows no other way (RFC 9112 §9.3).
+    /// The transfer is given up: its connection is closed, as HTTP/1.1 knows no other way (RFC 9112
+    /// §9.3).
     pub(super) fn stop(&mut self, id: u32) {
         let fetch = self.fetches.at_mut(id);
         if fetch.is_done || fetch.is_stopped {

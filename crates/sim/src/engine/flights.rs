@@ -1,13 +1,16 @@
-//! Targets that are being asked for: one request leads, those that want the same follow. As `proxy/src/flights` has it.
+//! Targets that are being asked for: one request leads, those that want the same follow. As
+//! `proxy/src/flights` has it.
 
 use super::slab::Slab;
 use crate::hashing::ByNumber;
 use weir_policy::{Now, Tick};
 
-/// Requests that ask the next hop for one flight, one after the other; if all fail, each who waited asks for itself.
+/// Requests that ask the next hop for one flight, one after the other; if all fail, each who waited
+/// asks for itself.
 pub(super) const LEADERS_MAX: u32 = 2;
 
-/// Targets that are remembered as not to be shared; for another one those whose time is over are forgotten, and if there are none, all.
+/// Targets that are remembered as not to be shared; for another one those whose time is over are
+/// forgotten, and if there are none, all.
 const ALONE_MAX: usize = 65_536;
 
 /// One target that is being asked for.
@@ -35,7 +38,8 @@ pub(super) struct Flights {
 }
 
 impl Flights {
-    /// The flights of a target: first those of what is arriving already, the newest in front, then in the order of asking.
+    /// The flights of a target: first those of what is arriving already, the newest in front, then
+    /// in the order of asking.
     pub(super) fn of(&self, target: u64) -> impl Iterator<Item = u32> + '_ {
         let first = self.first.get(&target).copied();
         std::iter::successors(first, |id| self.flights.at(*id).next)
@@ -62,7 +66,8 @@ impl Flights {
         id
     }
 
-    /// A flight for a response that is arriving, and that nobody waited for: it is open to those who come from now on.
+    /// A flight for a response that is arriving, and that nobody waited for: it is open to those
+    /// who come from now on.
     pub(super) fn publish(&mut self, target: u64, arriving: u32) -> u32 {
         self.mark_shared(target);
         let id = self.make(target, Some(arriving));
@@ -90,7 +95,8 @@ impl Flights {
         self.flights.remove(id);
     }
 
-    /// Whether it is still offered to those who come. One that was forgotten is not, though those on it stay.
+    /// Whether it is still offered to those who come. One that was forgotten is not, though those
+    /// on it stay.
     fn unlink(&mut self, id: u32) {
         let (target, next) = (self.flights.at(id).target, self.flights.at(id).next);
         let Some(first) = self.first.get(&target).copied() else {
@@ -113,7 +119,8 @@ impl Flights {
         }
     }
 
-    /// The target was invalidated: what is on its way was asked for before, and is for those alone who are on it.
+    /// The target was invalidated: what is on its way was asked for before, and is for those alone
+    /// who are on it.
     pub(super) fn forget(&mut self, target: u64) {
         let mut at = self.first.remove(&target);
         while let Some(id) = at {

@@ -37,7 +37,8 @@ impl Simulator {
         }
     }
 
-    /// RFC 9111 §4.4: what is stored, and what was asked for so far, for this target is not to be used any more.
+    /// RFC 9111 §4.4: what is stored, and what was asked for so far, for this target is not to be
+    /// used any more.
     pub(super) fn invalidate(&mut self, target: u64) {
         self.cache.invalidate(target);
         *self.invalidations.entry(target).or_insert(0) += 1;
@@ -60,7 +61,8 @@ impl Simulator {
         (self.epoch(target), self.drops(target))
     }
 
-    /// If what was chosen for the request was forgotten since, all goes on as if it had not been found.
+    /// If what was chosen for the request was forgotten since, all goes on as if it had not been
+    /// found.
     pub(super) fn lose_forgotten(&mut self, id: u32) -> bool {
         let now = self.now();
         let exchange = self.exchanges.at(id);
@@ -100,7 +102,8 @@ impl Simulator {
         })
     }
 
-    /// The stored response is updated: in the store if that has these `facts` of it, and for this client in any case.
+    /// The stored response is updated: in the store if that has these `facts` of it, and for this
+    /// client in any case.
     pub(super) fn freshen(
         &mut self,
         id: u32,
@@ -124,7 +127,8 @@ impl Simulator {
         }
     }
 
-    /// The client gets the updated response; those who wait for it too, if it is stored and for them.
+    /// The client gets the updated response; those who wait for it too, if it is stored and for
+    /// them.
     pub(super) fn serve_merged(&mut self, id: u32, is_stored: bool) {
         let now = self.now();
         let exchange = self.exchanges.at(id);

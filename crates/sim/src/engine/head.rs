@@ -532,8 +532,9 @@ impl Simulator {
         }
     }
 
-    /// Who asked for others has nothing for them. The first of those who wait that may ask for others asks next, and who comes before it and may
-    /// not goes alone; if that was the second to ask, each goes alone.
+    /// Who asked for others has nothing for them. The first of those who wait that may ask for
+    /// others asks next, and who comes before it and may not goes alone; if that was the second to
+    /// ask, each goes alone.
     fn pass_on(&mut self, id: u32) {
         let Some(flight) = self.exchanges.at_mut(id).leads.take() else {
             return;

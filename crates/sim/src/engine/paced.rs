@@ -1,9 +1,10 @@
 //! A response that one fetch brings for one reader, and that is larger than the bounds on the lead.
 //!
-//! What may be taken and handed on is then a matter of two places and of the reader's pace: `policy::fetch::Pace` is asked as
-//! `policy::fetch::Fill` would ask it. What happened is written down; when somebody else comes to read, when the reader leaves, or when the response is
-//! cut, a `Fill` is told all of it, each thing at its time, and decides from then on. So it is the `Fill` that it would have been. A test holds
-//! both ways equal.
+//! What may be taken and handed on is then a matter of two places and of the reader's pace:
+//! `policy::fetch::Pace` is asked as `policy::fetch::Fill` would ask it. What happened is written
+//! down; when somebody else comes to read, when the reader leaves, or when the response is cut, a
+//! `Fill` is told all of it, each thing at its time, and decides from then on. So it is the `Fill`
+//! that it would have been. A test holds both ways equal.
 
 use super::Simulator;
 use super::ask::Answer;
@@ -38,7 +39,8 @@ struct Told {
     given: u64,
 }
 
-/// More is not written down: 2 MiB a response. Who has so much of it behind it is handed to a `Fill` before its time. In tests that comes soon.
+/// More is not written down: 2 MiB a response. Who has so much of it behind it is handed to a
+/// `Fill` before its time. In tests that comes soon.
 const TOLD_MAX: usize = if cfg!(test) { 64 } else { 65_536 };
 
 impl Paced {
@@ -205,7 +207,8 @@ impl Simulator {
         true
     }
 
-    /// The client's kernel is given what there is, as much as it may hold; whether that was anything.
+    /// The client's kernel is given what there is, as much as it may hold; whether that was
+    /// anything.
     fn feed_paced(&mut self, paced: &mut Paced) -> bool {
         let now = self.now();
         let exchange = self.exchanges.at_mut(paced.exchange);

@@ -1,8 +1,10 @@
 //! A response whose readers and fetches leave nothing to decide.
 //!
-//! It is asked for once, has one reader, and is so small that no bound on the lead is reached: whatever comes is taken and handed on at
-//! once, as `policy::fetch::Fill` would have it, but without asking. That is most of them. When somebody else comes to read it, or its reader leaves
-//! before its end, or it is cut, a `Fill` is made of it that knows what was, and decides from then on; a test holds both ways equal.
+//! It is asked for once, has one reader, and is so small that no bound on the lead is reached:
+//! whatever comes is taken and handed on at once, as `policy::fetch::Fill` would have it, but
+//! without asking. That is most of them. When somebody else comes to read it, or its reader leaves
+//! before its end, or it is cut, a `Fill` is made of it that knows what was, and decides from then
+//! on; a test holds both ways equal.
 
 use super::Simulator;
 use super::arriving::Arriving;

@@ -1,7 +1,9 @@
-//! Responses on their way to clients: in closed form where nobody else is on the link, packet by packet elsewhere.
+//! Responses on their way to clients: in closed form where nobody else is on the link, packet by
+//! packet elsewhere.
 //!
-//! A response that comes from a server while it is sent begins packet by packet; once all of it is there, and nobody else is on the link, the
-//! rest is worked out at once ([`Ahead`]), and there is one event more: its end.
+//! A response that comes from a server while it is sent begins packet by packet; once all of it is
+//! there, and nobody else is on the link, the rest is worked out at once ([`Ahead`]), and there is
+//! one event more: its end.
 
 use super::Simulator;
 use super::exchange::{Ahead, Stage};
@@ -76,7 +78,8 @@ impl Simulator {
         self.world.schedule(at, event);
     }
 
-    /// Somebody else begins to send on the link of one that was sent in closed form: it goes on packet by packet.
+    /// Somebody else begins to send on the link of one that was sent in closed form: it goes on
+    /// packet by packet.
     fn by_packets(&mut self, id: u32) {
         let at = self.world.at();
         let terms = self.terms(id);
@@ -130,7 +133,8 @@ impl Simulator {
         }
     }
 
-    /// Whether nothing can happen to what is being sent but that somebody else begins to send there.
+    /// Whether nothing can happen to what is being sent but that somebody else begins to send
+    /// there.
     fn is_settled(&self, id: u32) -> bool {
         let exchange = self.exchanges.at(id);
         exchange.is_all
@@ -140,7 +144,8 @@ impl Simulator {
             && self.settings.network.client_link.queue_limit_bytes == 0
     }
 
-    /// Works out the rest, which goes on at `until`; the sender itself stays where it is, in case somebody else begins to send.
+    /// Works out the rest, which goes on at `until`; the sender itself stays where it is, in case
+    /// somebody else begins to send.
     fn go_ahead(&mut self, id: u32, terms: &Terms, until: Nanos) {
         let at = self.world.at();
         let exchange = self.exchanges.at_mut(id);
@@ -169,7 +174,8 @@ impl Simulator {
         self.ends(id, last, true);
     }
 
-    /// Somebody else begins to send beside one whose rest was worked out: it is where it would be by now, and goes on packet by packet.
+    /// Somebody else begins to send beside one whose rest was worked out: it is where it would be
+    /// by now, and goes on packet by packet.
     fn up_to_now(&mut self, id: u32, terms: &Terms) {
         let at = self.world.at();
         let exchange = self.exchanges.at_mut(id);

@@ -1,4 +1,5 @@
-//! Things that come and go, by number; a place is used again with the memory that its last owner had.
+//! Things that come and go, by number; a place is used again with the memory that its last owner
+//! had.
 
 /// Values by number.
 #[derive(Debug)]

@@ -1,7 +1,7 @@
 //! Many caches beside one reading of the trace.
 //!
-//! The trace is read, and its keys are numbered, once; batches go to threads, each of which has some of the caches. What waits for a
-//! thread is bounded, so memory does not grow with the trace.
+//! The trace is read, and its keys are numbered, once; batches go to threads, each of which has
+//! some of the caches. What waits for a thread is bounded, so memory does not grow with the trace.
 
 use super::simulation::{Simulation, Totals};
 use super::source::{Accesses, BATCH, Trace, TraceError};
@@ -26,7 +26,8 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// What a cache that never evicts would come to: every request but the first for its key is a hit.
+    /// What a cache that never evicts would come to: every request but the first for its key is a
+    /// hit.
     #[must_use]
     pub fn infinite(&self) -> Totals {
         Totals {
@@ -115,7 +116,8 @@ impl Listener for Simulation {
     }
 }
 
-/// Reads the trace once for all of the caches, on as many threads as wanted beside the one that reads.
+/// Reads the trace once for all of the caches, on as many threads as wanted beside the one that
+/// reads.
 ///
 /// # Errors
 /// As [`survey`].

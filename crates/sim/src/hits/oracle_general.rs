@@ -1,7 +1,8 @@
-//! Traces in libCacheSim's binary form `oracleGeneral`, uncompressed: records of 24 bytes, little-endian.
+//! Traces in libCacheSim's binary form `oracleGeneral`, uncompressed: records of 24 bytes,
+//! little-endian.
 //!
-//! `u32` time in seconds, `u64` key, `u32` size in bytes, `i64` place of the next request for the key (-1: none). Only key and size
-//! are taken.
+//! `u32` time in seconds, `u64` key, `u32` size in bytes, `i64` place of the next request for the
+//! key (-1: none). Only key and size are taken.
 
 use super::source::{Accesses, BATCH, Trace, TraceError};
 use crate::keys::Access;

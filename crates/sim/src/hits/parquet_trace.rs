@@ -5,8 +5,9 @@ use crate::keys::Access;
 use std::path::{Path, PathBuf};
 use weir_workload::trace::{self, Batches, Column, Columns, Reader, TraceMethod};
 
-/// A trace file. A row counts if its method is GET, its status 200, and its content longer than nothing; what the source does not
-/// say speaks for a row. Its size is what the client received or, where that is not said, what was declared.
+/// A trace file. A row counts if its method is GET, its status 200, and its content longer than
+/// nothing; what the source does not say speaks for a row. Its size is what the client received or,
+/// where that is not said, what was declared.
 #[derive(Clone, Debug)]
 pub struct ParquetTrace {
     path: PathBuf,

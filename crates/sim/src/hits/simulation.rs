@@ -69,7 +69,8 @@ pub(crate) fn share(part: u64, whole: u64) -> f64 {
     part as f64 / whole as f64
 }
 
-/// A cache, stepped request by request. Takes four bytes a key, and of a resident what the algorithm takes and four bytes.
+/// A cache, stepped request by request. Takes four bytes a key, and of a resident what the
+/// algorithm takes and four bytes.
 #[derive(Debug)]
 pub struct Simulation {
     catalog: Catalog,
@@ -107,7 +108,8 @@ impl Simulation {
         }
     }
 
-    /// The same as a model of a larger cache, of `capacity_bytes`, that is asked for a sample of its keys.
+    /// The same as a model of a larger cache, of `capacity_bytes`, that is asked for a sample of
+    /// its keys.
     #[must_use]
     pub fn standing_for(self, capacity_bytes: u64) -> Self {
         Self {

@@ -4,8 +4,8 @@ use super::source::{Accesses, Iterated, Trace, TraceError};
 use crate::keys::{Access, mix};
 use weir_workload::{Chance, Law, Zipf};
 
-/// Requests for `keys` different responses, the popularity of rank `k` falling as `1 / k^exponent`; each draw independent of all
-/// others. The same for the same seed.
+/// Requests for `keys` different responses, the popularity of rank `k` falling as `1 / k^exponent`;
+/// each draw independent of all others. The same for the same seed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ZipfTrace {
     /// How many requests.

@@ -1,9 +1,11 @@
 //! Hits of an LRU cache at every size of a list, from one pass.
 //!
-//! With bytes instead of pages there is one thing that the stack alone does not know: what is larger than the whole cache is not
-//! admitted, so it drives nobody out there, but it does in a larger cache. A key is a hit at a size if it fits, and it and the *other
-//! keys that fit* and were asked for since come to no more than that. Those that do not fit into the smallest cache of the list
-//! are therefore kept apart, in the order of their requests: there are never more of them than the footprint divided by that size.
+//! With bytes instead of pages there is one thing that the stack alone does not know: what is
+//! larger than the whole cache is not admitted, so it drives nobody out there, but it does in a
+//! larger cache. A key is a hit at a size if it fits, and it and the *other keys that fit* and were
+//! asked for since come to no more than that. Those that do not fit into the smallest cache of the
+//! list are therefore kept apart, in the order of their requests: there are never more of them than
+//! the footprint divided by that size.
 
 use super::stack::Stack;
 use crate::keys::Numbered;
@@ -52,7 +54,8 @@ impl LruCounts {
         }
     }
 
-    /// A request that stands for `times` requests, in a trace of which one key in `times_keys` is seen.
+    /// A request that stands for `times` requests, in a trace of which one key in `times_keys` is
+    /// seen.
     pub(super) fn ask(&mut self, asked: Numbered, times: f64, times_keys: f64) {
         let weight = Weight {
             requests: times,

@@ -1,7 +1,7 @@
 //! Curves as a picture: SVG, by `plotters`.
 //!
-//! The size of the cache goes along in decades, the miss ratio up from nothing. Lines have their names at their ends; a sample's error is a
-//! band around its line.
+//! The size of the cache goes along in decades, the miss ratio up from nothing. Lines have their
+//! names at their ends; a sample's error is a band around its line.
 
 use super::counts::float;
 use super::outcome::{Curve, CurvePoint, Curves, Method};

@@ -1,7 +1,8 @@
 //! A sample of so many keys, whatever the trace: SHARDS with a threshold that falls.
 //!
-//! When there are too many keys, those of the highest rank leave, and nobody of their rank comes in any more. What was counted
-//! until then keeps the weight that it had: at any time a request stands for as many as its sample was a share of.
+//! When there are too many keys, those of the highest rank leave, and nobody of their rank comes in
+//! any more. What was counted until then keeps the weight that it had: at any time a request stands
+//! for as many as its sample was a share of.
 
 use super::counts::{LruCounts, float};
 use super::sample::{GROUPS, TWO_TO_64, group, rank};
@@ -62,8 +63,8 @@ impl FixedSize {
         self.highest.len() as u64
     }
 
-    /// What the keys of the trace come to, bytes: estimated from those that were in the sample until now, each with the weight of
-    /// its time.
+    /// What the keys of the trace come to, bytes: estimated from those that were in the sample
+    /// until now, each with the weight of its time.
     pub(super) const fn footprint_bytes(&self) -> f64 {
         self.footprint_bytes
     }
@@ -85,7 +86,8 @@ impl FixedSize {
             return;
         }
         let known = self.keys.count();
-        // the sample is bounded, and so are the keys that were ever in it: far below what can be numbered
+        // the sample is bounded, and so are the keys that were ever in it: far below what can be
+        // numbered
         let Ok(asked) = self.keys.number(access) else {
             return;
         };

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 pub struct Curves {
     /// The trace's name.
     pub trace: String,
-    /// What a response is that comes with another size, a word of [`KeyRule`](crate::keys::KeyRule).
+    /// What a response is that comes with another size, a word of
+    /// [`KeyRule`](crate::keys::KeyRule).
     pub keys_by: String,
     /// The rule of admission, in the words of a sweep.
     pub admission: String,
@@ -87,7 +88,8 @@ pub struct CurvePoint {
     pub miss_ratio: f64,
     /// Bytes that miss, of all.
     pub byte_miss_ratio: f64,
-    /// The true ratio should be at most so far off, 19 times out of 20; `None` where nothing is estimated.
+    /// The true ratio should be at most so far off, 19 times out of 20; `None` where nothing is
+    /// estimated.
     pub miss_ratio_error: Option<f64>,
     /// The same of bytes.
     pub byte_miss_ratio_error: Option<f64>,
@@ -106,7 +108,8 @@ impl CurvePoint {
 }
 
 impl Curves {
-    /// The largest of the stated errors of requests, and of bytes; `None` where nothing is estimated.
+    /// The largest of the stated errors of requests, and of bytes; `None` where nothing is
+    /// estimated.
     #[must_use]
     pub fn largest_errors(&self) -> Option<(f64, f64)> {
         let points = self.curves.iter().flat_map(|curve| &curve.points);

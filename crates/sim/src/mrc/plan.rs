@@ -82,7 +82,8 @@ impl From<TraceError> for CurvesError {
     }
 }
 
-/// Makes the curves. Reads the trace once, and once before that where sizes are shares of the footprint.
+/// Makes the curves. Reads the trace once, and once before that where sizes are shares of the
+/// footprint.
 ///
 /// # Errors
 /// [`CurvesError`].

@@ -1,19 +1,23 @@
 //! A sample of the keys, and how far what it says may be off.
 //!
-//! C. Waldspurger, N. Park, A. Garthwaite, I. Ahmad, "Efficient MRC construction with SHARDS", FAST 2015: a key is in the sample if its
-//! hash is below a threshold, with all its requests; distances and counts are scaled up. Other policies are simulated with the
-//! sample in a cache that is smaller by as much (the same authors, "Cache modeling and optimization using miniature
+//! C. Waldspurger, N. Park, A. Garthwaite, I. Ahmad, "Efficient MRC construction with SHARDS", FAST
+//! 2015: a key is in the sample if its hash is below a threshold, with all its requests; distances
+//! and counts are scaled up. Other policies are simulated with the sample in a cache that is
+//! smaller by as much (the same authors, "Cache modeling and optimization using miniature
 //! simulations", USENIX ATC 2017).
 //!
 //! Our reading where there is a choice:
-//! * Misses are estimated, not hits, over the number of all requests, which is counted: a key that is asked for very often is in
-//!   the sample or not, but it misses seldom, so that matters little. (SHARDS-adj corrects the same. A regression on the requests of the
-//!   groups was tried, and was further off: one group with the most popular key decides its slope.)
+//! * Misses are estimated, not hits, over the number of all requests, which is counted: a key that
+//!   is asked for very often is in the sample or not, but it misses seldom, so that matters little.
+//!   (SHARDS-adj corrects the same. A regression on the requests of the groups was tried, and was
+//!   further off: one group with the most popular key decides its slope.)
 //! * A key's own bytes are known and not scaled; only what lies above it is.
-//! * **The error** is measured, by the method of random groups (K. Wolter, "Introduction to variance estimation", 2007, chapter 2): the
-//!   sample is dealt into [`GROUPS`] groups of keys, each of which gives a curve of its own. Their spread says how much the choice of
-//!   keys matters; how far their mean is from the curve of the whole sample says how much the size of a sample matters, since a
-//!   group is a smaller one. Stated is the sum of both: the spread's 95 % interval, and that distance.
+//! * **The error** is measured, by the method of random groups (K. Wolter, "Introduction to
+//!   variance estimation", 2007, chapter 2): the sample is dealt into [`GROUPS`] groups of keys,
+//!   each of which gives a curve of its own. Their spread says how much the choice of keys matters;
+//!   how far their mean is from the curve of the whole sample says how much the size of a sample
+//!   matters, since a group is a smaller one. Stated is the sum of both: the spread's 95 %
+//!   interval, and that distance.
 
 use super::counts::{LruCounts, Weight, float};
 use crate::hits::Listener;

@@ -1,10 +1,11 @@
 //! The stack of least recently used keys, as a sum over places.
 //!
-//! R. L. Mattson, J. Gecsei, D. R. Slutz, I. L. Traiger, "Evaluation techniques for storage hierarchies", IBM Systems Journal 9(2),
-//! 1970: the bytes of the other keys that were asked for since a key was asked for last decide at which sizes it is a hit. F. Olken
-//! (LBL-12370, 1981) keeps them in a tree; here it is P. Fenwick's (Software: Practice and Experience 24(3), 1994), over places that are
-//! given out in the order of requests. When they are used up the keys are moved together, so memory follows the keys and not the
-//! requests: 40 bytes a key.
+//! R. L. Mattson, J. Gecsei, D. R. Slutz, I. L. Traiger, "Evaluation techniques for storage
+//! hierarchies", IBM Systems Journal 9(2), 1970: the bytes of the other keys that were asked for
+//! since a key was asked for last decide at which sizes it is a hit. F. Olken (LBL-12370, 1981)
+//! keeps them in a tree; here it is P. Fenwick's (Software: Practice and Experience 24(3), 1994),
+//! over places that are given out in the order of requests. When they are used up the keys are
+//! moved together, so memory follows the keys and not the requests: 40 bytes a key.
 
 /// Keys in the order in which they were asked for last, each with its bytes.
 #[derive(Debug)]
@@ -114,7 +115,8 @@ impl Stack {
     }
 }
 
-/// Twice as many places as keys: beyond 2^31 keys there are none, and the table of keys alone would be 100 GB.
+/// Twice as many places as keys: beyond 2^31 keys there are none, and the table of keys alone would
+/// be 100 GB.
 fn as_place(index: usize) -> u32 {
     u32::try_from(index).unwrap_or(NOBODY - 1)
 }

@@ -139,7 +139,8 @@ fn lru_curve_by_stack_distances_equals_that_by_simulation() {
     );
 }
 
-/// Of all points of all samples: how many are within the stated error, the mean of the differences, and of the errors.
+/// Of all points of all samples: how many are within the stated error, the mean of the differences,
+/// and of the errors.
 fn judge(exact: &Curves, sampled: impl Iterator<Item = Curves>) -> (f64, f64, f64) {
     let (mut within, mut off, mut stated, mut count) = (0.0, 0.0, 0.0, 0.0);
     for curves in sampled {

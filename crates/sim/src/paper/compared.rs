@@ -15,7 +15,8 @@ pub struct Cell {
     pub ours: Option<f64>,
     /// The paper's, if it has one.
     pub paper: Option<Published>,
-    /// Ours less the paper's: points for percentages, percent of the paper's number for others. Nothing where a bound is kept.
+    /// Ours less the paper's: points for percentages, percent of the paper's number for others.
+    /// Nothing where a bound is kept.
     pub difference: Option<f64>,
     /// It is not as published.
     pub is_off: bool,

@@ -1,7 +1,8 @@
-//! Pictures as data, and as SVG that takes its colours from the style sheet of its page: one drawing for light and dark ground.
+//! Pictures as data, and as SVG that takes its colours from the style sheet of its page: one
+//! drawing for light and dark ground.
 //!
-//! SVG is written here by hand, not by `plotters` as for curves of misses: that writes colours into every element, and a page that
-//! follows the reader's ground would have to exchange them again.
+//! SVG is written here by hand, not by `plotters` as for curves of misses: that writes colours into
+//! every element, and a page that follows the reader's ground would have to exchange them again.
 
 pub(super) use super::bars::{Bar, Bars, Group};
 pub(super) use super::curves::{Along, Curve, Curves, Mark};

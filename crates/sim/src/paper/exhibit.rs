@@ -1,4 +1,5 @@
-//! What is laid beside the paper: its tables, its figures, and numbers of its text that belong together.
+//! What is laid beside the paper: its tables, its figures, and numbers of its text that belong
+//! together.
 
 use super::experiment::{Cache, Kind, Persistent, Run};
 use serde::{Serialize, Serializer};

@@ -1,7 +1,8 @@
 //! The runs of the paper, and their settings.
 //!
-//! Where the paper says nothing: a proxy stops fetching as soon as its client has left, unless it is told otherwise, and reads as fast
-//! as it can; what answering and forwarding cost the proxy itself is nothing; receivers offer what hosts of the time did.
+//! Where the paper says nothing: a proxy stops fetching as soon as its client has left, unless it
+//! is told otherwise, and reads as fast as it can; what answering and forwarding cost the proxy
+//! itself is nothing; receivers offer what hosts of the time did.
 
 use crate::link::LinkRate;
 use crate::settings::{Caching, Keep, Network, Settings};
@@ -120,7 +121,8 @@ impl Cache {
 pub enum Run {
     /// Clients and servers, connections as in the trace.
     NoProxy,
-    /// The same as the paper's validation has it: on the research network the Internet link is drained at 6 Mbit/s.
+    /// The same as the paper's validation has it: on the research network the Internet link is
+    /// drained at 6 Mbit/s.
     Validation,
     /// A proxy that stops at once when a client has left.
     Proxy(Persistent, Cache),
@@ -209,7 +211,8 @@ fn base(kind: Kind, seed: u64) -> Settings {
     }
 }
 
-/// Six segments of 1460 bytes, what Windows 95 and Solaris 2.5 offered on an Ethernet unless told otherwise.
+/// Six segments of 1460 bytes, what Windows 95 and Solaris 2.5 offered on an Ethernet unless told
+/// otherwise.
 const RECEIVE_WINDOW_BYTES: u64 = 8760;
 
 /// Longer than any trace: a year.

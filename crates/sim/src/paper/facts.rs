@@ -30,7 +30,8 @@ pub(super) struct Counting {
 pub(super) struct Facts {
     pub(super) summary: Summary,
     pub(super) setup: Spreading,
-    /// The part of the documents whose set-up took this many hundredths of their latency or more; from 0 to 100.
+    /// The part of the documents whose set-up took this many hundredths of their latency or more;
+    /// from 0 to 100.
     pub(super) setup_shares: Vec<f64>,
     pub(super) transfer: Spreading,
     pub(super) total: Spreading,

@@ -41,12 +41,14 @@ impl Findings {
         saved(run, other)
     }
 
-    /// How many percent fewer bytes come from servers than clients receive without a proxy: the paper compares with the bytes of its trace.
+    /// How many percent fewer bytes come from servers than clients receive without a proxy: the
+    /// paper compares with the bytes of its trace.
     pub(super) fn savings(&self, run: Run) -> Option<f64> {
         saved(self.server_bytes(run)?, self.server_bytes(Run::NoProxy)?)
     }
 
-    /// Bytes of content from servers; without a proxy those that clients received, and not what was on its way when they left.
+    /// Bytes of content from servers; without a proxy those that clients received, and not what was
+    /// on its way when they left.
     fn server_bytes(&self, run: Run) -> Option<f64> {
         let outcome = self.outcome(run)?;
         let bytes = match run {

@@ -1,7 +1,7 @@
 //! The paper as one HTML file that needs nothing else: no network, no script.
 //!
-//! The frame is small and its own. That of `weir bench report` belongs to records of runs, and lives where sockets are; what both could
-//! share, text in elements, is a few lines.
+//! The frame is small and its own. That of `weir bench report` belongs to records of runs, and
+//! lives where sockets are; what both could share, text in elements, is a few lines.
 
 use super::drawing::{Picture, escape};
 use super::experiment::Kind;

@@ -1,5 +1,5 @@
-//! What the paper says, number by number, and where. Nothing else is known of its results: it gives no values for the bars of its
-//! figures 7 and 9 nor for its curves.
+//! What the paper says, number by number, and where. Nothing else is known of its results: it gives
+//! no values for the bars of its figures 7 and 9 nor for its curves.
 
 use super::experiment::Kind::{self, Modem, Research};
 use serde::Serialize;

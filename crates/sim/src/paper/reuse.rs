@@ -1,5 +1,6 @@
-//! With how many others a connection is shared, were all to persist: by the times of the trace, and the rule of the paper's proxy (an
-//! idle connection of the same host, the newest, or else another one).
+//! With how many others a connection is shared, were all to persist: by the times of the trace, and
+//! the rule of the paper's proxy (an idle connection of the same host, the newest, or else another
+//! one).
 
 use serde::Serialize;
 use std::collections::HashMap;

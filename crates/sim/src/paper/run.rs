@@ -1,5 +1,6 @@
-//! Making the runs: each batch of them makes its trace anew and pushes every row into all of its simulators, so that nothing has to be
-//! kept of a trace. Batches have nothing in common, and are shared out to threads.
+//! Making the runs: each batch of them makes its trace anew and pushes every row into all of its
+//! simulators, so that nothing has to be kept of a trace. Batches have nothing in common, and are
+//! shared out to threads.
 
 use super::exhibit::Exhibit;
 use super::experiment::{Kind, Run};
@@ -66,7 +67,8 @@ impl From<SettingsError> for PaperError {
     }
 }
 
-/// Runs of one trace that share its making: the fewer, the better cores are used; the more, the less often a trace is made.
+/// Runs of one trace that share its making: the fewer, the better cores are used; the more, the
+/// less often a trace is made.
 const BATCH_MAX: usize = 4;
 
 /// So often somebody hears how far it is, and asks whether to stop: requests of a trace.
@@ -93,7 +95,8 @@ struct Made {
     outcomes: Vec<(Run, Outcome)>,
 }
 
-/// Makes what is asked for, on so many threads. It ends early once `is_stopped` says so; `told` hears how far it is.
+/// Makes what is asked for, on so many threads. It ends early once `is_stopped` says so; `told`
+/// hears how far it is.
 ///
 /// # Errors
 /// [`PaperError`].

@@ -139,7 +139,8 @@ impl Line {
     }
 }
 
-/// Gives cells that are off the number of the note that says why; the notes that are needed, once each.
+/// Gives cells that are off the number of the note that says why; the notes that are needed, once
+/// each.
 fn note(lines: &mut [Line]) -> Vec<Note> {
     let mut notes: Vec<Note> = Vec::new();
     for line in lines {

@@ -1,4 +1,5 @@
-//! The paper at a small scale: every number has one place, what the paper states in words holds, and the page is whole.
+//! The paper at a small scale: every number has one place, what the paper states in words holds,
+//! and the page is whole.
 
 use super::*;
 use std::collections::BTreeMap;

@@ -1,4 +1,5 @@
-//! Why numbers are not as published, as far as experiments have shown: docs/proxim.md has the experiments.
+//! Why numbers are not as published, as far as experiments have shown: docs/proxim.md has the
+//! experiments.
 
 use super::experiment::Kind;
 

@@ -4,7 +4,8 @@ use crate::settings::{Network, Settings};
 use weir_policy::Profile;
 use weir_workload::trace::TraceMethod;
 
-/// Requests by 40 clients for 50 targets; every hundredth is large, and ends behind many that arrive later.
+/// Requests by 40 clients for 50 targets; every hundredth is large, and ends behind many that
+/// arrive later.
 fn requests() -> Vec<Row> {
     let row = |n: u64| {
         let bytes = if n.is_multiple_of(100) { 900_000 } else { 700 };

@@ -1,6 +1,7 @@
 //! The axes of the whole simulation: each word of a point as a setting.
 //!
-//! Words are those of `weir sim run`. An axis of the network that is not named leaves the number to the network that is.
+//! Words are those of `weir sim run`. An axis of the network that is not named leaves the number to
+//! the network that is.
 
 use super::grid::Point;
 use super::job::Parameter;
@@ -16,7 +17,8 @@ use weir_workload::{Dimension, Law};
 /// The word for what is left to the network.
 const NETWORK: &str = "network";
 
-/// An axis, in the order of the file's columns: those that come later change what those before have set.
+/// An axis, in the order of the file's columns: those that come later change what those before have
+/// set.
 macro_rules! axis {
     ($name:literal, $meaning:literal, $default:literal) => {
         Parameter {

@@ -4,9 +4,10 @@
 //! select size, policy, hit_ratio from 'sweep.parquet' where admission = 'always' order by capacity_bytes, policy
 //! ```
 //!
-//! Columns of words come first: what the sweep is about, then its axes; then figures. The words of a row are its name: rows of another trace
-//! may lie in the same file, if they have the same columns. Rows are in the order of their words, so that the file does not depend on
-//! which run ended first.
+//! Columns of words come first: what the sweep is about, then its axes; then figures. The words of
+//! a row are its name: rows of another trace may lie in the same file, if they have the same
+//! columns. Rows are in the order of their words, so that the file does not depend on which run
+//! ended first.
 
 use super::grid::Point;
 use super::job::{Figure, Figures};

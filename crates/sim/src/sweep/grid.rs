@@ -44,7 +44,8 @@ impl fmt::Display for GridError {
 impl std::error::Error for GridError {}
 
 impl Grid {
-    /// The grid of axes such as `size=1%,10%` and `policy=lru,s3-fifo`; parameters that are not named have their default.
+    /// The grid of axes such as `size=1%,10%` and `policy=lru,s3-fifo`; parameters that are not
+    /// named have their default.
     ///
     /// # Errors
     /// A name or a value that the job does not know, an axis that comes twice, or too many points.

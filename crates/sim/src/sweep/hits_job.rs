@@ -12,7 +12,8 @@ use std::collections::BTreeMap;
 use std::num::NonZero;
 use weir_policy::eviction::EvictionKind;
 
-/// Simulates a cache at each point. The trace is read once for each run, so runs need no memory for it.
+/// Simulates a cache at each point. The trace is read once for each run, so runs need no memory for
+/// it.
 pub struct HitsJob<'t> {
     trace: &'t dyn Trace,
     rule: KeyRule,

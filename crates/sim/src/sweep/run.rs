@@ -69,11 +69,12 @@ impl From<FileError> for SweepError {
     }
 }
 
-/// The file is written anew after so long, and at the end: so much work is lost at most when the process is killed.
+/// The file is written anew after so long, and at the end: so much work is lost at most when the
+/// process is killed.
 const WRITTEN_EACH: Duration = Duration::from_secs(1);
 
-/// Makes the runs that are not in the file at `path` yet. It ends after the runs that are under way once `is_stopped` says so; `told`
-/// hears of every run.
+/// Makes the runs that are not in the file at `path` yet. It ends after the runs that are under way
+/// once `is_stopped` says so; `told` hears of every run.
 ///
 /// # Errors
 /// [`SweepError`]; what was made until then is kept.

@@ -1,4 +1,5 @@
-//! Runs of the whole simulation: cache, connections, links and aborts together, at each point of a grid.
+//! Runs of the whole simulation: cache, connections, links and aborts together, at each point of a
+//! grid.
 
 use super::axes;
 use super::grid::Point;
@@ -15,7 +16,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use weir_workload::trace::Reader;
 
-/// Simulates a proxy at each point. The trace is read once for each run, so runs need no memory for it.
+/// Simulates a proxy at each point. The trace is read once for each run, so runs need no memory for
+/// it.
 #[derive(Debug)]
 pub struct RunJob {
     path: PathBuf,

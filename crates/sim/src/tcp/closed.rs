@@ -1,9 +1,10 @@
 //! A whole response in closed form, where no other packet is in its queue.
 //!
-//! Packets leave in rounds. In a round of `n` segments, each of which takes `t` on the link, the first acknowledgement is back `t + loop`
-//! after the round began, and each releases two segments, until the window is as large as it may be: the next round has `2n`. The
-//! link is idle between rounds as long as `n x t < t + loop`; from the first round on for which that does not hold, the link is never
-//! idle again, and the rest follows back to back.
+//! Packets leave in rounds. In a round of `n` segments, each of which takes `t` on the link, the
+//! first acknowledgement is back `t + loop` after the round began, and each releases two segments,
+//! until the window is as large as it may be: the next round has `2n`. The link is idle between
+//! rounds as long as `n x t < t + loop`; from the first round on for which that does not hold, the
+//! link is never idle again, and the rest follows back to back.
 
 use super::Tcp;
 use crate::link::LinkRate;
@@ -20,7 +21,8 @@ pub struct Alone {
     pub rate: LinkRate,
     /// When the first packets come to the queue, nanoseconds.
     pub begins_ns: u64,
-    /// From a packet's departure until those that its acknowledgement releases come to the queue, nanoseconds.
+    /// From a packet's departure until those that its acknowledgement releases come to the queue,
+    /// nanoseconds.
     pub loop_ns: u64,
     /// Bytes of the response, 1 at least.
     pub bytes: u64,
@@ -39,8 +41,9 @@ impl Alone {
         self.tcp.segments(bytes.min(self.bytes)).max(1)
     }
 
-    /// Packets that are sent altogether if the client leaves with packet number `number` (from 1): neither that one nor those behind it
-    /// are acknowledged, but what was released before is on its way.
+    /// Packets that are sent altogether if the client leaves with packet number `number` (from 1):
+    /// neither that one nor those behind it are acknowledged, but what was released before is on
+    /// its way.
     pub(crate) fn packets_until_left(&self, number: u64) -> u64 {
         let acknowledged = number - 1;
         let window = (u64::from(self.window) + acknowledged).min(u64::from(self.tcp.window_max()));
@@ -114,7 +117,8 @@ mod tests {
     use crate::tcp::{Sender, Sent};
     use proptest::prelude::*;
 
-    /// The same, packet by packet: when the last one departs, when the client left and how many packets there were.
+    /// The same, packet by packet: when the last one departs, when the client left and how many
+    /// packets there were.
     fn by_packets(alone: &Alone, leaves_at: Option<u64>) -> (Nanos, Option<Nanos>, u64, u32) {
         let terms = Terms {
             tcp: alone.tcp,
@@ -219,7 +223,8 @@ mod tests {
 
     #[test]
     fn modem_link_is_idle_only_in_the_first_round_trip() {
-        // 1500 B at 21 kbit/s take 571 ms: longer than the loop, so only the first round leaves the link idle
+        // 1500 B at 21 kbit/s take 571 ms: longer than the loop, so only the first round leaves the
+        // link idle
         let alone = Alone {
             tcp: Tcp::OF_1997,
             window: 1,

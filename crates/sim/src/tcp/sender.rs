@@ -7,8 +7,8 @@ use std::collections::VecDeque;
 
 /// One response on its way to a client, packet by packet.
 ///
-/// From a packet's departure from the link it takes `after_ns` to reach the client; `loop_ns` after its departure the packets that its
-/// acknowledgement releases stand in the queue.
+/// From a packet's departure from the link it takes `after_ns` to reach the client; `loop_ns` after
+/// its departure the packets that its acknowledgement releases stand in the queue.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sender {
     /// Segments that may be under way.
@@ -23,7 +23,8 @@ pub(crate) struct Sender {
     pub(crate) first_at: Option<Nanos>,
     /// When the last one sent so far reaches it.
     pub(crate) last_at: Nanos,
-    /// When the client left: with the packet that brought it enough. Neither that nor those behind it are acknowledged.
+    /// When the client left: with the packet that brought it enough. Neither that nor those behind
+    /// it are acknowledged.
     left: Option<Nanos>,
 }
 

@@ -6,7 +6,8 @@ use std::collections::BinaryHeap;
 /// Keys that are given back in their order, smallest first. Each is given once.
 #[derive(Debug, Default)]
 pub(super) struct EventQueue {
-    /// Before all of the heap, if it is there: what is made last often comes next, and need not go through it.
+    /// Before all of the heap, if it is there: what is made last often comes next, and need not go
+    /// through it.
     first: Option<u128>,
     heap: BinaryHeap<Reverse<u128>>,
 }

@@ -1,4 +1,5 @@
-//! Rows of requests and responses that are written out as field lines: by way of an archive, as any archive is imported.
+//! Rows of requests and responses that are written out as field lines: by way of an archive, as any
+//! archive is imported.
 
 use serde_json::{Value, json};
 use weir_workload::import::{Format, Settings, open};
@@ -74,7 +75,8 @@ fn entry(exchange: &Exchange) -> Value {
     })
 }
 
-/// Length of a head with these lines, about: the first line counts 17 bytes, as `HTTP/1.1 200 OK` does.
+/// Length of a head with these lines, about: the first line counts 17 bytes, as `HTTP/1.1 200 OK`
+/// does.
 pub(crate) fn head_bytes(lines: &Lines) -> usize {
     let each = lines
         .iter()

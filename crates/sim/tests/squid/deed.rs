@@ -1,4 +1,5 @@
-//! What a cache did for a request, in words that Squid's tags and our verdicts can both be brought to.
+//! What a cache did for a request, in words that Squid's tags and our verdicts can both be brought
+//! to.
 
 use std::fmt;
 use weir_policy::{Handling, Storing, Verdict};
@@ -31,7 +32,8 @@ impl Deed {
         }
     }
 
-    /// Of a verdict. Squid has no word for a request that asks for the origin where there is a response without validators: it is a miss.
+    /// Of a verdict. Squid has no word for a request that asks for the origin where there is a
+    /// response without validators: it is a miss.
     pub(crate) fn of_verdict(verdict: &Verdict) -> Self {
         match (verdict.handling, verdict.fwd_status) {
             (Handling::Hit(_), _) => Self::Served,

@@ -1,7 +1,9 @@
-//! The verdicts of the simulator beside those of a real Squid 5.7, request by request, on 6000 requests that were made for it.
+//! The verdicts of the simulator beside those of a real Squid 5.7, request by request, on 6000
+//! requests that were made for it.
 //!
-//! Squid is not the truth: it is a second reading of the same text by other people. Where the two do the same for a request, both readings
-//! agree; where they do not, `explained` has the section of the RFC by which they may, or the test fails.
+//! Squid is not the truth: it is a second reading of the same text by other people. Where the two
+//! do the same for a request, both readings agree; where they do not, `explained` has the section
+//! of the RFC by which they may, or the test fails.
 
 mod deed;
 mod document;
@@ -35,7 +37,8 @@ fn settings() -> Settings {
         ..Network::MODEM
     };
     Settings {
-        // what becomes of fetches whose client has left, and how far they run ahead, as Squid has it by default
+        // what becomes of fetches whose client has left, and how far they run ahead, as Squid has
+        // it by default
         abort: AbortPolicy::SQUID,
         lead: Lead::Bytes(16 * 1024),
         ..Settings::of(network, Profile::Rfc9111)

@@ -8,7 +8,8 @@ use weir_semantics::{Timestamp, write_http_date};
 /// Seconds of ten days: how old what has Last-Modified was at the beginning of the run.
 const AGE_S: i64 = 864_000;
 
-/// The fields of `path`'s class, for a response at `now_s` (seconds since 1970), in the order of the origin.
+/// The fields of `path`'s class, for a response at `now_s` (seconds since 1970), in the order of
+/// the origin.
 pub(crate) fn fields(path: &str, now_s: i64) -> Lines {
     let (control, has_tag, has_date) = match class(path) {
         "s" => ("max-age=3600", true, true),

@@ -1,4 +1,5 @@
-//! What Squid was asked and what it did: lines of the clients, each with its line of Squid's own log.
+//! What Squid was asked and what it did: lines of the clients, each with its line of Squid's own
+//! log.
 
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -8,8 +9,8 @@ use std::path::{Path, PathBuf};
 use weir_workload::import::{Format, Settings, open};
 use weir_workload::trace::{Anonymiser, Row};
 
-/// When the run began, microseconds since 1970: the clients' clock counts from there. It is what the ends of requests in Squid's log are
-/// later than in the clients' lines, to the millisecond.
+/// When the run began, microseconds since 1970: the clients' clock counts from there. It is what
+/// the ends of requests in Squid's log are later than in the clients' lines, to the millisecond.
 pub(crate) const START_US: i64 = 1_795_242_067_141_500;
 
 /// The origin, and what its targets begin with.
@@ -151,7 +152,8 @@ fn join(asked: Asked, logged: &mut BTreeMap<(String, String), Vec<Row>>) -> Done
     Done { asked, tag }
 }
 
-/// How far apart the two ends of one request may be, microseconds: Squid is done when the last byte is in the kernel.
+/// How far apart the two ends of one request may be, microseconds: Squid is done when the last byte
+/// is in the kernel.
 const END_OFF_MAX_US: i64 = 35_000;
 
 fn end_us(row: &Row) -> i64 {

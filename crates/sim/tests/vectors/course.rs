@@ -46,7 +46,8 @@ fn settings(profile: weir_vectors::Profile) -> Settings {
         weir_vectors::Profile::Http1998 => Profile::Http1998,
     };
     Settings {
-        // who closes a connection that was used before is asked once more (RFC 9112 §9.3.1), and no vector is about that
+        // who closes a connection that was used before is asked once more (RFC 9112 §9.3.1), and no
+        // vector is about that
         server_connections: Keep::Never,
         ..Settings::of(network, profile)
     }
@@ -67,7 +68,8 @@ fn simulate(settings: &Settings, rows: &[Row]) -> (Outcome, Option<Verdict>) {
     (simulator.finish(), verdict)
 }
 
-/// What the judge is told. What a simulation has no field lines for is told as it should be, and so not judged.
+/// What the judge is told. What a simulation has no field lines for is told as it should be, and so
+/// not judged.
 fn observed(step: &Step, before: &Outcome, after: &Outcome, verdict: &Verdict) -> Observed {
     let asks = after.server_connections.requests - before.server_connections.requests;
     let asked = match &step.origin {

@@ -1,9 +1,11 @@
-//! The conformance vectors through the simulator: each step becomes a row of a trace, each vector a run.
+//! The conformance vectors through the simulator: each step becomes a row of a trace, each vector a
+//! run.
 //!
-//! A row has what the origin would have answered to the client's own request, had there been no cache; what the origin is asked
-//! instead, and what it answers then, the simulator has to find out. What is compared: whether the origin is asked, how much content comes
-//! from it (nothing with a 304, the rest of a part) and how much goes to the client, and the words of the verdict. Bodies are numbers:
-//! each has a length of its own.
+//! A row has what the origin would have answered to the client's own request, had there been no
+//! cache; what the origin is asked instead, and what it answers then, the simulator has to find
+//! out. What is compared: whether the origin is asked, how much content comes from it (nothing with
+//! a 304, the rest of a part) and how much goes to the client, and the words of the verdict. Bodies
+//! are numbers: each has a length of its own.
 
 mod course;
 #[path = "../heads/mod.rs"]

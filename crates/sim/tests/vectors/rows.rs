@@ -88,7 +88,8 @@ fn render(fields: &[Field], step: &Step, at_s: u32) -> Lines {
         .collect()
 }
 
-/// What the origin would have answered to the request as its client sent it: status, fields, length of the content.
+/// What the origin would have answered to the request as its client sent it: status, fields, length
+/// of the content.
 fn answered(vector: &Vector, step: &Step) -> (u16, Lines, u64) {
     let seen = step.client.status[0];
     let before = last_answer(vector, step);
@@ -165,7 +166,8 @@ fn last_answer<'a>(vector: &'a Vector, step: &Step) -> Option<(&'a Step, &'a Ans
     })
 }
 
-/// How long a content is in the simulation: no two of a vector are of the same length, unless parts are cut from them.
+/// How long a content is in the simulation: no two of a vector are of the same length, unless parts
+/// are cut from them.
 pub(crate) fn length(vector: &Vector, body: &str) -> u64 {
     let bytes = body.len() as u64;
     if body.is_empty() || vector.steps.iter().any(deals_in_parts) {

@@ -1,16 +1,17 @@
-//! What is written of a stored response beside its content, and how it is read back: head, facts, validators, and what it
-//! varies on.
+//! What is written of a stored response beside its content, and how it is read back: head, facts,
+//! validators, and what it varies on.
 //!
-//! A version and a kind, then numbers (little endian) and byte strings behind their lengths; nothing else fits. Ticks mean
-//! nothing to another process, so the time of receipt is written by the wall clock
-//! ([`StoredFacts::received`](weir_policy::StoredFacts::received)).
+//! A version and a kind, then numbers (little endian) and byte strings behind their lengths;
+//! nothing else fits. Ticks mean nothing to another process, so the time of receipt is written by
+//! the wall clock ([`StoredFacts::received`](weir_policy::StoredFacts::received)).
 //!
-//! **What varies** (RFC 9111 §4.1) cannot be found by one key alone: which fields count is known only from what is stored.
-//! So a target whose responses vary has a record of *rules* under its own key: the sets of nominated fields, newest
-//! first, and the *line* of its variants, a number. Each variant is a record of its own under the digest of target, line
-//! and nominated fields ([`variant_key`]). A purge of the target's key takes the rules, and without them nobody comes to
-//! the variants: rules that are written later begin another line. So one entry in the journal of purges is enough,
-//! however many variants there are, and also where nobody knows which.
+//! **What varies** (RFC 9111 §4.1) cannot be found by one key alone: which fields count is known
+//! only from what is stored. So a target whose responses vary has a record of *rules* under its own
+//! key: the sets of nominated fields, newest first, and the *line* of its variants, a number. Each
+//! variant is a record of its own under the digest of target, line and nominated fields
+//! ([`variant_key`]). A purge of the target's key takes the rules, and without them nobody comes to
+//! the variants: rules that are written later begin another line. So one entry in the journal of
+//! purges is enough, however many variants there are, and also where nobody knows which.
 
 mod error;
 mod reader;
@@ -72,8 +73,8 @@ impl Record {
     }
 }
 
-/// What is written of `response` beside its content; `vary` is what it varies on, and the digest of these fields in the
-/// request it answers; `target` is its URL, for people who look into the store.
+/// What is written of `response` beside its content; `vary` is what it varies on, and the digest of
+/// these fields in the request it answers; `target` is its URL, for people who look into the store.
 #[must_use]
 pub fn encode(
     response: &StoredResponse,

@@ -45,8 +45,8 @@ mod bit {
     pub(super) const ENTITY_TAG: u16 = 1 << 8;
     pub(super) const VARIES: u16 = 1 << 9;
     pub(super) const TARGET: u16 = 1 << 10;
-    /// The stale windows count, although stale responses are forbidden otherwise. Records of before this bit have windows
-    /// that something forbids.
+    /// The stale windows count, although stale responses are forbidden otherwise. Records of before
+    /// this bit have windows that something forbids.
     pub(super) const WINDOWS_COUNT: u16 = 1 << 11;
     pub(super) const ALL: u16 = (1 << 12) - 1;
 }
@@ -208,8 +208,8 @@ fn seconds(reader: &mut Reader<'_>, what: &'static str) -> Result<DeltaSeconds, 
     Ok(seconds)
 }
 
-/// Whether it is a status line and field lines, each ended by CRLF, and no empty one: what is put behind it must not
-/// become content.
+/// Whether it is a status line and field lines, each ended by CRLF, and no empty one: what is put
+/// behind it must not become content.
 fn is_head(head: &[u8]) -> bool {
     let mut rest = head;
     let mut is_first = true;

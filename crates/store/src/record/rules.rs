@@ -12,8 +12,9 @@ use weir_policy::{Digest, KeyHasher, Secret};
 pub struct Line(pub u64);
 
 impl Line {
-    /// One that was never given before: at random, from the system's randomness by way of the standard library's hashers.
-    /// That one of a target's comes again has a chance of 2^-64 for each purge of it.
+    /// One that was never given before: at random, from the system's randomness by way of the
+    /// standard library's hashers. That one of a target's comes again has a chance of 2^-64 for
+    /// each purge of it.
     #[must_use]
     pub fn begin() -> Self {
         Self(RandomState::new().hash_one(0_u8))
@@ -29,7 +30,8 @@ pub struct RulesRecord {
     pub rules: Vec<VaryRule>,
 }
 
-/// The key under which the variant of a target is written whose nominated fields have the digest `selecting`.
+/// The key under which the variant of a target is written whose nominated fields have the digest
+/// `selecting`.
 #[must_use]
 pub fn variant_key(secret: &Secret, primary: Digest, line: Line, selecting: Digest) -> Digest {
     let mut hasher = KeyHasher::from_digest(secret, primary);

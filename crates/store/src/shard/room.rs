@@ -1,4 +1,5 @@
-//! The account of a shard: what is stored, what arrives, and what is not stored any more and still read.
+//! The account of a shard: what is stored, what arrives, and what is not stored any more and still
+//! read.
 
 use super::{Entry, Shard};
 use crate::stored::StoredResponse;
@@ -7,8 +8,8 @@ use std::sync::atomic::Ordering;
 use weir_policy::Digest;
 use weir_policy::catalog::{Refusal, Slot, check_arriving};
 
-/// Bytes of a shard that has room for content of `largest` bytes while it arrives: it may come to 7/16 of it. The head,
-/// and the list of its pieces, are in the rest.
+/// Bytes of a shard that has room for content of `largest` bytes while it arrives: it may come to
+/// 7/16 of it. The head, and the list of its pieces, are in the rest.
 pub(crate) const fn shard_bytes_for(largest: u64) -> u64 {
     largest.saturating_mul(5) / 2
 }
@@ -25,8 +26,8 @@ pub(super) fn in_use(entries: &[Option<Entry>], slot: Slot) -> Option<Digest> {
     entries.get(slot.index())?.as_ref()?.in_use()
 }
 
-/// Whether somebody beside the one who asks has its pieces: under the lock of its shard nobody comes to them whom this does not
-/// count.
+/// Whether somebody beside the one who asks has its pieces: under the lock of its shard nobody
+/// comes to them whom this does not count.
 fn is_in_use(response: &Arc<StoredResponse>) -> bool {
     let memory = response.body.memory();
     memory.is_some_and(|memory| Arc::strong_count(response) > 1 || Arc::strong_count(memory) > 1)
@@ -68,7 +69,8 @@ impl Shard {
         self.catalog.release(bytes);
     }
 
-    /// `response` is not stored any more, or was not taken in: what is read of it stays in the account.
+    /// `response` is not stored any more, or was not taken in: what is read of it stays in the
+    /// account.
     pub(super) fn linger(&mut self, response: &Arc<StoredResponse>) {
         if is_in_use(response)
             && let Some(memory) = response.body.memory()

@@ -4,8 +4,9 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use weir_store::allocated_bytes;
 
-/// Counts the live bytes of each thread, each allocation rounded as `allocated_bytes` says. A thread that frees what
-/// another has allocated would come below zero; here each store stays with its thread.
+/// Counts the live bytes of each thread, each allocation rounded as `allocated_bytes` says. A
+/// thread that frees what another has allocated would come below zero; here each store stays with
+/// its thread.
 pub(crate) struct Counting;
 
 thread_local! {
@@ -28,7 +29,8 @@ impl Counting {
     unsafe_code,
     reason = "the trait is unsafe; every call goes to the system's allocator unchanged"
 )]
-// SAFETY: each method passes its arguments on to `System`, which keeps the contract; counting allocates nothing.
+// SAFETY: each method passes its arguments on to `System`, which keeps the contract; counting
+// allocates nothing.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         Self::count(layout.size(), 1);

@@ -1,4 +1,5 @@
-//! Parts that arrive at several places at a time, overlap, inherit from what is stored, and are joined or cut.
+//! Parts that arrive at several places at a time, overlap, inherit from what is stored, and are
+//! joined or cut.
 
 use crate::support::{NOW, Random, digest, response};
 use std::sync::Arc;

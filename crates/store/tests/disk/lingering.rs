@@ -1,4 +1,5 @@
-//! Content that is on disk alone, with blocks that somebody still reads in memory: they count until the last reader lets go.
+//! Content that is on disk alone, with blocks that somebody still reads in memory: they count until
+//! the last reader lets go.
 
 use super::{Tiers, check};
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! Content that passes by: it went to disk as it came, and is stored no more. What its readers have behind them is freed,
-//! every block of it, whoever else had it to write.
+//! Content that passes by: it went to disk as it came, and is stored no more. What its readers have
+//! behind them is freed, every block of it, whoever else had it to write.
 
 use super::{Arriving, Tiers, content, until};
 use std::sync::{Arc, Weak};

@@ -122,7 +122,8 @@ pub(crate) fn true_response(id: u64, length: u64, content: BodyBuilder) -> Store
     true_part(id, id, length, content.finish())
 }
 
-/// The response `id` with as much as is in `body` of the content of `seed`, of `length` bytes in all.
+/// The response `id` with as much as is in `body` of the content of `seed`, of `length` bytes in
+/// all.
 pub(crate) fn true_part(id: u64, seed: u64, length: u64, body: Body) -> StoredResponse {
     let head = format!("{id} {seed} {length}").into_bytes();
     response(head.into_boxed_slice(), None, body)
@@ -135,8 +136,8 @@ pub(crate) fn numbers(response: &StoredResponse) -> [u64; 3] {
     std::array::from_fn(|_| numbers.next().expect("three numbers"))
 }
 
-/// The number of `response`, after all its bytes were compared with what they should be, and what is missing is not
-/// there.
+/// The number of `response`, after all its bytes were compared with what they should be, and what
+/// is missing is not there.
 pub(crate) fn check_response(response: &StoredResponse) -> u64 {
     let [id, seed, length] = numbers(response);
     let body = &response.body;

@@ -1,4 +1,5 @@
-//! A response that arrives: from its first byte on, or at several places out of order, perhaps never whole.
+//! A response that arrives: from its first byte on, or at several places out of order, perhaps
+//! never whole.
 
 use crate::naive::{Fields, RuleNumber};
 use crate::pair::RULES;

@@ -70,8 +70,9 @@ fn read_response(text: &[u8], limits: &HeadLimits) -> Outcome {
     })
 }
 
-/// A request head read whole or byte by byte gives the same head or the same error, at the same byte; a head that is
-/// read keeps its limits, holds no octet that could end a line elsewhere, and means the same when it is written again.
+/// A request head read whole or byte by byte gives the same head or the same error, at the same
+/// byte; a head that is read keeps its limits, holds no octet that could end a line elsewhere, and
+/// means the same when it is written again.
 pub fn request_head(text: &[u8], limits: &HeadLimits) {
     let outcome = pieces(text, limits, read_request);
     if let Ok(Some(head)) = outcome {
@@ -85,8 +86,9 @@ pub fn request_head(text: &[u8], limits: &HeadLimits) {
     }
 }
 
-/// A response head read whole or byte by byte gives the same head or the same error, at the same byte; a head that is
-/// read keeps its limits, holds no octet that could end a line elsewhere, and means the same when it is written again.
+/// A response head read whole or byte by byte gives the same head or the same error, at the same
+/// byte; a head that is read keeps its limits, holds no octet that could end a line elsewhere, and
+/// means the same when it is written again.
 pub fn response_head(text: &[u8], limits: &HeadLimits) {
     let outcome = pieces(text, limits, read_response);
     if let Ok(Some(head)) = outcome {
@@ -127,9 +129,10 @@ fn repaired_response(
     })
 }
 
-/// A response head read leniently, whole or byte by byte, gives the same head or the same error, at the same byte. What the
-/// strict reading reads the lenient one reads with the same lines, framing fields aside. What it repairs is canonical:
-/// written again, it is read by the strict reading alike, and nothing is left to repair.
+/// A response head read leniently, whole or byte by byte, gives the same head or the same error, at
+/// the same byte. What the strict reading reads the lenient one reads with the same lines, framing
+/// fields aside. What it repairs is canonical: written again, it is read by the strict reading
+/// alike, and nothing is left to repair.
 pub fn lenient_response_head(text: &[u8], limits: &HeadLimits) {
     let outcome = pieces(text, limits, read_response_leniently);
     let strict = read_response(text, limits);
@@ -193,7 +196,8 @@ fn canonical(head: &Head) -> Vec<u8> {
     written
 }
 
-/// Repaired framing fields leave no doubt, but for a look-alike beside them and a number that is too great.
+/// Repaired framing fields leave no doubt, but for a look-alike beside them and a number that is
+/// too great.
 fn framing_is_strict(text: &[u8], limits: &HeadLimits) {
     let mut lines = LineBuffer::new();
     let Ok(Progress::Complete { head, .. }) = parse_response(text, limits, &mut lines) else {
@@ -429,8 +433,9 @@ pub fn content(reader: &mut BodyReader, pieces: &[&[u8]]) -> Content {
     }
 }
 
-/// Content read whole, byte by byte, or cut in two anywhere gives the same bytes and the same end or error; chunked
-/// content agrees with a decoder that sees it whole; content that is whole means the same when it is framed again.
+/// Content read whole, byte by byte, or cut in two anywhere gives the same bytes and the same end
+/// or error; chunked content agrees with a decoder that sees it whole; content that is whole means
+/// the same when it is framed again.
 pub fn body(text: &[u8], length: BodyLength, limits: HeadLimits) {
     let whole = body_with(text, length, limits, false);
     let leniently = body_with(text, length, limits, true);
@@ -512,8 +517,8 @@ fn chunked(text: &[u8], got: &Content, limits: HeadLimits, is_lenient: bool) {
     }
 }
 
-/// A decoder of chunks that is easy to believe: lines are split, matched and cut. Returns the content so far, and where
-/// the message ends if it does.
+/// A decoder of chunks that is easy to believe: lines are split, matched and cut. Returns the
+/// content so far, and where the message ends if it does.
 fn naive_chunks(text: &[u8], is_lenient: bool) -> (Vec<u8>, Option<usize>) {
     let mut data = Vec::new();
     let mut at = 0;
@@ -555,7 +560,8 @@ fn naive_chunks(text: &[u8], is_lenient: bool) -> (Vec<u8>, Option<usize>) {
     (data, end.map(|end| at + end + 4))
 }
 
-/// Is this `*( ";" name [ "=" ( token / quoted-string ) ] )`, with whitespace around its parts if that is allowed?
+/// Is this `*( ";" name [ "=" ( token / quoted-string ) ] )`, with whitespace around its parts if
+/// that is allowed?
 fn is_extensions(mut text: &[u8], with_spaces: bool) -> bool {
     let skip = |text: &mut &[u8]| {
         while with_spaces && let [b' ' | b'\t', rest @ ..] = *text {
@@ -594,7 +600,8 @@ fn is_extensions(mut text: &[u8], with_spaces: bool) -> bool {
     text.is_empty()
 }
 
-/// The length of the quoted-string at the beginning of `text`, quotes included, or zero if there is none.
+/// The length of the quoted-string at the beginning of `text`, quotes included, or zero if there is
+/// none.
 fn quoted(text: &[u8]) -> usize {
     let mut escaped = false;
     for (at, &byte) in text.iter().enumerate().skip(1) {

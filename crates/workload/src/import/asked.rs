@@ -4,10 +4,12 @@ use super::hide::Hide;
 use super::settings::Site;
 use crate::trace::{Row, TraceMethod, TraceScheme};
 
-/// Fills the columns that method and target say: method, scheme, server, target, query and `cgi-bin`.
+/// Fills the columns that method and target say: method, scheme, server, target, query and
+/// `cgi-bin`.
 ///
-/// The target's hash is that of its bytes as they stand (RFC 3986 has more spellings of the same URI; who logged it saw two), but for a
-/// fragment. One without authority is put behind the site's, if that was told.
+/// The target's hash is that of its bytes as they stand (RFC 3986 has more spellings of the same
+/// URI; who logged it saw two), but for a fragment. One without authority is put behind the site's,
+/// if that was told.
 pub(crate) fn fill(
     row: &mut Row,
     method: &str,

@@ -1,9 +1,11 @@
 //! The Common log of NCSA, Apache, nginx and many others, and the Combined one.
 //!
-//! `client ident user [17/May/2015:10:05:03 +0000] "request line" status bytes`, and in the Combined one `"Referer" "User-Agent"` (Apache's
-//! manual, `mod_log_config`). The kinds may be mixed line by line. The time is that of the request, in seconds. The bytes are those of
-//! the content that was sent, and `-` says that there were none. Debian's `vhost_combined` has `host:port` in front; Squid's `combined`
-//! ends with its tag. What else stands behind the bytes is not looked at.
+//! `client ident user [17/May/2015:10:05:03 +0000] "request line" status bytes`, and in the
+//! Combined one `"Referer" "User-Agent"` (Apache's manual, `mod_log_config`). The kinds may be
+//! mixed line by line. The time is that of the request, in seconds. The bytes are those of the
+//! content that was sent, and `-` says that there were none. Debian's `vhost_combined` has
+//! `host:port` in front; Squid's `combined` ends with its tag. What else stands behind the bytes is
+//! not looked at.
 
 mod request;
 mod time;
@@ -127,7 +129,8 @@ impl<'a> Who<'a> {
         let (first, rest) = word(text);
         let (second, behind) = word(rest);
         let (third, last) = word(behind);
-        // `host:port client - user`, and not `client - a user`: an ident is hardly ever anything but a dash
+        // `host:port client - user`, and not `client - a user`: an ident is hardly ever anything
+        // but a dash
         if second != b"-" && third == b"-" && !last.is_empty() && has_port(first) {
             return Self {
                 host: Some(first),
@@ -166,8 +169,9 @@ struct Answer<'a> {
 
 /// Cuts at the quotation mark that ends the request line.
 ///
-/// Servers escape those within; the older ones did not. So the first mark counts that is not escaped and has a status and a size behind
-/// it, then any that has them, and if there is none the first that is not escaped, so that the message is about what follows it.
+/// Servers escape those within; the older ones did not. So the first mark counts that is not
+/// escaped and has a status and a size behind it, then any that has them, and if there is none the
+/// first that is not escaped, so that the message is about what follows it.
 fn answer(text: &[u8]) -> Option<Answer<'_>> {
     let open = || memchr::memchr_iter(b'"', text).filter(|&end| !is_escaped(text, end));
     let whole = |end: &usize| behind(text, *end).is_some_and(|answer| answer.is_plausible());

@@ -1,7 +1,9 @@
-//! Compressed sources are read as they are: gzip (RFC 1952) and zstd (RFC 8878), both by code without `unsafe` of ours and without C.
+//! Compressed sources are read as they are: gzip (RFC 1952) and zstd (RFC 8878), both by code
+//! without `unsafe` of ours and without C.
 //!
-//! Several members or frames after each other are one stream, as the standards say; that is how logs that were rotated are joined.
-//! A checksum that does not fit is an error at the end of its member: the rows before it were given out by then.
+//! Several members or frames after each other are one stream, as the standards say; that is how
+//! logs that were rotated are joined. A checksum that does not fit is an error at the end of its
+//! member: the rows before it were given out by then.
 
 use flate2::bufread::MultiGzDecoder;
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
@@ -153,7 +155,8 @@ fn cut_off() -> io::Error {
     )
 }
 
-/// The decoder wraps what the source said; that the source ended is told apart from that it is no zstd.
+/// The decoder wraps what the source said; that the source ended is told apart from that it is no
+/// zstd.
 fn read_error(error: &FrameDecoderError) -> io::Error {
     let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
     while let Some(inner) = cause {

@@ -41,7 +41,8 @@ pub struct Damaged {
     pub reason: &'static str,
     /// What the caller can pass to go on: a fragment, if there is more than [`Damaged::HINT_SKIP`].
     pub hint: Option<String>,
-    /// Whether there may be more behind it. Where the structure of the source is lost, or it cannot be read any more, there is not.
+    /// Whether there may be more behind it. Where the structure of the source is lost, or it cannot
+    /// be read any more, there is not.
     pub goes_on: bool,
 }
 
@@ -69,7 +70,8 @@ impl Damaged {
         }
     }
 
-    /// The source could not be read on: the device, or the compressed stream, which is damaged or cut off.
+    /// The source could not be read on: the device, or the compressed stream, which is damaged or
+    /// cut off.
     pub(crate) fn unread(place: Place, error: &std::io::Error) -> Self {
         let cut = error.kind() == std::io::ErrorKind::UnexpectedEof;
         let what = if cut {
@@ -108,7 +110,8 @@ impl std::error::Error for Damaged {}
 pub mod reason {
     /// A line without anything in it, or a comment.
     pub const BLANK: &str = "blank";
-    /// What was asked is no HTTP: noise on the port, an ICP query, an error before a request was understood.
+    /// What was asked is no HTTP: noise on the port, an ICP query, an error before a request was
+    /// understood.
     pub const NOT_HTTP: &str = "not-http";
     /// A URL that no request goes out for: `data:`, `blob:`, `about:`, an extension's.
     pub const NO_REQUEST: &str = "no-request";

@@ -1,7 +1,9 @@
-//! From heads to columns: what the field lines of a request and of its response say, as a trace has it.
+//! From heads to columns: what the field lines of a request and of its response say, as a trace has
+//! it.
 //!
-//! The readings are those of `weir-semantics`, which the live cache uses too; only what it has no need to tell apart (which directives
-//! were written at all) is read here. A column is set when its head was seen, also to "no": `None` stays for heads nobody saw.
+//! The readings are those of `weir-semantics`, which the live cache uses too; only what it has no
+//! need to tell apart (which directives were written at all) is read here. A column is set when its
+//! head was seen, also to "no": `None` stays for heads nobody saw.
 
 mod asked;
 mod directives;
@@ -20,7 +22,8 @@ use crate::trace::{Anonymiser, Row, TraceMethod};
 /// A media type with more bytes than this is no media type: the longest that is registered has 83.
 const CONTENT_TYPE_BYTES_MAX: usize = 127;
 
-/// Sets what a request's head says: target, server, method, scheme, and all columns about its fields.
+/// Sets what a request's head says: target, server, method, scheme, and all columns about its
+/// fields.
 pub(crate) fn request_facts(
     row: &mut Row,
     asked: &Asked<'_>,
@@ -45,9 +48,11 @@ pub(crate) fn request_facts(
     }
 }
 
-/// Sets what the final response's head says. What decided about storing goes into the columns of Cache-Control: one of the
-/// `targeted` fields, if whoever saw the response reads such fields (RFC 9213), so that a replay decides by the same. `request` are the field lines of the request, empty where only the response was seen;
-/// `now_s` is the time of the response, seconds since 1970, which places years of two digits.
+/// Sets what the final response's head says. What decided about storing goes into the columns of
+/// Cache-Control: one of the `targeted` fields, if whoever saw the response reads such fields (RFC
+/// 9213), so that a replay decides by the same. `request` are the field lines of the request, empty
+/// where only the response was seen; `now_s` is the time of the response, seconds since 1970, which
+/// places years of two digits.
 pub(crate) fn response_facts(
     row: &mut Row,
     status: u16,
@@ -90,7 +95,8 @@ pub(crate) fn response_facts(
     };
 }
 
-/// The one range that is asked for, if it counts from the beginning; the columns have no way to say "the last 500 bytes".
+/// The one range that is asked for, if it counts from the beginning; the columns have no way to say
+/// "the last 500 bytes".
 fn set_range(row: &mut Row, fields: &[FieldLine<'_>]) {
     let range = lines_named(fields, "range").next().and_then(single_range);
     if let Some(RangeSpan::From { first, last }) = range {
@@ -139,7 +145,8 @@ fn content_type(fields: &[FieldLine<'_>]) -> Option<String> {
     is_one.then(|| String::from_utf8_lossy(media_type).to_ascii_lowercase())
 }
 
-/// Content-Length, if all that is written about it agrees (RFC 9112 §6.3: a list of equal values may be taken for one).
+/// Content-Length, if all that is written about it agrees (RFC 9112 §6.3: a list of equal values
+/// may be taken for one).
 pub(crate) fn declared_bytes(fields: &[FieldLine<'_>]) -> Option<u64> {
     let mut declared = None;
     for line in fields {

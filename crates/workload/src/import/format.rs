@@ -219,7 +219,8 @@ pub fn open<'a>(
     })
 }
 
-/// Lines of JSON that begin as those of `weir serve` do: not an HTTP archive, whose first member is `log`.
+/// Lines of JSON that begin as those of `weir serve` do: not an HTTP archive, whose first member is
+/// `log`.
 fn is_weir_log(head: &[u8]) -> bool {
     let line = head.split(|&byte| byte == b'\n').next().unwrap_or_default();
     let has = |key: &[u8]| line.windows(key.len()).any(|part| part == key);

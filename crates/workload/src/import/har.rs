@@ -1,11 +1,14 @@
-//! HAR 1.2, the archives that browsers write (<http://www.softwareishard.com/blog/har-12-spec/>), and 1.1, which lacks a few fields.
+//! HAR 1.2, the archives that browsers write (<http://www.softwareishard.com/blog/har-12-spec/>),
+//! and 1.1, which lacks a few fields.
 //!
-//! `startedDateTime` is when the browser wanted it: its own queue and the look-up of the name lie between that and the request. `connect`
-//! has the TLS handshake in it, `ssl` says how much. A size of -1 is not known.
+//! `startedDateTime` is when the browser wanted it: its own queue and the look-up of the name lie
+//! between that and the request. `connect` has the TLS handshake in it, `ssl` says how much. A size
+//! of -1 is not known.
 //!
-//! What we read in another way than it is written: `connection` of Firebug and Firefox is the server's port; the `bodySize` of their 304s is
-//! that of what they had stored; a value with line feeds is as many field lines (Chrome); a status of 0 or less is none. WebPageTest
-//! names the connection in `_socket`.
+//! What we read in another way than it is written: `connection` of Firebug and Firefox is the
+//! server's port; the `bodySize` of their 304s is that of what they had stored; a value with line
+//! feeds is as many field lines (Chrome); a status of 0 or less is none. WebPageTest names the
+//! connection in `_socket`.
 
 mod entry;
 mod scan;
@@ -24,7 +27,8 @@ use std::io::BufRead;
 use weir_semantics::TargetedFields;
 use weir_semantics::{ConnectionOptions, FieldLine};
 
-/// Connections of one archive whose requests are counted; an archive of a day of browsing has a few thousand.
+/// Connections of one archive whose requests are counted; an archive of a day of browsing has a few
+/// thousand.
 const CONNECTIONS_MAX: usize = 1 << 20;
 
 /// The entries of an archive, or of several one after the other.

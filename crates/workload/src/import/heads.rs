@@ -1,6 +1,7 @@
 //! The two heads of a transaction, as bytes, for whoever took part in it: the live proxy.
 //!
-//! All columns that heads decide are set as the importers set them, so that a recording and a capture of the same traffic agree.
+//! All columns that heads decide are set as the importers set them, so that a recording and a
+//! capture of the same traffic agree.
 
 use std::fmt;
 
@@ -20,7 +21,8 @@ pub struct Heads<'a> {
     pub response: &'a [u8],
     /// Host and port where the request says none: those of the listener.
     pub default_authority: &'a str,
-    /// The targeted fields that decided in place of Cache-Control where the heads were seen (RFC 9213).
+    /// The targeted fields that decided in place of Cache-Control where the heads were seen (RFC
+    /// 9213).
     pub targeted: &'a TargetedFields,
     /// The time of the response, seconds since 1970.
     pub time_s: i64,
@@ -45,8 +47,8 @@ const LIMITS: HeadLimits = HeadLimits {
 };
 
 impl Heads<'_> {
-    /// Sets what they say: target, server, method, scheme, version, status and all columns about fields. The columns of a response that cannot
-    /// be read stay as they are.
+    /// Sets what they say: target, server, method, scheme, version, status and all columns about
+    /// fields. The columns of a response that cannot be read stay as they are.
     ///
     /// # Errors
     /// The request cannot be read; nothing is set then.

@@ -2,21 +2,24 @@
 
 use crate::trace::{Anonymisation, Anonymiser};
 
-/// Makes names into numbers, so that equal names get equal numbers and nobody can tell the names from them.
+/// Makes names into numbers, so that equal names get equal numbers and nobody can tell the names
+/// from them.
 ///
-/// One value serves all sources that go into one trace: a client of one is the same client in the other.
+/// One value serves all sources that go into one trace: a client of one is the same client in the
+/// other.
 pub trait Hide {
     /// A client: its address, or its name if the source has that.
     fn client(&self, address: &[u8]) -> u64;
-    /// A server: scheme, host in lower case and port, always written: `http://www.example.org:80`. Without `http:` where the scheme is
-    /// not known.
+    /// A server: scheme, host in lower case and port, always written: `http://www.example.org:80`.
+    /// Without `http:` where the scheme is not known.
     fn server(&self, origin: &[u8]) -> u64;
     /// A target URI as the source has it, without fragment.
     fn target(&self, uri: &[u8]) -> u64;
     /// Any other value that is compared and never read: an entity tag, the name of a connection.
     fn value(&self, value: &[u8]) -> u64;
-    /// Nominated fields (RFC 9111 §4.1), lower case and in order, each with what the request says in it, in the form in which
-    /// `weir_semantics::feed_selecting` gives it: two that match are equal.
+    /// Nominated fields (RFC 9111 §4.1), lower case and in order, each with what the request says
+    /// in it, in the form in which `weir_semantics::feed_selecting` gives it: two that match are
+    /// equal.
     fn variant(&self, said: &[(&str, Vec<u8>)]) -> u64;
     /// Whether targets may stay readable beside their numbers.
     fn keeps_names(&self) -> bool;

@@ -3,8 +3,8 @@
 use memchr::memchr;
 use std::io::{self, BufRead, ErrorKind};
 
-/// Bytes of a line. Servers take request lines of 8 KiB (Apache, nginx) to 64 KiB, and a Combined log adds two fields as long; logs that
-/// escape bytes write up to four for one.
+/// Bytes of a line. Servers take request lines of 8 KiB (Apache, nginx) to 64 KiB, and a Combined
+/// log adds two fields as long; logs that escape bytes write up to four for one.
 pub(crate) const LINE_BYTES_MAX: usize = 1 << 20;
 
 /// A line that was read.

@@ -15,7 +15,8 @@ pub(crate) fn unsigned(text: &[u8]) -> Option<u64> {
     Some(value)
 }
 
-/// The last second of the year 9999, since 1970: no log has a later one, and microseconds of it fit easily.
+/// The last second of the year 9999, since 1970: no log has a later one, and microseconds of it fit
+/// easily.
 pub(crate) const SECONDS_MAX: u64 = 253_402_300_799;
 
 /// Seconds since 1970 with or without decimals, as microseconds; further decimals are cut off.
@@ -35,7 +36,8 @@ pub(crate) fn unix_us(text: &[u8]) -> Option<i64> {
     i64::try_from(seconds * 1_000_000 + us).ok()
 }
 
-/// A value as a message may show it: what is not printable is escaped, and no more than a line of it.
+/// A value as a message may show it: what is not printable is escaped, and no more than a line of
+/// it.
 pub(crate) fn shown(value: &[u8]) -> String {
     let cut = &value[..value.len().min(SHOWN_BYTES_MAX)];
     let dots = if cut.len() < value.len() { "..." } else { "" };

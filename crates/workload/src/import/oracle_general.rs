@@ -1,8 +1,10 @@
-//! libCacheSim's `oracleGeneral`: records of 24 bytes, little-endian: time (u32, seconds), id (u64), size (u32, bytes), number of the next
-//! record with the same id (i64; none: -1 or the largest number).
+//! libCacheSim's `oracleGeneral`: records of 24 bytes, little-endian: time (u32, seconds), id
+//! (u64), size (u32, bytes), number of the next record with the same id (i64; none: -1 or the
+//! largest number).
 //!
-//! Times are those of the trace, often counted from its beginning and not from 1970. The file counts its records from 1, a row's place is
-//! counted from 0. Ids are hidden like any other name: they may be somebody's.
+//! Times are those of the trace, often counted from its beginning and not from 1970. The file
+//! counts its records from 1, a row's place is counted from 0. Ids are hidden like any other name:
+//! they may be somebody's.
 
 use super::Import;
 use super::damage::{Damaged, Dropped, Place, reason};
@@ -140,10 +142,12 @@ fn row(record: &Record, settings: &Settings<'_>) -> Row {
     }
 }
 
-/// Whether it may be such a file: nothing in it says so, but times that never fall, and next places that lie ahead.
+/// Whether it may be such a file: nothing in it says so, but times that never fall, and next places
+/// that lie ahead.
 pub(crate) fn looks_like(head: &[u8], is_all: bool) -> bool {
     let (records, rest) = head.as_chunks::<RECORD_BYTES>();
-    // text can pass all that follows; records cannot be all text: a next place is -1, or small enough to have zero bytes
+    // text can pass all that follows; records cannot be all text: a next place is -1, or small
+    // enough to have zero bytes
     if head
         .iter()
         .all(|byte| byte.is_ascii_graphic() || byte.is_ascii_whitespace())

@@ -7,22 +7,31 @@
 //!
 //! A capture is what a monitor saw, not what client or server saw. Our readings:
 //!
-//! * **Times** are the monitor's. `setup_us` is from the first SYN to the first SYN-ACK: near the client that is a round trip, near the
-//!   server almost nothing. Bytes count when they could be read in order.
-//! * **Loss.** A byte that was sent and not captured counts as received if the client acknowledged it: sequence numbers say that it was
-//!   there. Content may be missing so; heads may not, nor what frames content: then the thread is lost until the next head. Bytes
-//!   behind a hole that nobody acknowledged, and bytes after the client's reset, were not received.
-//! * **Ends.** Complete content is aborted by nobody, however the connection ended. Otherwise it was who closed or reset first; a client
-//!   that had closed its side before the response began has only said that it asks no more. Content that ends with the connection is
-//!   complete if the server closed first, in order. A tunnel ends; it is not aborted. If the capture ends first, nobody knows: `None`.
-//! * **Connections** that began before the capture are joined at the first head. Their rows have no `connection_sequence`.
-//! * **Responses** without a request become no row, as nobody knows what they are of; they are counted.
-//! * **Both sides of a proxy** in one capture give the rows of both, each transaction twice: once from the client to the proxy, once from
-//!   the proxy to the server, whose client is the proxy. Told where the proxy is ([`Settings::proxy`]), [`open`](super::open) joins them.
+//! * **Times** are the monitor's. `setup_us` is from the first SYN to the first SYN-ACK: near the
+//!   client that is a round trip, near the server almost nothing. Bytes count when they could be
+//!   read in order.
+//! * **Loss.** A byte that was sent and not captured counts as received if the client acknowledged
+//!   it: sequence numbers say that it was there. Content may be missing so; heads may not, nor what
+//!   frames content: then the thread is lost until the next head. Bytes behind a hole that nobody
+//!   acknowledged, and bytes after the client's reset, were not received.
+//! * **Ends.** Complete content is aborted by nobody, however the connection ended. Otherwise it
+//!   was who closed or reset first; a client that had closed its side before the response began has
+//!   only said that it asks no more. Content that ends with the connection is complete if the
+//!   server closed first, in order. A tunnel ends; it is not aborted. If the capture ends first,
+//!   nobody knows: `None`.
+//! * **Connections** that began before the capture are joined at the first head. Their rows have no
+//!   `connection_sequence`.
+//! * **Responses** without a request become no row, as nobody knows what they are of; they are
+//!   counted.
+//! * **Both sides of a proxy** in one capture give the rows of both, each transaction twice: once
+//!   from the client to the proxy, once from the proxy to the server, whose client is the proxy.
+//!   Told where the proxy is ([`Settings::proxy`]), [`open`](super::open) joins them.
 //!
-//! What is deliberately absent: TLS, HTTP/2, fragments of IP, and TCP headers that PPP has compressed; each is counted.
+//! What is deliberately absent: TLS, HTTP/2, fragments of IP, and TCP headers that PPP has
+//! compressed; each is counted.
 //!
-//! Memory is bounded by the limits in [`limits`], whatever the file holds, and grows with the connections that are open.
+//! Memory is bounded by the limits in [`limits`], whatever the file holds, and grows with the
+//! connections that are open.
 
 mod blocks;
 mod classic;
@@ -61,7 +70,8 @@ use self::window::Window;
 use super::{Damaged, Dropped, Hide, Import, Settings};
 use crate::trace::Row;
 
-/// An import of one capture: an iterator over rows in order of arrival (see [`limits::ROWS_HELD_MAX`]).
+/// An import of one capture: an iterator over rows in order of arrival (see
+/// [`limits::ROWS_HELD_MAX`]).
 pub struct Capture<'a, R> {
     container: Container<R>,
     hide: &'a dyn Hide,
@@ -81,7 +91,8 @@ pub struct Capture<'a, R> {
     has_ended: bool,
 }
 
-/// The bits of a connection's number that count the connections of one capture; those above say which input of the trace it was.
+/// The bits of a connection's number that count the connections of one capture; those above say
+/// which input of the trace it was.
 const CONNECTION_BITS: u32 = 40;
 
 /// Set in the number of a connection that is not toward the proxy, where there is one.
@@ -91,7 +102,8 @@ const IS_NEXT_HOP: u64 = 1 << (CONNECTION_BITS - 1);
 type Ends = (SocketAddr, SocketAddr);
 
 impl<'a, R: Read> Capture<'a, R> {
-    /// Reads a capture in either format. Of the settings the names, and which input of its trace it is, matter.
+    /// Reads a capture in either format. Of the settings the names, and which input of its trace it
+    /// is, matter.
     pub fn new(reader: R, settings: &Settings<'a>) -> Self {
         Self {
             container: Container::new(reader),

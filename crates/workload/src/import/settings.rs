@@ -9,8 +9,8 @@ use weir_semantics::Authority;
 /// What to do where a size is missing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MissingSize {
-    /// What the format says: the `-` of a Common log means that no content was sent, the -1 of a HAR that nobody knows; anywhere else it is
-    /// damage.
+    /// What the format says: the `-` of a Common log means that no content was sent, the -1 of a
+    /// HAR that nobody knows; anywhere else it is damage.
     #[default]
     AsTheFormatSays,
     /// Leave the item out and count it.
@@ -74,11 +74,14 @@ pub struct Settings<'a> {
     pub missing_size: MissingSize,
     /// The site whose log it is, for targets without authority.
     pub site: Option<Site>,
-    /// Which input of its trace this is, from 0: connections of different inputs are different, and so are the browsers of two HARs.
+    /// Which input of its trace this is, from 0: connections of different inputs are different, and
+    /// so are the browsers of two HARs.
     pub input: u32,
-    /// Where a capture's proxy took requests: what the proxy asked becomes columns of what it was asked. Other formats know no addresses.
+    /// Where a capture's proxy took requests: what the proxy asked becomes columns of what it was
+    /// asked. Other formats know no addresses.
     pub proxy: Option<SocketAddr>,
-    /// Whether the rows become the whole trace as they are. Places of rows mean something only then.
+    /// Whether the rows become the whole trace as they are. Places of rows mean something only
+    /// then.
     pub is_whole_trace: bool,
 }
 

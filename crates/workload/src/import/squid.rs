@@ -1,9 +1,10 @@
 //! Squid's native access log.
 //!
-//! `time elapsed client tag/status bytes method URL user hierarchy/peer type`, separated by spaces (Squid's wiki, *Log format*, the
-//! sections on the native format and on result codes). The time is that of the end of the transaction, in milliseconds; `elapsed` counts
-//! back to where it began. The bytes are those of the response with its head. What stands behind the URL may be missing, as in logs that
-//! were cut or anonymised; what follows the type is not looked at.
+//! `time elapsed client tag/status bytes method URL user hierarchy/peer type`, separated by spaces
+//! (Squid's wiki, *Log format*, the sections on the native format and on result codes). The time is
+//! that of the end of the transaction, in milliseconds; `elapsed` counts back to where it began.
+//! The bytes are those of the response with its head. What stands behind the URL may be missing, as
+//! in logs that were cut or anonymised; what follows the type is not looked at.
 
 use super::asked;
 use super::damage::{Damaged, Place, reason};
@@ -124,7 +125,8 @@ impl<'a> Fields<'a> {
         })?;
         let elapsed_us = elapsed_ms.checked_mul(1000).filter(|_| negative.is_none());
         let arrival_us = elapsed_us.and_then(|us| end_us.checked_sub_unsigned(us));
-        // a clock that was set back makes it negative or longer than there are years: then nobody knows it
+        // a clock that was set back makes it negative or longer than there are years: then nobody
+        // knows it
         match arrival_us.filter(|&us| us >= 0) {
             Some(arrival_us) => {
                 row.arrival_us = arrival_us;

@@ -64,7 +64,8 @@ fn zstd(content: &[u8]) -> Vec<u8> {
     ruzstd::encoding::compress_to_vec(content, ruzstd::encoding::CompressionLevel::Fastest)
 }
 
-/// The same, with the format found by itself, read at once, byte by byte, and compressed: they must agree.
+/// The same, with the format found by itself, read at once, byte by byte, and compressed: they must
+/// agree.
 pub(super) fn everyway(input: &[u8]) -> Vec<Item> {
     let whole = all(input, None);
     let slowly = open(Slowly(input), None, Settings::new(&Open)).unwrap();

@@ -1,6 +1,8 @@
-//! webcachesim's traces: `time id size` a line, in whole numbers; features that follow are not looked at.
+//! webcachesim's traces: `time id size` a line, in whole numbers; features that follow are not
+//! looked at.
 //!
-//! Times are in seconds and often counted from the trace's beginning. Ids are hidden like any other name.
+//! Times are in seconds and often counted from the trace's beginning. Ids are hidden like any other
+//! name.
 
 use super::damage::{Damaged, Place, reason};
 use super::log::{LineReader, Log, NoRow};

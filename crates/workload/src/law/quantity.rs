@@ -122,7 +122,8 @@ struct Unit {
     scale: Scale,
 }
 
-/// How many base units. Division keeps decimal fractions exact: 72.4 / 100 is the number nearest to 0.724, 72.4 * 0.01 is not.
+/// How many base units. Division keeps decimal fractions exact: 72.4 / 100 is the number nearest to
+/// 0.724, 72.4 * 0.01 is not.
 #[derive(Clone, Copy)]
 enum Scale {
     Times(f64),
@@ -168,7 +169,8 @@ const fn unit(name: &'static str, dimension: Dimension, scale: Scale) -> Unit {
     }
 }
 
-/// Of two texts of one length the first is written, so `1h` and not `1y`-fractions or seconds; the aliases stand last.
+/// Of two texts of one length the first is written, so `1h` and not `1y`-fractions or seconds; the
+/// aliases stand last.
 const UNITS: &[Unit] = &[
     unit("GB", Dimension::Bytes, Scale::Times(1_073_741_824.0)),
     unit("MB", Dimension::Bytes, Scale::Times(1_048_576.0)),

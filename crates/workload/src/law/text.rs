@@ -6,9 +6,10 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::str::FromStr;
 
-/// Reads `constant(3s)`, `uniform(0, 40KB)`, `exp(4.5KB)`, `lognormal(300KB, 300KB)` (mean, standard deviation), `normal(2.5s, 1s)`,
-/// `zipf(64)`, `pareto(1.1, 3KB, max 100MB)` (alpha, least value, and, if wanted, a largest; or `mean 33KB` instead of alpha),
-/// `mix(99%: uniform(0, 40KB), 1%: constant(1MB))`; a value alone is a constant.
+/// Reads `constant(3s)`, `uniform(0, 40KB)`, `exp(4.5KB)`, `lognormal(300KB, 300KB)` (mean,
+/// standard deviation), `normal(2.5s, 1s)`, `zipf(64)`, `pareto(1.1, 3KB, max 100MB)` (alpha, least
+/// value, and, if wanted, a largest; or `mean 33KB` instead of alpha), `mix(99%: uniform(0, 40KB),
+/// 1%: constant(1MB))`; a value alone is a constant.
 impl FromStr for Law {
     type Err = LawError;
 

@@ -15,13 +15,15 @@ pub(super) struct Coming {
     pub(super) at_us: u64,
     /// Content, bytes.
     pub(super) bytes: u64,
-    /// The round trip between client and server if its connection is new and begins with slow start, microseconds.
+    /// The round trip between client and server if its connection is new and begins with slow
+    /// start, microseconds.
     pub(super) slow_start_rtt_us: Option<u64>,
 }
 
 impl ClientLink {
-    /// When the client has all of it, of a link of `bytes_s` bytes a second; at once, where no rate is known. The link carries headers and the
-    /// response head too, and a new connection needs a round trip for every doubling of its window.
+    /// When the client has all of it, of a link of `bytes_s` bytes a second; at once, where no rate
+    /// is known. The link carries headers and the response head too, and a new connection needs a
+    /// round trip for every doubling of its window.
     pub(super) fn carry(&mut self, coming: Coming, bytes_s: Option<f64>) -> u64 {
         let Some(bytes_s) = bytes_s else {
             return coming.at_us;

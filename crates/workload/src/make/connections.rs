@@ -1,5 +1,5 @@
-//! The connections of one client, as its browser uses them: few to a server, reused while they persist, and one for all where the
-//! version of HTTP multiplexes.
+//! The connections of one client, as its browser uses them: few to a server, reused while they
+//! persist, and one for all where the version of HTTP multiplexes.
 
 /// A connection of a client.
 #[derive(Clone, Copy, Debug)]
@@ -22,7 +22,8 @@ struct Connection {
 pub(super) struct Slot {
     /// Place among the client's connections.
     place: usize,
-    /// When the transaction begins: the SYN of a new connection, or the request on one that is there.
+    /// When the transaction begins: the SYN of a new connection, or the request on one that is
+    /// there.
     pub(super) begins_us: u64,
     /// Where the connection is still being set up by another: when the request can be sent.
     pub(super) ready_us: u64,

@@ -1,8 +1,8 @@
 //! Shares that are kept.
 //!
-//! A share drawn by independent chance is missed by luck, and by much where one popular page has a hundredth of all requests. So the
-//! chance is raised while too little was given and lowered while too much was: a share is off by its debt, which stays
-//! bounded while the trace grows.
+//! A share drawn by independent chance is missed by luck, and by much where one popular page has a
+//! hundredth of all requests. So the chance is raised while too little was given and lowered while
+//! too much was: a share is off by its debt, which stays bounded while the trace grows.
 
 use crate::Chance;
 
@@ -77,7 +77,8 @@ impl Mix {
     }
 }
 
-/// A debt of so many requests makes the chance certain: some hundred pages, so that bursts of one kind stay as they are.
+/// A debt of so many requests makes the chance certain: some hundred pages, so that bursts of one
+/// kind stay as they are.
 const SPAN: f64 = 2000.0;
 
 #[cfg(test)]

@@ -63,7 +63,8 @@ impl Endings {
         bytes * (1.0 - self.chance(bytes, 0.0) * (1.0 - self.ends.received))
     }
 
-    /// The larger the likelier: odds of 1 at `even_bytes`, by a power of the size; raised by what is owed.
+    /// The larger the likelier: odds of 1 at `even_bytes`, by a power of the size; raised by what
+    /// is owed.
     fn chance(&self, bytes: f64, owed: f64) -> f64 {
         if self.ends.aborted == 0.0 {
             return 0.0;

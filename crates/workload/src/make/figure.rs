@@ -1,4 +1,5 @@
-//! What is compared: a quantity, the number that is published of it, and the one measured in a made trace.
+//! What is compared: a quantity, the number that is published of it, and the one measured in a made
+//! trace.
 
 use super::profile::Published;
 use serde::Deserialize;
@@ -32,7 +33,8 @@ impl Unit {
 /// Defines [`Quantity`]: the word in a profile, the unit, and the name in a table.
 macro_rules! quantities {
     ($($variant:ident = $unit:ident, $name:literal;)+) => {
-        /// What can be measured in a trace. Percentages are of all rows unless the name says of what.
+        /// What can be measured in a trace. Percentages are of all rows unless the name says of
+        /// what.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
         #[serde(rename_all = "kebab-case")]
         pub enum Quantity {
@@ -137,7 +139,8 @@ impl Figure {
     /// The largest difference of any other number, as a share of what is published.
     pub const SHARE_MAX: f64 = 0.05;
 
-    /// What was made less what is published, or less the nearer end of what is published; nothing where it lies within.
+    /// What was made less what is published, or less the nearer end of what is published; nothing
+    /// where it lies within.
     #[must_use]
     pub fn difference(&self) -> Option<f64> {
         let least = self.published.value;
@@ -145,7 +148,8 @@ impl Figure {
         self.made.map(|made| made - made.clamp(least, most))
     }
 
-    /// Whether it is as published: a percentage within [`Figure::POINTS_MAX`], anything else within [`Figure::SHARE_MAX`].
+    /// Whether it is as published: a percentage within [`Figure::POINTS_MAX`], anything else within
+    /// [`Figure::SHARE_MAX`].
     #[must_use]
     pub fn holds(&self) -> bool {
         let slack = match self.published.quantity.unit() {

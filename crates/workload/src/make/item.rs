@@ -1,4 +1,5 @@
-//! What one item of a page is: a function of the page and the item's number, so that nothing has to be kept of it.
+//! What one item of a page is: a function of the page and the item's number, so that nothing has to
+//! be kept of it.
 
 use super::profile::{Kind, Profile};
 use crate::Chance;
@@ -15,8 +16,8 @@ pub(super) struct Item {
     pub(super) third_party: Option<u32>,
 }
 
-/// A property of an item. Within a page each is spread evenly, not by chance (a Kronecker sequence): so the shares hold where one
-/// page has a hundredth of all requests.
+/// A property of an item. Within a page each is spread evenly, not by chance (a Kronecker
+/// sequence): so the shares hold where one page has a hundredth of all requests.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Facet {
     Kind,
@@ -39,7 +40,8 @@ impl Facet {
     }
 }
 
-/// Fractions of the square roots of the first primes: with such strides properties are spread evenly together too.
+/// Fractions of the square roots of the first primes: with such strides properties are spread
+/// evenly together too.
 const STRIDES: [f64; 8] = [
     0.414_213_562_373_095_1,
     0.732_050_807_568_877_2,

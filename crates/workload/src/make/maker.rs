@@ -1,4 +1,5 @@
-//! The trace as an iterator: sessions begin, ask for pages, and what they ask leaves in order of arrival.
+//! The trace as an iterator: sessions begin, ask for pages, and what they ask leaves in order of
+//! arrival.
 
 use super::planned::Planned;
 use super::profile::Profile;
@@ -8,9 +9,11 @@ use crate::trace::Row;
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
-/// Makes the rows of a trace, in order of arrival: the same for the same profile, number of requests and seed, on every machine.
+/// Makes the rows of a trace, in order of arrival: the same for the same profile, number of
+/// requests and seed, on every machine.
 ///
-/// Its memory grows with the distinct pages and servers, and with the sessions that go on at a time; not with the requests.
+/// Its memory grows with the distinct pages and servers, and with the sessions that go on at a
+/// time; not with the requests.
 #[derive(Clone, Debug)]
 pub struct Maker {
     world: World,
@@ -54,7 +57,8 @@ impl Maker {
         maker
     }
 
-    /// Sessions that went on before the trace began: as many as there are on average, each somewhere between two pages.
+    /// Sessions that went on before the trace began: as many as there are on average, each
+    /// somewhere between two pages.
     fn begin_in_the_middle(&mut self, mean_per_s: f64) {
         let clients = &self.world.profile.clients;
         let think_s = clients.think.mean().unwrap_or(0.0);

@@ -1,8 +1,9 @@
 //! A trace measured back: the definitions behind the comparison with what is published.
 //!
-//! Cachable is what no cause of PROXIM's table forbids. A hit is a cachable request for a target that an earlier cachable request asked
-//! for: the cache has no limit, nothing in it changes or goes stale, and what an aborted transfer asked for is there whole. All other
-//! requests are misses. Bytes are those that the client received.
+//! Cachable is what no cause of PROXIM's table forbids. A hit is a cachable request for a target
+//! that an earlier cachable request asked for: the cache has no limit, nothing in it changes or
+//! goes stale, and what an aborted transfer asked for is there whole. All other requests are
+//! misses. Bytes are those that the client received.
 
 mod buckets;
 mod pools;
@@ -16,7 +17,8 @@ use pools::Pools;
 use std::collections::HashMap;
 use tally::{Causes, Tally};
 
-/// What was counted in the rows so far. Its memory grows with distinct targets, clients and servers.
+/// What was counted in the rows so far. Its memory grows with distinct targets, clients and
+/// servers.
 #[derive(Clone, Debug, Default)]
 pub struct Measured {
     rows: u64,

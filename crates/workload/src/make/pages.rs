@@ -1,11 +1,14 @@
 //! The pages of one class of sites: which there are, and which one is asked for again.
 //!
-//! A page is asked for again by copying an earlier request: half of the time any of them alike, half of the time one that is not long
-//! ago (the chance of `t` requests ago in proportion to `1/t`, as in the Wisconsin Proxy Benchmark). Copying makes what is popular more
-//! popular (H. Simon, "On a class of skew distribution functions", Biometrika 1955): a share `h` of copies gives a Zipf-like
-//! popularity with exponent `h`, for any number of requests, while new pages keep coming as they do on the web.
+//! A page is asked for again by copying an earlier request: half of the time any of them alike,
+//! half of the time one that is not long ago (the chance of `t` requests ago in proportion to
+//! `1/t`, as in the Wisconsin Proxy Benchmark). Copying makes what is popular more popular (H.
+//! Simon, "On a class of skew distribution functions", Biometrika 1955): a share `h` of copies
+//! gives a Zipf-like popularity with exponent `h`, for any number of requests, while new pages keep
+//! coming as they do on the web.
 //!
-//! Which of several candidates is taken can favour small ones, as in Web Polygraph's byte hit ratio discrimination (PolyMix-4).
+//! Which of several candidates is taken can favour small ones, as in Web Polygraph's byte hit ratio
+//! discrimination (PolyMix-4).
 
 use crate::Chance;
 
@@ -149,8 +152,8 @@ impl Pages {
     }
 }
 
-/// How many candidates are compared where sizes matter. PolyMix-4 compares nine; with so many, a few of the smallest pages would soon be
-/// the most popular ones, whatever else they are.
+/// How many candidates are compared where sizes matter. PolyMix-4 compares nine; with so many, a
+/// few of the smallest pages would soon be the most popular ones, whatever else they are.
 const CANDIDATES: u32 = 3;
 
 /// How far one looks back on a site, pages.
@@ -163,7 +166,8 @@ fn index(number: u64) -> usize {
     usize::try_from(number).expect("a place in a table fits")
 }
 
-/// A trace has at most [`Maker::REQUESTS_MAX`](super::Maker::REQUESTS_MAX) requests, and never more pages or servers.
+/// A trace has at most [`Maker::REQUESTS_MAX`](super::Maker::REQUESTS_MAX) requests, and never more
+/// pages or servers.
 fn place(index: usize) -> u32 {
     u32::try_from(index).expect("a trace has fewer pages than numbers")
 }

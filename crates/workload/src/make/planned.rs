@@ -1,4 +1,5 @@
-//! A transaction that was planned and waits for its turn: pages are planned whole, and rows leave in order of arrival.
+//! A transaction that was planned and waits for its turn: pages are planned whole, and rows leave
+//! in order of arrival.
 
 use super::item::{Facet, chosen, kind_of};
 use super::profile::Profile;
@@ -46,7 +47,8 @@ pub(super) struct Planned {
     pub(super) version: TraceVersion,
     pub(super) connection: u64,
     pub(super) sequence: u32,
-    /// From SYN to SYN-ACK at the place of measurement, of a new connection. The client's own round trip comes to it until the request.
+    /// From SYN to SYN-ACK at the place of measurement, of a new connection. The client's own round
+    /// trip comes to it until the request.
     pub(super) setup_us: Option<u64>,
     pub(super) request_us: u64,
     pub(super) response_us: u64,

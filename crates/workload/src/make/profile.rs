@@ -5,7 +5,8 @@ use crate::law::Law;
 use crate::scenario::{CacheControl, Validators, Vary};
 use serde::Deserialize;
 
-/// The constants of a kind of trace. Those that come with the program are known by [`Profile::built_in`].
+/// The constants of a kind of trace. Those that come with the program are known by
+/// [`Profile::built_in`].
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Profile {
@@ -81,12 +82,13 @@ pub(super) struct Network {
     pub(super) response: Law,
     /// The factor of a server, mean 1.
     pub(super) server_factor: Law,
-    /// From SYN-ACK to request: the round trip between the place of measurement and the client, seconds.
+    /// From SYN-ACK to request: the round trip between the place of measurement and the client,
+    /// seconds.
     pub(super) access_s: f64,
     /// Bytes a second of a transfer.
     pub(super) rate: Law,
-    /// Bytes a second of the link that all transfers of a client share, headers with them: the next request waits for it. Without it, no link is
-    /// waited for.
+    /// Bytes a second of the link that all transfers of a client share, headers with them: the next
+    /// request waits for it. Without it, no link is waited for.
     pub(super) client_bytes_s: Option<f64>,
     /// Bytes that come with the response head, in the same packet.
     pub(super) first_packet_bytes: u64,
@@ -119,7 +121,8 @@ pub(super) struct PageLaw {
     pub(super) once: f64,
     /// The factor of all sizes of a page, mean 1.
     pub(super) size_factor: Law,
-    /// A page whose items have more bytes than this, on average, does not become more popular by being asked for.
+    /// A page whose items have more bytes than this, on average, does not become more popular by
+    /// being asked for.
     pub(super) popular_bytes_max: f64,
     /// The largest size, bytes.
     pub(super) size_max: f64,
@@ -131,7 +134,8 @@ pub(super) struct PageLaw {
 pub(super) struct Class {
     /// The share of all requests.
     pub(super) share: f64,
-    /// The share of all requests that ask this class for what it was asked for before, all of these requests cachable.
+    /// The share of all requests that ask this class for what it was asked for before, all of these
+    /// requests cachable.
     pub(super) hits: f64,
     /// The share of all received bytes that these have; without it, chance decides.
     pub(super) hit_bytes: Option<f64>,
@@ -187,7 +191,8 @@ pub(super) struct Asks {
     /// The share of targets with `?`, dynamic ones apart.
     #[serde(default)]
     pub(super) query: f64,
-    /// The share of requests, among those for what was asked before and has a validator, with a precondition.
+    /// The share of requests, among those for what was asked before and has a validator, with a
+    /// precondition.
     #[serde(default)]
     pub(super) conditional: f64,
     /// The share of those that are answered 304, with `Last-Modified` only, and with an entity tag.
@@ -210,7 +215,8 @@ pub(super) struct Version {
 #[serde(deny_unknown_fields)]
 pub(super) struct Says {
     pub(super) scheme: String,
-    /// The share of the pages of cookie sites that are the first there for their client: no `Cookie` yet, and a `Set-Cookie`.
+    /// The share of the pages of cookie sites that are the first there for their client: no
+    /// `Cookie` yet, and a `Set-Cookie`.
     #[serde(default)]
     pub(super) first_visit: f64,
     /// The share of targets with `Set-Cookie`.
@@ -292,8 +298,8 @@ impl Profile {
         }
     }
 
-    /// The share of a class's cachable requests that are for what was asked before: what remains of it without the requests that are
-    /// dynamic, reload or are authorised.
+    /// The share of a class's cachable requests that are for what was asked before: what remains of
+    /// it without the requests that are dynamic, reload or are authorised.
     pub(super) fn usual_hits(&self, has_cookies: bool) -> f64 {
         let class = self.class(has_cookies);
         let marked = self.asks.reload + self.asks.authorization;

@@ -21,7 +21,8 @@ pub(super) struct Shelf {
     /// Their bytes, by bytes of the whole trace.
     pub(super) hit_bytes: Option<Debt>,
     usual_hits: f64,
-    /// So many pages are new before one is asked for again: else the first page would be the most popular by far.
+    /// So many pages are new before one is asked for again: else the first page would be the most
+    /// popular by far.
     first: usize,
 }
 
@@ -60,7 +61,8 @@ impl Shelf {
         u32::try_from(rank - 1).expect("a rank is at most the number of servers")
     }
 
-    /// A page to ask for again, on this server if there is one. What is owed in bytes decides whether it is a large or a small one.
+    /// A page to ask for again, on this server if there is one. What is owed in bytes decides
+    /// whether it is a large or a small one.
     pub(super) fn repeat(&self, server: Option<u32>, chance: &mut Chance) -> Option<PageNumber> {
         let favour = match self.hit_bytes.map(|debt| debt.owed()) {
             Some(owed) if owed < 0.0 => Favour::Small,
@@ -82,5 +84,6 @@ fn first_pages(new: f64) -> usize {
     first
 }
 
-/// What is owed before large pages are favoured: some dozen pages, so that small and large ones do not take turns.
+/// What is owed before large pages are favoured: some dozen pages, so that small and large ones do
+/// not take turns.
 const LARGE_FROM_BYTES: f64 = 1e6;

@@ -52,7 +52,8 @@ fn research_1997_trace_has_the_published_figures() {
 
 #[test]
 fn web_2026_trace_has_the_published_figures() {
-    // its pages have 95 requests, so that a shorter trace has too few of them for the shares of targets
+    // its pages have 95 requests, so that a shorter trace has too few of them for the shares of
+    // targets
     check("web-2026", 1_000_000, 1);
 }
 
@@ -121,7 +122,8 @@ fn same_seed_makes_the_same_trace_and_another_seed_another() {
 
 #[test]
 fn generated_traces_have_the_pinned_digests() {
-    // changes only when a profile or the maker does, and traces made before can no longer be made again
+    // changes only when a profile or the maker does, and traces made before can no longer be made
+    // again
     let digest = |name: &str| {
         rows(name, 5000, 1).iter().fold(0, |digest, row| {
             let words = [

@@ -209,8 +209,8 @@ impl World {
         shelf.pages.add(server, embedded, an_item)
     }
 
-    /// Decides whether the page may be copied from now on. What was not cachable when it was asked for may not: that the
-    /// next request for it is a hit would not be true.
+    /// Decides whether the page may be copied from now on. What was not cachable when it was asked
+    /// for may not: that the next request for it is a hit would not be true.
     fn shelve(&mut self, has_cookies: bool, number: PageNumber, is_old: bool, is_cachable: bool) {
         let hash = self.name(Name::Page(has_cookies), u64::from(number));
         let law = &self.profile.pages;
@@ -325,7 +325,8 @@ impl World {
         }
     }
 
-    /// When everything happens to one request that could be made at `ready_us`; and when its client has all of it.
+    /// When everything happens to one request that could be made at `ready_us`; and when its client
+    /// has all of it.
     fn plan(
         &mut self,
         session: &mut Session,

@@ -5,7 +5,8 @@ use super::text::{As, Seconds, Share, is_zero};
 use crate::law::Law;
 use serde::{Deserialize, Serialize};
 
-/// `[clients]`. An agent is one client process of the Wisconsin benchmark, one robot of Polygraph, one connection of `hits`.
+/// `[clients]`. An agent is one client process of the Wisconsin benchmark, one robot of Polygraph,
+/// one connection of `hits`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Clients {
@@ -18,7 +19,8 @@ pub struct Clients {
     pub requests_per_connection: Option<Law>,
     /// Open connections an agent, at most.
     pub connections_max: u32,
-    /// Requests that wait for a connection of their agent, at most. More make the run invalid: the generator is what is measured then.
+    /// Requests that wait for a connection of their agent, at most. More make the run invalid: the
+    /// generator is what is measured then.
     pub queue_max: u32,
     /// The share of requests given up at a uniformly random byte of the content, 0 to 1.
     #[serde(default, with = "As::<Share>", skip_serializing_if = "is_zero")]

@@ -4,7 +4,8 @@ use crate::toml_text::Place;
 use std::fmt;
 use std::ops::Range;
 
-/// A scenario that cannot be used. `Display` is `file:line:column: what`, followed by the line and a caret, where there is a place.
+/// A scenario that cannot be used. `Display` is `file:line:column: what`, followed by the line and
+/// a caret, where there is a place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScenarioError {
     /// The file, as the caller named it; `--set` for an assignment.

@@ -52,8 +52,8 @@ const TEXT_BYTES_MAX: usize = 1 << 20;
 
 const KINDS: [&str; 4] = ["wpb", "polymix", "web", "hits"];
 
-/// What stands in a file, without `workload.kind`, which is taken out before: so each kind of workload is one plain struct, and
-/// messages keep their place.
+/// What stands in a file, without `workload.kind`, which is taken out before: so each kind of
+/// workload is one plain struct, and messages keep their place.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Contents<W> {

@@ -6,7 +6,8 @@ use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
 use serde::{Deserialize as DeriveDeserialize, Serialize};
 use std::fmt;
 
-/// A link of one client or server, each way by itself. In a file a table, or the name of one of [`LINK_PRESETS`].
+/// A link of one client or server, each way by itself. In a file a table, or the name of one of
+/// [`LINK_PRESETS`].
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Link {
     /// Bits a second to the participant; as many as there are, if not given.
@@ -23,7 +24,8 @@ pub struct Link {
         skip_serializing_if = "Option::is_none"
     )]
     pub up_bits_per_s: Option<u64>,
-    /// Milliseconds a packet takes one way; a round trip takes twice that. In a file a time, `delay = "40ms"`.
+    /// Milliseconds a packet takes one way; a round trip takes twice that. In a file a time,
+    /// `delay = "40ms"`.
     #[serde(rename = "delay", serialize_with = "write_delay")]
     pub delay_ms: f64,
     /// The share of packets that are lost, each way, 0 to 1.
@@ -42,13 +44,17 @@ impl Link {
     }
 }
 
-/// Links by name. Delays are half of the round trip that the source gives; upload rates are ours where a source has none.
+/// Links by name. Delays are half of the round trip that the source gives; upload rates are ours
+/// where a source has none.
 ///
-/// * `modem-1998`: a 28.8 kbit/s modem, and the 250 ms that a round trip through one takes (Feldmann, Caceres, Douglis, Glass and
-///   Rabinovich, INFOCOM 1999).
-/// * `fixed-2024`, `mobile-2024`: median rates of fixed and mobile access worldwide (Ookla, by `DataReportal` 2025), with round trips of 20 and 60 ms.
-/// * `leo`, `geo`: Starlink in the United States (Ookla 2025) and a geostationary satellite (Ookla, second quarter of 2021).
-/// * `mobile-low-income`: mobile access where it is slow, as Myanmar's median (Ookla, second quarter of 2022).
+/// * `modem-1998`: a 28.8 kbit/s modem, and the 250 ms that a round trip through one takes
+///   (Feldmann, Caceres, Douglis, Glass and Rabinovich, INFOCOM 1999).
+/// * `fixed-2024`, `mobile-2024`: median rates of fixed and mobile access worldwide (Ookla, by
+///   `DataReportal` 2025), with round trips of 20 and 60 ms.
+/// * `leo`, `geo`: Starlink in the United States (Ookla 2025) and a geostationary satellite (Ookla,
+///   second quarter of 2021).
+/// * `mobile-low-income`: mobile access where it is slow, as Myanmar's median (Ookla, second
+///   quarter of 2022).
 pub const LINK_PRESETS: [(&str, Link); 6] = [
     ("modem-1998", of(28_800, 28_800, 125.0)),
     ("fixed-2024", of(94_000_000, 40_000_000, 10.0)),

@@ -26,10 +26,11 @@ pub struct Origin {
     pub idle_timeout_s: f64,
     /// Whether it answers conditional requests with 304 where that is right.
     pub conditional: bool,
-    /// The share of responses that end by closing at a uniformly random byte of their content, 0 to 1.
+    /// The share of responses that close at a uniformly random byte of their content, 0 to 1.
     #[serde(default, with = "As::<Share>", skip_serializing_if = "is_zero")]
     pub aborted_share: f64,
-    /// Bytes a second at which content is sent on each connection; as fast as it is taken, if not given.
+    /// Bytes a second at which content is sent on each connection; as fast as it is taken, if not
+    /// given.
     #[serde(
         rename = "rate",
         default,
@@ -37,7 +38,8 @@ pub struct Origin {
         skip_serializing_if = "Option::is_none"
     )]
     pub rate_bytes_per_s: Option<u64>,
-    /// Whether its servers share one address, a port each, or have an address each, one port for all.
+    /// Whether its servers share one address, a port each, or have an address each, one port for
+    /// all.
     pub addresses: Addresses,
     /// The link of each server.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,5 +1,5 @@
-//! Web Polygraph's PolyMix-3 and PolyMix-4, the workloads of the third and fourth cache-off (2000, 2001), with the numbers of the
-//! workload files that Polygraph 4.9 ships.
+//! Web Polygraph's PolyMix-3 and PolyMix-4, the workloads of the third and fourth cache-off (2000,
+//! 2001), with the numbers of the workload files that Polygraph 4.9 ships.
 
 use super::text::{As, Bytes, Seconds, Share, as_text};
 use crate::law::{Dimension, Law, Quantity};
@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// `[workload]` with `kind = "polymix"`: robots in an open loop, a fill of a working set and two peaks.
+/// `[workload]` with `kind = "polymix"`: robots in an open loop, a fill of a working set and two
+/// peaks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PolyMix {
@@ -28,10 +29,12 @@ pub struct PolyMix {
     pub servers_base: u32,
     /// Servers a robot.
     pub servers_per_robot: f64,
-    /// The probability that a request repeats one made before, 0 to 1. Not a hit ratio: what is repeated may be not storable, reloaded or changed.
+    /// The probability that a request repeats one made before, 0 to 1. Not a hit ratio: what is
+    /// repeated may be not storable, reloaded or changed.
     #[serde(with = "As::<Share>")]
     pub recurrence: f64,
-    /// The share of requests for what all robots may ask for; the others are for what only one robot asks for, 0 to 1.
+    /// The share of requests for what all robots may ask for; the others are for what only one
+    /// robot asks for, 0 to 1.
     #[serde(with = "As::<Share>")]
     pub public_interest: f64,
     /// Width of the hot set as a share of the working set, 0 to 1.
@@ -40,15 +43,18 @@ pub struct PolyMix {
     /// The probability that a repeat is taken from the hot set, 0 to 1.
     #[serde(with = "As::<Share>")]
     pub hot_set_chance: f64,
-    /// The probability that a repeat takes the smallest storable target among its neighbours, 0 to 1: so the byte hit ratio is less than the hit ratio.
+    /// The probability that a repeat takes the smallest storable target among its neighbours, 0 to
+    /// 1: so the byte hit ratio is less than the hit ratio.
     #[serde(with = "As::<Share>")]
     pub small_bias: f64,
     /// How many targets to each side are the neighbours.
     pub small_bias_reach: u32,
-    /// The share of requests with `If-Modified-Since` before the last modification, to be answered 200, 0 to 1.
+    /// The share of requests with `If-Modified-Since` before the last modification, to be answered
+    /// 200, 0 to 1.
     #[serde(with = "As::<Share>")]
     pub ims200_share: f64,
-    /// The share of requests with `If-Modified-Since` after the last modification, to be answered 304, 0 to 1.
+    /// The share of requests with `If-Modified-Since` after the last modification, to be answered
+    /// 304, 0 to 1.
     #[serde(with = "As::<Share>")]
     pub ims304_share: f64,
     /// The share of requests with `Cache-Control: no-cache` and `Pragma: no-cache`, 0 to 1.
@@ -162,13 +168,15 @@ pub struct ContentType {
     pub life_cycle: LifeCycle,
 }
 
-/// When a target changes. Its cycle length is drawn once; the n-th modification is near the n-th cycle's begin.
+/// When a target changes. Its cycle length is drawn once; the n-th modification is near the n-th
+/// cycle's begin.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LifeCycle {
     /// Seconds of a cycle.
     pub length: Law,
-    /// How much of the cycle a modification may be away from its place, half of it to each side, 0 to less than 1.
+    /// How much of the cycle a modification may be away from its place, half of it to each side, 0
+    /// to less than 1.
     #[serde(with = "As::<Share>")]
     pub variance: f64,
 }
@@ -179,7 +187,8 @@ pub struct LifeCycle {
 pub struct PolyPhase {
     /// For reports: `top2` is the one that results are read from.
     pub name: String,
-    /// How long it lasts, in seconds; without it, until the cache is filled and the working set frozen.
+    /// How long it lasts, in seconds; without it, until the cache is filled and the working set
+    /// frozen.
     #[serde(
         rename = "duration",
         default,
@@ -187,14 +196,17 @@ pub struct PolyPhase {
         skip_serializing_if = "Option::is_none"
     )]
     pub seconds: Option<f64>,
-    /// The load at its begin, where the phase before did not end with it; the first phase begins with 0 else.
+    /// The load at its begin, where the phase before did not end with it; the first phase begins
+    /// with 0 else.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load_from: Option<Load>,
     /// The load at its end.
     pub load: Load,
-    /// What the recurrence is multiplied by at its end, 0 to 1. The first phase has it from the begin.
+    /// What the recurrence is multiplied by at its end, 0 to 1. The first phase has it from the
+    /// begin.
     pub recurrence: f64,
-    /// What the shares of conditional requests, reloads, other methods and aborts are multiplied by at its end, 0 to 1.
+    /// What the shares of conditional requests, reloads, other methods and aborts are multiplied by
+    /// at its end, 0 to 1.
     pub special: f64,
     /// Whether its figures count; what is not measured is warm-up.
     pub measured: bool,

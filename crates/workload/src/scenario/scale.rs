@@ -1,4 +1,5 @@
-//! A scenario in less time. What keeps its shape and what does not is promised at [`Scenario::scaled`].
+//! A scenario in less time. What keeps its shape and what does not is promised at
+//! [`Scenario::scaled`].
 
 use super::{Hits, PolyMix, Scenario, Web, Workload, Wpb};
 use crate::scenario::polymix::LifeCycle;

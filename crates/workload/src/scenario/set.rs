@@ -41,8 +41,8 @@ fn with_one(scenario: &Scenario, assignment: &str) -> Result<Scenario, ScenarioE
     as_toml.or_else(|error| as_text.map_err(|_| error))
 }
 
-/// The two ways to read a value: as TOML has it, and as a text without its quotes (so `1.0` is a version of HTTP too). Nothing for
-/// `none`; twice the text where it is no TOML.
+/// The two ways to read a value: as TOML has it, and as a text without its quotes (so `1.0` is a
+/// version of HTTP too). Nothing for `none`; twice the text where it is no TOML.
 fn readings(text: &str) -> [Option<Value>; 2] {
     if text == "none" {
         return [None, None];

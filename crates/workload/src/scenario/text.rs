@@ -1,6 +1,8 @@
-//! How times, sizes, shares and rates stand in a scenario file: `"15s"`, `"64MB"`, `"0.1%"`, `"28.8kbit/s"`.
+//! How times, sizes, shares and rates stand in a scenario file: `"15s"`, `"64MB"`, `"0.1%"`,
+//! `"28.8kbit/s"`.
 //!
-//! `#[serde(with = "As::<Seconds>")]` on a field of base units (`f64` or `u64`, or an option of one) reads and writes that.
+//! `#[serde(with = "As::<Seconds>")]` on a field of base units (`f64` or `u64`, or an option of
+//! one) reads and writes that.
 
 use crate::law::{Dimension, Quantity};
 use serde::de::{self, Deserializer, Visitor};

@@ -1,11 +1,13 @@
-//! A mix with the sizes, validators and cache directives that responses have today. Ours: the sources stand in the scenario file.
+//! A mix with the sizes, validators and cache directives that responses have today. Ours: the
+//! sources stand in the scenario file.
 
 use super::polymix::LifeCycle;
 use super::text::{As, Seconds, Share};
 use crate::law::Law;
 use serde::{Deserialize, Serialize};
 
-/// `[workload]` with `kind = "web"`: independent references in an open loop, a warm-up and a measured phase.
+/// `[workload]` with `kind = "web"`: independent references in an open loop, a warm-up and a
+/// measured phase.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Web {
@@ -28,7 +30,8 @@ pub struct Web {
     /// How long they are measured, in seconds.
     #[serde(rename = "measured", with = "As::<Seconds>")]
     pub measured_s: f64,
-    /// The share of requests with `If-Modified-Since`, as from a browser that has the response already, 0 to 1.
+    /// The share of requests with `If-Modified-Since`, as from a browser that has the response
+    /// already, 0 to 1.
     #[serde(with = "As::<Share>")]
     pub if_modified_share: f64,
     /// The share of requests with `Cache-Control: no-cache`, 0 to 1.

@@ -1,9 +1,10 @@
-//! Life cycles, as Web Polygraph has them: a target's cycle has a length L, drawn once, and begins at a point uniform in [0, L) after the
-//! epoch; its n-th modification is at `birth + n L + v U(-L/2, L/2)`. A version lasts from one modification to the next.
+//! Life cycles, as Web Polygraph has them: a target's cycle has a length L, drawn once, and begins
+//! at a point uniform in [0, L) after the epoch; its n-th modification is at `birth + n L + v
+//! U(-L/2, L/2)`. A version lasts from one modification to the next.
 //!
-//! Ours: times are whole seconds, so that Last-Modified and Expires say them exactly; a cycle is at least so long that two
-//! modifications never fall into one second; the epoch is 1970's. Version n + 2 begins with the n-th modification, which leaves a version for
-//! every second since 1970.
+//! Ours: times are whole seconds, so that Last-Modified and Expires say them exactly; a cycle is at
+//! least so long that two modifications never fall into one second; the epoch is 1970's. Version
+//! n + 2 begins with the n-th modification, which leaves a version for every second since 1970.
 
 use crate::UnixSeconds;
 use crate::chance::{Chance, mix, unit_of};

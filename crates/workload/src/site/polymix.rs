@@ -1,4 +1,5 @@
-//! The content of Web Polygraph's PolyMix workloads. Every property of a target is a hash of it; servers remember nothing.
+//! The content of Web Polygraph's PolyMix workloads. Every property of a target is a hash of it;
+//! servers remember nothing.
 
 use super::life::Life;
 use super::{Described, Property, length, path};
@@ -13,15 +14,17 @@ pub(super) struct PolyMixSite {
     embedded_kind: u8,
 }
 
-/// What a [`Target::number`] of a PolyMix scenario says, from its highest bits to its lowest. Polygraph's worlds: what one robot first asked
-/// for stands in one row, so that anybody may ask for any of it again without a table.
+/// What a [`Target::number`] of a PolyMix scenario says, from its highest bits to its lowest.
+/// Polygraph's worlds: what one robot first asked for stands in one row, so that anybody may ask
+/// for any of it again without a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NumberParts {
     /// Its kind's place in the scenario's contents: 3 bits.
     pub kind: u8,
     /// The robot that alone asks for it, 24 bits; none if everybody does.
     pub owner: Option<u32>,
-    /// Its place in its world, from 0: 36 bits. What a page with the index i embeds has 16 i, 16 i + 1, ...
+    /// Its place in its world, from 0: 36 bits. What a page with the index i embeds has 16 i,
+    /// 16 i + 1, ...
     pub index: u64,
 }
 

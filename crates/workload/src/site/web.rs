@@ -1,7 +1,8 @@
 //! A site with the sizes, lifetimes and validators of the web of today.
 //!
-//! Each target draws its kind, what its `Cache-Control` says, its lifetime, its validators, its `Vary` and its life cycle apart from each
-//! other, since the sources give the share of each and not how they go together.
+//! Each target draws its kind, what its `Cache-Control` says, its lifetime, its validators, its
+//! `Vary` and its life cycle apart from each other, since the sources give the share of each and
+//! not how they go together.
 
 use super::life::Life;
 use super::{Described, HEURISTIC_LIFETIME_MIN_S, Property, length, path};
@@ -169,7 +170,8 @@ impl Meaning {
     }
 }
 
-/// RFC 9111 §4.2.2 leaves it to the cache and suggests a tenth of the time since the last modification; Squid's rule is a fifth.
+/// RFC 9111 §4.2.2 leaves it to the cache and suggests a tenth of the time since the last
+/// modification; Squid's rule is a fifth.
 fn heuristic_lifetime_s(modified: UnixSeconds, at: UnixSeconds) -> u64 {
     let unmodified = u64::try_from(at.0.saturating_sub(modified.0)).unwrap_or(0);
     unmodified.max(HEURISTIC_LIFETIME_MIN_S)

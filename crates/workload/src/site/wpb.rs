@@ -1,4 +1,5 @@
-//! The files of the Wisconsin Proxy Benchmark: `/dummy17.html`, never modified, fresh for three days.
+//! The files of the Wisconsin Proxy Benchmark: `/dummy17.html`, never modified, fresh for three
+//! days.
 
 use super::{Described, Property, length, path};
 use crate::UnixSeconds;
@@ -41,7 +42,8 @@ impl WpbSite {
             // no directory is so short
             return;
         }
-        // directories of eight characters; the last is longer by one where else nothing would stand between two slashes
+        // directories of eight characters; the last is longer by one where else nothing would stand
+        // between two slashes
         let directories = (0..missing).map(|at| match at % 9 {
             0 if at + 1 < missing => b'/',
             _ => b'd',
@@ -73,9 +75,10 @@ impl WpbSite {
     }
 }
 
-/// When every file was modified: 1 September 1997, 00:00 UTC. The paper says that the date is fixed and not which; the benchmark was
-/// written that autumn.
+/// When every file was modified: 1 September 1997, 00:00 UTC. The paper says that the date is fixed
+/// and not which; the benchmark was written that autumn.
 const MODIFIED: UnixSeconds = UnixSeconds(873_072_000);
 
-/// The longest path, in bytes: with the rest of the line within the 8000 that RFC 9112 §3 asks recipients for.
+/// The longest path, in bytes: with the rest of the line within the 8000 that RFC 9112 §3 asks
+/// recipients for.
 const PATH_BYTES_MAX: u64 = 4096;

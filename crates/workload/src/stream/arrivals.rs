@@ -1,8 +1,9 @@
-//! When the requests of an open loop are due: a Poisson process whose rate changes linearly within a phase.
+//! When the requests of an open loop are due: a Poisson process whose rate changes linearly within
+//! a phase.
 //!
-//! The union of independent Poisson robots is one Poisson process with the sum of their rates, each of whose arrivals belongs
-//! to a robot drawn by its part of the rate. So one process in order of time stands for any number of robots, without a queue
-//! of theirs.
+//! The union of independent Poisson robots is one Poisson process with the sum of their rates, each
+//! of whose arrivals belongs to a robot drawn by its part of the rate. So one process in order of
+//! time stands for any number of robots, without a queue of theirs.
 
 use crate::Chance;
 
@@ -28,8 +29,9 @@ impl Ramp {
 
     /// When the arrival after the one at `at_s` comes; `None`: not within the phase.
     ///
-    /// The chance of no arrival until `d` seconds later is `exp(-area)`, with the area under the rate. An exponential variate
-    /// is drawn and the `d` with that area found: `rate * d + slope * d^2 / 2 = area`.
+    /// The chance of no arrival until `d` seconds later is `exp(-area)`, with the area under the
+    /// rate. An exponential variate is drawn and the `d` with that area found: `rate * d + slope *
+    /// d^2 / 2 = area`.
     pub(super) fn next(self, at_s: f64, chance: &mut Chance) -> Option<f64> {
         let area = exponential(chance);
         let until_s = at_s + self.wait(at_s, area);
@@ -38,7 +40,8 @@ impl Ramp {
         has_come.then_some(until_s)
     }
 
-    /// How long after `at_s` the area under the rate is `area`; infinite or unknown where it never is.
+    /// How long after `at_s` the area under the rate is `area`; infinite or unknown where it never
+    /// is.
     fn wait(self, at_s: f64, area: f64) -> f64 {
         let slope = match self.seconds {
             Some(seconds) if seconds > 0.0 => (self.end - self.begin) / seconds,

@@ -1,7 +1,8 @@
 //! The 1/t law of WPB: how long ago was the request made that is made again?
 //!
-//! With `T` requests issued, the one made `t` requests ago is chosen with a chance of `(1/t) / (1/1 + ... + 1/T)`. The paper
-//! walks the sums; here they are kept in a table and searched, which is the same choice in logarithmic time.
+//! With `T` requests issued, the one made `t` requests ago is chosen with a chance of
+//! `(1/t) / (1/1 + ... + 1/T)`. The paper walks the sums; here they are kept in a
+//! table and searched, which is the same choice in logarithmic time.
 
 /// The sums `1/1 + 1/2 + ... + 1/t` for every `t` up to a bound.
 ///
@@ -26,9 +27,11 @@ impl Harmonic {
         }
     }
 
-    /// The `t` whose part of the sum holds `unit` times the sum over `issued` requests: `H(t-1) <= unit * H(issued) < H(t)`.
+    /// The `t` whose part of the sum holds `unit` times the sum over `issued` requests: `H(t-1) <=
+    /// unit * H(issued) < H(t)`.
     ///
-    /// `unit` is in [0, 1), `issued` at least 1 and at most the table's bound; `t` is in `1..=issued`.
+    /// `unit` is in [0, 1), `issued` at least 1 and at most the table's bound; `t` is in
+    /// `1..=issued`.
     pub(super) fn distance(&self, issued: usize, unit: f64) -> usize {
         let sums = &self.sums[..issued];
         let mark = sums.last().copied().unwrap_or(0.0) * unit;

@@ -1,8 +1,8 @@
 //! The raw-speed scenario: a few targets, asked for as fast as they come.
 //!
-//! Every connection first asks for every target once, so that whatever it measures afterwards has been answered to itself
-//! before and may be answered from the store: no barrier between the connections is needed. They begin at different places of
-//! the round.
+//! Every connection first asks for every target once, so that whatever it measures afterwards has
+//! been answered to itself before and may be answered from the store: no barrier between the
+//! connections is needed. They begin at different places of the round.
 
 use super::clock::microseconds;
 use crate::ask::Ask;
@@ -78,7 +78,8 @@ impl Iterator for HitsConnection {
             (MEASURED, self.chance.below(u64::from(self.targets)), false)
         };
         Some(Ask {
-            // there is no order among connections that warm up; each target is new once, for the connection that begins nearest before it
+            // there is no order among connections that warm up; each target is new once, for the
+            // connection that begins nearest before it
             was_asked_before: !is_new,
             ..Ask::plain(phase, Target { server: 0, number })
         })

@@ -1,16 +1,18 @@
-//! PolyMix-3 and PolyMix-4: an open loop of robots over a working set that is filled, frozen, and then slides.
+//! PolyMix-3 and PolyMix-4: an open loop of robots over a working set that is filled, frozen, and
+//! then slides.
 //!
-//! After the workload files and the engine of Web Polygraph 4.9.0. What a robot does at an arrival of its Poisson process:
+//! After the workload files and the engine of Web Polygraph 4.9.0. What a robot does at an arrival
+//! of its Poisson process:
 //!
-//! * if it owes an arrival, because a page that it asked for had embedded targets (which are asked for as well), nothing: the
-//!   offered rate counts embedded requests too;
-//! * else it draws the kind of content, the world (public or its own), whether to repeat an id of that world's working set or
-//!   to produce the next one, whether the request is special (conditional, a reload, another method than GET), and whether it
-//!   hangs up midway.
+//! * if it owes an arrival, because a page that it asked for had embedded targets (which are asked
+//!   for as well), nothing: the offered rate counts embedded requests too;
+//! * else it draws the kind of content, the world (public or its own), whether to repeat an id of
+//!   that world's working set or to produce the next one, whether the request is special
+//!   (conditional, a reload, another method than GET), and whether it hangs up midway.
 //!
-//! Polygraph's client processes tell each other which ids exist. Here every participant generates the whole schedule and keeps
-//! its own robots, so that all know the same ids, and replays are alike however the robots are spread. What is kept is 32 bytes
-//! a world and a byte a robot.
+//! Polygraph's client processes tell each other which ids exist. Here every participant generates
+//! the whole schedule and keeps its own robots, so that all know the same ids, and replays are
+//! alike however the robots are spread. What is kept is 32 bytes a world and a byte a robot.
 
 mod course;
 mod fill;
@@ -54,7 +56,8 @@ pub(super) struct Robots {
     since_s: f64,
     /// When the legs so far have ended.
     ended_us: Vec<u64>,
-    /// For each robot how many arrivals it has to skip: at most as many as a page has embedded targets.
+    /// For each robot how many arrivals it has to skip: at most as many as a page has embedded
+    /// targets.
     owed: Vec<u8>,
     worlds: Worlds,
     fill: Fill,
@@ -86,7 +89,8 @@ impl Robots {
         }
     }
 
-    /// The schedule's phases. Generates the stream as far as the last phase whose end depends on what was asked in it.
+    /// The schedule's phases. Generates the stream as far as the last phase whose end depends on
+    /// what was asked in it.
     pub(super) fn phases(mut self) -> Vec<PhasePlan> {
         while self.leg < self.open_legs_end && self.next().is_some() {}
         while self.leg < self.legs.len() {
@@ -114,8 +118,8 @@ impl Robots {
 
     /// Who the present arrival belongs to.
     ///
-    /// PolyMix-3 changes the rate of every robot; PolyMix-4 changes how many robots are active, here with the last of them at a
-    /// part of its rate, so that the sum follows the line.
+    /// PolyMix-3 changes the rate of every robot; PolyMix-4 changes how many robots are active,
+    /// here with the last of them at a part of its rate, so that the sum follows the line.
     fn robot(&mut self, load: Ramp) -> usize {
         let robots = as_number(self.owed.len());
         let active = match self.ramp_by {
@@ -139,8 +143,8 @@ impl Robots {
         (target, pick.is_new)
     }
 
-    /// The smallest storable response among the ids around the chosen one: requests are for small content more often than
-    /// content is small.
+    /// The smallest storable response among the ids around the chosen one: requests are for small
+    /// content more often than content is small.
     fn smallest_near(&self, kind: u8, pick: Pick) -> Target {
         let reach = self.habits.small_reach();
         let first = pick.index.saturating_sub(reach).max(pick.first);
@@ -152,7 +156,8 @@ impl Robots {
             .unwrap_or_else(|| self.named(kind, pick.owner, pick.index))
     }
 
-    /// The target with this id. Its server is drawn by its number, uniformly, and otherwise by each seed.
+    /// The target with this id. Its server is drawn by its number, uniformly, and otherwise by each
+    /// seed.
     fn named(&self, kind: u8, owner: Option<u32>, index: u64) -> Target {
         let number = crate::number(kind, owner, index);
         let place = u128::from(mix(number ^ self.salt)) * u128::from(self.servers);
@@ -162,8 +167,8 @@ impl Robots {
         }
     }
 
-    /// What follows a request whose content is read whole. A page brings its embedded targets, and the robot skips as many
-    /// arrivals. New targets, and those that they embed, fill a cache.
+    /// What follows a request whose content is read whole. A page brings its embedded targets, and
+    /// the robot skips as many arrivals. New targets, and those that they embed, fill a cache.
     fn follow(&mut self, ask: &mut Ask, robot: usize, is_new: bool) {
         if !habits::is_content_read(ask) {
             return;
@@ -184,8 +189,8 @@ impl Robots {
         }
     }
 
-    /// Does anything depend on how much has been filled? Not after the last phase that waits for it, once the working set is
-    /// frozen.
+    /// Does anything depend on how much has been filled? Not after the last phase that waits for
+    /// it, once the working set is frozen.
     fn is_filling(&self) -> bool {
         self.leg < self.open_legs_end || !self.fill.is_working_set_whole()
     }
@@ -226,8 +231,8 @@ impl Iterator for Robots {
     }
 }
 
-/// A fill phase that has not reached its goal by then, in seconds, ends all the same: sixty days, where the longest fills on
-/// record took hours. Only a scenario that fills nothing gets there.
+/// A fill phase that has not reached its goal by then, in seconds, ends all the same: sixty days,
+/// where the longest fills on record took hours. Only a scenario that fills nothing gets there.
 const FILL_S_MAX: f64 = 60.0 * 86_400.0;
 
 #[expect(clippy::cast_precision_loss, reason = "robots are far fewer than 2^53")]

@@ -1,10 +1,11 @@
-//! The web of the 2020s as an open loop: independent references with Zipf-like popularity, and many targets that are asked for
-//! once.
+//! The web of the 2020s as an open loop: independent references with Zipf-like popularity, and many
+//! targets that are asked for once.
 //!
-//! Traces of content delivery networks have both a head of popular targets and a large share of targets that nobody asks for
-//! again; no Zipf law over a fixed set gives the second. So a request goes, with a given share, to a target that was never
-//! asked for and never will be again, and else to a rank of a Zipf-like law over a fixed number of targets. Numbers from 0 are
-//! the ranks in order of popularity; those asked for once follow.
+//! Traces of content delivery networks have both a head of popular targets and a large share of
+//! targets that nobody asks for again; no Zipf law over a fixed set gives the second. So a request
+//! goes, with a given share, to a target that was never asked for and never will be again, and else
+//! to a rank of a Zipf-like law over a fixed number of targets. Numbers from 0 are the ranks in
+//! order of popularity; those asked for once follow.
 
 use super::Due;
 use super::arrivals::Ramp;
@@ -15,7 +16,8 @@ use crate::chance::mix;
 use crate::phase::PhasePlan;
 use crate::{Chance, Scenario, Target, Web};
 
-/// All agents of a run as one process in order of time. Of what was asked for it remembers a bit a target.
+/// All agents of a run as one process in order of time. Of what was asked for it remembers a bit a
+/// target.
 #[derive(Clone, Debug)]
 pub(super) struct WebAgents {
     chance: Chance,
@@ -77,7 +79,8 @@ impl WebAgents {
         }
     }
 
-    /// A rank, or a number that comes only once. The server is drawn by the number, otherwise by each seed.
+    /// A rank, or a number that comes only once. The server is drawn by the number, otherwise by
+    /// each seed.
     fn target(&mut self) -> Target {
         let number = if self.chance.is(self.web.one_hit) {
             self.once += 1;

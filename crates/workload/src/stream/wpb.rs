@@ -1,15 +1,17 @@
 //! The Wisconsin Proxy Benchmark's client: two phases, the second of which repeats by the 1/t law.
 //!
-//! Almeida and Cao, "Measuring Proxy Performance with the Wisconsin Proxy Benchmark", 1998. Phase 1 asks for N new targets,
-//! each on a uniformly drawn server. Phase 2 asks N times more: with the inherent hit ratio for one of the client's own earlier
-//! requests, else for a new target.
+//! Almeida and Cao, "Measuring Proxy Performance with the Wisconsin Proxy Benchmark", 1998. Phase 1
+//! asks for N new targets, each on a uniformly drawn server. Phase 2 asks N times more: with the
+//! inherent hit ratio for one of the client's own earlier requests, else for a new target.
 //!
-//! The paper numbers a client's files 1, 2, 3, ... and says that phase 1 has no repeats and the run as a whole at most half the
-//! inherent hit ratio. Both hold only if no other client's file has the same address, so a file's number here counts over all
-//! clients: the `i`-th new target of client `c` of `C` is number `i * C + c`.
+//! The paper numbers a client's files 1, 2, 3, ... and says that phase 1 has no repeats and the run
+//! as a whole at most half the inherent hit ratio. Both hold only if no other client's file has the
+//! same address, so a file's number here counts over all clients: the `i`-th new target of client
+//! `c` of `C` is number `i * C + c`.
 //!
-//! Two options come from what WPB 2.0 was to add: staying on the same server (spatial locality), and repeats that are
-//! independent of time, with Zipf-like popularity over the client's targets (Breslau, Cao et al., 1999), instead of the 1/t law.
+//! Two options come from what WPB 2.0 was to add: staying on the same server (spatial locality),
+//! and repeats that are independent of time, with Zipf-like popularity over the client's targets
+//! (Breslau, Cao et al., 1999), instead of the 1/t law.
 
 use std::sync::Arc;
 
@@ -35,7 +37,8 @@ pub(super) struct WpbClient {
     if_modified_share: f64,
     repeats: Repeats,
     chance: Chance,
-    /// Every request so far, oldest first; with Zipf-like repeats only the new ones, so that a rank is a place in it.
+    /// Every request so far, oldest first; with Zipf-like repeats only the new ones, so that a rank
+    /// is a place in it.
     history: Vec<Target>,
     issued: u32,
     produced: u64,

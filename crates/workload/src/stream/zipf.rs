@@ -1,8 +1,9 @@
-//! Ranks with a Zipf-like popularity: rank `k` of `n` with a chance proportional to `1 / k^exponent`.
+//! Ranks with a Zipf-like popularity: rank `k` of `n` with a chance proportional to `1 /
+//! k^exponent`.
 //!
-//! Drawn by rejection-inversion (W. Hörmann, G. Derflinger, "Rejection-inversion to generate variates from monotone discrete
-//! distributions", ACM TOMACS 6(3), 1996): exact for every exponent and bound, without a table, and with little more than one
-//! try a draw.
+//! Drawn by rejection-inversion (W. Hörmann, G. Derflinger, "Rejection-inversion to generate
+//! variates from monotone discrete distributions", ACM TOMACS 6(3), 1996): exact for every exponent
+//! and bound, without a table, and with little more than one try a draw.
 
 use crate::Chance;
 
@@ -13,7 +14,8 @@ pub struct Zipf {
     /// `ranks` as a number to compute with.
     last: f64,
     exponent: f64,
-    /// The hat's integral where the first rank's part begins, moved so that rank 1 is never refused.
+    /// The hat's integral where the first rank's part begins, moved so that rank 1 is never
+    /// refused.
     left: f64,
     /// The hat's integral where the last rank's part ends.
     right: f64,
@@ -22,7 +24,8 @@ pub struct Zipf {
 }
 
 impl Zipf {
-    /// Over `1..=ranks`, at least one rank; `exponent` is not negative, and 0 makes all ranks alike.
+    /// Over `1..=ranks`, at least one rank; `exponent` is not negative, and 0 makes all ranks
+    /// alike.
     #[must_use]
     pub fn new(ranks: u64, exponent: f64) -> Self {
         let ranks = ranks.max(1);
@@ -57,7 +60,8 @@ fn height(x: f64, exponent: f64) -> f64 {
     libm::exp(-exponent * libm::log(x))
 }
 
-/// The hat's integral from 1 to `x`: `(x^(1 - exponent) - 1) / (1 - exponent)`, or `ln x` where the exponent is 1.
+/// The hat's integral from 1 to `x`: `(x^(1 - exponent) - 1) / (1 - exponent)`, or `ln x` where the
+/// exponent is 1.
 fn area(x: f64, exponent: f64) -> f64 {
     let ln_x = libm::log(x);
     grow((1.0 - exponent) * ln_x) * ln_x

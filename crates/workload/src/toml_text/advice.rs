@@ -51,8 +51,8 @@ pub fn nearest<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
         .map(|(_, candidate)| candidate)
 }
 
-/// How alike two words must be (Jaro-Winkler) for one to be suggested: `memroy` and `memory` are 0.95,
-/// `upstream` and `route` 0.5.
+/// How alike two words must be (Jaro-Winkler) for one to be suggested: `memroy` and `memory` are
+/// 0.95, `upstream` and `route` 0.5.
 const ALIKE_MIN: f64 = 0.8;
 
 fn advice(message: &str, hint: Option<String>) -> Advice {

@@ -13,7 +13,8 @@ pub enum Step {
     Index(usize),
 }
 
-/// The steps of `a.b[1].c`; an index may also be written as a step of its own, `a.b.1.c`. Nothing where a step is empty.
+/// The steps of `a.b[1].c`; an index may also be written as a step of its own, `a.b.1.c`. Nothing
+/// where a step is empty.
 #[must_use]
 pub fn steps(path: &str) -> Option<Vec<Step>> {
     let step = |part: &str| {

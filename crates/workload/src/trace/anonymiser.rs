@@ -1,8 +1,8 @@
 //! Names become numbers before anything touches the disk.
 //!
-//! `SipHash` 2-4 under a secret key, each kind of name with a number of its own in front: equal names give equal numbers, and without
-//! the key nobody can try names until one fits. The policy's keys use the faster 1-3, whose digests nobody outside ever sees; these
-//! are given away.
+//! `SipHash` 2-4 under a secret key, each kind of name with a number of its own in front: equal
+//! names give equal numbers, and without the key nobody can try names until one fits. The policy's
+//! keys use the faster 1-3, whose digests nobody outside ever sees; these are given away.
 
 use super::error::{TraceError, Wrong};
 use super::meta::{Anonymisation, Meta};
@@ -46,7 +46,8 @@ impl Anonymiser {
         }
     }
 
-    /// Under a key that is forgotten when the program ends: nobody can hash the same names again, us included.
+    /// Under a key that is forgotten when the program ends: nobody can hash the same names again,
+    /// us included.
     ///
     /// # Errors
     /// The system gives no random bytes.
@@ -56,7 +57,8 @@ impl Anonymiser {
             .map_err(|error| Wrong::outside(error).at("cannot make a key from `/dev/urandom`"))
     }
 
-    /// Under the key in this file: 32 hex digits. Where there is no such file, it is made, with a random key and for the owner only.
+    /// Under the key in this file: 32 hex digits. Where there is no such file, it is made, with a
+    /// random key and for the owner only.
     ///
     /// # Errors
     /// The file holds no key, cannot be read, or cannot be made.
@@ -71,7 +73,8 @@ impl Anonymiser {
         Ok(Self::keyed(key))
     }
 
-    /// Nothing is hidden: targets are kept as text, and the hashes, which are still needed, are the same in every such trace.
+    /// Nothing is hidden: targets are kept as text, and the hashes, which are still needed, are the
+    /// same in every such trace.
     #[must_use]
     pub const fn none() -> Self {
         Self {
@@ -95,7 +98,8 @@ impl Anonymiser {
         }
     }
 
-    /// What a trace says of itself if this one hashes its names. `source` is the tool and the format.
+    /// What a trace says of itself if this one hashes its names. `source` is the tool and the
+    /// format.
     #[must_use]
     pub fn meta(&self, source: &str) -> Meta {
         Meta {
@@ -112,7 +116,8 @@ impl Anonymiser {
         self.hash(Name::Client, &[address.as_bytes()])
     }
 
-    /// [`Row::server`]: of scheme, host and port. Case does not matter, and the port of the scheme may be left out.
+    /// [`Row::server`]: of scheme, host and port. Case does not matter, and the port of the scheme
+    /// may be left out.
     #[must_use]
     pub fn server(&self, scheme: &str, authority: &str) -> u64 {
         let (scheme, authority) = (scheme.to_ascii_lowercase(), authority.to_ascii_lowercase());
@@ -146,8 +151,8 @@ impl Anonymiser {
         self.hash(Name::EntityTag, &[opaque_tag])
     }
 
-    /// [`Row::variant`]: of the nominated fields and what the request says in each, in the order of their names. How two values are
-    /// told to be equal is `weir_semantics::feed_selecting`'s to say.
+    /// [`Row::variant`]: of the nominated fields and what the request says in each, in the order of
+    /// their names. `weir_semantics::feed_selecting` says which values are equal.
     #[must_use]
     pub fn variant<'a>(&self, fields: impl IntoIterator<Item = (&'a str, &'a [u8])>) -> u64 {
         let parts: Vec<&[u8]> = fields
@@ -157,8 +162,9 @@ impl Anonymiser {
         self.hash(Name::Variant, &parts)
     }
 
-    /// [`Row::vary`]: of the names in Vary, in any order and case. Names of fields are no secret: the hash is the same under every key.
-    /// Without names it is [`Row::VARY_NONE`], with a `*` among them [`Row::VARY_ALL`].
+    /// [`Row::vary`]: of the names in Vary, in any order and case. Names of fields are no secret:
+    /// the hash is the same under every key. Without names it is [`Row::VARY_NONE`], with a `*`
+    /// among them [`Row::VARY_ALL`].
     #[must_use]
     pub fn vary<'a>(names: impl IntoIterator<Item = &'a str>) -> u64 {
         let mut names: Vec<String> = names.into_iter().map(str::to_ascii_lowercase).collect();

@@ -1,8 +1,10 @@
 //! Two traces of the same requests, side by side: where verdicts, bytes and times differ.
 //!
-//! A recording and the rows that a simulation of it wrote (`weir sim run --rows`), two recordings, or the rows of two simulations. Both
-//! are read once, together. Rows at the same place are a pair if their arrival and target agree. A row whose partner is not at its
-//! place waits: the n-th such row of a target in one trace is the partner of the n-th in the other. Only rows that wait are remembered.
+//! A recording and the rows that a simulation of it wrote (`weir sim run --rows`), two recordings,
+//! or the rows of two simulations. Both are read once, together. Rows at the same place are a pair
+//! if their arrival and target agree. A row whose partner is not at its place waits: the n-th such
+//! row of a target in one trace is the partner of the n-th in the other. Only rows that wait are
+//! remembered.
 
 mod join;
 mod table;
@@ -61,7 +63,8 @@ pub struct Differences {
     pub verdicts: Verdicts,
     /// Content that clients received.
     pub received: Bytes,
-    /// As much of it as did not come from a next hop for its request: what was received less what came from there.
+    /// As much of it as did not come from a next hop for its request: what was received less what
+    /// came from there.
     pub from_cache: Bytes,
     /// Pairs that differ in either.
     pub different_bytes: u64,
@@ -178,8 +181,8 @@ struct Compared {
 /// Compares two traces.
 ///
 /// # Errors
-/// One cannot be read; or their names were hidden with different keys, too many rows wait for a partner, or there are too many
-/// different verdicts (usage).
+/// One cannot be read; or their names were hidden with different keys, too many rows wait for a
+/// partner, or there are too many different verdicts (usage).
 pub fn compare(
     a: &Reader,
     b: &Reader,

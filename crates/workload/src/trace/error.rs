@@ -8,7 +8,8 @@ use std::path::Path;
 /// Whose fault it is, which decides how a program ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// What was given is not what is needed: no trace, a newer one, a foreign one with a column of another kind.
+    /// What was given is not what is needed: no trace, a newer one, a foreign one with a column of
+    /// another kind.
     Usage,
     /// The outside: a file that cannot be read or written, or that is damaged.
     Outside,

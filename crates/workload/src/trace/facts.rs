@@ -1,4 +1,5 @@
-//! A row as the facts that decisions are made from: the same that the live proxy gathers from heads.
+//! A row as the facts that decisions are made from: the same that the live proxy gathers from
+//! heads.
 
 use super::row::Row;
 use super::words::{RequestBit, ResponseBit, TraceMethod};
@@ -9,10 +10,12 @@ use weir_semantics::{
 };
 
 impl Row {
-    /// What the request says; `None` if the trace does not even say the method. Whatever else the trace does not say counts as absent.
+    /// What the request says; `None` if the trace does not even say the method. Whatever else the
+    /// trace does not say counts as absent.
     ///
-    /// A trace has no values of `min-fresh` and `max-stale`: they count as 0 seconds and as any staleness. A 206 answers a Range field, also
-    /// one that a row has no place for: of several parts, or from the end.
+    /// A trace has no values of `min-fresh` and `max-stale`: they count as 0 seconds and as any
+    /// staleness. A 206 answers a Range field, also one that a row has no place for: of several
+    /// parts, or from the end.
     #[must_use]
     pub fn request_facts(&self) -> Option<RequestFacts> {
         Some(self.request_facts_by(self.method?.into()))
@@ -63,10 +66,12 @@ impl Row {
         }
     }
 
-    /// What the response says; `None` if the trace does not even say the status. Whatever else the trace does not say counts as absent.
+    /// What the response says; `None` if the trace does not even say the status. Whatever else the
+    /// trace does not say counts as absent.
     ///
-    /// A trace has no Content-Range: a 206 to a single range counts as the part that was asked for. Where the trace does not tell the length of
-    /// the whole, it is known if all from a place on was asked for.
+    /// A trace has no Content-Range: a 206 to a single range counts as the part that was asked for.
+    /// Where the trace does not tell the length of the whole, it is known if all from a place on
+    /// was asked for.
     #[must_use]
     pub fn response_facts(&self) -> Option<ResponseFacts> {
         Some(self.response_facts_by(self.status?))
@@ -147,7 +152,8 @@ impl Row {
         let last = first.checked_add(length?.checked_sub(1)?)?;
         Some(ContentRange::Part {
             range: ByteRange { first, last },
-            // who asks for all from a place on, and is not given less, has been told where the end is
+            // who asks for all from a place on, and is not given less, has been told where the end
+            // is
             complete_length: match self.complete_bytes {
                 Some(complete) => (complete > last).then_some(complete),
                 None => self.range_last.is_none().then_some(last.checked_add(1)?),

@@ -20,7 +20,8 @@ pub struct Meta {
     pub source: String,
     /// What became of names.
     pub anonymisation: Anonymisation,
-    /// Which key hashed them: two traces with the same one can be compared. It does not tell the key.
+    /// Which key hashed them: two traces with the same one can be compared. It does not tell the
+    /// key.
     pub key_id: Option<String>,
     /// The seed of a trace that was made up.
     pub seed: Option<u64>,
@@ -104,7 +105,8 @@ impl Meta {
         pairs
     }
 
-    /// As a file has it. A file that says nothing of itself was written by something else, with our columns: that is a trace.
+    /// As a file has it. A file that says nothing of itself was written by something else, with our
+    /// columns: that is a trace.
     pub(super) fn read(pairs: &[KeyValue]) -> Result<Self, Wrong> {
         let find = |name: &str| {
             let pair = pairs.iter().find(|pair| pair.key == name);

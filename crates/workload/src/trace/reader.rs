@@ -148,7 +148,8 @@ impl Opened {
         })
     }
 
-    /// The column of a row group, to be read from its beginning; `row` is the group's first row in the file.
+    /// The column of a row group, to be read from its beginning; `row` is the group's first row in
+    /// the file.
     fn source(&self, group: usize, column: Column, row: u64) -> Result<Source, Wrong> {
         let name = column.name();
         let missing = || Wrong::damaged(format!("column `{name}` is missing in row group {group}"));
@@ -184,8 +185,8 @@ fn unreadable(name: &str, error: &ParquetError) -> Wrong {
     }
 }
 
-/// The decoder is not ours, and some of what other programs write, or what time does to it, makes it panic: that is a damaged file
-/// then, and nothing of the decoder is used afterwards.
+/// The decoder is not ours, and some of what other programs write, or what time does to it, makes
+/// it panic: that is a damaged file then, and nothing of the decoder is used afterwards.
 fn guarded<T>(decode: impl FnOnce() -> Result<T, Wrong>) -> Result<T, Wrong> {
     catch_unwind(AssertUnwindSafe(decode))
         .unwrap_or_else(|_| Err(Wrong::damaged("the Parquet decoder gave up")))
@@ -202,8 +203,8 @@ impl std::fmt::Debug for Opened {
     }
 }
 
-/// The rows of a trace, up to [`BATCH_ROWS`] at a time. One row group is open at a time: its chosen columns are in memory as they are
-/// in the file, compressed, and one page of each is decoded.
+/// The rows of a trace, up to [`BATCH_ROWS`] at a time. One row group is open at a time: its chosen
+/// columns are in memory as they are in the file, compressed, and one page of each is decoded.
 pub struct Batches {
     trace: Arc<Opened>,
     /// What is read, in the order of the file.

@@ -1,5 +1,5 @@
-//! The one table of a trace's columns. It makes [`Row`], [`Column`], [`Batch`], the Parquet schema, writer, reader and the table in
-//! `docs/trace.md`.
+//! The one table of a trace's columns. It makes [`Row`], [`Column`], [`Batch`], the Parquet schema,
+//! writer, reader and the table in `docs/trace.md`.
 
 use super::cell::{self, Cell, Encoded, Source};
 use super::column::About;
@@ -10,14 +10,14 @@ use parquet::file::properties::WriterPropertiesPtr;
 use parquet::schema::types::ColumnDescPtr;
 use std::mem;
 
-/// `name: type, "unit", "meaning";` in sections. The type says how Parquet holds it ([`Cell`]); `Option` is null where the source does
-/// not say.
+/// `name: type, "unit", "meaning";` in sections. The type says how Parquet holds it ([`Cell`]);
+/// `Option` is null where the source does not say.
 macro_rules! columns {
     ($($section:literal { $($name:ident: $type:ty, $unit:literal, $meaning:literal;)+ })+) => {
         /// One transaction: a request and what came of it. `None`: the source does not say.
         ///
-        /// Microseconds everywhere. What is called a hash is the keyed hash of the anonymiser, or a plain one where nothing needs
-        /// hiding; equal values mean equal things, within one trace.
+        /// Microseconds everywhere. What is called a hash is the keyed hash of the anonymiser, or a
+        /// plain one where nothing needs hiding; equal values mean equal things, within one trace.
         #[derive(Clone, Debug, Default, PartialEq)]
         pub struct Row {
             $($(#[doc = $meaning] pub $name: $type,)+)+

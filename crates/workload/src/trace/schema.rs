@@ -53,7 +53,8 @@ fn types(held: Held) -> (Physical, Option<LogicalType>) {
     }
 }
 
-/// How it is written. Snappy: every reader has it, and it is pure Rust here; zstd would want a C compiler.
+/// How it is written. Snappy: every reader has it, and it is pure Rust here; zstd would want a C
+/// compiler.
 pub(super) fn properties() -> WriterProperties {
     let path = |column: Column| ColumnPath::from(column.name());
     let mut properties = WriterProperties::builder()

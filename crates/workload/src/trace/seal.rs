@@ -1,9 +1,10 @@
 //! Whether a file is what was written: Parquet as such does not notice a flipped bit in a number.
 //!
-//! Each column chunk has a checksum (the lower half of XXH3), all of them in order in the file's metadata; and over everything in the
-//! footer that is used to read the file (lengths, places, checksums, what the trace says about itself) goes the seal. A reader
-//! checks the seal when it opens the file and each chunk before it decodes it. Another program that rewrites the file leaves its own
-//! name in it, and then there is no seal to check.
+//! Each column chunk has a checksum (the lower half of XXH3), all of them in order in the file's
+//! metadata; and over everything in the footer that is used to read the file (lengths, places,
+//! checksums, what the trace says about itself) goes the seal. A reader checks the seal when it
+//! opens the file and each chunk before it decodes it. Another program that rewrites the file
+//! leaves its own name in it, and then there is no seal to check.
 
 use super::error::Wrong;
 use super::schema::WRITTEN_BY_US;

@@ -1,8 +1,10 @@
-//! What is in a trace: PROXIM's tables (Feldmann, Caceres, Douglis, Glass, Rabinovich, INFOCOM 1999), and what else one asks first.
+//! What is in a trace: PROXIM's tables (Feldmann, Caceres, Douglis, Glass, Rabinovich, INFOCOM
+//! 1999), and what else one asks first.
 //!
-//! One pass. What is remembered grows with the different targets, clients, servers and connections, not with the rows. What no row
-//! says is `None` in a [`Summary`], never 0, and "not in this trace" in its tables. Shares are of the rows that say: where every
-//! row does, as in a trace of packets, they are shares of all requests, which is what the paper has.
+//! One pass. What is remembered grows with the different targets, clients, servers and connections,
+//! not with the rows. What no row says is `None` in a [`Summary`], never 0, and "not in this trace"
+//! in its tables. Shares are of the rows that say: where every row does, as in a trace of packets,
+//! they are shares of all requests, which is what the paper has.
 
 mod aborts;
 mod causes;

@@ -31,7 +31,8 @@ macro_rules! words {
 }
 
 words! {
-    /// The request's method. What has no variant is `Other`: no cache treats it in a way of its own.
+    /// The request's method. What has no variant is `Other`: no cache treats it in a way of its
+    /// own.
     TraceMethod {
         /// `GET`.
         Get = "GET",
@@ -95,8 +96,8 @@ words! {
 }
 
 words! {
-    /// What a request says about caching (RFC 9111 section 5.2.1, RFC 9110), as bits of `request_directives`: the bit's number is the
-    /// variant's place.
+    /// What a request says about caching (RFC 9111 section 5.2.1, RFC 9110), as bits of
+    /// `request_directives`: the bit's number is the variant's place.
     RequestBit {
         /// `Cache-Control: no-cache`.
         NoCache = "no-cache",
@@ -126,8 +127,8 @@ words! {
 }
 
 words! {
-    /// What a response says about caching (RFC 9111 section 5.2.2, RFC 5861), as bits of `response_directives`: the bit's number is the
-    /// variant's place.
+    /// What a response says about caching (RFC 9111 section 5.2.2, RFC 5861), as bits of
+    /// `response_directives`: the bit's number is the variant's place.
     ResponseBit {
         /// `no-cache` without field names.
         NoCache = "no-cache",
@@ -165,8 +166,8 @@ words! {
         PragmaNoCache = "pragma-no-cache",
         /// `Expires` whose value is no date: already expired (RFC 9111 section 5.3).
         ExpiresInvalid = "expires-invalid",
-        /// A targeted field, `CDN-Cache-Control` for one, decided in place of `Cache-Control` and `Expires` (RFC 9213): the
-        /// directives are its own.
+        /// A targeted field, `CDN-Cache-Control` for one, decided in place of `Cache-Control` and
+        /// `Expires` (RFC 9213): the directives are its own.
         Targeted = "targeted",
     }
 }

@@ -14,11 +14,13 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Rows of a row group: what a reader needs to take in at once, and what a writer holds until it is full. About 40 MB of rows while
-/// they are collected; `DuckDB` and pyarrow make groups of twice and sixteen times that.
+/// Rows of a row group: what a reader needs to take in at once, and what a writer holds until it is
+/// full. About 40 MB of rows while they are collected; `DuckDB` and pyarrow make groups of twice
+/// and sixteen times that.
 pub const GROUP_ROWS: usize = 64 * 1024;
 
-/// Takes rows and writes them, a row group at a time. Dropped before [`Writer::finish`], nothing is left of it.
+/// Takes rows and writes them, a row group at a time. Dropped before [`Writer::finish`], nothing is
+/// left of it.
 pub struct Writer {
     file: SerializedFileWriter<Box<dyn Write + Send>>,
     /// The rows of the group that is being collected.
@@ -42,7 +44,8 @@ pub struct Written {
 }
 
 impl Writer {
-    /// Writes to `path` by the rules of [`crate::output`]: a regular file is replaced when the trace is finished.
+    /// Writes to `path` by the rules of [`crate::output`]: a regular file is replaced when the
+    /// trace is finished.
     ///
     /// # Errors
     /// The file cannot be created, or another process writes it.
@@ -87,14 +90,16 @@ impl Writer {
         })
     }
 
-    /// Makes row groups of so many rows, at least one, instead of [`GROUP_ROWS`]: fewer take less memory, here and where it is read.
+    /// Makes row groups of so many rows, at least one, instead of [`GROUP_ROWS`]: fewer take less
+    /// memory, here and where it is read.
     #[must_use]
     pub fn with_group_rows(mut self, group_rows: usize) -> Self {
         self.group_rows = group_rows.max(1);
         self
     }
 
-    /// What the trace says about itself; written at the end, so that what was dropped can be counted on the way.
+    /// What the trace says about itself; written at the end, so that what was dropped can be
+    /// counted on the way.
     pub const fn meta_mut(&mut self) -> &mut Meta {
         &mut self.meta
     }

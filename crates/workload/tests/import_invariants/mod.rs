@@ -25,8 +25,9 @@ impl Read for Slowly<'_> {
     }
 }
 
-/// Reads `input`, at once and in small pieces: no panic, the same rows, damage and counts; nothing behind the end, and nothing behind
-/// damage that ends the source; of a source that is not compressed every line or record is a row, damage that names it, or counted.
+/// Reads `input`, at once and in small pieces: no panic, the same rows, damage and counts; nothing
+/// behind the end, and nothing behind damage that ends the source; of a source that is not
+/// compressed every line or record is a row, damage that names it, or counted.
 pub(crate) fn check(input: &[u8], format: Option<Format>) {
     let whole = read(input, input.len().max(1), format);
     let slowly = read(input, 1, format);

@@ -8,7 +8,8 @@ use crate::{CONTENT, GET, OK, import_talks};
 
 #[test]
 fn idle_connections_are_given_up_first_at_the_connection_limit() {
-    // the oldest has a request, the second is younger and busy; then as many come as may be followed, and one more
+    // the oldest has a request, the second is younger and busy; then as many come as may be
+    // followed, and one more
     let mut old = Talk::open();
     old.ask(GET);
     let mut busy = Talk::between("192.0.2.8:50000", "198.51.100.1:80", 5, 6);

@@ -169,7 +169,8 @@ fn reset_outside_the_window_is_ignored() {
 
 #[test]
 fn silent_connection_is_given_up_after_an_hour() {
-    // an hour and more of silence, then another connection: the first is given up and its row leaves
+    // an hour and more of silence, then another connection: the first is given up and its row
+    // leaves
     let mut talk = Talk::open();
     talk.ask(GET).answer(LONG);
     let mut other = Talk::between("192.0.2.8:50000", "198.51.100.1:80", 5, 6);

@@ -171,7 +171,8 @@ impl Writer {
         file
     }
 
-    /// The next generation: one section, and an interface with this clock; other blocks stand in between.
+    /// The next generation: one section, and an interface with this clock; other blocks stand in
+    /// between.
     pub(crate) fn blocks(self, link: u16, clock: Clock, packets: &[Packet]) -> Vec<u8> {
         let mut file = self.section();
         file.extend(self.interface(link, clock));

@@ -74,7 +74,8 @@ fn clock_resolution_and_offset_of_an_interface_are_applied() {
         (Some(6), 1_000_000, 900_000_000),
         (Some(9), 1_000_000_000, 0),
         (Some(3), 1000, -5),
-        // 2^-20 s is a little less than a microsecond: all times here are whole milliseconds, and 2^-25 keeps them to the microsecond
+        // 2^-20 s is a little less than a microsecond: all times here are whole milliseconds, and
+        // 2^-25 keeps them to the microsecond
         (Some(0x80 | 25), 1 << 25, 999_999_999),
     ];
     for is_big in [false, true] {

@@ -1,5 +1,6 @@
-//! Invariant: any bytes are read to their end without a panic, and the same rows, faults and counts come whole or in pieces of any size;
-//! rows come in order of arrival, or are counted; what a row says is possible.
+//! Invariant: any bytes are read to their end without a panic, and the same rows, faults and counts
+//! come whole or in pieces of any size; rows come in order of arrival, or are counted; what a row
+//! says is possible.
 
 use std::io::{self, Read};
 

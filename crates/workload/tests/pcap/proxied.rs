@@ -63,7 +63,8 @@ fn next_hop(port: u16, later_us: i64) -> Talk {
 
 #[test]
 fn next_hop_request_is_matched_to_the_client_request_that_caused_it() {
-    // two miss one after the other, a third is answered without asking; the proxy asks once more for itself
+    // two miss one after the other, a third is answered without asking; the proxy asks once more
+    // for itself
     let talks = [
         client(50_000, 0),
         client(50_001, 10_000),
@@ -126,7 +127,8 @@ fn real_capture_shows_the_requests_forwarded_in_the_squid_log() {
         count(capture.dropped().iter(), "next-hop-without-client"),
         0
     );
-    // by target, in order: how often the origin was asked, and how often not. The log has no queries
+    // by target, in order: how often the origin was asked, and how often not. The log has no
+    // queries
     let by_target = |rows: &[Row]| {
         let mut asked: BTreeMap<String, Vec<bool>> = BTreeMap::new();
         for row in rows {

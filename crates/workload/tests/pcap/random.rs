@@ -52,7 +52,8 @@ fn sent(lengths: &[usize]) -> Talk {
     talk
 }
 
-/// The same segments, some twice and each up to `window` places from its own. The handshake stays where it is: nobody speaks before it.
+/// The same segments, some twice and each up to `window` places from its own. The handshake stays
+/// where it is: nobody speaks before it.
 fn stirred(talk: &Talk, window: usize, choices: &[u8]) -> Vec<Segment> {
     let mut choices = choices.iter().copied().cycle().map(usize::from);
     let mut choose = |below: usize| choices.next().unwrap() % below;

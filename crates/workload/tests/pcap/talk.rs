@@ -1,4 +1,5 @@
-//! Conversations as a monitor would have captured them: TCP segments with true sequence numbers, acknowledgements and times.
+//! Conversations as a monitor would have captured them: TCP segments with true sequence numbers,
+//! acknowledgements and times.
 
 use std::net::{IpAddr, SocketAddr};
 

@@ -1,7 +1,8 @@
 //! Captures beside what `tshark` says of them; `tshark/README.md` has its version and the commands.
 //!
-//! Of each request: when it came, which response is its own, what that declares, when it began and when it was complete. Of each connection:
-//! the round trip of its handshake. Of all of them: how many segments came again.
+//! Of each request: when it came, which response is its own, what that declares, when it began and
+//! when it was complete. Of each connection: the round trip of its handshake. Of all of them: how
+//! many segments came again.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -188,8 +189,8 @@ fn setups(frames: &[Frame]) -> Vec<u64> {
     pairs.map(|(syn, answer)| answer.abs_diff(syn)).collect()
 }
 
-/// A capture with what is hard in it: segments that come again or out of order, an interim response, chunks, an abort, a connection that
-/// began before the capture.
+/// A capture with what is hard in it: segments that come again or out of order, an interim
+/// response, chunks, an abort, a connection that began before the capture.
 fn mixed() -> Vec<u8> {
     let from = |port: u16| format!("192.0.2.7:{port}");
     let server = "198.51.100.1:80";

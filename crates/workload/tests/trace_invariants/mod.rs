@@ -5,8 +5,8 @@ use weir_workload::trace::{
     AbortedBy, Column, Columns, Meta, Reader, Row, TraceMethod, TraceScheme, TraceVersion, Writer,
 };
 
-/// Opens and reads `bytes`: no panic, no more rows than the footer says and no fewer without an error, nothing behind an error; some
-/// columns alone are what they are beside the others.
+/// Opens and reads `bytes`: no panic, no more rows than the footer says and no fewer without an
+/// error, nothing behind an error; some columns alone are what they are beside the others.
 pub(crate) fn check(bytes: &[u8]) {
     let Some(reader) = open(bytes) else { return };
     let (all, is_whole) = rows(&reader, Columns::ALL);
@@ -100,7 +100,8 @@ fn row(number: u32) -> Row {
     }
 }
 
-/// The same as another program would have left it, which seals nothing: what is damaged then comes to the decoder.
+/// The same as another program would have left it, which seals nothing: what is damaged then comes
+/// to the decoder.
 pub(crate) fn unsealed(mut bytes: Vec<u8>) -> Vec<u8> {
     const OURS: &[u8] = b"weir trace ";
     let places = 0..bytes.len().saturating_sub(OURS.len());

@@ -1,4 +1,5 @@
-//! The course: for each step fresh proxies, a `weir bench run` against each, and a record; then the report.
+//! The course: for each step fresh proxies, a `weir bench run` against each, and a record; then the
+//! report.
 
 use super::options::Options;
 use super::peer;
@@ -19,10 +20,12 @@ use std::time::Duration;
 /// Where Debian keeps the modules of Apache.
 const APACHE_MODULES: &str = "/usr/lib/apache2/modules";
 
-/// Room under the limit of open files: thousands of requests may be under way, on both sides of a proxy.
+/// Room under the limit of open files: thousands of requests may be under way, on both sides of a
+/// proxy.
 const CONNECTIONS: usize = 17_000;
 
-/// How much longer than expected a run may take: four times, and a minute for those that take no time.
+/// How much longer than expected a run may take: four times, and a minute for those that take no
+/// time.
 const PATIENCE: f64 = 4.0;
 const PATIENCE_LEAST_S: f64 = 60.0;
 
@@ -98,7 +101,8 @@ pub(crate) fn run(
         troubles: Vec::new(),
         failed: Vec::new(),
     };
-    // this process, the benchmark and all that is started from here stay there; the proxies alone are sent to their own core
+    // this process, the benchmark and all that is started from here stay there; the proxies alone
+    // are sent to their own core
     affinity::stay_on(cores.load)?;
     for variants in steps(options) {
         course.step(&variants, present);
@@ -303,7 +307,8 @@ impl Course<'_> {
         if let Some(what) = what {
             self.trouble(run.contender, run.variant, &what);
         }
-        // one report shows all records; the page that `weir bench run` puts beside each has nothing else
+        // one report shows all records; the page that `weir bench run` puts beside each has nothing
+        // else
         let _ = std::fs::remove_file(run.record.with_extension("html"));
         if run.record.is_file() {
             self.records.push(run.record);

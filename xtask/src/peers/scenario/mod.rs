@@ -1,13 +1,15 @@
-//! `cargo xtask peers --scenario NAME`: `weir bench` against weir and every other proxy that is installed, with one report at
-//! the end.
+//! `cargo xtask peers --scenario NAME`: `weir bench` against weir and every other proxy that is
+//! installed, with one report at the end.
 //!
-//! Proxies live on one core; the clients, the origin and this process on the other. Every run has a freshly started proxy
-//! with an empty store, as the Wisconsin Proxy Benchmark asks for. Where clients mostly wait (its servers take three seconds,
-//! its modems longer) all proxies run at the same time, each with clients and an origin of its own: the load of all of them
-//! is a small part of a core, and a disturbance of the machine meets everybody. Scenarios that keep a proxy busy run one
-//! proxy at a time.
+//! Proxies live on one core; the clients, the origin and this process on the other. Every run has a
+//! freshly started proxy with an empty store, as the Wisconsin Proxy Benchmark asks for. Where
+//! clients mostly wait (its servers take three seconds, its modems longer) all proxies run at the
+//! same time, each with clients and an origin of its own: the load of all of them is a small part
+//! of a core, and a disturbance of the machine meets everybody. Scenarios that keep a proxy busy
+//! run one proxy at a time.
 //!
-//! What is measured and how it is called valid is `weir bench`'s matter; this chore starts, waits, and collects.
+//! What is measured and how it is called valid is `weir bench`'s matter; this chore starts, waits,
+//! and collects.
 
 mod course;
 mod options;

@@ -101,7 +101,8 @@ impl Options {
         self.is_together_in(self.scenario)
     }
 
-    /// The same for a plan that follows the scenario's. Where proxies are kept busy they never run at the same time.
+    /// The same for a plan that follows the scenario's. Where proxies are kept busy they never run
+    /// at the same time.
     pub(crate) fn is_together_in(&self, plan: &Plan) -> bool {
         let wanted = self.is_together.unwrap_or(plan.is_together);
         wanted && (plan.is_together || plan.name == self.scenario.name)

@@ -1,5 +1,6 @@
-//! Who takes part in a scenario and how each is started: as a forward proxy if it can be one, with one worker, a store on disk of the
-//! same room for everybody, and little memory before it. What each stores and for how long is left to its own rules.
+//! Who takes part in a scenario and how each is started: as a forward proxy if it can be one, with
+//! one worker, a store on disk of the same room for everybody, and little memory before it. What
+//! each stores and for how long is left to its own rules.
 
 use crate::bed::contender::Contender;
 use crate::bed::template::Words;
@@ -31,8 +32,9 @@ pub(crate) static CONTENDERS: [Contender; 6] = [
         version: &["apache2", "-v"],
         templates: &[("bench/apache.conf", "apache.conf")],
         directories: &["cache"],
-        // mod_cache_disk knows no limit of its size. The program that keeps it can look once a minute by itself; here it is
-        // called every five seconds, and what it costs is counted with the server
+        // mod_cache_disk knows no limit of its size. The program that keeps it can look once a
+        // minute by itself; here it is called every five seconds, and what it costs is counted with
+        // the server
         command: &[
             "sh",
             "-c",
@@ -43,8 +45,8 @@ pub(crate) static CONTENDERS: [Contender; 6] = [
     },
     Contender {
         templates: &[("bench/varnish.vcl", "varnish.vcl")],
-        // no jail: it would need users that only exist on an installed system. Its store is memory: that on disk is
-        // deprecated
+        // no jail: it would need users that only exist on an installed system. Its store is memory:
+        // that on disk is deprecated
         command: &[
             "varnishd",
             "-F",
@@ -66,7 +68,8 @@ pub(crate) static CONTENDERS: [Contender; 6] = [
             "thread_pool_max=2000",
             "-p",
             "vsl_space=8M",
-            // it was asked once before there was an origin, to see that it is up, and would refuse the first requests for that
+            // it was asked once before there was an origin, to see that it is up, and would refuse
+            // the first requests for that
             "-p",
             "backend_remote_error_holddown=0",
             "-p",
@@ -86,12 +89,14 @@ pub(crate) static CONTENDERS: [Contender; 6] = [
     },
 ];
 
-/// Whether it stands before the origin instead of being told to clients: the only one that cannot be a forward proxy.
+/// Whether it stands before the origin instead of being told to clients: the only one that cannot
+/// be a forward proxy.
 pub(crate) fn is_gateway(contender: &Contender) -> bool {
     contender.name == Contender::VARNISH.name
 }
 
-/// Memory before a store on disk, MiB: an eighth of the store, and enough for the largest response of WPB.
+/// Memory before a store on disk, MiB: an eighth of the store, and enough for the largest response
+/// of WPB.
 fn memory_mib(cache_mib: u32) -> u32 {
     (cache_mib / 8).max(4)
 }

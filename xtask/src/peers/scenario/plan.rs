@@ -4,7 +4,8 @@
 #[derive(Debug, PartialEq)]
 pub(crate) struct Plan {
     pub(crate) name: &'static str,
-    /// The numbers of clients that are tried, one after the other; `None` leaves it to the scenario.
+    /// The numbers of clients that are tried, one after the other; `None` leaves it to the
+    /// scenario.
     pub(crate) clients: &'static [Option<u32>],
     /// Whether each proxy runs without caching too.
     pub(crate) is_uncached_too: bool,
@@ -29,8 +30,9 @@ const ROOMY_MIB: u32 = 1024;
 
 /// Everything that can be run.
 pub(crate) static PLANS: [Plan; 9] = [
-    // the paper's first experiment: 8 to 96 clients, with caching and without, 75 MB. Without caching a client waits three seconds for each
-    // of its requests, 26 in each of two phases at this scale: 160 s at each of six numbers of clients. Six proxies and what follows, the load
+    // the paper's first experiment: 8 to 96 clients, with caching and without, 75 MB. Without
+    // caching a client waits three seconds for each of its requests, 26 in each of two phases at
+    // this scale: 160 s at each of six numbers of clients. Six proxies and what follows, the load
     // until they fail, take 25 minutes
     Plan {
         name: "wpb",

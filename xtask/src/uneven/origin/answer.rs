@@ -17,7 +17,8 @@ pub(crate) struct Answer {
     pub(crate) to: u64,
 }
 
-/// All content is this old: long enough that no cache finds it too new to have a strong validator (RFC 9110 §8.8.2.2).
+/// All content is this old: long enough that no cache finds it too new to have a strong validator
+/// (RFC 9110 §8.8.2.2).
 const LAST_MODIFIED: Duration = Duration::from_secs(1_600_000_000);
 
 /// The response to a request for `asked` with this head.

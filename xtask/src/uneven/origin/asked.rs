@@ -89,8 +89,8 @@ pub(crate) enum Part {
     Unsatisfiable,
 }
 
-/// RFC 9110 §14.2: a `Range` of several ranges, of another unit or that cannot be understood is ignored; §13.1.5: so is one
-/// whose `If-Range` names another entity tag.
+/// RFC 9110 §14.2: a `Range` of several ranges, of another unit or that cannot be understood is
+/// ignored; §13.1.5: so is one whose `If-Range` names another entity tag.
 pub(crate) fn part(head: &str, size_bytes: u64, entity_tag: &str) -> Part {
     let is_meant = client::field(head, "if-range").is_none_or(|named| named == entity_tag);
     let range = client::field(head, "range").filter(|_| is_meant);

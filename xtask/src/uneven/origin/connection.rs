@@ -1,4 +1,5 @@
-//! A connection of the origin: one request after the other, each response as fast as the socket and its pace allow.
+//! A connection of the origin: one request after the other, each response as fast as the socket and
+//! its pace allow.
 
 use super::super::content::Content;
 use super::super::ioctl;
@@ -13,8 +14,9 @@ use std::time::{Instant, SystemTime};
 
 const REQUEST_HEAD_MAX: usize = 64 * 1024;
 
-/// Small beside the send buffer: a segment that fills a small buffer alone (loopback takes 64 KiB) is acknowledged late, since
-/// it is less than a full one and no second one follows, and 40 ms are lost each time.
+/// Small beside the send buffer: a segment that fills a small buffer alone (loopback takes 64 KiB)
+/// is acknowledged late, since it is less than a full one and no second one follows, and 40 ms are
+/// lost each time.
 const WRITE_BYTES: u64 = 8 * 1024;
 
 /// What one connection may write before the others have their turn.
@@ -28,7 +30,8 @@ pub(crate) enum Wants {
     Room,
     /// Its pace allows more then.
     Time(Instant),
-    /// The tally of this prefix, to be given to [`Connection::say`]: it concerns other connections too.
+    /// The tally of this prefix, to be given to [`Connection::say`]: it concerns other connections
+    /// too.
     Tally(String),
 }
 

@@ -65,7 +65,8 @@ impl Ledger {
         }
     }
 
-    /// `unacknowledged_bytes` are those of its connection; content goes last, so they are content first of all.
+    /// `unacknowledged_bytes` are those of its connection; content goes last, so they are content
+    /// first of all.
     pub(crate) fn acknowledged(&mut self, fetch: usize, unacknowledged_bytes: u64) {
         if let Some(fetch) = self.0.get_mut(fetch) {
             fetch.acknowledged_bytes = fetch.handed_bytes.saturating_sub(unacknowledged_bytes);

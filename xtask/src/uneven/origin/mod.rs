@@ -1,5 +1,6 @@
-//! The origin that every proxy stands in front of: HTTP/1.1 with keep-alive in a process of its own, whose responses are
-//! described by their targets and whose ledger says what was asked for and how much of it a peer's kernel has taken.
+//! The origin that every proxy stands in front of: HTTP/1.1 with keep-alive in a process of its
+//! own, whose responses are described by their targets and whose ledger says what was asked for and
+//! how much of it a peer's kernel has taken.
 
 mod answer;
 mod asked;
@@ -40,8 +41,9 @@ pub(crate) struct Origin {
 /// Where an origin runs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place<'a> {
-    /// What it listens on, all with the same port. Between two addresses and a port there are some 28 000 connections, those that
-    /// have just ended included: whoever opens many wants an address of its own.
+    /// What it listens on, all with the same port. Between two addresses and a port there are some
+    /// 28 000 connections, those that have just ended included: whoever opens many wants an address
+    /// of its own.
     pub(crate) hosts: &'a [Ipv4Addr],
     /// See [`server::Place`].
     pub(crate) within: &'a [String],
@@ -96,7 +98,8 @@ impl Origin {
     }
 }
 
-/// The arguments behind [`ROLE`]: addresses with commas between them, and the size of send buffers or none.
+/// The arguments behind [`ROLE`]: addresses with commas between them, and the size of send buffers
+/// or none.
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     let usage = || Failure::Usage("`uneven origin` wants addresses, and a size or none".to_owned());
     let (addresses, send_buffer) = match arguments {

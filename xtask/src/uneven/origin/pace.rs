@@ -1,8 +1,10 @@
-//! A cap on the speed of one response, which cannot be saved up: whoever is held back for a while is not given more later.
+//! A cap on the speed of one response, which cannot be saved up: whoever is held back for a while
+//! is not given more later.
 
 use std::time::{Duration, Instant};
 
-/// Handed over at once at most: a hundredth of a second's worth, but enough that slow responses are not made of crumbs.
+/// Handed over at once at most: a hundredth of a second's worth, but enough that slow responses are
+/// not made of crumbs.
 const TURNS_PER_SECOND: u64 = 100;
 const TURN_BYTES_MIN: u64 = 1024;
 

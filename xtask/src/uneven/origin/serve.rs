@@ -1,4 +1,5 @@
-//! The origin's loop: one thread, level-triggered epoll, a heap of the times at which paced responses go on.
+//! The origin's loop: one thread, level-triggered epoll, a heap of the times at which paced
+//! responses go on.
 
 use super::connection::{Connection, Wants};
 use super::ledger::Ledger;
@@ -33,8 +34,8 @@ struct Origin {
     ledger: Ledger,
 }
 
-/// Serves until the process is ended. `send_buffer_bytes` is what the socket option is set to; the kernel doubles it for its own
-/// needs. `None` leaves it to the kernel.
+/// Serves until the process is ended. `send_buffer_bytes` is what the socket option is set to; the
+/// kernel doubles it for its own needs. `None` leaves it to the kernel.
 ///
 /// # Errors
 /// An address cannot be listened on, or epoll fails.

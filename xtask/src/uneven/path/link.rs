@@ -1,5 +1,6 @@
-//! A link between two network interfaces in user space: packets go through at a rate, after a delay, and are dropped when too many
-//! wait. The kernels at both ends see a long path and do everything else themselves.
+//! A link between two network interfaces in user space: packets go through at a rate, after a
+//! delay, and are dropped when too many wait. The kernels at both ends see a long path and do
+//! everything else themselves.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::{Deserialize, Serialize};

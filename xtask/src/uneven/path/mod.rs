@@ -1,8 +1,9 @@
 //! One fast client on a long path: what pacing by the reader costs where round trips are long.
 //!
-//! Two network namespaces are joined by a link in user space ([`link`]), so that the kernels' own TCP sees the delay. Weir runs twice
-//! in one of them, with its default lead and with `lead = "unbounded"`, and serves downloads in turn; the client is across the link
-//! first, then the origin is.
+//! Two network namespaces are joined by a link in user space ([`link`]), so that the kernels' own
+//! TCP sees the delay. Weir runs twice in one of them, with its default lead and with `lead =
+//! "unbounded"`, and serves downloads in turn; the client is across the link first, then the origin
+//! is.
 
 mod link;
 mod namespace;
@@ -132,7 +133,8 @@ impl Net {
             let (from, to) = (from.during("share a link")?, to.during("share a link")?);
             let is_over = Arc::clone(&is_over);
             Ok(std::thread::spawn(move || {
-                // others want the cores too, and a packet that is late makes the path longer; who may not is not nicer
+                // others want the cores too, and a packet that is late makes the path longer; who
+                // may not is not nicer
                 let _ = rustix::process::nice(-10);
                 link::carry(&from, &to, RULES, &is_over)
             }))

@@ -13,7 +13,8 @@ use std::process::{Command, Stdio};
 /// `O_NONBLOCK`
 const NON_BLOCKING: rustix::fs::OFlags = rustix::fs::OFlags::NONBLOCK;
 
-/// Interfaces, routes and ports that nobody else sees; gone when nothing is in it and this value is dropped.
+/// Interfaces, routes and ports that nobody else sees; gone when nothing is in it and this value is
+/// dropped.
 #[derive(Debug)]
 pub(crate) struct Namespace {
     file: File,
@@ -80,7 +81,8 @@ impl Namespace {
         ]
     }
 
-    /// An interface that is one end of a link between two addresses; packets are read from and written to the file.
+    /// An interface that is one end of a link between two addresses; packets are read from and
+    /// written to the file.
     pub(crate) fn interface(
         &self,
         name: &str,

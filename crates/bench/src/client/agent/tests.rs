@@ -216,8 +216,9 @@ fn request_is_sent_on_a_connection_to_its_own_server() {
 }
 
 proptest! {
-    /// Against a naive count: every request that is due is started or refused exactly once, in order, and never are there more under way
-    /// than may be, nor one that waits beside a connection that is free.
+    /// Against a naive count: every request that is due is started or refused exactly once, in
+    /// order, and never are there more under way than may be, nor one that waits beside a
+    /// connection that is free.
     #[test]
     fn each_due_request_is_started_queued_or_refused_exactly_once(
         connections_max in 1..5_usize,

@@ -1,4 +1,5 @@
-//! Between sockets and connections: connecting, writing, reading, and what the link has to say about each.
+//! Between sockets and connections: connecting, writing, reading, and what the link has to say
+//! about each.
 
 use std::io::{self, Read, Write};
 
@@ -12,7 +13,8 @@ use crate::client::party::Pause;
 use crate::client::socket;
 use crate::client::timers::NEVER_US;
 
-/// A connection that takes so long was not set up by its first packet, in microseconds (RFC 6298 §2: repeated after a second).
+/// A connection that takes so long was not set up by its first packet, in microseconds (RFC 6298
+/// §2: repeated after a second).
 const SLOW_CONNECT_US: u64 = 1_000_000;
 
 impl Engine<'_> {
@@ -201,7 +203,8 @@ impl Engine<'_> {
             }
         }
         self.tell(key, Event::Sent);
-        // a response that came before the request was written, or the end of a connection that was kept
+        // a response that came before the request was written, or the end of a connection that was
+        // kept
         if self.parties[key].is_readable {
             self.read(key);
         }
@@ -232,8 +235,8 @@ impl Engine<'_> {
                     return self.tell(key, Event::Closed);
                 }
                 Ok(bytes) => {
-                    // less than there was room for is all there was, and more is announced by another event; except for an end that
-                    // was announced already
+                    // less than there was room for is all there was, and more is announced by
+                    // another event; except for an end that was announced already
                     party.is_readable = bytes == room || party.is_read_closed;
                     if !self.received(key, bytes, bytes == room) {
                         return;

@@ -4,7 +4,8 @@ use jiff::Timestamp;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// Names for one file after the other: `t.parquet` makes `t-20261121T234255Z-1.parquet`, `t-20261122T004255Z-2.parquet` and so on.
+/// Names for one file after the other: `t.parquet` makes `t-20261121T234255Z-1.parquet`,
+/// `t-20261122T004255Z-2.parquet` and so on.
 #[derive(Debug)]
 pub(super) struct FileNames {
     /// All before the time.
@@ -48,7 +49,8 @@ impl FileNames {
     }
 }
 
-/// `20261121T234255Z` (ISO 8601, basic format): no colon, which other systems do not allow in a name, and in the order of time.
+/// `20261121T234255Z` (ISO 8601, basic format): no colon, which other systems do not allow in a
+/// name, and in the order of time.
 fn stamp(now: Timestamp) -> String {
     let text = format!("{:.0}", now);
     text.chars()

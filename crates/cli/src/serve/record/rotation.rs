@@ -6,7 +6,8 @@ use std::str::FromStr;
 use std::time::Duration;
 use weir_proxy::config::{ByteSize, Span};
 
-/// What is lost at most when the process is killed, as long as there is nothing else to end a file: an hour.
+/// What is lost at most when the process is killed, as long as there is nothing else to end a file:
+/// an hour.
 const TIME_DEFAULT: Span = Span::from_hours(1);
 /// A few million requests: what a program takes into memory on a small machine.
 const SIZE_DEFAULT: ByteSize = ByteSize::from_mib(256);

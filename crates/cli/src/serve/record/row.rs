@@ -6,7 +6,8 @@ use weir_workload::trace::{AbortedBy, Anonymiser, Row};
 
 const US_PER_S: i64 = 1_000_000;
 
-/// The row. Numbers of connections are counted from `numbers_from`, so that those of another run are others.
+/// The row. Numbers of connections are counted from `numbers_from`, so that those of another run
+/// are others.
 ///
 /// # Errors
 ///

@@ -19,7 +19,8 @@ const GROUP_ROWS: usize = 8 * 1024;
 /// Bytes of readable targets in it.
 const GROUP_TEXT_BYTES_MAX: usize = 1 << 20;
 
-/// How long nothing is tried after the disk refused something; a shorter time of rotation counts instead.
+/// How long nothing is tried after the disk refused something; a shorter time of rotation counts
+/// instead.
 const REST: Duration = Duration::from_secs(60);
 
 /// Tells the operator something.
@@ -27,7 +28,8 @@ pub(super) type Say = Box<dyn Fn(&str) + Send>;
 
 /// Traces of what happens, one after the other.
 ///
-/// A file is finished on a thread of its own: what waits for the device meanwhile is not what happens.
+/// A file is finished on a thread of its own: what waits for the device meanwhile is not what
+/// happens.
 pub(super) struct Series {
     file_names: FileNames,
     rotation: Rotation,

@@ -1,6 +1,7 @@
 //! Rows in the order in which they arrived, as far as memory goes.
 //!
-//! A request is told when it ends: behind many that came later and were shorter. Who reads a trace wants it the other way round.
+//! A request is told when it ends: behind many that came later and were shorter. Who reads a trace
+//! wants it the other way round.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

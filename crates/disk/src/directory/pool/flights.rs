@@ -55,7 +55,8 @@ impl Flights {
         self.go_on(job, buffer);
     }
 
-    /// Waits until the device has brought something, the bell was rung, or `longest` is over, and goes on with what it was for.
+    /// Waits until the device has brought something, the bell was rung, or `longest` is over, and
+    /// goes on with what it was for.
     ///
     /// # Errors
     /// The batch gave up, and with it what was under way.

@@ -163,7 +163,8 @@ impl crate::directory::active::Active {
         let segment = &self.segment;
         let place = Place::new(segment.slot, entry.at, entry.bytes);
         if entry.kind.is_some() {
-            // before the index says that it is there: who compares generations must not read for nothing
+            // before the index says that it is there: who compares generations must not read for
+            // nothing
             segment.saw_generation(entry.generation);
         } else {
             let (at, key) = (entry.at, entry.key);
@@ -173,7 +174,8 @@ impl crate::directory::active::Active {
             Effect::Stored { charge, large } => {
                 directory.index.insert(entry.key, place);
                 if directory.purges.cover(entry.key, entry.generation) {
-                    // purged meanwhile: it is on the device, and a purge that looks for it now must not think that nothing is
+                    // purged meanwhile: it is on the device, and a purge that looks for it now must
+                    // not think that nothing is
                     directory.forgotten.remember(entry.key);
                     directory.index.remove_at(entry.key, place);
                 }

@@ -15,7 +15,8 @@ use crate::record::BodyBlock;
 use std::sync::Arc;
 use weir_policy::Digest;
 
-/// The key of a record that nobody asks for: it tells how far the purge journal goes, as every record does.
+/// The key of a record that nobody asks for: it tells how far the purge journal goes, as every
+/// record does.
 pub(crate) const MARK: Digest = Digest(0, 0);
 
 impl Writer {
@@ -224,7 +225,8 @@ impl Writer {
             || self.is_superseded(key, generation)
     }
 
-    /// Whether the record that the index knows is newer. It is read only if its segment holds anything newer at all.
+    /// Whether the record that the index knows is newer. It is read only if its segment holds
+    /// anything newer at all.
     fn is_superseded(&self, key: Digest, generation: u64) -> bool {
         let directory = &self.directory;
         let Some((place, _)) = directory.index.peek(key) else {

@@ -20,7 +20,8 @@ pub struct JournalDamage {
 pub struct JournalContents {
     /// Its entries, oldest first; those before the first that is lost.
     pub entries: Vec<PurgeEntry>,
-    /// How often it was written anew; 0: by version 1 of the format, which knew no copy. The highest that either copy tells of.
+    /// How often it was written anew; 0: by version 1 of the format, which knew no copy. The
+    /// highest that either copy tells of.
     pub edition: u64,
     /// Entries that one copy only has.
     pub recovered: u64,
@@ -35,8 +36,8 @@ pub struct JournalContents {
 impl JournalContents {
     /// Reads both copies; `None` is one that is not there, or that the device does not give.
     ///
-    /// Of copies of different editions the older one counts for nothing: the power failed between the renames that put the
-    /// newer ones into place, and the newer one says all that is needed.
+    /// Of copies of different editions the older one counts for nothing: the power failed between
+    /// the renames that put the newer ones into place, and the newer one says all that is needed.
     #[must_use]
     pub fn read(copies: [Option<&[u8]>; 2], seal: Seal) -> Self {
         let editions = copies.map(|copy| edition(copy?, seal));
@@ -48,7 +49,8 @@ impl JournalContents {
                 ..Self::default()
             };
         };
-        // a copy that cannot tell its edition is one that should say the same, unless there was none in that version
+        // a copy that cannot tell its edition is one that should say the same, unless there was
+        // none in that version
         let is_older = editions.map(|it| it.is_some_and(|it| it < edition));
         let mut journal = Self {
             edition,

@@ -1,4 +1,5 @@
-//! One next hop with random requests, set-ups, exchanges, ends and departures, beside a plain list of its connections.
+//! One next hop with random requests, set-ups, exchanges, ends and departures, beside a plain list
+//! of its connections.
 
 use super::*;
 use proptest::prelude::*;

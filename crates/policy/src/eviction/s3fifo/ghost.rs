@@ -1,9 +1,10 @@
 //! The ghost queue: the keys of the last evictions from small, nothing of the responses.
 //!
-//! A ring of keys in the order of their eviction, and a table from key to place in the ring (open addressing,
-//! linear probing, deletion by shifting back, so that no tombstones gather). Keys are halves of a keyed digest: a
-//! client cannot choose keys that crowd one part of the table, and two keys meet with a chance of 2^-64.
-//! A key taken back leaves its place in the ring empty until its turn comes: the ghost covers the last *n* evictions.
+//! A ring of keys in the order of their eviction, and a table from key to place in the ring (open
+//! addressing, linear probing, deletion by shifting back, so that no tombstones gather). Keys are
+//! halves of a keyed digest: a client cannot choose keys that crowd one part of the table, and two
+//! keys meet with a chance of 2^-64. A key taken back leaves its place in the ring empty until its
+//! turn comes: the ghost covers the last *n* evictions.
 
 use super::super::heap_bytes;
 use alloc::vec;
@@ -23,7 +24,8 @@ pub(super) struct Ghost {
 }
 
 impl Ghost {
-    /// Remembers `key` as the last evicted, and of the former ones so many that `limit` are covered in all.
+    /// Remembers `key` as the last evicted, and of the former ones so many that `limit` are covered
+    /// in all.
     ///
     /// `limit` beyond what was reserved counts as that.
     pub(super) fn push(&mut self, key: u64, limit: usize) {
@@ -34,7 +36,8 @@ impl Ghost {
         if limit == 0 {
             return;
         }
-        // Two residents may have had one key while one replaced the other: the later eviction counts.
+        // Two residents may have had one key while one replaced the other: the later eviction
+        // counts.
         self.take(key);
         let place = self.place(self.held);
         self.ring[place] = key;
@@ -113,7 +116,8 @@ impl Ghost {
         self.held -= 1;
     }
 
-    /// Whether the key at `place` is still remembered from there, and not taken back or evicted again since.
+    /// Whether the key at `place` is still remembered from there, and not taken back or evicted
+    /// again since.
     fn is_remembered_at(&self, place: usize) -> bool {
         self.find(self.ring[place])
             .is_some_and(|cell| self.table[cell] as usize == place)
@@ -217,7 +221,8 @@ mod tests {
             let slots = 1 + random.index(24);
             ghost.reserve(slots);
             for step in 0..300 {
-                // Few keys, so that they come back; in two clusters, so that probes collide and go round.
+                // Few keys, so that they come back; in two clusters, so that probes collide and go
+                // round.
                 let key = random.below(40) * [1, u64::MAX / 40][random.index(2)];
                 if random.below(3) == 0 {
                     let held = list.contains(&Some(key));

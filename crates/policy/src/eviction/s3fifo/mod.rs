@@ -1,22 +1,26 @@
 //! S3-FIFO: three queues, nothing moves on a hit.
 //!
-//! Yang, Zhang, Qiu, Yue, Rashmi: "FIFO Queues are All You Need for Cache Eviction", SOSP 2023, algorithm 1.
-//! Arrivals enter a *small* queue (a tenth of the bytes); who leaves it without having been asked for twice is
-//! evicted, and only its key is remembered, in the *ghost* queue; the others move to the *main* queue, where every
-//! hit (up to three are remembered) buys one more round. A key that comes back while the ghost remembers it enters
-//! main at once. So one-hit wonders pass through a tenth of the room.
+//! Yang, Zhang, Qiu, Yue, Rashmi: "FIFO Queues are All You Need for Cache Eviction", SOSP 2023,
+//! algorithm 1. Arrivals enter a *small* queue (a tenth of the bytes); who leaves it without having
+//! been asked for twice is evicted, and only its key is remembered, in the *ghost* queue; the
+//! others move to the *main* queue, where every hit (up to three are remembered) buys one more
+//! round. A key that comes back while the ghost remembers it enters main at once. So one-hit
+//! wonders pass through a tenth of the room.
 //!
 //! Our reading where the paper is silent:
-//! * Shares are of the resident bytes, not of a fixed capacity: they are the same when room is needed, and the
-//!   budget can then change at any time. "Main is full" is "small has less than its tenth".
-//! * The ghost remembers as many keys as main holds entries. Until main has filled, that would be none, and a loop
-//!   slightly larger than the cache would never get anyone into main; so it is at least nine tenths of the
-//!   residents, which is what main will come to hold.
-//! * The frequency is cleared on the way to main (section 4.1: "access bits are cleared during the move").
-//! * One that is asked for, lies on disk and is not resident goes through small without having been there.
-//! * What does not fit into small is not taken in, however much room there is: else it would drive all others out of small, and leave as
-//!   the next. Only a key that the ghost remembers may come, as it enters main. libCacheSim does the same. Small is then a tenth of the
-//!   capacity.
+//! * Shares are of the resident bytes, not of a fixed capacity: they are the same when room is
+//!   needed, and the budget can then change at any time. "Main is full" is "small has less than its
+//!   tenth".
+//! * The ghost remembers as many keys as main holds entries. Until main has filled, that would be
+//!   none, and a loop slightly larger than the cache would never get anyone into main; so it is at
+//!   least nine tenths of the residents, which is what main will come to hold.
+//! * The frequency is cleared on the way to main (section 4.1: "access bits are cleared during the
+//!   move").
+//! * One that is asked for, lies on disk and is not resident goes through small without having been
+//!   there.
+//! * What does not fit into small is not taken in, however much room there is: else it would drive
+//!   all others out of small, and leave as the next. Only a key that the ghost remembers may come,
+//!   as it enters main. libCacheSim does the same. Small is then a tenth of the capacity.
 //! * A response removed by invalidation or purge is not remembered.
 
 mod ghost;
@@ -62,7 +66,8 @@ impl Section {
     }
 }
 
-/// Which queue a slot is in, and how often it was asked for since it came there: 0 to [`FREQUENCY_MAX`].
+/// Which queue a slot is in, and how often it was asked for since it came there: 0 to
+/// [`FREQUENCY_MAX`].
 #[derive(Clone, Copy, Debug, Default)]
 struct State(u8);
 
@@ -222,8 +227,8 @@ impl Eviction for S3Fifo {
 
     fn evict(&mut self, spared: Option<Slot>) -> Option<Slot> {
         let spared = spared.map_or(NONE, |slot| slot.0);
-        // Ends: every step evicts, empties small by one, or takes a unit of frequency; `spared` is met again only
-        // after all others of its queue.
+        // Ends: every step evicts, empties small by one, or takes a unit of frequency; `spared` is
+        // met again only after all others of its queue.
         loop {
             let victim = if self.looks_in_small(spared)? {
                 self.examine_small(spared)
@@ -281,7 +286,8 @@ const FREQUENCY_MAX: u8 = 3;
 /// Asked for more than once while in small.
 const PROMOTED_FROM: u8 = 2;
 
-/// Sizes are kept in four bytes: they only decide which queue is examined, and 256 GiB is enough for one response.
+/// Sizes are kept in four bytes: they only decide which queue is examined, and 256 GiB is enough
+/// for one response.
 const UNIT_BYTES: u64 = 64;
 
 #[cfg(test)]

@@ -119,7 +119,8 @@ fn value_policy_always_finishes_the_last_16_kib() {
 
 #[test]
 fn value_policy_counts_received_bytes_only_if_they_would_be_lost() {
-    // half of 20 MiB is here: worth going on if it is asked for again with a chance of more than a half
+    // half of 20 MiB is here: worth going on if it is asked for again with a chance of more than a
+    // half
     let lost = |per_1024| Orphan {
         again: Chance::of(per_1024, 1024),
         part_is_kept: false,

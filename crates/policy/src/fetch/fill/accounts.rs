@@ -3,7 +3,8 @@
 use super::words::{DELIVERED_RUNS_MAX, Delivered};
 use crate::fetch::byte_span::{ByteSpan, ByteSpans};
 
-/// The accounts of a response under construction; at any time `fetched` = what was delivered live + `undelivered`.
+/// The accounts of a response under construction; at any time `fetched` = what was delivered live +
+/// `undelivered`.
 #[derive(Clone, Debug)]
 pub(super) struct Accounts {
     /// What was present before the first fetch.

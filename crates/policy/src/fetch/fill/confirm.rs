@@ -1,7 +1,9 @@
-//! When a reader may be sent its head: once all it was promised is known to be of one representation.
+//! When a reader may be sent its head: once all it was promised is known to be of one
+//! representation.
 //!
-//! What is here, or comes by a fetch whose head has come, is. What has to be fetched yet may turn out to be of another one
-//! (RFC 9110 §13.1.5): as long as the reader was sent nothing, it can ask for that one instead of being cut.
+//! What is here, or comes by a fetch whose head has come, is. What has to be fetched yet may turn
+//! out to be of another one (RFC 9110 §13.1.5): as long as the reader was sent nothing, it can ask
+//! for that one instead of being cut.
 
 use super::Fill;
 use super::fetch::Fetch;
@@ -18,9 +20,10 @@ impl Fill {
         }
     }
 
-    /// Whether the reader, which was sent nothing so far, can be sent its head. It begins the fetch of the first gap that no
-    /// other will bring, however far the reader is from it: the gaps beyond that one are as likely to be of the same
-    /// representation as anything that is fetched later.
+    /// Whether the reader, which was sent nothing so far, can be sent its head. It begins the fetch
+    /// of the first gap that no other will bring, however far the reader is from it: the gaps
+    /// beyond that one are as likely to be of the same representation as anything that is fetched
+    /// later.
     pub fn confirm(&mut self, now: Now, reader: ReaderId) -> Confirm {
         let Some(Reader { at, to }) = self.readers.get(reader) else {
             return Confirm::No;
@@ -56,8 +59,8 @@ impl Fill {
         }
     }
 
-    /// By a fetch of what is missing, for a reader at `at`. Where all places are taken, those that run have to do: it is one
-    /// more of a crowd, and will have its fetch when it is its turn.
+    /// By a fetch of what is missing, for a reader at `at`. Where all places are taken, those that
+    /// run have to do: it is one more of a crowd, and will have its fetch when it is its turn.
     fn confirm_by_fetch(
         &mut self,
         now: Now,
@@ -91,7 +94,8 @@ impl Fill {
         Confirm::Fetch { fetch, span }
     }
 
-    /// The reader that had the fetch begun to be sent its head, if it is still before it: the fetch waits for it.
+    /// The reader that had the fetch begun to be sent its head, if it is still before it: the fetch
+    /// waits for it.
     pub(super) fn expecting(&self, fetch: &Fetch) -> Option<Reader> {
         let reader = self.readers.get(fetch.expected_by?)?;
         (reader.at <= fetch.front && reader.to > fetch.front).then_some(reader)

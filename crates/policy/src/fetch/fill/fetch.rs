@@ -80,8 +80,8 @@ impl Fetches {
         self.running.iter_mut()
     }
 
-    /// Where `fetch` has nothing more to bring: at the end of what it asked for, at what is present, or at the front of
-    /// another fetch.
+    /// Where `fetch` has nothing more to bring: at the end of what it asked for, at what is
+    /// present, or at the front of another fetch.
     pub(super) fn limit(&self, fetch: &Fetch, present: &ByteSpans, length: u64) -> u64 {
         let mut limit = fetch.asked.to.min(length);
         if let Some(at) = present.next_present(fetch.front) {
@@ -97,8 +97,8 @@ impl Fetches {
         limit
     }
 
-    /// The fetch that will bring the missing byte `at`, as things are: the last one that has its front at or before it,
-    /// if nothing ends it before.
+    /// The fetch that will bring the missing byte `at`, as things are: the last one that has its
+    /// front at or before it, if nothing ends it before.
     pub(super) fn bringing(&self, at: u64, present: &ByteSpans, length: u64) -> Option<&Fetch> {
         let behind = self.unfinished().filter(|fetch| fetch.front <= at);
         // of two at one place the first has it

@@ -7,7 +7,8 @@ use crate::fetch::byte_span::ByteSpan;
 use crate::now::Now;
 
 impl Fill {
-    /// Whether a reader of `wants`, of which `missing` is the first byte that is not here, will get all of it.
+    /// Whether a reader of `wants`, of which `missing` is the first byte that is not here, will get
+    /// all of it.
     pub(super) fn reachable(&self, missing: u64, wants: ByteSpan) -> Result<(), NotHere> {
         if self.closed.is_some() {
             return Err(NotHere::Closed);
@@ -29,8 +30,8 @@ impl Fill {
         }
     }
 
-    /// Whether a reader of `wants` would get all of it from what is here and the fetches that run, if nothing happens to
-    /// them.
+    /// Whether a reader of `wants` would get all of it from what is here and the fetches that run,
+    /// if nothing happens to them.
     #[must_use]
     pub fn is_coming(&self, wants: ByteSpan) -> bool {
         let to = wants.to.min(self.length());
@@ -64,8 +65,8 @@ impl Fill {
         self.closed.is_none() && self.rules.can_range
     }
 
-    /// How far beyond a fetch's front a reader may stand for the fetch to run up to it: no further than it would wait
-    /// for, unless it has no choice.
+    /// How far beyond a fetch's front a reader may stand for the fetch to run up to it: no further
+    /// than it would wait for, unless it has no choice.
     pub(super) fn reach(&self) -> u64 {
         if self.can_begin() && self.fetches.len() < self.fetches_max() {
             NEAR_BYTES
@@ -78,7 +79,8 @@ impl Fill {
         usize::try_from(self.rules.fetches_max.max(1)).unwrap_or(usize::MAX)
     }
 
-    /// What is missing from `from` up to `to`, to what is present, and to what another fetch brings.
+    /// What is missing from `from` up to `to`, to what is present, and to what another fetch
+    /// brings.
     pub(super) fn gap(&self, from: u64, to: u64) -> ByteSpan {
         let present = self.present.next_present(from);
         let fronts = self.fetches.fronts();
@@ -89,8 +91,8 @@ impl Fill {
         ByteSpan { from, to }
     }
 
-    /// A reader can only go on if a fetch makes room: the one that has brought nothing for the longest time of those
-    /// that nobody reads, or else of those that wait. One at a time.
+    /// A reader can only go on if a fetch makes room: the one that has brought nothing for the
+    /// longest time of those that nobody reads, or else of those that wait. One at a time.
     pub(super) fn ask_for_room(&mut self, now: Now) {
         let mut idlest = None;
         for fetch in self.fetches.iter() {

@@ -13,8 +13,8 @@ impl Fill {
         self.fetches.get(fetch)?.pace.window(to_come)
     }
 
-    /// What a reader may have unsent; see [`Pace::unsent`](crate::fetch::Pace::unsent). `None` also if all it wants is
-    /// here.
+    /// What a reader may have unsent; see [`Pace::unsent`](crate::fetch::Pace::unsent). `None` also
+    /// if all it wants is here.
     #[must_use]
     pub fn unsent(&self, reader: ReaderId) -> Option<u32> {
         let Reader { at, to } = self.readers.get(reader)?;
@@ -26,7 +26,8 @@ impl Fill {
         pace.unwrap_or(&self.base).unsent()
     }
 
-    /// The fetch whose bytes the reader needs next and will get: the one its round trip is to be told of.
+    /// The fetch whose bytes the reader needs next and will get: the one its round trip is to be
+    /// told of.
     #[must_use]
     pub fn fetch_of(&self, reader: ReaderId) -> Option<FetchId> {
         let Reader { at, to } = self.readers.get(reader)?;
@@ -35,8 +36,8 @@ impl Fill {
         Some(fetch.id)
     }
 
-    /// Whether a reader is there that will come to need what the fetch still has to bring, be it far from it now. For a
-    /// fetch to be judged: it is then certain that it is asked for again.
+    /// Whether a reader is there that will come to need what the fetch still has to bring, be it
+    /// far from it now. For a fetch to be judged: it is then certain that it is asked for again.
     #[must_use]
     pub fn is_awaited(&self, fetch: FetchId) -> bool {
         let wants = |reader: Reader, front| reader.at <= front && reader.to > front;
@@ -58,7 +59,8 @@ impl Fill {
         self.fetches.get(fetch).map_or(0, |fetch| fetch.front)
     }
 
-    /// How many bytes a fetch still has to bring until its end or what it will meet, if that is known.
+    /// How many bytes a fetch still has to bring until its end or what it will meet, if that is
+    /// known.
     #[must_use]
     pub fn to_come(&self, fetch: FetchId) -> Option<u64> {
         let fetch = self.fetches.get(fetch)?;
@@ -85,7 +87,8 @@ impl Fill {
         self.complete_length.is_some_and(all)
     }
 
-    /// Whether nothing will be added: no fetch runs, and no reader is there for whom one could be begun.
+    /// Whether nothing will be added: no fetch runs, and no reader is there for whom one could be
+    /// begun.
     #[must_use]
     pub fn is_over(&self) -> bool {
         let length = self.length();
@@ -112,13 +115,15 @@ impl Fill {
         self.accounts.fetched
     }
 
-    /// Bytes that came though they were here, or beyond the span that was asked for: not in [`Self::fetched`].
+    /// Bytes that came though they were here, or beyond the span that was asked for: not in
+    /// [`Self::fetched`].
     #[must_use]
     pub const fn fetched_twice(&self) -> u64 {
         self.accounts.fetched_twice
     }
 
-    /// The furthest a fetch ever was ahead of all its readers, in bytes; what came in the background does not count.
+    /// The furthest a fetch ever was ahead of all its readers, in bytes; what came in the
+    /// background does not count.
     #[must_use]
     pub const fn lead_max(&self) -> u64 {
         self.accounts.lead_max

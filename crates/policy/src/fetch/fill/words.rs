@@ -18,8 +18,8 @@ pub struct FillRules {
     pub lead: Lead,
     /// How many fetches may run at a time; 1 at least. [`FETCHES_MAX`] by default.
     pub fetches_max: u32,
-    /// The representation has a strong entity tag: what is missing can be fetched by `Range` with `If-Range`
-    /// (RFC 9110 §13.1.5). Without one no fetch is begun but the first.
+    /// The representation has a strong entity tag: what is missing can be fetched by `Range` with
+    /// `If-Range` (RFC 9110 §13.1.5). Without one no fetch is begun but the first.
     pub can_range: bool,
 }
 
@@ -33,7 +33,8 @@ impl Default for FillRules {
     }
 }
 
-/// Why a reader cannot read here. It looks for its response elsewhere, and nothing was sent to it yet.
+/// Why a reader cannot read here. It looks for its response elsewhere, and nothing was sent to it
+/// yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum NotHere {
     /// A fetch was cut or found another representation, and what the reader wants is not all here.
@@ -42,7 +43,8 @@ pub enum NotHere {
     CannotRange,
     /// It wants nothing this content has.
     BeyondEnd,
-    /// The content lies in so many pieces already that another would be one too many ([`SPANS_MAX`]).
+    /// The content lies in so many pieces already that another would be one too many
+    /// ([`SPANS_MAX`]).
     TooManySpans,
     /// There are too many readers ([`READERS_MAX`]).
     TooManyReaders,
@@ -73,7 +75,8 @@ pub enum Step {
     Fetch {
         /// The fetch.
         fetch: FetchId,
-        /// What it is to ask for; open if nothing is here or on its way further on, and the length is not known.
+        /// What it is to ask for; open if nothing is here or on its way further on, and the length
+        /// is not known.
         span: ByteSpan,
     },
     /// It has had all it wanted.
@@ -85,11 +88,13 @@ pub enum Step {
 /// Whether a reader that was sent nothing so far can be sent its head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Confirm {
-    /// All it wants is here, or is being brought by fetches whose response heads were of this representation.
+    /// All it wants is here, or is being brought by fetches whose response heads were of this
+    /// representation.
     Yes,
     /// A fetch that it needs has no response head yet: look again when one has come, or has ended.
     Wait,
-    /// Its driver begins this fetch now, and then looks again. It counts as begun, and waits for its reader.
+    /// Its driver begins this fetch now, and then looks again. It counts as begun, and waits for
+    /// its reader.
     Fetch {
         /// The fetch.
         fetch: FetchId,
@@ -139,31 +144,35 @@ pub enum Take {
     UpTo(u64),
     /// Nothing until a reader has moved.
     Wait,
-    /// Nobody reads, it was decided to go on: as much as the background budget gives, within [`Fill::to_come`].
+    /// Nobody reads, it was decided to go on: as much as the background budget gives, within
+    /// [`Fill::to_come`].
     ///
     /// [`Fill::to_come`]: super::Fill::to_come
     Background,
-    /// Nobody reads: to be judged. [`Fill::go_on`](super::Fill::go_on), or stop and [`FetchEnd::Stopped`].
+    /// Nobody reads: to be judged. [`Fill::go_on`](super::Fill::go_on), or stop and
+    /// [`FetchEnd::Stopped`].
     Orphaned,
-    /// It has met what is here already or another fetch brings, or has had all it asked for: end it as
-    /// [`FetchEnd::Whole`]. If more would come on its connection, that is closed.
+    /// It has met what is here already or another fetch brings, or has had all it asked for: end it
+    /// as [`FetchEnd::Whole`]. If more would come on its connection, that is closed.
     Met,
-    /// Another reader can only go on if this fetch, which waits or which nobody reads, makes room: stop it and
-    /// [`FetchEnd::Stopped`]. It will be begun anew where it stopped when its readers come so far.
+    /// Another reader can only go on if this fetch, which waits or which nobody reads, makes room:
+    /// stop it and [`FetchEnd::Stopped`]. It will be begun anew where it stopped when its readers
+    /// come so far.
     GiveWay,
 }
 
 /// How a fetch ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FetchEnd {
-    /// With the last byte of its span, or of the content (whose length is then known), or where it was told
-    /// [`Take::Met`]. Before that it counts as cut.
+    /// With the last byte of its span, or of the content (whose length is then known), or where it
+    /// was told [`Take::Met`]. Before that it counts as cut.
     Whole,
     /// The connection failed.
     Cut,
     /// The next hop has another representation now, or refuses.
     Changed,
-    /// The next hop has this representation still, and the rules of storing refuse what it sends of it now.
+    /// The next hop has this representation still, and the rules of storing refuse what it sends of
+    /// it now.
     NotShared,
     /// By our decision.
     Stopped,
@@ -180,16 +189,16 @@ pub struct Delivered {
     pub kept: u64,
 }
 
-/// Fetches a response under construction has at a time by default: readers of one response at more places than that
-/// are rare, and each is a connection to the same next hop.
+/// Fetches a response under construction has at a time by default: readers of one response at more
+/// places than that are rare, and each is a connection to the same next hop.
 pub const FETCHES_MAX: u32 = 8;
-/// A fetch that is no further than this before a missing byte is waited for: at 2 Mbit/s that is one second, and a
-/// request of its own would take a round trip and perhaps a connection.
+/// A fetch that is no further than this before a missing byte is waited for: at 2 Mbit/s that is
+/// one second, and a request of its own would take a round trip and perhaps a connection.
 pub const NEAR_BYTES: u64 = 256 * 1024;
 /// A reader that would begin yet another run of bytes beyond so many reads elsewhere.
 pub const SPANS_MAX: usize = 1024;
 /// Readers of one response under construction.
 pub const READERS_MAX: usize = 65_536;
-/// If what was delivered lies in so many pieces, a delivery that would make one more is not remembered as such: wasted
-/// bytes may be told too high, never too low.
+/// If what was delivered lies in so many pieces, a delivery that would make one more is not
+/// remembered as such: wasted bytes may be told too high, never too low.
 pub(super) const DELIVERED_RUNS_MAX: usize = 4096;

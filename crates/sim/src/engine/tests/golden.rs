@@ -1,4 +1,5 @@
-//! Outcomes that were once looked at, kept to the last byte: what makes the simulator faster changes none of them.
+//! Outcomes that were once looked at, kept to the last byte: what makes the simulator faster
+//! changes none of them.
 //!
 //! Whoever changes what is simulated changes these numbers too, and says so.
 

@@ -298,8 +298,8 @@ fn read_ahead_limit_removes_more_than_half_of_the_bytes_wasted_by_aborts() {
     );
 }
 
-/// Requests as people made them in 1997: most responses fit a packet, a fifth of them come on the connection of the one before, some
-/// targets are asked for again.
+/// Requests as people made them in 1997: most responses fit a packet, a fifth of them come on the
+/// connection of the one before, some targets are asked for again.
 fn browsing(clients: u64) -> Vec<Row> {
     let chance = &mut Chance::new(3, 3);
     let mut at_ms = 0;
@@ -473,7 +473,8 @@ proptest! {
     }
 }
 
-/// A reader that comes to a gap while it is given the bytes before it: the fetch that this begins was once forgotten.
+/// A reader that comes to a gap while it is given the bytes before it: the fetch that this begins
+/// was once forgotten.
 #[test]
 fn every_request_and_fetch_ends_when_a_fetch_begins_during_a_read() {
     let rows = wild(1_059_456_117_972, 80);

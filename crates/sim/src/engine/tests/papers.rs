@@ -1,5 +1,5 @@
-//! What PROXIM (INFOCOM 1999) says of aborted fetches, on any trace in which nothing is asked for twice: where something is, a fetch that is
-//! given up can bring another request a miss.
+//! What PROXIM (INFOCOM 1999) says of aborted fetches, on any trace in which nothing is asked for
+//! twice: where something is, a fetch that is given up can bring another request a miss.
 
 use super::world::*;
 use crate::settings::{Network, Settings};
@@ -39,8 +39,9 @@ fn from_servers(abort: AbortPolicy, lead: Lead, network: Network, rows: &[Row]) 
     run(&settings, rows).traffic.from_servers_bytes
 }
 
-/// From a lead on whose shares are longer than a segment. Below, a window that opens for a reader who waits (`policy::fetch::Pace`) is larger than
-/// the lead itself, and 4 KiB can cost half a percent more than 16 KiB.
+/// From a lead on whose shares are longer than a segment. Below, a window that opens for a reader
+/// who waits (`policy::fetch::Pace`) is larger than the lead itself, and 4 KiB can cost half a
+/// percent more than 16 KiB.
 const LEADS: [Lead; 4] = [
     Lead::Bytes(16 * 1024),
     Lead::DEFAULT,
@@ -62,8 +63,9 @@ proptest! {
         }
     }
 
-    /// A window is seldom a whole number of segments. Where it ends within one, that segment waits until nothing is under way, and a tighter window
-    /// can have sent one more when the client leaves.
+    /// A window is seldom a whole number of segments. Where it ends within one, that segment waits
+    /// until nothing is under way, and a tighter window can have sent one more when the client
+    /// leaves.
     #[test]
     fn tighter_lead_brings_at_most_a_segment_more_of_one_request(seed in 0_u64..1 << 40) {
         for network in [Network::MODEM, Network::RESEARCH] {

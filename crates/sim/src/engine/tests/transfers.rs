@@ -16,7 +16,8 @@ fn total_us(settings: &Settings, bytes: u64) -> u64 {
 #[test]
 fn small_direct_response_takes_two_round_trips_and_its_transmission_time() {
     let settings = settings().without_proxy();
-    // 350 ms to set up, 350 ms until the packet stands before the modem but for 125 behind it, 540 bytes at 21 kbit/s
+    // 350 ms to set up, 350 ms until the packet stands before the modem but for 125 behind it, 540
+    // bytes at 21 kbit/s
     let packet_us = (250 + 250 + 40) * 8 * 1000 / 21;
     assert_eq!(total_us(&settings, 250), 700 * MS + packet_us);
 }
@@ -24,7 +25,8 @@ fn small_direct_response_takes_two_round_trips_and_its_transmission_time() {
 #[test]
 fn proxy_miss_takes_the_sum_of_its_link_and_server_delays() {
     let settings = settings();
-    // set up 250, request 125, then at the server 100 + 100, one packet at 45 Mbit/s, then the modem, then 125
+    // set up 250, request 125, then at the server 100 + 100, one packet at 45 Mbit/s, then the
+    // modem, then 125
     let on_the_internet_us = (540 * 8) as f64 / 45.0;
     let on_the_modem_us = (540 * 8 * 1000) as f64 / 21.0;
     let expected =
@@ -35,7 +37,8 @@ fn proxy_miss_takes_the_sum_of_its_link_and_server_delays() {
 
 #[test]
 fn traced_set_up_time_delays_a_new_connection_without_changing_its_rtt() {
-    // as if the first SYN had been lost: 3 s until there is a connection, and 100 ms to the response as ever
+    // as if the first SYN had been lost: 3 s until there is a connection, and 100 ms to the
+    // response as ever
     let slow = |at_ms, target| Row {
         setup_us: Some(3_100_000),
         request_us: Some(3_100_000),

@@ -9,7 +9,8 @@ use weir_workload::trace::{Row, TraceMethod};
 /// 2026-01-01 00:00:00 GMT.
 pub(super) const START_S: i64 = 1_767_225_600;
 
-/// A GET of `target` at `at_ms` by client 1, answered 200 with `bytes` of content that is fresh for an hour; 100 ms away.
+/// A GET of `target` at `at_ms` by client 1, answered 200 with `bytes` of content that is fresh for
+/// an hour; 100 ms away.
 pub(super) fn row(at_ms: i64, target: u64, bytes: u64) -> Row {
     Row {
         arrival_us: START_S * 1_000_000 + at_ms * 1000,

@@ -1,4 +1,5 @@
-//! The figures. Of 4, 7 and 9 it is known what they show; 5, 6 and 8 are what the text between them speaks of.
+//! The figures. Of 4, 7 and 9 it is known what they show; 5, 6 and 8 are what the text between them
+//! speaks of.
 
 use super::{Row, Table};
 use crate::outcome::Latency;

@@ -4,8 +4,9 @@ use crate::trace::{TraceMethod, TraceVersion};
 use std::borrow::Cow;
 use weir_semantics::is_token;
 
-/// Undoes what servers do to bytes that would break a line: `\"` and `\\`, `\n` and its like, `\x` with two digits (Apache's
-/// `ap_escape_logitem`, nginx's default escape). What is no escape stands for itself.
+/// Undoes what servers do to bytes that would break a line: `\"` and `\\`, `\n` and its like, `\x`
+/// with two digits (Apache's `ap_escape_logitem`, nginx's default escape). What is no escape stands
+/// for itself.
 pub(super) fn unescape(text: &[u8]) -> Cow<'_, [u8]> {
     if memchr::memchr(b'\\', text).is_none() {
         return Cow::Borrowed(text);
@@ -61,7 +62,8 @@ const METHOD_BYTES_MAX: usize = 32;
 
 /// `None` where it is no HTTP: nothing at all, a handshake of TLS, another protocol, noise.
 ///
-/// A target with spaces in it was asked for by somebody, and answered: it is kept as it is. A `GET` without version is one of HTTP/0.9.
+/// A target with spaces in it was asked for by somebody, and answered: it is kept as it is. A `GET`
+/// without version is one of HTTP/0.9.
 pub(super) fn parse(line: &[u8]) -> Option<Request<'_>> {
     let line = line.trim_ascii();
     let space = memchr::memchr(b' ', line)?;

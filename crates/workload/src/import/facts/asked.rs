@@ -1,7 +1,8 @@
 //! What a request asks for, as one URI (RFC 9110 §7.1).
 //!
-//! The canonical form is that of `weir-semantics`, so that a trace and the live cache agree which targets are the same. What that refuses
-//! (and real clients sent all the same) still needs a name here: it is taken as it stands, host in lower case, fragment removed.
+//! The canonical form is that of `weir-semantics`, so that a trace and the live cache agree which
+//! targets are the same. What that refuses (and real clients sent all the same) still needs a name
+//! here: it is taken as it stands, host in lower case, fragment removed.
 
 use weir_semantics::{
     Authority, FieldLine, Form, Method, Scheme, Target, canonical_target, line_named,
@@ -14,8 +15,8 @@ use crate::trace::TraceScheme;
 pub(crate) enum Named<'a> {
     /// A request target in any of its forms, as in a request line.
     Line(&'a str),
-    /// A whole URI, as a log or an archive has it. It keeps its spelling but for the fragment: whoever counts the different URIs of
-    /// such a file finds the same number of targets.
+    /// A whole URI, as a log or an archive has it. It keeps its spelling but for the fragment:
+    /// whoever counts the different URIs of such a file finds the same number of targets.
     Uri(&'a str),
 }
 
@@ -37,7 +38,8 @@ pub(crate) struct Asked<'a> {
 pub(crate) struct TargetUri {
     /// The scheme; `None` if it is neither of ours or not said (CONNECT).
     pub(crate) scheme: Option<TraceScheme>,
-    /// `scheme://host:port`, the port always written; for a CONNECT, whose scheme is not known, `//host:port`.
+    /// `scheme://host:port`, the port always written; for a CONNECT, whose scheme is not known,
+    /// `//host:port`.
     pub(crate) origin: String,
     /// The URI, without fragment and without the scheme's own port; for a CONNECT `host:port`.
     pub(crate) text: String,

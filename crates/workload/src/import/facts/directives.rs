@@ -1,7 +1,7 @@
 //! Which directives were written, as bits.
 //!
-//! A directive that `weir-semantics` ignores for its argument (`max-stale=soon`, `public=yes`) sets no bit: the simulator decides from the
-//! bits what the live cache decides from the field.
+//! A directive that `weir-semantics` ignores for its argument (`max-stale=soon`, `public=yes`) sets
+//! no bit: the simulator decides from the bits what the live cache decides from the field.
 
 use weir_semantics::{
     DecidedBy, Expires, FieldLine, Known, RequestFacts, ResponseDirectives, ResponseFacts,

@@ -201,7 +201,8 @@ impl Response {
 /// The longest media type that is registered has 83 bytes.
 const MEDIA_TYPE_BYTES_MAX: usize = 127;
 
-/// The field lines: a value with line feeds is as many, and what begins with a colon is none of them (RFC 9113 §8.3).
+/// The field lines: a value with line feeds is as many, and what begins with a colon is none of
+/// them (RFC 9113 §8.3).
 pub(super) fn field_lines(headers: &[Header]) -> Vec<FieldLine<'_>> {
     let is_field = |header: &&Header| !header.name.starts_with(':');
     headers

@@ -1,6 +1,7 @@
 //! Finds the entries of an archive without holding more than one of them.
 //!
-//! It knows where values of JSON (RFC 8259) begin and end, no more: what is in one is looked at by who needs it.
+//! It knows where values of JSON (RFC 8259) begin and end, no more: what is in one is looked at by
+//! who needs it.
 
 use super::super::damage::{Damaged, Place, reason};
 use super::entry::Creator;

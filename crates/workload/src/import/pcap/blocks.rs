@@ -252,7 +252,8 @@ impl Blocks {
 }
 
 impl Interface {
-    /// What the ticks of its clock mean, microseconds since 1970; `None` beyond what the number can say.
+    /// What the ticks of its clock mean, microseconds since 1970; `None` beyond what the number can
+    /// say.
     fn time_us(&self, ticks: u64) -> Option<i64> {
         let since_offset = u128::from(ticks) * 1_000_000 / u128::from(self.ticks_a_second);
         let offset_us = self.offset_s.checked_mul(1_000_000)?;
@@ -260,8 +261,8 @@ impl Interface {
     }
 }
 
-/// Ticks in a second, from `if_tsresol`: a power of ten, or of two if the highest bit is set. A clock finer than 64 bits can count is
-/// taken for the finest of them.
+/// Ticks in a second, from `if_tsresol`: a power of ten, or of two if the highest bit is set. A
+/// clock finer than 64 bits can count is taken for the finest of them.
 fn ticks_a_second(resolution: u8) -> u64 {
     let exponent = u32::from(resolution & 0x7f);
     let base: u64 = if resolution & 0x80 == 0 { 10 } else { 2 };

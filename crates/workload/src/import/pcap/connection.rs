@@ -44,7 +44,8 @@ pub(super) struct Connection {
     server: Stream,
     /// The client's SYN: its sequence number and time.
     syn: Option<(u32, i64)>,
-    /// A SYN-ACK with another sequence number than the server's: anybody can send one, so it counts when the client acknowledges it.
+    /// A SYN-ACK with another sequence number than the server's: anybody can send one, so it counts
+    /// when the client acknowledges it.
     rival: Option<Rival>,
     /// When the last packet came.
     latest_us: i64,
@@ -193,7 +194,8 @@ impl Connection {
         self.client.held_bytes() + self.server.held_bytes()
     }
 
-    /// Whether this segment is the SYN or SYN-ACK of another connection with the same addresses and ports.
+    /// Whether this segment is the SYN or SYN-ACK of another connection with the same addresses and
+    /// ports.
     pub(super) fn is_another(&self, segment: &Segment<'_>, from: Side) -> bool {
         let first = segment.sequence.wrapping_add(1);
         match (segment.is_syn, from, self.syn) {
@@ -207,7 +209,8 @@ impl Connection {
         }
     }
 
-    /// Whether a segment of the client acknowledges the second SYN-ACK, and not what the server has sent.
+    /// Whether a segment of the client acknowledges the second SYN-ACK, and not what the server has
+    /// sent.
     fn acknowledges_rival(&self, segment: &Segment<'_>) -> bool {
         let rival = self.rival.filter(|_| !segment.is_syn && !segment.is_rst);
         rival.is_some_and(|rival| segment.acknowledgement == Some(rival.first))
@@ -215,7 +218,8 @@ impl Connection {
                 && self.server.is_near(segment.acknowledgement.unwrap_or(0)))
     }
 
-    /// Whether the client's side of this connection is the one that the second SYN-ACK answers, and nothing else has come from the server.
+    /// Whether the client's side of this connection is the one that the second SYN-ACK answers, and
+    /// nothing else has come from the server.
     fn is_rivals(&self) -> bool {
         let acknowledges = self.rival.and_then(|rival| rival.acknowledges);
         let is_of_client = acknowledges.is_none_or(|number| self.client.begins_at(number));
@@ -300,7 +304,8 @@ impl Connection {
         self.wait_or_go_on(around);
     }
 
-    /// What a segment says about where the streams begin, and about the time it took to set the connection up.
+    /// What a segment says about where the streams begin, and about the time it took to set the
+    /// connection up.
     fn begin(&mut self, segment: &Segment<'_>, from: Side, data_at: u32) {
         let (own, other) = match from {
             Side::Client => (&mut self.client, &mut self.server),
@@ -316,7 +321,8 @@ impl Connection {
         if is_head {
             own.begin_at(data_at);
         }
-        // the other side's next byte is what this one acknowledges; a reset of what never was acknowledges it too
+        // the other side's next byte is what this one acknowledges; a reset of what never was
+        // acknowledges it too
         if let Some(acknowledgement) = segment.acknowledgement
             && own.has_begun()
         {
@@ -409,7 +415,8 @@ impl Connection {
         self.server.has_begun() && self.client.has_begun() && self.server_was_seen
     }
 
-    /// Reads on as far as it goes. What waits for packets that may yet come waits so long and no longer.
+    /// Reads on as far as it goes. What waits for packets that may yet come waits so long and no
+    /// longer.
     fn wait_or_go_on(&mut self, around: &mut Around<'_>) {
         self.go_on(around, false);
         let is_waiting = self.held_bytes() > 0
@@ -435,7 +442,8 @@ impl Connection {
         self.end_if_over(around);
     }
 
-    /// Gives up what is waited for: holes that were acknowledged (with `all`, others too), and requests of responses that are there.
+    /// Gives up what is waited for: holes that were acknowledged (with `all`, others too), and
+    /// requests of responses that are there.
     pub(super) fn press_on(&mut self, around: &mut Around<'_>, all: bool) {
         loop {
             self.go_on(around, false);
@@ -505,7 +513,8 @@ impl Connection {
         }
     }
 
-    /// Ends it when both sides are done and everything was read, or when nothing of it can become a row.
+    /// Ends it when both sides are done and everything was read, or when nothing of it can become a
+    /// row.
     fn end_if_over(&mut self, around: &mut Around<'_>) {
         let is_over = self
             .exchange

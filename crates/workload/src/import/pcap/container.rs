@@ -1,6 +1,8 @@
-//! Capture files: pcap (draft-ietf-opsawg-pcap) and pcapng (draft-ietf-opsawg-pcapng), told apart by their first bytes.
+//! Capture files: pcap (draft-ietf-opsawg-pcap) and pcapng (draft-ietf-opsawg-pcapng), told apart
+//! by their first bytes.
 //!
-//! Read by hand: two small formats, streamed with one packet in memory, and a fault is named with the packet where it is.
+//! Read by hand: two small formats, streamed with one packet in memory, and a fault is named with
+//! the packet where it is.
 
 use std::fmt;
 use std::io::{self, Read};
@@ -11,7 +13,8 @@ use super::frame::Frame;
 use super::input::{Got, Input};
 use crate::import::damage::{Damaged, Place, reason};
 
-/// The most bytes that are captured of one packet: libpcap's MAXIMUM_SNAPLEN. A record that says more is damaged.
+/// The most bytes that are captured of one packet: libpcap's MAXIMUM_SNAPLEN. A record that says
+/// more is damaged.
 pub(super) const CAPTURED_BYTES_MAX: usize = 262_144;
 
 /// A capture file that is read packet by packet.
@@ -116,7 +119,8 @@ impl fmt::Display for Fault {
 }
 
 impl Fault {
-    /// In the words of all importers. After each the rows follow that were open, so something may always be behind it.
+    /// In the words of all importers. After each the rows follow that were open, so something may
+    /// always be behind it.
     pub(super) fn damaged(self, packet: u64) -> Damaged {
         let place = Place::Packet(packet);
         let reason = match &self {
@@ -155,7 +159,8 @@ impl<R: Read> Container<R> {
         self.packets
     }
 
-    /// The next packet; `None` at the end. After a fault that does not [go on](Fault::goes_on) there is no next one.
+    /// The next packet; `None` at the end. After a fault that does not [go on](Fault::goes_on)
+    /// there is no next one.
     pub(super) fn next_frame(&mut self) -> Option<Result<Frame<'_>, Fault>> {
         if let Framing::Unread = self.framing {
             match begin(&mut self.input) {

@@ -111,7 +111,8 @@ pub(super) fn segment<'a>(frame: &Frame<'a>) -> Result<Segment<'a>, NotTcp> {
     let data = &payload.payload[tcp.slice().len()..];
     let after_packet = frame.wire_bytes - frame.bytes.len();
     let cut = match payload.len_source {
-        // the length in the header was zero, as it is when the network card would have written it: the frame says it
+        // the length in the header was zero, as it is when the network card would have written it:
+        // the frame says it
         LenSource::Slice if !payload.incomplete => after_packet,
         LenSource::Slice => stated_bytes(&ip, packet).saturating_sub(packet.len()),
         _ => 0,

@@ -1,8 +1,9 @@
 //! HTTP over one connection: which response answers which request (RFC 9112 §9.2, §9.3.2).
 //!
-//! Two streams go in, each in its order; which of them is read on is decided here: a response waits until its request was read, a tunnel's
-//! bytes until the tunnel stands. Responses answer requests in order. Where bytes are missing that is not enough, and the
-//! acknowledgements help: a response answers no request that its sender had not received, and a client that does not pipeline had
+//! Two streams go in, each in its order; which of them is read on is decided here: a response waits
+//! until its request was read, a tunnel's bytes until the tunnel stands. Responses answer requests
+//! in order. Where bytes are missing that is not enough, and the acknowledgements help: a response
+//! answers no request that its sender had not received, and a client that does not pipeline had
 //! received all earlier responses when it asked.
 
 mod answering;
@@ -96,7 +97,8 @@ enum Asking {
     /// A request's head, after bytes that do not matter.
     Lost,
     Head,
-    /// Content; `begun` is that of its transaction. `may_be_refused`: none of it was seen, and a response may make it superfluous.
+    /// Content; `begun` is that of its transaction. `may_be_refused`: none of it was seen, and a
+    /// response may make it superfluous.
     Content {
         reader: Box<BodyReader>,
         begun: Begun,
@@ -128,7 +130,8 @@ enum Answering {
 }
 
 impl Exchange {
-    /// For a connection that was seen from its beginning (`opened`), or joined in the middle at this sequence number of the server's.
+    /// For a connection that was seen from its beginning (`opened`), or joined in the middle at
+    /// this sequence number of the server's.
     pub(super) fn new(who: Who, opened: Option<Begun>, server_at: u32) -> Self {
         let is_whole = opened.is_some();
         Self {
@@ -190,7 +193,8 @@ impl Exchange {
         slot.get_or_insert(time_us);
     }
 
-    /// Both have said that they are done, and one had the other's word when it did: who was first, whatever the order of the packets.
+    /// Both have said that they are done, and one had the other's word when it did: who was first,
+    /// whatever the order of the packets.
     pub(super) fn server_closed_first(&mut self, is_so: bool) {
         self.closed.server_was_first = Some(is_so);
     }
@@ -216,7 +220,8 @@ impl Exchange {
         }
     }
 
-    /// The connection is over, as far as it will be seen. What is open becomes rows of transactions that did not come to their end.
+    /// The connection is over, as far as it will be seen. What is open becomes rows of transactions
+    /// that did not come to their end.
     pub(super) fn finish(mut self, desk: &mut Desk<'_>) {
         if let Some(opened) = self.opened.take() {
             desk.window.forget(opened);

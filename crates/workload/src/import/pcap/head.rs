@@ -161,8 +161,8 @@ fn length(kind: Kind, text: &[u8], limits: &HeadLimits) -> Result<Option<usize>,
     })
 }
 
-/// Whether these bytes look like the beginning of a head, so that one may begin to read in the middle of a connection. Of a request at
-/// least the method must be there.
+/// Whether these bytes look like the beginning of a head, so that one may begin to read in the
+/// middle of a connection. Of a request at least the method must be there.
 pub(super) fn looks_like(kind: Kind, bytes: &[u8]) -> bool {
     /// RFC 9110 §9, RFC 5789, RFC 4918; in the middle of a connection only what is known counts.
     const METHODS: [&[u8]; 16] = [

@@ -1,7 +1,8 @@
 //! Where a message ends whose fields contradict each other.
 //!
-//! `weir-wire` refuses such messages, as a proxy must. Here they have passed already, and what most recipients do decides (RFC 9112 §6.3):
-//! chunked wins over a length, one length may be repeated, and what cannot be read as a length is none.
+//! `weir-wire` refuses such messages, as a proxy must. Here they have passed already, and what most
+//! recipients do decides (RFC 9112 §6.3): chunked wins over a length, one length may be repeated,
+//! and what cannot be read as a length is none.
 
 use weir_semantics::{FieldLine, Method, lines_named};
 use weir_wire::{BodyLength, RequestHead, ResponseHead, request_body, response_body};

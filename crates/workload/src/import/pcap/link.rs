@@ -1,6 +1,8 @@
-//! What stands in front of the network layer: link types of <https://www.tcpdump.org/linktypes.html>.
+//! What stands in front of the network layer: link types of
+//! <https://www.tcpdump.org/linktypes.html>.
 //!
-//! Read by hand, as headers that only say "what follows is ...": a few bytes each, nested (VLAN in VLAN, PPP in PPPoE in Ethernet).
+//! Read by hand, as headers that only say "what follows is ...": a few bytes each, nested (VLAN in
+//! VLAN, PPP in PPPoE in Ethernet).
 
 use super::decode::NotTcp;
 
@@ -120,7 +122,8 @@ fn by_ether_type(ether_type: u16, rest: &[u8]) -> Result<&[u8], NotTcp> {
     Err(NotTcp::NotIp)
 }
 
-/// PPP (RFC 1661), its address and control bytes (RFC 1662) and the first byte of the protocol perhaps left out.
+/// PPP (RFC 1661), its address and control bytes (RFC 1662) and the first byte of the protocol
+/// perhaps left out.
 fn ppp(frame: &[u8]) -> Result<&[u8], NotTcp> {
     let frame = frame.strip_prefix(&[0xff, 0x03]).unwrap_or(frame);
     let (protocol, rest) = match frame {

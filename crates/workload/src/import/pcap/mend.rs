@@ -1,13 +1,16 @@
 //! Heads that `weir-wire` refuses, brought into the form that it reads.
 //!
-//! A proxy must not repair what two recipients may read differently (RFC 9112 §11.2). Here the two have already agreed on some reading and
-//! the bytes have passed; the question is only what was probably meant. So lines may end in LF alone, folded lines are joined, space
-//! before a colon goes, lines without a colon are left out, and a request target with spaces or bytes beyond ASCII is percent-encoded.
+//! A proxy must not repair what two recipients may read differently (RFC 9112 §11.2). Here the two
+//! have already agreed on some reading and the bytes have passed; the question is only what was
+//! probably meant. So lines may end in LF alone, folded lines are joined, space before a colon
+//! goes, lines without a colon are left out, and a request target with spaces or bytes beyond ASCII
+//! is percent-encoded.
 
 /// No head has more lines that mean something; `weir-wire` has room for as many.
 const LINES_MAX: usize = weir_wire::FIELDS_CAPACITY;
 
-/// Where the head ends: after its first empty line, which ends in CRLF or LF. Empty lines at the very beginning are no end.
+/// Where the head ends: after its first empty line, which ends in CRLF or LF. Empty lines at the
+/// very beginning are no end.
 pub(super) fn end_of_head(text: &[u8]) -> Option<usize> {
     let start = text
         .iter()

@@ -1,7 +1,8 @@
 //! One direction of a connection, put together again (RFC 9293 §3.4).
 //!
-//! Places in it are offsets from its first byte, in 64 bits: sequence numbers wrap every 4 GiB. What was seen first of a byte counts;
-//! what comes again is ignored. A hole is not skipped here unless somebody says so.
+//! Places in it are offsets from its first byte, in 64 bits: sequence numbers wrap every 4 GiB.
+//! What was seen first of a byte counts; what comes again is ignored. A hole is not skipped here
+//! unless somebody says so.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -198,7 +199,8 @@ impl Stream {
         }
     }
 
-    /// How many bytes are missing before those that are held or before the end; `None` if nothing is known to be.
+    /// How many bytes are missing before those that are held or before the end; `None` if nothing
+    /// is known to be.
     pub(super) fn hole_bytes(&self) -> Option<u64> {
         let beyond = self
             .ahead
@@ -271,7 +273,8 @@ impl Stream {
         }
     }
 
-    /// From the end of what is in order to this sequence number; `None` if it is too far to be of this connection, or if nothing is known.
+    /// From the end of what is in order to this sequence number; `None` if it is too far to be of
+    /// this connection, or if nothing is known.
     fn distance(&self, sequence: u32) -> Option<i64> {
         self.base?;
         let distance = sequence

@@ -18,9 +18,11 @@ pub(super) struct Transaction {
     pub(super) begun: Begun,
     pub(super) row: Box<Row>,
     pub(super) method: Method,
-    /// The request's head, in a form that can be read again: a response's Vary may name any of its fields.
+    /// The request's head, in a form that can be read again: a response's Vary may name any of its
+    /// fields.
     pub(super) head: Vec<u8>,
-    /// The sequence number after the request's head: who has not acknowledged it does not answer it.
+    /// The sequence number after the request's head: who has not acknowledged it does not answer
+    /// it.
     pub(super) head_end: u32,
     /// What the request acknowledged of the responses: its own begins there or later.
     pub(super) acknowledgement: Option<u32>,
@@ -45,7 +47,8 @@ pub(super) struct Closed {
     pub(super) client_rst_us: Option<i64>,
     pub(super) server_fin_us: Option<i64>,
     pub(super) server_rst_us: Option<i64>,
-    /// Who closed first, if acknowledgements say so: packets may have been captured in another order.
+    /// Who closed first, if acknowledgements say so: packets may have been captured in another
+    /// order.
     pub(super) server_was_first: Option<bool>,
 }
 
@@ -93,7 +96,8 @@ fn earlier(one: Option<i64>, other: Option<i64>) -> Option<i64> {
 }
 
 impl Transaction {
-    /// Microseconds from its arrival. What was captured before the request that it answers has come with it.
+    /// Microseconds from its arrival. What was captured before the request that it answers has come
+    /// with it.
     pub(super) fn since(&self, time_us: i64) -> Option<u64> {
         u64::try_from(time_us.saturating_sub(self.row.arrival_us).max(0)).ok()
     }
@@ -126,7 +130,8 @@ impl Transaction {
             &mut self.row,
             head.status,
             head.fields,
-            // what is on the wire was on its way to a browser, or to nobody knows what: Cache-Control alone is read
+            // what is on the wire was on its way to a browser, or to nobody knows what:
+            // Cache-Control alone is read
             &TargetedFields::none(),
             request,
             now_s,
@@ -147,7 +152,8 @@ impl Transaction {
         (self.begun, self.row)
     }
 
-    /// The thread of its response was lost: how much there was of it, and how it ended, is not known.
+    /// The thread of its response was lost: how much there was of it, and how it ended, is not
+    /// known.
     pub(super) fn lose(mut self) -> (Begun, Box<Row>) {
         self.row.received_bytes = None;
         (self.begun, self.row)
@@ -187,7 +193,8 @@ impl Transaction {
                 false => AbortedBy::Server,
             });
         }
-        // the client was first. If it said before the response began that it had no more to ask, and took all that came, that was no abort
+        // the client was first. If it said before the response began that it had no more to ask,
+        // and took all that came, that was no abort
         let half_closed = closed.client_rst_us.is_none()
             && self
                 .row
@@ -202,7 +209,8 @@ impl Transaction {
     }
 }
 
-/// Whether the sender of this head would go on with the connection (RFC 9112 §9.3; `Proxy-Connection` as clients of the nineties had it).
+/// Whether the sender of this head would go on with the connection (RFC 9112 §9.3;
+/// `Proxy-Connection` as clients of the nineties had it).
 pub(super) fn is_persistent(version: Version, fields: &[FieldLine<'_>]) -> bool {
     let options = ConnectionOptions::gather(fields);
     let proxy_says = |option: &[u8]| {

@@ -1,5 +1,5 @@
-//! Connections as PROXIM's proxy would keep them, were all to persist: a request takes an idle one of its client (or server) if
-//! there is one, else a new one is opened.
+//! Connections as PROXIM's proxy would keep them, were all to persist: a request takes an idle one
+//! of its client (or server) if there is one, else a new one is opened.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,8 @@ pub(super) struct Pools {
 }
 
 impl Pools {
-    /// A request of `who` from its arrival to its end; connections that were idle for longer than `idle_us` are closed.
+    /// A request of `who` from its arrival to its end; connections that were idle for longer than
+    /// `idle_us` are closed.
     pub(super) fn take(&mut self, who: u64, arrival_us: i64, ends_us: i64, idle_us: i64) {
         let pool = self.free_us.entry(who).or_default();
         pool.retain(|free_us| arrival_us - free_us <= idle_us);

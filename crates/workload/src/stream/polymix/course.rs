@@ -1,4 +1,5 @@
-//! PolyMix's phases: how long each lasts, and the three factors that change along a straight line within it.
+//! PolyMix's phases: how long each lasts, and the three factors that change along a straight line
+//! within it.
 
 use crate::PolyMix;
 use crate::phase::PhasePlan;

@@ -1,11 +1,12 @@
-//! How much new content has been asked for that a cache may store: what ends the fill phase and freezes the working set.
+//! How much new content has been asked for that a cache may store: what ends the fill phase and
+//! freezes the working set.
 
 use crate::PolyMix;
 
 /// Counters of fill, and their goals.
 ///
-/// Polygraph counts what its robots received; here the generator counts what it asks for, so that every participant knows the
-/// end of the phase beforehand. The two differ by failed requests only.
+/// Polygraph counts what its robots received; here the generator counts what it asks for, so that
+/// every participant knows the end of the phase beforehand. The two differ by failed requests only.
 #[derive(Clone, Debug)]
 pub(super) struct Fill {
     /// New storable content of this phase, in bytes.

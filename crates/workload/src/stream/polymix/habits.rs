@@ -64,10 +64,12 @@ impl Habits {
         self.small_reach
     }
 
-    /// A request for the target, where special requests come `special` times as often as in the middle of a run.
+    /// A request for the target, where special requests come `special` times as often as in the
+    /// middle of a run.
     ///
-    /// Polygraph draws the type and the method apart. A `POST` or `HEAD` that is conditional or a reload as well would have no
-    /// agreed meaning for a cache, so such a request is plain here. Clients hang up equally often in every phase.
+    /// Polygraph draws the type and the method apart. A `POST` or `HEAD` that is conditional or a
+    /// reload as well would have no agreed meaning for a cache, so such a request is plain here.
+    /// Clients hang up equally often in every phase.
     pub(super) fn ask(&self, phase: u8, target: Target, special: f64, chance: &mut Chance) -> Ask {
         let kind = if chance.is(special) {
             self.special_kind(chance)

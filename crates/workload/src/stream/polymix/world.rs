@@ -1,11 +1,12 @@
 //! Where ids come from: new ones are counted up, old ones are drawn from the working set.
 //!
-//! A world is three numbers, whatever it has produced: ids are contiguous, the working set is a window at their end, and the
-//! hot set is a window in that. So seven million ids take no more room than seven.
+//! A world is three numbers, whatever it has produced: ids are contiguous, the working set is a
+//! window at their end, and the hot set is a window in that. So seven million ids take no more room
+//! than seven.
 //!
-//! Polygraph keeps a world for each server, kind of content and client process. Here there is one for each kind, and an id's
-//! server is a hash of the id: the same uniform law over the same ids, but the hot set stays 1 % of the working set when a run
-//! is scaled down to a few ids a server.
+//! Polygraph keeps a world for each server, kind of content and client process. Here there is one
+//! for each kind, and an id's server is a hash of the id: the same uniform law over the same ids,
+//! but the hot set stays 1 % of the working set when a run is scaled down to a few ids a server.
 
 use crate::Chance;
 
@@ -52,7 +53,8 @@ impl World {
         Some(ids.start + chance.below(ids.end - ids.start))
     }
 
-    /// From now on the working set keeps its size, and its oldest id leaves it when a new one is produced.
+    /// From now on the working set keeps its size, and its oldest id leaves it when a new one is
+    /// produced.
     pub(super) fn freeze(&mut self, popularity: Popularity, chance: &mut Chance) {
         if self.window.is_none() {
             self.window = Some(self.size);

@@ -3,7 +3,8 @@
 use super::world::{Popularity, World};
 use crate::{Chance, PolyMix};
 
-/// A world for each kind of content that all robots ask from, and, where interest is not all public, one for each robot and kind.
+/// A world for each kind of content that all robots ask from, and, where interest is not all
+/// public, one for each robot and kind.
 #[derive(Clone, Debug)]
 pub(super) struct Worlds {
     popularity: Popularity,
@@ -47,8 +48,8 @@ impl Worlds {
         }
     }
 
-    /// Draws the world, and from it an old id with the chance `recurrence`, else the next new one. A world without old ids
-    /// produces.
+    /// Draws the world, and from it an old id with the chance `recurrence`, else the next new one.
+    /// A world without old ids produces.
     pub(super) fn pick(
         &mut self,
         kind: u8,

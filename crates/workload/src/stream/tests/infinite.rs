@@ -1,4 +1,5 @@
-//! What a cache of unlimited size makes of a PolyMix stream: the hit ratios that its designers aimed at.
+//! What a cache of unlimited size makes of a PolyMix stream: the hit ratios that its designers
+//! aimed at.
 
 use std::collections::BTreeMap;
 

@@ -118,7 +118,8 @@ fn phase_offers_its_share_of_the_peak_load() {
         for (phase, load) in phases {
             let meant = load * PEAK_PER_S * run.seconds(phase);
             let found = run.requests(phase) as f64;
-            // a robot that asked for a page late in one phase pays for its embedded targets in the next
+            // a robot that asked for a page late in one phase pays for its embedded targets in the
+            // next
             let carried = 1.5 * ROBOTS;
             assert!(
                 (found - meant).abs() < 5.0 * meant.sqrt() + carried,
@@ -329,15 +330,17 @@ fn private_target_is_requested_by_its_own_robot_only() {
     }
     let all = top2.len();
     let repeats = run.repeats("top2") as f64 / all as f64;
-    // a robot's own worlds begin empty: before the first download of its own there is none to repeat
+    // a robot's own worlds begin empty: before the first download of its own there is none to
+    // repeat
     assert!((0.68..0.73).contains(&repeats), "{repeats}");
 }
 
-/// 55 % is the design target, and PolyMix-3's mini run comes to it. Polygraph counts hits of basic transactions only (plain
-/// `GET`s), among which reloads are not: there the most is the recurrence times the storable share, 57.9 % for PolyMix-3 (57.8
-/// % were observed at the cache-off) and 55 % for PolyMix-4. An infinite cache stays below that by what was asked for first in
-/// a way that leaves nothing behind (a tenth of the new targets come with Ims304, and the embedded ones of such a page are not
-/// asked for), and by what has changed since.
+/// 55 % is the design target, and PolyMix-3's mini run comes to it. Polygraph counts hits of basic
+/// transactions only (plain `GET`s), among which reloads are not: there the most is the recurrence
+/// times the storable share, 57.9 % for PolyMix-3 (57.8 % were observed at the cache-off) and 55 %
+/// for PolyMix-4. An infinite cache stays below that by what was asked for first in a way that
+/// leaves nothing behind (a tenth of the new targets come with Ims304, and the embedded ones of
+/// such a page are not asked for), and by what has changed since.
 #[test]
 fn infinite_cache_has_the_design_hit_ratio_in_top2() {
     for (name, basic, all) in [("polymix3", 0.579, 0.55), ("polymix4", 0.55, 0.53)] {
@@ -350,7 +353,8 @@ fn infinite_cache_has_the_design_hit_ratio_in_top2() {
     }
 }
 
-/// Without a preference for small responses, bytes are hit as often as requests are; with it, clearly less often.
+/// Without a preference for small responses, bytes are hit as often as requests are; with it,
+/// clearly less often.
 #[test]
 fn byte_hit_ratio_equals_hit_ratio_in_polymix_3_and_is_lower_in_4() {
     for (name, gap) in [("polymix3", 0.0), ("polymix4", 0.11)] {

@@ -15,7 +15,8 @@ fn wpb(clients: u32, requests: u32) -> Scenario {
     scenario("wpb", &[&clients, &requests])
 }
 
-/// How many requests ago each repeat was made last, for repeats whose client has issued `issued` requests.
+/// How many requests ago each repeat was made last, for repeats whose client has issued `issued`
+/// requests.
 fn distances(asks: &[Ask]) -> Vec<(usize, usize)> {
     let mut last = BTreeMap::<Target, usize>::new();
     let mut found = Vec::new();
@@ -95,8 +96,9 @@ fn client_repeats_only_its_own_targets() {
     }
 }
 
-/// The law is that of the request chosen. A target that was asked for again since is found at the later place, so what the
-/// requests show is steeper than the choice; with few repeats in the history the two are the same.
+/// The law is that of the request chosen. A target that was asked for again since is found at the
+/// later place, so what the requests show is steeper than the choice; with few repeats in the
+/// history the two are the same.
 #[test]
 fn distance_of_repeats_falls_as_one_over_t() {
     const N: usize = 400;

@@ -19,7 +19,8 @@ pub(super) enum Joined {
     Full,
 }
 
-/// Rows that wait. Of one target they are all of one trace: a row of the other would not have let them wait.
+/// Rows that wait. Of one target they are all of one trace: a row of the other would not have let
+/// them wait.
 #[derive(Debug)]
 pub(super) struct Join {
     rows_max: usize,
@@ -60,7 +61,8 @@ impl Join {
         self.waiting
     }
 
-    /// The partner of a row of the first trace (`is_a`) or the second; `may_wait` if one may still come.
+    /// The partner of a row of the first trace (`is_a`) or the second; `may_wait` if one may still
+    /// come.
     pub(super) fn partner(&mut self, row: Compared, is_a: bool, may_wait: bool) -> Joined {
         match self.queues.get(&row.target).copied() {
             Some(queue) if queue.is_a != is_a => Joined::With(self.take(row.target, queue)),

@@ -1,7 +1,7 @@
 //! Aborts as PROXIM inferred them: the length that was declared against what was received.
 //!
-//! Only responses with content count: not those to HEAD, nor 1xx, 204 and 304, whose Content-Length tells of what was not sent
-//! (RFC 9110 §8.6).
+//! Only responses with content count: not those to HEAD, nor 1xx, 204 and 304, whose Content-Length
+//! tells of what was not sent (RFC 9110 §8.6).
 
 use super::super::Row;
 use super::super::words::{AbortedBy, TraceMethod};

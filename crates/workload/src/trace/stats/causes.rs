@@ -1,4 +1,5 @@
-//! Why a response is not kept: the causes of PROXIM's table, and what RFC 9111 says of the same requests.
+//! Why a response is not kept: the causes of PROXIM's table, and what RFC 9111 says of the same
+//! requests.
 
 use super::super::Row;
 use super::super::facts::FIELD;
@@ -7,8 +8,8 @@ use super::said::Share;
 use serde::Serialize;
 use weir_semantics::{NotStorable, storable};
 
-/// A cause for which the caches of 1998 did not keep a response (section 3 of the paper, and `http-1998` of `weir serve`). A request can
-/// have several.
+/// A cause for which the caches of 1998 did not keep a response (section 3 of the paper, and
+/// `http-1998` of `weir serve`). A request can have several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Cause {
@@ -54,8 +55,8 @@ impl Cause {
         }
     }
 
-    /// Whether a row has it; `None` if the trace does not say. Of a cause with two sides one that is known will do: a request that
-    /// was never answered has no Set-Cookie.
+    /// Whether a row has it; `None` if the trace does not say. Of a cause with two sides one that
+    /// is known will do: a request that was never answered has no Set-Cookie.
     #[must_use]
     pub fn of(self, row: &Row) -> Option<bool> {
         match self {
@@ -106,7 +107,8 @@ pub struct CauseShare {
     pub cause: Cause,
     /// The requests that have it; `None` if the trace does not say.
     pub requests: Option<Share>,
-    /// Of those that have it and whose heads the trace knows, how many RFC 9111 lets a shared cache store.
+    /// Of those that have it and whose heads the trace knows, how many RFC 9111 lets a shared cache
+    /// store.
     pub storable: Option<Share>,
 }
 
@@ -121,12 +123,14 @@ pub struct Causes {
     pub union_storable: Option<Share>,
 }
 
-/// What RFC 9111 §3 says to a shared cache of the requests whose method, status and directives the trace knows.
+/// What RFC 9111 §3 says to a shared cache of the requests whose method, status and directives the
+/// trace knows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Storable {
     /// Storable, of those that are known.
     pub storable: Share,
-    /// The others by the first reason, in the order in which they are looked for; without those nobody has.
+    /// The others by the first reason, in the order in which they are looked for; without those
+    /// nobody has.
     pub reasons: Vec<Reason>,
 }
 

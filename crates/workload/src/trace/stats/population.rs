@@ -33,13 +33,15 @@ pub struct Popularity {
     pub most: u64,
     /// Requests for the most popular hundredth of targets, of all.
     pub top_hundredth: Share,
-    /// The exponent of Zipf's law that fits best: see [`ZIPF_REQUESTS_MIN`]. `None` if too few targets are asked for often enough.
+    /// The exponent of Zipf's law that fits best: see [`ZIPF_REQUESTS_MIN`]. `None` if too few
+    /// targets are asked for often enough.
     pub zipf_exponent: Option<f64>,
 }
 
-/// Zipf's exponent is the slope, in logarithms, of requests over rank: least squares over bins of ranks that grow by
-/// 1.3, each bin one point, so that the many ranks of the tail do not outvote the head. Only targets with at least so many
-/// requests count: below, chance makes ranks what they are.
+/// Zipf's exponent is the slope, in logarithms, of requests over rank: least squares over bins of
+/// ranks that grow by 1.3, each bin one point, so that the many ranks of the tail do not outvote
+/// the head. Only targets with at least so many requests count: below, chance makes ranks what they
+/// are.
 pub const ZIPF_REQUESTS_MIN: u64 = 10;
 
 /// How much wider each bin of ranks is than the one before.
@@ -61,7 +63,8 @@ pub(super) struct Seen {
     pub(super) is_in_k1: bool,
 }
 
-/// Keys are hashes already, or numbers of a source that has no names: they are mixed, not hashed again.
+/// Keys are hashes already, or numbers of a source that has no names: they are mixed, not hashed
+/// again.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Mixed(u64);
 

@@ -84,7 +84,8 @@ impl Quantity {
             self.histogram = Histogram::new(DIGITS).ok();
         }
         if let Some(histogram) = &mut self.histogram {
-            // it grows as far as it must; where it cannot, the value counts as the greatest it has room for
+            // it grows as far as it must; where it cannot, the value counts as the greatest it has
+            // room for
             if histogram.record(value).is_err() {
                 histogram.saturating_record(value);
             }

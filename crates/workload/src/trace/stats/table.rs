@@ -100,7 +100,8 @@ impl Table {
         self.line(title);
     }
 
-    /// The first column to the left, numbers to the right; a row of one or two cells is a sentence and moves nothing.
+    /// The first column to the left, numbers to the right; a row of one or two cells is a sentence
+    /// and moves nothing.
     pub(in crate::trace) fn rows(&mut self, rows: &[Vec<String>]) {
         let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
         let width = |column: usize| {

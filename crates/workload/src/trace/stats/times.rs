@@ -19,7 +19,8 @@ pub struct Times {
     pub next_hop_setup_us: Option<Spread>,
     /// Request to response head at the next hop.
     pub next_hop_response_us: Option<Spread>,
-    /// Of the requests with a set-up and an end, those whose set-up took at least half of the whole time.
+    /// Of the requests with a set-up and an end, those whose set-up took at least half of the whole
+    /// time.
     pub setup_is_half: Option<Share>,
 }
 

@@ -153,7 +153,8 @@ fn seal_of_a_rewritten_trace_is_ignored() {
     assert_eq!(read(&path).expect("it can be read").0.source, "squid");
 }
 
-/// Nothing seals a foreign file, so that some damage is read as other values: but never does the reader panic.
+/// Nothing seals a foreign file, so that some damage is read as other values: but never does the
+/// reader panic.
 #[test]
 fn damaged_foreign_file_does_not_panic_the_reader() {
     let folder = tempfile::tempdir().expect("a temporary folder");
@@ -165,7 +166,8 @@ fn damaged_foreign_file_does_not_panic_the_reader() {
         let mut damaged = bytes.clone();
         damaged[place] ^= 1 << chance.below(8);
         fs::write(&path, &damaged).expect("written");
-        // rows without end would be a hang: the file cannot hold more than its footer says, and three are written
+        // rows without end would be a hang: the file cannot hold more than its footer says, and
+        // three are written
         if let Ok(reader) = Reader::open(&path) {
             let rows = reader.rows(Columns::ALL).take(1000);
             let _ = rows.filter(Result::is_err).count();

@@ -12,7 +12,8 @@ use super::super::stream::Next;
 use super::{Answering, Asking, Desk, Exchange, Place};
 
 impl Exchange {
-    /// Takes what is next of the server's bytes; says how many of them were used. None: they wait for the request they answer.
+    /// Takes what is next of the server's bytes; says how many of them were used. None: they wait
+    /// for the request they answer.
     pub(in super::super) fn answer(
         &mut self,
         next: Next<'_>,
@@ -108,9 +109,9 @@ impl Exchange {
         self.lost_since.get_or_insert(since);
     }
 
-    /// A head was found after the thread was lost at `since`. A client that does not pipeline has received all earlier responses when it
-    /// asks: requests whose successor acknowledged more than what was read before, and no more than this head, were answered in
-    /// between.
+    /// A head was found after the thread was lost at `since`. A client that does not pipeline has
+    /// received all earlier responses when it asks: requests whose successor acknowledged more than
+    /// what was read before, and no more than this head, were answered in between.
     fn realign(&mut self, since: u32, head: u32, desk: &mut Desk<'_>) {
         while let Some(next) = self.pending.get(1)
             && let Some(acknowledged) = next.acknowledgement
@@ -156,7 +157,8 @@ impl Exchange {
         true
     }
 
-    /// Whether the last byte before this sequence number of the client's was among those that were lost.
+    /// Whether the last byte before this sequence number of the client's was among those that were
+    /// lost.
     fn was_lost(&self, sequence: u32) -> bool {
         self.lost_requests
             .is_some_and(|(from, to)| is_before(from, sequence) && !is_before(to, sequence))

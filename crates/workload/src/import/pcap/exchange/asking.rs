@@ -16,7 +16,8 @@ use crate::import::facts::{Asked, Named, request_facts};
 use crate::trace::{Row, TraceScheme, TraceVersion};
 
 impl Exchange {
-    /// Takes what is next of the client's bytes; says how many of them were used. None: they wait for the server.
+    /// Takes what is next of the client's bytes; says how many of them were used. None: they wait
+    /// for the server.
     pub(in super::super) fn ask(&mut self, next: Next<'_>, at: Place, desk: &mut Desk<'_>) -> u64 {
         match next {
             Next::Bytes(bytes) => self.ask_bytes(bytes, at, desk) as u64,
@@ -93,7 +94,8 @@ impl Exchange {
         count
     }
 
-    /// What follows is not known to be what. `lost`: bytes among which there may have been requests.
+    /// What follows is not known to be what. `lost`: bytes among which there may have been
+    /// requests.
     fn lose_requests(&mut self, lost: Option<(u32, u32)>, desk: &mut Desk<'_>) {
         self.asked_after_all(desk);
         self.lost_requests = lost.or(self.lost_requests);
@@ -270,7 +272,8 @@ impl Exchange {
             *may_be_refused = false;
             let waits =
                 |transaction: &Transaction| transaction.begun == begun && !transaction.is_answered;
-            // a final response instead of `100 Continue`: the content is not sent (RFC 9110 §10.1.1), another request may be
+            // a final response instead of `100 Continue`: the content is not sent (RFC 9110
+            // §10.1.1), another request may be
             let is_refused = !self.pending.iter().any(waits);
             if is_refused && looks_like(Kind::Request, bytes) {
                 self.asked_after_all(desk);

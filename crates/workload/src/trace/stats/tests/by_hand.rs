@@ -98,7 +98,8 @@ fn each_cause_is_counted_exactly_where_it_applies() {
         );
     }
     assert_eq!(found.causes.union, share(9, 12));
-    // of the nine the POST and what is not permitted to be shared may not be stored; of all, the HEAD neither
+    // of the nine the POST and what is not permitted to be shared may not be stored; of all, the
+    // HEAD neither
     assert_eq!(found.causes.union_storable, share(7, 9));
     let storable = found.storable.expect("the trace says");
     assert_eq!(storable.storable, Share { yes: 9, said: 12 });
