@@ -1,8 +1,9 @@
 //! The table of allowed arrows in ARCHITECTURE.md is the truth about who may use whom.
 //!
-//! Between `<!-- arrows:begin -->` and `<!-- arrows:end -->` stands a Markdown table with a row for every room:
-//! `| room | may use | in tests also |`, the third column being optional. Rooms are packages without the project's name.
-//! A dependency of a build script counts as one of the room. An arrow that is allowed and not used is no mistake.
+//! Between `<!-- arrows:begin -->` and `<!-- arrows:end -->` stands a Markdown table with a row for
+//! every room: `| room | may use | in tests also |`, the third column being optional. Rooms are
+//! packages without the project's name. A dependency of a build script counts as one of the room.
+//! An arrow that is allowed and not used is no mistake.
 
 use super::complaint::Complaint;
 use super::metadata::{Metadata, Package};
@@ -96,7 +97,8 @@ fn room(package: &str) -> &str {
     package.strip_prefix("weir-").unwrap_or(package)
 }
 
-/// The line of the first row, and the rows by room; `None` when the marks or the rows are not there.
+/// The line of the first row, and the rows by room; `None` when the marks or the rows are not
+/// there.
 fn rows(text: &str) -> Option<(usize, BTreeMap<String, Row>)> {
     let numbered = (1..).zip(text.lines());
     let inside = numbered

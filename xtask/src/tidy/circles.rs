@@ -1,15 +1,18 @@
-//! Modules depend one way: the largest circle of modules that lie side by side has a limit in each crate.
+//! Modules depend one way: the largest circle of modules that lie side by side has a limit in each
+//! crate.
 //!
-//! A module *uses* another when a path in its code, or in a module inside of it, leads there: `crate::`, `super::` and `self::`
-//! paths, in `use` declarations and elsewhere. A name that a module re-exports leads to the module that it comes from. Modules are
-//! compared with those side by side (the children of one module), so that a parent and its children are no circle. Code of tests
-//! does not count.
+//! A module *uses* another when a path in its code, or in a module inside of it, leads there:
+//! `crate::`, `super::` and `self::` paths, in `use` declarations and elsewhere. A name that a
+//! module re-exports leads to the module that it comes from. Modules are compared with those side
+//! by side (the children of one module), so that a parent and its children are no circle. Code of
+//! tests does not count.
 
 use super::complaint::Complaint;
 use super::rust_text::Source;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Crates that may have larger circles than [`LARGEST`], for now. A number is to be lowered with the circle, and never raised.
+/// Crates that may have larger circles than [`LARGEST`], for now. A number is to be lowered with
+/// the circle, and never raised.
 const LIMITS: [(&str, usize); 2] = [("cli", 6), ("proxy", 46)];
 
 /// How many modules a circle may have elsewhere.
@@ -56,7 +59,8 @@ pub(super) fn largest(sources: &[Source<'_>]) -> Vec<Circle> {
     largest.collect()
 }
 
-/// Complains about circles that are larger than they may be, and about limits that are larger than they need to be.
+/// Complains about circles that are larger than they may be, and about limits that are larger than
+/// they need to be.
 pub(super) fn check(circles: &[Circle]) -> Vec<Complaint> {
     let too_large = circles.iter().filter_map(|circle| {
         let (count, limit) = (circle.modules.len(), limit(&circle.room));
@@ -96,7 +100,8 @@ impl Circle {
     }
 }
 
-/// The crate that a file belongs to, and which module of it it is; `None` for what is not in a crate's `src`.
+/// The crate that a file belongs to, and which module of it it is; `None` for what is not in a
+/// crate's `src`.
 fn place(path: &str) -> Option<(&str, Module)> {
     let (room, inside) = match path.strip_prefix("crates/") {
         Some(rest) => rest.split_once("/src/")?,

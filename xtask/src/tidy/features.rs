@@ -1,14 +1,16 @@
 //! The program alone is built with the same features of its dependencies as the workspace.
 //!
-//! Cargo unites the features that the chosen packages want. If one member wants more of a dependency than the program does, then
-//! `make run` after `cargo build --release` compiles that dependency, and everything above it, once more.
+//! Cargo unites the features that the chosen packages want. If one member wants more of a
+//! dependency than the program does, then `make run` after `cargo build --release` compiles that
+//! dependency, and everything above it, once more.
 
 use super::complaint::Complaint;
 use crate::failure::{During, Failure};
 use crate::root;
 use std::collections::BTreeSet;
 
-/// Lines of `cargo tree`: package, version and features of everything that the chosen packages are built from.
+/// Lines of `cargo tree`: package, version and features of everything that the chosen packages are
+/// built from.
 pub(super) fn read(chosen: &[&str]) -> Result<BTreeSet<String>, Failure> {
     let output = root::cargo()
         .args(["tree", "--locked", "--edges", "normal,build"])

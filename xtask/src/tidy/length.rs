@@ -3,7 +3,8 @@
 use super::complaint::Complaint;
 use super::tree::File;
 
-/// The guide asks around 500 lines and wants an answer near 1000; this is where an answer has to be written down.
+/// The guide asks around 500 lines and wants an answer near 1000; this is where an answer has to be
+/// written down.
 const LINES_MAX: usize = 700;
 
 /// How far down the answer may stand.

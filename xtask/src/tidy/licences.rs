@@ -1,7 +1,7 @@
 //! Everything we build from has a licence on the list in deny.toml and comes from a registry.
 //!
-//! The file has the format of the well-known tool, so that the tool can be run beside this check; here only
-//! `licenses.allow` is read, and nothing has to be downloaded.
+//! The file has the format of the well-known tool, so that the tool can be run beside this check;
+//! here only `licenses.allow` is read, and nothing has to be downloaded.
 
 use super::complaint::Complaint;
 use super::metadata::Metadata;

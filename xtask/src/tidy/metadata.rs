@@ -1,4 +1,5 @@
-//! What `cargo metadata` says about this workspace and everything it is built from on this kind of machine.
+//! What `cargo metadata` says about this workspace and everything it is built from on this kind of
+//! machine.
 
 use crate::failure::{During, Failure};
 use crate::root;
@@ -93,7 +94,8 @@ fn host() -> Result<String, Failure> {
         .ok_or_else(|| Failure::Outside("rustc -vV names no host".to_owned()))
 }
 
-/// For the tests of the rules: `(name, licence, source, [(dependency, kind)])`; all without a source are members.
+/// For the tests of the rules: `(name, licence, source, [(dependency, kind)])`; all without a
+/// source are members.
 #[cfg(test)]
 pub(super) fn example(packages: &[ExamplePackage<'_>]) -> Metadata {
     let ids = |only_members: bool| {

@@ -1,12 +1,13 @@
 //! `cargo xtask tidy`: the rules of the house that the compiler does not know.
 //!
-//! Every rule is a pure function from text to complaints, in a file of its own with good and bad input beside it;
-//! this file reads the repository and applies them.
+//! Every rule is a pure function from text to complaints, in a file of its own with good and bad
+//! input beside it; this file reads the repository and applies them.
 
 mod arrows;
 mod calls;
 mod changelog;
 mod circles;
+mod columns;
 mod complaint;
 mod features;
 mod index;
@@ -83,6 +84,7 @@ fn complaints_about_files(tree: &Tree) -> Vec<Complaint> {
     let mut complaints = Vec::new();
     for file in tree.files() {
         complaints.extend(length::check(file));
+        complaints.extend(columns::check(file));
         complaints.extend(whitespace::check(file));
         complaints.extend(words::check(file));
     }

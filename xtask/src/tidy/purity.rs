@@ -1,5 +1,5 @@
-//! Pure crates cannot name a clock, a socket, a thread or a randomly ordered map: they are `no_std` outside tests, and
-//! nothing in them brings `std` back.
+//! Pure crates cannot name a clock, a socket, a thread or a randomly ordered map: they are `no_std`
+//! outside tests, and nothing in them brings `std` back.
 
 use super::complaint::Complaint;
 use super::rust_text::{Source, has_word};

@@ -1,4 +1,5 @@
-//! A record that a document cites was measured at a commit of this history, without changes on top of it.
+//! A record that a document cites was measured at a commit of this history, without changes on top
+//! of it.
 
 use super::complaint::Complaint;
 use super::tree::Tree;
@@ -11,8 +12,8 @@ use std::process::Command;
 /// The folder, as documents name it.
 const FOLDER: &str = "records/";
 
-/// Complains about cited records. `commits` answers for a path below `records/` with the commit of each record there; `is_known`
-/// whether the history has a commit.
+/// Complains about cited records. `commits` answers for a path below `records/` with the commit of
+/// each record there; `is_known` whether the history has a commit.
 pub(super) fn check(
     tree: &Tree,
     commits: impl Fn(&str) -> Result<Vec<String>, Failure>,
@@ -95,7 +96,8 @@ fn commit_of(file: &Path) -> Result<String, Failure> {
     Ok(commit.and_then(Value::as_str).unwrap_or("none").to_owned())
 }
 
-/// Whether HEAD or one of its ancestors is `commit`. In a clone without its history every commit passes.
+/// Whether HEAD or one of its ancestors is `commit`. In a clone without its history every commit
+/// passes.
 pub(super) fn is_in_history(commit: &str) -> bool {
     let git = |arguments: &[&str]| {
         let mut command = Command::new("git");

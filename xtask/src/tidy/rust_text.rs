@@ -1,8 +1,9 @@
-//! Rust source seen as a rule sees it: comments and literals blanked out, and each line marked as test code or not.
+//! Rust source seen as a rule sees it: comments and literals blanked out, and each line marked as
+//! test code or not.
 //!
-//! This is a small scanner and no parser: it knows comments (nested), strings (raw ones too), characters and
-//! lifetimes, and finds the item behind a `#[cfg(test)]` by its braces. That is enough to tell `std::` in code from
-//! `std::` in prose.
+//! This is a small scanner and no parser: it knows comments (nested), strings (raw ones too),
+//! characters and lifetimes, and finds the item behind a `#[cfg(test)]` by its braces. That is
+//! enough to tell `std::` in code from `std::` in prose.
 
 use super::tree::File;
 use std::collections::BTreeSet;
@@ -18,7 +19,8 @@ pub(crate) struct Source<'a> {
 }
 
 impl<'a> Source<'a> {
-    /// `whole_is_test` is for a file that is test code because of where it lives or who includes it.
+    /// `whole_is_test` is for a file that is test code because of where it lives or who includes
+    /// it.
     pub(crate) fn new(file: &'a File, whole_is_test: bool) -> Self {
         let masked = mask(&file.text);
         let is_test = if whole_is_test {

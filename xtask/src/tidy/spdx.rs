@@ -1,7 +1,9 @@
-//! Licence expressions of packages: `MIT OR Apache-2.0`, `(MIT OR Apache-2.0) AND Unicode-3.0`, and the old `MIT/Apache-2.0`.
+//! Licence expressions of packages: `MIT OR Apache-2.0`, `(MIT OR Apache-2.0) AND Unicode-3.0`, and
+//! the old `MIT/Apache-2.0`.
 
-/// Whether the terms named in `allowed` are enough for `expression`. `WITH` binds a licence to its exception, and the
-/// pair is one name in `allowed`. An expression that cannot be understood is not accepted.
+/// Whether the terms named in `allowed` are enough for `expression`. `WITH` binds a licence to its
+/// exception, and the pair is one name in `allowed`. An expression that cannot be understood is not
+/// accepted.
 pub(crate) fn is_accepted(expression: &str, allowed: &[String]) -> bool {
     let spaced = expression
         .replace('(', " ( ")

@@ -4,7 +4,8 @@ use crate::failure::{During, Failure};
 use std::path::Path;
 use std::process::Command;
 
-/// Endings (or whole names) of files that the rules read. Recorded numbers and lock files are not written by hand.
+/// Endings (or whole names) of files that the rules read. Recorded numbers and lock files are not
+/// written by hand.
 const TEXT: &[&str] = &[
     ".rs",
     ".md",

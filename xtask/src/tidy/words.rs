@@ -1,4 +1,5 @@
-//! Work that is not done lives in the README's table or in an issue, not in a mark that nobody reads again.
+//! Work that is not done lives in the README's table or in an issue, not in a mark that nobody
+//! reads again.
 
 use super::complaint::Complaint;
 use super::rust_text::has_word;
