@@ -6,7 +6,7 @@ use crate::flights::Leading;
 use crate::kept::Kept;
 use crate::worker::Worker;
 use weir_policy::catalog::Refusal;
-use weir_policy::{Now, StoredFacts};
+use weir_policy::{Digest, StoredFacts};
 use weir_store::{BodyBuilder, Building};
 use weir_wire::{BodyLength, ResponseHead, write};
 
@@ -20,6 +20,7 @@ pub(crate) struct Keeper {
     /// For those who wait for it: what becomes of them is decided here, whatever the client does
     /// that asked.
     leading: Option<Leading>,
+    key: Digest,
 }
 
 impl Keeper {
@@ -40,6 +41,7 @@ impl Keeper {
             kept,
             has_length: matches!(body, BodyLength::Exact(_)),
             leading: exchange.leading.take(),
+            key: exchange.key,
         })
     }
 
@@ -62,12 +64,13 @@ impl Keeper {
     /// # Errors
     ///
     /// As for `push`.
-    pub(crate) fn finish(mut self, now: Now) -> Result<(), Refusal> {
+    pub(crate) fn finish(mut self, worker: &Worker) -> Result<(), Refusal> {
         let body = self.building.finish_whole(self.content);
         if self.kept.facts.status != 204 && !self.has_length {
             write::number_field(&mut self.kept.head, "Content-Length", body.len());
         }
-        let vary = self.kept.vary.take();
+        let (now, vary) = (worker.now(), self.kept.vary.take());
+        let answers_others = self.kept.facts.answers_others(now);
         let stored = self.building.commit(now, vary, self.kept.with_body(body));
         if let Some(leading) = self.leading.take() {
             match stored {
@@ -76,6 +79,8 @@ impl Keeper {
                 Ok(()) | Err(Refusal::NotResident) => leading.stored(),
                 Err(_) => leading.alone(),
             }
+        } else if stored.is_ok() && answers_others {
+            worker.shared.flights.mark_shared(self.key);
         }
         stored
     }

@@ -461,7 +461,7 @@ impl<'a> Relay<'a> {
             self.unsent.end(self.out.len() - before);
         }
         if let Some(keeper) = self.keeper.take() {
-            let finished = keeper.finish(self.worker.now());
+            let finished = keeper.finish(self.worker);
             self.ended.kept = finished.is_ok();
             self.ended.refused = finished.err();
         }

@@ -99,8 +99,12 @@ impl Simulator {
             stored.part = Some(Box::new(present));
             self.tally.aborts.parts_kept += 1;
         }
-        let content_bytes = stored.content_bytes();
+        let (target, content_bytes) = (stored.target, stored.content_bytes());
+        let answers_others = stored.facts.answers_others(now);
         let stored = self.store(stored, held, is_outdated);
+        if is_whole && stored.is_ok() && answers_others {
+            self.flights.mark_shared(target);
+        }
         // those who read here go on to do so
         self.arriving.at_mut(id).uses = match stored {
             Ok(Some(which)) => self.cache.begin_use(which),
