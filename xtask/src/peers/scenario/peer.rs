@@ -38,7 +38,7 @@ pub(crate) static CONTENDERS: [Contender; 6] = [
         command: &[
             "sh",
             "-c",
-            "while sleep 5; do htcacheclean -n -p @DIR@/cache -l @CACHE_MIB@M; done & \
+            "while sleep 5; do htcacheclean -p @DIR@/cache -l @CACHE_MIB@M; done & \
              exec apache2 -D FOREGROUND -f @DIR@/apache.conf",
         ],
         is_cache: true,
