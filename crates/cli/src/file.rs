@@ -5,7 +5,7 @@ use std::io::Read as _;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use toml::de::DeTable;
-use weir_proxy::config::{Config, Invalid, knobs};
+use weir_proxy::config::{Config, Invalid, settings};
 use weir_workload::toml_text::{self, LINE_CHARS_MAX, Place};
 
 /// A config file as it was read.
@@ -81,11 +81,11 @@ impl Document {
     }
 }
 
-/// The first knob anywhere whose last part is `key`.
+/// The first setting anywhere whose last part is `key`.
 fn home_of(key: &str) -> Option<String> {
-    knobs()
+    settings()
         .into_iter()
-        .map(|knob| knob.path)
+        .map(|setting| setting.path)
         .find(|path| path.rsplit('.').next() == Some(key))
 }
 

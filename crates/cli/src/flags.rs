@@ -46,8 +46,8 @@ pub(crate) enum Command {
     Purge(PurgeFlags),
     /// Make a running proxy read its config file again; a bad one is refused whole
     Reload(ReloadFlags),
-    /// Print every knob of a config file: form, default, range and reason (Markdown)
-    Knobs,
+    /// Print every setting of a config file: form, default, range and reason (Markdown)
+    Settings,
     /// Look into a store on disk that no process uses; nothing is ever written to it
     #[command(subcommand)]
     Store(StoreCommand),
@@ -62,7 +62,7 @@ pub(crate) enum Command {
     Sim(SimCommand),
 }
 
-/// The flags of `weir serve`. Those that have a knob override it.
+/// The flags of `weir serve`. Those that have a setting override it.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct ServeFlags {
     /// Config file (TOML) to start from; without it, the defaults

@@ -11,11 +11,11 @@ mod disk_size;
 mod effective;
 mod file;
 mod flags;
-mod knobs;
 mod messages;
 mod names;
 mod operate;
 mod serve;
+mod settings;
 mod sim;
 mod store;
 mod trace;
@@ -28,7 +28,7 @@ fn main() -> std::process::ExitCode {
         Command::Check(flags) => check::check(&flags),
         Command::Purge(flags) => operate::purge(&flags),
         Command::Reload(flags) => operate::reload(&flags),
-        Command::Knobs => knobs::print(),
+        Command::Settings => settings::print(),
         Command::Store(command) => store::run(&command),
         Command::Bench(command) => bench::run(&command),
         Command::Sim(command) => sim::run(&command),

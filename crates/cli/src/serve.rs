@@ -176,7 +176,7 @@ fn run_until_signalled(
     }
 }
 
-/// The config in its normal form: TOML with every knob.
+/// The config in its normal form: TOML with every setting.
 fn config_text(config: &Config) -> String {
     toml::to_string(config).expect("a config is tables of strings, integers and lists")
 }

@@ -33,7 +33,7 @@ const COMMANDS: &[(&str, &str)] = &[
     ("version", "--version"),
     ("unknown-command", "server"),
     ("unknown-flag", "serve --listn 127.0.0.1:1"),
-    ("knobs", "knobs"),
+    ("settings", "settings"),
     ("purge-help", "purge --help"),
     ("purge-nothing", "purge"),
     ("purge-all-and-one", "purge --all http://a/"),

@@ -1,6 +1,6 @@
 //! Who is measured and how each is started: one thread or worker, a cache on disk that holds the
 //! whole working set, and as much memory for stored responses as was said where there is such a
-//! knob.
+//! setting.
 
 use crate::bed::contender::Contender;
 

@@ -297,14 +297,14 @@ impl Group {
             return Ok(None);
         }
         let own = std::fs::read_to_string("/proc/self/cgroup").during("read the control groups")?;
-        let (parent, knob) = parent_group(&own).ok_or_else(|| {
+        let (parent, file) = parent_group(&own).ok_or_else(|| {
             Failure::Outside("there is no control group for memory; try `--cgroup 0`".to_owned())
         })?;
         let path = parent.join(format!("weir-store-bench-{}-{name}", std::process::id()));
         std::fs::create_dir(&path).during(format_args!("make `{}`", path.display()))?;
         let group = Self(path);
         let bytes = (limit_mib << 20).to_string();
-        std::fs::write(group.0.join(knob), bytes).during("limit the memory of a control group")?;
+        std::fs::write(group.0.join(file), bytes).during("limit the memory of a control group")?;
         Ok(Some(group))
     }
 

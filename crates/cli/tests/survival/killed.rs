@@ -1,6 +1,6 @@
 //! SIGKILL, and what is there when it is started again (R11).
 
-use super::{HOST, Parts, knob, request, truth, wait_for_entries, wait_until_loaded};
+use super::{HOST, Parts, request, setting, truth, wait_for_entries, wait_until_loaded};
 use crate::support::{RawClient, Weir};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -37,7 +37,7 @@ struct Load {
 const TARGETS: usize = 40;
 
 fn target(number: usize) -> String {
-    let large = knob("WEIR_TORTURE_LARGE", 3_000_000);
+    let large = setting("WEIR_TORTURE_LARGE", 3_000_000);
     let size = if number.is_multiple_of(8) {
         large
     } else {
@@ -99,8 +99,8 @@ fn purge(parts: &Parts, weir: &Weir, load: &Load, number: usize) {
 
 #[test]
 fn kill_at_any_instant_leaves_no_corrupt_or_purged_content() {
-    let rounds = knob("WEIR_TORTURE_ROUNDS", 5);
-    let seed = knob("WEIR_TORTURE_SEED", 20_261_121);
+    let rounds = setting("WEIR_TORTURE_ROUNDS", 5);
+    let seed = setting("WEIR_TORTURE_SEED", 20_261_121);
     // little room: segments leave, and what was asked for is carried forward, while it is killed
     let parts = Parts::with_size("64MiB");
     let load = Load {

@@ -105,7 +105,7 @@ fn request(method: &str, target: &str) -> String {
 }
 
 /// A number from the environment, for `make torture`.
-fn knob(name: &str, default: u64) -> u64 {
+fn setting(name: &str, default: u64) -> u64 {
     match std::env::var(name) {
         Ok(value) => value
             .parse()

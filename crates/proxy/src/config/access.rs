@@ -2,8 +2,8 @@
 
 use super::cidr::Cidr;
 use super::invalid::Invalid;
-use super::knob::table;
 use super::listener::{Listener, Mode};
+use super::setting::table;
 use super::value::Form;
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use std::net::{Ipv4Addr, Ipv6Addr};

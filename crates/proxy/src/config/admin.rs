@@ -2,7 +2,7 @@
 
 use super::address::AdminAddress;
 use super::invalid::Invalid;
-use super::knob::table;
+use super::setting::table;
 use super::token_file::TokenFile;
 use std::net::SocketAddr;
 

@@ -3,7 +3,7 @@
 use super::byte_size::ByteSize;
 use super::field_name::FieldName;
 use super::invalid::Invalid;
-use super::knob::table;
+use super::setting::table;
 use super::span::Span;
 use super::value::{BadValue, Form, choice, text_value};
 use std::fmt;

@@ -2,7 +2,7 @@
 
 use super::byte_size::ByteSize;
 use super::invalid::Invalid;
-use super::knob::table;
+use super::setting::table;
 use super::value::{BadValue, Form, choice, text_value};
 use serde::{Deserialize, Serialize};
 use std::fmt;

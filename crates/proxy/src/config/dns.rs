@@ -2,7 +2,7 @@
 
 use super::address::DnsServer;
 use super::invalid::Invalid;
-use super::knob::table;
+use super::setting::table;
 use super::span::Span;
 
 table! {

@@ -3,8 +3,8 @@
 
 use super::byte_size::ByteSize;
 use super::invalid::Invalid;
-use super::knob::table;
 use super::lead::Lead;
+use super::setting::table;
 use super::span::Span;
 use super::value::choice;
 

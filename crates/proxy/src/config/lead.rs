@@ -2,7 +2,7 @@
 
 use super::byte_size::ByteSize;
 use super::invalid::Invalid;
-use super::knob::check_range;
+use super::setting::check_range;
 use super::value::{BadValue, Form};
 use std::fmt;
 

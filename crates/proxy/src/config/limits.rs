@@ -6,7 +6,7 @@
 
 use super::byte_size::ByteSize;
 use super::invalid::Invalid;
-use super::knob::table;
+use super::setting::table;
 use super::span::Span;
 use super::when_busy::WhenBusy;
 

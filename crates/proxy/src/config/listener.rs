@@ -1,7 +1,7 @@
 //! Where clients connect, and what a listener takes them for.
 
 use super::invalid::Invalid;
-use super::knob::Knob;
+use super::setting::Setting;
 use super::value::{Form, choice};
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
@@ -19,16 +19,16 @@ pub struct Listener {
 }
 
 impl Listener {
-    pub(super) fn knobs() -> Vec<Knob> {
+    pub(super) fn settings() -> Vec<Setting> {
         vec![
-            Knob::new::<SocketAddr>(
+            Setting::new::<SocketAddr>(
                 "listener[].address",
                 &[
                     "Where clients connect; port 0 takes any free one. Without any listener table there is one",
                     "forward listener on 127.0.0.1:3128: loopback, so that a first try opens nothing to the network.",
                 ],
             ),
-            Knob::new::<Mode>(
+            Setting::new::<Mode>(
                 "listener[].mode",
                 &[
                     "What the listener is to its clients: `forward` takes absolute-form requests and CONNECT to",

@@ -1,6 +1,6 @@
 //! Where the access log goes and how its lines look.
 
-use super::knob::table;
+use super::setting::table;
 use super::value::{BadValue, Form, choice, text_value};
 use std::fmt;
 use std::path::{Path, PathBuf};

@@ -2,9 +2,9 @@
 //! that are kept.
 //!
 //! Reading files, flags and messages is the command line's work; nothing here opens anything. Each
-//! knob is declared once (`knob::table!`) with its reason, default and range, and [`knobs`] prints
-//! them from there. A [`Config`] that came through [`Config::validate`] holds no value outside its
-//! range and no contradiction.
+//! setting is declared once (`setting::table!`) with its reason, default and range, and
+//! [`settings`] prints them from there. A [`Config`] that came through [`Config::validate`] holds
+//! no value outside its range and no contradiction.
 
 mod access;
 mod address;
@@ -18,7 +18,6 @@ mod fetch;
 mod field_name;
 mod host;
 mod invalid;
-mod knob;
 mod lead;
 mod limits;
 mod listener;
@@ -26,6 +25,7 @@ mod log;
 mod next_hop_url;
 mod quantity;
 mod route;
+mod setting;
 mod span;
 mod token_file;
 mod value;
@@ -43,13 +43,13 @@ pub use fetch::{Abort, Fetch};
 pub use field_name::FieldName;
 pub use host::Host;
 pub use invalid::Invalid;
-pub use knob::Knob;
 pub use lead::Lead;
 pub use limits::Limits;
 pub use listener::{Listener, Mode};
 pub use log::{Log, LogFormat, LogTarget};
 pub use next_hop_url::NextHopUrl;
 pub use route::{HostPattern, PathPrefix, Route};
+pub use setting::Setting;
 pub use span::Span;
 pub use token_file::TokenFile;
 pub use value::{BadValue, Form};
@@ -94,7 +94,7 @@ impl Config {
     ///
     /// [`Invalid`] with the key, the reason and what to do.
     pub fn validate(&self) -> Result<(), Invalid> {
-        knob::check_range("workers", &self.workers, &0, &WORKERS_MAX)?;
+        setting::check_range("workers", &self.workers, &0, &WORKERS_MAX)?;
         self.admin.check_ranges()?;
         self.cache.check_ranges()?;
         self.disk.check_ranges()?;
@@ -156,27 +156,27 @@ impl Default for Config {
     }
 }
 
-/// Every knob there is, in the order of a file: the reference page.
+/// Every setting there is, in the order of a file: the reference page.
 #[must_use]
-pub fn knobs() -> Vec<Knob> {
-    let workers = Knob::new::<u16>(
+pub fn settings() -> Vec<Setting> {
+    let workers = Setting::new::<u16>(
         "workers",
         &["Threads that serve requests; 0 for one a core, which is as many as can work at once."],
     )
     .by_default(&Config::default().workers)
     .within(&0, &WORKERS_MAX);
-    let mut knobs = vec![workers];
-    knobs.extend(Listener::knobs());
-    knobs.extend(Admin::knobs());
-    knobs.extend(Route::knobs());
-    knobs.extend(Cache::knobs());
-    knobs.extend(Disk::knobs());
-    knobs.extend(Fetch::knobs());
-    knobs.extend(Limits::knobs());
-    knobs.extend(Access::knobs());
-    knobs.extend(Dns::knobs());
-    knobs.extend(Log::knobs());
-    knobs
+    let mut settings = vec![workers];
+    settings.extend(Listener::settings());
+    settings.extend(Admin::settings());
+    settings.extend(Route::settings());
+    settings.extend(Cache::settings());
+    settings.extend(Disk::settings());
+    settings.extend(Fetch::settings());
+    settings.extend(Limits::settings());
+    settings.extend(Access::settings());
+    settings.extend(Dns::settings());
+    settings.extend(Log::settings());
+    settings
 }
 
 /// More threads than any machine has cores today.

@@ -3,10 +3,10 @@
 use super::address::AdminAddress;
 use super::host::Host;
 use super::invalid::Invalid;
-use super::knob::Knob;
 use super::lead::Lead;
 use super::listener::Listener;
 use super::next_hop_url::NextHopUrl;
+use super::setting::Setting;
 use super::value::{BadValue, Form, text_value};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -32,16 +32,16 @@ pub struct Route {
 }
 
 impl Route {
-    pub(super) fn knobs() -> Vec<Knob> {
+    pub(super) fn settings() -> Vec<Setting> {
         vec![
-            Knob::new::<HostPattern>(
+            Setting::new::<HostPattern>(
                 "route[].host",
                 &[
                     "Hosts the route is for: a name, an address, or `*.` and a name for all names below it.",
                     "Without it, any host. The more exact host wins.",
                 ],
             ),
-            Knob::new::<PathPrefix>(
+            Setting::new::<PathPrefix>(
                 "route[].path",
                 &[
                     "What the path begins with, in whole segments: `/static` is for `/static` and `/static/a`, not for `/statics`;",
@@ -49,11 +49,11 @@ impl Route {
                 ],
             )
             .by_default(&PathPrefix::default()),
-            Knob::new::<Vec<NextHopUrl>>(
+            Setting::new::<Vec<NextHopUrl>>(
                 "route[].next_hops",
                 &["Where to forward, in turn; one that refuses a connection rests for a while."],
             ),
-            Knob::new::<Lead>(
+            Setting::new::<Lead>(
                 "route[].lead",
                 &[
                     "How far a fetch for this route may run ahead of its fastest client, in the range of `fetch.lead`;",

@@ -254,10 +254,14 @@ fn contradictory_or_open_proxy_access_rules_are_refused() {
 
 #[test]
 fn every_setting_is_documented_with_its_default_and_reason() {
-    let knobs = knobs();
-    for knob in &knobs {
-        assert!(knob.reason.len() > 30, "{knob:?}");
-        assert_eq!(knob.least.is_some(), knob.most.is_some(), "{knob:?}");
+    let settings = settings();
+    for setting in &settings {
+        assert!(setting.reason.len() > 30, "{setting:?}");
+        assert_eq!(
+            setting.minimum.is_some(),
+            setting.maximum.is_some(),
+            "{setting:?}"
+        );
     }
     let text = serde_json::to_value(Config::default()).unwrap();
     for (table, value) in text.as_object().unwrap() {
@@ -266,8 +270,8 @@ fn every_setting_is_documented_with_its_default_and_reason() {
         };
         for (key, default) in keys {
             let path = format!("{table}.{key}");
-            let knob = knobs.iter().find(|knob| knob.path == path);
-            let stated = knob.and_then(|knob| knob.default.clone());
+            let setting = settings.iter().find(|setting| setting.path == path);
+            let stated = setting.and_then(|setting| setting.default.clone());
             assert_eq!(stated, Some(default.to_string()), "{path}");
         }
     }
