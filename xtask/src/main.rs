@@ -50,11 +50,11 @@ usage: cargo xtask <chore>
       --seed N             of requests and content (default 1)
       --together yes|no    all proxies at the same time (default: by scenario; wpb and wpb-modem yes)
       --out DIR            where records, report and figures go (default records/bench-NAME-DATE)
-  uneven [options]         the same where links are uneven: leads, aborts, joined fetches, long paths
+  uneven [options]         the same where links are uneven: read-ahead, aborts, joined fetches, long paths
       --install            get missing peers from Debian
       --peers NAMES        comma separated: weir,nginx,varnish,squid,trafficserver,haproxy
-      --experiments NAMES  comma separated: abort,lead,join,herd,memory,path
-      --pairs N            downloads over the long path with each lead (default 4)
+      --experiments NAMES  comma separated: abort,read-ahead,join,herd,memory,path
+      --pairs N            downloads over the long path with each read-ahead (default 4)
       --out FILE           where the numbers go (default records/uneven-DATE.json)
       --show FILE          print the table of a record as Markdown and measure nothing
   memory [options]         resident memory of weir before a slow disk, with bodies of gigabytes (root: loop device, block controller)

@@ -54,7 +54,7 @@ fn apply(config: &mut Config, flags: &ServeFlags) -> Result<(), Failure> {
             host: None,
             path: PathPrefix::default(),
             next_hops: flags.origin.clone(),
-            lead: None,
+            read_ahead: None,
         }];
     }
     if let Some(address) = &flags.admin {

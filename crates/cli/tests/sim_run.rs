@@ -31,7 +31,7 @@ const COMMANDS: &[(&str, &str)] = &[
     (
         "sim-run-research",
         "sim run modem.parquet --network research --profile http-1998 --caching ignoring-cookies --cache-size 1MiB --eviction lru \
-         --lead unlimited --abort finish --hit-overhead 5ms",
+         --read-ahead unlimited --abort finish --hit-overhead 5ms",
     ),
     (
         "sim-run-rows",
@@ -82,11 +82,11 @@ const COMMANDS: &[(&str, &str)] = &[
     ),
     (
         "sim-sweep-run",
-        "sim sweep --of run modem.parquet --threads 1 --out s.parquet --axis profile=http-1998 --axis size=1%,unlimited --axis lead=64KiB,unlimited",
+        "sim sweep --of run modem.parquet --threads 1 --out s.parquet --axis profile=http-1998 --axis size=1%,unlimited --axis read-ahead=64KiB,unlimited",
     ),
     (
         "sim-sweep-run-goes-on",
-        "sim sweep --of run modem.parquet --threads 1 --out s.parquet --axis profile=http-1998 --axis size=1%,10%,unlimited --axis lead=64KiB,unlimited",
+        "sim sweep --of run modem.parquet --threads 1 --out s.parquet --axis profile=http-1998 --axis size=1%,10%,unlimited --axis read-ahead=64KiB,unlimited",
     ),
     (
         "sim-sweep-run-other-file",

@@ -320,7 +320,7 @@ table! {
     BytesRecovered, Counter, "weir_recovered_bytes_total", "bytes";
     /// The furthest a fetch was ahead of its fastest reader: read from the next hop, and not yet
     /// with the client's kernel.
-    LeadMaxBytes, Gauge, "weir_lead_max_bytes", "bytes";
+    ReadAheadMaxBytes, Gauge, "weir_read_ahead_max_bytes", "bytes";
 
     // --- names -----------------------------------------------------------------------------------
     /// Questions to the resolver, by how they were answered. IP literals and /etc/hosts are not

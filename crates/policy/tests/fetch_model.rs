@@ -6,8 +6,8 @@
 //!
 //! * what a reader is given is its next, was wanted, and is here; it gets all of it or an honest
 //!   cut;
-//! * what a fetch may take lies within the lead of the fastest reader and within what that one
-//!   wants;
+//! * what a fetch may take lies within the read-ahead of the fastest reader and within what that
+//!   one wants;
 //! * nobody waits while every fetch waits too, and the world comes to an end;
 //! * no byte is fetched twice unless two things raced, and bytes fetched = bytes delivered live +
 //!   undelivered.

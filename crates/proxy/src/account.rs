@@ -39,7 +39,7 @@ pub(crate) struct Account {
     /// Bytes written to the next hop.
     pub(crate) to_next_hop_bytes: u64,
     /// The most a fetch for it was ahead of its fastest reader, bytes.
-    pub(crate) lead_max_bytes: u64,
+    pub(crate) read_ahead_max_bytes: u64,
     /// Status sent to the client; 0 if none was.
     pub(crate) status: u16,
     /// The next hop asked, if one was.
@@ -79,7 +79,7 @@ impl Account {
             next_hop_overhead_bytes: 0,
             tunnel_bytes: 0,
             to_next_hop_bytes: 0,
-            lead_max_bytes: 0,
+            read_ahead_max_bytes: 0,
             status: 0,
             next_hop: None,
             next_hop_reused: false,

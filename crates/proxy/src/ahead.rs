@@ -36,7 +36,7 @@ pub(crate) fn sweep(worker: &Worker) {
             guarded: false,
             route_hop: Some(HopId(number)),
             // several routes may lead there; a transfer sets its own
-            lead: settings.lead_of(None),
+            read_ahead: settings.lead_of(None),
         };
         while open_one(worker, &settings, &destination) {}
     }

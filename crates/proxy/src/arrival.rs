@@ -271,7 +271,7 @@ fn rules(
     let refuses = line_named(response.head.fields, "accept-ranges")
         .is_some_and(|value| value.eq_ignore_ascii_case(b"none"));
     FillRules {
-        lead: exchange.lead(),
+        read_ahead: exchange.read_ahead(),
         fetches_max: exchange.settings.config.fetch.fetches_per_response_max,
         can_range: facts.strong_tag && complete_length.is_some() && !refuses,
     }

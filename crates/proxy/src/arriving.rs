@@ -23,8 +23,8 @@ use weir_measure::{Counters, Metric};
 use weir_policy::Digest;
 use weir_policy::catalog::Refusal;
 use weir_policy::fetch::{
-    ByteSpan, ByteSpans, Chance, Cut, FetchEnd, FetchId, Fill, FillRules, Lead, Orphan, ReaderId,
-    Take,
+    ByteSpan, ByteSpans, Chance, Cut, FetchEnd, FetchId, Fill, FillRules, Orphan, ReadAhead,
+    ReaderId, Take,
 };
 use weir_store::{Building, Growing, Place, StoredResponse, VaryRule};
 
@@ -33,7 +33,7 @@ use weir_store::{Building, Growing, Place, StoredResponse, VaryRule};
 pub(crate) struct Arriving {
     key: Digest,
     /// How far its fetches may run ahead.
-    pub(crate) lead: Lead,
+    pub(crate) read_ahead: ReadAhead,
     /// Head, facts and validators; its content is what was there at first.
     pub(crate) response: Arc<StoredResponse>,
     vary: Option<(VaryRule, Digest)>,
@@ -73,7 +73,7 @@ struct Inner {
     client_us: u32,
     next_hop_us: u32,
     /// The furthest a fetch was seen ahead of what the fastest client had acknowledged, bytes.
-    lead_max: u64,
+    read_ahead_max: u64,
 }
 
 /// What became of it in the store.
@@ -126,7 +126,7 @@ impl Arriving {
         let place = growing.open(beginnings.span);
         let arriving = Self {
             key: beginnings.key,
-            lead: beginnings.rules.lead,
+            read_ahead: beginnings.rules.read_ahead,
             response: Arc::new(beginnings.response),
             vary: beginnings.vary,
             has_length: beginnings.complete_length.is_some(),
@@ -148,7 +148,7 @@ impl Arriving {
                 outcome: None,
                 client_us: 0,
                 next_hop_us: 0,
-                lead_max: 0,
+                read_ahead_max: 0,
             }),
         };
         (Arc::new(arriving), fetch)
@@ -159,14 +159,14 @@ impl Arriving {
     pub(crate) fn alone(
         worker: &Worker,
         key: Digest,
-        lead: Lead,
+        read_ahead: ReadAhead,
         response: &Arc<StoredResponse>,
         span: ByteSpan,
     ) -> Option<(Arc<Self>, ReaderId)> {
         let now = worker.now();
         let complete_length = response.complete_length();
         let rules = FillRules {
-            lead,
+            read_ahead,
             fetches_max: 1,
             can_range: true,
         };
@@ -175,7 +175,7 @@ impl Arriving {
         let reader = fill.attach(now, span).ok()?;
         let alone = Self {
             key,
-            lead,
+            read_ahead,
             response: Arc::clone(response),
             vary: None,
             has_length: true,
@@ -197,7 +197,7 @@ impl Arriving {
                 outcome: Some(Outcome::Dropped),
                 client_us: 0,
                 next_hop_us: 0,
-                lead_max: 0,
+                read_ahead_max: 0,
             }),
         };
         Some((Arc::new(alone), reader))
@@ -433,8 +433,8 @@ impl Drop for Arriving {
 impl Inner {
     /// The furthest a fetch was ahead, bytes: of what the fastest client's kernel had been given,
     /// and, where that was looked at, of what the client had acknowledged.
-    fn lead_max(&self) -> u64 {
-        self.lead_max.max(self.fill.lead_max())
+    fn read_ahead_max(&self) -> u64 {
+        self.read_ahead_max.max(self.fill.read_ahead_max())
     }
 
     fn is_boarding(&self) -> bool {
@@ -478,8 +478,8 @@ struct Locked<'a> {
 impl Locked<'_> {
     /// The furthest a fetch was ahead, bytes: of what the fastest client's kernel had been given,
     /// and, where that was looked at, of what the client had acknowledged.
-    fn lead_max(&self) -> u64 {
-        self.lead_max.max(self.fill.lead_max())
+    fn read_ahead_max(&self) -> u64 {
+        self.read_ahead_max.max(self.fill.read_ahead_max())
     }
 
     /// Wakes the fetches if what they may take may have changed.

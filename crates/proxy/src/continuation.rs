@@ -36,8 +36,8 @@ pub(crate) fn begin(
         return None;
     };
     let worker = &client.worker;
-    let (key, lead) = (exchange.key, exchange.lead());
-    let (arriving, reader) = Arriving::alone(worker, key, lead, response, span)?;
+    let (key, read_ahead) = (exchange.key, exchange.read_ahead());
+    let (arriving, reader) = Arriving::alone(worker, key, read_ahead, response, span)?;
     worker.counters().inc(Metric::Continued(why));
     Some(Attached::new(worker, &arriving, reader, true))
 }

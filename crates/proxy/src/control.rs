@@ -372,7 +372,10 @@ impl Control {
             (Metric::StoreLingeringBytes, memory.lingering_bytes),
             (Metric::StoreEntries, memory.entries),
             (Metric::Evicted, memory.evictions),
-            (Metric::LeadMaxBytes, self.shared.lead_max_bytes()),
+            (
+                Metric::ReadAheadMaxBytes,
+                self.shared.read_ahead_max_bytes(),
+            ),
             (
                 Metric::StoreBudgetBytes,
                 settings.config.cache.memory.bytes(),

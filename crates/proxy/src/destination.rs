@@ -13,7 +13,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, PoisonError};
 use weir_policy::connections::HopId;
 use weir_policy::destination::{Denied, DeniedWhy};
-use weir_policy::fetch::Lead;
+use weir_policy::fetch::ReadAhead;
 use weir_policy::route::Outcome;
 use weir_semantics::ProxyError;
 
@@ -47,7 +47,7 @@ pub(crate) struct Destination {
     /// The route's number for it, for its health.
     pub(crate) route_hop: Option<HopId>,
     /// How far a fetch from it may run ahead of its readers.
-    pub(crate) lead: Lead,
+    pub(crate) read_ahead: ReadAhead,
 }
 
 impl Destination {
@@ -75,7 +75,7 @@ impl Destination {
             },
             guarded: true,
             route_hop: None,
-            lead: exchange.settings.lead_of(None),
+            read_ahead: exchange.settings.lead_of(None),
         })
     }
 
@@ -93,7 +93,7 @@ impl Destination {
                 hop: settings.hops[choice.hop.0 as usize].clone(),
                 guarded: false,
                 route_hop: Some(choice.hop),
-                lead: settings.lead_of(Some(choice.route)),
+                read_ahead: settings.lead_of(Some(choice.route)),
             }),
             Err(none) => Err(Answer::open(
                 404,

@@ -41,7 +41,7 @@ pub(crate) async fn run(
     let addresses = allowed_addresses(worker, settings, destination).await?;
     let limit = settings.config.limits.connect.as_duration();
     let until = Instant::now() + limit;
-    let window = first_window(destination.lead, worker.now());
+    let window = first_window(destination.read_ahead, worker.now());
     let raced = timeout_at(until, race(&addresses, window)).await;
     let (outcome, result) = match raced {
         Ok(Ok(connected)) => (HopOutcome::Opened, Ok(connected)),

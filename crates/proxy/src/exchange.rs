@@ -27,7 +27,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Instant;
 use weir_measure::Metric;
-use weir_policy::fetch::Lead;
+use weir_policy::fetch::ReadAhead;
 use weir_policy::{Digest, Event, Forwarding, Missing, Serving, StoredFacts, Transaction};
 use weir_semantics::{FieldLine, Form, HostName, Method, Timestamp};
 use weir_store::{Expected, Known, StoredResponse};
@@ -211,9 +211,9 @@ impl Exchange {
     }
 
     /// How far a fetch for it may run ahead.
-    pub(crate) fn lead(&self) -> Lead {
+    pub(crate) fn read_ahead(&self) -> ReadAhead {
         self.settings
-            .lead_for(self.mode, self.host.as_str(), self.path_and_query())
+            .read_ahead_for(self.mode, self.host.as_str(), self.path_and_query())
     }
 
     /// In what form `response` answers it.

@@ -67,7 +67,7 @@ pub(crate) fn begin(
     begun: Begun,
 ) -> Ready {
     let silence = settings.config.limits.next_hop_silence.as_duration();
-    let base = flow::first_window(begun.arriving.lead, worker.now());
+    let base = flow::first_window(begun.arriving.read_ahead, worker.now());
     let mut fetch = Box::new(Fetch {
         worker: Rc::clone(worker),
         settings: Arc::clone(settings),
@@ -316,7 +316,7 @@ impl Fetch {
             && clean
             && self.hop_keeps_alive
             // what the next hop was offered it may send to whoever uses the connection next
-            && u64::from(self.flow.settle(&connection.stream)) <= self.arriving.lead.bytes()
+            && u64::from(self.flow.settle(&connection.stream)) <= self.arriving.read_ahead.bytes()
         {
             pool::check_in(&self.worker, connection);
         }

@@ -388,7 +388,7 @@ pub(crate) async fn read(client: &mut Client, exchange: &mut Exchange, start: St
     account.body_bytes += sent.live_bytes + sent.stored_bytes;
     account.store_bytes += sent.stored_bytes;
     account.recovered_bytes += sent.recovered_bytes;
-    account.lead_max_bytes = account.lead_max_bytes.max(arriving.lead_max());
+    account.read_ahead_max_bytes = account.read_ahead_max_bytes.max(arriving.read_ahead_max());
     match sent.end {
         reader::ReadEnd::Whole => {
             account.end = End::Whole;

@@ -348,8 +348,8 @@ impl Reader<'_> {
                     attached
                         .arriving
                         .look_at_client(attached.id, info.rtt_us, unacknowledged);
-                if let Some(lead_bytes) = looked {
-                    self.client.worker.shared.note_lead(lead_bytes);
+                if let Some(read_ahead_bytes) = looked {
+                    self.client.worker.shared.note_read_ahead(read_ahead_bytes);
                 }
             }
         }

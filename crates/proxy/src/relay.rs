@@ -4,8 +4,8 @@
 //! Bytes are read into the worker's scratch and written from there; only what the client does not
 //! take at once is copied, and nothing more is read until it is gone. So the proxy holds at most
 //! one scratch buffer for a client, however slow. What the kernel holds is bounded by the
-//! [`Governor`], where a response is longer than a quarter of the lead: a small response costs
-//! nothing more. While the next hop is silent the client is watched.
+//! [`Governor`], where a response is longer than a quarter of the read-ahead: a small response
+//! costs nothing more. While the next hop is silent the client is watched.
 
 use crate::deadline::{Deadline, Party};
 use crate::demand::Allowance;
@@ -26,7 +26,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio::net::tcp::ReadHalf;
 use weir_policy::catalog::Refusal;
-use weir_policy::fetch::Lead;
+use weir_policy::fetch::ReadAhead;
 use weir_wire::{BodyEvent, BodyLength, BodyReader, HeadLimits, write};
 
 /// Pieces below this size are copied together and written at once; larger ones are written in
@@ -40,12 +40,12 @@ pub(crate) struct Terms {
     client_silence: Duration,
     half_closed: Duration,
     trailers: HeadLimits,
-    lead: Lead,
+    read_ahead: ReadAhead,
     /// Nobody waits for it: it is fetched for the store, within the budget of background bytes.
     is_background: bool,
-    /// The connection may come from a route with another lead: the kernel's buffers are looked at
-    /// at once.
-    leads_differ: bool,
+    /// The connection may come from a route with another read-ahead: the kernel's buffers are
+    /// looked at at once.
+    read_aheads_differ: bool,
 }
 
 impl Terms {
@@ -53,7 +53,7 @@ impl Terms {
     pub(crate) fn of(exchange: &Exchange) -> Self {
         let settings = &exchange.settings;
         let limits = &settings.config.limits;
-        let lead = settings.lead_for(
+        let read_ahead = settings.read_ahead_for(
             exchange.mode,
             exchange.host.as_str(),
             exchange.path_and_query(),
@@ -63,9 +63,9 @@ impl Terms {
             client_silence: limits.client_silence.as_duration(),
             half_closed: settings.config.fetch.half_closed.as_duration(),
             trailers: settings.response_heads,
-            lead,
+            read_ahead,
             is_background: exchange.is_for_store_alone(),
-            leads_differ: settings.leads_differ(),
+            read_aheads_differ: settings.read_aheads_differ(),
         }
     }
 }
@@ -86,7 +86,7 @@ pub(crate) enum RelayEnd {
 pub(crate) struct Ended {
     pub(crate) end: RelayEnd,
     /// The next hop's connection can carry another response: nothing was left behind this one, and
-    /// the next hop may not send more of the next one than a lead before it is read.
+    /// the next hop may not send more of the next one than a read-ahead before it is read.
     pub(crate) hop_clean: bool,
     pub(crate) from_hop_bytes: u64,
     pub(crate) to_client_bytes: u64,
@@ -123,7 +123,7 @@ pub(crate) struct Relay<'a> {
     background: Option<Allowance>,
     /// Bytes that may be written before the kernel's buffers are looked at.
     free_bytes: u64,
-    /// Once it is needed, where there is a lead to keep to.
+    /// Once it is needed, where there is a read-ahead to keep to.
     governor: Option<Governor>,
     /// It was needed.
     governed: bool,
@@ -162,10 +162,10 @@ impl<'a> Relay<'a> {
             deadline,
             terms,
             length,
-            free_bytes: if terms.leads_differ {
+            free_bytes: if terms.read_aheads_differ {
                 0
             } else {
-                Governor::free_bytes(terms.lead, length)
+                Governor::free_bytes(terms.read_ahead, length)
             },
             reader: BodyReader::lenient(body, terms.trailers),
             framing,
@@ -231,7 +231,7 @@ impl<'a> Relay<'a> {
             self.keeper = None;
             self.signal_cut(end, &to_client);
         } else if let (Some(governor), Some(client)) = (&mut self.governor, to_client.client()) {
-            let small = governor.end(self.terms.lead, self.from_hop.as_ref(), client);
+            let small = governor.end(self.terms.read_ahead, self.from_hop.as_ref(), client);
             self.ended.hop_clean &= small;
         }
         self.ended
@@ -369,7 +369,7 @@ impl<'a> Relay<'a> {
         let next_hop = self.from_hop.as_ref();
         if !self.governed {
             self.governed = true;
-            self.governor = Governor::new(self.terms.lead, now, next_hop, client, written);
+            self.governor = Governor::new(self.terms.read_ahead, now, next_hop, client, written);
         }
         let Some(governor) = &mut self.governor else {
             return usize::MAX;

@@ -244,7 +244,7 @@ impl Ended<'_> {
             store_bytes: account.store_bytes,
             recovered_bytes: account.recovered_bytes,
             wasted_bytes: account.wasted_bytes,
-            lead_max_bytes: account.lead_max_bytes,
+            read_ahead_max_bytes: account.read_ahead_max_bytes,
             joined: joined(verdict).map(weir_measure::Label::word),
             from_next_hop_bytes: account.from_next_hop_bytes + account.fetched_bytes,
             to_next_hop_bytes: account.to_next_hop_bytes,

@@ -291,7 +291,7 @@ fn share(
         popularity: Popularity::default(),
         background: Background::new(config.fetch.background_rate.bytes()),
         passing: Arc::default(),
-        lead_max_bytes: AtomicU64::new(0),
+        read_ahead_max_bytes: AtomicU64::new(0),
     })
 }
 

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use weir_policy::connections::HopId;
 use weir_policy::destination::{ClientRules, ConnectPorts, DenyDefault, DestinationRules};
 use weir_policy::eviction::EvictionKind;
-use weir_policy::fetch::{AbortPolicy, Lead};
+use weir_policy::fetch::{AbortPolicy, ReadAhead};
 use weir_policy::route::{HostPattern, Rest, RouteId, RouteSpec, Routes};
 use weir_policy::{Rules, SetCookieRule, profile};
 use weir_semantics::{DecidedBy, DeltaSeconds, Heuristic, TargetedFields};
@@ -46,10 +46,10 @@ pub(crate) struct Settings {
     /// What becomes of a fetch that nobody reads any more.
     #[allow(dead_code, reason = "the fetch that outlives its readers asks for it")]
     pub(crate) abort: AbortPolicy,
-    /// The lead where no route has its own.
-    lead: Lead,
-    /// The leads of routes by their numbers; empty if none has its own.
-    leads: Vec<Lead>,
+    /// The read-ahead where no route has its own.
+    read_ahead: ReadAhead,
+    /// The read-aheads of routes by their numbers; empty if none has its own.
+    leads: Vec<ReadAhead>,
     /// Whole field line for Via on what we forward.
     via_lines: [String; 2],
     /// The comment in it, which tells this process from another Weir of the same name.
@@ -91,7 +91,7 @@ impl Settings {
             routes: Mutex::new(routes),
             hops,
             abort: compile_abort(&config.fetch),
-            lead: compile_lead(config.fetch.lead),
+            read_ahead: compile_lead(config.fetch.read_ahead),
             leads: compile_leads(&config),
             via_lines: ["1.0", "1.1"]
                 .map(|version| format!("Via: {version} {} ({instance})\r\n", config.cache.name)),
@@ -143,9 +143,9 @@ impl Settings {
     /// How far a fetch of this target may run ahead: what its route says, else what holds for all.
     ///
     /// `path` may have a query; `*` is the whole server.
-    pub(crate) fn lead_for(&self, mode: Mode, host: &str, path: &str) -> Lead {
+    pub(crate) fn read_ahead_for(&self, mode: Mode, host: &str, path: &str) -> ReadAhead {
         if mode == Mode::Forward || self.leads.is_empty() {
-            return self.lead;
+            return self.read_ahead;
         }
         let path = if path == "*" { "/" } else { path };
         let routes = self.routes.lock().unwrap_or_else(PoisonError::into_inner);
@@ -153,14 +153,14 @@ impl Settings {
     }
 
     /// The same where the route is known; `None` for a target of a forward proxy.
-    pub(crate) fn lead_of(&self, route: Option<RouteId>) -> Lead {
+    pub(crate) fn lead_of(&self, route: Option<RouteId>) -> ReadAhead {
         route
             .and_then(|route| self.leads.get(route.0 as usize).copied())
-            .unwrap_or(self.lead)
+            .unwrap_or(self.read_ahead)
     }
 
-    /// Whether connections to one next hop may be used with one lead and then with another.
-    pub(crate) fn leads_differ(&self) -> bool {
+    /// Whether connections to one next hop may be used with one read-ahead and then with another.
+    pub(crate) fn read_aheads_differ(&self) -> bool {
         !self.leads.is_empty()
     }
 
@@ -239,18 +239,19 @@ fn compile_routes(config: &Config) -> (Routes, Vec<HopKey>) {
     (routes, hops)
 }
 
-fn compile_leads(config: &Config) -> Vec<Lead> {
-    if config.routes.iter().all(|route| route.lead.is_none()) {
+fn compile_leads(config: &Config) -> Vec<ReadAhead> {
+    if config.routes.iter().all(|route| route.read_ahead.is_none()) {
         return Vec::new();
     }
-    let lead = |route: &config::Route| compile_lead(route.lead.unwrap_or(config.fetch.lead));
-    config.routes.iter().map(lead).collect()
+    let read_ahead =
+        |route: &config::Route| compile_lead(route.read_ahead.unwrap_or(config.fetch.read_ahead));
+    config.routes.iter().map(read_ahead).collect()
 }
 
-fn compile_lead(lead: config::Lead) -> Lead {
-    match lead {
-        config::Lead::Bytes(size) => Lead::Bytes(size.bytes()),
-        config::Lead::Unbounded => Lead::Unbounded,
+fn compile_lead(read_ahead: config::ReadAhead) -> ReadAhead {
+    match read_ahead {
+        config::ReadAhead::Bytes(size) => ReadAhead::Bytes(size.bytes()),
+        config::ReadAhead::Unbounded => ReadAhead::Unbounded,
     }
 }
 
@@ -286,11 +287,11 @@ mod tests {
 
     #[test]
     fn request_has_the_read_ahead_limit_of_its_route() {
-        let route = |path: &str, lead: Option<&str>| config::Route {
+        let route = |path: &str, read_ahead: Option<&str>| config::Route {
             host: None,
             path: path.parse().unwrap(),
             next_hops: vec!["http://a".parse().unwrap()],
-            lead: lead.map(|text| text.parse().unwrap()),
+            read_ahead: read_ahead.map(|text| text.parse().unwrap()),
         };
         let mut config = Config {
             routes: vec![
@@ -300,12 +301,12 @@ mod tests {
             ],
             ..Config::default()
         };
-        config.fetch.lead = "1MiB".parse().unwrap();
+        config.fetch.read_ahead = "1MiB".parse().unwrap();
         let settings = Settings::new(config.clone(), "x");
-        let of = |mode, path| settings.lead_for(mode, "b.example", path);
-        let all = Lead::Bytes(1 << 20);
-        assert_eq!(of(Mode::Gateway, "/near/a?b"), Lead::Unbounded);
-        assert_eq!(of(Mode::Gateway, "/thin"), Lead::Bytes(16 << 10));
+        let of = |mode, path| settings.read_ahead_for(mode, "b.example", path);
+        let all = ReadAhead::Bytes(1 << 20);
+        assert_eq!(of(Mode::Gateway, "/near/a?b"), ReadAhead::Unbounded);
+        assert_eq!(of(Mode::Gateway, "/thin"), ReadAhead::Bytes(16 << 10));
         assert_eq!(of(Mode::Gateway, "/thinner"), all);
         assert_eq!(of(Mode::Gateway, "*"), all);
         assert_eq!(of(Mode::Forward, "/near"), all);
@@ -319,7 +320,7 @@ mod tests {
     fn default_settings_equal_the_policy_defaults() {
         let settings = Settings::new(Config::default(), "x");
         assert_eq!(settings.abort, AbortPolicy::default());
-        assert_eq!(settings.lead_of(None), Lead::default());
+        assert_eq!(settings.lead_of(None), ReadAhead::default());
         let mut config = Config::default();
         config.fetch.abort = Abort::Squid;
         assert_eq!(Settings::new(config, "x").abort, AbortPolicy::SQUID);

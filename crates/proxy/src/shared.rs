@@ -56,18 +56,19 @@ pub(crate) struct Shared {
     pub(crate) popularity: Popularity,
     pub(crate) background: Background,
     /// The furthest a fetch was ahead of its fastest reader, bytes.
-    pub(crate) lead_max_bytes: AtomicU64,
+    pub(crate) read_ahead_max_bytes: AtomicU64,
 }
 
 impl Shared {
     /// A fetch was `bytes` ahead.
-    pub(crate) fn note_lead(&self, bytes: u64) {
-        self.lead_max_bytes.fetch_max(bytes, Ordering::Relaxed);
+    pub(crate) fn note_read_ahead(&self, bytes: u64) {
+        self.read_ahead_max_bytes
+            .fetch_max(bytes, Ordering::Relaxed);
     }
 
     /// The furthest one was.
-    pub(crate) fn lead_max_bytes(&self) -> u64 {
-        self.lead_max_bytes.load(Ordering::Relaxed)
+    pub(crate) fn read_ahead_max_bytes(&self) -> u64 {
+        self.read_ahead_max_bytes.load(Ordering::Relaxed)
     }
 }
 

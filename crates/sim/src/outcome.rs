@@ -157,7 +157,7 @@ pub struct Aborts {
     /// Bytes that were taken from a stored part for a response that was completed.
     pub completed_bytes: u64,
     /// The furthest a fetch ever was ahead of all its readers, bytes.
-    pub lead_max_bytes: u64,
+    pub read_ahead_max_bytes: u64,
 }
 
 /// What is counted on the way.

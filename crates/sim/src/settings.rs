@@ -11,7 +11,7 @@ use std::fmt;
 use std::sync::Arc;
 use weir_policy::admission::Rule;
 use weir_policy::eviction::EvictionKind;
-use weir_policy::fetch::{AbortPolicy, Lead};
+use weir_policy::fetch::{AbortPolicy, ReadAhead};
 use weir_policy::{Profile, Rules, SetCookieRule};
 use weir_semantics::{DeltaSeconds, Heuristic};
 use weir_workload::{Dimension, Law};
@@ -165,7 +165,7 @@ pub struct Settings {
     /// What becomes of a fetch that nobody reads.
     pub abort: AbortPolicy,
     /// How far a fetch runs ahead.
-    pub lead: Lead,
+    pub read_ahead: ReadAhead,
     /// Bytes a second that fetches may take while nobody reads.
     pub background_bytes_s: u64,
     /// Milliseconds for which a request waits for the response head that another one asks for,
@@ -212,7 +212,7 @@ impl Settings {
                 set_cookie: SetCookieRule::default(),
             },
             abort: AbortPolicy::default(),
-            lead: Lead::default(),
+            read_ahead: ReadAhead::default(),
             background_bytes_s: 1024 * 1024,
             follower_wait_ms: Some(5000),
             uncollapsible_ms: 120_000,

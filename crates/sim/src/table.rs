@@ -215,7 +215,10 @@ fn ends(run: &Outcome) -> String {
     }
     line("parts kept", grouped(aborts.parts_kept));
     line("  bytes of them used again", bytes(aborts.completed_bytes));
-    line("furthest ahead of a reader", bytes(aborts.lead_max_bytes));
+    line(
+        "furthest ahead of a reader",
+        bytes(aborts.read_ahead_max_bytes),
+    );
     for (why, count) in &run.not_admitted {
         line(&format!("not admitted: {why}"), grouped(*count));
     }

@@ -36,7 +36,7 @@ pub(crate) fn run(
     let wants = |experiment| options.experiments.contains(&experiment);
     let together = [
         Experiment::Abort,
-        Experiment::Lead,
+        Experiment::ReadAhead,
         Experiment::Join,
         Experiment::Herd,
     ];
@@ -148,7 +148,7 @@ impl Field {
             record.aborts = self.at_once(abort::first);
             record.seconds = self.at_once(abort::second);
         }
-        if wants(Experiment::Lead) {
+        if wants(Experiment::ReadAhead) {
             for kind in lead::KINDS {
                 eprintln!("ahead of a client: {kind:?}");
                 let leads = self.in_turn(|subject| lead::measure(subject, kind));

@@ -43,7 +43,7 @@ pub(crate) const KINDS: [Kind; 4] = [
 
 /// Where everything was at the end.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Lead {
+pub(crate) struct ReadAhead {
     pub(crate) kind: Kind,
     /// Content that the kernel of the origin's peer had acknowledged.
     pub(crate) taken_bytes: u64,
@@ -57,7 +57,7 @@ pub(crate) struct Lead {
     pub(crate) fetches: u64,
 }
 
-impl Lead {
+impl ReadAhead {
     /// Taken from the origin and not read by the client's program.
     pub(crate) fn over_program(&self) -> u64 {
         self.taken_bytes.saturating_sub(self.read_bytes)
@@ -69,7 +69,7 @@ impl Lead {
     }
 }
 
-pub(crate) fn measure(subject: &Subject<'_>, kind: Kind) -> Result<Lead, String> {
+pub(crate) fn measure(subject: &Subject<'_>, kind: Kind) -> Result<ReadAhead, String> {
     let who = if kind.reads { "slow" } else { "stopped" };
     let stored = if kind.is_storable { "stored" } else { "passed" };
     let path = subject.path(&format!("lead-{who}-{stored}"));
@@ -78,7 +78,7 @@ pub(crate) fn measure(subject: &Subject<'_>, kind: Kind) -> Result<Lead, String>
     let mut reader = Reader::ask(subject.address, &target, SIZE_BYTES, receive_buffer)?;
     let begun = Instant::now();
     let mut step = 0;
-    let mut lead = Lead {
+    let mut lead = ReadAhead {
         kind,
         taken_bytes: 0,
         read_bytes: 0,

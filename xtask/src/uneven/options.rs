@@ -10,7 +10,9 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Experiment {
     Abort,
-    Lead,
+    /// Old records say `lead`.
+    #[serde(alias = "lead")]
+    ReadAhead,
     Join,
     Herd,
     Memory,
@@ -19,7 +21,7 @@ pub(crate) enum Experiment {
 
 pub(crate) const EXPERIMENTS: [(&str, Experiment); 6] = [
     ("abort", Experiment::Abort),
-    ("lead", Experiment::Lead),
+    ("read-ahead", Experiment::ReadAhead),
     ("join", Experiment::Join),
     ("herd", Experiment::Herd),
     ("memory", Experiment::Memory),

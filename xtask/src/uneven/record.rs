@@ -4,7 +4,7 @@
 use super::abort::{Abort, Second};
 use super::herd::Herd;
 use super::join::Join;
-use super::lead::Lead;
+use super::lead::ReadAhead;
 use super::measured::Measured;
 use super::memory::Memory;
 use super::options::Options;
@@ -38,7 +38,7 @@ pub(crate) struct Record {
     pub(crate) left_out: BTreeMap<String, String>,
     pub(crate) aborts: Vec<Measured<Abort>>,
     pub(crate) seconds: Vec<Measured<Second>>,
-    pub(crate) leads: Vec<Measured<Lead>>,
+    pub(crate) leads: Vec<Measured<ReadAhead>>,
     pub(crate) joins: Vec<Measured<Join>>,
     pub(crate) herds: Vec<Measured<Herd>>,
     pub(crate) memories: Vec<Measured<Memory>>,

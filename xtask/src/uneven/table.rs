@@ -2,7 +2,7 @@
 
 use super::herd::{CLIENTS, Herd};
 use super::join::Join;
-use super::lead::{KINDS, Lead};
+use super::lead::{KINDS, ReadAhead};
 use super::measured::Measured;
 use super::path::{Download, LongPath, SIDES, Side, Way};
 use super::record::Record;
@@ -111,10 +111,14 @@ pub(crate) fn experiments(record: &Record) -> String {
         } else {
             "`no-store`"
         };
-        let name = format!("lead over a client {client} after 8 s, {stored}");
-        row(&mut rows, record, &name, &record.leads, |lead: &Lead| {
-            (lead.kind == kind).then(|| bytes(lead.over_program()))
-        });
+        let name = format!("read-ahead over a client {client} after 8 s, {stored}");
+        row(
+            &mut rows,
+            record,
+            &name,
+            &record.leads,
+            |lead: &ReadAhead| (lead.kind == kind).then(|| bytes(lead.over_program())),
+        );
     }
     row(
         &mut rows,
@@ -247,7 +251,7 @@ fn long_path(out: &mut String, path: &LongPath) {
     );
     line(
         out,
-        "| long path to | direct | default lead | unbounded | default / unbounded | first 5 MB: default | unbounded |",
+        "| long path to | direct | default read-ahead | unbounded | default / unbounded | first 5 MB: default | unbounded |",
     );
     line(out, "| --- | --: | --: | --: | --: | --: | --: |");
     for side in SIDES {
@@ -286,7 +290,7 @@ fn path_median(
     spread(these.map(number).collect()).map(|spread| spread.median)
 }
 
-/// Speed with the default lead over that without a bound, medians.
+/// Speed with the default read-ahead over that without a bound, medians.
 pub(crate) fn path_ratio(path: &LongPath, side: Side) -> Option<f64> {
     let bounded = path_median(path, side, Way::Default, Download::mb_per_s)?;
     let unbounded = path_median(path, side, Way::Unbounded, Download::mb_per_s)?;
@@ -314,7 +318,7 @@ pub(crate) fn troubles(record: &Record) -> Vec<String> {
     }
     each(&record.aborts, "a client leaves", &mut add);
     each(&record.seconds, "a second client", &mut add);
-    each(&record.leads, "lead", &mut add);
+    each(&record.leads, "read-ahead", &mut add);
     each(&record.joins, "a fast reader joins", &mut add);
     each(&record.herds, "concurrent misses", &mut add);
     each(&record.memories, "memory", &mut add);
@@ -473,7 +477,7 @@ mod tests {
     fn unmeasured_and_failed_peers_are_named_with_the_cause() {
         let text = render(&record());
         check(&text, "squid: not installed");
-        check(&text, "nginx, lead: cut after 0 bytes");
+        check(&text, "nginx, read-ahead: cut after 0 bytes");
         check(&text, "nginx, 50 concurrent misses: 2 clients: status 500");
     }
 }

@@ -72,12 +72,12 @@ fn abort(record: &Record, say: &mut impl FnMut(String, bool)) {
 fn lead(record: &Record, say: &mut impl FnMut(String, bool)) {
     let largest = of_weir(&record.leads).map(|lead| lead.largest_bytes).max();
     let over_kernel = of_weir(&record.leads)
-        .map(super::lead::Lead::over_kernel)
+        .map(super::lead::ReadAhead::over_kernel)
         .max();
     if let (Some(largest), Some(over_kernel)) = (largest, over_kernel) {
         say(
             format!(
-                "largest lead over a client's program: {}, at most {} (after 8 s at most {} over what its kernel had received)",
+                "largest read-ahead over a client's program: {}, at most {} (after 8 s at most {} over what its kernel had received)",
                 bytes(largest),
                 bytes(LEAD_BYTES_MAX),
                 bytes(over_kernel)

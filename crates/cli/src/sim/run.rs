@@ -9,7 +9,7 @@ use std::sync::Arc;
 use weir_policy::Profile;
 use weir_policy::admission::Rule;
 use weir_policy::eviction::EvictionKind;
-use weir_policy::fetch::{AbortPolicy, Lead};
+use weir_policy::fetch::{AbortPolicy, ReadAhead};
 use weir_proxy::config::{ByteSize, Span};
 use weir_sim::link::LinkRate;
 use weir_sim::tcp::Tcp;
@@ -67,7 +67,7 @@ pub(crate) struct RunFlags {
 
     /// How far a fetch runs ahead of its fastest reader
     #[arg(long, value_name = "BYTES", default_value = "64KiB", value_parser = size)]
-    lead: Size,
+    read_ahead: Size,
 
     /// Bytes a second that fetches may take while nobody reads
     #[arg(long, value_name = "BYTES", default_value = "1MiB", value_parser = size)]
@@ -277,7 +277,10 @@ impl RunFlags {
             eviction: self.eviction,
             admission: self.admission,
             abort: self.abort,
-            lead: self.lead.0.map_or(Lead::Unbounded, Lead::Bytes),
+            read_ahead: self
+                .read_ahead
+                .0
+                .map_or(ReadAhead::Unbounded, ReadAhead::Bytes),
             background_bytes_s: self.background_rate.0.unwrap_or(u64::MAX),
             hit_overhead: self.hit_overhead.clone(),
             miss_overhead: self.miss_overhead.clone(),

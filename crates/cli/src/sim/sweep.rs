@@ -27,9 +27,9 @@ pub(crate) struct SweepFlags {
     ///
     /// Of runs: network (modem), profile (rfc9111), caching (on), size (unlimited), policy
     /// (s3-fifo), admission (always), client-connections (always), server-connections (always),
-    /// abort (value), lead (64KiB), background-rate (1MiB), hit-overhead (0s), miss-overhead (0s),
-    /// seed (1), path (proxy; or direct), and the numbers of the network: client-rate, client-rtt,
-    /// internet-rate, server-rtt, client-idle, server-idle, tcp, initial-window.
+    /// abort (value), read-ahead (64KiB), background-rate (1MiB), hit-overhead (0s), miss-overhead
+    /// (0s), seed (1), path (proxy; or direct), and the numbers of the network: client-rate,
+    /// client-rtt, internet-rate, server-rtt, client-idle, server-idle, tcp, initial-window.
     #[arg(long, value_name = "NAME=VALUES", required = true)]
     axis: Vec<String>,
 

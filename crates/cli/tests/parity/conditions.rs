@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path as FilePath;
 use weir_policy::Profile;
 use weir_policy::eviction::EvictionKind;
-use weir_policy::fetch::{AbortPolicy, Lead};
+use weir_policy::fetch::{AbortPolicy, ReadAhead};
 use weir_proxy::config::{
     Abort, AdminAddress, ByteSize, Config, Eviction, Listener, LogFormat, LogTarget, Mode, Span,
     WhenBusy,
@@ -23,7 +23,7 @@ pub(crate) struct Conditions {
     /// Bytes a second that may be fetched for nobody.
     pub(crate) background_bytes_s: u64,
     /// How far a fetch may run ahead, bytes.
-    pub(crate) lead_bytes: u64,
+    pub(crate) read_ahead_bytes: u64,
     /// Bits a second of the way from all servers.
     pub(crate) internet_bits_s: u64,
     /// How long connections to servers are kept.
@@ -51,7 +51,7 @@ impl Conditions {
             cache_bytes: self.cache_bytes,
             abort: self.abort,
             background_bytes_s: self.background_bytes_s,
-            lead: Lead::Bytes(self.lead_bytes),
+            read_ahead: ReadAhead::Bytes(self.read_ahead_bytes),
             follower_wait_ms: None,
             ..Settings::of(network, self.profile)
         }
@@ -96,10 +96,10 @@ impl Conditions {
 
     fn set_fetch(&self, config: &mut Config) {
         let fetch = &mut config.fetch;
-        let lead = ByteSize::from_bytes(self.lead_bytes);
+        let read_ahead = ByteSize::from_bytes(self.read_ahead_bytes);
         // a timer, which the test's clock does not move: the simulator runs without it
         fetch.follower_wait = Span::from_hours(1);
-        fetch.lead = weir_proxy::config::Lead::Bytes(lead);
+        fetch.read_ahead = weir_proxy::config::ReadAhead::Bytes(read_ahead);
         fetch.background_rate = ByteSize::from_bytes(self.background_bytes_s);
         match self.abort {
             AbortPolicy::Stop => fetch.abort = Abort::Stop,

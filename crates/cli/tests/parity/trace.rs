@@ -192,7 +192,7 @@ impl<'a> Maker<'a> {
                 1 << 30
             },
             // with less, a connection whose window the kernel had opened further is not used again
-            lead_bytes: [262_144, 1 << 20, 4 << 20]
+            read_ahead_bytes: [262_144, 1 << 20, 4 << 20]
                 [usize::try_from(chance.below(3)).expect("three")],
             internet_bits_s: match self.kind {
                 Kind::Sharing => 800_000 << chance.below(3),

@@ -59,7 +59,7 @@ impl AbortPolicy {
     };
 
     /// The default: by value; 16 KiB are little. That is Squid's number, and a quarter of the
-    /// default lead: what the next hop may have sent before it learns that we have closed.
+    /// default read-ahead: what the next hop may have sent before it learns that we have closed.
     pub const VALUE: Self = Self::Value {
         little_bytes: 16 * 1024,
     };

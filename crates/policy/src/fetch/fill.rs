@@ -11,10 +11,10 @@
 //!   until that one has caught up.
 //! * **No byte is asked for twice.** A fetch ends where content is present or where another fetch
 //!   has its front; if that one ends early, the first goes on beyond.
-//! * **A gap is fetched when a reader needs it**: when its place is within the lead of the gap, and
-//!   no fetch is about to come there by itself ([`NEAR_BYTES`]). Of [`FillRules::fetches_max`]
-//!   fetches half are for readers that can do nothing else; if all run, one that waits for a slow
-//!   reader, or that nobody reads, gives way ([`Take::GiveWay`]).
+//! * **A gap is fetched when a reader needs it**: when its place is within the read-ahead of the
+//!   gap, and no fetch is about to come there by itself ([`NEAR_BYTES`]). Of
+//!   [`FillRules::fetches_max`] fetches half are for readers that can do nothing else; if all run,
+//!   one that waits for a slow reader, or that nobody reads, gives way ([`Take::GiveWay`]).
 //! * **A cut is honest.** A fetch that is cut, or finds another representation, closes the
 //!   response: what is here and what other fetches bring is read, then readers are cut. So does one
 //!   that may not be shared; then each reader may still ask for itself alone. A cut of a fetch that
@@ -80,7 +80,7 @@ impl Fill {
             readers: Readers::default(),
             fetches: Fetches::default(),
             closed: None,
-            base: Pace::new(rules.lead, now),
+            base: Pace::new(rules.read_ahead, now),
             is_passing: false,
             stirred: false,
         }
@@ -97,7 +97,7 @@ impl Fill {
     /// A fetch of `span` runs that is only asked for so far.
     fn ask(&mut self, now: Now, span: ByteSpan) -> FetchId {
         self.stirred = true;
-        self.fetches.begin(now, self.rules.lead, span)
+        self.fetches.begin(now, self.rules.read_ahead, span)
     }
 
     /// A reader for `wants` (open: to the end of the content).

@@ -29,6 +29,6 @@ pub use fill::{
     PASSING_AHEAD_BYTES_MAX, PASSING_BEHIND_BYTES, PASSING_BEHIND_READER_BYTES, READERS_MAX,
     ReaderId, SPANS_MAX, Step, Take,
 };
-pub use pace::{Lead, Pace};
+pub use pace::{Pace, ReadAhead};
 pub use popularity::{Chance, Popularity};
 pub use refreshes::{NoRefresh, Refreshes};

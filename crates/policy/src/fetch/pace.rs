@@ -2,9 +2,9 @@
 //!
 //! PROXIM (INFOCOM 1999) found that a proxy that reads as fast as it can, and not as fast as its
 //! client can, fetches more than the cache saves: what was read ahead of a client that leaves is
-//! lost. It bounds the lead at 64 KiB. A proxy that only bounds its own buffer does not bound the
-//! lead: megabytes lie in the kernel's two buffers. So the lead is divided into four shares, and
-//! each place is given its own:
+//! lost. It bounds the read-ahead at 64 KiB. A proxy that only bounds its own buffer does not bound
+//! the read-ahead: megabytes lie in the kernel's two buffers. So the read-ahead is divided into
+//! four shares, and each place is given its own:
 //!
 //! | share | where | grows by |
 //! | --- | --- | --- |
@@ -14,30 +14,30 @@
 //! | one write | added to `unsent` by the last write | - |
 //!
 //! What is sent and not acknowledged is one round trip at the reader's rate by definition. Each
-//! share is a quarter of the lead for a slow reader and grows with what is measured, so that a fast
-//! reader on a long path is not slowed: the window must hold what the reader takes in one round
-//! trip of the next hop. While the reader is *starving* (it has taken all there was) it is not
-//! known how fast it can be: then the window grows by twice its rate, which doubles the rate each
-//! round trip, as slow start does, until something else is what slows it. What is measured is a
-//! round trip old, so as long as the rate still rises the window grows by that once more. The true
-//! lead is small then.
+//! share is a quarter of the read-ahead for a slow reader and grows with what is measured, so that
+//! a fast reader on a long path is not slowed: the window must hold what the reader takes in one
+//! round trip of the next hop. While the reader is *starving* (it has taken all there was) it is
+//! not known how fast it can be: then the window grows by twice its rate, which doubles the rate
+//! each round trip, as slow start does, until something else is what slows it. What is measured is
+//! a round trip old, so as long as the rate still rises the window grows by that once more. The
+//! true read-ahead is small then.
 
 use crate::now::{Now, Tick};
 
 /// How far a fetch may run ahead of its fastest reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lead {
+pub enum ReadAhead {
     /// So many bytes, beside one round trip at the reader's measured rate.
     Bytes(u64),
     /// As far as memory allows; buffers are left to the kernel.
     Unbounded,
 }
 
-impl Lead {
+impl ReadAhead {
     /// 64 KiB, as PROXIM has it.
     pub const DEFAULT: Self = Self::Bytes(64 * 1024);
 
-    /// The lead in bytes; [`u64::MAX`] if it is unbounded.
+    /// The read-ahead in bytes; [`u64::MAX`] if it is unbounded.
     #[must_use]
     pub const fn bytes(self) -> u64 {
         match self {
@@ -47,16 +47,17 @@ impl Lead {
     }
 }
 
-impl Default for Lead {
+impl Default for ReadAhead {
     fn default() -> Self {
         Self::DEFAULT
     }
 }
 
-/// The measured rate of a fetch's fastest reader, and the shares of the lead that follow from it.
+/// The measured rate of a fetch's fastest reader, and the shares of the read-ahead that follow from
+/// it.
 #[derive(Clone, Debug)]
 pub struct Pace {
-    lead: Lead,
+    read_ahead: ReadAhead,
     client_us: u64,
     next_hop_us: u64,
     rate_bytes_s: u64,
@@ -71,9 +72,9 @@ pub struct Pace {
 impl Pace {
     /// Nothing measured yet.
     #[must_use]
-    pub const fn new(lead: Lead, now: Now) -> Self {
+    pub const fn new(read_ahead: ReadAhead, now: Now) -> Self {
         Self {
-            lead,
+            read_ahead,
             client_us: TURN_US,
             next_hop_us: TURN_US,
             rate_bytes_s: 0,
@@ -113,9 +114,9 @@ impl Pace {
     /// How many bytes may be held here that the fastest reader's kernel has not got yet.
     #[must_use]
     pub fn ahead(&self) -> u64 {
-        match self.lead {
-            Lead::Unbounded => u64::MAX,
-            Lead::Bytes(_) => self.share().saturating_add(self.in_us(TURN_US)),
+        match self.read_ahead {
+            ReadAhead::Unbounded => u64::MAX,
+            ReadAhead::Bytes(_) => self.share().saturating_add(self.in_us(TURN_US)),
         }
     }
 
@@ -124,7 +125,7 @@ impl Pace {
     /// so that the connection is idle with a small one.
     #[must_use]
     pub fn window(&self, remaining: Option<u64>) -> Option<u32> {
-        let Lead::Bytes(_) = self.lead else {
+        let ReadAhead::Bytes(_) = self.read_ahead else {
             return None;
         };
         let base = self.share();
@@ -142,9 +143,9 @@ impl Pace {
     /// write may add; `None`: as the kernel likes.
     #[must_use]
     pub fn unsent(&self) -> Option<u32> {
-        match self.lead {
-            Lead::Unbounded => None,
-            Lead::Bytes(_) => Some(at_most(
+        match self.read_ahead {
+            ReadAhead::Unbounded => None,
+            ReadAhead::Bytes(_) => Some(at_most(
                 self.share().saturating_add(self.in_us(TURN_US)),
                 WINDOW_MAX_BYTES,
             )),
@@ -157,9 +158,9 @@ impl Pace {
         self.rate_bytes_s
     }
 
-    /// A share of the lead.
+    /// A share of the read-ahead.
     fn share(&self) -> u64 {
-        (self.lead.bytes() / SHARES).max(SHARE_MIN_BYTES)
+        (self.read_ahead.bytes() / SHARES).max(SHARE_MIN_BYTES)
     }
 
     /// What the reader takes in `us` microseconds.

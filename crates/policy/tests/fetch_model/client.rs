@@ -197,7 +197,7 @@ impl World {
         assert!(self.transfers.len() < self.rules.fetches_max as usize);
         // what the reader needs, as much as is missing, near enough
         assert_eq!(span.from, self.here.end_of(client.at));
-        assert!(span.from - client.at <= self.rules.lead.bytes());
+        assert!(span.from - client.at <= self.rules.read_ahead.bytes());
         assert!(span.to <= client.wants.to);
         let to = span.to.min(self.hop.length.max(span.from));
         assert_eq!(self.here.missing(span.from, to), to - span.from);

@@ -3,7 +3,7 @@
 use crate::chance::Chance;
 use crate::client::Client;
 use crate::world::World;
-use weir_policy::fetch::{ByteSpan, FetchEnd, FetchId, Lead, Take};
+use weir_policy::fetch::{ByteSpan, FetchEnd, FetchId, ReadAhead, Take};
 
 /// A fetch as the next hop sees it.
 #[derive(Clone, Copy, Debug)]
@@ -205,14 +205,14 @@ impl World {
     }
 
     /// A reader is there that wants all that may be taken, with nothing missing between them but
-    /// what is taken now, and no further back than the share of the lead; or it waits ahead.
+    /// what is taken now, and no further back than the share of the read-ahead; or it waits ahead.
     fn is_within_lead(&self, transfer: &Transfer, bytes: u64) {
-        let Lead::Bytes(lead) = self.rules.lead else {
+        let ReadAhead::Bytes(read_ahead) = self.rules.read_ahead else {
             return;
         };
         let front = transfer.front;
         // what all take in a turn of 1 ms; measured on a clock of coarse steps, perhaps twice that
-        let bound = (lead / 4).max(1460) + 2 * self.fastest_bytes_ms;
+        let bound = (read_ahead / 4).max(1460) + 2 * self.fastest_bytes_ms;
         let is_bound_to = |client: &Client| {
             let is_near = client.at > front || self.here.holds(client.at, front);
             is_near && client.wants.to >= front + bytes && front + bytes <= client.at + bound

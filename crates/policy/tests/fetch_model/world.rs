@@ -5,7 +5,7 @@ use crate::client::Client;
 use crate::hop::{Hop, Transfer};
 use crate::tally::Tally;
 use crate::twin::Here;
-use weir_policy::fetch::{ByteSpan, ByteSpans, Fill, FillRules, Lead, Step, Take};
+use weir_policy::fetch::{ByteSpan, ByteSpans, Fill, FillRules, ReadAhead, Step, Take};
 use weir_policy::{Now, Tick};
 use weir_semantics::Timestamp;
 
@@ -35,15 +35,15 @@ impl World {
     pub(crate) fn new(seed: u64) -> Self {
         let mut chance = Chance::new(seed);
         let chance = &mut chance;
-        let lead = chance.one_of(&[
-            Lead::DEFAULT,
-            Lead::Bytes(4096),
-            Lead::Bytes(300_000),
-            Lead::Unbounded,
+        let read_ahead = chance.one_of(&[
+            ReadAhead::DEFAULT,
+            ReadAhead::Bytes(4096),
+            ReadAhead::Bytes(300_000),
+            ReadAhead::Unbounded,
         ]);
-        // from nothing to some forty leads: longer ones only take longer
+        // from nothing to some forty read-aheads: longer ones only take longer
         let length = chance.one_of(&[0, 1, 3000, 40_000, 200_000, 1_000_000, 3_000_000]);
-        let length = length.min(lead.bytes().saturating_mul(20));
+        let length = length.min(read_ahead.bytes().saturating_mul(20));
         let length = length
             + if length > 1 {
                 chance.within(0, length)
@@ -52,7 +52,7 @@ impl World {
             };
         let can_range = !chance.once_in(4);
         let rules = FillRules {
-            lead,
+            read_ahead,
             fetches_max: chance.one_of(&[1, 2, 3, 8]) as u32,
             can_range,
         };

@@ -41,7 +41,7 @@ fn short_content_is_reported_as_cut_and_excess_bytes_are_ignored() {
          0 attach 0..       => r0
          0 received f0 101k
          0 take f0          => met
-         0 accounts         => fetched 100k, twice 1k, undelivered 100k, lead 100k",
+         0 accounts         => fetched 100k, twice 1k, undelivered 100k, read_ahead 100k",
     );
 }
 

@@ -4,7 +4,7 @@ use crate::script::check;
 
 #[test]
 fn missing_range_is_fetched_once_reader_is_within_read_ahead_limit() {
-    // within the lead of 64 KiB
+    // within the read-ahead of 64 KiB
     check(
         "length=400k range present=0..200k
          0 attach 0..       => r0
@@ -50,7 +50,7 @@ fn each_missing_range_between_parts_is_fetched_once() {
          3 read r0          => read 70k..100k, live 30k
          3 step r0          => done
          3 state            => 1 readers, 0 fetches, length 100k, whole, over
-         3 accounts         => fetched 80k, twice 0, undelivered 0, lead 30k",
+         3 accounts         => fetched 80k, twice 0, undelivered 0, read_ahead 30k",
     );
 }
 
@@ -76,7 +76,7 @@ fn two_concurrent_fetches_meet_without_fetching_a_byte_twice() {
          2 end f0 whole
          2 state            => 1 readers, 0 fetches, length 1000k, whole, over
          2 read r0          => read 0..1000k, live 500k, again 500k
-         2 accounts         => fetched 1000k, twice 0, undelivered 0, lead 500k",
+         2 accounts         => fetched 1000k, twice 0, undelivered 0, read_ahead 500k",
     );
 }
 

@@ -49,7 +49,7 @@ fn reader_that_needs_a_background_fetch_becomes_its_reader() {
          0 go-on f0
          0 take f0          => background
          0 received f0 30k
-         0 accounts         => fetched 46k, twice 0, undelivered 46k, lead 16k
+         0 accounts         => fetched 46k, twice 0, undelivered 46k, read_ahead 16k
          1 attach 0..       => r1
          1 stirred          => true
          1 take f0          => wait
@@ -84,7 +84,7 @@ fn background_fetch_runs_to_completion() {
          0 take f0          => met
          0 end f0 whole
          0 state            => 0 readers, 0 fetches, length 100k, whole, over
-         0 accounts         => fetched 100k, twice 0, undelivered 100k, lead 16k",
+         0 accounts         => fetched 100k, twice 0, undelivered 100k, read_ahead 16k",
     );
 }
 

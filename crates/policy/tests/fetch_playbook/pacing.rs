@@ -181,7 +181,7 @@ fn window_shrinks_to_remaining_bytes_but_not_below_16_kib() {
 #[test]
 fn read_ahead_shares_are_a_quarter_of_the_limit_or_unbounded() {
     check(
-        "length=600k lead=unbounded
+        "length=600k read_ahead=unbounded
          0 begin 0..        => f0
          0 attach 0..       => r0
          0 take f0          => up-to 600k
@@ -189,7 +189,7 @@ fn read_ahead_shares_are_a_quarter_of_the_limit_or_unbounded() {
          0 unsent r0        => none",
     );
     check(
-        "length=600k lead=256k
+        "length=600k read_ahead=256k
          0 begin 0..        => f0
          0 attach 0..       => r0
          0 take f0          => up-to 64k

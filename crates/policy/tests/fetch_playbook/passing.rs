@@ -5,7 +5,7 @@ use crate::script::check;
 #[test]
 fn unstored_content_is_fetched_at_most_64_kib_ahead_of_fastest_reader() {
     check(
-        "length=9000k lead=unbounded
+        "length=9000k read_ahead=unbounded
          0 begin 0..        => f0
          0 attach 0..       => r0
          0 take f0          => up-to 9000k
@@ -22,7 +22,7 @@ fn unstored_content_is_fetched_at_most_64_kib_ahead_of_fastest_reader() {
 #[test]
 fn unstored_content_is_released_once_read_by_all_or_too_far_behind() {
     check(
-        "length=9000k lead=unbounded
+        "length=9000k read_ahead=unbounded
          0 begin 0..        => f0
          0 pass
          0 passed           => 18446744073709551615

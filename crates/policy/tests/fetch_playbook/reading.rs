@@ -29,7 +29,7 @@ fn single_reader_receives_all_content_in_order() {
          4 read r0          => read 33k..40k, live 7k
          4 step r0          => done
          4 leave r0
-         4 accounts         => fetched 40k, twice 0, undelivered 0, lead 16k",
+         4 accounts         => fetched 40k, twice 0, undelivered 0, read_ahead 16k",
     );
 }
 
@@ -48,7 +48,7 @@ fn late_follower_reads_received_bytes_at_once() {
          1 received f0 16k
          1 read r1          => read 500k..516k, live 16k
          1 read r0          => read 500k..516k, again 16k
-         1 accounts         => fetched 516k, twice 0, undelivered 0, lead 500k",
+         1 accounts         => fetched 516k, twice 0, undelivered 0, read_ahead 500k",
     );
 }
 
@@ -124,7 +124,7 @@ fn present_part_is_read_without_a_fetch() {
          0 unsent r0        => none
          0 read r0          => read 0..50k, again 50k, kept 50k
          0 step r0          => done
-         0 accounts         => fetched 0, twice 0, undelivered 0, lead 0
+         0 accounts         => fetched 0, twice 0, undelivered 0, read_ahead 0
          0 state            => 1 readers, 0 fetches, length 100k, over",
     );
 }

@@ -1,7 +1,7 @@
 //! Scripts: a conversation with a response under construction as text.
 //!
 //! ```text
-//! length=100k lead=64k fetches=8 range present=0..10k     settings, all optional
+//! length=100k read_ahead=64k fetches=8 range present=0..10k     settings, all optional
 //! 0 begin 0..              => f0      at this millisecond, this event => this answer
 //! 0 attach 0..50k          => r0      fetches and readers are numbered as they come
 //! 0 take f0                => up-to 16k
@@ -12,7 +12,9 @@
 //!
 //! Numbers are bytes; `k` is 1024 of them. A span without an end is open.
 
-use weir_policy::fetch::{ByteSpan, ByteSpans, FetchEnd, FetchId, Fill, FillRules, Lead, ReaderId};
+use weir_policy::fetch::{
+    ByteSpan, ByteSpans, FetchEnd, FetchId, Fill, FillRules, ReadAhead, ReaderId,
+};
 use weir_policy::fetch::{Confirm, Step, Take};
 use weir_policy::{Now, Tick};
 use weir_semantics::Timestamp;
@@ -66,8 +68,8 @@ fn settle(settings: &str) -> Fill {
     for setting in settings.split_whitespace() {
         match setting.split_once('=').unwrap_or((setting, "")) {
             ("length", value) => length = Some(bytes(value)),
-            ("lead", "unbounded") => rules.lead = Lead::Unbounded,
-            ("lead", value) => rules.lead = Lead::Bytes(bytes(value)),
+            ("read_ahead", "unbounded") => rules.read_ahead = ReadAhead::Unbounded,
+            ("read_ahead", value) => rules.read_ahead = ReadAhead::Bytes(bytes(value)),
             ("fetches", value) => rules.fetches_max = value.parse().unwrap(),
             ("range", _) => rules.can_range = true,
             ("present", value) => _ = present.insert(span(value)),
@@ -128,11 +130,11 @@ fn answer(fill: &mut Fill, now: Now, words: &[&str]) -> String {
             .join(" "),
         ["state"] => state(fill),
         ["accounts"] => format!(
-            "fetched {}, twice {}, undelivered {}, lead {}",
+            "fetched {}, twice {}, undelivered {}, read_ahead {}",
             size(fill.fetched()),
             size(fill.fetched_twice()),
             size(fill.undelivered()),
-            size(fill.lead_max())
+            size(fill.read_ahead_max())
         ),
         _ => panic!("no event: {words:?}"),
     }

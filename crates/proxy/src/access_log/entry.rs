@@ -50,7 +50,7 @@ pub(crate) struct Entry<'a> {
     pub(crate) wasted_bytes: u64,
     /// The furthest the fetches of its response were ahead of their fastest readers, up to now,
     /// bytes. Shown if they were.
-    pub(crate) lead_max_bytes: u64,
+    pub(crate) read_ahead_max_bytes: u64,
     /// How the request came to share the response to another one's: `collapsed` (it waited for the
     /// head) or `delayed` (it came while the content did), as in the counters.
     pub(crate) joined: Option<&'static str>,
@@ -116,7 +116,7 @@ impl Entry<'_> {
             store_bytes: 0,
             recovered_bytes: 0,
             wasted_bytes: 0,
-            lead_max_bytes: 0,
+            read_ahead_max_bytes: 0,
             joined: None,
             from_next_hop_bytes: 0,
             to_next_hop_bytes: 0,

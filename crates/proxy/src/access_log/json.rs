@@ -93,7 +93,7 @@ fn outcome(entry: &Entry<'_>, line: &mut Vec<u8>) {
     for (name, bytes) in [
         (key!("recovered_bytes"), entry.recovered_bytes),
         (key!("wasted_bytes"), entry.wasted_bytes),
-        (key!("lead_max_bytes"), entry.lead_max_bytes),
+        (key!("read_ahead_max_bytes"), entry.read_ahead_max_bytes),
     ] {
         if bytes > 0 {
             count(name, bytes, line);

@@ -165,9 +165,9 @@ impl Arriving {
             .set_round_trips(fetch, client_us, inner.next_hop_us);
         if let Some((_, at)) = inner.fill.places() {
             let held = inner.fill.front(fetch).saturating_sub(at);
-            inner.lead_max = inner.lead_max.max(held + u64::from(unacknowledged));
+            inner.read_ahead_max = inner.read_ahead_max.max(held + u64::from(unacknowledged));
         }
-        Some(inner.lead_max())
+        Some(inner.read_ahead_max())
     }
 
     /// `reader` has all it wanted, or has gone.
@@ -191,8 +191,8 @@ impl Arriving {
     }
 
     /// The most a fetch was ahead of all readers so far, bytes.
-    pub(crate) fn lead_max(&self) -> u64 {
-        self.lock().lead_max()
+    pub(crate) fn read_ahead_max(&self) -> u64 {
+        self.lock().read_ahead_max()
     }
 }
 

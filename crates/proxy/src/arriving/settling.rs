@@ -47,7 +47,7 @@ impl Arriving {
             Outcome::Refused(why) => report::not_stored(worker, NotStored::Catalog(why)),
             Outcome::Dropped => report::not_stored(worker, NotStored::Incomplete),
         }
-        worker.shared.note_lead(inner.lead_max());
+        worker.shared.note_read_ahead(inner.read_ahead_max());
     }
 
     /// Stores it; its room comes back if what there is of it is of no use.

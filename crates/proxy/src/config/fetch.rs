@@ -3,7 +3,7 @@
 
 use super::byte_size::ByteSize;
 use super::invalid::Invalid;
-use super::lead::Lead;
+use super::read_ahead::ReadAhead;
 use super::setting::table;
 use super::span::Span;
 use super::value::choice;
@@ -15,15 +15,15 @@ table! {
         /// kernel's buffers on both sides included and one round trip at the client's rate not;
         /// from `16KiB` to `1GiB`, or `unbounded`. What a client never reads is then not fetched. A
         /// route may have its own.
-        lead: Lead = Lead::DEFAULT;
+        read_ahead: ReadAhead = ReadAhead::DEFAULT;
         /// What becomes of a fetch when its last reader leaves. `stop` and `finish` say it; `squid`
         /// decides by `squid_min`, `squid_max` and `squid_pct`; `value` goes on if it is expected
         /// to save more bytes than it costs: by how often the response is asked for and how much is
         /// still to come.
         abort: Abort = Abort::Value;
         /// With `abort = "value"`: a fetch with no more than this still to come goes on, whatever
-        /// its worth. It is Squid's number, and a quarter of the default `lead`: what was on its
-        /// way anyhow when the client left.
+        /// its worth. It is Squid's number, and a quarter of the default `read_ahead`: what was on
+        /// its way anyhow when the client left.
         abort_little: ByteSize = ByteSize::from_kib(16), from ByteSize::from_bytes(0), to ByteSize::from_gib(1);
         /// With `abort = "squid"`: a fetch with less than this still to come goes on. Squid's
         /// `quick_abort_min`.
@@ -77,7 +77,7 @@ choice! {
     }
 }
 
-/// Refuses a lead outside its range.
+/// Refuses a read-ahead outside its range.
 pub(super) fn check(fetch: &Fetch) -> Result<(), Invalid> {
-    fetch.lead.check("fetch.lead")
+    fetch.read_ahead.check("fetch.read_ahead")
 }

@@ -3,9 +3,9 @@
 use super::address::AdminAddress;
 use super::host::Host;
 use super::invalid::Invalid;
-use super::lead::Lead;
 use super::listener::Listener;
 use super::next_hop_url::NextHopUrl;
+use super::read_ahead::ReadAhead;
 use super::setting::Setting;
 use super::value::{BadValue, Form, text_value};
 use serde::{Deserialize, Serialize};
@@ -26,9 +26,9 @@ pub struct Route {
     pub path: PathPrefix,
     /// Where to forward, in turn; at least one.
     pub next_hops: Vec<NextHopUrl>,
-    /// How far a fetch may run ahead; absent for `fetch.lead`.
+    /// How far a fetch may run ahead; absent for `fetch.read_ahead`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub lead: Option<Lead>,
+    pub read_ahead: Option<ReadAhead>,
 }
 
 impl Route {
@@ -53,11 +53,11 @@ impl Route {
                 "route[].next_hops",
                 &["Where to forward, in turn; one that refuses a connection rests for a while."],
             ),
-            Setting::new::<Lead>(
-                "route[].lead",
+            Setting::new::<ReadAhead>(
+                "route[].read_ahead",
                 &[
-                    "How far a fetch for this route may run ahead of its fastest client, in the range of `fetch.lead`;",
-                    "without it, `fetch.lead`. A next hop on the same machine may want `unbounded`, a thin link little.",
+                    "How far a fetch for this route may run ahead of its fastest client, in the range of `fetch.read_ahead`;",
+                    "without it, `fetch.read_ahead`. A next hop on the same machine may want `unbounded`, a thin link little.",
                 ],
             ),
         ]
@@ -188,8 +188,8 @@ pub(super) fn check(
                 "put the next hops of both into one route",
             ));
         }
-        if let Some(lead) = route.lead {
-            lead.check(&format!("route[{index}].lead"))?;
+        if let Some(read_ahead) = route.read_ahead {
+            read_ahead.check(&format!("route[{index}].read_ahead"))?;
         }
         for (place, hop) in route.next_hops.iter().enumerate() {
             if leads_back(hop, &own) {

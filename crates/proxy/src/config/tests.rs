@@ -22,7 +22,7 @@ fn route(host: Option<&str>, path: &str, next_hops: &[&str]) -> Route {
         host: host.map(|host| host.parse().unwrap()),
         path: path.parse().unwrap(),
         next_hops: next_hops.iter().map(|hop| hop.parse().unwrap()).collect(),
-        lead: None,
+        read_ahead: None,
     }
 }
 
@@ -156,26 +156,29 @@ fn value_one_step_outside_its_range_is_refused() {
 
 #[test]
 fn read_ahead_limit_outside_its_range_is_refused() {
-    let lead = |text: &str, expected: Option<()>| {
-        let lead: Lead = text.parse().unwrap();
-        let key = |table: &str| expected.map(|()| format!("{table}.lead"));
-        check(|config| config.fetch.lead = lead, key("fetch").as_deref());
+    let read_ahead = |text: &str, expected: Option<()>| {
+        let read_ahead: ReadAhead = text.parse().unwrap();
+        let key = |table: &str| expected.map(|()| format!("{table}.read_ahead"));
+        check(
+            |config| config.fetch.read_ahead = read_ahead,
+            key("fetch").as_deref(),
+        );
         check(
             |config| {
-                let with_lead = Route {
-                    lead: Some(lead),
+                let with_read_ahead = Route {
+                    read_ahead: Some(read_ahead),
                     ..route(None, "/", &["http://a"])
                 };
-                gateway(config, vec![with_lead]);
+                gateway(config, vec![with_read_ahead]);
             },
             key("route[0]").as_deref(),
         );
     };
-    lead("16KiB", None);
-    lead("16383", Some(()));
-    lead("1GiB", None);
-    lead("1073741825", Some(()));
-    lead("unbounded", None);
+    read_ahead("16KiB", None);
+    read_ahead("16383", Some(()));
+    read_ahead("1GiB", None);
+    read_ahead("1073741825", Some(()));
+    read_ahead("unbounded", None);
 }
 
 #[test]

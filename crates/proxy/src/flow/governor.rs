@@ -1,5 +1,5 @@
-//! One transfer from a next hop to one client, kept within its lead: what the pace allows, set on
-//! both sockets.
+//! One transfer from a next hop to one client, kept within its read-ahead: what the pace allows,
+//! set on both sockets.
 
 use super::client_flow::ClientFlow;
 use super::next_hop_flow::NextHopFlow;
@@ -7,7 +7,7 @@ use super::tcp_info::tcp_info;
 use std::io;
 use std::task::{Context, Poll};
 use tokio::net::TcpStream;
-use weir_policy::fetch::{Lead, Pace};
+use weir_policy::fetch::{Pace, ReadAhead};
 use weir_policy::{Now, Tick};
 
 /// Round trips change slowly: they are asked for this often, milliseconds.
@@ -31,18 +31,18 @@ pub(crate) struct Governor {
 }
 
 /// The first window of a connection to a next hop, bytes; `None`: as the kernel likes.
-pub(crate) fn first_window(lead: Lead, now: Now) -> Option<u32> {
+pub(crate) fn first_window(read_ahead: ReadAhead, now: Now) -> Option<u32> {
     // with nothing to come the window is the one at rest
-    Pace::new(lead, now).window(Some(0))
+    Pace::new(read_ahead, now).window(Some(0))
 }
 
 impl Governor {
     /// How many bytes of a response of `length` may be written to a client before there has to be a
-    /// governor. The first window towards the next hop is a share of the lead, and bounds alone
-    /// what is read at once. A response that fits into it needs no other; one that does not has one
-    /// from its first byte, as each time that window is used up takes a round trip.
-    pub(crate) fn free_bytes(lead: Lead, length: Option<u64>) -> u64 {
-        let share = lead.bytes().min(FREE_BYTES_MAX) / 4;
+    /// governor. The first window towards the next hop is a share of the read-ahead, and bounds
+    /// alone what is read at once. A response that fits into it needs no other; one that does not
+    /// has one from its first byte, as each time that window is used up takes a round trip.
+    pub(crate) fn free_bytes(read_ahead: ReadAhead, length: Option<u64>) -> u64 {
+        let share = read_ahead.bytes().min(FREE_BYTES_MAX) / 4;
         match length {
             Some(length) if length > share => 0,
             Some(_) => 2 * share,
@@ -54,18 +54,18 @@ impl Governor {
     /// written; `None` if it may run ahead as it likes: the connection is then left to the kernel,
     /// which it may not have been before.
     pub(crate) fn new(
-        lead: Lead,
+        read_ahead: ReadAhead,
         now: Now,
         next_hop: &TcpStream,
         client: &TcpStream,
         written: u64,
     ) -> Option<Self> {
-        let Some(base) = first_window(lead, now) else {
+        let Some(base) = first_window(read_ahead, now) else {
             NextHopFlow::of(next_hop, 0).set_window(next_hop, None, None);
             return None;
         };
         let info = tcp_info(next_hop).unwrap_or_default();
-        let mut pace = Pace::new(lead, now);
+        let mut pace = Pace::new(read_ahead, now);
         pace.set_round_trips(round_trip_us(client), info.rtt_us);
         Some(Self {
             pace,
@@ -122,11 +122,16 @@ impl Governor {
     }
 
     /// The transfer is over: the client's socket is unbounded again, and the next hop's window is
-    /// small. `false` if it is not: the next hop was offered more than the lead, and may send that
-    /// to whoever uses the connection next.
-    pub(crate) fn end(&mut self, lead: Lead, next_hop: &TcpStream, client: &TcpStream) -> bool {
+    /// small. `false` if it is not: the next hop was offered more than the read-ahead, and may send
+    /// that to whoever uses the connection next.
+    pub(crate) fn end(
+        &mut self,
+        read_ahead: ReadAhead,
+        next_hop: &TcpStream,
+        client: &TcpStream,
+    ) -> bool {
         self.client.release(client);
-        u64::from(self.next_hop.settle(next_hop)) <= lead.bytes()
+        u64::from(self.next_hop.settle(next_hop)) <= read_ahead.bytes()
     }
 
     fn look(&mut self, now: Now, next_hop: &TcpStream, client: &TcpStream) {

@@ -1,10 +1,10 @@
 //! How many bytes the kernel holds for us on either side of a transfer, and how many of them it may
 //! hold.
 //!
-//! A promise about the lead of a fetch is a promise about the kernel's buffers: megabytes lie there
-//! when a proxy holds a few kilobytes. `docs/lead.md` says which options bound them and why. What
-//! is allowed is decided by `weir_policy::fetch::Pace`; here it is set, and asked for only when it
-//! changes.
+//! A promise about the read-ahead of a fetch is a promise about the kernel's buffers: megabytes lie
+//! there when a proxy holds a few kilobytes. `docs/read-ahead.md` says which options bound them and
+//! why. What is allowed is decided by `weir_policy::fetch::Pace`; here it is set, and asked for
+//! only when it changes.
 
 mod client_flow;
 mod client_watch;

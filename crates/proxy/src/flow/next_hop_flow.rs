@@ -6,7 +6,7 @@
 //! stays where the memory once was. And it comes first when the window shrinks: a window that was
 //! offered must be kept open (RFC 9293 §3.8.6), so the memory must not go below what may still
 //! come, or segments are dropped and the next hop waits for its retransmission timer, doubled each
-//! time. `docs/lead.md` has the reason behind each line.
+//! time. `docs/read-ahead.md` has the reason behind each line.
 
 use super::socket::{SocketOption, number, read_option, set_number};
 use super::tcp_info::{TcpInfo, tcp_info};

@@ -9,7 +9,7 @@ use std::net::{Shutdown, TcpListener, TcpStream};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 use tokio::time::timeout;
-use weir_policy::fetch::Lead;
+use weir_policy::fetch::ReadAhead;
 
 const KIB: u32 = 1024;
 const BASE: u32 = 16 * KIB;
@@ -379,11 +379,11 @@ async fn half_closed_client_is_not_abandoned_while_bytes_move() {
 
 #[test]
 fn response_longer_than_the_first_window_is_governed_from_its_first_byte() {
-    let free = |lead, length| Governor::free_bytes(lead, length);
+    let free = |read_ahead, length| Governor::free_bytes(read_ahead, length);
     let share = 16 * 1024;
-    assert_eq!(free(Lead::DEFAULT, Some(share)), 2 * share);
-    assert_eq!(free(Lead::DEFAULT, Some(share + 1)), 0);
-    assert_eq!(free(Lead::DEFAULT, None), share / 2);
-    assert_eq!(free(Lead::Unbounded, Some(share)), 2 * share);
-    assert_eq!(free(Lead::Unbounded, Some(share + 1)), 0);
+    assert_eq!(free(ReadAhead::DEFAULT, Some(share)), 2 * share);
+    assert_eq!(free(ReadAhead::DEFAULT, Some(share + 1)), 0);
+    assert_eq!(free(ReadAhead::DEFAULT, None), share / 2);
+    assert_eq!(free(ReadAhead::Unbounded, Some(share)), 2 * share);
+    assert_eq!(free(ReadAhead::Unbounded, Some(share + 1)), 0);
 }

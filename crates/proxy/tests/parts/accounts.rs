@@ -181,8 +181,8 @@ fn log_totals_equal_the_counters() {
     // fetches that are shared or go on in the background waste bytes that are no request's
     let wasted = lines.sum("wasted_bytes");
     assert!(0 < wasted && wasted < snapshot.get(Metric::BytesWasted));
-    assert!(0 < lines.max("lead_max_bytes"));
-    assert!(lines.max("lead_max_bytes") <= snapshot.get(Metric::LeadMaxBytes));
+    assert!(0 < lines.max("read_ahead_max_bytes"));
+    assert!(lines.max("read_ahead_max_bytes") <= snapshot.get(Metric::ReadAheadMaxBytes));
     for how in Joined::ALL {
         let joined = lines.count("joined", how.word());
         assert_eq!(joined, snapshot.get(Metric::Joined(*how)), "{how:?}");

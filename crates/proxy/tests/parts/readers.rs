@@ -117,14 +117,14 @@ impl Others {
     }
 }
 
-fn run(seed: u64, lead: &str, workers: u16) {
+fn run(seed: u64, read_ahead: &str, workers: u16) {
     let mut dice = Dice(seed);
     let what = Representation::new("/", LENGTH);
     let origin = PacedOrigin::new(&what);
     let proxy = Running::gateway_with(origin.address(), |config| {
         config.workers = workers;
         config.fetch.abort = Abort::Stop;
-        config.fetch.lead = lead.parse().expect("a lead");
+        config.fetch.read_ahead = read_ahead.parse().expect("a read-ahead");
     });
     let wishes: Vec<_> = (0..READERS).map(|_| Wish::roll(&mut dice)).collect();
     let stopping = wishes.iter().filter(|wish| wish.manner == Manner::Stopping);

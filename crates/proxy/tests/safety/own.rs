@@ -207,7 +207,7 @@ fn reload_naming_the_proxy_as_its_own_next_hop_is_refused_entirely() {
             host: None,
             path: "/back".parse::<PathPrefix>().expect("a path"),
             next_hops: vec![format!("http://127.0.0.1:{port}").parse().expect("a URL")],
-            lead: None,
+            read_ahead: None,
         });
     });
     let refused = refused.expect_err("it leads back");

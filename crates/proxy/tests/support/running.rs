@@ -303,7 +303,7 @@ fn route_to(origin: SocketAddr, config: &mut Config) {
         host: None,
         path: PathPrefix::default(),
         next_hops: vec![format!("http://{origin}").parse().expect("a URL")],
-        lead: None,
+        read_ahead: None,
     }];
 }
 

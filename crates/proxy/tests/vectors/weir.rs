@@ -122,7 +122,7 @@ fn configure(runner: Runner, profile: Profile, origin: SocketAddr) -> Config {
                 host: None,
                 path: config::PathPrefix::default(),
                 next_hops: vec![format!("http://{origin}").parse().expect("a URL")],
-                lead: None,
+                read_ahead: None,
             }];
         }
     }

@@ -65,7 +65,7 @@ impl Simulator {
         let setup = if taken.is_new { server_setup } else { 0 };
         let sent = self.world.now_at(self.world.at() + setup);
         self.exchanges.at_mut(id).tx().sent(sent);
-        let window = Pace::new(self.settings.lead, now).window(None);
+        let window = Pace::new(self.settings.read_ahead, now).window(None);
         let fetch = Fetch {
             owner: For::Request(id),
             status: answer.facts.status,

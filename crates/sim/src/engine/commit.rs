@@ -36,7 +36,7 @@ impl Simulator {
             let uses = arriving.uses.take();
             let aborts = &mut self.tally.aborts;
             let fill = arriving.fill();
-            aborts.lead_max_bytes = aborts.lead_max_bytes.max(fill.lead_max());
+            aborts.read_ahead_max_bytes = aborts.read_ahead_max_bytes.max(fill.read_ahead_max());
             self.tally.traffic.wasted_bytes += fill.undelivered() + fill.fetched_twice();
             self.arriving.remove(id);
             if let Some(content) = uses {

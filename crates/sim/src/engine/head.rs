@@ -262,7 +262,7 @@ impl Simulator {
         let head_bytes = stored.head_bytes;
         let exchange = self.exchanges.at(id);
         let rules = FillRules {
-            lead: self.settings.lead,
+            read_ahead: self.settings.read_ahead,
             can_range: kept.is_some()
                 && stored.facts.strong_tag
                 && answer.complete_length.is_some(),
@@ -277,7 +277,7 @@ impl Simulator {
             rules,
             length: answer.span.to,
             front: 0,
-            lead_max: 0,
+            read_ahead_max: 0,
         });
         let client_us = u32::try_from(exchange.loop_ns / 1000).unwrap_or(u32::MAX);
         let server_us = u32::try_from(exchange.server_rtt / 1000).unwrap_or(u32::MAX);

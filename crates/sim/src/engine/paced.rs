@@ -1,4 +1,5 @@
-//! A response that one fetch brings for one reader, and that is larger than the bounds on the lead.
+//! A response that one fetch brings for one reader, and that is larger than the bounds on the
+//! read-ahead.
 //!
 //! What may be taken and handed on is then a matter of two places and of the reader's pace:
 //! `policy::fetch::Pace` is asked as `policy::fetch::Fill` would ask it. What happened is written
@@ -27,7 +28,7 @@ pub(super) struct Paced {
     /// The next byte that the reader is given.
     at: u64,
     pace: Pace,
-    pub(super) lead_max: u64,
+    pub(super) read_ahead_max: u64,
     told: Vec<Told>,
 }
 
@@ -51,7 +52,7 @@ impl Paced {
         length: u64,
         round_trips: (u32, u32),
     ) -> Self {
-        let mut pace = Pace::new(rules.lead, begun);
+        let mut pace = Pace::new(rules.read_ahead, begun);
         pace.set_round_trips(round_trips.0, round_trips.1);
         // about one for each packet
         let expected = usize::try_from(length / 1024).unwrap_or(usize::MAX);
@@ -65,7 +66,7 @@ impl Paced {
             front: 0,
             at: 0,
             pace,
-            lead_max: 0,
+            read_ahead_max: 0,
             told: Vec::with_capacity(expected.clamp(8, 128)),
         }
     }
@@ -78,7 +79,7 @@ impl Paced {
 
     fn came(&mut self, now: Now, bytes: u64) {
         self.front += bytes;
-        self.lead_max = self.lead_max.max(self.front - self.at);
+        self.read_ahead_max = self.read_ahead_max.max(self.front - self.at);
         self.tell(now, bytes, 0);
     }
 
@@ -175,7 +176,7 @@ impl Simulator {
         if paced.at >= paced.length {
             self.end_fetch(paced.fetch);
             self.release_fetch(paced.fetch);
-            self.settle_whole(id, paced.length, paced.lead_max);
+            self.settle_whole(id, paced.length, paced.read_ahead_max);
             return;
         }
         if !is_to_be_decided {

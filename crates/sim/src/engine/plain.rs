@@ -1,10 +1,10 @@
 //! A response whose readers and fetches leave nothing to decide.
 //!
-//! It is asked for once, has one reader, and is so small that no bound on the lead is reached:
-//! whatever comes is taken and handed on at once, as `policy::fetch::Fill` would have it, but
-//! without asking. That is most of them. When somebody else comes to read it, or its reader leaves
-//! before its end, or it is cut, a `Fill` is made of it that knows what was, and decides from then
-//! on; a test holds both ways equal.
+//! It is asked for once, has one reader, and is so small that no bound on the read-ahead is
+//! reached: whatever comes is taken and handed on at once, as `policy::fetch::Fill` would have it,
+//! but without asking. That is most of them. When somebody else comes to read it, or its reader
+//! leaves before its end, or it is cut, a `Fill` is made of it that knows what was, and decides
+//! from then on; a test holds both ways equal.
 
 use super::Simulator;
 use super::arriving::Arriving;
@@ -13,7 +13,7 @@ use super::exchange::Reading;
 use super::fetch::For;
 use weir_policy::catalog::Refusal;
 use weir_policy::fetch::{
-    AbortPolicy, ByteSpan, ByteSpans, FetchId, Fill, FillRules, Lead, ReaderId,
+    AbortPolicy, ByteSpan, ByteSpans, FetchId, Fill, FillRules, ReadAhead, ReaderId,
 };
 use weir_policy::{Event, Now};
 
@@ -28,7 +28,7 @@ pub(super) struct Plain {
     /// Bytes that have come, all of which the reader was given.
     pub(super) front: u64,
     /// The most that ever came at once.
-    pub(super) lead_max: u64,
+    pub(super) read_ahead_max: u64,
 }
 
 /// What a reader and a fetch without a `Fill` are called.
@@ -41,9 +41,9 @@ impl Simulator {
     /// Whether nothing could be decided about such a response while one client reads it.
     pub(super) fn is_plain(&self, answer: &Answer, head_bytes: u32) -> bool {
         let bytes = answer.span.to + u64::from(head_bytes);
-        let share = match self.settings.lead {
-            Lead::Bytes(bytes) => bytes / 4,
-            Lead::Unbounded => LARGEST_BYTES,
+        let share = match self.settings.read_ahead {
+            ReadAhead::Bytes(bytes) => bytes / 4,
+            ReadAhead::Unbounded => LARGEST_BYTES,
         };
         // the rate at which it came, which is not measured here, decides about nothing so small
         let little = match self.settings.abort {
@@ -72,7 +72,7 @@ impl Simulator {
         fetch.taken = fetch.came;
         let plain = Plain {
             front: plain.front + bytes,
-            lead_max: plain.lead_max.max(bytes),
+            read_ahead_max: plain.read_ahead_max.max(bytes),
             ..plain
         };
         self.arriving.at_mut(id).plain = Some(plain);
@@ -88,16 +88,16 @@ impl Simulator {
         if is_whole {
             self.end_fetch(plain.fetch);
             self.release_fetch(plain.fetch);
-            self.settle_whole(id, plain.length, plain.lead_max);
+            self.settle_whole(id, plain.length, plain.read_ahead_max);
         } else if self.fetches.at(plain.fetch).is_cut {
             self.drive_plain(id, plain);
         }
     }
 
     /// All of it is there and was handed on.
-    pub(super) fn settle_whole(&mut self, id: u32, length: u64, lead_max: u64) {
+    pub(super) fn settle_whole(&mut self, id: u32, length: u64, read_ahead_max: u64) {
         let aborts = &mut self.tally.aborts;
-        aborts.lead_max_bytes = aborts.lead_max_bytes.max(lead_max);
+        aborts.read_ahead_max_bytes = aborts.read_ahead_max_bytes.max(read_ahead_max);
         let is_outdated = self.is_outdated(id);
         let arriving = self.arriving.at_mut(id);
         arriving.is_gone = true;
@@ -125,7 +125,8 @@ impl Simulator {
                 (Some(plain), _) => {
                     let (fill, fetch_id, reader) = plain.told(now, round_trips);
                     let aborts = &mut self.tally.aborts;
-                    aborts.lead_max_bytes = aborts.lead_max_bytes.max(plain.lead_max);
+                    aborts.read_ahead_max_bytes =
+                        aborts.read_ahead_max_bytes.max(plain.read_ahead_max);
                     (fill, fetch_id, reader, plain.fetch, plain.exchange)
                 }
                 (None, Some(paced)) => {
@@ -160,9 +161,10 @@ impl Plain {
         let reader = fill.attach(now, span);
         debug_assert!(reader.is_ok(), "it is coming: {reader:?}");
         if let Ok(reader) = reader {
-            // in no larger pieces than it came: its lead was never further
+            // in no larger pieces than it came: its read-ahead was never further
             let mut from = 0;
-            while let Some(given) = ByteSpan::new(from, self.front.min(from + self.lead_max)) {
+            while let Some(given) = ByteSpan::new(from, self.front.min(from + self.read_ahead_max))
+            {
                 fill.received(now, fetch, given.len());
                 fill.moved(now, reader, given.to);
                 fill.delivered(now, reader, given);

@@ -8,7 +8,7 @@ use crate::link::LinkRate;
 use crate::settings::{Caching, Keep, Network, Settings};
 use serde::Serialize;
 use std::fmt;
-use weir_policy::fetch::{AbortPolicy, Lead};
+use weir_policy::fetch::{AbortPolicy, ReadAhead};
 use weir_policy::{Profile, Rules};
 use weir_semantics::{DeltaSeconds, Heuristic};
 
@@ -184,7 +184,7 @@ impl Run {
             Self::Stop1500 => behind(base, 1_500_000),
             Self::Stop500 => behind(base, 500_000),
             Self::FlowControl => Settings {
-                lead: Lead::Bytes(64 * 1024),
+                read_ahead: ReadAhead::Bytes(64 * 1024),
                 ..base
             },
         }
@@ -204,7 +204,7 @@ fn base(kind: Kind, seed: u64) -> Settings {
             ..settings.rules
         },
         abort: AbortPolicy::Stop,
-        lead: Lead::Unbounded,
+        read_ahead: ReadAhead::Unbounded,
         background_bytes_s: u64::MAX,
         seed,
         ..settings

@@ -11,7 +11,7 @@ use crate::settings::{Caching, Keep, Network, Settings, UNLIMITED_BYTES};
 use crate::tcp::Tcp;
 use weir_policy::Profile;
 use weir_policy::eviction::EvictionKind;
-use weir_policy::fetch::{AbortPolicy, Lead};
+use weir_policy::fetch::{AbortPolicy, ReadAhead};
 use weir_workload::{Dimension, Law};
 
 /// The word for what is left to the network.
@@ -89,7 +89,7 @@ fn transfers() -> Vec<Parameter> {
             "value"
         ),
         axis!(
-            "lead",
+            "read_ahead",
             "how far a fetch runs ahead of its fastest reader, bytes such as `64KiB`, or unlimited",
             "64KiB"
         ),
@@ -194,7 +194,9 @@ fn set(settings: &mut Settings, name: &str, word: &str, footprint: u64) -> Resul
         "client_connections" => settings.client_connections = keep(word)?,
         "server_connections" => settings.server_connections = keep(word)?,
         "abort" => settings.abort = abort(word)?,
-        "lead" => settings.lead = bytes(word)?.map_or(Lead::Unbounded, Lead::Bytes),
+        "read_ahead" => {
+            settings.read_ahead = bytes(word)?.map_or(ReadAhead::Unbounded, ReadAhead::Bytes)
+        }
         "background_rate" => settings.background_bytes_s = bytes(word)?.unwrap_or(u64::MAX),
         "hit_overhead" => settings.hit_overhead = overhead(word)?,
         "miss_overhead" => settings.miss_overhead = overhead(word)?,

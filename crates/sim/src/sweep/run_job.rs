@@ -126,7 +126,7 @@ fn figures(capacity_bytes: u64, outcome: &Outcome) -> Figures {
         ("aborts_by_servers", aborts.by_servers),
         ("fetches_judged", fates),
         ("parts_kept", aborts.parts_kept),
-        ("lead_max_bytes", aborts.lead_max_bytes),
+        ("read_ahead_max_bytes", aborts.read_ahead_max_bytes),
         ("stored", outcome.stored),
         ("stored_bytes", outcome.stored_bytes),
         ("evictions", outcome.evictions),
@@ -208,7 +208,7 @@ mod tests {
     use super::*;
     use crate::settings::{Caching, Keep, Path as Way, UNLIMITED_BYTES};
     use crate::sweep::Grid;
-    use weir_policy::fetch::{AbortPolicy, Lead};
+    use weir_policy::fetch::{AbortPolicy, ReadAhead};
     use weir_workload::trace::{Columns, Meta, Row, Writer};
 
     fn job(folder: &Path) -> RunJob {
@@ -252,12 +252,15 @@ mod tests {
             (plain.cache_bytes, plain.caching),
             (UNLIMITED_BYTES, Caching::On)
         );
-        assert_eq!((plain.lead, plain.path), (Lead::DEFAULT, Way::Proxy));
+        assert_eq!(
+            (plain.read_ahead, plain.path),
+            (ReadAhead::DEFAULT, Way::Proxy)
+        );
         assert_eq!(plain.hit_overhead, None);
         let other = of(&[
             "network=research",
             "size=50%",
-            "lead=unlimited",
+            "read-ahead=unlimited",
             "abort=finish",
             "client-connections=as-in-trace",
             "caching=ignoring-cookies",
@@ -273,8 +276,8 @@ mod tests {
         assert_eq!(other.cache_bytes, job.footprint_bytes / 2);
         assert!(job.footprint_bytes > 10_000);
         assert_eq!(
-            (other.lead, other.abort),
-            (Lead::Unbounded, AbortPolicy::Finish)
+            (other.read_ahead, other.abort),
+            (ReadAhead::Unbounded, AbortPolicy::Finish)
         );
         assert_eq!(other.client_connections, Keep::AsInTrace);
         assert!(other.hit_overhead.is_some());

@@ -18,7 +18,7 @@ use explained::EXPLAINED;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use truth::Done;
-use weir_policy::fetch::{AbortPolicy, Lead};
+use weir_policy::fetch::{AbortPolicy, ReadAhead};
 use weir_policy::{Profile, Verdict};
 use weir_sim::link::LinkRate;
 use weir_sim::tcp::Tcp;
@@ -40,7 +40,7 @@ fn settings() -> Settings {
         // what becomes of fetches whose client has left, and how far they run ahead, as Squid has
         // it by default
         abort: AbortPolicy::SQUID,
-        lead: Lead::Bytes(16 * 1024),
+        read_ahead: ReadAhead::Bytes(16 * 1024),
         ..Settings::of(network, Profile::Rfc9111)
     }
 }

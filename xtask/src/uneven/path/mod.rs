@@ -1,9 +1,9 @@
 //! One fast client on a long path: what pacing by the reader costs where round trips are long.
 //!
 //! Two network namespaces are joined by a link in user space ([`link`]), so that the kernels' own
-//! TCP sees the delay. Weir runs twice in one of them, with its default lead and with `lead =
-//! "unbounded"`, and serves downloads in turn; the client is across the link first, then the origin
-//! is.
+//! TCP sees the delay. Weir runs twice in one of them, with its default read-ahead and with
+//! `read_ahead = "unbounded"`, and serves downloads in turn; the client is across the link first,
+//! then the origin is.
 
 mod link;
 mod namespace;
@@ -256,7 +256,7 @@ impl Bench {
             Ok::<_, Failure>(server)
         };
         let bounded = start("default", "")?;
-        let unbounded = start("unbounded", "[fetch]\nlead = \"unbounded\"")
+        let unbounded = start("unbounded", "[fetch]\nread_ahead = \"unbounded\"")
             .map_err(|failure| failure.to_string());
         Ok(Self {
             side,

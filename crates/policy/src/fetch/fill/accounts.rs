@@ -13,7 +13,7 @@ pub(super) struct Accounts {
     pub(super) undelivered: ByteSpans,
     pub(super) fetched: u64,
     pub(super) fetched_twice: u64,
-    pub(super) lead_max: u64,
+    pub(super) read_ahead_max: u64,
 }
 
 impl Accounts {
@@ -23,7 +23,7 @@ impl Accounts {
             undelivered: ByteSpans::new(),
             fetched: 0,
             fetched_twice: 0,
-            lead_max: 0,
+            read_ahead_max: 0,
         }
     }
 
@@ -34,7 +34,7 @@ impl Accounts {
 
     /// A fetch was `bytes` ahead of its readers.
     pub(super) fn led(&mut self, bytes: u64) {
-        self.lead_max = self.lead_max.max(bytes);
+        self.read_ahead_max = self.read_ahead_max.max(bytes);
     }
 
     /// A reader was given `span`.

@@ -2,7 +2,7 @@
 
 use super::words::{FetchId, ReaderId};
 use crate::fetch::byte_span::{ByteSpan, ByteSpans};
-use crate::fetch::pace::{Lead, Pace};
+use crate::fetch::pace::{Pace, ReadAhead};
 use crate::now::{Now, Tick};
 use alloc::vec::Vec;
 
@@ -37,14 +37,14 @@ pub(super) struct Fetches {
 }
 
 impl Fetches {
-    pub(super) fn begin(&mut self, now: Now, lead: Lead, asked: ByteSpan) -> FetchId {
+    pub(super) fn begin(&mut self, now: Now, read_ahead: ReadAhead, asked: ByteSpan) -> FetchId {
         let id = FetchId(self.next);
         self.next = self.next.wrapping_add(1);
         self.running.push(Fetch {
             id,
             asked,
             front: asked.from,
-            pace: Pace::new(lead, now),
+            pace: Pace::new(read_ahead, now),
             goes_on: false,
             gives_way: false,
             consumed: asked.from,

@@ -56,7 +56,7 @@ impl Fill {
         let max = if missing > at { max.div_ceil(2) } else { max };
         self.can_begin()
             && self.fetches.len() < max
-            && missing - at <= self.rules.lead.bytes()
+            && missing - at <= self.rules.read_ahead.bytes()
             && self.near(missing).is_none()
     }
 

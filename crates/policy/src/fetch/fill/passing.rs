@@ -19,8 +19,8 @@ pub const PASSING_BEHIND_BYTES: u64 = 1024 * 1024;
 pub const PASSING_BEHIND_READER_BYTES: u64 = 128 * 1024;
 
 impl Fill {
-    /// From now on what comes is not kept: however large the lead, a fetch stays near its fastest
-    /// reader.
+    /// From now on what comes is not kept: however large the read-ahead, a fetch stays near its
+    /// fastest reader.
     pub fn pass(&mut self) {
         self.is_passing = true;
         self.stirred = true;

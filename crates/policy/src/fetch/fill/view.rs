@@ -125,8 +125,8 @@ impl Fill {
     /// The furthest a fetch ever was ahead of all its readers, in bytes; what came in the
     /// background does not count.
     #[must_use]
-    pub const fn lead_max(&self) -> u64 {
-        self.accounts.lead_max
+    pub const fn read_ahead_max(&self) -> u64 {
+        self.accounts.read_ahead_max
     }
 
     /// The same for a driver that closes the window towards the end by itself.

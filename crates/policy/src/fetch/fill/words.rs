@@ -1,7 +1,7 @@
 //! The words a [`Fill`](super::Fill) and its driver talk in.
 
 use crate::fetch::byte_span::ByteSpan;
-use crate::fetch::pace::Lead;
+use crate::fetch::pace::ReadAhead;
 
 /// A reader of a response under construction; not used again while the response is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -15,7 +15,7 @@ pub struct FetchId(pub u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FillRules {
     /// How far a fetch may run ahead of its fastest reader.
-    pub lead: Lead,
+    pub read_ahead: ReadAhead,
     /// How many fetches may run at a time; 1 at least. [`FETCHES_MAX`] by default.
     pub fetches_max: u32,
     /// The representation has a strong entity tag: what is missing can be fetched by `Range` with
@@ -26,7 +26,7 @@ pub struct FillRules {
 impl Default for FillRules {
     fn default() -> Self {
         Self {
-            lead: Lead::DEFAULT,
+            read_ahead: ReadAhead::DEFAULT,
             fetches_max: FETCHES_MAX,
             can_range: false,
         }

@@ -11,7 +11,7 @@ fn at(at_ms: u64) -> Now {
 }
 
 fn pace() -> Pace {
-    Pace::new(Lead::DEFAULT, at(0))
+    Pace::new(ReadAhead::DEFAULT, at(0))
 }
 
 /// One that was given so many bytes at these milliseconds.
@@ -130,13 +130,13 @@ fn extreme_measurements_are_capped_at_the_maximum_window() {
     assert_eq!(pace.window(None), Some(WINDOW_MAX_BYTES));
     assert_eq!(pace.unsent(), Some(WINDOW_MAX_BYTES));
     pace.handed_over(at(0), 5, true);
-    let tiny = Pace::new(Lead::Bytes(0), at(0));
+    let tiny = Pace::new(ReadAhead::Bytes(0), at(0));
     assert_eq!(tiny.ahead(), SHARE_MIN_BYTES);
 }
 
 #[test]
 fn unbounded_read_ahead_has_no_limit() {
-    let pace = Pace::new(Lead::Unbounded, at(0));
+    let pace = Pace::new(ReadAhead::Unbounded, at(0));
     assert_eq!(pace.ahead(), u64::MAX);
     assert_eq!(pace.window(Some(5)), None);
     assert_eq!(pace.unsent(), None);

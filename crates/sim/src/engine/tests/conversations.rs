@@ -2,7 +2,7 @@
 
 use super::world::*;
 use crate::settings::{Caching, Keep, Network, Settings};
-use weir_policy::fetch::{AbortPolicy, Lead};
+use weir_policy::fetch::{AbortPolicy, ReadAhead};
 use weir_policy::{Handling, Hit, Profile};
 use weir_semantics::Fwd;
 use weir_workload::trace::{AbortedBy, RequestBit, Row, TraceMethod};
@@ -190,7 +190,7 @@ fn varying_request_is_served_only_its_own_variant() {
 }
 
 /// One client leaves at 20 kB of 1 MB; ten minutes later another one wants all of it.
-fn aborted(abort: AbortPolicy, lead: Lead, is_tagged: bool) -> crate::Outcome {
+fn aborted(abort: AbortPolicy, read_ahead: ReadAhead, is_tagged: bool) -> crate::Outcome {
     let tag = |row| Row {
         etag: is_tagged.then_some(7),
         ..row
@@ -201,7 +201,7 @@ fn aborted(abort: AbortPolicy, lead: Lead, is_tagged: bool) -> crate::Outcome {
     ];
     let settings = Settings {
         abort,
-        lead,
+        read_ahead,
         ..settings()
     };
     run(&settings, &rows)
@@ -209,13 +209,13 @@ fn aborted(abort: AbortPolicy, lead: Lead, is_tagged: bool) -> crate::Outcome {
 
 #[test]
 fn abort_policy_decides_how_a_fetch_ends_after_client_disconnect() {
-    let stopped = aborted(AbortPolicy::Stop, Lead::DEFAULT, false);
+    let stopped = aborted(AbortPolicy::Stop, ReadAhead::DEFAULT, false);
     assert_eq!(stopped.aborts.fetches["stop-always"], 1);
     assert_eq!(stopped.aborts.by_clients, 1);
     assert_eq!(verdicts(&stopped), [("uri-miss", 2)]);
     assert_eq!(stopped.aborts.parts_kept, 0);
 
-    let kept = aborted(AbortPolicy::Stop, Lead::DEFAULT, true);
+    let kept = aborted(AbortPolicy::Stop, ReadAhead::DEFAULT, true);
     assert_eq!(verdicts(&kept), [("partial", 1), ("uri-miss", 1)]);
     assert_eq!(kept.aborts.parts_kept, 1);
     assert!(
@@ -226,14 +226,14 @@ fn abort_policy_decides_how_a_fetch_ends_after_client_disconnect() {
     assert!(kept.traffic.from_servers_bytes < 1_000_000 + 64 * 1024);
     assert!(kept.traffic.from_servers_bytes >= 1_000_000);
 
-    let finished = aborted(AbortPolicy::Finish, Lead::DEFAULT, false);
+    let finished = aborted(AbortPolicy::Finish, ReadAhead::DEFAULT, false);
     assert_eq!(finished.aborts.fetches["go-on-always"], 1);
     assert_eq!(verdicts(&finished), [("hit", 1), ("uri-miss", 1)]);
     assert_eq!(finished.traffic.from_servers_bytes, 1_000_000);
 
-    let squid = aborted(AbortPolicy::SQUID, Lead::DEFAULT, false);
+    let squid = aborted(AbortPolicy::SQUID, ReadAhead::DEFAULT, false);
     assert_eq!(squid.aborts.fetches["stop-much-left"], 1);
-    let value = aborted(AbortPolicy::VALUE, Lead::DEFAULT, true);
+    let value = aborted(AbortPolicy::VALUE, ReadAhead::DEFAULT, true);
     assert_eq!(
         value.aborts.fetches.keys().copied().collect::<Vec<_>>(),
         ["stop-not-worth-it"]
@@ -242,14 +242,14 @@ fn abort_policy_decides_how_a_fetch_ends_after_client_disconnect() {
 
 #[test]
 fn bounded_read_ahead_limits_wasted_bytes_and_unbounded_fetches_everything() {
-    let bounded = aborted(AbortPolicy::Stop, Lead::DEFAULT, false);
+    let bounded = aborted(AbortPolicy::Stop, ReadAhead::DEFAULT, false);
     // 64 KiB beyond what the client had, and what its own link held
     assert!(
         bounded.traffic.wasted_bytes <= 64 * 1024 + 20_000,
         "{}",
         bounded.traffic.wasted_bytes
     );
-    let unbounded = aborted(AbortPolicy::Stop, Lead::Unbounded, false);
+    let unbounded = aborted(AbortPolicy::Stop, ReadAhead::Unbounded, false);
     // at 45 Mbit/s all of it is there before the client leaves
     assert_eq!(unbounded.traffic.from_servers_bytes, 1_000_000);
     assert_eq!(verdicts(&unbounded), [("hit", 1), ("uri-miss", 1)]);

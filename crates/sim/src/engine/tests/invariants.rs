@@ -7,7 +7,7 @@ use crate::tcp::Tcp;
 use proptest::prelude::*;
 use weir_policy::Profile;
 use weir_policy::admission::Rule;
-use weir_policy::fetch::{AbortPolicy, Lead};
+use weir_policy::fetch::{AbortPolicy, ReadAhead};
 use weir_workload::Chance;
 use weir_workload::trace::{AbortedBy, RequestBit, ResponseBit, Row, TraceMethod};
 
@@ -142,12 +142,12 @@ pub(super) fn all_settings() -> Vec<Settings> {
         research.clone(),
         research.without_proxy(),
         Settings {
-            lead: Lead::Unbounded,
+            read_ahead: ReadAhead::Unbounded,
             abort: AbortPolicy::Stop,
             ..modem.clone()
         },
         Settings {
-            lead: Lead::Bytes(1),
+            read_ahead: ReadAhead::Bytes(1),
             abort: AbortPolicy::SQUID,
             ..modem.clone()
         },
@@ -198,14 +198,14 @@ fn random_traces_lose_no_byte_or_request_and_are_reproducible() {
 #[test]
 fn fetched_bytes_never_decrease_as_the_read_ahead_limit_grows() {
     let mut lost = Vec::new();
-    for lead in [
-        Lead::Bytes(16 * 1024),
-        Lead::DEFAULT,
-        Lead::Bytes(512 * 1024),
-        Lead::Unbounded,
+    for read_ahead in [
+        ReadAhead::Bytes(16 * 1024),
+        ReadAhead::DEFAULT,
+        ReadAhead::Bytes(512 * 1024),
+        ReadAhead::Unbounded,
     ] {
         let settings = Settings {
-            lead,
+            read_ahead,
             abort: AbortPolicy::Stop,
             ..settings()
         };
@@ -231,7 +231,7 @@ fn finishing_fetches_of_distinct_targets_costs_at_least_as_much_as_stopping() {
         let bytes = |abort| {
             let settings = Settings {
                 abort,
-                lead: Lead::Unbounded,
+                read_ahead: ReadAhead::Unbounded,
                 background_bytes_s: 1 << 40,
                 ..settings()
             };
@@ -279,16 +279,16 @@ fn read_ahead_limit_removes_more_than_half_of_the_bytes_wasted_by_aborts() {
     let none = run(&settings().without_proxy(), &rows)
         .traffic
         .from_servers_bytes;
-    let bytes = |lead| {
+    let bytes = |read_ahead| {
         let settings = Settings {
-            lead,
+            read_ahead,
             abort: AbortPolicy::Stop,
             caching: Caching::Off,
             ..settings()
         };
         run(&settings, &rows).traffic.from_servers_bytes
     };
-    let (unbounded, bounded) = (bytes(Lead::Unbounded), bytes(Lead::DEFAULT));
+    let (unbounded, bounded) = (bytes(ReadAhead::Unbounded), bytes(ReadAhead::DEFAULT));
     // the paper: -8 % where the proxy reads as fast as it can, and that loss is gone at 64 KB
     assert!(unbounded > none + none / 20, "{unbounded} {none}");
     assert!(bounded < unbounded, "{bounded} {unbounded}");

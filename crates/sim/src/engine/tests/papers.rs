@@ -5,7 +5,7 @@ use super::world::*;
 use crate::settings::{Network, Settings};
 use proptest::prelude::*;
 use weir_policy::Profile;
-use weir_policy::fetch::{AbortPolicy, Lead};
+use weir_policy::fetch::{AbortPolicy, ReadAhead};
 use weir_workload::Chance;
 use weir_workload::trace::Row;
 
@@ -29,24 +29,24 @@ fn left_early(seed: u64) -> Vec<Row> {
         .collect()
 }
 
-fn from_servers(abort: AbortPolicy, lead: Lead, network: Network, rows: &[Row]) -> u64 {
+fn from_servers(abort: AbortPolicy, read_ahead: ReadAhead, network: Network, rows: &[Row]) -> u64 {
     let settings = Settings {
         abort,
-        lead,
+        read_ahead,
         background_bytes_s: 1 << 40,
         ..Settings::of(network, Profile::Rfc9111)
     };
     run(&settings, rows).traffic.from_servers_bytes
 }
 
-/// From a lead on whose shares are longer than a segment. Below, a window that opens for a reader
-/// who waits (`policy::fetch::Pace`) is larger than the lead itself, and 4 KiB can cost half a
-/// percent more than 16 KiB.
-const LEADS: [Lead; 4] = [
-    Lead::Bytes(16 * 1024),
-    Lead::DEFAULT,
-    Lead::Bytes(512 * 1024),
-    Lead::Unbounded,
+/// From a read-ahead on whose shares are longer than a segment. Below, a window that opens for a
+/// reader who waits (`policy::fetch::Pace`) is larger than the read-ahead itself, and 4 KiB can
+/// cost half a percent more than 16 KiB.
+const READ_AHEADS: [ReadAhead; 4] = [
+    ReadAhead::Bytes(16 * 1024),
+    ReadAhead::DEFAULT,
+    ReadAhead::Bytes(512 * 1024),
+    ReadAhead::Unbounded,
 ];
 
 proptest! {
@@ -56,7 +56,7 @@ proptest! {
     fn bounded_read_ahead_brings_no_more_bytes_than_unbounded(seed in 0_u64..1 << 40) {
         let rows = left_early(seed);
         for network in [Network::MODEM, Network::RESEARCH] {
-            let bytes = LEADS.map(|lead| from_servers(AbortPolicy::Stop, lead, network, &rows));
+            let bytes = READ_AHEADS.map(|read_ahead| from_servers(AbortPolicy::Stop, read_ahead, network, &rows));
             let [bounded @ .., unbounded] = bytes;
             prop_assert!(bounded.iter().all(|bytes| *bytes <= unbounded), "{:?}", bytes);
         }
@@ -67,9 +67,9 @@ proptest! {
         let rows = left_early(seed);
         let whole: u64 = rows.iter().filter_map(|row| row.declared_bytes).sum();
         for network in [Network::MODEM, Network::RESEARCH] {
-            for lead in LEADS {
+            for read_ahead in READ_AHEADS {
                 let [stop, value, finish] = [AbortPolicy::Stop, AbortPolicy::VALUE, AbortPolicy::Finish]
-                    .map(|abort| from_servers(abort, lead, network, &rows));
+                    .map(|abort| from_servers(abort, read_ahead, network, &rows));
                 prop_assert!(stop <= finish && value <= finish, "{} {} {}", stop, value, finish);
                 prop_assert_eq!(finish, whole, "who goes on fetches everything, once");
             }
@@ -82,11 +82,11 @@ proptest! {
 #[test]
 fn tighter_read_ahead_limit_brings_fewer_bytes_over_many_traces() {
     for network in [Network::MODEM, Network::RESEARCH] {
-        let mut bytes = [0; LEADS.len()];
+        let mut bytes = [0; READ_AHEADS.len()];
         for seed in 0..TRACES {
             let rows = left_early(seed);
-            for (bytes, lead) in bytes.iter_mut().zip(LEADS) {
-                *bytes += from_servers(AbortPolicy::Stop, lead, network, &rows);
+            for (bytes, read_ahead) in bytes.iter_mut().zip(READ_AHEADS) {
+                *bytes += from_servers(AbortPolicy::Stop, read_ahead, network, &rows);
             }
         }
         assert!(

@@ -124,14 +124,14 @@ impl<'a> Flow<'a> {
 
     /// Lets the next hop send until nothing moves any more; how far the peer of its socket is ahead
     /// of what the client has read, bytes of the whole response.
-    pub(crate) fn lead(&mut self) -> usize {
+    pub(crate) fn read_ahead(&mut self) -> usize {
         let mut quiet = 0;
         let mut before = 0;
         while quiet < QUIET_LOOKS {
             self.send();
-            let lead = self.acknowledged() - self.read;
-            quiet = if lead == before { quiet + 1 } else { 0 };
-            before = lead;
+            let read_ahead = self.acknowledged() - self.read;
+            quiet = if read_ahead == before { quiet + 1 } else { 0 };
+            before = read_ahead;
             let refused = self
                 .proxy
                 .client()

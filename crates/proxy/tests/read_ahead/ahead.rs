@@ -1,18 +1,18 @@
 //! How far ahead of its client a response may be that is not stored.
 //!
-//! What the next hop's peer acknowledged beyond what the client has read is the lead of 64 KiB and
-//! what the client's own kernel holds for it.
+//! What the next hop's peer acknowledged beyond what the client has read is the read-ahead of 64
+//! KiB and what the client's own kernel holds for it.
 
 use super::flow::{CLIENT_KERNEL_BYTES, Flow};
 use crate::support::{PATIENCE, Running, ScriptedOrigin};
 use std::time::Instant;
 use weir_measure::Metric;
-use weir_proxy::config::Lead;
+use weir_proxy::config::ReadAhead;
 
-/// Of the default lead.
-const LEAD_BYTES: usize = 64 * 1024;
+/// Of the default read-ahead.
+const READ_AHEAD_BYTES: usize = 64 * 1024;
 
-const MOST: usize = LEAD_BYTES + CLIENT_KERNEL_BYTES;
+const MOST: usize = READ_AHEAD_BYTES + CLIENT_KERNEL_BYTES;
 
 const LENGTH: usize = 60_000_000;
 
@@ -21,9 +21,9 @@ fn begin<'a>(proxy: &'a Running, origin: &ScriptedOrigin) -> Flow<'a> {
     Flow::begin(proxy, origin, None, LENGTH, &framing)
 }
 
-fn gateway(origin: &ScriptedOrigin, lead: &str) -> Running {
+fn gateway(origin: &ScriptedOrigin, read_ahead: &str) -> Running {
     Running::gateway_with(origin.address(), |config| {
-        config.fetch.lead = lead.parse().expect("a lead");
+        config.fetch.read_ahead = read_ahead.parse().expect("a read-ahead");
     })
 }
 
@@ -32,10 +32,10 @@ fn read_ahead_stays_within_its_limit_for_a_client_that_reads_nothing() {
     let origin = ScriptedOrigin::new();
     let proxy = Running::gateway(&origin);
     let mut flow = begin(&proxy, &origin);
-    let lead = flow.lead();
-    assert!(lead <= MOST, "{lead}");
+    let read_ahead = flow.read_ahead();
+    assert!(read_ahead <= MOST, "{read_ahead}");
     // and not so little that a fast client would wait for each byte
-    assert!(lead >= LEAD_BYTES / 2, "{lead}");
+    assert!(read_ahead >= READ_AHEAD_BYTES / 2, "{read_ahead}");
 }
 
 #[test]
@@ -47,8 +47,8 @@ fn read_ahead_stays_within_its_limit_for_a_slow_client() {
         // 50 KB/s, by the proxy's clock
         proxy.clock.advance_ms(100);
         flow.read_exactly(5000);
-        let lead = flow.lead();
-        assert!(lead <= MOST, "{lead}");
+        let read_ahead = flow.read_ahead();
+        assert!(read_ahead <= MOST, "{read_ahead}");
     }
 }
 
@@ -64,7 +64,7 @@ fn read_ahead_shrinks_to_its_limit_when_a_fast_client_becomes_slow() {
             proxy.clock.advance_ms(2);
             flow.read_exactly(256 * 1024);
         }
-        fast = flow.lead();
+        fast = flow.read_ahead();
     }
     assert!(fast > 2 * MOST, "{fast}: it never was");
     // what came until it stopped is read first
@@ -74,18 +74,18 @@ fn read_ahead_shrinks_to_its_limit_when_a_fast_client_becomes_slow() {
         flow.read_exactly(40_000);
         slowly += 40_000;
     }
-    let lead = flow.lead();
-    assert!(lead <= MOST + LEAD_BYTES / 2, "{lead}");
+    let read_ahead = flow.read_ahead();
+    assert!(read_ahead <= MOST + READ_AHEAD_BYTES / 2, "{read_ahead}");
 }
 
 #[test]
 fn read_ahead_stays_within_the_configured_limit() {
-    for (lead, most) in [("16KiB", 16 * 1024), ("256KiB", 256 * 1024)] {
+    for (read_ahead, most) in [("16KiB", 16 * 1024), ("256KiB", 256 * 1024)] {
         let origin = ScriptedOrigin::new();
-        let proxy = gateway(&origin, lead);
+        let proxy = gateway(&origin, read_ahead);
         let mut flow = begin(&proxy, &origin);
-        let found = flow.lead();
-        assert!(found <= most + CLIENT_KERNEL_BYTES, "{lead}: {found}");
+        let found = flow.read_ahead();
+        assert!(found <= most + CLIENT_KERNEL_BYTES, "{read_ahead}: {found}");
     }
 }
 
@@ -93,24 +93,24 @@ fn read_ahead_stays_within_the_configured_limit() {
 fn read_ahead_limit_of_the_route_overrides_the_general_one() {
     let origin = ScriptedOrigin::new();
     let proxy = Running::gateway_with(origin.address(), |config| {
-        config.routes[0].lead = Some(Lead::Unbounded);
+        config.routes[0].read_ahead = Some(ReadAhead::Unbounded);
     });
     let mut flow = begin(&proxy, &origin);
-    let lead = flow.lead();
-    assert!(lead > 4 * MOST, "{lead}");
+    let read_ahead = flow.read_ahead();
+    assert!(read_ahead > 4 * MOST, "{read_ahead}");
 }
 
 #[test]
 fn fast_client_gets_all_content_at_any_read_ahead_limit() {
     let few = 5_000_000;
-    for (lead, length) in [
+    for (read_ahead, length) in [
         ("64KiB", LENGTH),
         ("16KiB", few),
         ("1MiB", few),
         ("unbounded", few),
     ] {
         let origin = ScriptedOrigin::new();
-        let proxy = gateway(&origin, lead);
+        let proxy = gateway(&origin, read_ahead);
         let framing = format!("Content-Length: {length}\r\n");
         let mut flow = Flow::begin(&proxy, &origin, None, length, &framing);
         while !flow.has_ended() {
@@ -138,9 +138,9 @@ fn read_ahead_is_limited_on_a_connection_reused_after_a_large_response() {
     let hop = flow.into_hop();
     let framing = format!("Content-Length: {LENGTH}\r\n");
     let mut flow = Flow::begin(&proxy, &origin, Some(hop), LENGTH, &framing);
-    // what it was offered last time it may send, which is a lead at most
-    let lead = flow.lead();
-    assert!(lead <= MOST + LEAD_BYTES / 2, "{lead}");
+    // what it was offered last time it may send, which is a read-ahead at most
+    let read_ahead = flow.read_ahead();
+    assert!(read_ahead <= MOST + READ_AHEAD_BYTES / 2, "{read_ahead}");
 }
 
 /// How long a chunked response is shows when it has ended: its window cannot close before.
@@ -160,7 +160,7 @@ fn read_ahead_is_limited_on_a_connection_reused_after_chunked_content() {
                 proxy.clock.advance_ms(2);
                 flow.read_exactly(256 * 1024);
             }
-            fast = flow.lead();
+            fast = flow.read_ahead();
         }
         assert!(fast > 2 * MOST, "{storing}: {fast}, it never grew");
         while !flow.has_ended() {
@@ -180,7 +180,10 @@ fn read_ahead_is_limited_on_a_connection_reused_after_chunked_content() {
         );
         let request = "HTTP/1.1\r\nCache-Control: no-cache";
         let mut flow = Flow::begin_with(request, &proxy, &origin, Some(hop), LENGTH, &head);
-        let lead = flow.lead();
-        assert!(lead <= MOST + LEAD_BYTES / 2, "{storing}: {lead}");
+        let read_ahead = flow.read_ahead();
+        assert!(
+            read_ahead <= MOST + READ_AHEAD_BYTES / 2,
+            "{storing}: {read_ahead}"
+        );
     }
 }

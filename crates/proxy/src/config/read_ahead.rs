@@ -8,14 +8,14 @@ use std::fmt;
 
 /// Bytes taken from a next hop and not yet acknowledged by the fastest client that reads them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Lead {
+pub enum ReadAhead {
     /// At most so many, and what one round trip at the client's rate holds.
     Bytes(ByteSize),
     /// As many as the next hop sends: the kernel's buffers and the store are filled at its speed.
     Unbounded,
 }
 
-impl Lead {
+impl ReadAhead {
     /// 64 KiB: what a thin link of 1 Mbit/s carries in half a second, and as much as the proxy
     /// reads at once.
     pub const DEFAULT: Self = Self::Bytes(ByteSize::from_kib(64));
@@ -42,7 +42,7 @@ impl Lead {
 /// How no limit is written.
 const UNBOUNDED: &str = "unbounded";
 
-impl fmt::Display for Lead {
+impl fmt::Display for ReadAhead {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Bytes(size) => size.fmt(f),
@@ -51,7 +51,7 @@ impl fmt::Display for Lead {
     }
 }
 
-impl std::str::FromStr for Lead {
+impl std::str::FromStr for ReadAhead {
     type Err = BadValue;
 
     fn from_str(text: &str) -> Result<Self, BadValue> {
@@ -73,17 +73,17 @@ impl std::str::FromStr for Lead {
     }
 }
 
-impl Form for Lead {
+impl Form for ReadAhead {
     const FORM: &'static str = "a size, such as \"64KiB\", or \"unbounded\"";
 }
 
-impl serde::Serialize for Lead {
+impl serde::Serialize for ReadAhead {
     fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         to.collect_str(self)
     }
 }
 
-impl<'de> serde::Deserialize<'de> for Lead {
+impl<'de> serde::Deserialize<'de> for ReadAhead {
     fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         from.deserialize_any(LeadVisitor)
     }
@@ -92,24 +92,24 @@ impl<'de> serde::Deserialize<'de> for Lead {
 struct LeadVisitor;
 
 impl serde::de::Visitor<'_> for LeadVisitor {
-    type Value = Lead;
+    type Value = ReadAhead;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(Lead::FORM)
+        f.write_str(ReadAhead::FORM)
     }
 
-    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Lead, E> {
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<ReadAhead, E> {
         text.parse().map_err(E::custom)
     }
 
-    fn visit_u64<E: serde::de::Error>(self, bytes: u64) -> Result<Lead, E> {
-        Ok(Lead::Bytes(ByteSize::from_bytes(bytes)))
+    fn visit_u64<E: serde::de::Error>(self, bytes: u64) -> Result<ReadAhead, E> {
+        Ok(ReadAhead::Bytes(ByteSize::from_bytes(bytes)))
     }
 
-    fn visit_i64<E: serde::de::Error>(self, bytes: i64) -> Result<Lead, E> {
+    fn visit_i64<E: serde::de::Error>(self, bytes: i64) -> Result<ReadAhead, E> {
         u64::try_from(bytes)
-            .map(|bytes| Lead::Bytes(ByteSize::from_bytes(bytes)))
-            .map_err(|_| E::custom(format!("`{bytes}` is not a lead: it is negative")))
+            .map(|bytes| ReadAhead::Bytes(ByteSize::from_bytes(bytes)))
+            .map_err(|_| E::custom(format!("`{bytes}` is not a read-ahead: it is negative")))
     }
 }
 
@@ -118,7 +118,9 @@ mod tests {
     use super::*;
 
     fn check(text: &str, expected: Result<&str, &str>) {
-        let found = text.parse::<Lead>().map(|lead| lead.to_string());
+        let found = text
+            .parse::<ReadAhead>()
+            .map(|read_ahead| read_ahead.to_string());
         let found = found.map_err(|refusal| refusal.to_string());
         assert_eq!(
             found,
@@ -151,12 +153,12 @@ mod tests {
 
     #[test]
     fn unbounded_read_ahead_exceeds_any_size_and_sizes_have_a_range() {
-        assert!(Lead::Unbounded > Lead::MOST);
-        let bytes = |count| Lead::Bytes(ByteSize::from_bytes(count)).check("lead");
+        assert!(ReadAhead::Unbounded > ReadAhead::MOST);
+        let bytes = |count| ReadAhead::Bytes(ByteSize::from_bytes(count)).check("read_ahead");
         assert!(bytes(16 << 10).is_ok());
         assert!(bytes((16 << 10) - 1).is_err());
         assert!(bytes(1 << 30).is_ok());
         assert!(bytes((1 << 30) + 1).is_err_and(|no| no.hint.ends_with("or \"unbounded\"")));
-        assert!(Lead::Unbounded.check("lead").is_ok());
+        assert!(ReadAhead::Unbounded.check("read_ahead").is_ok());
     }
 }

@@ -3,9 +3,9 @@
 
 mod support;
 
-#[path = "lead/ahead.rs"]
+#[path = "read_ahead/ahead.rs"]
 mod ahead;
-#[path = "lead/flow.rs"]
+#[path = "read_ahead/flow.rs"]
 mod flow;
-#[path = "lead/leaving.rs"]
+#[path = "read_ahead/leaving.rs"]
 mod leaving;
