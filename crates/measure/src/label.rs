@@ -137,7 +137,7 @@ labels! {
         SetCookie = "set-cookie",
         /// An error, or a redirect without a lifetime, where the client wanted to go around a
         /// stored response that is fresh.
-        StoredIsFresh = "stored-is-fresh",
+        StoredIsUsable = "stored-is-usable",
         /// An update that would have the stored response vary on other fields.
         VaryChanged = "vary-changed",
         /// The profile in force keeps such responses out (for example `Set-Cookie` under

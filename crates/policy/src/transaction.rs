@@ -289,7 +289,8 @@ impl Transaction {
         match storing {
             Ok(facts) => {
                 // what a refresh replaces is whole, and stays if this is not
-                self.keeps_part = facts.can_be_part() && !self.is_refresh;
+                self.keeps_part =
+                    facts.can_be_part() && !self.is_refresh && !self.has_usable_whole(now);
                 // a whole one stays until the new one is there; a part of it is of no use any more
                 let relay = if self.asked == Asked::Rest && self.replaces(now, response) {
                     relay.with(Command::Drop)
@@ -301,6 +302,22 @@ impl Transaction {
             Err(_) if self.replaces(now, response) => relay.with(Command::Drop),
             Err(_) => relay,
         }
+    }
+
+    /// Whether what of a response has come is to be stored as a part if no more comes.
+    #[must_use]
+    pub const fn keeps_part(&self) -> bool {
+        self.keeps_part
+    }
+
+    /// Whether a whole stored response was found that is fresh, or may be served if the next hop
+    /// fails: no part replaces it.
+    fn has_usable_whole(&self, now: Now) -> bool {
+        let is_usable = |stored: StoredFacts| {
+            !stored.no_cache && stored.ttl(now) > 0
+                || may_excuse(now, &stored, stored.stale_if_error)
+        };
+        self.servable().is_some_and(is_usable)
     }
 
     /// The stored response, if it holds what the request wants.

@@ -110,9 +110,9 @@ pub enum NotStored {
     /// It sets a cookie, and the origin did not say that it may be shared: neither `public` nor
     /// `s-maxage`. RFC 9111 §7.3 would let us store it; `SetCookieRule` says why we do not.
     SetCookie,
-    /// It is an error, or a redirect without a lifetime; the client wanted to go around a stored
-    /// response that is fresh, and that stays.
-    StoredIsFresh,
+    /// It is an error, or a redirect without a lifetime, and the stored response stays: the client
+    /// wanted to go around one that is fresh, or no client asked (`stale-while-revalidate`).
+    StoredIsUsable,
     /// It updates a stored response, and would have it vary on other fields than those it is stored
     /// under.
     VaryChanged,
@@ -274,7 +274,7 @@ impl NotStored {
             Self::Rule(rule) => rule.as_str(),
             Self::Profile(cause) => cause.as_str(),
             Self::SetCookie => "set-cookie",
-            Self::StoredIsFresh => "stored-is-fresh",
+            Self::StoredIsUsable => "stored-is-usable",
             Self::VaryChanged => "vary-changed",
             Self::Useless => "no-lifetime",
             Self::Conditional => "conditional",

@@ -176,6 +176,7 @@ fn new(
         rules: rules(exchange, response, &facts, complete_length),
         complete_length,
         part: None,
+        keeps_part: exchange.tx.keeps_part(),
         span,
         response: kept.with_body(Growing::new(complete_length, None).finish()),
     };
@@ -234,6 +235,7 @@ fn complete(
         rules: rules(exchange, response, &facts, complete_length),
         complete_length,
         part: Some(Arc::clone(stored)),
+        keeps_part: facts.can_be_part(),
         span,
         response: fresh,
     };

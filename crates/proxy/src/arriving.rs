@@ -41,6 +41,8 @@ pub(crate) struct Arriving {
     has_length: bool,
     /// The stored part that it completes.
     part: Option<Arc<StoredResponse>>,
+    /// What of it has come is stored if no more comes.
+    keeps_part: bool,
     /// It is for one client alone.
     for_one: bool,
     /// For the account at its end.
@@ -101,6 +103,8 @@ pub(crate) struct Beginnings {
     pub(crate) complete_length: Option<u64>,
     /// The stored part that it completes.
     pub(crate) part: Option<Arc<StoredResponse>>,
+    /// What of it has come is stored if no more comes.
+    pub(crate) keeps_part: bool,
     /// What the first fetch brings.
     pub(crate) span: ByteSpan,
 }
@@ -131,6 +135,7 @@ impl Arriving {
             vary: beginnings.vary,
             has_length: beginnings.complete_length.is_some(),
             part: beginnings.part,
+            keeps_part: beginnings.keeps_part,
             for_one: false,
             counters: Arc::clone(worker.shared.common_counters()),
             inner: Mutex::new(Inner {
@@ -180,6 +185,7 @@ impl Arriving {
             vary: None,
             has_length: true,
             part: None,
+            keeps_part: false,
             for_one: true,
             counters: Arc::clone(worker.shared.common_counters()),
             inner: Mutex::new(Inner {
@@ -342,7 +348,7 @@ impl Arriving {
             } else {
                 again
             },
-            part_is_kept: inner.passing.is_none() && self.response.facts.can_be_part(),
+            part_is_kept: inner.passing.is_none() && self.keeps_part,
             new_connection_bytes: rate.saturating_mul(set_up_us) / 1_000_000,
             background_free_bytes,
         }

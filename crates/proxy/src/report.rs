@@ -179,7 +179,7 @@ fn label(why: NotStored) -> Label {
             _ => Label::NoLifetime,
         },
         NotStored::SetCookie => Label::SetCookie,
-        NotStored::StoredIsFresh => Label::StoredIsFresh,
+        NotStored::StoredIsUsable => Label::StoredIsUsable,
         NotStored::VaryChanged => Label::VaryChanged,
         NotStored::Useless => Label::NoLifetime,
         NotStored::Conditional => Label::Conditional,

@@ -133,7 +133,8 @@ fn check_polymix(record: &Value, said: &str, lingering: u64) {
 fn polymix_phases_and_hit_shares_are_within_bounds_through_weir() {
     let weir = Weir::serve(&Config::forward());
     let (record, said) = run(POLYMIX, &weir.address().to_string());
-    check_polymix(&record, &said, 0);
+    // one that came within the second, and was counted in the next
+    check_polymix(&record, &said, 10);
 }
 
 #[test]

@@ -37,6 +37,9 @@ const PATIENCE: Duration = Duration::from_secs(15);
 /// Traces that `make test` runs, from the first seed on.
 const SEEDS: u64 = 240;
 
+/// Traces further on that once were decided differently, run with them.
+const DIFFERED: [u64; 7] = [237, 344, 581, 611, 829, 877, 1236];
+
 /// Traces at a time.
 const THREADS: usize = 2;
 
@@ -139,6 +142,9 @@ fn proxy_and_simulator_make_the_same_decisions() {
     });
     let coverage = coverage.into_inner().expect("no panic");
     if is_usual {
+        for seed in DIFFERED {
+            check(seed, &mut Coverage::default());
+        }
         for (words, least) in OCCURS {
             let found = coverage.of(words);
             assert!(

@@ -1,7 +1,7 @@
 //! Whether a response is kept: what the RFC allows, then what the profile does, then what we
 //! choose.
 
-use super::{Asked, Command, Commands, Rules, Transaction};
+use super::{Asked, Command, Commands, Rules, Transaction, is_error, may_excuse};
 use crate::now::Now;
 use crate::stored::StoredFacts;
 use crate::verdict::{Handling, NotStored, Storing};
@@ -39,7 +39,7 @@ impl Transaction {
         response: &ResponseFacts,
     ) -> Result<StoredFacts, NotStored> {
         if self.spares_stored(now, response) {
-            return Err(NotStored::StoredIsFresh);
+            return Err(NotStored::StoredIsUsable);
         }
         self.storing_for(&self.request_sent(), now, rules, response)
     }
@@ -109,7 +109,12 @@ impl Transaction {
             response.status >= 400 || is_redirect && !response.has_explicit_lifetime();
         let is_bypassed = self.verdict.handling == Handling::Forward(Fwd::Request);
         let is_fresh = |stored: StoredFacts| !stored.no_cache && stored.ttl(now) > 0;
+        // no client asked for a refresh, and all are served the stored response meanwhile
+        let is_served_meanwhile =
+            |stored: StoredFacts| may_excuse(now, &stored, stored.stale_while_revalidate);
+        let is_failed_refresh = self.is_refresh && is_error(response.status);
         is_no_substitute && is_bypassed && self.stored.is_some_and(is_fresh)
+            || is_failed_refresh && self.stored.is_some_and(is_served_meanwhile)
     }
 
     /// What was being stored ended early. Of what was not being stored the reason is known already.

@@ -77,7 +77,7 @@ fn not_stored_reason_words_are_unique() {
         .chain(refusals.map(NotStored::Catalog))
         .chain([
             NotStored::SetCookie,
-            NotStored::StoredIsFresh,
+            NotStored::StoredIsUsable,
             NotStored::VaryChanged,
             NotStored::Useless,
             NotStored::Conditional,

@@ -430,6 +430,38 @@ fn incomplete_response_is_kept_as_part_only_if_it_can_be_completed() {
 }
 
 #[test]
+fn incomplete_response_replaces_no_whole_one_that_can_be_served() {
+    for tag in ["a", "b"] {
+        let new = format!("200 | Cache-Control: max-age=60 | ETag: \"{tag}\"");
+        check(&format!(
+            "GET / | Cache-Control: no-cache
+             0 request => look-up
+             20 found 200 | Cache-Control: max-age=60 | ETag: \"a\" => forward validate
+             20 response {new} => relay, store lifetime=60 age=0
+             22 incomplete => nothing
+             = request fwd-status=200 not-stored=incomplete",
+        ));
+        let excused = "200 | Cache-Control: max-age=60, stale-if-error=60 | ETag: \"a\"";
+        check(&format!(
+            "GET /
+             0 request => look-up
+             90 found {excused} => forward validate
+             90 response {new} => relay, store lifetime=60 age=0
+             92 incomplete => nothing
+             = stale fwd-status=200 not-stored=incomplete",
+        ));
+        check(&format!(
+            "GET /
+             0 request => look-up
+             130 found {excused} => forward validate
+             130 response {new} => relay, store lifetime=60 age=0
+             132 incomplete => keep-part
+             = stale fwd-status=200 stored",
+        ));
+    }
+}
+
+#[test]
 fn incomplete_response_that_was_not_stored_is_not_kept_as_part() {
     check(&format!(
         "GET /

@@ -36,11 +36,25 @@ fn refresh_replaces_or_drops_an_outdated_response() {
 
 #[test]
 fn failed_refresh_keeps_the_stored_response() {
+    // also where the error has a lifetime: all are served the stored response meanwhile
+    check(
+        "GET /
+         70 refresh 200 | Cache-Control: max-age=60, stale-while-revalidate=60 | ETag: \"a\" => forward validate
+         71 response 500 | Cache-Control: max-age=100 => relay
+         = stale fwd-status=500 not-stored=stored-is-usable",
+    );
+    // not beyond the time for which it may be served
+    check(
+        "GET /
+         120 refresh 200 | Cache-Control: max-age=60, stale-while-revalidate=60 | ETag: \"a\" => forward validate
+         121 response 500 | Cache-Control: max-age=100 => relay, store lifetime=100 age=1
+         = stale fwd-status=500 stored",
+    );
     check(
         "GET /
          70 refresh 200 | Cache-Control: max-age=60, stale-while-revalidate=60 | ETag: \"a\" => forward validate
          71 response 503 => relay
-         = stale fwd-status=503 not-stored=no-explicit-lifetime",
+         = stale fwd-status=503 not-stored=stored-is-usable",
     );
     check(
         "disconnected-max 5

@@ -285,7 +285,7 @@ fn error_to_client_forced_validation_keeps_a_fresh_stored_response() {
                  0 request => look-up
                  20 found 200 | Cache-Control: max-age=60 | ETag: \"a\" => forward validate
                  21 response {answer} => relay
-                 = request fwd-status={status} not-stored=stored-is-fresh",
+                 = request fwd-status={status} not-stored=stored-is-usable",
             ));
         }
         // an answer to the same question
@@ -310,7 +310,7 @@ fn error_to_client_forced_validation_keeps_a_fresh_stored_response() {
          0 request => look-up
          59 found 200 | Cache-Control: max-age=60 | ETag: \"a\" => forward validate
          59 response 404 | Cache-Control: max-age=600 => relay
-         = request fwd-status=404 not-stored=stored-is-fresh",
+         = request fwd-status=404 not-stored=stored-is-usable",
     );
     check(
         "GET / | Cache-Control: no-cache
@@ -326,6 +326,6 @@ fn error_to_client_forced_validation_keeps_a_fresh_stored_response() {
          20 found-part lacking 200 | Cache-Control: max-age=60 | ETag: \"a\" => forward complete
          20 response 416 => ask-again
          20 response 404 => relay
-         = request fwd-status=404 not-stored=stored-is-fresh",
+         = request fwd-status=404 not-stored=stored-is-usable",
     );
 }

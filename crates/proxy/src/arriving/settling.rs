@@ -40,6 +40,9 @@ impl Arriving {
         if let Some(flight) = inner.flight.take() {
             worker.shared.flights.remove(&flight);
         }
+        if outcome == Outcome::Whole && self.response.facts.answers_others(worker.now()) {
+            worker.shared.flights.mark_shared(self.key);
+        }
         let counters = worker.counters();
         match outcome {
             Outcome::Whole => counters.inc(Metric::Stored),
@@ -61,7 +64,7 @@ impl Arriving {
         // if the next hop has another one now, what is here can neither be completed nor is it
         // right; nor if it lets this one be stored no more
         let is_outdated = inner.fill.closed().is_some_and(Cut::outdates_stored);
-        if !is_whole && (is_outdated || !self.response.facts.can_be_part()) {
+        if !is_whole && (is_outdated || !self.keeps_part) {
             return Err(Box::new(building));
         }
         let body = building.finish(&mut inner.growing);

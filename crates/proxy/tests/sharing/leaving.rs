@@ -191,3 +191,41 @@ fn half_closed_client_is_answered_completely() {
         way.origin.expect_untouched();
     });
 }
+
+/// A whole response that can be served is worth more than a part of the one after it.
+#[test]
+fn stored_response_survives_a_forced_refresh_that_ends_early() {
+    Way::each_with(change, |way| {
+        for tag in ["\"a\"", "\"b\""] {
+            for is_cut in [false, true] {
+                let stored = pattern(60_000);
+                let (mut client, hop) = way.lead(&way.get("/"));
+                let fields = "ETag: \"a\"\r\nConnection: close\r\n";
+                let sending = hop.sending(with_length(fields, &stored));
+                assert!(client.read_response().body == stored);
+                sending.join().expect("sent").expect_end();
+                let forced = way.head("GET", "/", "1.1", "Cache-Control: no-cache\r\n");
+                let (mut client, mut hop) = way.lead(&forced);
+                hop.send(format!(
+                    "{FRESH}ETag: {tag}\r\nConnection: close\r\nContent-Length: 60000\r\n\r\n"
+                ));
+                hop.send(&stored[..30_000]);
+                client.read_head();
+                client.read_exactly(30_000);
+                if is_cut {
+                    drop(hop);
+                    client.read_to_end();
+                } else {
+                    client.into_peer().reset();
+                    hop.expect_end();
+                }
+                way.proxy.wait_for(Metric::FetchesUnderWay, 0);
+                let hit = way.proxy.client().ask(way.get("/"));
+                assert_eq!(hit.head.cache_status(), "hit;ttl=60");
+                assert!(hit.body == stored);
+                way.origin.expect_untouched();
+                way.proxy.purge(&format!("http://{}/", way.host));
+            }
+        }
+    });
+}

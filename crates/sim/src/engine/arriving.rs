@@ -281,7 +281,8 @@ impl Simulator {
     fn orphan(&mut self, id: u32, fetch_id: FetchId, now: Now) -> Orphan {
         let is_outdated = self.is_outdated(id);
         let arriving = self.arriving.at_mut(id);
-        let (is_kept, facts) = (arriving.is_kept && !is_outdated, arriving.stored.facts);
+        let is_kept = arriving.is_kept && !is_outdated;
+        let part_is_kept = arriving.tx.keeps_part();
         let (target, server_us) = (arriving.stored.target, arriving.server_us);
         let fill = arriving.fill();
         // opening takes a round trip, and slow start another before it is at speed again (RFC 5681
@@ -296,7 +297,7 @@ impl Simulator {
             } else {
                 self.popularity.again(digest(target, 0))
             },
-            part_is_kept: facts.can_be_part(),
+            part_is_kept,
             new_connection_bytes: fill.rate_bytes_s(fetch_id).saturating_mul(set_up_us) / 1_000_000,
             background_free_bytes: self.background.free(now),
         }

@@ -99,12 +99,8 @@ impl Simulator {
             stored.part = Some(Box::new(present));
             self.tally.aborts.parts_kept += 1;
         }
-        let (target, content_bytes) = (stored.target, stored.content_bytes());
-        let answers_others = stored.facts.answers_others(now);
+        let content_bytes = stored.content_bytes();
         let stored = self.store(stored, held, is_outdated);
-        if is_whole && stored.is_ok() && answers_others {
-            self.flights.mark_shared(target);
-        }
         // those who read here go on to do so
         self.arriving.at_mut(id).uses = match stored {
             Ok(Some(which)) => self.cache.begin_use(which),
@@ -138,13 +134,20 @@ impl Simulator {
     ) -> Result<Option<Which>, Refusal> {
         let now = self.now();
         self.cache.give_back(held);
+        let target = stored.target;
+        let is_shared = stored.part.is_none() && stored.facts.answers_others(now);
         let why = if is_outdated {
             Stores::Refused(Refusal::NotResident)
         } else {
             self.cache.store(now, stored)
         };
         let (word, refused) = match why {
-            Stores::Done(which) => return Ok(Some(which)),
+            Stores::Done(which) => {
+                if is_shared {
+                    self.flights.mark_shared(target);
+                }
+                return Ok(Some(which));
+            }
             Stores::NotAdmitted(why) => (why.as_str(), Ok(None)),
             Stores::Refused(why) => (why.as_str(), Err(why)),
         };
