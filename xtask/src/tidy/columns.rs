@@ -48,9 +48,10 @@ fn prose(line: &str, is_document: bool) -> Option<&str> {
     Some(comment.trim_start_matches(['/', '!']).trim_start())
 }
 
-/// Not a row of a table, and not one long word, such as an address or a code span.
+/// Not a row of a table, a heading, or one long word, such as an address or a code span.
 fn can_be_broken(text: &str) -> bool {
-    !text.starts_with('|') && text.trim_start_matches(['*', '-', ' ']).contains(' ')
+    let text = text.trim_start_matches(['*', '-', '>', ' ']);
+    !text.starts_with(['|', '#']) && text.contains(' ')
 }
 
 #[cfg(test)]
@@ -87,6 +88,7 @@ mod tests {
     #[test]
     fn tables_code_and_single_words_may_be_longer() {
         check_text("a.md", &line("| ", 101), &[]);
+        check_text("a.md", &line("## ", 101), &[]);
         check_text("a.rs", &line("/// | ", 101), &[]);
         check_text("a.md", &format!("* {}", "a".repeat(101)), &[]);
         let long = line("", 101);

@@ -13,7 +13,7 @@ const USERS: u64 = 1000;
 
 /// URLs there are; the first are asked for far more often.
 pub(crate) const URLS: u64 = 210;
-const POPULAR: u64 = 14;
+pub(crate) const POPULAR: u64 = 14;
 
 /// Spellings of one host.
 const SPELLINGS: [&str; 5] = [

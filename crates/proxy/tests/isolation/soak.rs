@@ -1,6 +1,6 @@
 //! All of them at once: clients, clock, purges, restarts.
 
-use super::client::{Client, Tally, URLS, find};
+use super::client::{Client, POPULAR, Tally, URLS, find};
 use super::mix::{Dice, PRIVATE};
 use super::origin::Origin;
 use super::purged::Purged;
@@ -140,7 +140,9 @@ impl Soak {
         proxy.clock.advance_ms(ms);
         self.passed_ms += ms;
         if self.dice.percent(10) {
-            let path = self.dice.below(URLS);
+            // half of them where a fetch is likely to be under way
+            let urls = if self.dice.percent(50) { POPULAR } else { URLS };
+            let path = self.dice.below(urls);
             let version = self.origin.change(path);
             proxy.purge(&format!("http://a.example/{path}"));
             self.purged.note(path, version);
