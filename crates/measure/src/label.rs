@@ -220,7 +220,7 @@ labels! {
     }
 
     /// What came of looking on disk for a stored response.
-    RecallEnd {
+    DiskLookupEnd {
         /// There was one for the request.
         Found = "found",
         /// There was none, or it was purged or replaced meanwhile.
@@ -413,7 +413,7 @@ mod tests {
         check::<NotStored>();
         check::<Joined>();
         check::<Lost>();
-        check::<RecallEnd>();
+        check::<DiskLookupEnd>();
         check::<DiskRefusal>();
         check::<Aborted>();
         check::<Source>();

@@ -28,8 +28,8 @@ pub mod snapshot;
 pub use counters::Counters;
 pub use histogram::{BUCKETS, Histogram, HistogramSnapshot, bucket_limit_us};
 pub use label::{
-    Aborted, DiskRefusal, DnsOutcome, HopOutcome, Joined, Label, Lost, NotStored, OpenReason,
-    RecallEnd, ReloadOutcome, Reuse, Source, StatusClass, Supply, Unrecorded, Verdict, WaitEnd,
+    Aborted, DiskLookupEnd, DiskRefusal, DnsOutcome, HopOutcome, Joined, Label, Lost, NotStored,
+    OpenReason, ReloadOutcome, Reuse, Source, StatusClass, Supply, Unrecorded, Verdict, WaitEnd,
     WaitReason,
 };
 pub use metric::{Family, Kind, LabelSet, Metric, SLOTS};

@@ -5,8 +5,9 @@
 //! counter is adding a row.
 
 use crate::label::{
-    Aborted, DiskRefusal, DnsOutcome, HopOutcome, Joined, Label, Lost, NotStored, OpenReason,
-    RecallEnd, ReloadOutcome, Reuse, StatusClass, Supply, Unrecorded, Verdict, WaitEnd, WaitReason,
+    Aborted, DiskLookupEnd, DiskRefusal, DnsOutcome, HopOutcome, Joined, Label, Lost, NotStored,
+    OpenReason, ReloadOutcome, Reuse, StatusClass, Supply, Unrecorded, Verdict, WaitEnd,
+    WaitReason,
 };
 
 /// Whether a number only grows.
@@ -204,7 +205,7 @@ table! {
     /// are among those with the verdict hit.
     DiskHits, Counter, "weir_disk_hits_total", "requests";
     /// Look-ups on disk for what memory had not, by what came of them.
-    Recalls(outcome: RecallEnd), Counter, "weir_disk_lookups_total", "look-ups";
+    DiskLookups(outcome: DiskLookupEnd), Counter, "weir_disk_lookups_total", "look-ups";
     /// Responses whose rest was not here any more while a client was being sent them, and was
     /// fetched for that client alone, by why it was not.
     Continued(reason: Lost), Counter, "weir_continued_responses_total", "responses";

@@ -98,7 +98,7 @@ impl StoredFacts {
     /// stands before that, it was set back, and nobody knows how old the response is: it is older
     /// than any is fresh.
     #[must_use]
-    pub fn recalled(self, received: Timestamp, now: Now) -> Self {
+    pub fn read_from_disk(self, received: Timestamp, now: Now) -> Self {
         if now.wall < received {
             return Self {
                 corrected_initial_age: DeltaSeconds::MAX,

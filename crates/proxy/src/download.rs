@@ -8,8 +8,8 @@
 use crate::account::Account;
 use crate::answer::Trouble;
 use crate::arrival::{self, Response, Storing};
+use crate::client_disconnect::ClientDisconnect;
 use crate::deadline::Deadline;
-use crate::departure::Departure;
 use crate::downloaded::silent;
 pub(crate) use crate::downloaded::{Arrived, Downloaded, HopTrouble, broken};
 use crate::exchange::Exchange;
@@ -71,7 +71,7 @@ pub(crate) async fn run(parties: Parties<'_>) -> Downloaded {
         interim: 0,
         is_repaired: false,
         silence: limits.next_hop_silence.as_duration(),
-        departure: Departure::new(half_closed),
+        disconnect: ClientDisconnect::new(half_closed),
         purges: Vec::new(),
         parties,
     };
@@ -107,7 +107,7 @@ struct Download<'a> {
     is_repaired: bool,
     /// How long the next hop may say nothing.
     silence: Duration,
-    departure: Departure,
+    disconnect: ClientDisconnect,
     /// What the response invalidates: it is passed on once that is durable.
     purges: Vec<Purge>,
 }
@@ -228,7 +228,7 @@ impl Download<'_> {
         let (Some(client), Sending::Done) = (to_client.client(), sending.get()) else {
             return Poll::Pending;
         };
-        ready!(self.departure.poll(client, cx));
+        ready!(self.disconnect.poll(client, cx));
         if exchange.settings.abort == AbortPolicy::Finish {
             return Poll::Pending;
         }

@@ -20,7 +20,7 @@ use crate::request::Request;
 use crate::settings::Settings;
 use crate::upload::UploadEnd;
 use crate::worker::Worker;
-use crate::{connect, continuation, forward, recall, refresh, report, upload};
+use crate::{connect, continuation, disk_lookup, forward, refresh, report, upload};
 use std::future::poll_fn;
 use std::ops::Range;
 use std::sync::Arc;
@@ -53,7 +53,7 @@ pub(crate) enum Plan {
         stored: Option<Chosen>,
     },
     /// Look on disk: memory has none, for this reason.
-    Recall(Missing),
+    DiskLookup(Missing),
     /// Open a tunnel (RFC 9110 §9.3.6).
     Connect,
     /// Answer by ourselves.
@@ -347,14 +347,16 @@ pub(crate) async fn run(client: &mut Client, mut exchange: Box<Exchange>) -> boo
     let mut plan = std::mem::replace(&mut exchange.plan, Plan::Connect);
     let alive = loop {
         match plan {
-            Plan::Recall(missing) => plan = recall::run(client, &mut exchange, missing).await,
+            Plan::DiskLookup(missing) => {
+                plan = disk_lookup::run(client, &mut exchange, missing).await
+            }
             Plan::Serve {
                 response,
                 serving,
                 refresh,
             } => match serve_stored(client, &mut exchange, &response, serving, refresh).await {
                 Ok(alive) => break alive,
-                Err(_) => plan = recall::unreadable(client, &mut exchange, &response),
+                Err(_) => plan = disk_lookup::unreadable(client, &mut exchange, &response),
             },
             Plan::Forward { forwarding, stored } => {
                 // boxed: the future of a hit would be as large as this one
@@ -459,7 +461,7 @@ pub(crate) async fn serve(
     match ready(client, exchange, response).await {
         Ok(ready) => send_stored(client, exchange, response, serving, ready).await,
         Err(trouble) => {
-            recall::forget(&client.worker, exchange, response);
+            disk_lookup::forget(&client.worker, exchange, response);
             respond(client, exchange, Answer::unreadable(trouble)).await
         }
     }

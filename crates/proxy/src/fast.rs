@@ -166,7 +166,7 @@ fn choose(
             let expect = |chosen: &_| store.expect_for(key, chosen);
             found(&mut tx, settings, now, head.fields, hit.response, expect)
         }
-        Lookup::Missing(why) if store.may_recall(key) => Plan::Recall(why),
+        Lookup::Missing(why) if store.may_be_on_disk(key) => Plan::DiskLookup(why),
         Lookup::Missing(why) => missing(&mut tx, settings, now, why),
     };
     (tx, plan, key)

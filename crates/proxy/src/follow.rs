@@ -3,15 +3,15 @@
 use crate::arriving::{Arriving, Joining};
 use crate::chosen::Chosen;
 use crate::client::Client;
+use crate::client_disconnect::ClientDisconnect;
 use crate::deadline::Deadline;
-use crate::departure::Departure;
+use crate::disk_lookup;
 use crate::exchange::{self, Exchange};
 use crate::flights::{Boarded, Flight, Following, Landed, Leading, Terms};
 use crate::gap;
 use crate::hit::{self, ServedForm};
 use crate::inbound::Framing;
 use crate::reader::{self, Attached, Start};
-use crate::recall;
 use crate::record::End;
 use crate::vary::selecting_digest;
 use crate::worker::Worker;
@@ -100,7 +100,7 @@ async fn wait(
 ) -> Option<Gate> {
     let worker = Rc::clone(&client.worker);
     let half_closed = exchange.settings.config.fetch.half_closed.as_duration();
-    let mut departure = Departure::new(half_closed);
+    let mut disconnect = ClientDisconnect::new(half_closed);
     let mut boarding = Boarding::new(&worker, following);
     let waited = {
         let _waiting = Waiting::new(&worker);
@@ -108,7 +108,7 @@ async fn wait(
             if let Poll::Ready(landed) = boarding.poll(cx) {
                 return Poll::Ready(Waited::Landed(landed));
             }
-            if departure.poll(&client.stream, cx).is_ready() {
+            if disconnect.poll(&client.stream, cx).is_ready() {
                 return Poll::Ready(Waited::ClientLeft);
             }
             patience.poll_passed(cx).map(|()| Waited::TooLong)
@@ -218,7 +218,7 @@ async fn look_again(client: &mut Client, exchange: &mut Exchange) -> Option<Gate
     let commands = exchange.tx.joined(now, &response.facts, Joined::Waited);
     if let Some(Command::Serve(serving)) = commands.first() {
         let Ok(ready) = exchange::ready(client, exchange, &response).await else {
-            recall::forget(&worker, exchange, &response);
+            disk_lookup::forget(&worker, exchange, &response);
             exchange.tx = before;
             return None;
         };
@@ -307,7 +307,7 @@ enum Confirmed {
 async fn confirm(client: &Client, exchange: &Exchange, attached: &Attached) -> Confirmed {
     let worker = &client.worker;
     let half_closed = exchange.settings.config.fetch.half_closed.as_duration();
-    let mut departure = Departure::new(half_closed);
+    let mut disconnect = ClientDisconnect::new(half_closed);
     poll_fn(|cx| {
         loop {
             let (arriving, reader) = (&attached.arriving, attached.id);
@@ -322,8 +322,8 @@ async fn confirm(client: &Client, exchange: &Exchange, attached: &Attached) -> C
                     gap::spawn(client, exchange, arriving, fetch, span);
                 }
                 Confirm::Wait => {
-                    let departed = departure.poll(&client.stream, cx);
-                    return departed.map(|()| Confirmed::ClientLeft);
+                    let disconnected = disconnect.poll(&client.stream, cx);
+                    return disconnected.map(|()| Confirmed::ClientLeft);
                 }
             }
         }

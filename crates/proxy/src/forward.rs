@@ -18,7 +18,7 @@ use crate::record::End;
 use crate::sink::Sink;
 use crate::upload::{self, Sending, UploadEnd};
 use crate::worker::Worker;
-use crate::{fetch, gap, pool, recall, switch, uses};
+use crate::{disk_lookup, fetch, gap, pool, switch, uses};
 use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -200,7 +200,7 @@ async fn answer(
 
 /// Forgets a stored response that was to be sent and cannot be read.
 fn lose(exchange: &mut Exchange, worker: &Worker, stored: &Arc<StoredResponse>) {
-    recall::forget(worker, exchange, stored);
+    disk_lookup::forget(worker, exchange, stored);
     // another question than the one that was expected to be answered
     exchange.expected = None;
     let _ = exchange.lose(worker);

@@ -5,9 +5,9 @@
 
 use crate::arriving::{Arriving, COPY_BYTES_MAX, Reading};
 use crate::client::Client;
+use crate::client_disconnect::ClientDisconnect;
 use crate::continuation;
 use crate::deadline::Party;
-use crate::departure::Departure;
 use crate::disk_read::DiskRead;
 use crate::exchange::Exchange;
 use crate::flow::{ClientFlow, LOOK_MS, tcp_info, unacknowledged_bytes};
@@ -88,7 +88,7 @@ struct Reader<'a> {
     finished: bool,
     /// What it reads is fetched for it alone.
     is_continued: bool,
-    departure: Departure,
+    disconnect: ClientDisconnect,
     silence: Duration,
     sent: Sent,
 }
@@ -109,7 +109,7 @@ pub(crate) async fn run(client: &mut Client, exchange: &Exchange, start: Start) 
         reading: None,
         finished: false,
         is_continued: false,
-        departure: Departure::new(config.fetch.half_closed.as_duration()),
+        disconnect: ClientDisconnect::new(config.fetch.half_closed.as_duration()),
         silence: config.limits.client_silence.as_duration(),
         sent: Sent {
             end: ReadEnd::Whole,
@@ -213,8 +213,8 @@ impl Reader<'_> {
 
     /// There is nothing to send. The fetch has limits of its own; the client may leave meanwhile.
     fn poll_waiting(&mut self, cx: &mut Context<'_>) -> Poll<ReadEnd> {
-        let departed = self.departure.poll(&self.client.stream, cx);
-        departed.map(|()| ReadEnd::ClientLeft)
+        let disconnected = self.disconnect.poll(&self.client.stream, cx);
+        disconnected.map(|()| ReadEnd::ClientLeft)
     }
 
     /// Puts the next content into the outbox, if there is any.
@@ -307,7 +307,7 @@ impl Reader<'_> {
                 Poll::Pending => return Poll::Pending,
                 Poll::Ready(Ok(count)) if count > 0 => {
                     self.client.deadline.moved();
-                    self.departure.moved();
+                    self.disconnect.moved();
                     self.flow.wrote(count);
                     self.sent.bytes += count as u64;
                     let content = self.outbox.advance(count);

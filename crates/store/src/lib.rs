@@ -6,8 +6,8 @@
 //! HTTP rules, time, sockets.
 //!
 //! Behind it may stand a disk tier (`weir_disk`). What is stored is written there too, what is not
-//! in memory is looked for there ([`Recall`]). Small content that was found there is in memory from
-//! then on; of large content the memory tier keeps the head, and where it is on disk.
+//! in memory is looked for there ([`DiskLookup`]). Small content that was found there is in memory
+//! from then on; of large content the memory tier keeps the head, and where it is on disk.
 //!
 //! A response that is arriving is a [`Growing`]: filled at several places at once, read by others
 //! meanwhile. Its room is a [`Building`]: pinned, so never taken for others, and therefore limited
@@ -23,13 +23,13 @@ mod body;
 mod builder;
 mod building;
 mod charge;
+mod disk_lookup;
 mod expected;
 mod filling;
 mod growing;
 mod join;
 mod memory;
 mod piece_memory;
-mod recall;
 pub mod record;
 mod resource;
 mod shard;
@@ -40,11 +40,11 @@ pub use body::{BLOCK_BYTES, Block, Body, Stretch};
 pub use builder::BodyBuilder;
 pub use building::Building;
 pub use charge::allocated_bytes;
+pub use disk_lookup::{DiskLookup, DiskLookupResult, Known, Unusable};
 pub use expected::Expected;
 pub use growing::{Growing, Place, Slice};
 pub use join::STORED_SPANS_MAX;
 pub use memory::{MemoryStore, MemoryUse, Purge};
-pub use recall::{Known, Recall, Recalled, Unusable};
 pub use resource::{RULES_MAX, VARIANTS_MAX, VaryRule};
 pub use shard::{Found, Lookup};
 pub use stored::StoredResponse;

@@ -141,7 +141,7 @@ impl MemoryStore {
 
     /// Whether the disk may have what memory has not.
     #[must_use]
-    pub fn may_recall(&self, primary: Digest) -> bool {
+    pub fn may_be_on_disk(&self, primary: Digest) -> bool {
         let disk = self.disk.as_ref();
         disk.is_some_and(|disk| disk.may_hold(primary))
     }

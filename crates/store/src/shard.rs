@@ -333,7 +333,7 @@ impl Shard {
     /// Puts in what was found on disk, unless there is one already: then that is the answer. `None`
     /// if its target was forgotten since it was looked for, or what there is shows that it is
     /// outdated.
-    pub(crate) fn recall(
+    pub(crate) fn insert_from_disk(
         &mut self,
         now: Now,
         id: ArrivingId,

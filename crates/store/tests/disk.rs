@@ -24,7 +24,7 @@ use weir_policy::fetch::ByteSpan;
 use weir_policy::{Digest, Secret};
 use weir_semantics::DeltaSeconds;
 use weir_store::{
-    Body, Building, Expected, Growing, Lookup, MemoryStore, Place, Recall, Recalled,
+    Body, Building, DiskLookup, DiskLookupResult, Expected, Growing, Lookup, MemoryStore, Place,
     StoredResponse, Stretch, VaryRule,
 };
 
@@ -233,19 +233,19 @@ impl Tiers {
 
     /// A response that only the disk has, and what may come in answer to a question about it.
     fn choose_on_disk(&self, key: u64) -> (Arc<StoredResponse>, Expected) {
-        let recall = Recall::of(self.store.expect(digest(key))).expect("there is a disk");
-        match block_on(recall.run(NOW, &|_| Digest::default())) {
-            Recalled::Found(response, expected) => (response, expected),
+        let lookup = DiskLookup::of(self.store.expect(digest(key))).expect("there is a disk");
+        match block_on(lookup.run(NOW, &|_| Digest::default())) {
+            DiskLookupResult::Found(response, expected) => (response, expected),
             other => panic!("{other:?}"),
         }
     }
 
-    fn recall(&self, key: u64) -> Option<Arc<StoredResponse>> {
-        let recall = Recall::of(self.store.expect(digest(key)))?;
-        match block_on(recall.run(NOW, &|_| Digest::default())) {
-            Recalled::Found(response, _) => Some(response),
-            Recalled::Missing(..) => None,
-            Recalled::Unusable(why) => panic!("{why:?}"),
+    fn on_disk(&self, key: u64) -> Option<Arc<StoredResponse>> {
+        let lookup = DiskLookup::of(self.store.expect(digest(key)))?;
+        match block_on(lookup.run(NOW, &|_| Digest::default())) {
+            DiskLookupResult::Found(response, _) => Some(response),
+            DiskLookupResult::Missing(..) => None,
+            DiskLookupResult::Unusable(why) => panic!("{why:?}"),
         }
     }
 
@@ -284,7 +284,11 @@ fn large_response_written_to_disk_leaves_only_its_header_section_in_memory() {
     check(&found, 10, &[(0, LENGTH)]);
     tiers.reopen();
     assert!(tiers.in_memory(1).is_none());
-    check(&tiers.recall(1).expect("it is on disk"), 10, &[(0, LENGTH)]);
+    check(
+        &tiers.on_disk(1).expect("it is on disk"),
+        10,
+        &[(0, LENGTH)],
+    );
     check(
         &tiers.in_memory(1).expect("its head again"),
         10,
@@ -314,10 +318,10 @@ fn small_response_read_twice_from_disk_is_in_memory_and_survives_restart() {
         .collect();
     assert!(gone.len() > 60, "{} are not in memory", gone.len());
     let key = gone[0];
-    // the first recall drives nobody out of a memory that is full; the second one may
+    // the first lookup on disk drives nobody out of a memory that is full; the second one may
     for _ in 0..2 {
         check(
-            &tiers.recall(key).expect("on disk"),
+            &tiers.on_disk(key).expect("on disk"),
             key,
             &[(0, length(key))],
         );
@@ -328,7 +332,7 @@ fn small_response_read_twice_from_disk_is_in_memory_and_survives_restart() {
     tiers.reopen();
     for key in keys {
         check(
-            &tiers.recall(key).expect("on disk"),
+            &tiers.on_disk(key).expect("on disk"),
             key,
             &[(0, length(key))],
         );
@@ -347,14 +351,14 @@ fn parts_on_disk_are_combined_until_the_response_is_complete() {
         first.push_to(at(2000));
         tiers.commit(first).expect("it is stored");
         tiers.reopen();
-        let part = tiers.recall(1).expect("on disk");
+        let part = tiers.on_disk(1).expect("on disk");
         assert!(part.is_part());
         check(&part, 10, &[(at(1000), at(2000))]);
         let mut second = tiers.begin(1, 10, length, (at(3000), length), Some(&part.body));
         second.push_to(length);
         tiers.commit(second).expect("it is stored");
         tiers.reopen();
-        let part = tiers.recall(1).expect("on disk");
+        let part = tiers.on_disk(1).expect("on disk");
         check(&part, 10, &[(at(1000), at(2000)), (at(3000), length)]);
         // both gaps, one after the other
         let mut growing = Growing::new(Some(length), Some(&part.body));
@@ -380,7 +384,7 @@ fn parts_on_disk_are_combined_until_the_response_is_complete() {
             .expect("it is stored");
         tiers.written += 1;
         tiers.reopen();
-        let whole = tiers.recall(1).expect("on disk");
+        let whole = tiers.on_disk(1).expect("on disk");
         assert!(!whole.is_part());
         check(&whole, 10, &[(0, length)]);
     }
@@ -399,13 +403,13 @@ fn response_requested_before_a_purge_is_not_stored_after_it() {
         late.push_to(length);
         assert_eq!(tiers.commit(late).err(), Some(Refusal::NotResident));
         block_on(purge.durable()).expect("a disk");
-        assert!(tiers.in_memory(1).is_none() && tiers.recall(1).is_none());
+        assert!(tiers.in_memory(1).is_none() && tiers.on_disk(1).is_none());
         tiers.reopen();
-        assert!(tiers.recall(1).is_none());
+        assert!(tiers.on_disk(1).is_none());
         // what is asked for from then on is stored
         tiers.put(1, 12, length);
         tiers.reopen();
-        check(&tiers.recall(1).expect("on disk"), 12, &[(0, length)]);
+        check(&tiers.on_disk(1).expect("on disk"), 12, &[(0, length)]);
     }
 }
 
@@ -417,19 +421,19 @@ fn disk_lookup_begun_before_a_purge_does_not_restore_the_response() {
     }
     tiers.reopen();
     for key in 1..3 {
-        let recall = Recall::of(tiers.store.expect(digest(key))).expect("there is a disk");
+        let lookup = DiskLookup::of(tiers.store.expect(digest(key))).expect("there is a disk");
         let purge = match key {
             1 => tiers.store.purge(digest(1)),
             _ => tiers.store.purge_all(),
         };
-        let recalled = block_on(recall.run(NOW, &|_| Digest::default()));
-        assert!(!matches!(recalled, Recalled::Found(..)), "{recalled:?}");
+        let found = block_on(lookup.run(NOW, &|_| Digest::default()));
+        assert!(!matches!(found, DiskLookupResult::Found(..)), "{found:?}");
         assert!(tiers.in_memory(key).is_none());
         block_on(purge.durable()).expect("a disk");
     }
     tiers.reopen();
     for key in 1..3 {
-        assert!(tiers.recall(key).is_none());
+        assert!(tiers.on_disk(key).is_none());
     }
 }
 
@@ -452,17 +456,17 @@ fn variant_purged_during_its_disk_lookup_is_not_found() {
         // the variant, and the rules
         tiers.written = 2;
         tiers.reopen();
-        let recall = Recall::of(tiers.store.expect(digest(1))).expect("there is a disk");
-        let recalled = block_on(recall.run(NOW, &|_| {
+        let lookup = DiskLookup::of(tiers.store.expect(digest(1))).expect("there is a disk");
+        let found = block_on(lookup.run(NOW, &|_| {
             if is_purged {
                 drop(tiers.store.purge(digest(1)));
             }
             selecting
         }));
         assert_eq!(
-            matches!(recalled, Recalled::Found(..)),
+            matches!(found, DiskLookupResult::Found(..)),
             !is_purged,
-            "{recalled:?}"
+            "{found:?}"
         );
         assert_eq!(tiers.in_variant(1, selecting).is_some(), !is_purged);
     }
@@ -478,11 +482,11 @@ fn only_the_newest_replacement_is_found_after_a_restart() {
         check(&found, number, &[(0, length)]);
         if number % 2 == 0 {
             tiers.reopen();
-            check(&tiers.recall(1).expect("on disk"), number, &[(0, length)]);
+            check(&tiers.on_disk(1).expect("on disk"), number, &[(0, length)]);
         }
     }
     tiers.reopen();
-    check(&tiers.recall(1).expect("on disk"), 6, &[(0, 1)]);
+    check(&tiers.on_disk(1).expect("on disk"), 6, &[(0, 1)]);
 }
 
 #[test]
@@ -497,7 +501,7 @@ fn older_response_that_completes_late_does_not_replace_a_newer_one_on_disk() {
         // memory keeps what came last; the disk what was asked for last
         let _stored = tiers.commit(older);
         tiers.reopen();
-        check(&tiers.recall(1).expect("on disk"), 11, &[(0, length)]);
+        check(&tiers.on_disk(1).expect("on disk"), 11, &[(0, length)]);
     }
 }
 
@@ -507,14 +511,14 @@ fn freshened_response_keeps_its_content_and_new_lifetime_after_a_restart() {
         let mut tiers = Tiers::new();
         tiers.put(1, 10, length);
         tiers.reopen();
-        let old = tiers.recall(1).expect("on disk");
+        let old = tiers.on_disk(1).expect("on disk");
         let mut new = old.with_body(old.body.clone());
         new.facts.freshness_lifetime = DeltaSeconds(77);
         let expected = tiers.store.expect(digest(1));
         assert!(expected.freshen(NOW, &old, &Arc::new(new), None));
         tiers.written += 1;
         tiers.reopen();
-        let found = tiers.recall(1).expect("on disk");
+        let found = tiers.on_disk(1).expect("on disk");
         assert_eq!(found.facts.freshness_lifetime, DeltaSeconds(77));
         check(&found, 10, &[(0, length)]);
     }
@@ -554,7 +558,7 @@ fn response_purged_since_its_selection_is_not_freshened() {
                 let (old, mut expected) = if is_chosen_on_disk {
                     tiers.choose_on_disk(1)
                 } else {
-                    let old = tiers.recall(1).expect("on disk");
+                    let old = tiers.on_disk(1).expect("on disk");
                     let expected = tiers.store.expect_for(digest(1), &old);
                     (old, expected)
                 };
@@ -563,7 +567,7 @@ fn response_purged_since_its_selection_is_not_freshened() {
                 assert!(!expected.freshen(NOW, &old, &freshened(&old), None));
                 assert!(tiers.in_memory(1).is_none());
                 tiers.reopen();
-                assert!(tiers.recall(1).is_none());
+                assert!(tiers.on_disk(1).is_none());
             }
         }
     }
@@ -575,7 +579,7 @@ fn response_replaced_since_its_selection_is_not_freshened() {
         let mut tiers = Tiers::new();
         tiers.put(1, 10, length);
         tiers.reopen();
-        let old = tiers.recall(1).expect("on disk");
+        let old = tiers.on_disk(1).expect("on disk");
         let mut expected = tiers.store.expect_for(digest(1), &old);
         tiers.put(1, 11, length);
         // it was not forgotten, and is asked about after the other came
@@ -584,7 +588,7 @@ fn response_replaced_since_its_selection_is_not_freshened() {
         tiers.settle();
         check(&tiers.in_memory(1).expect("the newer"), 11, &[(0, length)]);
         tiers.reopen();
-        check(&tiers.recall(1).expect("on disk"), 11, &[(0, length)]);
+        check(&tiers.on_disk(1).expect("on disk"), 11, &[(0, length)]);
     }
 }
 
@@ -602,7 +606,7 @@ fn response_evicted_from_memory_since_its_selection_is_freshened_on_disk() {
         assert!(expected.freshen(NOW, &old, &freshened(&old), None));
         tiers.written += 1;
         tiers.reopen();
-        let found = tiers.recall(1).expect("on disk");
+        let found = tiers.on_disk(1).expect("on disk");
         assert_eq!(found.facts.freshness_lifetime, DeltaSeconds(77));
         check(&found, 10, &[(0, length)]);
     }
@@ -618,7 +622,7 @@ fn response_purged_before_its_revalidation_begins_is_not_freshened() {
     assert!(!expected.renew());
     assert!(!expected.freshen(NOW, &old, &freshened(&old), None));
     tiers.reopen();
-    assert!(tiers.recall(1).is_none());
+    assert!(tiers.on_disk(1).is_none());
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use super::depot::Depot;
 use crate::support::{Head, Representation};
 use std::thread::scope;
-use weir_measure::{Metric, RecallEnd};
+use weir_measure::{DiskLookupEnd, Metric};
 
 const LENGTH: u64 = 3_000_000;
 const NOT_MODIFIED: &str = "HTTP/1.1 304 Not Modified\r\nConnection: close\r\n\r\n";
@@ -47,7 +47,7 @@ fn corrupt_stale_response_is_fetched_and_stored_again_after_validation() {
     what.check_whole(&response);
     assert_eq!(response.verdict(), "fwd=uri-miss;fwd-status=200;stored");
     depot.rest();
-    let unusable = Metric::Recalls(RecallEnd::Unusable);
+    let unusable = Metric::DiskLookups(DiskLookupEnd::Unusable);
     assert_eq!(depot.proxy().count(unusable), 1);
     depot.written(1);
     depot.restart_later(100);

@@ -107,7 +107,7 @@ impl ResponseRecord {
         }
         Ok(Self {
             head: head.into(),
-            facts: facts.recalled(received, now),
+            facts: facts.read_from_disk(received, now),
             entity_tag,
             last_modified,
             date,

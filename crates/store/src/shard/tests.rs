@@ -38,10 +38,14 @@ fn key(number: u64) -> Digest {
 }
 
 /// One that was found on disk; whether it is in memory then.
-fn recall(shard: &mut Shard, number: u64, vary: Option<(VaryRule, Digest, Line)>) -> bool {
+fn insert_from_disk(
+    shard: &mut Shard,
+    number: u64,
+    vary: Option<(VaryRule, Digest, Line)>,
+) -> bool {
     let id = shard.expect(key(number)).unwrap();
     let selecting = vary.as_ref().map(|(_, selecting, _)| *selecting);
-    assert!(shard.recall(NOW, id, vary, response()).is_some());
+    assert!(shard.insert_from_disk(NOW, id, vary, response()).is_some());
     shard.abandon(id);
     let selecting = move |_: &VaryRule| selecting.unwrap_or_default();
     let found = shard.find(NOW, key(number), &selecting);
@@ -52,16 +56,22 @@ fn recall(shard: &mut Shard, number: u64, vary: Option<(VaryRule, Digest, Line)>
 #[test]
 fn response_on_disk_is_admitted_to_full_memory_at_its_second_lookup() {
     let mut shard = Shard::new(Catalog::new(1 << 20, EvictionKind::S3Fifo));
-    let room = (0..200).take_while(|number| recall(&mut shard, *number, None));
+    let room = (0..200).take_while(|number| insert_from_disk(&mut shard, *number, None));
     let room = room.count() as u64;
     assert!((50..110).contains(&room), "{room}");
     assert_eq!(shard.evictions(), 0);
     for number in 1000..1000 + room / 2 {
-        assert!(!recall(&mut shard, number, None), "{number}, once");
+        assert!(
+            !insert_from_disk(&mut shard, number, None),
+            "{number}, once"
+        );
     }
     assert_eq!((shard.evictions(), shard.entries()), (0, room));
     for number in 1000..1000 + room / 2 {
-        assert!(recall(&mut shard, number, None), "{number}, again");
+        assert!(
+            insert_from_disk(&mut shard, number, None),
+            "{number}, again"
+        );
     }
     assert!(shard.evictions() > 0);
 }
@@ -70,12 +80,12 @@ fn response_on_disk_is_admitted_to_full_memory_at_its_second_lookup() {
 fn variant_on_disk_is_admitted_to_full_memory_at_its_first_lookup() {
     let mut shard = Shard::new(Catalog::new(1 << 20, EvictionKind::S3Fifo));
     let mut number = 0;
-    while recall(&mut shard, number, None) {
+    while insert_from_disk(&mut shard, number, None) {
         number += 1;
     }
     let rule = VaryRule(vec!["accept".into()].into());
     let vary = (rule, Digest(1, 1), Line(1));
-    assert!(recall(&mut shard, 5000, Some(vary)));
+    assert!(insert_from_disk(&mut shard, 5000, Some(vary)));
 }
 
 /// A response that was received at `tick`, whole or a part of it.
@@ -168,14 +178,14 @@ fn response_purged_during_its_disk_lookup_is_not_found() {
         let id = shard.expect(key(1)).unwrap();
         let other = shard.expect(key(2)).unwrap();
         purge(&mut shard);
-        assert!(shard.recall(NOW, id, None, response()).is_none());
+        assert!(shard.insert_from_disk(NOW, id, None, response()).is_none());
         shard.abandon(id);
         shard.abandon(other);
         assert_eq!((shard.entries(), shard.arriving()), (0, 0));
         shard.debug_check();
     }
     // one that was looked for from then on is
-    assert!(recall(&mut shard, 1, None));
+    assert!(insert_from_disk(&mut shard, 1, None));
 }
 
 /// The bytes of one that is several blocks.

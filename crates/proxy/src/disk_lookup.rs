@@ -13,9 +13,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
-use weir_measure::{Metric, RecallEnd};
+use weir_measure::{DiskLookupEnd, Metric};
 use weir_policy::{Missing, Transaction};
-use weir_store::{Recall, Recalled, StoredResponse, Unusable, VaryRule};
+use weir_store::{DiskLookup, DiskLookupResult, StoredResponse, Unusable, VaryRule};
 use weir_wire::LineBuffer;
 
 /// How long a look-up on disk may take: a busy rotating disk answers within it, and a next hop that
@@ -25,12 +25,16 @@ const LOOK_UP_WAIT: Duration = Duration::from_millis(500);
 /// Looks for the response to a request that memory has none for; what is to be done then.
 pub(crate) async fn run(client: &Client, exchange: &mut Exchange, missing: Missing) -> Plan {
     let worker = Rc::clone(&client.worker);
-    let recalled = look_up(client, exchange).await;
+    let found = look_up(client, exchange).await;
     let now = worker.now();
     let settings = Arc::clone(&exchange.settings);
-    let (end, why) = match recalled {
-        Some(Recalled::Found(response, expected)) if keeps_to_targeted(exchange, &response) => {
-            worker.counters().inc(Metric::Recalls(RecallEnd::Found));
+    let (end, why) = match found {
+        Some(DiskLookupResult::Found(response, expected))
+            if keeps_to_targeted(exchange, &response) =>
+        {
+            worker
+                .counters()
+                .inc(Metric::DiskLookups(DiskLookupEnd::Found));
             let mut tx = exchange.tx;
             tx.found_on_disk();
             let plan = exchange.with_fields(|fields| {
@@ -39,21 +43,21 @@ pub(crate) async fn run(client: &Client, exchange: &mut Exchange, missing: Missi
             exchange.tx = tx;
             return plan.unwrap_or_else(|| lost(&mut exchange.tx, now));
         }
-        Some(Recalled::Found(response, _)) => {
+        Some(DiskLookupResult::Found(response, _)) => {
             worker.shared.store.drop_one(exchange.key, &response);
-            (RecallEnd::Missing, missing)
+            (DiskLookupEnd::Missing, missing)
         }
-        Some(Recalled::Missing(why, known)) => {
+        Some(DiskLookupResult::Missing(why, known)) => {
             exchange.known = known;
-            (RecallEnd::Missing, why)
+            (DiskLookupEnd::Missing, why)
         }
-        Some(Recalled::Unusable(Unusable::Outdated)) => (RecallEnd::Missing, missing),
-        Some(Recalled::Unusable(Unusable::Read(_) | Unusable::Strange)) => {
-            (RecallEnd::Unusable, missing)
+        Some(DiskLookupResult::Unusable(Unusable::Outdated)) => (DiskLookupEnd::Missing, missing),
+        Some(DiskLookupResult::Unusable(Unusable::Read(_) | Unusable::Corrupt)) => {
+            (DiskLookupEnd::Unusable, missing)
         }
-        None => (RecallEnd::TooSlow, missing),
+        None => (DiskLookupEnd::TooSlow, missing),
     };
-    worker.counters().inc(Metric::Recalls(end));
+    worker.counters().inc(Metric::DiskLookups(end));
     let why = if missing == Missing::Variant {
         missing
     } else {
@@ -73,19 +77,19 @@ fn keeps_to_targeted(exchange: &Exchange, response: &StoredResponse) -> bool {
 }
 
 /// `None` if that took too long.
-async fn look_up(client: &Client, exchange: &Exchange) -> Option<Recalled> {
+async fn look_up(client: &Client, exchange: &Exchange) -> Option<DiskLookupResult> {
     let worker = &client.worker;
     let store = &worker.shared.store;
-    let Some(recall) = Recall::of(store.expect(exchange.key)) else {
-        return Some(Recalled::Missing(Missing::Target, None));
+    let Some(lookup) = DiskLookup::of(store.expect(exchange.key)) else {
+        return Some(DiskLookupResult::Missing(Missing::Target, None));
     };
     let selecting = |rule: &VaryRule| {
         exchange
             .with_fields(|fields| selecting_digest(store.secret(), exchange.key, rule, fields))
             .unwrap_or_default()
     };
-    let recalling = recall.run(worker.now(), &selecting);
-    timeout(LOOK_UP_WAIT, recalling).await.ok()
+    let looking_up = lookup.run(worker.now(), &selecting);
+    timeout(LOOK_UP_WAIT, looking_up).await.ok()
 }
 
 /// What was found cannot be read after all, and nothing of it was sent: it is forgotten, and asked
@@ -102,7 +106,9 @@ pub(crate) fn unreadable(
 
 /// Forgets what was found and cannot be read.
 pub(crate) fn forget(worker: &Worker, exchange: &Exchange, response: &Arc<StoredResponse>) {
-    worker.counters().inc(Metric::Recalls(RecallEnd::Unusable));
+    worker
+        .counters()
+        .inc(Metric::DiskLookups(DiskLookupEnd::Unusable));
     worker.shared.store.drop_one(exchange.key, response);
 }
 

@@ -44,13 +44,13 @@ impl Presence {
 
 /// Waits for a client to leave while there is nothing to send to it.
 #[derive(Debug)]
-pub(crate) struct Departure {
+pub(crate) struct ClientDisconnect {
     presence: Presence,
     half_closed: Duration,
     timer: Option<Pin<Box<Sleep>>>,
 }
 
-impl Departure {
+impl ClientDisconnect {
     /// A client that has closed one side is waited for `half_closed` long.
     pub(crate) fn new(half_closed: Duration) -> Self {
         Self {

@@ -11,14 +11,14 @@ use weir_policy::{Digest, Missing, Now};
 
 /// A look-up on disk: what is purged from now on is not found by it.
 #[derive(Debug)]
-pub struct Recall {
+pub struct DiskLookup {
     expected: Expected,
     disk: Arc<Disk>,
 }
 
 /// What came of it.
 #[derive(Debug)]
-pub enum Recalled {
+pub enum DiskLookupResult {
     /// The response. It is in memory too from now on, if that is worth the room. What is asked for
     /// to validate or complete it is expected since the look-up began.
     Found(Arc<StoredResponse>, Expected),
@@ -40,8 +40,8 @@ pub struct Known {
 pub enum Unusable {
     /// It could not be read.
     Read(ReadError),
-    /// It is not what can have been written: a record of another program, or another one's.
-    Strange,
+    /// It is not a record that this program writes, or that of another key.
+    Corrupt,
     /// Purged, or replaced by a more recent one, while it was read.
     Outdated,
 }
@@ -54,7 +54,7 @@ impl Known {
     }
 }
 
-impl Recall {
+impl DiskLookup {
     /// Of the target that `expected` is for; `None` if nothing of it can be on disk.
     #[must_use]
     pub fn of(expected: Expected) -> Option<Self> {
@@ -64,13 +64,13 @@ impl Recall {
     }
 
     /// Looks for the response to a request; `selecting` digests its nominated fields under a rule.
-    pub async fn run(self, now: Now, selecting: &dyn Fn(&VaryRule) -> Digest) -> Recalled {
+    pub async fn run(self, now: Now, selecting: &dyn Fn(&VaryRule) -> Digest) -> DiskLookupResult {
         let primary = self.expected.primary;
         self.expected.store.settle(now);
         let record = match self.load(primary, now).await {
-            Ok(None) => return Recalled::Missing(Missing::Target, None),
+            Ok(None) => return DiskLookupResult::Missing(Missing::Target, None),
             Ok(Some(found)) => found,
-            Err(why) => return Recalled::Unusable(why),
+            Err(why) => return DiskLookupResult::Unusable(why),
         };
         match record {
             (Record::Response(record), loaded) => self.found(now, record, &loaded, None),
@@ -84,7 +84,7 @@ impl Recall {
         now: Now,
         rules: RulesRecord,
         selecting: &dyn Fn(&VaryRule) -> Digest,
-    ) -> Recalled {
+    ) -> DiskLookupResult {
         let secret = self.disk.secret();
         for rule in &rules.rules {
             let selecting = selecting(rule);
@@ -95,17 +95,17 @@ impl Recall {
                     return self.found(now, record, &loaded, Some(vary));
                 }
                 Ok(Some((Record::Rules(_), _))) => {
-                    return Recalled::Unusable(Unusable::Strange);
+                    return DiskLookupResult::Unusable(Unusable::Corrupt);
                 }
                 Ok(None) => {}
-                Err(why) => return Recalled::Unusable(why),
+                Err(why) => return DiskLookupResult::Unusable(why),
             }
         }
         let known = Known {
             expected: self.expected,
             rules,
         };
-        Recalled::Missing(Missing::Variant, Some(known))
+        DiskLookupResult::Missing(Missing::Variant, Some(known))
     }
 
     /// The record under `key`, if there is one.
@@ -122,7 +122,7 @@ impl Recall {
             Ok(record) if loaded.key == key => Ok(Some((record, loaded))),
             _ => {
                 self.disk.forget(key, loaded.record);
-                Err(Unusable::Strange)
+                Err(Unusable::Corrupt)
             }
         }
     }
@@ -133,7 +133,7 @@ impl Recall {
         record: ResponseRecord,
         loaded: &Loaded,
         vary: Option<(VaryRule, Digest, Line)>,
-    ) -> Recalled {
+    ) -> DiskLookupResult {
         let wanted = vary.as_ref().map(|(rule, selecting, _)| (rule, *selecting));
         let written = record.vary.as_ref();
         let written = written.map(|(rule, selecting)| (rule, *selecting));
@@ -144,17 +144,17 @@ impl Recall {
         };
         let Some(body) = body else {
             self.disk.forget(loaded.key, loaded.record);
-            return Recalled::Unusable(Unusable::Strange);
+            return DiskLookupResult::Unusable(Unusable::Corrupt);
         };
         if !body.is_whole() && !record.facts.can_be_part() {
             // some of it has left the disk
             self.disk.forget(loaded.key, loaded.record);
-            return Recalled::Missing(Missing::Target, None);
+            return DiskLookupResult::Missing(Missing::Target, None);
         }
         let response = Arc::new(record.with_body(body));
-        match self.expected.recall(now, vary, response) {
-            Some(response) => Recalled::Found(response, self.expected),
-            None => Recalled::Unusable(Unusable::Outdated),
+        match self.expected.insert_from_disk(now, vary, response) {
+            Some(response) => DiskLookupResult::Found(response, self.expected),
+            None => DiskLookupResult::Unusable(Unusable::Outdated),
         }
     }
 }
@@ -170,8 +170,9 @@ fn body_of(record: &ResponseRecord, loaded: &Loaded) -> Option<Body> {
 }
 
 impl Expected {
-    /// Puts in what was found on disk; see [`Shard::recall`](crate::shard::Shard::recall).
-    fn recall(
+    /// Puts in what was found on disk; see
+    /// [`Shard::insert_from_disk`](crate::shard::Shard::insert_from_disk).
+    fn insert_from_disk(
         &self,
         now: Now,
         vary: Option<(VaryRule, Digest, Line)>,
@@ -180,6 +181,6 @@ impl Expected {
         let id = self.id.ok()?;
         self.store
             .shard(self.primary)
-            .recall(now, id, vary, response)
+            .insert_from_disk(now, id, vary, response)
     }
 }
