@@ -101,3 +101,14 @@ proptest! {
         }
     }
 }
+
+/// Found by the test above, where pieces and the whole were told apart.
+#[test]
+fn corruption_that_shows_before_or_after_the_first_row_is_reported() {
+    let content = b"109 26 1\n".repeat(1879);
+    for mut compressed in [gzip(&content), zstd(&content)] {
+        let at = (compressed.len() as u128 * 1_246_401_626_601_996_731) >> 64;
+        compressed[usize::try_from(at).expect("within")] ^= 95;
+        check(&compressed, Some(Format::Webcachesim));
+    }
+}
