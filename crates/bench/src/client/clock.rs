@@ -15,8 +15,7 @@ pub(super) struct Clock {
 
 impl Clock {
     pub(super) fn new(start: Instant) -> Self {
-        let (now, by_wall) = (Instant::now(), SystemTime::now());
-        let by_wall = by_wall.duration_since(UNIX_EPOCH).unwrap_or_default();
+        let (now, by_wall) = both();
         let start_by_wall = match start.checked_duration_since(now) {
             Some(ahead) => by_wall + ahead,
             None => by_wall.saturating_sub(now - start),
@@ -52,6 +51,24 @@ impl Clock {
         Timestamp(i64::try_from(at.as_secs()).unwrap_or(i64::MAX))
     }
 }
+
+/// The two clocks at one moment, with the wall clock since 1970. The thread can be interrupted between
+/// two readings, so the closest of several is taken. The wall is read first: the run's wall clock may
+/// be behind that of a proxy by as much, and is never ahead of it.
+fn both() -> (Instant, Duration) {
+    let reading = || {
+        let before = Instant::now();
+        let by_wall = SystemTime::now().duration_since(UNIX_EPOCH);
+        let now = Instant::now();
+        (now - before, (now, by_wall.unwrap_or_default()))
+    };
+    let readings = (0..READINGS).map(|_| reading());
+    let closest = readings.min_by_key(|(apart, _)| *apart);
+    closest.unwrap_or_else(reading).1
+}
+
+/// Readings of both clocks: one is enough on an idle machine.
+const READINGS: usize = 8;
 
 #[cfg(test)]
 mod tests {

@@ -133,8 +133,7 @@ fn check_polymix(record: &Value, said: &str, lingering: u64) {
 fn polymix_phases_and_hit_shares_are_within_bounds_through_weir() {
     let weir = Weir::serve(&Config::forward());
     let (record, said) = run(POLYMIX, &weir.address().to_string());
-    // one that came within the second, and was counted in the next
-    check_polymix(&record, &said, 10);
+    check_polymix(&record, &said, 0);
 }
 
 #[test]
