@@ -52,9 +52,9 @@ impl Clock {
     }
 }
 
-/// The two clocks at one moment, with the wall clock since 1970. The thread can be interrupted between
-/// two readings, so the closest of several is taken. The wall is read first: the run's wall clock may
-/// be behind that of a proxy by as much, and is never ahead of it.
+/// The two clocks at one moment, with the wall clock since 1970. The thread can be interrupted
+/// between two readings, so the closest of several is taken. The wall is read first: the run's wall
+/// clock may be behind that of a proxy by as much, and is never ahead of it.
 fn both() -> (Instant, Duration) {
     let reading = || {
         let before = Instant::now();

@@ -13,9 +13,8 @@ use weir_policy::{Now, Tick};
 /// Round trips change slowly: they are asked for this often, milliseconds.
 pub(crate) const LOOK_MS: u64 = 50;
 
-/// Without a bound, too, a connection is left as it is for responses that fit into a quarter of
-/// this.
-const FREE_BYTES_MAX: u64 = 64 * 1024;
+/// A larger read-ahead, or one without a bound, leaves connections alone no longer than this one.
+const SHARED_BYTES_MAX: u64 = 64 * 1024;
 
 /// The pace of a transfer and what it has set.
 #[derive(Debug)]
@@ -40,9 +39,10 @@ impl Governor {
     /// How many bytes of a response of `length` may be written to a client before there has to be a
     /// governor. The first window towards the next hop is a share of the read-ahead, and bounds
     /// alone what is read at once. A response that fits into it needs no other; one that does not
-    /// has one from its first byte, as each time that window is used up takes a round trip.
+    /// has one from its first byte, as each time that window is used up takes a round trip. Where
+    /// the length is not known, half of a share tells a small response from a large one.
     pub(crate) fn free_bytes(read_ahead: ReadAhead, length: Option<u64>) -> u64 {
-        let share = read_ahead.bytes().min(FREE_BYTES_MAX) / 4;
+        let share = read_ahead.bytes().min(SHARED_BYTES_MAX) / 4;
         match length {
             Some(length) if length > share => 0,
             Some(_) => 2 * share,
