@@ -1,8 +1,8 @@
 //! The time a decision is told: never asked for, always given.
 //!
-//! `Now` is made in the driver only (`proxy/src/clock.rs`, later `sim`), so that one decision runs
-//! the same live, simulated and under test. RFC 9111 arithmetic uses the wall clock, intervals use
-//! the tick: a wall clock that steps can then change no time-out.
+//! `Now` is made in the driver only (`proxy/src/net/clock.rs`, `sim/src/world.rs`), so that one
+//! decision runs the same live, simulated and under test. RFC 9111 arithmetic uses the wall clock,
+//! intervals use the tick: a wall clock that steps can then change no time-out.
 
 use weir_semantics::Timestamp;
 

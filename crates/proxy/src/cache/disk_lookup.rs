@@ -1,0 +1,117 @@
+//! Looking on disk for what is not in memory, before the next hop is asked.
+//!
+//! What the page cache has is found at once; else a thread of the disk reads it, and the request
+//! waits, for a while. A large response is taken as it is: its content is read when it is sent.
+
+use crate::client::connection::Client;
+use crate::client::fast;
+use crate::exchange::state::{Exchange, Plan};
+use crate::request::vary::selecting_digest;
+use crate::send::heads::stored_fields;
+use crate::worker::core::Worker;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::timeout;
+use weir_measure::{DiskLookupEnd, Metric};
+use weir_policy::{Missing, Transaction};
+use weir_store::{DiskLookup, DiskLookupResult, StoredResponse, Unusable, VaryRule};
+use weir_wire::LineBuffer;
+
+/// How long a look-up on disk may take: a busy rotating disk answers within it, and a next hop that
+/// is slower than that is rare. Beyond it the request is a miss.
+const LOOK_UP_WAIT: Duration = Duration::from_millis(500);
+
+/// Looks for the response to a request that memory has none for; what is to be done then.
+pub(crate) async fn run(client: &Client, exchange: &mut Exchange, missing: Missing) -> Plan {
+    let worker = Rc::clone(&client.worker);
+    let found = look_up(client, exchange).await;
+    let now = worker.now();
+    let settings = Arc::clone(&exchange.settings);
+    let (end, why) = match found {
+        Some(DiskLookupResult::Found(response, expected))
+            if keeps_to_targeted(exchange, &response) =>
+        {
+            worker
+                .counters()
+                .inc(Metric::DiskLookups(DiskLookupEnd::Found));
+            let mut tx = exchange.tx;
+            tx.found_on_disk();
+            let plan = exchange.with_fields(|fields| {
+                fast::found(&mut tx, &settings, now, fields, response, |_| expected)
+            });
+            exchange.tx = tx;
+            return plan.unwrap_or_else(|| lost(&mut exchange.tx, now));
+        }
+        Some(DiskLookupResult::Found(response, _)) => {
+            worker.shared.store.drop_one(exchange.key, &response);
+            (DiskLookupEnd::Missing, missing)
+        }
+        Some(DiskLookupResult::Missing(why, known)) => {
+            exchange.known = known;
+            (DiskLookupEnd::Missing, why)
+        }
+        Some(DiskLookupResult::Unusable(Unusable::Outdated)) => (DiskLookupEnd::Missing, missing),
+        Some(DiskLookupResult::Unusable(Unusable::Read(_) | Unusable::Corrupt)) => {
+            (DiskLookupEnd::Unusable, missing)
+        }
+        None => (DiskLookupEnd::TooSlow, missing),
+    };
+    worker.counters().inc(Metric::DiskLookups(end));
+    let why = if missing == Missing::Variant {
+        missing
+    } else {
+        why
+    };
+    fast::missing(&mut exchange.tx, &settings, now, why)
+}
+
+/// Whether what was found keeps to the targeted field that decides now (RFC 9213): it was stored by
+/// a process that read other fields, if not.
+fn keeps_to_targeted(exchange: &Exchange, response: &StoredResponse) -> bool {
+    let mut lines = LineBuffer::new();
+    let fields = stored_fields(&response.head, &mut lines);
+    let targeted = exchange.settings.targeted(exchange.mode);
+    let chosen = targeted.choose(fields);
+    chosen.is_none_or(|(_, directives)| response.facts.keep_to(&directives))
+}
+
+/// `None` if that took too long.
+async fn look_up(client: &Client, exchange: &Exchange) -> Option<DiskLookupResult> {
+    let worker = &client.worker;
+    let store = &worker.shared.store;
+    let Some(lookup) = DiskLookup::of(store.expect(exchange.key)) else {
+        return Some(DiskLookupResult::Missing(Missing::Target, None));
+    };
+    let selecting = |rule: &VaryRule| {
+        exchange
+            .with_fields(|fields| selecting_digest(store.secret(), exchange.key, rule, fields))
+            .unwrap_or_default()
+    };
+    let looking_up = lookup.run(worker.now(), &selecting);
+    timeout(LOOK_UP_WAIT, looking_up).await.ok()
+}
+
+/// What was found cannot be read after all, and nothing of it was sent: it is forgotten, and asked
+/// for again.
+pub(crate) fn unreadable(
+    client: &Client,
+    exchange: &mut Exchange,
+    response: &Arc<StoredResponse>,
+) -> Plan {
+    let worker = &client.worker;
+    forget(worker, exchange, response);
+    lost(&mut exchange.tx, worker.now())
+}
+
+/// Forgets what was found and cannot be read.
+pub(crate) fn forget(worker: &Worker, exchange: &Exchange, response: &Arc<StoredResponse>) {
+    worker
+        .counters()
+        .inc(Metric::DiskLookups(DiskLookupEnd::Unusable));
+    worker.shared.store.drop_one(exchange.key, response);
+}
+
+fn lost(tx: &mut Transaction, now: weir_policy::Now) -> Plan {
+    fast::plan_of(&tx.lost(now))
+}

@@ -1,0 +1,201 @@
+//! A response updates what is stored: a 304, the 206 that joins a part, a 200 to HEAD (RFC 9111
+//! §3.2, §3.4, §4.3.4, §4.3.5).
+//!
+//! The merge is `weir_semantics::merge`, the decision `Transaction`'s. Here are the two responses
+//! that come of it: one for the store, and one for the client that brought the update, with the
+//! fields that are for it alone.
+
+use crate::exchange::inbound;
+use crate::exchange::state::Exchange;
+use crate::fetch::gap::Gap;
+use crate::fetch::kept::Kept;
+use crate::send::heads::stored_fields;
+use crate::worker::core::Worker;
+use std::sync::Arc;
+use weir_measure::Metric;
+use weir_policy::{Digest, StoredFacts, Update};
+use weir_semantics::{
+    Compared, FieldLine, Fits, Merged, ResponseFacts, TargetedFields, line_named, merge,
+    parse_http_date,
+};
+use weir_store::{StoredResponse, VaryRule};
+use weir_wire::{BodyLength, FIELDS_CAPACITY, LineBuffer, ResponseHead};
+
+/// The most field lines of a merged head, with the one for a length that is added to it: what the
+/// parser reads again.
+const MERGED_FIELDS_MAX: usize = FIELDS_CAPACITY - 1;
+
+/// A response that may update the stored one, merged into that.
+pub(crate) struct Merging<'a> {
+    stored: &'a Arc<StoredResponse>,
+    merged: Merged<'a>,
+    facts: ResponseFacts,
+    fits: Fits,
+}
+
+impl<'a> Merging<'a> {
+    /// Merges `update` into `stored`, whose field lines are read into `lines`. `targeted` are the
+    /// fields that decide on the listener of the request; `date` is the time of receipt.
+    pub(crate) fn new(
+        worker: &Worker,
+        targeted: &TargetedFields,
+        stored: &'a Arc<StoredResponse>,
+        lines: &mut LineBuffer<'a>,
+        update: &[FieldLine<'a>],
+        date: &'a [u8],
+        fits: Fits,
+    ) -> Self {
+        let merged = merge(stored_fields(&stored.head, lines), update, date);
+        let fits = if is_within_limits(&merged, worker) {
+            fits
+        } else {
+            Fits::Other
+        };
+        Self {
+            stored,
+            facts: merged.facts(stored.facts.status, worker.now().wall, targeted),
+            merged,
+            fits,
+        }
+    }
+
+    /// What the transaction is told of it.
+    pub(crate) fn update<'u>(&'u self, response: &'u ResponseFacts) -> Update<'u> {
+        Update {
+            response,
+            merged: &self.facts,
+            fits: self.fits,
+            changes_vary: self.merged.changes_vary,
+        }
+    }
+
+    /// Stores the merged response in the place of the stored one, if that was not forgotten
+    /// meanwhile. What those get who wait for it.
+    pub(crate) fn store(&self, worker: &Worker, exchange: &mut Exchange) -> Arc<StoredResponse> {
+        let fresh = Arc::new(self.response(worker, exchange, &self.merged.stored));
+        worker.counters().inc(Metric::Freshened);
+        let now = worker.now();
+        if let Some(expected) = exchange.expected.take() {
+            let vary = Kept::vary_of(worker, exchange, &self.merged.stored);
+            expected.freshen(now, self.stored, &fresh, vary.as_ref());
+        }
+        fresh
+    }
+
+    /// The merged response as the client that brought the update gets it; never to be stored.
+    /// `stored` is what was stored of it, if anything was.
+    pub(crate) fn for_client(
+        &self,
+        worker: &Worker,
+        exchange: &Exchange,
+        stored: Option<Arc<StoredResponse>>,
+    ) -> Arc<StoredResponse> {
+        match stored {
+            Some(stored) if self.merged.own.is_empty() => stored,
+            _ => Arc::new(self.response(worker, exchange, &self.merged.for_client())),
+        }
+    }
+
+    /// Whether the response is about the stored one.
+    pub(crate) const fn fits(&self) -> Fits {
+        self.fits
+    }
+
+    /// What is merged into.
+    pub(crate) const fn stored(&self) -> &'a Arc<StoredResponse> {
+        self.stored
+    }
+
+    /// The merged response for the store, not stored yet, and what it varies on.
+    pub(crate) fn parts(
+        &self,
+        worker: &Worker,
+        exchange: &Exchange,
+    ) -> (StoredResponse, Option<(VaryRule, Digest)>) {
+        let vary = Kept::vary_of(worker, exchange, &self.merged.stored);
+        (self.response(worker, exchange, &self.merged.stored), vary)
+    }
+
+    /// `joined`, which was made of these parts, as the client that brought the update gets it;
+    /// never to be stored.
+    pub(crate) fn with_own_fields(
+        &self,
+        worker: &Worker,
+        exchange: &Exchange,
+        joined: &Arc<StoredResponse>,
+    ) -> Arc<StoredResponse> {
+        if self.merged.own.is_empty() {
+            return Arc::clone(joined);
+        }
+        let mut own = self.response(worker, exchange, &self.merged.for_client());
+        own.body = joined.body.clone();
+        if line_named(&self.merged.stored, "content-length").is_none()
+            && own.complete_length().is_some()
+        {
+            own.add_content_length();
+        }
+        Arc::new(own)
+    }
+
+    fn response(
+        &self,
+        worker: &Worker,
+        exchange: &Exchange,
+        fields: &[FieldLine<'_>],
+    ) -> StoredResponse {
+        let (now, stored) = (worker.now(), self.stored);
+        let end_of_status = stored.head.iter().position(|byte| *byte == b'\n');
+        let mut head = stored.head[..end_of_status.map_or(0, |at| at + 1)].to_vec();
+        // an update never replaces the length (RFC 9111 §3.2): what is merged is what was stored
+        inbound::write_merged_fields(fields, &mut head);
+        let date =
+            |name| line_named(fields, name).and_then(|value| parse_http_date(value, now.wall));
+        StoredResponse {
+            head: head.into_boxed_slice(),
+            facts: StoredFacts::new(
+                &self.facts,
+                exchange.tx.request_time(),
+                now,
+                &exchange.settings.rules.heuristic,
+            ),
+            entity_tag: line_named(fields, "etag").map(Into::into),
+            last_modified: date("last-modified"),
+            date: date("date").unwrap_or(now.wall),
+            body: stored.body.clone(),
+        }
+    }
+}
+
+/// Whether a merged head may be stored. Each update can bring fields of other names: without a
+/// limit a next hop could make the stored head grow for ever. As much as two heads: what was stored
+/// and one update.
+fn is_within_limits(merged: &Merged<'_>, worker: &Worker) -> bool {
+    let fields = || merged.stored.iter().chain(&merged.own);
+    let bytes = fields()
+        .map(|line| line.name.len() + line.value.len() + 4)
+        .sum::<usize>();
+    let head_bytes_max = worker.settings().response_heads.bytes_max;
+    fields().count() <= MERGED_FIELDS_MAX && bytes <= 2 * head_bytes_max
+}
+
+/// Whether the response `head` is about `stored`: by its tag, by all it has if it is a 200 to HEAD,
+/// and as a part by what was asked for, which `gap` tells.
+pub(crate) fn fits(
+    stored: &StoredResponse,
+    gap: Option<&Gap>,
+    head: &ResponseHead<'_, '_>,
+    facts: &ResponseFacts,
+    body: BodyLength,
+) -> Fits {
+    let compared = Compared {
+        entity_tag: stored.entity_tag.as_deref(),
+        last_modified: stored.last_modified,
+        complete_length: stored.complete_length(),
+    };
+    match (head.status, gap) {
+        (206, Some(gap)) => gap.fits(stored, facts, head.fields, body),
+        (206, None) => Fits::Other,
+        (304, _) => compared.validated_by(head.fields, facts),
+        _ => compared.fits(head.fields, facts),
+    }
+}

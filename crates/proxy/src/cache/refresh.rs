@@ -1,0 +1,100 @@
+//! Validation in the background: the client has its stale response already (RFC 5861 §3).
+
+use crate::cache::chosen::Chosen;
+use crate::config::Mode;
+use crate::exchange::download::Downloaded;
+use crate::exchange::forward::{self, Asked};
+use crate::exchange::state::{Exchange, Plan};
+use crate::log::report;
+use crate::net::next_hops::destination::Destination;
+use crate::net::next_hops::pool;
+use crate::worker::core::Worker;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Instant;
+use weir_policy::catalog::Refusal;
+use weir_policy::verdict::{NotStored, Storing};
+use weir_policy::{Digest, Transaction};
+use weir_store::StoredResponse;
+
+/// Starts one, unless one for this target is under way, or the last one came to nothing a short
+/// while ago.
+pub(crate) fn spawn(worker: &Rc<Worker>, mode: Mode, exchange: &Exchange, chosen: Chosen) {
+    let (now, facts) = (worker.now(), chosen.response.facts);
+    let refreshes = &worker.shared.refreshes;
+    if refreshes.begin(now, exchange.key, &facts).is_err() {
+        return;
+    }
+    let mut under_way = UnderWay {
+        worker: Rc::clone(worker),
+        key: exchange.key,
+        storing: None,
+    };
+    let (tx, forwarding) = Transaction::refresh(*exchange.tx.request(), &facts, now);
+    let mut exchange = exchange.in_background(
+        tx,
+        Plan::Forward {
+            forwarding,
+            stored: None,
+        },
+        Instant::now(),
+    );
+    exchange.expected = Some(chosen.expected);
+    let stored = chosen.response;
+    tokio::task::spawn_local(async move {
+        // boxed: the task's memory is held only while it runs
+        let storing = Box::pin(run(&under_way.worker, mode, exchange, &stored)).await;
+        under_way.came_to(storing);
+    });
+}
+
+/// What became of the response, if there was one.
+async fn run(
+    worker: &Rc<Worker>,
+    mode: Mode,
+    mut exchange: Exchange,
+    stored: &Arc<StoredResponse>,
+) -> Option<Storing> {
+    let Plan::Forward { forwarding, .. } = exchange.plan else {
+        return None;
+    };
+    let destination = Destination::of(&exchange, mode, worker).ok()?;
+    let asked =
+        forward::in_background(worker, &mut exchange, destination, forwarding, stored).await;
+    report::background(worker, &exchange);
+    match asked {
+        Asked::Answered(
+            connection,
+            Downloaded::Merged { reusable: true, .. } | Downloaded::Relayed { reusable: true, .. },
+        ) => pool::check_in(worker, connection),
+        // what was stored is dropped if it has changed: the next request for it asks. A response
+        // that nobody takes is ended by closing its connection
+        Asked::Answered(..) | Asked::Failed(_) => {}
+        // purged meanwhile: the next request for it asks
+        Asked::Forgotten => {
+            let gone = NotStored::Catalog(Refusal::NotResident);
+            return Some(Storing::NotStored(gone));
+        }
+    }
+    exchange.tx.verdict().storing
+}
+
+/// Marks a target as being validated.
+struct UnderWay {
+    worker: Rc<Worker>,
+    key: Digest,
+    storing: Option<Storing>,
+}
+
+impl UnderWay {
+    fn came_to(&mut self, storing: Option<Storing>) {
+        self.storing = storing;
+    }
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        let refreshes = &self.worker.shared.refreshes;
+        refreshes.end(self.key, self.storing);
+    }
+}

@@ -1,0 +1,372 @@
+//! A client's connection: reads requests, answers hits at once, and hands everything else to an
+//! exchange.
+//!
+//! The future of an idle connection is what each of many thousand open connections costs, so it
+//! holds no buffer and no state of an exchange: bytes are read into the worker's scratch memory,
+//! and an exchange lives in a box while it lasts. A hit on a small response is one read, one
+//! look-up and one write, without an allocation.
+
+use crate::client::fast::{self, Input, Taken};
+use crate::config::Mode;
+use crate::exchange::state::{self, Exchange};
+use crate::log::served::{self, Unsent};
+use crate::net::deadline::Deadline;
+use crate::net::next_hops::pool;
+use crate::net::next_hops::uses::Distinct;
+use crate::request::answer::{Answer, Trouble};
+use crate::send::outgoing::Outgoing;
+use crate::worker::core::Worker;
+use crate::worker::settings::Settings;
+use std::future::poll_fn;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, ready};
+use std::time::{Duration, Instant};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use weir_measure::Metric;
+use weir_semantics::Authority;
+use weir_wire::Arrival;
+
+/// Pipelined responses are gathered up to this many bytes before they are written.
+const GATHER_BYTES_MAX: usize = 64 * 1024;
+
+/// Before closing on a client that may still be sending, this long is read and dropped, so that the
+/// reset does not overtake our last answer.
+const LINGER: Duration = Duration::from_secs(2);
+
+/// What a listener gives its connections.
+#[derive(Debug)]
+pub(crate) struct Door {
+    /// Forward or gateway.
+    pub(crate) mode: Mode,
+    /// Authority for HTTP/1.0 requests without Host.
+    pub(crate) default: Authority,
+}
+
+/// A connection from a client.
+pub(crate) struct Client {
+    pub(crate) stream: TcpStream,
+    pub(crate) peer: SocketAddr,
+    /// Which connection it is, of all that the process had.
+    pub(crate) number: u64,
+    pub(crate) door: Rc<Door>,
+    pub(crate) worker: Rc<Worker>,
+    /// Bytes read and not yet used: a head in pieces, or what was sent behind one.
+    pub(crate) unread: Vec<u8>,
+    pub(crate) outgoing: Outgoing,
+    pub(crate) deadline: Deadline,
+    /// Requests taken on this connection.
+    pub(crate) requests: u32,
+    /// Next hops its requests went to.
+    pub(crate) next_hops: Distinct,
+    /// The connection ends once `outgoing` is sent.
+    pub(crate) closing: bool,
+    /// `unread` begins with a head that is not whole, and its time limit runs, since its first byte
+    /// was read.
+    pub(crate) head_began: Option<Instant>,
+    /// Tells when a head in pieces is worth parsing again.
+    arrival: Arrival,
+    /// Answers whose end the kernel has not taken.
+    unsent: Option<Box<Unsent>>,
+    /// Place among the connections that a drain wakes.
+    sleeper: Option<usize>,
+    exchange: Option<Box<Exchange>>,
+}
+
+/// Why the fast loop stopped.
+pub(crate) enum Turn {
+    /// The connection is done.
+    Close,
+    /// A request that needs more than a look.
+    Exchange(Box<Exchange>),
+}
+
+/// Serves a connection until it ends.
+pub(crate) async fn serve(stream: TcpStream, peer: SocketAddr, door: Rc<Door>, worker: Rc<Worker>) {
+    let idle = worker.settings().config.limits.client_idle.as_duration();
+    let mut client = Client {
+        stream,
+        peer,
+        door,
+        deadline: Deadline::new(idle),
+        number: worker.number(),
+        worker,
+        unread: Vec::new(),
+        outgoing: Outgoing::default(),
+        requests: 0,
+        next_hops: Distinct::default(),
+        closing: false,
+        head_began: None,
+        arrival: Arrival::new(),
+        unsent: None,
+        sleeper: None,
+        exchange: None,
+    };
+    loop {
+        match poll_fn(|cx| client.poll_turn(cx)).await {
+            Turn::Close => break,
+            Turn::Exchange(exchange) => {
+                if !Box::pin(state::run(&mut client, exchange)).await {
+                    break;
+                }
+                client.rest();
+            }
+        }
+    }
+    if client.closing {
+        Box::pin(client.linger()).await;
+    }
+}
+
+impl Client {
+    /// Between two requests: the idle limit runs, or the drain closes.
+    fn rest(&mut self) {
+        let settings = self.worker.settings();
+        self.deadline
+            .set(settings.config.limits.client_idle.as_duration());
+        self.head_began = None;
+    }
+
+    /// Serves what can be served at once; ready when that is over.
+    fn poll_turn(&mut self, cx: &mut Context<'_>) -> Poll<Turn> {
+        loop {
+            if !self.outgoing.is_empty() {
+                match self.outgoing.poll_send(&mut self.stream, cx) {
+                    Poll::Pending => return self.poll_silent(cx),
+                    Poll::Ready(Err(_)) => {
+                        self.worker.counters().inc(Metric::ClientAborts);
+                        self.report_unsent(true);
+                        return Poll::Ready(Turn::Close);
+                    }
+                    Poll::Ready(Ok(_)) => {
+                        self.report_unsent(false);
+                        self.rest();
+                    }
+                }
+            }
+            if self.closing {
+                return Poll::Ready(Turn::Close);
+            }
+            if let Some(exchange) = self.exchange.take() {
+                return Poll::Ready(Turn::Exchange(exchange));
+            }
+            if self.unread.is_empty() || self.head_began.is_some() {
+                match self.poll_read_more(cx) {
+                    Poll::Pending => return self.poll_idle(cx),
+                    Poll::Ready(true) => {}
+                    Poll::Ready(false) => return Poll::Ready(Turn::Close),
+                }
+            } else {
+                let unread = std::mem::take(&mut self.unread);
+                self.consume(&unread, cx);
+            }
+        }
+    }
+
+    /// Reads into the worker's scratch and serves what it holds; `false` at the end of the
+    /// connection.
+    fn poll_read_more(&mut self, cx: &mut Context<'_>) -> Poll<bool> {
+        let worker = Rc::clone(&self.worker);
+        let mut scratch = worker.scratch.borrow_mut();
+        let mut buffer = ReadBuf::new(&mut scratch);
+        let read = ready!(Pin::new(&mut self.stream).poll_read(cx, &mut buffer));
+        let bytes = buffer.filled();
+        if read.is_err() || bytes.is_empty() {
+            return Poll::Ready(false);
+        }
+        worker
+            .counters()
+            .add(Metric::BytesFromClients, bytes.len() as u64);
+        if self.unread.is_empty() {
+            self.consume(bytes, cx);
+        } else {
+            self.unread.extend_from_slice(bytes);
+            let heads = worker.settings().heads;
+            if self.arrival.is_worth_reading(&self.unread, &heads) {
+                let unread = std::mem::take(&mut self.unread);
+                self.consume(&unread, cx);
+            }
+        }
+        Poll::Ready(true)
+    }
+
+    /// Serves the requests at the front of `input`, writes the answers, keeps the rest.
+    fn consume(&mut self, input: &[u8], cx: &mut Context<'_>) {
+        let worker = Rc::clone(&self.worker);
+        let settings = worker.settings();
+        let mut out = worker.output.borrow_mut();
+        out.clear();
+        let mut rest = input;
+        let mut partial = false;
+        let mut served = worker.served.take();
+        while !rest.is_empty() && !self.closing && out.len() < GATHER_BYTES_MAX {
+            let input = Input {
+                bytes: rest,
+                at: input.len() - rest.len(),
+            };
+            match fast::take(self, &settings, input, &mut out, &mut served) {
+                Taken::Answered { consumed } => {
+                    rest = &rest[consumed..];
+                    self.head_began = None;
+                }
+                Taken::Partial => {
+                    partial = true;
+                    break;
+                }
+                Taken::Exchange { consumed, exchange } => {
+                    rest = &rest[consumed..];
+                    self.head_began = None;
+                    self.exchange = Some(exchange);
+                    break;
+                }
+            }
+        }
+        if !self.closing {
+            self.unread = rest.to_vec();
+            if partial {
+                self.begin_head(&settings);
+            }
+        }
+        let written = self.send(&out, cx);
+        self.unsent = served::report(self, &settings, (input, &out), written, &mut served);
+        worker.served.replace(served);
+        shrink(&mut out);
+    }
+
+    /// `unread` begins with a head that is not whole: its time limit runs from its first byte on.
+    fn begin_head(&mut self, settings: &Settings) {
+        if self.head_began.is_none() {
+            self.head_began = Some(Instant::now());
+            self.arrival = Arrival::new();
+            self.deadline
+                .set(settings.config.limits.request_head.as_duration());
+        }
+        // counts as read up to here
+        let _ = self.arrival.is_worth_reading(&self.unread, &settings.heads);
+    }
+
+    /// The kernel has all of `outgoing`, or the client has `left`.
+    fn report_unsent(&mut self, left: bool) {
+        if let Some(unsent) = self.unsent.take() {
+            unsent.report(self, left);
+        }
+    }
+
+    /// Writes `bytes`; what the kernel does not take waits in `outgoing`. Yields how many it took;
+    /// `None` if the client has left.
+    fn send(&mut self, bytes: &[u8], cx: &mut Context<'_>) -> Option<usize> {
+        if bytes.is_empty() {
+            return Some(0);
+        }
+        self.worker
+            .counters()
+            .add(Metric::BytesToClients, bytes.len() as u64);
+        let mut written = 0;
+        if self.outgoing.is_empty() {
+            match Pin::new(&mut self.stream).poll_write(cx, bytes) {
+                Poll::Ready(Ok(count)) => written = count,
+                Poll::Ready(Err(_)) => {
+                    self.closing = true;
+                    return None;
+                }
+                Poll::Pending => {}
+            }
+        }
+        if written < bytes.len() {
+            self.outgoing.push(&bytes[written..]);
+            let limits = &self.worker.settings().config.limits;
+            self.deadline.set(limits.client_silence.as_duration());
+        } else if self.unread.is_empty() {
+            self.rest();
+        }
+        Some(written)
+    }
+
+    /// Waiting for the client to take bytes.
+    fn poll_silent(&mut self, cx: &mut Context<'_>) -> Poll<Turn> {
+        ready!(self.deadline.poll_passed(cx));
+        self.worker.counters().inc(Metric::ClientAborts);
+        self.report_unsent(true);
+        self.outgoing = Outgoing::default();
+        Poll::Ready(Turn::Close)
+    }
+
+    /// Waiting for a request, or for the rest of one.
+    fn poll_idle(&mut self, cx: &mut Context<'_>) -> Poll<Turn> {
+        let idle = self.unread.is_empty();
+        // a request that the kernel holds already is served: the reactor tells of it in a moment
+        if idle && self.worker.shared.is_draining() && pool::is_quiet(&self.stream) {
+            return Poll::Ready(Turn::Close);
+        }
+        self.worker.remember_sleeper(&mut self.sleeper, cx.waker());
+        ready!(self.deadline.poll_passed(cx));
+        if !idle {
+            let settings = self.worker.settings();
+            let answer =
+                Answer::closing(408, Trouble::bad("the request head did not arrive in time"));
+            let mut out = Vec::new();
+            let verdict = answer.verdict();
+            answer.write(&settings, &verdict, false, &self.worker.date(), &mut out);
+            self.closing = true;
+            self.send(&out, cx);
+        }
+        Poll::Ready(Turn::Close)
+    }
+
+    /// Says that nothing more will come, then reads and drops for a moment what the client still
+    /// sends.
+    async fn linger(&mut self) {
+        let limits = self.worker.settings();
+        let mut left = limits.config.limits.request_body_drain.as_usize();
+        let drained = tokio::time::timeout(LINGER, async {
+            if poll_fn(|cx| Pin::new(&mut self.stream).poll_shutdown(cx))
+                .await
+                .is_err()
+            {
+                return;
+            }
+            while left > 0 {
+                let read = poll_fn(|cx| self.poll_discard(cx)).await;
+                if read == 0 {
+                    return;
+                }
+                left = left.saturating_sub(read);
+            }
+        });
+        // past the limit the connection is cut: that is what the limit is for
+        let _ = drained.await;
+    }
+
+    fn poll_discard(&mut self, cx: &mut Context<'_>) -> Poll<usize> {
+        let mut scratch = self.worker.scratch.borrow_mut();
+        let mut buffer = ReadBuf::new(&mut scratch);
+        match ready!(Pin::new(&mut self.stream).poll_read(cx, &mut buffer)) {
+            Ok(()) => Poll::Ready(buffer.filled().len()),
+            Err(_) => Poll::Ready(0),
+        }
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.worker.counters().inc(Metric::Panics);
+        }
+        // cut by the end of a drain
+        self.report_unsent(true);
+        self.worker.forget_sleeper(self.sleeper);
+        let clients = &self.worker.clients;
+        clients.set(clients.get().saturating_sub(1));
+        self.worker.counters().dec(Metric::ClientsOpen);
+        self.worker.shared.client_left();
+    }
+}
+
+/// A gathering of large answers must not stay the worker's for ever.
+fn shrink(out: &mut Vec<u8>) {
+    if out.capacity() > 4 * GATHER_BYTES_MAX {
+        *out = Vec::with_capacity(GATHER_BYTES_MAX);
+    }
+}

@@ -1,0 +1,4 @@
+//! A client's connection, and the requests on it that are answered in one pass.
+
+pub(crate) mod connection;
+pub(crate) mod fast;

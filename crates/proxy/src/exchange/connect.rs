@@ -1,0 +1,64 @@
+//! CONNECT: a tunnel to an allowed port of an allowed address (RFC 9110 §9.3.6).
+
+use crate::client::connection::Client;
+use crate::exchange::forward;
+use crate::exchange::state::{self, Exchange};
+use crate::exchange::switch;
+use crate::net::next_hops::destination::Destination;
+use crate::net::next_hops::dial;
+use crate::net::next_hops::next_hop::Connection;
+use crate::request::answer::{Answer, Trouble};
+use std::rc::Rc;
+use std::sync::Arc;
+use weir_measure::{Metric, OpenReason};
+use weir_policy::connections::Place;
+
+/// Opens a tunnel; the client's connection never goes on as HTTP afterwards.
+pub(crate) async fn run(client: &mut Client, exchange: &mut Exchange) -> bool {
+    let settings = Arc::clone(&exchange.settings);
+    // what a client sends before it knows of the refusal is meant for the tunnel and is no request
+    // (RFC 9931)
+    exchange.persistence.keep_alive = false;
+    if let Err(denied) = settings.connect_ports.check(exchange.port) {
+        let answer = Answer::open(
+            403,
+            Trouble::denied(format!("{denied}; access.connect_ports opens more")),
+        );
+        return state::respond(client, exchange, answer).await;
+    }
+    let worker = Rc::clone(&client.worker);
+    let destination = match Destination::of(exchange, client.door.mode, &worker) {
+        Ok(destination) => destination,
+        Err(answer) => return state::respond(client, exchange, answer).await,
+    };
+    let limits = &settings.config.limits;
+    let Ok(permit) = worker
+        .shared
+        .open
+        .take(&destination.hop, limits, Place::Opening)
+    else {
+        let answer = Answer::open(
+            503,
+            Trouble::new(
+                weir_semantics::ProxyError::ConnectionLimitReached,
+                "all next-hop connections allowed are in use",
+            ),
+        );
+        return state::respond(client, exchange, answer).await;
+    };
+    match dial::run(&worker, &settings, &destination).await {
+        Err(trouble) => forward::fail(client, exchange, None, trouble).await,
+        Ok(connected) => {
+            exchange.account.next_hop = Some(connected.address);
+            exchange.account.connected_us = Some(exchange.account.mark_us());
+            exchange.account.status = 200;
+            worker
+                .counters()
+                .inc(Metric::NextHopOpens(OpenReason::Tunnel));
+            let connection = Connection::new(&worker, connected, destination.hop, permit, false);
+            exchange.note(|notes| notes.connected(&connection));
+            let head = b"HTTP/1.1 200 Connection established\r\n\r\n";
+            switch::run(client, exchange, connection, head, &[]).await
+        }
+    }
+}

@@ -1,0 +1,635 @@
+//! The next hop's answer: interim responses, the final head, then its content.
+//!
+//! The next hop is as hostile as the client: what is not unambiguously one response to this request
+//! is refused, and its connection is not used again. What the RFCs say how to read is read
+//! (`wire::parse_response_leniently`), written anew for the client, and its connection is not used
+//! again either.
+
+use crate::cache::freshen::{self, Merging};
+use crate::cache::invalidate;
+use crate::exchange::downloaded::silent;
+pub(crate) use crate::exchange::downloaded::{Arrived, Downloaded, HopTrouble, broken};
+use crate::exchange::inbound::{self, Framing};
+use crate::exchange::state::Exchange;
+use crate::exchange::upload::Sending;
+use crate::fetch::arrival::{self, Response, Storing};
+use crate::fetch::flights::Leading;
+use crate::fetch::gap;
+use crate::fetch::keeper::Keeper;
+use crate::fetch::relay::{Relay, RelayEnd, Terms};
+use crate::log::account::Account;
+use crate::log::record::End;
+use crate::log::report;
+use crate::net::client_disconnect::ClientDisconnect;
+use crate::net::deadline::Deadline;
+use crate::request::answer::Trouble;
+use crate::send::sink::Sink;
+use crate::worker::core::Worker;
+use std::cell::Cell;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWriteExt, ReadBuf};
+use tokio::net::tcp::ReadHalf;
+use weir_measure::Metric;
+use weir_policy::fetch::AbortPolicy;
+use weir_policy::transaction::says_about_target;
+use weir_policy::{Command, Commands, Event};
+use weir_semantics::{Fits, Method, ProxyError, ResponseFacts};
+use weir_store::{Purge, StoredResponse};
+use weir_wire::{
+    Arrival, BodyLength, LineBuffer, Progress, Repairs, ResponseHead, parse_response_leniently,
+};
+
+/// Interim responses passed on for one request. RFC 9110 §15.2 sets no limit; an endless row of
+/// them is an attack.
+const INTERIM_MAX: u32 = 32;
+
+/// Room for a usual head with the begin of its content.
+const RECEIVED_BYTES: usize = 2048;
+
+/// Who takes part.
+pub(crate) struct Parties<'a> {
+    pub(crate) sending: &'a Cell<Sending>,
+    pub(crate) from_hop: ReadHalf<'a>,
+    pub(crate) to_client: Sink<'a>,
+    pub(crate) exchange: &'a mut Exchange,
+    pub(crate) worker: &'a Rc<Worker>,
+    pub(crate) deadline: &'a mut Deadline,
+    pub(crate) stored: Option<&'a Arc<StoredResponse>>,
+}
+
+/// Takes the answer.
+pub(crate) async fn run(parties: Parties<'_>) -> Downloaded {
+    let config = &parties.exchange.settings.config;
+    let limits = &config.limits;
+    let half_closed = config.fetch.half_closed.as_duration();
+    let mut download = Download {
+        received: Vec::with_capacity(RECEIVED_BYTES),
+        arrival: Arrival::new(),
+        interim: 0,
+        is_repaired: false,
+        silence: limits.next_hop_silence.as_duration(),
+        disconnect: ClientDisconnect::new(half_closed),
+        purges: Vec::new(),
+        parties,
+    };
+    loop {
+        let step = match download.next_head().await {
+            Ok(step) => step,
+            Err(trouble) => return Downloaded::Failed(trouble),
+        };
+        if !download.purges.is_empty() {
+            let purges = std::mem::take(&mut download.purges);
+            invalidate::durable(download.parties.worker, purges).await;
+        }
+        match step {
+            Step::Interim { head, consumed } => {
+                let passed = download.pass_interim(&head, consumed).await;
+                if passed == Passed::Stuck || passed == Passed::Gone && !download.is_awaited() {
+                    return Downloaded::ClientLeft;
+                }
+            }
+            Step::Final(downloaded) => return downloaded,
+            Step::Relay(plan) => return download.relay(*plan).await,
+        }
+    }
+}
+
+struct Download<'a> {
+    parties: Parties<'a>,
+    /// Bytes from the next hop not yet used.
+    received: Vec<u8>,
+    arrival: Arrival,
+    interim: u32,
+    /// A head was repaired, this one or an interim one before it: the connection is not used again.
+    is_repaired: bool,
+    /// How long the next hop may say nothing.
+    silence: Duration,
+    disconnect: ClientDisconnect,
+    /// What the response invalidates: it is passed on once that is durable.
+    purges: Vec<Purge>,
+}
+
+enum Step {
+    Interim { head: Vec<u8>, consumed: usize },
+    Final(Downloaded),
+    Relay(Box<RelayPlan>),
+}
+
+struct RelayPlan {
+    head: Vec<u8>,
+    consumed: usize,
+    body: BodyLength,
+    framing: Framing,
+    keeper: Option<Keeper>,
+    hop_keeps_alive: bool,
+}
+
+/// What came of passing an interim response on.
+#[derive(PartialEq, Eq)]
+enum Passed {
+    On,
+    /// The client has closed its connection.
+    Gone,
+    /// The client took only some of it, in all the time it had.
+    Stuck,
+}
+
+/// What reading once came to.
+enum Read {
+    Bytes,
+    End,
+    Failed,
+    Silent,
+    /// Nobody waits for it any more.
+    Deserted,
+}
+
+impl Download<'_> {
+    /// Reads until a whole head is there, and decides on it.
+    async fn next_head(&mut self) -> Result<Step, HopTrouble> {
+        let heads = self.parties.exchange.settings.response_heads;
+        let silence = self
+            .parties
+            .exchange
+            .settings
+            .config
+            .limits
+            .next_hop_silence;
+        self.parties.deadline.set(silence.as_duration());
+        loop {
+            if !self.received.is_empty()
+                && self.arrival.is_worth_reading(&self.received, &heads)
+                && let Some(step) = self.try_step().map_err(HopTrouble::Broken)?
+            {
+                return Ok(step);
+            }
+            match poll_fn(|cx| self.poll_read(cx)).await {
+                Read::Bytes => {}
+                Read::Silent => return Err(silent(silence)),
+                Read::Deserted => return Ok(Step::Final(Downloaded::ClientLeft)),
+                Read::End | Read::Failed if self.received.is_empty() && self.interim == 0 => {
+                    return Err(HopTrouble::Unanswered(Trouble::new(
+                        ProxyError::ConnectionTerminated,
+                        "the next hop closed the connection without a response",
+                    )));
+                }
+                Read::End | Read::Failed => {
+                    return Err(HopTrouble::Broken(Trouble::new(
+                        ProxyError::HttpResponseIncomplete,
+                        "the next hop closed the connection within the response head",
+                    )));
+                }
+            }
+        }
+    }
+
+    /// Reads once into the worker's scratch, and copies: a head is small, and large content follows
+    /// by itself.
+    fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<Read> {
+        let mut scratch = self.parties.worker.scratch.borrow_mut();
+        let mut buffer = ReadBuf::new(&mut scratch);
+        match Pin::new(&mut self.parties.from_hop).poll_read(cx, &mut buffer) {
+            Poll::Pending => {
+                if self.poll_deserted(cx).is_ready() {
+                    return Poll::Ready(Read::Deserted);
+                }
+                // while content goes up its own limits hold; the answer is due from its end on
+                if self.parties.sending.get() == Sending::UnderWay {
+                    self.parties.deadline.set(self.silence);
+                }
+                self.parties.deadline.poll_passed(cx).map(|()| Read::Silent)
+            }
+            Poll::Ready(Err(_)) => Poll::Ready(Read::Failed),
+            Poll::Ready(Ok(())) if buffer.filled().is_empty() => Poll::Ready(Read::End),
+            Poll::Ready(Ok(())) => {
+                let bytes = buffer.filled();
+                self.received.extend_from_slice(bytes);
+                let account = &mut self.parties.exchange.account;
+                account.from_next_hop_bytes += bytes.len() as u64;
+                // until it turns out to be content
+                account.next_hop_overhead_bytes += bytes.len() as u64;
+                Poll::Ready(Read::Bytes)
+            }
+        }
+    }
+
+    /// Ready once the client has gone, and nobody else waits: before there is a head, there is
+    /// nothing to judge the fetch by.
+    fn poll_deserted(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let Parties {
+            to_client,
+            exchange,
+            sending,
+            ..
+        } = &self.parties;
+        let (Some(client), Sending::Done) = (to_client.client(), sending.get()) else {
+            return Poll::Pending;
+        };
+        ready!(self.disconnect.poll(client, cx));
+        if exchange.settings.abort == AbortPolicy::Finish {
+            return Poll::Pending;
+        }
+        match &exchange.leading {
+            Some(leading) => leading.poll_deserted(cx),
+            None => Poll::Ready(()),
+        }
+    }
+
+    /// Decides on the head at the front of `received`; `None` while it is not whole.
+    fn try_step(&mut self) -> Result<Option<Step>, Trouble> {
+        let received = std::mem::take(&mut self.received);
+        let mut lines = LineBuffer::new();
+        let heads = self.parties.exchange.settings.response_heads;
+        let step = match parse_response_leniently(&received, &heads, &mut lines) {
+            Ok(Progress::Complete {
+                head: (head, repairs),
+                consumed,
+            }) => {
+                self.is_repaired |= repairs.any();
+                self.judge(&head, repairs, consumed, &received).map(Some)
+            }
+            Ok(Progress::Partial) => Ok(None),
+            Err(error) => Err(broken(&error)),
+        };
+        self.received = received;
+        step
+    }
+
+    fn judge(
+        &mut self,
+        head: &ResponseHead<'_, '_>,
+        repairs: Repairs,
+        consumed: usize,
+        received: &[u8],
+    ) -> Result<Step, Trouble> {
+        let exchange = &mut *self.parties.exchange;
+        if head.status == 101 {
+            if !exchange.upgrade {
+                return Err(broken(&"it switches protocols, which nobody asked for"));
+            }
+            return Ok(Step::Final(Downloaded::Switched {
+                head: inbound::switching_head(head, &exchange.settings),
+                surplus: received[consumed..].to_vec(),
+            }));
+        }
+        if head.status < 200 {
+            self.interim += 1;
+            if self.interim > INTERIM_MAX {
+                return Err(broken(&"it sends interim responses without end"));
+            }
+            let head = if exchange.persistence.http11 {
+                inbound::interim_head(head)
+            } else {
+                Vec::new()
+            };
+            return Ok(Step::Interim { head, consumed });
+        }
+        self.judge_final(head, repairs, consumed, received)
+    }
+
+    fn judge_final(
+        &mut self,
+        head: &ResponseHead<'_, '_>,
+        repairs: Repairs,
+        consumed: usize,
+        received: &[u8],
+    ) -> Result<Step, Trouble> {
+        let is_repaired = self.is_repaired;
+        let Parties {
+            exchange,
+            worker,
+            stored,
+            sending,
+            ..
+        } = &mut self.parties;
+        let body =
+            weir_wire::response_body(head.version, exchange.method, head.status, head.fields)
+                .map_err(|error| broken(&error))?;
+        let now = worker.now();
+        let settings = Arc::clone(&exchange.settings);
+        let targeted = settings.targeted(exchange.mode);
+        let facts = ResponseFacts {
+            has_mixed_line_ends: repairs.mixed_line_ends,
+            ..ResponseFacts::gather(head.status, head.fields, now.wall)
+                .targeted(head.fields, targeted)
+        };
+        let response = Response {
+            head,
+            body,
+            rest: &received[consumed..],
+            hop_keeps_alive: inbound::keeps_alive(head)
+                && body != BodyLength::UntilClose
+                && !is_repaired,
+        };
+        exchange.note(|notes| notes.answered(response.hop_keeps_alive));
+        if let (Some(gap), Some(stored)) = (&exchange.gap, stored.as_deref())
+            && gap.is_alone()
+        {
+            let fits = gap.fits(stored, &facts, head.fields, body);
+            return Ok(Step::Final(continued(exchange, &response, fits)));
+        }
+        let (date, mut stored_lines) = (worker.date(), LineBuffer::new());
+        let stored = stored.filter(|_| exchange.tx.may_update(head.status));
+        let merging = stored.map(|stored| {
+            let fits = freshen::fits(stored, exchange.gap.as_ref(), head, &facts, body);
+            Merging::new(
+                worker,
+                targeted,
+                stored,
+                &mut stored_lines,
+                head.fields,
+                &date,
+                fits,
+            )
+        });
+        let event = match &merging {
+            Some(merging) => Event::Update(merging.update(&facts)),
+            None => Event::Response(&facts),
+        };
+        let commands = exchange.tx.handle(now, &settings.rules, event);
+        // an answer to a request that is not whole ends the connection, and says so (RFC 9112 §9.3)
+        exchange.persistence.keep_alive &= sending.get() == Sending::Done;
+        Ok(match self.obey(&commands, &response, merging.as_ref()) {
+            Ok(storing) => self.begin(&response, storing, merging, consumed),
+            Err(downloaded) => Step::Final(downloaded),
+        })
+    }
+
+    /// Does what is to be done at once. What is to be stored, or what came of it if the response is
+    /// not for the client.
+    fn obey(
+        &mut self,
+        commands: &Commands,
+        response: &Response<'_>,
+        merging: Option<&Merging<'_>>,
+    ) -> Result<Option<Storing>, Downloaded> {
+        let Parties {
+            exchange,
+            worker,
+            stored,
+            ..
+        } = &mut self.parties;
+        let replaces = commands
+            .iter()
+            .any(|command| matches!(command, Command::Store(_)));
+        let (mut storing, mut fresh) = (None, None);
+        for command in commands.iter() {
+            match command {
+                Command::Freshen(_) => {
+                    fresh = merging.map(|merging| merging.store(worker, exchange));
+                }
+                Command::ServeMerged(serving) => {
+                    let Some(merging) = merging else { continue };
+                    report::merged(worker, exchange.tx.verdict());
+                    return Err(Downloaded::Merged {
+                        response: merging.for_client(worker, exchange, fresh.clone()),
+                        stored: fresh,
+                        serving,
+                        reusable: response.hop_keeps_alive && response.rest.is_empty(),
+                    });
+                }
+                Command::Serve(serving) => {
+                    arrival::let_go(exchange, response);
+                    return Err(Downloaded::ServeStale(serving));
+                }
+                Command::Store(facts) => storing = Some(Storing::New(facts)),
+                Command::Combine(facts) => storing = Some(Storing::Part(facts)),
+                Command::Invalidate => {
+                    self.purges
+                        .extend(invalidate::run(worker, exchange, response.head));
+                }
+                Command::Drop => {
+                    if let Some(stored) = stored {
+                        // the disk would refuse after a purge what was asked for before it
+                        if replaces || exchange.fills_gap() {
+                            worker.shared.store.drop_one(exchange.key, stored);
+                        } else {
+                            let purge = invalidate::one(worker, exchange, stored);
+                            self.purges.push(purge);
+                        }
+                    }
+                }
+                Command::AskAgain => {
+                    arrival::let_go(exchange, response);
+                    let is_same = merging.is_some_and(|merging| merging.fits() == Fits::Same);
+                    return Err(if exchange.fills_gap() && is_same {
+                        Downloaded::NotShared
+                    } else {
+                        Downloaded::AskAgain
+                    });
+                }
+                _ => {}
+            }
+        }
+        if exchange.fills_gap() && !matches!(storing, Some(Storing::Part(_))) {
+            arrival::let_go(exchange, response);
+            return Err(gap::refused(response.head.status));
+        }
+        Ok(storing)
+    }
+
+    /// Begins to pass the response on: by way of the store if it is to be stored, by a relay else.
+    fn begin(
+        &mut self,
+        response: &Response<'_>,
+        storing: Option<Storing>,
+        merging: Option<Merging<'_>>,
+        consumed: usize,
+    ) -> Step {
+        let Parties {
+            exchange,
+            worker,
+            to_client,
+            ..
+        } = &mut self.parties;
+        let now = worker.now();
+        if storing.is_some_and(|storing| !storing.facts().answers_others(now)) {
+            exchange.go_alone(worker, true);
+        }
+        let is_there = arrival::is_there(response, exchange.settings.response_heads);
+        let mut keeper = None;
+        if let Some(storing) = storing {
+            if exchange.is_for_store_alone() && !is_there && worker.shared.background.is_nothing() {
+                exchange.tell(worker, Event::Incomplete);
+            } else if arrival::is_quick(exchange, response, &storing) {
+                if let Storing::New(facts) = storing {
+                    keeper = Keeper::begin(worker, exchange, response.head, response.body, facts);
+                }
+            } else if let Some(arrived) =
+                arrival::begin(worker, exchange, response, storing, merging)
+            {
+                exchange.account.next_hop_overhead_bytes -= response.rest.len() as u64;
+                return Step::Final(Downloaded::Begun(Box::new(arrived)));
+            }
+        }
+        if keeper.is_none() {
+            exchange.expected = None;
+            exchange.go_alone(worker, says_about_target(response.head.status));
+            if to_client.client().is_none() && !is_there {
+                // neither a client nor the store takes it
+                arrival::let_go(exchange, response);
+                report::storing(worker, exchange.tx.verdict());
+                return Step::Final(Downloaded::ClientLeft);
+            }
+        }
+        Step::Relay(Box::new(relay_plan(
+            worker, exchange, response, consumed, keeper,
+        )))
+    }
+
+    /// Whether others wait for the answer.
+    fn is_awaited(&self) -> bool {
+        let leading = self.parties.exchange.leading.as_ref();
+        leading.is_some_and(Leading::is_awaited)
+    }
+
+    /// Passes an interim response on.
+    async fn pass_interim(&mut self, head: &[u8], consumed: usize) -> Passed {
+        self.received.drain(..consumed);
+        self.arrival = Arrival::new();
+        if head.is_empty() || self.parties.to_client.client().is_none() {
+            return Passed::On;
+        }
+        let silence = {
+            let config = &self.parties.exchange.settings.config;
+            config.limits.client_silence.as_duration()
+        };
+        let sent = tokio::time::timeout(silence, self.parties.to_client.write_all(head)).await;
+        match sent {
+            Ok(Ok(())) => {}
+            Ok(Err(_)) => {
+                // nothing more goes there
+                self.parties.to_client = Sink::Nobody;
+                return Passed::Gone;
+            }
+            Err(_) => return Passed::Stuck,
+        }
+        let bytes = head.len() as u64;
+        self.parties.exchange.account.response_bytes += bytes;
+        let counters = self.parties.worker.counters();
+        counters.add(Metric::BytesToClients, bytes);
+        Passed::On
+    }
+
+    async fn relay(self, plan: RelayPlan) -> Downloaded {
+        let Parties {
+            from_hop,
+            to_client,
+            exchange,
+            worker,
+            deadline,
+            ..
+        } = self.parties;
+        let relay = Relay::new(
+            from_hop,
+            worker,
+            deadline,
+            Terms::of(exchange),
+            plan.body,
+            plan.framing,
+            plan.head,
+            plan.keeper,
+            exchange.moments(),
+        );
+        let first = &self.received[plan.consumed..];
+        exchange.account.next_hop_overhead_bytes -= first.len() as u64;
+        let ended = relay.run(to_client, first).await;
+        settle(exchange, worker, &ended);
+        if let RelayEnd::Cut(word) = ended.end
+            && ended.to_client_bytes == 0
+        {
+            return Downloaded::Failed(HopTrouble::Broken(broken(&word)));
+        }
+        Downloaded::Relayed {
+            whole: ended.end == RelayEnd::Whole,
+            client_alive: ended.end == RelayEnd::Whole && exchange.persistence.keep_alive,
+            reusable: ended.end == RelayEnd::Whole && ended.hop_clean && plan.hop_keeps_alive,
+        }
+    }
+}
+
+/// What the next hop sends of the rest for one client alone: nothing of it is stored, so that all
+/// that counts is whether it is of the representation that the client has the front of.
+fn continued(exchange: &mut Exchange, response: &Response<'_>, fits: Fits) -> Downloaded {
+    let arrived = (fits == Fits::Same).then(|| arrival::fill(exchange, response));
+    if let Some(arrived) = arrived.flatten() {
+        exchange.account.next_hop_overhead_bytes -= response.rest.len() as u64;
+        return Downloaded::Begun(Box::new(arrived));
+    }
+    arrival::let_go(exchange, response);
+    gap::refused(response.head.status)
+}
+
+fn relay_plan(
+    worker: &Worker,
+    exchange: &mut Exchange,
+    response: &Response<'_>,
+    consumed: usize,
+    keeper: Option<Keeper>,
+) -> RelayPlan {
+    let Response { head, body, .. } = *response;
+    let framing = Framing::toward(
+        exchange.persistence.http11,
+        exchange.method,
+        head.status,
+        body,
+    );
+    RelayPlan {
+        head: inbound::answer_head(worker, exchange, head, framing),
+        consumed,
+        body,
+        framing,
+        keeper,
+        hop_keeps_alive: response.hop_keeps_alive,
+    }
+}
+
+/// Enters what a relay moved into the account, and what became of the stored response into the
+/// verdict.
+fn settle(exchange: &mut Exchange, worker: &Worker, ended: &crate::fetch::relay::Ended) {
+    exchange.note(|notes| notes.left(ended.moments));
+    let account: &mut Account = &mut exchange.account;
+    account.from_next_hop_bytes += ended.from_hop_bytes;
+    account.response_bytes += ended.to_client_bytes;
+    account.body_bytes += ended.delivered_bytes;
+    account.next_hop_content_bytes += ended.delivered_bytes;
+    account.waste(ended.body_bytes - ended.delivered_bytes);
+    account.next_hop_overhead_bytes += ended.overhead_bytes;
+    worker
+        .counters()
+        .add(Metric::BytesToClients, ended.to_client_bytes);
+    if let Some(refusal) = ended.refused {
+        exchange.tell(worker, Event::NotAdmitted(refusal));
+    }
+    let account: &mut Account = &mut exchange.account;
+    match ended.end {
+        RelayEnd::Whole => account.end = End::Whole,
+        RelayEnd::Cut(word) => {
+            account.break_off(End::NextHopCut, word);
+            exchange.tell(worker, Event::Incomplete);
+            // with nothing sent it becomes an answer of ours, which is counted there
+            if ended.to_client_bytes > 0 {
+                worker.counters().inc(Metric::NextHopErrors);
+            }
+        }
+        RelayEnd::ClientLeft => {
+            account.break_off(End::ClientLeft, "client-left");
+            if !ended.kept {
+                exchange.tell(worker, Event::Incomplete);
+            }
+            if !exchange.background {
+                worker.counters().inc(Metric::ClientAborts);
+            }
+        }
+    }
+    if exchange.method == Method::Head {
+        report::merged(worker, exchange.tx.verdict());
+    } else {
+        report::storing(worker, exchange.tx.verdict());
+    }
+}

@@ -1,0 +1,90 @@
+//! What the next hop's answer came to.
+
+use crate::fetch::arrival;
+use crate::fetch::transfer::Begun;
+use crate::request::answer::Trouble;
+use std::sync::Arc;
+use weir_policy::Serving;
+use weir_semantics::ProxyError;
+use weir_store::StoredResponse;
+use weir_wire::BodyError;
+
+/// What came of it.
+pub(crate) enum Downloaded {
+    /// The response went to the client, whole or as far as it came.
+    Relayed {
+        /// It was whole.
+        whole: bool,
+        /// The client's connection can go on.
+        client_alive: bool,
+        /// So can the next hop's.
+        reusable: bool,
+    },
+    /// 304 to our validators: the store has what it is to have.
+    Merged {
+        /// What the client gets.
+        response: Arc<StoredResponse>,
+        /// What is stored of it, if anything is.
+        stored: Option<Arc<StoredResponse>>,
+        /// How.
+        serving: Serving,
+        /// The connection can be used again.
+        reusable: bool,
+    },
+    /// What is to be stored is arriving: its content goes by way of the store, by a fetch of its
+    /// own.
+    Begun(Box<Arrived>),
+    /// What is stored has changed, or the next hop does not give what is missing: ask as the client
+    /// did.
+    AskAgain,
+    /// What is missing of a response under construction came, and may not be stored: nobody else
+    /// may have it.
+    NotShared,
+    /// An error in whose place the stale response may be served.
+    ServeStale(Serving),
+    /// 101: from here on it is a tunnel.
+    Switched {
+        /// The head for the client.
+        head: Vec<u8>,
+        /// Bytes behind the next hop's head.
+        surplus: Vec<u8>,
+    },
+    /// Nobody is left to answer.
+    ClientLeft,
+    /// The client's content is not framed as it says, and no answer has begun.
+    BadContent(BodyError),
+    /// There is no usable response head.
+    Failed(HopTrouble),
+}
+
+/// A response that is arriving.
+pub(crate) struct Arrived {
+    /// What its fetch begins with.
+    pub(crate) begun: Begun,
+    /// What the request that asked for it is sent.
+    pub(crate) answer: arrival::Answered,
+}
+
+/// How the next hop failed before a final head.
+pub(crate) enum HopTrouble {
+    /// It closed before the first byte: the request may be repeated if that is safe.
+    Unanswered(Trouble),
+    /// Anything else.
+    Broken(Trouble),
+}
+
+/// The trouble with a next hop that says nothing.
+pub(crate) fn silent(limit: crate::config::Span) -> HopTrouble {
+    HopTrouble::Broken(Trouble::new(
+        ProxyError::ConnectionReadTimeout,
+        format!("the next hop was silent for {limit}"),
+    ))
+}
+
+/// The trouble with a response that is not HTTP.
+pub(crate) fn broken(why: &dyn std::fmt::Display) -> Trouble {
+    Trouble::new(
+        ProxyError::HttpProtocolError,
+        format!("the next hop's response is not valid HTTP/1.1: {why}"),
+    )
+}

@@ -1,0 +1,532 @@
+//! Asking the next hop: connection, request, answer, and what to do when it fails.
+
+use crate::cache::chosen::Chosen;
+use crate::cache::disk_lookup;
+use crate::client::connection::Client;
+use crate::exchange::download::{self, Arrived, Downloaded, HopTrouble};
+use crate::exchange::follow::{self, Gate};
+use crate::exchange::inbound::Framing;
+use crate::exchange::outbound;
+use crate::exchange::state::{self, Exchange};
+use crate::exchange::switch;
+use crate::exchange::upload::{self, Sending, UploadEnd};
+use crate::fetch::arrival::Answered;
+use crate::fetch::arriving::{self, Arriving};
+use crate::fetch::gap;
+use crate::fetch::reader::{Attached, Start};
+use crate::fetch::transfer;
+use crate::log::record::End;
+use crate::net::deadline::Deadline;
+use crate::net::next_hops::destination::Destination;
+use crate::net::next_hops::next_hop::{Attempts, Connection};
+use crate::net::next_hops::pool;
+use crate::net::next_hops::uses;
+use crate::request::answer::{Answer, Trouble};
+use crate::send::sink::Sink;
+use crate::worker::core::Worker;
+use std::cell::Cell;
+use std::rc::Rc;
+use std::sync::Arc;
+use weir_measure::Metric;
+use weir_policy::{Command, Event, Failure, Forwarding, Refused};
+use weir_semantics::ProxyError;
+use weir_store::StoredResponse;
+
+/// As the client sent it.
+const AS_SENT: Forwarding = Forwarding {
+    validate: false,
+    complete: false,
+};
+
+/// Forwards a request and relays the answer; `true` if the client's connection may go on.
+pub(crate) async fn run(
+    client: &mut Client,
+    exchange: &mut Exchange,
+    forwarding: Forwarding,
+    chosen: Option<Chosen>,
+) -> bool {
+    let worker = Rc::clone(&client.worker);
+    let (mut forwarding, mut stored) = (forwarding, exchange.hold(chosen));
+    worker.shared.popularity.note(exchange.key);
+    match follow::run(client, exchange).await {
+        Gate::Ask(leading) => exchange.leading = leading,
+        Gate::Alone(alone, validated) => {
+            forwarding = alone;
+            stored = exchange.hold(validated);
+        }
+        Gate::Answered(alive) => return alive,
+    }
+    if forwarding.complete {
+        exchange.gap = stored
+            .as_deref()
+            .and_then(|stored| gap::missing(exchange, stored, worker.now()));
+    }
+    let destination = match Destination::of(exchange, client.door.mode, &worker) {
+        Ok(destination) => destination,
+        Err(answer) => {
+            // nobody was asked: each finds that out for itself
+            if let Some(leading) = exchange.leading.take() {
+                leading.alone();
+            }
+            return state::respond(client, exchange, answer).await;
+        }
+    };
+    if let Err(error) = upload::check_begin(upload::Content::of(exchange), &client.unread) {
+        return state::respond(client, exchange, Answer::bad_request(&error)).await;
+    }
+    ask(client, exchange, destination, forwarding, stored).await
+}
+
+/// Asks `destination`, again where that is safe or the first question was the wrong one.
+async fn ask(
+    client: &mut Client,
+    exchange: &mut Exchange,
+    destination: Destination,
+    mut forwarding: Forwarding,
+    mut stored: Option<Arc<StoredResponse>>,
+) -> bool {
+    let worker = Rc::clone(&client.worker);
+    let mut attempts = Attempts::new(destination);
+    loop {
+        let mut connection = match attempts.connect(exchange, &worker).await {
+            Ok(connection) => connection,
+            Err(trouble) => return fail(client, exchange, stored, trouble).await,
+        };
+        note_connection(client, exchange, &mut connection);
+        if !exchange.expect(&worker) && stored.take().is_some() {
+            forwarding = exchange.lose(&worker);
+        }
+        let request = outbound::request_head(exchange, forwarding, stored.as_deref());
+        let talked = talk(client, exchange, &mut connection, &request, stored.as_ref()).await;
+        match talked.downloaded {
+            Downloaded::AskAgain => {
+                drop(connection);
+                // another question than the one that was expected to be answered
+                exchange.expected = None;
+                exchange.gap = None;
+                forwarding = AS_SENT;
+            }
+            Downloaded::Failed(HopTrouble::Unanswered(trouble)) => {
+                let repeats = attempts.repeat(exchange, &worker, &connection);
+                drop(connection);
+                if !repeats {
+                    return fail(client, exchange, stored, trouble).await;
+                }
+            }
+            _ => match answer(client, exchange, connection, talked, stored.take()).await {
+                Some(alive) => return alive,
+                None => forwarding = AS_SENT,
+            },
+        }
+    }
+}
+
+/// Gives the client what came of asking; whether its connection may go on. `None` if that is a
+/// stored response which cannot be read: it is forgotten, nothing was promised of it, and the next
+/// hop is to be asked for all of it.
+async fn answer(
+    client: &mut Client,
+    exchange: &mut Exchange,
+    connection: Connection,
+    talked: Talked,
+    stored: Option<Arc<StoredResponse>>,
+) -> Option<bool> {
+    let worker = Rc::clone(&client.worker);
+    Some(match talked.downloaded {
+        Downloaded::Relayed {
+            whole,
+            client_alive,
+            reusable,
+        } => {
+            exchange.note(|notes| notes.kept(reusable && talked.upload_whole));
+            if reusable && talked.upload_whole {
+                pool::check_in(&worker, connection);
+            }
+            let goes_on = client_alive && talked.upload_whole;
+            // what the client still sends must not bring about a reset that overtakes the answer
+            client.closing = whole && !goes_on;
+            goes_on
+        }
+        Downloaded::Merged {
+            response,
+            stored: fresh,
+            serving,
+            reusable,
+        } => {
+            exchange.note(|notes| notes.kept(reusable));
+            if reusable {
+                pool::check_in(&worker, connection);
+            }
+            let ready = state::ready(client, exchange, &response).await;
+            let Ok(ready) = ready else {
+                lose(exchange, &worker, fresh.as_ref().unwrap_or(&response));
+                return None;
+            };
+            exchange.freshened(&worker, fresh.as_deref().map(|fresh| &fresh.facts));
+            state::send_stored(client, exchange, &response, serving, ready).await
+        }
+        Downloaded::Begun(arrived) => match begun(client, exchange, connection, *arrived).await {
+            Ok(alive) => alive,
+            Err(trouble) => fail(client, exchange, stored, trouble).await,
+        },
+        Downloaded::ServeStale(serving) => {
+            drop(connection);
+            let stored = stored?;
+            let Ok(ready) = state::ready(client, exchange, &stored).await else {
+                lose(exchange, &worker, &stored);
+                return None;
+            };
+            if let Some(leading) = exchange.leading.take() {
+                leading.failed();
+            }
+            state::send_stored(client, exchange, &stored, serving, ready).await
+        }
+        Downloaded::Switched { head, surplus } => {
+            switch::run(client, exchange, connection, &head, &surplus).await
+        }
+        Downloaded::ClientLeft | Downloaded::AskAgain | Downloaded::NotShared => {
+            if let Some(leading) = exchange.leading.take() {
+                leading.left();
+            }
+            exchange.account.break_off(End::ClientLeft, "client-left");
+            worker.counters().inc(Metric::ClientAborts);
+            false
+        }
+        Downloaded::BadContent(error) => {
+            drop(connection);
+            state::respond(client, exchange, Answer::bad_request(&error)).await
+        }
+        Downloaded::Failed(HopTrouble::Unanswered(trouble) | HopTrouble::Broken(trouble)) => {
+            drop(connection);
+            fail(client, exchange, stored, trouble).await
+        }
+    })
+}
+
+/// Forgets a stored response that was to be sent and cannot be read.
+fn lose(exchange: &mut Exchange, worker: &Worker, stored: &Arc<StoredResponse>) {
+    disk_lookup::forget(worker, exchange, stored);
+    // another question than the one that was expected to be answered
+    exchange.expected = None;
+    let _ = exchange.lose(worker);
+}
+
+/// What came of asking for no client.
+pub(crate) enum Asked {
+    /// The next hop's answer, and the connection it came on.
+    Answered(Connection, Downloaded),
+    /// It was not asked: what was to be asked about has been forgotten meanwhile.
+    Forgotten,
+    /// There is no usable answer.
+    Failed(Trouble),
+}
+
+/// Asks `destination` about `stored` for no client, as it would be asked for one; a failure is
+/// counted, and told to the transaction.
+pub(crate) async fn in_background(
+    worker: &Rc<Worker>,
+    exchange: &mut Exchange,
+    destination: Destination,
+    forwarding: Forwarding,
+    stored: &Arc<StoredResponse>,
+) -> Asked {
+    let mut attempts = Attempts::new(destination);
+    let asked = loop {
+        let mut connection = match attempts.connect(exchange, worker).await {
+            Ok(connection) => connection,
+            Err(trouble) => break Asked::Failed(trouble),
+        };
+        // what fills a gap is expected by the response under construction
+        if !exchange.fills_gap() && !exchange.expect(worker) {
+            pool::check_in(worker, connection);
+            break Asked::Forgotten;
+        }
+        let request = outbound::request_head(exchange, forwarding, Some(stored));
+        match talk_alone(worker, exchange, &mut connection, &request, stored).await {
+            Downloaded::Failed(HopTrouble::Unanswered(trouble)) => {
+                if !attempts.repeat(exchange, worker, &connection) {
+                    break Asked::Failed(trouble);
+                }
+            }
+            Downloaded::Failed(HopTrouble::Broken(trouble)) => break Asked::Failed(trouble),
+            downloaded => break Asked::Answered(connection, downloaded),
+        }
+    };
+    if let Asked::Failed(trouble) = &asked {
+        count_failure(worker, trouble);
+        exchange.tell(worker, Event::Failed(failure_of(trouble)));
+    }
+    asked
+}
+
+/// Sends the request and takes the answer, for no client.
+async fn talk_alone(
+    worker: &Rc<Worker>,
+    exchange: &mut Exchange,
+    connection: &mut Connection,
+    request: &[u8],
+    stored: &Arc<StoredResponse>,
+) -> Downloaded {
+    let (from_hop, mut to_hop) = connection.stream.split();
+    if let Err(trouble) = upload::send_head(&mut to_hop, request, exchange, worker).await {
+        return Downloaded::Failed(trouble);
+    }
+    let silence = exchange.settings.config.limits.next_hop_silence;
+    let mut deadline = Deadline::new(silence.as_duration());
+    download::run(download::Parties {
+        sending: &Cell::new(Sending::Done),
+        from_hop,
+        to_client: Sink::Nobody,
+        exchange,
+        worker,
+        deadline: &mut deadline,
+        stored: Some(stored),
+    })
+    .await
+}
+
+fn note_connection(client: &mut Client, exchange: &mut Exchange, connection: &mut Connection) {
+    uses::note(client, connection);
+    let account = &mut exchange.account;
+    account.next_hop = Some(connection.address);
+    account.next_hop_reused = connection.reused;
+    account.connected_us = Some(account.mark_us());
+    exchange.note(|notes| notes.connected(connection));
+}
+
+/// What one attempt came to.
+struct Talked {
+    downloaded: Downloaded,
+    /// The request's content was sent whole (or there was none).
+    upload_whole: bool,
+}
+
+/// Sends the request and takes the answer; content goes up while the answer comes down, as either
+/// side may begin.
+async fn talk(
+    client: &mut Client,
+    exchange: &mut Exchange,
+    connection: &mut Connection,
+    request: &[u8],
+    stored: Option<&Arc<StoredResponse>>,
+) -> Talked {
+    let has_content = exchange.has_content();
+    let content = upload::Content::of(exchange);
+    let unread = if has_content {
+        std::mem::take(&mut client.unread)
+    } else {
+        Vec::new()
+    };
+    let worker = Rc::clone(&client.worker);
+    let (mut from_client, to_client) = client.stream.split();
+    let (from_hop, mut to_hop) = connection.stream.split();
+    let sent = upload::send_head(&mut to_hop, request, exchange, &worker).await;
+    if let Err(trouble) = sent {
+        client.unread = unread;
+        return Talked {
+            downloaded: Downloaded::Failed(trouble),
+            upload_whole: !has_content,
+        };
+    }
+    let sending = Cell::new(if has_content {
+        Sending::NotBegun
+    } else {
+        Sending::Done
+    });
+    let down = download::run(download::Parties {
+        sending: &sending,
+        from_hop,
+        to_client: Sink::Client(to_client),
+        exchange,
+        worker: &worker,
+        deadline: &mut client.deadline,
+        stored,
+    });
+    if !has_content {
+        return Talked {
+            downloaded: down.await,
+            upload_whole: true,
+        };
+    }
+    let up = upload::send_content(
+        &mut from_client,
+        &mut to_hop,
+        unread,
+        content,
+        &worker,
+        &sending,
+    );
+    let mut uploaded = None;
+    let mut downloaded = {
+        tokio::pin!(down, up);
+        loop {
+            tokio::select! {
+                biased;
+                downloaded = &mut down => break downloaded,
+                ended = &mut up, if uploaded.is_none() => {
+                    let left = ended.end.is_clients_fault();
+                    uploaded = Some(ended);
+                    // a client that stops in the middle of its request will not wait for the answer
+                    if left {
+                        break Downloaded::ClientLeft;
+                    }
+                }
+            }
+        }
+    };
+    let ended = uploaded.unwrap_or_default();
+    client.unread = ended.surplus;
+    exchange.account.request_bytes += ended.from_client_bytes;
+    exchange.account.to_next_hop_bytes += ended.to_hop_bytes;
+    exchange.note(|notes| notes.uploaded(ended.content_bytes));
+    exchange.uploaded = Some(ended.end);
+    if let UploadEnd::Invalid(error) = ended.end
+        && exchange.account.status == 0
+    {
+        downloaded = Downloaded::BadContent(error);
+    }
+    Talked {
+        downloaded,
+        upload_whole: ended.end.is_whole(),
+    }
+}
+
+/// The response is arriving by a fetch of its own: the client is its first reader.
+async fn begun(
+    client: &mut Client,
+    exchange: &mut Exchange,
+    connection: Connection,
+    arrived: Arrived,
+) -> Result<bool, Trouble> {
+    let worker = Rc::clone(&client.worker);
+    let arriving = Arc::clone(&arrived.begun.arriving);
+    let span = match &arrived.answer {
+        Answered::Relayed { span, .. } => Some(*span),
+        Answered::Joined(form, ..) => form.span(&arriving.response),
+        Answered::Nobody => None,
+    };
+    // before it begins: a fetch without a reader would be judged
+    let reader = span.and_then(|span| arriving.attach(worker.now(), span).ok().zip(Some(span)));
+    let fetch = transfer::begin(&worker, &exchange.settings, connection, arrived.begun);
+    if fetch.is_cut() {
+        if let Some((reader, _)) = reader {
+            arriving.leave(&worker, reader);
+        }
+        conclude(exchange, &worker, &arriving);
+        return Err(download::broken(&"its content breaks off or is not framed"));
+    }
+    let flight = match exchange.leading.take() {
+        Some(leading) => Some(leading.arriving(&arriving)),
+        None if !arriving.response.facts.answers_others(worker.now()) => None,
+        None => worker.shared.flights.publish(exchange.key, &arriving),
+    };
+    arriving.set_flight(&worker, flight);
+    // came with the head, and is in the account
+    let with_head = arriving.brought_bytes();
+    fetch.spawn();
+    let (head, framing) = match arrived.answer {
+        Answered::Relayed { head, framing, .. } => (head, framing),
+        Answered::Joined(form, serving, own) => {
+            if reader.is_none() {
+                return Ok(state::serve(client, exchange, &own, serving).await);
+            }
+            let head = follow::head_for(client, exchange, &own, form, serving);
+            (head, form.framing(exchange.persistence.http11))
+        }
+        Answered::Nobody => (Vec::new(), Framing::None),
+    };
+    let Some((reader, span)) = reader else {
+        return Ok(false);
+    };
+    let start = Start {
+        attached: Attached::new(&worker, &arriving, reader, true),
+        span,
+        head,
+        framing,
+    };
+    let alive = follow::read(client, exchange, start).await;
+    let brought = arriving.brought_bytes();
+    exchange.account.fetched_bytes = brought - with_head;
+    exchange.note(|notes| notes.fetched(brought));
+    conclude(exchange, &worker, &arriving);
+    Ok(alive)
+}
+
+/// Enters into the verdict what became of the stored response.
+fn conclude(exchange: &mut Exchange, worker: &Worker, arriving: &Arriving) {
+    match arriving.outcome() {
+        None | Some(arriving::Outcome::Whole | arriving::Outcome::Part) => {}
+        Some(arriving::Outcome::Refused(refusal)) => {
+            exchange.tell(worker, Event::NotAdmitted(refusal));
+        }
+        Some(arriving::Outcome::Dropped) => exchange.tell(worker, Event::Incomplete),
+    }
+}
+
+/// No usable answer: serve the stale response where that is allowed, say what happened otherwise.
+pub(crate) async fn fail(
+    client: &mut Client,
+    exchange: &mut Exchange,
+    stored: Option<Arc<StoredResponse>>,
+    mut trouble: Trouble,
+) -> bool {
+    let worker = Rc::clone(&client.worker);
+    // at once: what this client is sent now may take its time
+    if let Some(leading) = exchange.leading.take() {
+        leading.failed();
+    }
+    let mut stored = stored;
+    if exchange.is_outdated() && stored.take().is_some() {
+        // purged while this request waited: no excuse to serve it
+        let _ = exchange.lose(&worker);
+    }
+    let failure = failure_of(&trouble);
+    let settings = Arc::clone(&exchange.settings);
+    let failed = Event::Failed(failure);
+    let mut commands = exchange.tx.handle(worker.now(), &settings.rules, failed);
+    if let (Some(Command::Serve(serving)), Some(stored)) = (commands.first(), stored) {
+        if let Ok(ready) = state::ready(client, exchange, &stored).await {
+            exchange.account.error = Some(trouble.error.as_str());
+            return state::send_stored(client, exchange, &stored, serving, ready).await;
+        }
+        lose(exchange, &worker, &stored);
+        let failed = Event::Failed(failure);
+        commands = exchange.tx.handle(worker.now(), &settings.rules, failed);
+    }
+    count_failure(&worker, &trouble);
+    let mut status = status_of(&trouble);
+    if commands.first() == Some(Command::Answer(Refused::MustRevalidate)) {
+        status = 504;
+        trouble.refused = Refused::MustRevalidate;
+    }
+    // else the trouble knows a finer reason than the kind of failure
+    let _ = exchange.tx.refuse(trouble.refused);
+    state::respond(client, exchange, Answer::open(status, trouble)).await
+}
+
+fn count_failure(worker: &Worker, trouble: &Trouble) {
+    worker.counters().inc(match status_of(trouble) {
+        504 => Metric::NextHopTimeouts,
+        _ => Metric::NextHopErrors,
+    });
+}
+
+fn failure_of(trouble: &Trouble) -> Failure {
+    match trouble.error {
+        ProxyError::HttpProtocolError | ProxyError::HttpResponseIncomplete => Failure::Protocol,
+        ProxyError::DestinationIpProhibited
+        | ProxyError::ConnectionLimitReached
+        | ProxyError::ProxyInternalError
+        | ProxyError::ProxyConfigurationError => Failure::Ours,
+        _ => Failure::Disconnected,
+    }
+}
+
+/// The status for a proxy error as RFC 9209 recommends it; but what our rules deny is 403, by name
+/// as by address.
+fn status_of(trouble: &Trouble) -> u16 {
+    match trouble.error {
+        ProxyError::DestinationIpProhibited => 403,
+        error => error.recommended_status().unwrap_or(502),
+    }
+}

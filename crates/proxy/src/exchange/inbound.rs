@@ -1,0 +1,192 @@
+//! The response head as it goes to the client.
+//!
+//! Names, spelling and order stay as received. Left out: hop-by-hop fields and what Connection
+//! names (RFC 9110 §7.6.1). Put in: Date where there is none (§6.6.1), Via, Cache-Status (RFC
+//! 9211), and the framing we use.
+
+use crate::exchange::state::Exchange;
+use crate::send::heads;
+use crate::worker::core::Worker;
+use crate::worker::settings::Settings;
+use weir_semantics::{
+    ConnectionOptions, FieldLine, Known, Method, identify, is_hop_by_hop, is_stored,
+};
+use weir_wire::{BodyLength, ResponseHead, Version, write};
+
+/// How content is framed toward the client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Framing {
+    /// No content follows the head.
+    None,
+    /// As many bytes as Content-Length says.
+    Length,
+    /// Chunked.
+    Chunked,
+    /// Ends with the connection: for clients that know no chunks.
+    Close,
+}
+
+impl Framing {
+    /// The framing for a response with content `body` toward a client. What arrives without a
+    /// length leaves in chunks, so that its end can be told from a cut.
+    pub(crate) fn toward(http11: bool, method: Method, status: u16, body: BodyLength) -> Self {
+        if method == Method::Head || matches!(status, 204 | 304) {
+            return Self::None;
+        }
+        match body {
+            BodyLength::None | BodyLength::Exact(_) => Self::Length,
+            BodyLength::Chunked | BodyLength::UntilClose if http11 => Self::Chunked,
+            BodyLength::Chunked | BodyLength::UntilClose => Self::Close,
+        }
+    }
+}
+
+/// Whether the next hop will take another request on this connection (RFC 9112 §9.3).
+pub(crate) fn keeps_alive(head: &ResponseHead<'_, '_>) -> bool {
+    let options = ConnectionOptions::gather(head.fields);
+    !options.close && (head.version == Version::Http11 || options.keep_alive)
+}
+
+/// The head of a relayed final response, complete, as it is about to be sent: entered into the
+/// account.
+pub(crate) fn answer_head(
+    worker: &Worker,
+    exchange: &mut Exchange,
+    head: &ResponseHead<'_, '_>,
+    framing: Framing,
+) -> Vec<u8> {
+    let persistence = &mut exchange.persistence;
+    persistence.keep_alive &= framing != Framing::Close && !worker.shared.is_draining();
+    let out = response_head(exchange, head, framing, &worker.date());
+    exchange.account.status = head.status;
+    exchange.account.first_byte_us = Some(exchange.account.mark_us());
+    exchange.responds(&out);
+    out
+}
+
+/// The head of a relayed final response, complete.
+fn response_head(
+    exchange: &Exchange,
+    head: &ResponseHead<'_, '_>,
+    framing: Framing,
+    date: &[u8],
+) -> Vec<u8> {
+    let mut out = Vec::with_capacity(1024);
+    write::status_line(&mut out, Version::Http11, head.status, head.reason);
+    write_end_to_end(head.fields, &mut out, |known| {
+        // its framing field is written as received only where the framing stays
+        known == Some(Known::ContentLength)
+            && (has_no_length(head.status) || matches!(framing, Framing::Chunked | Framing::Close))
+    });
+    write_date_if_missing(head.fields, date, &mut out);
+    out.extend_from_slice(exchange.settings.via_line(head.version));
+    if framing == Framing::Chunked {
+        out.extend_from_slice(b"Transfer-Encoding: chunked\r\n");
+    }
+    heads::write_cache_status(&exchange.settings, exchange.tx.verdict(), &mut out);
+    exchange.persistence.write(&mut out);
+    write::end_of_head(&mut out);
+    out
+}
+
+/// The head of an interim response (100, 103 and others), complete (RFC 9110 §15.2).
+pub(crate) fn interim_head(head: &ResponseHead<'_, '_>) -> Vec<u8> {
+    let mut out = Vec::with_capacity(256);
+    write::status_line(&mut out, Version::Http11, head.status, head.reason);
+    write_end_to_end(head.fields, &mut out, is_length);
+    write::end_of_head(&mut out);
+    out
+}
+
+/// The head of a 101, complete: Upgrade passes with a Connection of ours (RFC 9110 §7.8).
+pub(crate) fn switching_head(head: &ResponseHead<'_, '_>, settings: &Settings) -> Vec<u8> {
+    let mut out = Vec::with_capacity(512);
+    write::status_line(&mut out, Version::Http11, head.status, head.reason);
+    write_end_to_end(head.fields, &mut out, is_length);
+    for line in head.fields {
+        if identify(line.name) == Some(Known::Upgrade) {
+            write::field(&mut out, line.name, line.value);
+        }
+    }
+    out.extend_from_slice(settings.via_line(head.version));
+    out.extend_from_slice(b"Connection: Upgrade\r\n");
+    write::end_of_head(&mut out);
+    out
+}
+
+/// The head as it is stored: a status line and end-to-end fields, each with CRLF, ready for use but
+/// for the fields made each time and the length.
+pub(crate) fn stored_head(
+    settings: &Settings,
+    head: &ResponseHead<'_, '_>,
+    with_length: bool,
+    date: &[u8],
+) -> Vec<u8> {
+    let mut out = Vec::with_capacity(1024);
+    // a part is kept in the form of the whole (RFC 9111 §3.4)
+    let (status, reason) = match head.status {
+        206 => (200, "OK"),
+        status => (status, head.reason),
+    };
+    write::status_line(&mut out, Version::Http11, status, reason);
+    let with_length = with_length && !has_no_length(status);
+    let is_part = head.status == 206;
+    write_fields_to_store(head.fields, &mut out, |known| match known {
+        Known::ContentLength => !with_length,
+        // of a whole response it means nothing, and stays (RFC 9110 §14.4)
+        Known::ContentRange => is_part,
+        _ => false,
+    });
+    write_date_if_missing(head.fields, date, &mut out);
+    out.extend_from_slice(settings.via_line(head.version));
+    out
+}
+
+/// Fields of a stored head after an update; without Age, which is made for each use.
+pub(crate) fn write_merged_fields(fields: &[FieldLine<'_>], out: &mut Vec<u8>) {
+    write_fields_to_store(fields, out, |_| false);
+}
+
+fn write_fields_to_store(
+    fields: &[FieldLine<'_>],
+    out: &mut Vec<u8>,
+    leaves_out: impl Fn(Known) -> bool,
+) {
+    write_end_to_end(fields, out, |known| {
+        known.is_some_and(|known| known == Known::Age || !is_stored(known) || leaves_out(known))
+    });
+}
+
+/// Whether a response with this status is sent without Content-Length, whatever was received (RFC
+/// 9110 §8.6).
+const fn has_no_length(status: u16) -> bool {
+    status < 200 || status == 204
+}
+
+fn is_length(known: Option<Known>) -> bool {
+    known == Some(Known::ContentLength)
+}
+
+fn write_end_to_end(
+    fields: &[FieldLine<'_>],
+    out: &mut Vec<u8>,
+    leaves_out: impl Fn(Option<Known>) -> bool,
+) {
+    let options = ConnectionOptions::gather(fields);
+    for line in fields {
+        let known = identify(line.name);
+        let hop_by_hop = known.is_some_and(is_hop_by_hop) || options.names(line.name);
+        if !hop_by_hop && !leaves_out(known) {
+            write::field(out, line.name, line.value);
+        }
+    }
+}
+
+fn write_date_if_missing(fields: &[FieldLine<'_>], date: &[u8], out: &mut Vec<u8>) {
+    if !fields
+        .iter()
+        .any(|line| identify(line.name) == Some(Known::Date))
+    {
+        write::field(out, "Date", date);
+    }
+}

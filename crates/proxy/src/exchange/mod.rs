@@ -1,0 +1,13 @@
+//! A request that needs more than one pass: forwarded, answered with a large response, or
+//! tunnelled.
+
+pub(crate) mod connect;
+pub(crate) mod download;
+pub(crate) mod downloaded;
+pub(crate) mod follow;
+pub(crate) mod forward;
+pub(crate) mod inbound;
+pub(crate) mod outbound;
+pub(crate) mod state;
+pub(crate) mod switch;
+pub(crate) mod upload;

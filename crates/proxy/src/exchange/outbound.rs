@@ -1,0 +1,177 @@
+//! The request head as it goes to the next hop.
+//!
+//! Names, spelling and order stay as received (RFC 9110 §7.6). Left out: hop-by-hop fields and what
+//! Connection names (§7.6.1), credentials meant for a proxy. Put in: Host of the canonical target
+//! (RFC 9112 §3.2.2) in the place of the one received, however that was spelled: two spellings
+//! share a cache key, so the next hop must not be able to tell them apart. Also put in: Via, the
+//! framing we use, and on validation the stored response's validators for the client's own (RFC
+//! 9111 §4.3.1).
+
+use crate::exchange::state::Exchange;
+use crate::fetch::gap::Gap;
+use crate::request::max_forwards;
+use weir_policy::Forwarding;
+use weir_semantics::{
+    ConnectionOptions, FieldLine, Known, Method, Target, identify, is_hop_by_hop, lines_named,
+    write_http_date,
+};
+use weir_store::StoredResponse;
+use weir_wire::{BodyLength, RequestHead, Version, write};
+
+/// The whole head for `exchange`.
+pub(crate) fn request_head(
+    exchange: &Exchange,
+    forwarding: Forwarding,
+    stored: Option<&StoredResponse>,
+) -> Vec<u8> {
+    let mut out = Vec::with_capacity(exchange.head.len() + 256);
+    let validators = stored.filter(|_| forwarding.validate);
+    let written = exchange.with_head(|head| {
+        write_request_line(exchange, head, &mut out);
+        let own = validators.is_some() || exchange.background || exchange.gap.is_some();
+        write_fields(exchange, head.fields, own, &mut out);
+    });
+    debug_assert!(written.is_some());
+    if let Some(stored) = validators {
+        write_validators(stored, &mut out);
+    }
+    if let (Some(gap), Some(stored)) = (&exchange.gap, stored) {
+        write_gap(gap, stored, &mut out);
+    }
+    let received = if exchange.persistence.http11 {
+        Version::Http11
+    } else {
+        Version::Http10
+    };
+    out.extend_from_slice(exchange.settings.via_line(received));
+    match exchange.body {
+        BodyLength::Chunked => out.extend_from_slice(b"Transfer-Encoding: chunked\r\n"),
+        BodyLength::Exact(_) | BodyLength::None | BodyLength::UntilClose => {}
+    }
+    if exchange.upgrade {
+        out.extend_from_slice(b"Connection: Upgrade\r\n");
+    }
+    write::end_of_head(&mut out);
+    out
+}
+
+fn write_request_line(exchange: &Exchange, head: &RequestHead<'_, '_>, out: &mut Vec<u8>) {
+    // a validation in the background may stem from HEAD, and wants the content if there is new one
+    let method = if exchange.background {
+        "GET"
+    } else {
+        head.method
+    };
+    write::request_line(out, method, exchange.path_and_query(), Version::Http11);
+}
+
+fn write_fields(
+    exchange: &Exchange,
+    fields: &[FieldLine<'_>],
+    validating: bool,
+    out: &mut Vec<u8>,
+) {
+    let options = ConnectionOptions::gather(fields);
+    let mut host_written = false;
+    if lines_named(fields, "host").next().is_none() {
+        write_host(exchange, out);
+        host_written = true;
+    }
+    for line in fields {
+        let known = identify(line.name);
+        if known == Some(Known::Host) {
+            if !host_written {
+                write_host(exchange, out);
+                host_written = true;
+            }
+            continue;
+        }
+        if is_removed(known, line, &options, exchange) {
+            continue;
+        }
+        if validating && is_precondition(known) {
+            continue;
+        }
+        if known == Some(Known::MaxForwards)
+            && exchange.method == Method::Options
+            && let Some(remaining) = max_forwards::remaining(fields)
+        {
+            // with none remaining it would not be forwarded
+            let one_less = remaining.saturating_sub(1).to_string();
+            write::field(out, line.name, one_less.as_bytes());
+            continue;
+        }
+        write::field(out, line.name, line.value);
+    }
+}
+
+fn is_removed(
+    known: Option<Known>,
+    line: &FieldLine<'_>,
+    options: &ConnectionOptions<'_>,
+    exchange: &Exchange,
+) -> bool {
+    match known {
+        Some(Known::Upgrade) => !exchange.upgrade,
+        Some(Known::ProxyAuthorization) => true,
+        Some(known) if is_hop_by_hop(known) => true,
+        _ => options.names(line.name),
+    }
+}
+
+/// The preconditions that our own validators stand in for. The client's If-None-Match,
+/// If-Modified-Since, Range and If-Range are evaluated afterwards, against what came. Its If-Match
+/// and If-Unmodified-Since are not: a cache may ignore them (RFC 9110 §13.1.1, §13.1.4). They ask
+/// about the origin's present state, so that no stored response can answer them.
+fn is_precondition(known: Option<Known>) -> bool {
+    matches!(
+        known,
+        Some(
+            Known::IfNoneMatch
+                | Known::IfModifiedSince
+                | Known::IfMatch
+                | Known::IfUnmodifiedSince
+                | Known::IfRange
+                | Known::Range
+        )
+    )
+}
+
+/// Host of the canonical target: what key, routing and rules use.
+fn write_host(exchange: &Exchange, out: &mut Vec<u8>) {
+    let target = Target {
+        scheme: weir_semantics::Scheme::Http,
+        host: exchange.host,
+        port: exchange.port,
+        path_and_query: "/",
+    };
+    out.extend_from_slice(b"Host: ");
+    target.write_authority(out);
+    out.extend_from_slice(b"\r\n");
+}
+
+fn write_validators(stored: &StoredResponse, out: &mut Vec<u8>) {
+    if let Some(tag) = &stored.entity_tag {
+        write::field(out, "If-None-Match", tag);
+    }
+    if let Some(modified) = stored.last_modified {
+        let mut date = [0; 29];
+        write_http_date(modified, &mut date);
+        write::field(out, "If-Modified-Since", &date);
+    }
+}
+
+/// Asks for what is missing, if what is there is still the same (RFC 9110 §13.1.5); else for the
+/// whole.
+fn write_gap(gap: &Gap, stored: &StoredResponse, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"Range: bytes=");
+    write::decimal(out, gap.span.from);
+    out.push(b'-');
+    if gap.span.to != u64::MAX {
+        write::decimal(out, gap.span.to - 1);
+    }
+    out.extend_from_slice(b"\r\n");
+    if let Some(tag) = &stored.entity_tag {
+        write::field(out, "If-Range", tag);
+    }
+}

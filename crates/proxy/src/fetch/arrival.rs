@@ -1,0 +1,316 @@
+//! The begin of a response under construction: from a response head that may be stored, to what its
+//! first reader is sent.
+//!
+//! RFC 9111 §3.3, §3.4: a whole response, a part of one, or the part that completes one that is
+//! stored.
+
+use crate::cache::freshen::Merging;
+use crate::exchange::inbound::{self, Framing};
+use crate::exchange::state::Exchange;
+use crate::fetch::arriving::{Arriving, Beginnings};
+use crate::fetch::keeper::expected;
+use crate::fetch::kept::{Kept, room};
+use crate::fetch::transfer::Begun;
+use crate::send::heads::ServedForm;
+use crate::worker::core::Worker;
+use std::sync::Arc;
+use weir_policy::fetch::{ByteSpan, FillRules};
+use weir_policy::{Serving, StoredFacts};
+use weir_semantics::{ContentRange, line_named};
+use weir_store::{Growing, StoredResponse};
+use weir_wire::{BodyEvent, BodyLength, BodyReader, HeadLimits, ResponseHead};
+
+use crate::exchange::download::Arrived;
+
+/// A final response head with what came behind it.
+pub(crate) struct Response<'a> {
+    pub(crate) head: &'a ResponseHead<'a, 'a>,
+    pub(crate) body: BodyLength,
+    pub(crate) rest: &'a [u8],
+    pub(crate) hop_keeps_alive: bool,
+}
+
+/// What is to be stored of it.
+#[derive(Clone, Copy)]
+pub(crate) enum Storing {
+    /// A response, or a part of one, that is new.
+    New(StoredFacts),
+    /// The part that completes what is stored, or under construction.
+    Part(StoredFacts),
+}
+
+impl Storing {
+    pub(crate) const fn facts(&self) -> &StoredFacts {
+        match self {
+            Self::New(facts) | Self::Part(facts) => facts,
+        }
+    }
+}
+
+/// What the request that asked is sent.
+pub(crate) enum Answered {
+    /// What the next hop sent: this head, and the content of the fetch.
+    Relayed {
+        /// The head for the client.
+        head: Vec<u8>,
+        /// How content follows it.
+        framing: Framing,
+        /// The content.
+        span: ByteSpan,
+    },
+    /// What was stored before and what arrives now, joined: in this form, with the head of this
+    /// response, which has the fields that are for this client alone.
+    Joined(ServedForm, Serving, Arc<StoredResponse>),
+    /// Nothing: it fills a gap, and who reads there knows.
+    Nobody,
+}
+
+/// Whether a response is stored by the one who relays it: all of it is there already, or it is
+/// fetched for the store alone. A fetch of its own costs more than such a response.
+pub(crate) fn is_quick(exchange: &Exchange, response: &Response<'_>, storing: &Storing) -> bool {
+    let is_whole = matches!(storing, Storing::New(_)) && response.head.status != 206;
+    is_whole && (exchange.background || is_there(response, exchange.settings.response_heads))
+}
+
+/// Whether all of the content came with the head.
+pub(crate) fn is_there(response: &Response<'_>, trailers: HeadLimits) -> bool {
+    match response.body {
+        BodyLength::None => true,
+        BodyLength::Exact(bytes) => bytes <= response.rest.len() as u64,
+        BodyLength::UntilClose => false,
+        BodyLength::Chunked => came(response, trailers).is_whole,
+    }
+}
+
+/// What of the content came with the head.
+struct Came {
+    content_bytes: u64,
+    is_whole: bool,
+}
+
+fn came(response: &Response<'_>, trailers: HeadLimits) -> Came {
+    let mut came = Came {
+        content_bytes: 0,
+        is_whole: false,
+    };
+    let mut reader = BodyReader::lenient(response.body, trailers);
+    let mut rest = response.rest;
+    while let Ok(step) = reader.step(rest) {
+        rest = &rest[step.consumed..];
+        match step.event {
+            BodyEvent::Data(data) => came.content_bytes += data.len() as u64,
+            BodyEvent::NeedMore => break,
+            BodyEvent::End => {
+                came.is_whole = true;
+                break;
+            }
+        }
+    }
+    came
+}
+
+/// Enters a response into the account whose content nobody gets: what came of it with its head.
+pub(crate) fn let_go(exchange: &mut Exchange, response: &Response<'_>) {
+    let content_bytes = came(response, exchange.settings.response_heads).content_bytes;
+    exchange.account.next_hop_overhead_bytes -= content_bytes;
+    exchange.account.waste(content_bytes);
+}
+
+/// Begins the response under construction, or goes on with it; `None` if there is no room for it:
+/// then it is relayed.
+pub(crate) fn begin(
+    worker: &Worker,
+    exchange: &mut Exchange,
+    response: &Response<'_>,
+    storing: Storing,
+    merging: Option<Merging<'_>>,
+) -> Option<Arrived> {
+    let span = span_of(response)?;
+    if exchange.fills_gap() {
+        return fill(exchange, response);
+    }
+    match (storing, merging) {
+        (Storing::Part(facts), Some(merging)) => {
+            complete(worker, exchange, response, facts, &merging, span)
+        }
+        (Storing::New(facts) | Storing::Part(facts), _) => {
+            new(worker, exchange, response, facts, span)
+        }
+    }
+}
+
+/// Goes on with the response under construction that the gap is of; `None` if the response brings
+/// nothing of it.
+pub(crate) fn fill(exchange: &mut Exchange, response: &Response<'_>) -> Option<Arrived> {
+    span_of(response)?;
+    let (arriving, id) = exchange.gap.as_mut()?.into.take()?;
+    Some(Arrived {
+        begun: begun(response, arriving, id),
+        answer: Answered::Nobody,
+    })
+}
+
+/// A new response: what the next hop sends goes to the one who asked as it is.
+fn new(
+    worker: &Worker,
+    exchange: &mut Exchange,
+    response: &Response<'_>,
+    facts: StoredFacts,
+    span: ByteSpan,
+) -> Option<Arrived> {
+    let complete_length = complete_length(response);
+    let kept = Kept::of(
+        worker,
+        exchange,
+        response.head,
+        response.body,
+        complete_length,
+        facts,
+    );
+    let building = Ok(kept.begin(worker, exchange, expected(response.body))?);
+    let vary = kept.vary.clone();
+    let beginnings = Beginnings {
+        key: exchange.key,
+        vary,
+        building,
+        rules: rules(exchange, response, &facts, complete_length),
+        complete_length,
+        part: None,
+        keeps_part: exchange.tx.keeps_part(),
+        span,
+        response: kept.with_body(Growing::new(complete_length, None).finish()),
+    };
+    let (arriving, id) = Arriving::begin(worker, beginnings);
+    let framing = Framing::toward(
+        exchange.persistence.http11,
+        exchange.method,
+        response.head.status,
+        response.body,
+    );
+    let head = inbound::answer_head(worker, exchange, response.head, framing);
+    Some(Arrived {
+        begun: begun(response, arriving, id),
+        answer: Answered::Relayed {
+            head,
+            framing,
+            span,
+        },
+    })
+}
+
+/// The part that was missing: the one who asked gets what is stored and what arrives, in one. If
+/// there is no room for it that passes by: the part alone is no answer.
+fn complete(
+    worker: &Worker,
+    exchange: &mut Exchange,
+    response: &Response<'_>,
+    facts: StoredFacts,
+    merging: &Merging<'_>,
+    span: ByteSpan,
+) -> Option<Arrived> {
+    let stored = merging.stored();
+    let known = stored.complete_length();
+    let complete_length = known.or_else(|| complete_length(response));
+    let now = worker.now();
+    let (mut fresh, vary) = merging.parts(worker, exchange);
+    if known.is_none() && complete_length.is_some() {
+        // what came in chunks is framed by its length from now on
+        fresh.body = Growing::new(complete_length, Some(&stored.body)).finish();
+        fresh.add_content_length();
+    }
+    let tag = fresh.entity_tag.as_ref().map_or(0, |tag| tag.len());
+    let beside_content = fresh.head.len() + tag;
+    let building = room(
+        worker,
+        exchange,
+        beside_content,
+        vary.as_ref(),
+        Some(span.len()),
+    );
+    let form = exchange.form_of(&fresh, now.wall);
+    let beginnings = Beginnings {
+        key: exchange.key,
+        vary,
+        building,
+        rules: rules(exchange, response, &facts, complete_length),
+        complete_length,
+        part: Some(Arc::clone(stored)),
+        keeps_part: facts.can_be_part(),
+        span,
+        response: fresh,
+    };
+    let (arriving, id) = Arriving::begin(worker, beginnings);
+    let serving = Serving {
+        age: arriving.response.facts.current_age(now),
+    };
+    let own = merging.with_own_fields(worker, exchange, &arriving.response);
+    Some(Arrived {
+        begun: begun(response, arriving, id),
+        answer: Answered::Joined(form, serving, own),
+    })
+}
+
+fn begun(
+    response: &Response<'_>,
+    arriving: Arc<Arriving>,
+    id: weir_policy::fetch::FetchId,
+) -> Begun {
+    Begun {
+        arriving,
+        id,
+        body: response.body,
+        first: response.rest.to_vec(),
+        hop_keeps_alive: response.hop_keeps_alive,
+    }
+}
+
+fn rules(
+    exchange: &Exchange,
+    response: &Response<'_>,
+    facts: &StoredFacts,
+    complete_length: Option<u64>,
+) -> FillRules {
+    let refuses = line_named(response.head.fields, "accept-ranges")
+        .is_some_and(|value| value.eq_ignore_ascii_case(b"none"));
+    FillRules {
+        read_ahead: exchange.read_ahead(),
+        fetches_max: exchange.settings.config.fetch.fetches_per_response_max,
+        can_range: facts.strong_tag && complete_length.is_some() && !refuses,
+    }
+}
+
+/// Which bytes of the whole the response brings; `None` if it brings none.
+fn span_of(response: &Response<'_>) -> Option<ByteSpan> {
+    if response.head.status == 206 {
+        return match content_range(response)? {
+            ContentRange::Part { range, .. }
+                if expected(response.body).is_some_and(|bytes| bytes != range.length()) =>
+            {
+                None
+            }
+            ContentRange::Part { range, .. } => Some(ByteSpan {
+                from: range.first,
+                to: range.last + 1,
+            }),
+            ContentRange::Unsatisfied { .. } => None,
+        };
+    }
+    let to = expected(response.body).unwrap_or(u64::MAX);
+    (to > 0).then_some(ByteSpan { from: 0, to })
+}
+
+fn complete_length(response: &Response<'_>) -> Option<u64> {
+    if response.head.status != 206 {
+        return expected(response.body);
+    }
+    match content_range(response)? {
+        ContentRange::Part {
+            complete_length, ..
+        } => complete_length,
+        ContentRange::Unsatisfied { complete_length } => Some(complete_length),
+    }
+}
+
+fn content_range(response: &Response<'_>) -> Option<ContentRange> {
+    line_named(response.head.fields, "content-range").and_then(ContentRange::parse)
+}

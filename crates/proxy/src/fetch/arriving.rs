@@ -1,0 +1,523 @@
+//! A response under construction: head and facts, the content there is by now, who fills it and who
+//! reads it.
+//!
+//! Shared by all workers. Decisions are `weir_policy::fetch::Fill`'s, bytes are
+//! `weir_store::Growing`'s; here they stand behind one mutex, with the wakers of those who wait.
+//! The mutex is held for a decision and at most one copy of [`COPY_BYTES_MAX`], never across an
+//! await.
+
+mod passing;
+mod reading;
+mod settling;
+
+use crate::fetch::flights::Flight;
+use crate::fetch::waiting::{Waiting, WaitsFor, Woken};
+use crate::worker::core::Worker;
+use passing::Passing;
+pub(crate) use passing::PassingRoom;
+pub(crate) use reading::{COPY_BYTES_MAX, Joining, Reading};
+use std::ops::{Deref, DerefMut};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
+use weir_measure::{Counters, Metric};
+use weir_policy::Digest;
+use weir_policy::catalog::Refusal;
+use weir_policy::fetch::{
+    ByteSpan, ByteSpans, Chance, Cut, FetchEnd, FetchId, Fill, FillRules, Orphan, ReadAhead,
+    ReaderId, Take,
+};
+use weir_store::{Building, Growing, Place, StoredResponse, VaryRule};
+
+/// A response under construction.
+#[derive(Debug)]
+pub(crate) struct Arriving {
+    key: Digest,
+    /// How far its fetches may run ahead.
+    pub(crate) read_ahead: ReadAhead,
+    /// Head, facts and validators; its content is what was there at first.
+    pub(crate) response: Arc<StoredResponse>,
+    vary: Option<(VaryRule, Digest)>,
+    /// The head says the length already.
+    has_length: bool,
+    /// The stored part that it completes.
+    part: Option<Arc<StoredResponse>>,
+    /// What of it has come is stored if no more comes.
+    keeps_part: bool,
+    /// It is for one client alone.
+    for_one: bool,
+    /// For the account at its end.
+    counters: Arc<Counters>,
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    fill: Fill,
+    growing: Growing,
+    places: Vec<(FetchId, Place)>,
+    /// The fetch it began with, and the content bytes that one has brought: for the log line of the
+    /// request that began it.
+    first: (FetchId, u64),
+    /// Room in the store; gone once it is settled.
+    building: Option<Building>,
+    /// The same of what is settled and not stored, as long as somebody reads what there is of it.
+    unstored: Option<Building>,
+    /// Where those who wait for it come from, and newcomers find it; gone once it is settled.
+    flight: Option<Arc<Flight>>,
+    /// It is known who waits for it.
+    has_taken_off: bool,
+    waiting: Waiting,
+    trailers: Box<[u8]>,
+    /// There is no room to keep it: content stays only as long as somebody is about to read it.
+    passing: Option<Passing>,
+    outcome: Option<Outcome>,
+    /// Round trips of the fastest reader and of the next hop, microseconds; 0 if unknown.
+    client_us: u32,
+    next_hop_us: u32,
+    /// The furthest a fetch was seen ahead of what the fastest client had acknowledged, bytes.
+    read_ahead_max: u64,
+}
+
+/// What became of it in the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// It is stored whole.
+    Whole,
+    /// A part of it is stored.
+    Part,
+    /// The catalog let it go.
+    Refused(Refusal),
+    /// It is not whole, and a part is of no use: without a strong validator (RFC 9111 §3.4), or as
+    /// the next hop has another representation now.
+    Dropped,
+}
+
+/// What a response under construction begins with.
+pub(crate) struct Beginnings {
+    pub(crate) key: Digest,
+    pub(crate) response: StoredResponse,
+    pub(crate) vary: Option<(VaryRule, Digest)>,
+    /// Room in the store; without, it passes by.
+    pub(crate) building: Result<Building, Refusal>,
+    pub(crate) rules: FillRules,
+    pub(crate) complete_length: Option<u64>,
+    /// The stored part that it completes.
+    pub(crate) part: Option<Arc<StoredResponse>>,
+    /// What of it has come is stored if no more comes.
+    pub(crate) keeps_part: bool,
+    /// What the first fetch brings.
+    pub(crate) span: ByteSpan,
+}
+
+impl Arriving {
+    /// Begins one, with its first fetch under way.
+    pub(crate) fn begin(worker: &Worker, beginnings: Beginnings) -> (Arc<Self>, FetchId) {
+        let now = worker.now();
+        let body = &beginnings.response.body;
+        let mut growing = Growing::new(beginnings.complete_length, Some(body));
+        let mut fill = Fill::new(
+            beginnings.rules,
+            now,
+            beginnings.complete_length,
+            body.present(),
+        );
+        let fetch = fill.begin(now, beginnings.span);
+        let passing = beginnings.building.as_ref().err();
+        let passing = passing.map(|why| Passing::begin(worker, *why));
+        if passing.is_some() {
+            fill.pass();
+        }
+        let place = growing.open(beginnings.span);
+        let arriving = Self {
+            key: beginnings.key,
+            read_ahead: beginnings.rules.read_ahead,
+            response: Arc::new(beginnings.response),
+            vary: beginnings.vary,
+            has_length: beginnings.complete_length.is_some(),
+            part: beginnings.part,
+            keeps_part: beginnings.keeps_part,
+            for_one: false,
+            counters: Arc::clone(worker.shared.common_counters()),
+            inner: Mutex::new(Inner {
+                fill,
+                growing,
+                places: vec![(fetch, place)],
+                first: (fetch, 0),
+                building: beginnings.building.ok(),
+                unstored: None,
+                flight: None,
+                has_taken_off: false,
+                waiting: Waiting::default(),
+                trailers: Box::default(),
+                passing,
+                outcome: None,
+                client_us: 0,
+                next_hop_us: 0,
+                read_ahead_max: 0,
+            }),
+        };
+        (Arc::new(arriving), fetch)
+    }
+
+    /// The rest of `response`, `span` of it, for one client alone: nothing of it is here or kept,
+    /// and its reader has it fetched. `None` if there is no such rest.
+    pub(crate) fn alone(
+        worker: &Worker,
+        key: Digest,
+        read_ahead: ReadAhead,
+        response: &Arc<StoredResponse>,
+        span: ByteSpan,
+    ) -> Option<(Arc<Self>, ReaderId)> {
+        let now = worker.now();
+        let complete_length = response.complete_length();
+        let rules = FillRules {
+            read_ahead,
+            fetches_max: 1,
+            can_range: true,
+        };
+        let mut fill = Fill::new(rules, now, complete_length, ByteSpans::new());
+        fill.pass();
+        let reader = fill.attach(now, span).ok()?;
+        let alone = Self {
+            key,
+            read_ahead,
+            response: Arc::clone(response),
+            vary: None,
+            has_length: true,
+            part: None,
+            keeps_part: false,
+            for_one: true,
+            counters: Arc::clone(worker.shared.common_counters()),
+            inner: Mutex::new(Inner {
+                fill,
+                growing: Growing::new(complete_length, None),
+                places: Vec::new(),
+                first: (FetchId(0), 0),
+                building: None,
+                unstored: None,
+                flight: None,
+                has_taken_off: true,
+                waiting: Waiting::default(),
+                trailers: Box::default(),
+                passing: Some(Passing::alone()),
+                outcome: Some(Outcome::Dropped),
+                client_us: 0,
+                next_hop_us: 0,
+                read_ahead_max: 0,
+            }),
+        };
+        Some((Arc::new(alone), reader))
+    }
+
+    /// Whether it is the rest of a response for one client alone: nothing of it is stored.
+    pub(crate) fn is_alone(&self) -> bool {
+        self.for_one
+    }
+
+    /// The flight from which those come who wait for it, and under which newcomers find it.
+    pub(crate) fn set_flight(&self, worker: &Worker, flight: Option<Arc<Flight>>) {
+        let mut inner = self.lock();
+        if let Some(flight) = &flight
+            && inner.is_closed()
+        {
+            worker.shared.flights.remove(flight);
+        }
+        inner.flight = flight;
+        inner.has_taken_off = true;
+        // it may be over by now
+        self.settle(&mut inner, worker);
+    }
+
+    /// Whether it answers a request whose nominated fields digest so.
+    pub(crate) fn is_for(&self, selecting: &dyn Fn(&VaryRule) -> Digest) -> bool {
+        self.vary
+            .as_ref()
+            .is_none_or(|(rule, digest)| selecting(rule) == *digest)
+    }
+
+    fn lock(&self) -> Locked<'_> {
+        let inner = self.inner.lock();
+        Locked {
+            inner: inner.unwrap_or_else(PoisonError::into_inner),
+            woken: Woken::default(),
+        }
+    }
+
+    /// What became of it, once that is known.
+    pub(crate) fn outcome(&self) -> Option<Outcome> {
+        self.lock().outcome
+    }
+
+    /// What `fetch` may take now; it will be woken when that has changed.
+    pub(crate) fn take(&self, worker: &Worker, fetch: FetchId, waker: &Waker) -> Take {
+        let now = worker.now();
+        let mut inner = self.lock();
+        inner.take_back(worker, waker);
+        let take = inner.fill.take(now, fetch);
+        let waits_for = match take {
+            Take::Wait | Take::Background | Take::Orphaned => WaitsFor::Readers,
+            Take::UpTo(_) => WaitsFor::NextHop,
+            Take::Met | Take::GiveWay => return take,
+        };
+        inner.waiting.fetch(fetch, waits_for, waker);
+        take
+    }
+
+    /// How many bytes `fetch` still has to bring, if that is known.
+    pub(crate) fn to_come(&self, fetch: FetchId) -> Option<u64> {
+        self.lock().fill.to_come(fetch)
+    }
+
+    /// Content that `fetch` received. If there is no room to keep it, it stays for those who read
+    /// it only, and nobody else is let on. How many bytes of it were taken: none beyond those that
+    /// the fetch is to bring, whatever its framing has (RFC 9110 §14.4: `Content-Range` says which
+    /// they are).
+    pub(crate) fn push(&self, worker: &Worker, fetch: FetchId, bytes: &[u8]) -> usize {
+        let inner = &mut *self.lock();
+        let place = inner.places.iter().find(|(known, _)| *known == fetch);
+        let Some(&(_, place)) = place else {
+            return bytes.len();
+        };
+        let room = inner.fill.to_come(fetch).unwrap_or(u64::MAX);
+        let room = usize::try_from(room).unwrap_or(usize::MAX);
+        let bytes = &bytes[..room.min(bytes.len())];
+        if inner.passing.is_none()
+            && let Some(building) = &mut inner.building
+            && let Err(why) = building.reserve_push(&mut inner.growing, place, bytes.len())
+        {
+            inner.pass(worker, why);
+        }
+        inner.growing.push(place, bytes);
+        inner.fill.received(worker.now(), fetch, bytes.len() as u64);
+        if inner.first.0 == fetch {
+            inner.first.1 += bytes.len() as u64;
+        }
+        inner.let_pass();
+        bytes.len()
+    }
+
+    /// Content that the fetch it began with has brought so far, bytes.
+    pub(crate) fn brought_bytes(&self) -> u64 {
+        self.lock().first.1
+    }
+
+    /// Wakes the readers that wait: after pushing, once a read.
+    pub(crate) fn announce(&self) {
+        let mut inner = self.lock();
+        inner.wake_readers();
+        inner.wake_stirred();
+    }
+
+    /// The next hop's round trip, microseconds, if it was looked at; how large the receive window
+    /// may be (`None`: as the kernel likes), and how many bytes are still to come, if that is
+    /// known.
+    pub(crate) fn window(
+        &self,
+        fetch: FetchId,
+        next_hop_us: Option<u32>,
+    ) -> (Option<u32>, Option<u64>) {
+        let inner = &mut *self.lock();
+        if let Some(next_hop_us) = next_hop_us {
+            inner.next_hop_us = next_hop_us;
+            inner
+                .fill
+                .set_round_trips(fetch, inner.client_us, next_hop_us);
+        }
+        (inner.fill.open_window(fetch), inner.fill.to_come(fetch))
+    }
+
+    /// What is known of `fetch` when nobody reads it.
+    pub(crate) fn orphan(
+        &self,
+        fetch: FetchId,
+        again: Chance,
+        background_free_bytes: u64,
+    ) -> Orphan {
+        let inner = self.lock();
+        let rate = inner.fill.rate_bytes_s(fetch);
+        // opening takes a round trip, and slow start another before it is at speed again (RFC 5681
+        // §3.1)
+        let set_up_us = 2 * u64::from(inner.next_hop_us);
+        Orphan {
+            received: inner.fill.present().total(),
+            complete_length: inner.fill.complete_length(),
+            is_kept: !inner.is_closed() && !inner.fill.closed().is_some_and(Cut::outdates_stored),
+            // somebody is on the way to it
+            again: if inner.fill.is_awaited(fetch) {
+                Chance::CERTAIN
+            } else {
+                again
+            },
+            part_is_kept: inner.passing.is_none() && self.keeps_part,
+            new_connection_bytes: rate.saturating_mul(set_up_us) / 1_000_000,
+            background_free_bytes,
+        }
+    }
+
+    /// Whether what comes is stored, as things are.
+    pub(crate) fn is_kept(&self) -> bool {
+        !self.lock().is_closed()
+    }
+
+    /// Whether somebody has waited for it who does not read it yet: then it is not to be judged as
+    /// one that nobody reads.
+    pub(crate) fn is_boarding(&self) -> bool {
+        self.lock().is_boarding()
+    }
+
+    /// One who waited for it reads it now, or does not want to.
+    pub(crate) fn boarded(&self, worker: &Worker) {
+        let mut inner = self.lock();
+        if !inner.is_boarding() {
+            inner.wake_fetches();
+            self.settle(&mut inner, worker);
+        }
+    }
+
+    /// It was decided that `fetch` goes on without readers.
+    pub(crate) fn go_on(&self, fetch: FetchId) {
+        self.lock().fill.go_on(fetch);
+    }
+
+    /// `fetch` is over; `trailers` are those of the message, if it was whole.
+    pub(crate) fn end(&self, worker: &Worker, fetch: FetchId, end: FetchEnd, trailers: &[u8]) {
+        let mut inner = self.lock();
+        self.end_locked(&mut inner, worker, fetch, end, trailers);
+    }
+
+    /// Stops `fetch`, if it is still for nobody; `false` if somebody reads, or is about to.
+    pub(crate) fn end_orphan(&self, worker: &Worker, fetch: FetchId) -> bool {
+        let mut inner = self.lock();
+        let take = inner.fill.take(worker.now(), fetch);
+        let is_orphan = matches!(take, Take::Orphaned | Take::Background) && !inner.is_boarding();
+        if is_orphan {
+            self.end_locked(&mut inner, worker, fetch, FetchEnd::Stopped, &[]);
+        }
+        is_orphan
+    }
+
+    fn end_locked(
+        &self,
+        inner: &mut Locked<'_>,
+        worker: &Worker,
+        fetch: FetchId,
+        end: FetchEnd,
+        trailers: &[u8],
+    ) {
+        inner.fill.end(worker.now(), fetch, end);
+        if let Some(length) = inner.fill.complete_length() {
+            inner.growing.set_complete_length(length);
+        }
+        if !trailers.is_empty() {
+            inner.trailers = trailers.into();
+        }
+        inner.waiting.forget_fetch(fetch);
+        if let Some(at) = inner.places.iter().position(|(known, _)| *known == fetch) {
+            let (_, place) = inner.places.swap_remove(at);
+            inner.growing.close(place);
+        }
+        self.settle(inner, worker);
+        inner.wake_readers();
+        inner.wake_fetches();
+    }
+
+    pub(crate) fn key(&self) -> Digest {
+        self.key
+    }
+}
+
+impl Drop for Arriving {
+    /// Nobody reads it any more: what nobody has received was fetched for nothing, so far.
+    fn drop(&mut self) {
+        let inner = self.inner.get_mut();
+        let inner = inner.unwrap_or_else(PoisonError::into_inner);
+        let wasted = inner.fill.undelivered() + inner.fill.fetched_twice();
+        self.counters.add_shared(Metric::BytesWasted, wasted);
+    }
+}
+
+impl Inner {
+    /// The furthest a fetch was ahead, bytes: of what the fastest client's kernel had been given,
+    /// and, where that was looked at, of what the client had acknowledged.
+    fn read_ahead_max(&self) -> u64 {
+        self.read_ahead_max.max(self.fill.read_ahead_max())
+    }
+
+    fn is_boarding(&self) -> bool {
+        let is_awaited = |flight: &Arc<Flight>| flight.is_awaited();
+        !self.has_taken_off || self.flight.as_ref().is_some_and(is_awaited)
+    }
+
+    /// Whether it is for those alone who are on it: it is over, will not be kept, or was asked for
+    /// before a purge.
+    fn is_closed(&self) -> bool {
+        let is_outdated = self.building.as_ref().is_none_or(Building::is_outdated);
+        is_outdated || self.passing.is_some()
+    }
+
+    /// A fetch of `span` begins.
+    fn open(&mut self, fetch: FetchId, span: ByteSpan) {
+        let place = self.growing.open(span);
+        self.places.push((fetch, place));
+    }
+
+    /// Takes back the memory of what was written to disk since the last look; `waker` is woken when
+    /// there is more. It passes by if the disk takes no more of it, and memory has no room for what
+    /// waited there.
+    fn take_back(&mut self, worker: &Worker, waker: &Waker) {
+        if self.passing.is_none()
+            && let Some(building) = &mut self.building
+            && let Err(why) = building.take_back(&mut self.growing, waker)
+        {
+            self.pass(worker, why);
+        }
+    }
+}
+
+/// The lock; whoever is to be woken is woken when it has been given back.
+struct Locked<'a> {
+    // dropped in this order
+    inner: MutexGuard<'a, Inner>,
+    woken: Woken,
+}
+
+impl Locked<'_> {
+    /// The furthest a fetch was ahead, bytes: of what the fastest client's kernel had been given,
+    /// and, where that was looked at, of what the client had acknowledged.
+    fn read_ahead_max(&self) -> u64 {
+        self.read_ahead_max.max(self.fill.read_ahead_max())
+    }
+
+    /// Wakes the fetches if what they may take may have changed.
+    fn wake_stirred(&mut self) {
+        if self.inner.fill.stirred() {
+            self.wake_fetches();
+        }
+    }
+
+    fn wake_readers(&mut self) {
+        self.inner.waiting.take_readers(&mut self.woken);
+    }
+
+    fn wake_fetches(&mut self) {
+        self.inner.waiting.take_fetches(&mut self.woken);
+    }
+
+    fn wake_held_back(&mut self) {
+        self.inner.waiting.take_held_back(&mut self.woken);
+    }
+}
+
+impl Deref for Locked<'_> {
+    type Target = Inner;
+
+    fn deref(&self) -> &Inner {
+        &self.inner
+    }
+}
+
+impl DerefMut for Locked<'_> {
+    fn deref_mut(&mut self) -> &mut Inner {
+        &mut self.inner
+    }
+}

@@ -1,0 +1,122 @@
+//! Content that passes by: there is no room to keep it, so it stays as long as a reader is about to
+//! read it.
+//!
+//! `weir_policy::fetch` says how much that is for each reader. A few responses at a time may hold
+//! more behind their fastest reader: that is taken from room for all of them together, so that
+//! memory has a bound whatever passes.
+
+use super::Inner;
+use crate::worker::core::Worker;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use weir_measure::Metric;
+use weir_policy::catalog::Refusal;
+use weir_policy::fetch::PASSING_BEHIND_BYTES;
+
+/// Bytes that may be held for readers far behind, over all responses that pass by.
+const PASSING_ROOM_BYTES: u64 = 16 * PASSING_BEHIND_BYTES;
+
+/// Room for readers far behind, shared by all workers.
+#[derive(Debug, Default)]
+pub(crate) struct PassingRoom {
+    /// Responses that have taken theirs.
+    taken: AtomicUsize,
+}
+
+/// Room for readers of one response that are [`PASSING_BEHIND_BYTES`] behind; given back when it is
+/// dropped.
+#[derive(Debug)]
+pub(super) struct Room(Arc<PassingRoom>);
+
+impl PassingRoom {
+    fn take(self: &Arc<Self>) -> Option<Room> {
+        let most = usize::try_from(PASSING_ROOM_BYTES / PASSING_BEHIND_BYTES).unwrap_or(0);
+        let more = |taken: usize| (taken < most).then_some(taken + 1);
+        let taken = self
+            .taken
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
+        taken.is_ok().then(|| Room(Arc::clone(self)))
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        self.0.taken.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// A response that is not kept.
+#[derive(Debug)]
+pub(super) struct Passing {
+    pub(super) why: Refusal,
+    /// Content before this is not there any more.
+    pub(super) floor: u64,
+    room: Option<Room>,
+}
+
+impl Passing {
+    /// One that is read by several, or will be.
+    pub(super) fn begin(worker: &Worker, why: Refusal) -> Self {
+        worker.counters().inc(Metric::PassedThrough);
+        Self {
+            why,
+            floor: 0,
+            room: worker.shared.passing.take(),
+        }
+    }
+
+    /// One with a single reader, who is never behind.
+    pub(super) fn alone() -> Self {
+        Self {
+            why: Refusal::NotResident,
+            floor: 0,
+            room: None,
+        }
+    }
+}
+
+impl Inner {
+    /// There is no room to keep it: from now on it passes by, what it has on disk is let go, and
+    /// nobody else is let on.
+    pub(super) fn pass(&mut self, worker: &Worker, why: Refusal) {
+        self.passing = Some(Passing::begin(worker, why));
+        self.fill.pass();
+        if let Some(flight) = &self.flight {
+            worker.shared.flights.remove(flight);
+        }
+        self.let_pass();
+    }
+
+    /// Lets go what nobody is about to read, and the room in the store that it held.
+    pub(super) fn let_pass(&mut self) {
+        let Some(passing) = &mut self.passing else {
+            return;
+        };
+        let floor = self.fill.passed(passing.room.is_some());
+        passing.floor = passing.floor.max(floor);
+        self.growing.release_before(passing.floor);
+        if let Some(building) = &mut self.building {
+            building.pass(&mut self.growing);
+        }
+    }
+
+    /// Whether the byte `at` was let go.
+    pub(super) fn has_passed(&self, at: u64) -> bool {
+        let passing = self.passing.as_ref();
+        passing.is_some_and(|passing| passing.floor > at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn room_is_limited_to_sixteen_responses_and_returned_on_drop() {
+        let room = Arc::new(PassingRoom::default());
+        let taken: Vec<Room> = std::iter::from_fn(|| room.take()).collect();
+        assert_eq!(taken.len(), 16);
+        drop(taken);
+        assert!(room.take().is_some());
+    }
+}

@@ -1,0 +1,236 @@
+//! Those who read a response under construction: who is let on, and what each can send next.
+
+use super::{Arriving, Inner};
+use crate::worker::core::Worker;
+use std::sync::Arc;
+use std::task::Waker;
+use weir_disk::Extent;
+use weir_policy::Now;
+use weir_policy::fetch::{ByteSpan, Confirm, Cut, Delivered, FetchId, NotHere, ReaderId, Step};
+use weir_store::{Block, Building, Slice};
+
+/// Bytes of the block under way that a reader copies at once; whole blocks are shared.
+pub(crate) const COPY_BYTES_MAX: usize = 64 * 1024;
+
+/// What a reader is to do.
+pub(crate) enum Reading {
+    /// Send these bytes, a whole block's or a part of it.
+    Block {
+        /// The block; shared, not copied.
+        block: Block,
+        /// First byte of it.
+        from: usize,
+        /// One past the last.
+        to: usize,
+    },
+    /// Read this from disk, and send it.
+    Disk {
+        /// Where it is on disk.
+        extent: Arc<Extent>,
+        /// One past the last byte of the content that may be sent.
+        to: u64,
+    },
+    /// Send what was copied.
+    Copied,
+    /// Wait; the waker is kept.
+    Wait,
+    /// Start this fetch, then ask again.
+    Fetch(FetchId, ByteSpan),
+    /// There is nothing more.
+    Done,
+    /// It was cut.
+    Cut,
+    /// What is missing may not be fetched for others too.
+    NotShared,
+    /// Its next byte was let go before it came to it.
+    LeftBehind,
+}
+
+/// Who follows.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Joining {
+    /// Followers that may read at once.
+    pub(crate) followers_max: usize,
+    /// What is fetched at its request may be joined with what is here.
+    pub(crate) completes: bool,
+    /// It was found here, and not waited for: nobody knows whether it was asked for before a purge.
+    pub(crate) is_newcomer: bool,
+}
+
+impl Arriving {
+    /// Lets the one on that asked for it, and wants `span`.
+    pub(crate) fn attach(&self, now: Now, span: ByteSpan) -> Result<ReaderId, NotHere> {
+        let mut inner = self.lock();
+        let attached = inner.fill.attach(now, span);
+        inner.wake_stirred();
+        attached
+    }
+
+    /// Lets a follower on that wants `span`; `None` if it has to look elsewhere.
+    pub(crate) fn follow(&self, now: Now, span: ByteSpan, joining: Joining) -> Option<ReaderId> {
+        let mut inner = self.lock();
+        let attached = inner
+            .lets_on(span, joining)
+            .then(|| inner.fill.attach(now, span).ok());
+        inner.wake_stirred();
+        attached.flatten()
+    }
+
+    /// What `reader` can do, its next byte being `at`; of a block under way as much is copied to
+    /// `out` as one write may take, at most
+    /// [`COPY_BYTES_MAX`]: thousands who read slowly hold no more.
+    pub(crate) fn read(
+        &self,
+        now: Now,
+        reader: ReaderId,
+        at: u64,
+        waker: &Waker,
+        out: &mut Vec<u8>,
+    ) -> Reading {
+        let mut inner = self.lock();
+        let step = inner.fill.step(now, reader);
+        inner.wake_stirred();
+        match step {
+            Step::Read(span) if inner.has_passed(span.from) => Reading::LeftBehind,
+            Step::Read(span) => {
+                debug_assert_eq!(span.from, at);
+                let write_max = inner.fill.unsent(reader);
+                let copy_max = write_max.map_or(COPY_BYTES_MAX, |most| most as usize);
+                inner.lend(span, copy_max.min(COPY_BYTES_MAX), out)
+            }
+            Step::Wait => {
+                inner.waiting.reader(reader, waker);
+                Reading::Wait
+            }
+            Step::Fetch { fetch, span } => {
+                inner.open(fetch, span);
+                Reading::Fetch(fetch, span)
+            }
+            Step::Done => Reading::Done,
+            Step::Cut(Cut::NotShared) => Reading::NotShared,
+            Step::Cut(_) => Reading::Cut,
+        }
+    }
+
+    /// Whether `reader`, which was sent nothing so far, can be sent its head; the waker is kept if
+    /// it has to wait.
+    pub(crate) fn confirm(&self, now: Now, reader: ReaderId, waker: &Waker) -> Confirm {
+        let mut inner = self.lock();
+        let confirm = inner.fill.confirm(now, reader);
+        inner.wake_stirred();
+        match confirm {
+            Confirm::Wait => inner.waiting.reader(reader, waker),
+            Confirm::Fetch { fetch, span } => inner.open(fetch, span),
+            Confirm::Yes | Confirm::No => {}
+        }
+        confirm
+    }
+
+    /// The response head of `fetch` has come, and is of this representation.
+    pub(crate) fn confirmed(&self, fetch: FetchId) {
+        let mut inner = self.lock();
+        inner.fill.confirmed(fetch);
+        inner.wake_readers();
+    }
+
+    /// The kernel took bytes of `reader`'s, up to `span.to`.
+    pub(crate) fn handed_over(&self, now: Now, reader: ReaderId, span: ByteSpan) -> Delivered {
+        let mut inner = self.lock();
+        let delivered = inner.fill.delivered(now, reader, span);
+        inner.fill.moved(now, reader, span.to);
+        inner.let_pass();
+        if inner.fill.stirred() {
+            inner.wake_held_back();
+        }
+        delivered
+    }
+
+    /// What the kernel says of `reader`'s client: the round trip, microseconds, and the bytes that
+    /// were sent and are not acknowledged. The furthest its fetch was ahead, bytes, if it is the
+    /// fastest there.
+    pub(crate) fn look_at_client(
+        &self,
+        reader: ReaderId,
+        client_us: u32,
+        unacknowledged: u32,
+    ) -> Option<u64> {
+        let inner = &mut *self.lock();
+        let fetch = inner.fill.fetch_of(reader)?;
+        if inner.fill.fastest_of(fetch) != Some(reader) {
+            return None;
+        }
+        inner.client_us = client_us;
+        inner
+            .fill
+            .set_round_trips(fetch, client_us, inner.next_hop_us);
+        if let Some((_, at)) = inner.fill.places() {
+            let held = inner.fill.front(fetch).saturating_sub(at);
+            inner.read_ahead_max = inner.read_ahead_max.max(held + u64::from(unacknowledged));
+        }
+        Some(inner.read_ahead_max())
+    }
+
+    /// `reader` has all it wanted, or has gone.
+    pub(crate) fn leave(&self, worker: &Worker, reader: ReaderId) {
+        let mut inner = self.lock();
+        inner.fill.leave(worker.now(), reader);
+        inner.waiting.forget_reader(reader);
+        inner.let_pass();
+        inner.wake_stirred();
+        self.settle(&mut inner, worker);
+    }
+
+    /// How many bytes one write of `reader`'s may hand to the kernel; `None` for no limit.
+    pub(crate) fn unsent(&self, reader: ReaderId) -> Option<u32> {
+        self.lock().fill.unsent(reader)
+    }
+
+    /// The trailer section, once the content is whole: field lines, each with its CRLF.
+    pub(crate) fn trailers(&self) -> Box<[u8]> {
+        self.lock().trailers.clone()
+    }
+
+    /// The most a fetch was ahead of all readers so far, bytes.
+    pub(crate) fn read_ahead_max(&self) -> u64 {
+        self.lock().read_ahead_max()
+    }
+}
+
+impl Inner {
+    fn lets_on(&self, span: ByteSpan, joining: Joining) -> bool {
+        let has_place = joining.followers_max > 0 && self.fill.readers() <= joining.followers_max;
+        // nothing is added to what is settled
+        let can_fetch = joining.completes && self.outcome.is_none();
+        // checked here too, as a flight is published before that is looked at
+        let is_outdated = || self.building.as_ref().is_some_and(Building::is_outdated);
+        let is_purged = joining.is_newcomer && is_outdated();
+        // of what is passing some may be gone
+        !is_purged
+            && has_place
+            && !self.has_passed(span.from)
+            && (can_fetch || self.fill.is_coming(span))
+    }
+
+    fn lend(&self, span: ByteSpan, copy_max: usize, out: &mut Vec<u8>) -> Reading {
+        let most = usize::try_from(span.to - span.from).unwrap_or(usize::MAX);
+        match self.growing.read(span.from) {
+            Some(Slice::Sealed { block, from }) => {
+                let to = block.len().min(from.saturating_add(most));
+                Reading::Block { block, from, to }
+            }
+            Some(Slice::Disk { extent }) => Reading::Disk {
+                extent: Arc::clone(extent),
+                to: span.to.min(extent.from + u64::from(extent.len)),
+            },
+            Some(Slice::Open(bytes)) => {
+                let count = bytes.len().min(most).min(copy_max);
+                out.extend_from_slice(&bytes[..count]);
+                Reading::Copied
+            }
+            None => {
+                debug_assert!(false, "present, and not there");
+                Reading::LeftBehind
+            }
+        }
+    }
+}

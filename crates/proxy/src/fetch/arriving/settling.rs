@@ -1,0 +1,85 @@
+//! The end of a response under construction: stored, whole or in part, or not.
+
+use super::{Arriving, Inner, Outcome};
+use crate::log::report;
+use crate::worker::core::Worker;
+use weir_measure::Metric;
+use weir_policy::NotStored;
+use weir_policy::fetch::Cut;
+use weir_store::Building;
+
+impl Arriving {
+    /// Stores what there is once nothing more will come: also not for those who are about to read,
+    /// and may want more.
+    pub(super) fn settle(&self, inner: &mut Inner, worker: &Worker) {
+        if inner.outcome.is_some() || !inner.fill.is_over() || inner.is_boarding() {
+            return;
+        }
+        let building = inner.building.take();
+        let outcome = match (&inner.passing, building) {
+            (Some(passing), _) => Outcome::Refused(passing.why),
+            (None, Some(building)) => match self.store(inner, building, worker) {
+                Ok(outcome) => outcome,
+                Err(mut unstored) => {
+                    unstored.pass(&mut inner.growing);
+                    inner.unstored = Some(*unstored);
+                    Outcome::Dropped
+                }
+            },
+            (None, None) => return,
+        };
+        if inner.fill.closed().is_some_and(Cut::outdates_stored)
+            && let Some(part) = &self.part
+        {
+            let selecting = self.vary.as_ref().map(|(_, selecting)| *selecting);
+            // in force at once; no client is told of it here, so that none has to wait until it is
+            // durable
+            drop(worker.shared.store.purge_one(self.key, part, selecting));
+        }
+        inner.outcome = Some(outcome);
+        if let Some(flight) = inner.flight.take() {
+            worker.shared.flights.remove(&flight);
+        }
+        if outcome == Outcome::Whole && self.response.facts.answers_others(worker.now()) {
+            worker.shared.flights.mark_shared(self.key);
+        }
+        let counters = worker.counters();
+        match outcome {
+            Outcome::Whole => counters.inc(Metric::Stored),
+            Outcome::Part => counters.inc(Metric::PartsStored),
+            Outcome::Refused(why) => report::not_stored(worker, NotStored::Catalog(why)),
+            Outcome::Dropped => report::not_stored(worker, NotStored::Incomplete),
+        }
+        worker.shared.note_read_ahead(inner.read_ahead_max());
+    }
+
+    /// Stores it; its room comes back if what there is of it is of no use.
+    fn store(
+        &self,
+        inner: &mut Inner,
+        mut building: Building,
+        worker: &Worker,
+    ) -> Result<Outcome, Box<Building>> {
+        let is_whole = inner.fill.is_whole();
+        // if the next hop has another one now, what is here can neither be completed nor is it
+        // right; nor if it lets this one be stored no more
+        let is_outdated = inner.fill.closed().is_some_and(Cut::outdates_stored);
+        if !is_whole && (is_outdated || !self.keeps_part) {
+            return Err(Box::new(building));
+        }
+        let body = building.finish(&mut inner.growing);
+        if !is_whole && body.present_bytes() == 0 {
+            return Err(Box::new(building));
+        }
+        let mut response = self.response.with_body(body);
+        if is_whole && !self.has_length && response.facts.status != 204 {
+            response.add_content_length();
+        }
+        let committed = building.commit(worker.now(), self.vary.clone(), response);
+        Ok(match committed {
+            Ok(()) if is_whole => Outcome::Whole,
+            Ok(()) => Outcome::Part,
+            Err(refusal) => Outcome::Refused(refusal),
+        })
+    }
+}

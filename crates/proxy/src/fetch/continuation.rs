@@ -1,0 +1,63 @@
+//! The rest of a response for a client that was sent some of it, where the rest is not here any
+//! more.
+//!
+//! `weir_policy::fetch::continuation` says when it can be fetched. It goes by a response under
+//! construction that nobody else reads and nothing keeps: its fetch asks by `Range` with
+//! `If-Range`, and finds out whether the next hop still has the same.
+
+use crate::client::connection::Client;
+use crate::exchange::follow;
+use crate::exchange::inbound::Framing;
+use crate::exchange::state::Exchange;
+use crate::fetch::arriving::Arriving;
+use crate::fetch::reader::{Attached, Start};
+use crate::send::outgoing::Outgoing;
+use std::sync::Arc;
+use weir_measure::{Lost, Metric};
+use weir_policy::fetch::{ByteSpan, Continuation, Rest, continuation};
+use weir_store::StoredResponse;
+
+/// Begins it for the bytes from `at` up to `to`; `None` if they cannot be fetched.
+pub(crate) fn begin(
+    client: &Client,
+    exchange: &Exchange,
+    response: &Arc<StoredResponse>,
+    (at, to): (u64, u64),
+    why: Lost,
+) -> Option<Attached> {
+    let rest = Rest {
+        at,
+        to,
+        complete_length: response.complete_length(),
+        strong_tag: response.facts.strong_tag,
+        forwards: !exchange.tx.request().directives.only_if_cached,
+    };
+    let Continuation::Fetch(span) = continuation(&rest) else {
+        return None;
+    };
+    let worker = &client.worker;
+    let (key, read_ahead) = (exchange.key, exchange.read_ahead());
+    let (arriving, reader) = Arriving::alone(worker, key, read_ahead, response, span)?;
+    worker.counters().inc(Metric::Continued(why));
+    Some(Attached::new(worker, &arriving, reader, true))
+}
+
+/// Goes on with a stored response that cannot be read any further; whether the connection may go
+/// on, `None` if the client is to be cut.
+pub(crate) async fn run(
+    client: &mut Client,
+    exchange: &mut Exchange,
+    response: &Arc<StoredResponse>,
+    unread: Outgoing,
+) -> Option<bool> {
+    let (head, at, to) = unread.into_unread()?;
+    let attached = begin(client, exchange, response, (at, to), Lost::Unreadable)?;
+    let start = Start {
+        attached,
+        span: ByteSpan { from: at, to },
+        head,
+        framing: Framing::Length,
+    };
+    // boxed: the future of a hit would be as large as this one
+    Some(Box::pin(follow::read(client, exchange, start)).await)
+}

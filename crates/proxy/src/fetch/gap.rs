@@ -1,0 +1,273 @@
+//! Fetching what is missing of a response under construction, for a reader that has come to a gap.
+//!
+//! The request is the reader's own, with Range for the gap and If-Range for the validator of what
+//! is there (RFC 9110 §13.1.5): it brings the part, or shows that the response has changed. Then
+//! nothing is mixed: who needs more than is there is cut.
+
+use crate::client::connection::Client;
+use crate::config::Mode;
+use crate::exchange::download::{Downloaded, HopTrouble};
+use crate::exchange::forward::{self, Asked};
+use crate::exchange::state::{Exchange, Plan};
+use crate::fetch::arriving::Arriving;
+use crate::fetch::transfer;
+use crate::log::report;
+use crate::net::next_hops::destination::Destination;
+use crate::request::answer::Trouble;
+use crate::send::heads::{ServedForm, stored_fields};
+use crate::worker::core::Worker;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Instant;
+use weir_measure::Metric;
+use weir_policy::fetch::{AbortPolicy, ByteSpan, FetchEnd, FetchId, Take};
+use weir_policy::transaction::Covers;
+use weir_policy::{Command, Event, Forwarding, Now, Transaction};
+use weir_semantics::{
+    AskedPart, ByteRange, ContentRange, FieldLine, Fits, ProxyError, ResponseFacts, combines,
+    line_named,
+};
+use weir_store::{Growing, StoredResponse};
+use weir_wire::{BodyLength, LineBuffer};
+
+/// What a request to the next hop is to bring.
+#[derive(Clone, Debug)]
+pub(crate) struct Gap {
+    /// The bytes that are missing; `to` is `u64::MAX` if the end is not known.
+    pub(crate) span: ByteSpan,
+    /// What they are missing in, if it is under construction.
+    pub(crate) into: Option<(Arc<Arriving>, FetchId)>,
+}
+
+impl Gap {
+    /// Whether it is for one client alone: nothing of what comes is stored, so that no rule of
+    /// storing has a say in it.
+    pub(crate) fn is_alone(&self) -> bool {
+        self.into
+            .as_ref()
+            .is_some_and(|(arriving, _)| arriving.is_alone())
+    }
+
+    /// Whether a 206 is what was asked for, and of the same representation as `stored` (RFC 9111
+    /// §3.4).
+    pub(crate) fn fits(
+        &self,
+        stored: &StoredResponse,
+        facts: &ResponseFacts,
+        fields: &[FieldLine<'_>],
+        body: BodyLength,
+    ) -> Fits {
+        if !is_as_long_as_it_says(facts, body) {
+            return Fits::Other;
+        }
+        let mut lines = LineBuffer::new();
+        let own = stored_fields(&stored.head, &mut lines);
+        let asked = AskedPart {
+            entity_tag: stored.validators().entity_tag,
+            content_encoding: line_named(own, "content-encoding"),
+            complete_length: stored.complete_length(),
+            asked: ByteRange {
+                first: self.span.from,
+                last: match self.span.to {
+                    u64::MAX => u64::MAX,
+                    to => to - 1,
+                },
+            },
+        };
+        combines(&asked, facts, fields)
+    }
+}
+
+/// Whether the content of a 206 has the length that its Content-Range says, as far as its head
+/// tells.
+pub(crate) fn is_as_long_as_it_says(facts: &ResponseFacts, body: BodyLength) -> bool {
+    match (facts.content_range, body) {
+        (Some(ContentRange::Part { range, .. }), BodyLength::Exact(bytes)) => {
+            bytes == range.length()
+        }
+        _ => true,
+    }
+}
+
+/// What came where a part was asked for and is none: another representation, or an error that says
+/// nothing of it.
+pub(crate) fn refused(status: u16) -> Downloaded {
+    if status < 400 || matches!(status, 404 | 410) {
+        return Downloaded::AskAgain;
+    }
+    let trouble = Trouble::new(
+        ProxyError::HttpProtocolError,
+        format!("the next hop answers {status} where a part was asked for"),
+    );
+    Downloaded::Failed(HopTrouble::Broken(trouble))
+}
+
+/// The first gap of a stored part in what the request wants.
+pub(crate) fn missing(exchange: &Exchange, stored: &StoredResponse, now: Now) -> Option<Gap> {
+    let present = stored.body.present();
+    let span = if stored.body.complete_length().is_some() {
+        let wanted = exchange.form_of(stored, now.wall).span(stored)?;
+        present.first_gap(wanted)?
+    } else {
+        // as if it had no end
+        let endless = Growing::new(Some(u64::MAX), Some(&stored.body)).finish();
+        let wanted = exchange.form_of(&stored.with_body(endless), now.wall);
+        let rest = ByteSpan {
+            from: present.run_end(0),
+            to: u64::MAX,
+        };
+        let gap = match wanted {
+            // one that is counted from the end begins who knows where
+            ServedForm::Part(range) if range.first < u64::MAX / 2 => {
+                let to = range.last.saturating_add(1);
+                ByteSpan::new(range.first, to).and_then(|span| present.first_gap(span))
+            }
+            _ => None,
+        };
+        // if all is there the rest tells at least what it is of
+        gap.unwrap_or(rest)
+    };
+    Some(Gap { span, into: None })
+}
+
+/// Starts fetching `span` of `arriving`, which counts as begun.
+pub(crate) fn spawn(
+    client: &Client,
+    exchange: &Exchange,
+    arriving: &Arc<Arriving>,
+    fetch: FetchId,
+    span: ByteSpan,
+) {
+    let worker = Rc::clone(&client.worker);
+    let mode = client.door.mode;
+    let pending = Pending {
+        worker: Rc::clone(&worker),
+        arriving: Arc::clone(arriving),
+        fetch,
+        finishes: exchange.settings.abort == AbortPolicy::Finish,
+        begun: false,
+    };
+    let (tx, forwarding) = completing(&worker, exchange, arriving);
+    let plan = Plan::Forward {
+        forwarding,
+        stored: None,
+    };
+    let mut exchange = exchange.in_background(tx, plan, Instant::now());
+    exchange.gap = Some(Gap {
+        span,
+        into: Some((Arc::clone(arriving), fetch)),
+    });
+    tokio::task::spawn_local(async move {
+        // boxed: the task's memory is held only while it runs
+        Box::pin(run(pending, mode, exchange, forwarding)).await;
+    });
+}
+
+/// A transaction that completes what is arriving.
+fn completing(
+    worker: &Worker,
+    exchange: &Exchange,
+    arriving: &Arriving,
+) -> (Transaction, Forwarding) {
+    let now = worker.now();
+    let rules = &exchange.settings.rules;
+    let mut tx = Transaction::new(*exchange.tx.request(), now);
+    let _ = tx.handle(now, rules, Event::Request { unshared: false });
+    let part = Event::FoundPart(&arriving.response.facts, Covers::Lacking);
+    let forwarding = match tx.handle(now, rules, part).first() {
+        Some(Command::Forward(forwarding)) => forwarding,
+        _ => Forwarding {
+            validate: false,
+            complete: true,
+        },
+    };
+    (tx, forwarding)
+}
+
+async fn run(mut pending: Pending, mode: Mode, mut exchange: Exchange, forwarding: Forwarding) {
+    let asked = {
+        let mut asking = pin!(ask(&pending, mode, &mut exchange, forwarding));
+        let mut unneeded = pin!(pending.unneeded());
+        poll_fn(|cx| match asking.as_mut().poll(cx) {
+            Poll::Ready(asked) => Poll::Ready(Ok(asked)),
+            Poll::Pending => unneeded.as_mut().poll(cx).map(Err),
+        })
+        .await
+    };
+    report::background(&pending.worker, &exchange);
+    match asked {
+        Ok(Some(Asked::Answered(connection, Downloaded::Begun(arrived)))) => {
+            pending.begun = true;
+            pending.arriving.confirmed(pending.fetch);
+            transfer::begin(
+                &pending.worker,
+                &exchange.settings,
+                connection,
+                arrived.begun,
+            )
+            .spawn();
+        }
+        Ok(Some(Asked::Answered(_, Downloaded::AskAgain))) => pending.end(FetchEnd::Changed),
+        Ok(Some(Asked::Answered(_, Downloaded::NotShared))) => pending.end(FetchEnd::NotShared),
+        Ok(_) => pending.end(FetchEnd::Cut),
+        Err(end) => pending.end(end),
+    }
+}
+
+/// Asks the next hop, up to the response head.
+async fn ask(
+    pending: &Pending,
+    mode: Mode,
+    exchange: &mut Exchange,
+    forwarding: Forwarding,
+) -> Option<Asked> {
+    let worker = &pending.worker;
+    let destination = Destination::of(exchange, mode, worker).ok()?;
+    let response = Arc::clone(&pending.arriving.response);
+    Some(forward::in_background(worker, exchange, destination, forwarding, &response).await)
+}
+
+/// A fetch that counts as begun, and has not.
+struct Pending {
+    worker: Rc<Worker>,
+    arriving: Arc<Arriving>,
+    fetch: FetchId,
+    /// It goes on without readers too.
+    finishes: bool,
+    begun: bool,
+}
+
+impl Pending {
+    /// Ready once nobody needs it any more, or another reader needs its place: there is nothing to
+    /// judge it by before its head. Says how it ends then.
+    async fn unneeded(&self) -> FetchEnd {
+        poll_fn(
+            |cx| match self.arriving.take(&self.worker, self.fetch, cx.waker()) {
+                Take::Met => Poll::Ready(FetchEnd::Whole),
+                Take::Orphaned if self.finishes => Poll::Pending,
+                Take::Orphaned | Take::GiveWay => Poll::Ready(FetchEnd::Stopped),
+                Take::UpTo(_) | Take::Wait | Take::Background => Poll::Pending,
+            },
+        )
+        .await
+    }
+
+    fn end(&mut self, end: FetchEnd) {
+        self.begun = true;
+        self.arriving.end(&self.worker, self.fetch, end, &[]);
+    }
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.worker.counters().inc(Metric::Panics);
+        }
+        if !self.begun {
+            self.end(FetchEnd::Cut);
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! Keeps what is relayed: a response that is whole with its first read, or that is fetched for the
+//! store alone.
+
+use crate::exchange::state::Exchange;
+use crate::fetch::flights::Leading;
+use crate::fetch::kept::Kept;
+use crate::worker::core::Worker;
+use weir_policy::catalog::Refusal;
+use weir_policy::{Digest, StoredFacts};
+use weir_store::{BodyBuilder, Building};
+use weir_wire::{BodyLength, ResponseHead, write};
+
+/// A response on its way into the store.
+pub(crate) struct Keeper {
+    building: Building,
+    content: BodyBuilder,
+    kept: Kept,
+    /// The head says the length already, where the origin put it.
+    has_length: bool,
+    /// For those who wait for it: what becomes of them is decided here, whatever the client does
+    /// that asked.
+    leading: Option<Leading>,
+    key: Digest,
+}
+
+impl Keeper {
+    /// Takes room for a response; `None` if the catalog refuses, which the transaction is told.
+    pub(crate) fn begin(
+        worker: &Worker,
+        exchange: &mut Exchange,
+        response: &ResponseHead<'_, '_>,
+        body: BodyLength,
+        facts: StoredFacts,
+    ) -> Option<Self> {
+        let expected = expected(body);
+        let kept = Kept::of(worker, exchange, response, body, expected, facts);
+        let building = kept.begin(worker, exchange, expected)?;
+        Some(Self {
+            building,
+            content: BodyBuilder::new(expected),
+            kept,
+            has_length: matches!(body, BodyLength::Exact(_)),
+            leading: exchange.leading.take(),
+            key: exchange.key,
+        })
+    }
+
+    /// Keeps the next bytes.
+    ///
+    /// # Errors
+    ///
+    /// The catalog's reason for not keeping it after all; the keeper is of no use then.
+    pub(crate) fn push(&mut self, bytes: &[u8]) -> Result<(), Refusal> {
+        let room = self.building.reserve_next(&mut self.content, bytes.len());
+        match room {
+            Ok(()) => self.content.push(bytes),
+            Err(_) => self.leading.take().map_or((), Leading::alone),
+        }
+        room
+    }
+
+    /// The response is whole: from now on it is found, by those who wait for it first of all.
+    ///
+    /// # Errors
+    ///
+    /// As for `push`.
+    pub(crate) fn finish(mut self, worker: &Worker) -> Result<(), Refusal> {
+        let body = self.building.finish_whole(self.content);
+        if self.kept.facts.status != 204 && !self.has_length {
+            write::number_field(&mut self.kept.head, "Content-Length", body.len());
+        }
+        let (now, vary) = (worker.now(), self.kept.vary.take());
+        let answers_others = self.kept.facts.answers_others(now);
+        let stored = self.building.commit(now, vary, self.kept.with_body(body));
+        if let Some(leading) = self.leading.take() {
+            match stored {
+                // forgotten while it came: who looks again finds that out, and one asks for the
+                // others
+                Ok(()) | Err(Refusal::NotResident) => leading.stored(),
+                Err(_) => leading.alone(),
+            }
+        } else if stored.is_ok() && answers_others {
+            worker.shared.flights.mark_shared(self.key);
+        }
+        stored
+    }
+}
+
+/// How many bytes of content a message with `body` has, if that is known from its head.
+pub(crate) fn expected(body: BodyLength) -> Option<u64> {
+    match body {
+        BodyLength::Exact(bytes) => Some(bytes),
+        BodyLength::None => Some(0),
+        BodyLength::Chunked | BodyLength::UntilClose => None,
+    }
+}

@@ -1,0 +1,128 @@
+//! What is kept of a response beside its content: head, validators, what it varies on, room in the
+//! store.
+
+use crate::exchange::inbound;
+use crate::exchange::state::Exchange;
+use crate::request::vary::{rule_of, selecting_digest};
+use crate::worker::core::Worker;
+use weir_policy::catalog::Refusal;
+use weir_policy::{Digest, Event, StoredFacts};
+use weir_semantics::{FieldLine, Timestamp, line_named, parse_http_date};
+use weir_store::{Body, Building, Expected, StoredResponse, VaryRule};
+use weir_wire::{BodyLength, ResponseHead, write};
+
+/// All but the content of a response that is to be stored.
+pub(crate) struct Kept {
+    pub(crate) head: Vec<u8>,
+    pub(crate) facts: StoredFacts,
+    pub(crate) entity_tag: Option<Box<[u8]>>,
+    pub(crate) last_modified: Option<Timestamp>,
+    pub(crate) date: Timestamp,
+    pub(crate) vary: Option<(VaryRule, Digest)>,
+}
+
+impl Kept {
+    /// What is kept of `response`. A 206 is kept in the form of the 200 it is a part of, whose
+    /// content has `complete_length` bytes (RFC 9111 §3.4).
+    pub(crate) fn of(
+        worker: &Worker,
+        exchange: &Exchange,
+        response: &ResponseHead<'_, '_>,
+        body: BodyLength,
+        complete_length: Option<u64>,
+        facts: StoredFacts,
+    ) -> Self {
+        let now = worker.now();
+        // the length stays where the origin put it, if it is the whole one's
+        let is_part = response.status == 206;
+        let in_place = !is_part && matches!(body, BodyLength::Exact(_));
+        let date = worker.date();
+        let mut head = inbound::stored_head(&exchange.settings, response, in_place, &date);
+        if let Some(length) = complete_length
+            && is_part
+        {
+            write::number_field(&mut head, "Content-Length", length);
+        }
+        let vary = Self::vary_of(worker, exchange, response.fields);
+        let date = |name| {
+            line_named(response.fields, name).and_then(|value| parse_http_date(value, now.wall))
+        };
+        Self {
+            head,
+            facts,
+            entity_tag: line_named(response.fields, "etag").map(Into::into),
+            last_modified: date("last-modified"),
+            date: date("date").unwrap_or(now.wall),
+            vary,
+        }
+    }
+
+    /// What a response with `fields` varies on, and the digest of these in the request (RFC 9111
+    /// §4.1).
+    pub(crate) fn vary_of(
+        worker: &Worker,
+        exchange: &Exchange,
+        fields: &[FieldLine<'_>],
+    ) -> Option<(VaryRule, Digest)> {
+        let store = &worker.shared.store;
+        rule_of(fields).map(|rule| {
+            let selecting = exchange
+                .with_fields(|fields| selecting_digest(store.secret(), exchange.key, &rule, fields))
+                .unwrap_or_default();
+            (rule, selecting)
+        })
+    }
+
+    /// Takes room for it and `content_bytes`, if known; `None` if the catalog refuses, which the
+    /// transaction is told.
+    pub(crate) fn begin(
+        &self,
+        worker: &Worker,
+        exchange: &mut Exchange,
+        content_bytes: Option<u64>,
+    ) -> Option<Building> {
+        let tag = self.entity_tag.as_ref().map_or(0, |tag| tag.len());
+        let beside_content = self.head.capacity() + tag;
+        let vary = self.vary.as_ref();
+        // whatever it was to validate
+        exchange.expected = exchange.expected.take().map(Expected::by_itself);
+        room(worker, exchange, beside_content, vary, content_bytes).ok()
+    }
+
+    /// The stored response with `body`.
+    pub(crate) fn with_body(self, body: Body) -> StoredResponse {
+        StoredResponse {
+            head: self.head.into_boxed_slice(),
+            facts: self.facts,
+            entity_tag: self.entity_tag,
+            last_modified: self.last_modified,
+            date: self.date,
+            body,
+        }
+    }
+}
+
+/// Takes room for a response with `beside_content` bytes of head and entity tag. If the catalog
+/// refuses, the transaction is told.
+pub(crate) fn room(
+    worker: &Worker,
+    exchange: &mut Exchange,
+    beside_content: usize,
+    vary: Option<&(VaryRule, Digest)>,
+    content_bytes: Option<u64>,
+) -> Result<Building, Refusal> {
+    let rule_bytes = vary.map_or(0, |(rule, _)| rule.charged_bytes());
+    // without, it may have been asked for before a purge
+    let building = match exchange.expected.take() {
+        Some(expected) => {
+            expected
+                .varying(vary)
+                .begin(worker.now(), beside_content + rule_bytes, content_bytes)
+        }
+        None => Err(Refusal::NotResident),
+    };
+    if let Err(refusal) = &building {
+        exchange.tell(worker, Event::NotAdmitted(*refusal));
+    }
+    building
+}

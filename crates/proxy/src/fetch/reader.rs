@@ -1,0 +1,367 @@
+//! A client that reads a response under construction, at its own speed.
+//!
+//! What one write hands to the kernel is bounded by the policy, so that the kernel does not run
+//! ahead of the client for us.
+
+use crate::client::connection::Client;
+use crate::exchange::inbound::Framing;
+use crate::exchange::state::Exchange;
+use crate::fetch::arriving::{Arriving, COPY_BYTES_MAX, Reading};
+use crate::fetch::continuation;
+use crate::fetch::gap;
+use crate::log::record::Moments;
+use crate::net::client_disconnect::ClientDisconnect;
+use crate::net::deadline::Party;
+use crate::net::flow::{ClientFlow, LOOK_MS, tcp_info, unacknowledged_bytes};
+use crate::send::disk_read::DiskRead;
+use crate::send::outbox::Outbox;
+use crate::send::sink;
+use crate::worker::core::Worker;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+use tokio::io::AsyncWrite;
+use weir_measure::Lost;
+use weir_policy::Tick;
+use weir_policy::fetch::{ByteSpan, FetchEnd, FetchId, ReaderId};
+use weir_wire::write;
+
+/// How reading ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ReadEnd {
+    /// The client has all it wanted.
+    Whole,
+    /// The fetch was cut: the client has less than it was promised.
+    Cut,
+    /// What was there could not be read from disk, nor fetched: the same.
+    Unreadable,
+    /// What is not kept was let go before it came to it, and could not be fetched: the same.
+    LeftBehind,
+    /// The client went away, or stopped reading.
+    ClientLeft,
+}
+
+/// What was sent.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sent {
+    pub(crate) end: ReadEnd,
+    /// Bytes sent, head and framing included.
+    pub(crate) bytes: u64,
+    /// Content bytes that this client is the first to receive.
+    pub(crate) live_bytes: u64,
+    /// Content bytes that were there already.
+    pub(crate) stored_bytes: u64,
+    /// Those of them that were kept from a fetch that had not ended well.
+    pub(crate) recovered_bytes: u64,
+    /// When content left.
+    pub(crate) moments: Moments,
+}
+
+/// What a reader begins with.
+pub(crate) struct Start {
+    pub(crate) attached: Attached,
+    pub(crate) span: ByteSpan,
+    pub(crate) head: Vec<u8>,
+    pub(crate) framing: Framing,
+}
+
+/// A reader under way.
+struct Reader<'a> {
+    client: &'a mut Client,
+    exchange: &'a Exchange,
+    attached: Attached,
+    flow: ClientFlow,
+    /// When the round trip was looked at.
+    looked: Option<Tick>,
+    framing: Framing,
+    /// Next byte the client is to get.
+    at: u64,
+    /// One past the last byte it wants.
+    to: u64,
+    outbox: Outbox,
+    /// A read from disk, and one past the last byte of the content that may be sent of it.
+    reading: Option<(DiskRead, u64)>,
+    /// The content is over, and what ends it is in the outbox.
+    finished: bool,
+    /// What it reads is fetched for it alone.
+    is_continued: bool,
+    disconnect: ClientDisconnect,
+    silence: Duration,
+    sent: Sent,
+}
+
+/// Sends what `start` says, and what is still to come of it, until there is no more.
+pub(crate) async fn run(client: &mut Client, exchange: &Exchange, start: Start) -> Sent {
+    let config = &exchange.settings.config;
+    let mut reader = Reader {
+        flow: ClientFlow::new(0),
+        looked: None,
+        client,
+        exchange,
+        attached: start.attached,
+        framing: start.framing,
+        at: start.span.from,
+        to: start.span.to,
+        outbox: Outbox::new(start.head),
+        reading: None,
+        finished: false,
+        is_continued: false,
+        disconnect: ClientDisconnect::new(config.fetch.half_closed.as_duration()),
+        silence: config.limits.client_silence.as_duration(),
+        sent: Sent {
+            end: ReadEnd::Whole,
+            bytes: 0,
+            live_bytes: 0,
+            stored_bytes: 0,
+            recovered_bytes: 0,
+            moments: exchange.moments(),
+        },
+    };
+    reader.sent.end = poll_fn(|cx| reader.poll(cx)).await;
+    reader.flow.release(&reader.client.stream);
+    let is_cut = !matches!(reader.sent.end, ReadEnd::Whole | ReadEnd::ClientLeft);
+    if is_cut && reader.framing == Framing::Close {
+        sink::end_by_reset(&reader.client.stream);
+    }
+    reader.sent
+}
+
+/// A reader's place at a response under construction. Leaves when it is dropped, however that
+/// comes.
+pub(crate) struct Attached {
+    pub(crate) arriving: Arc<Arriving>,
+    worker: Rc<Worker>,
+    pub(crate) id: ReaderId,
+    /// What is fetched at its request may be joined with what is there.
+    pub(crate) completes: bool,
+}
+
+impl Attached {
+    pub(crate) fn new(
+        worker: &Rc<Worker>,
+        arriving: &Arc<Arriving>,
+        id: ReaderId,
+        completes: bool,
+    ) -> Self {
+        Self {
+            arriving: Arc::clone(arriving),
+            worker: Rc::clone(worker),
+            id,
+            completes,
+        }
+    }
+}
+
+impl Drop for Attached {
+    fn drop(&mut self) {
+        self.arriving.leave(&self.worker, self.id);
+    }
+}
+
+impl Reader<'_> {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<ReadEnd> {
+        loop {
+            match self.poll_flush(cx) {
+                Poll::Pending => return self.poll_silent(cx),
+                Poll::Ready(false) => return Poll::Ready(ReadEnd::ClientLeft),
+                Poll::Ready(true) => {}
+            }
+            if self.finished {
+                return Poll::Ready(ReadEnd::Whole);
+            }
+            match self.next(cx) {
+                Next::Ready => {}
+                Next::Fetch(fetch, span) => {
+                    let arriving = &self.attached.arriving;
+                    gap::spawn(self.client, self.exchange, arriving, fetch, span);
+                }
+                Next::Wait => return self.poll_waiting(cx),
+                Next::Cut => return Poll::Ready(ReadEnd::Cut),
+                Next::Lost(_, end) if self.is_continued => return Poll::Ready(end),
+                Next::Lost(why, end) => {
+                    if !self.continue_alone(why) {
+                        return Poll::Ready(end);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The next byte is not here any more: from now on it reads what is fetched for it alone.
+    /// `false` if that cannot be.
+    fn continue_alone(&mut self, why: Lost) -> bool {
+        let response = Arc::clone(&self.attached.arriving.response);
+        let rest = (self.at, self.to);
+        let Some(attached) = continuation::begin(self.client, self.exchange, &response, rest, why)
+        else {
+            return false;
+        };
+        self.attached = attached;
+        self.is_continued = true;
+        true
+    }
+
+    /// The client does not take what there is.
+    fn poll_silent(&mut self, cx: &mut Context<'_>) -> Poll<ReadEnd> {
+        let deadline = &mut self.client.deadline;
+        deadline.wait_for(Party::Client, self.silence);
+        deadline.poll_passed(cx).map(|()| ReadEnd::ClientLeft)
+    }
+
+    /// There is nothing to send. The fetch has limits of its own; the client may leave meanwhile.
+    fn poll_waiting(&mut self, cx: &mut Context<'_>) -> Poll<ReadEnd> {
+        let disconnected = self.disconnect.poll(&self.client.stream, cx);
+        disconnected.map(|()| ReadEnd::ClientLeft)
+    }
+
+    /// Puts the next content into the outbox, if there is any.
+    fn next(&mut self, cx: &mut Context<'_>) -> Next {
+        if self.reading.is_some() {
+            return self.next_from_disk(cx);
+        }
+        let now = self.client.worker.now();
+        let mut copied = Vec::new();
+        let attached = &self.attached;
+        let reading = attached
+            .arriving
+            .read(now, attached.id, self.at, cx.waker(), &mut copied);
+        match reading {
+            Reading::Wait => return Next::Wait,
+            // whatever this request brings is for its own client: another reader begins the fetch
+            // that is for all
+            Reading::Fetch(fetch, _) if !attached.completes => {
+                let worker = &self.client.worker;
+                attached.arriving.end(worker, fetch, FetchEnd::Stopped, &[]);
+                return Next::Lost(Lost::NotShared, ReadEnd::Cut);
+            }
+            Reading::Fetch(fetch, span) => return Next::Fetch(fetch, span),
+            Reading::Cut => return Next::Cut,
+            Reading::NotShared => return Next::Lost(Lost::NotShared, ReadEnd::Cut),
+            Reading::LeftBehind => return Next::Lost(Lost::LeftBehind, ReadEnd::LeftBehind),
+            Reading::Disk { extent, to } => {
+                self.reading = Some((DiskRead::new(&extent, self.at), to));
+                return self.next_from_disk(cx);
+            }
+            Reading::Done => self.finish(),
+            Reading::Copied => {
+                self.put_chunk_header(copied.len());
+                self.outbox.put_copied(copied);
+            }
+            Reading::Block { block, from, to } => {
+                self.put_chunk_header(to - from);
+                self.outbox.put_shared(block, from, to);
+            }
+        }
+        Next::Ready
+    }
+
+    /// The same where a read from disk is under way.
+    fn next_from_disk(&mut self, cx: &mut Context<'_>) -> Next {
+        let Some((reading, to)) = &mut self.reading else {
+            return Next::Ready;
+        };
+        let Poll::Ready(read) = reading.poll(cx) else {
+            return Next::Wait;
+        };
+        let most = usize::try_from(*to - self.at).unwrap_or(usize::MAX);
+        self.reading = None;
+        let Ok(block) = read else {
+            return Next::Lost(Lost::Unreadable, ReadEnd::Unreadable);
+        };
+        let count = block.len().min(most);
+        self.put_chunk_header(count);
+        self.outbox.put_shared(block, 0, count);
+        Next::Ready
+    }
+
+    fn put_chunk_header(&mut self, length: usize) {
+        if self.framing == Framing::Chunked {
+            self.outbox
+                .put_frame(|out| write::chunk_header(out, length), b"\r\n");
+        }
+    }
+
+    fn finish(&mut self) {
+        self.finished = true;
+        if self.framing == Framing::Chunked {
+            let trailers = self.attached.arriving.trailers();
+            self.outbox
+                .put_frame(|out| write::last_chunk(out, &trailers), b"");
+        }
+    }
+
+    /// Writes until everything is with the kernel; `false` if the client has gone.
+    fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<bool> {
+        while !self.outbox.is_empty() {
+            let unsent = self.attached.arriving.unsent(self.attached.id);
+            self.flow.set_unsent(&self.client.stream, unsent);
+            let Ok(room) = ready!(self.flow.poll_room(&self.client.stream, cx)) else {
+                return Poll::Ready(false);
+            };
+            let pieces = self.outbox.pieces(room.min(COPY_BYTES_MAX));
+            let stream = Pin::new(&mut self.client.stream);
+            match stream.poll_write_vectored(cx, &pieces) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(Ok(count)) if count > 0 => {
+                    self.client.deadline.moved();
+                    self.disconnect.moved();
+                    self.flow.wrote(count);
+                    self.sent.bytes += count as u64;
+                    let content = self.outbox.advance(count);
+                    if content > 0 {
+                        self.deliver(content as u64);
+                    }
+                }
+                Poll::Ready(_) => return Poll::Ready(false),
+            }
+        }
+        Poll::Ready(true)
+    }
+
+    fn deliver(&mut self, content: u64) {
+        let span = ByteSpan {
+            from: self.at,
+            to: self.at + content,
+        };
+        self.at = span.to;
+        let now = self.client.worker.now();
+        let attached = &self.attached;
+        let delivered = attached.arriving.handed_over(now, attached.id, span);
+        self.sent.live_bytes += delivered.live;
+        self.sent.stored_bytes += delivered.again;
+        self.sent.recovered_bytes += delivered.kept;
+        let content_bytes = self.sent.live_bytes + self.sent.stored_bytes;
+        self.sent.moments.reach(content_bytes);
+        if self
+            .looked
+            .is_none_or(|at| now.tick.ms_since(at) >= LOOK_MS)
+        {
+            self.looked = Some(now.tick);
+            let client = &self.client.stream;
+            if let Some((info, unacknowledged)) = tcp_info(client).zip(unacknowledged_bytes(client))
+            {
+                let attached = &self.attached;
+                let looked =
+                    attached
+                        .arriving
+                        .look_at_client(attached.id, info.rtt_us, unacknowledged);
+                if let Some(read_ahead_bytes) = looked {
+                    self.client.worker.shared.note_read_ahead(read_ahead_bytes);
+                }
+            }
+        }
+    }
+}
+
+enum Next {
+    /// Something is to be written, or everything was.
+    Ready,
+    Fetch(FetchId, ByteSpan),
+    Wait,
+    Cut,
+    /// What was here is not any more; and how it ends if that cannot be helped.
+    Lost(Lost, ReadEnd),
+}

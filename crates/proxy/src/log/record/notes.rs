@@ -1,0 +1,88 @@
+//! What a recorder wants to know of a request beside its account, gathered on the way.
+
+use super::{Moments, NextHop};
+use crate::net::next_hops::next_hop::Connection;
+use std::time::Instant;
+
+/// The notes on an exchange. They are made if there is a recorder; the exchange carries them.
+#[derive(Debug, Default)]
+pub(crate) struct Notes {
+    /// The head that was made for the client last, and when.
+    pub(super) response: Option<(Box<[u8]>, Instant)>,
+    pub(super) next_hop: Option<NextHop>,
+    /// When the request's head had been sent to it.
+    asked: Option<Instant>,
+    pub(super) moments: Moments,
+    /// Content of the request that was read to be forwarded.
+    pub(super) request_content_bytes: Option<u64>,
+    /// Content that a fetch for the request brought.
+    pub(super) fetched_bytes: u64,
+    /// Through a tunnel, to the client.
+    pub(super) tunnel_bytes: u64,
+}
+
+impl Notes {
+    /// A head was made for the client: what was made before was not sent.
+    pub(crate) fn response(&mut self, head: &[u8]) {
+        self.response = Some((head.into(), Instant::now()));
+    }
+
+    /// A connection to a next hop is there.
+    pub(crate) fn connected(&mut self, connection: &Connection) {
+        let uses = &connection.uses;
+        self.asked = None;
+        self.next_hop = Some(NextHop {
+            connection: uses.number,
+            setup_us: (uses.requests <= 1).then_some(uses.setup_us),
+            response_us: None,
+            is_persistent: false,
+        });
+    }
+
+    /// The request's head was sent on it.
+    pub(crate) fn asked(&mut self) {
+        self.asked = Some(Instant::now());
+    }
+
+    /// A final head came; whether it lets the connection go on.
+    pub(crate) fn answered(&mut self, is_persistent: bool) {
+        if let (Some(next_hop), Some(asked)) = (&mut self.next_hop, self.asked) {
+            next_hop.response_us = Some(micros(asked, Instant::now()));
+            next_hop.is_persistent = is_persistent;
+        }
+    }
+
+    /// Whether the connection to the next hop turned out to go on.
+    pub(crate) fn kept(&mut self, is_persistent: bool) {
+        if let Some(next_hop) = &mut self.next_hop {
+            next_hop.is_persistent = is_persistent;
+        }
+    }
+
+    /// So much content of the request was read.
+    pub(crate) fn uploaded(&mut self, content_bytes: u64) {
+        self.request_content_bytes = Some(content_bytes);
+    }
+
+    /// A fetch brought so much content.
+    pub(crate) fn fetched(&mut self, content_bytes: u64) {
+        self.fetched_bytes += content_bytes;
+    }
+
+    /// A tunnel was opened with an answer of `head_bytes`, and has ended.
+    pub(crate) fn tunnelled(&mut self, head_bytes: usize, to_client: u64, to_next_hop: u64) {
+        self.tunnel_bytes = to_client.saturating_sub(head_bytes as u64);
+        self.request_content_bytes = Some(to_next_hop);
+    }
+
+    /// When content left.
+    pub(crate) fn left(&mut self, moments: Moments) {
+        self.moments = moments;
+    }
+}
+
+/// Microseconds from one moment to another.
+pub(super) fn micros(from: Instant, to: Instant) -> u64 {
+    let span = to.saturating_duration_since(from);
+    u64::try_from(span.as_micros()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,14 @@
+//! Connections and the time they take: listeners, worker threads, clock, deadlines, names, next-hop
+//! connections, tunnels, and what the kernel says of a socket.
+
+pub(crate) mod client_disconnect;
+pub mod clock;
+pub(crate) mod crew;
+pub(crate) mod deadline;
+pub(crate) mod descriptors;
+pub(crate) mod flow;
+pub(crate) mod listener;
+pub(crate) mod local_address;
+pub(crate) mod next_hops;
+pub(crate) mod resolver;
+pub(crate) mod tunnel;

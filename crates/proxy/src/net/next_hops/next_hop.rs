@@ -1,0 +1,315 @@
+//! A connection to a next hop: an idle one if there is one, else a new one, or the first that comes
+//! back.
+//!
+//! `weir_policy::connections` decides; here it is done. Finding an idle connection takes one lock
+//! and allocates nothing; everything else lives in a box of its own while it lasts.
+
+use crate::exchange::state::Exchange;
+use crate::net::next_hops::ahead;
+use crate::net::next_hops::destination::{Destination, HopKey};
+use crate::net::next_hops::dial::{self, Connected};
+use crate::net::next_hops::open_connections::{Permit, Waiting};
+use crate::net::next_hops::pool::{self, Socket};
+use crate::net::next_hops::seek::Seeker;
+use crate::net::next_hops::uses::Uses;
+use crate::request::answer::Trouble;
+use crate::worker::core::Worker;
+use crate::worker::settings::Settings;
+use std::net::SocketAddr;
+use tokio::net::TcpStream;
+use tokio::time::{Instant, timeout_at};
+use weir_measure::{Metric, OpenReason as OpenLabel, Supply, WaitEnd, WaitReason};
+use weir_policy::Now;
+use weir_policy::connections::OpenReason;
+use weir_policy::retry::{BodySent, Closed, may_repeat};
+use weir_semantics::ProxyError;
+
+/// Next hops of a route that one request may try to connect to: each may cost the connect limit.
+const HOPS_TRIED_MAX: usize = 3;
+
+/// An open connection to a next hop, in use by one exchange.
+pub(crate) struct Connection {
+    pub(crate) stream: TcpStream,
+    /// The address it is connected to, which was checked.
+    pub(crate) address: SocketAddr,
+    pub(crate) hop: HopKey,
+    /// It was idle before: the next hop may have closed it just when the request was sent.
+    pub(crate) reused: bool,
+    /// Its place among the open connections.
+    pub(crate) permit: Permit,
+    /// What it was used for; in a box, since a connection is moved about with every request.
+    pub(crate) uses: Box<Uses>,
+}
+
+impl Connection {
+    /// A connection that nobody has used yet.
+    pub(crate) fn new(
+        worker: &Worker,
+        connected: Connected,
+        hop: HopKey,
+        permit: Permit,
+        ahead: bool,
+    ) -> Self {
+        let mut uses = Uses::new(worker.index, worker.now().tick, ahead);
+        uses.number = worker.number();
+        uses.setup_us = connected.setup_us;
+        Self {
+            stream: connected.stream,
+            address: connected.address,
+            hop,
+            reused: false,
+            permit,
+            uses: Box::new(uses),
+        }
+    }
+
+    /// What is kept of it while it is idle.
+    pub(crate) fn rest(self) -> Socket {
+        Socket {
+            stream: self.stream,
+            address: self.address,
+            hop: self.hop,
+            permit: self.permit,
+            uses: self.uses,
+        }
+    }
+
+    /// A request begins on it; `waited` if it was handed over and not found.
+    pub(crate) fn begin(&mut self, worker: &Worker, now: Now, waited: bool) {
+        let uses = &mut self.uses;
+        let supply = match (uses.requests, waited) {
+            (0, true) if !uses.ahead => Supply::New,
+            (0, _) => Supply::Ahead,
+            (_, true) => Supply::Waited,
+            (_, false) => Supply::Idle,
+        };
+        self.reused = supply != Supply::New;
+        if uses.worker != worker.index {
+            uses.worker = worker.index;
+            if uses.requests > 0 {
+                worker.counters().inc(Metric::ReusesByOtherWorker);
+            }
+        }
+        self.send(worker, now, supply);
+    }
+
+    fn send(&mut self, worker: &Worker, now: Now, supply: Supply) {
+        self.uses.requests = self.uses.requests.saturating_add(1);
+        self.uses.since = now.tick;
+        worker.counters().inc(Metric::NextHopRequests(supply));
+    }
+}
+
+/// The attempts to send one request: to the next hops of its route, and once more where that is
+/// safe.
+pub(crate) struct Attempts {
+    destination: Destination,
+    is_repetition: bool,
+}
+
+impl Attempts {
+    /// None so far, with `destination` to be tried first.
+    pub(crate) fn new(destination: Destination) -> Self {
+        Self {
+            destination,
+            is_repetition: false,
+        }
+    }
+
+    /// A connection for the next one: to the destination, or to another next hop of its route if
+    /// this one cannot be had.
+    ///
+    /// # Errors
+    ///
+    /// The trouble with the last one that was tried.
+    pub(crate) async fn connect(
+        &mut self,
+        exchange: &Exchange,
+        worker: &Worker,
+    ) -> Result<Connection, Trouble> {
+        let settings = &exchange.settings;
+        let mut hops_tried = 1;
+        loop {
+            let obtained = obtain(worker, settings, &self.destination, self.is_repetition).await;
+            let trouble = match obtained {
+                Ok(connection) => return Ok(connection),
+                Err(trouble) => trouble,
+            };
+            match self.destination.another(exchange, worker, &trouble) {
+                Some(another) if hops_tried < HOPS_TRIED_MAX => self.destination = another,
+                _ => return Err(trouble),
+            }
+            hops_tried += 1;
+        }
+    }
+
+    /// Whether the request is sent once more, after `connection` was closed without a byte of an
+    /// answer.
+    pub(crate) fn repeat(
+        &mut self,
+        exchange: &Exchange,
+        worker: &Worker,
+        connection: &Connection,
+    ) -> bool {
+        let closed = Closed {
+            method: exchange.method,
+            body: if exchange.has_content() {
+                BodySent::Consumed
+            } else {
+                BodySent::None
+            },
+            connection_was_reused: connection.reused,
+            response_begun: false,
+            is_repetition: self.is_repetition,
+        };
+        let repeats = may_repeat(&closed).is_ok();
+        if repeats {
+            worker.counters().inc(Metric::Retries);
+            self.is_repetition = true;
+        }
+        repeats
+    }
+}
+
+/// Gets a connection; `fresh` asks for a new one.
+///
+/// # Errors
+///
+/// The trouble to report: no address, not allowed, refused, timed out, limit reached.
+async fn obtain(
+    worker: &Worker,
+    settings: &Settings,
+    destination: &Destination,
+    fresh: bool,
+) -> Result<Connection, Trouble> {
+    let idle = if fresh {
+        None
+    } else {
+        pool::check_out(worker, settings, destination)
+    };
+    let connection = match idle {
+        Some(connection) => connection,
+        None => Box::pin(Seeker::new(worker, settings, destination, fresh).run()).await?,
+    };
+    if settings.config.limits.connections_ahead > 0 {
+        ahead::top_up(worker, destination);
+    }
+    Ok(connection)
+}
+
+/// Opens a connection for a request.
+pub(crate) async fn open(
+    worker: &Worker,
+    settings: &Settings,
+    destination: &Destination,
+    permit: Permit,
+    until: Instant,
+    why: OpenReason,
+) -> Result<Connection, Trouble> {
+    let mut connection = set_up(worker, settings, destination, permit, until, why).await?;
+    connection.send(worker, worker.now(), Supply::New);
+    Ok(connection)
+}
+
+/// Sets up a connection that nobody uses yet. Out of file descriptors it waits for one: an idle
+/// connection gives way, or somebody leaves. It keeps its place meanwhile, so that those who wait
+/// do not wake each other.
+pub(crate) async fn set_up(
+    worker: &Worker,
+    settings: &Settings,
+    destination: &Destination,
+    mut permit: Permit,
+    until: Instant,
+    why: OpenReason,
+) -> Result<Connection, Trouble> {
+    let open = &worker.shared.open;
+    let mut waits: Option<DescriptorWait<'_>> = None;
+    loop {
+        let freed = open.freed();
+        let client_left = worker.shared.client_closed.notified();
+        let began = worker.shared.clock.tick();
+        match dial::run(worker, settings, destination).await {
+            Ok(connected) => {
+                let took_ms = worker.shared.clock.tick().ms_since(began);
+                permit.opened(took_ms);
+                worker.counters().inc(Metric::NextHopOpens(label(why)));
+                let hop = destination.hop.clone();
+                let ahead = why == OpenReason::Ahead;
+                return Ok(Connection::new(worker, connected, hop, permit, ahead));
+            }
+            Err(trouble) if trouble.error == ProxyError::ConnectionLimitReached => {
+                if pool::close_oldest(worker) {
+                    continue;
+                }
+                let wait = waits.get_or_insert_with(|| DescriptorWait::begin(worker));
+                let descriptor = async {
+                    tokio::select! {
+                        () = freed => {}
+                        () = client_left => {}
+                    }
+                };
+                if timeout_at(until, descriptor).await.is_err() {
+                    wait.end = WaitEnd::Refused;
+                    return Err(trouble);
+                }
+                wait.end = WaitEnd::Place;
+            }
+            Err(trouble) => return Err(trouble),
+        }
+    }
+}
+
+/// A wait for a file descriptor; counted when it ends.
+struct DescriptorWait<'a> {
+    worker: &'a Worker,
+    end: WaitEnd,
+    _waiting: Waiting,
+}
+
+impl<'a> DescriptorWait<'a> {
+    fn begin(worker: &'a Worker) -> Self {
+        let counters = worker.counters();
+        counters.inc(Metric::ConnectionWaits(WaitReason::Descriptor));
+        Self {
+            worker,
+            end: WaitEnd::Left,
+            _waiting: Waiting::begin(&worker.shared.open),
+        }
+    }
+}
+
+impl Drop for DescriptorWait<'_> {
+    fn drop(&mut self) {
+        let ended = Metric::ConnectionWaitEnds(self.end);
+        self.worker.counters().inc(ended);
+    }
+}
+
+/// The reason's place among the counters.
+pub(crate) fn label(why: OpenReason) -> OpenLabel {
+    match why {
+        OpenReason::NoneBusy => OpenLabel::NoneBusy,
+        OpenReason::Rule => OpenLabel::Rule,
+        OpenReason::NotMeasured => OpenLabel::NotMeasured,
+        OpenReason::QuickSetUp => OpenLabel::QuickSetUp,
+        OpenReason::Sooner => OpenLabel::Sooner,
+        OpenReason::WaitedInVain => OpenLabel::WaitedInVain,
+        OpenReason::Repetition => OpenLabel::Repetition,
+        OpenReason::Race => OpenLabel::Race,
+        OpenReason::Ahead => OpenLabel::Ahead,
+        OpenReason::Tunnel => OpenLabel::Tunnel,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_measure::Label;
+
+    #[test]
+    fn open_reason_label_equals_the_policy_word() {
+        for why in OpenReason::ALL {
+            assert_eq!(label(why).word(), why.as_str());
+        }
+    }
+}

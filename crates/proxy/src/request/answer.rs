@@ -1,0 +1,239 @@
+//! Answers of our own: short, plain, and with the reason in a field a machine can read.
+//!
+//! `Cache-Status` (RFC 9211) and, where something went wrong, `Proxy-Status` (RFC 9209). The body
+//! says in a sentence what happened and, where there is one, what to do.
+
+use crate::send::disk_read::ReadTrouble;
+use crate::send::heads::write_cache_status;
+use crate::worker::settings::Settings;
+use std::fmt::Display;
+use weir_policy::{Handling, Refused, Verdict};
+use weir_semantics::{DecidedBy, ProxyError, write_proxy_status};
+use weir_wire::{Version, write};
+
+/// Why a request is answered by us.
+#[derive(Clone, Debug)]
+pub(crate) struct Trouble {
+    /// The kind, as RFC 9209 names it.
+    pub(crate) error: ProxyError,
+    /// A sentence for people.
+    pub(crate) text: String,
+    /// The reason as the verdict has it.
+    pub(crate) refused: Refused,
+}
+
+/// An answer of our own.
+#[derive(Clone, Debug)]
+pub(crate) struct Answer {
+    /// Status code.
+    pub(crate) status: u16,
+    /// Why.
+    pub(crate) trouble: Trouble,
+    /// The client's connection ends with it.
+    pub(crate) close: bool,
+}
+
+impl Trouble {
+    pub(crate) fn new(error: ProxyError, text: impl Into<String>) -> Self {
+        let refused = match error {
+            ProxyError::ProxyLoopDetected => Refused::Loop,
+            ProxyError::ConnectionLimitReached | ProxyError::ProxyInternalError => {
+                Refused::Overloaded
+            }
+            ProxyError::HttpRequestError => Refused::BadRequest,
+            ProxyError::HttpRequestDenied | ProxyError::DestinationIpProhibited => Refused::Denied,
+            _ => Refused::NextHop,
+        };
+        Self {
+            error,
+            text: text.into(),
+            refused,
+        }
+    }
+
+    /// The client's message is wrong.
+    pub(crate) fn bad(text: impl Into<String>) -> Self {
+        Self::new(ProxyError::HttpRequestError, text)
+    }
+
+    /// A rule says no.
+    pub(crate) fn denied(text: impl Into<String>) -> Self {
+        Self::new(ProxyError::HttpRequestDenied, text)
+    }
+}
+
+impl Answer {
+    /// An answer after which the connection goes on.
+    pub(crate) fn open(status: u16, trouble: Trouble) -> Self {
+        Self {
+            status,
+            trouble,
+            close: false,
+        }
+    }
+
+    /// An answer that ends the connection.
+    pub(crate) fn closing(status: u16, trouble: Trouble) -> Self {
+        Self {
+            status,
+            trouble,
+            close: true,
+        }
+    }
+
+    /// 400 and close: what follows in the connection cannot be trusted.
+    pub(crate) fn bad_request(why: &dyn Display) -> Self {
+        Self::closing(400, Trouble::bad(why.to_string()))
+    }
+
+    /// 500: what is stored was to be sent and cannot be read. A fault of the disk, not a lack of
+    /// room or time.
+    pub(crate) fn unreadable(why: ReadTrouble) -> Self {
+        Self::open(
+            500,
+            Trouble {
+                error: ProxyError::ProxyInternalError,
+                text: format!("what is stored cannot be read: {}", why.as_str()),
+                refused: Refused::Unreadable,
+            },
+        )
+    }
+
+    /// 504: nothing usable is stored and the client forbids asking (RFC 9111 §5.2.1.7).
+    pub(crate) fn only_if_cached() -> Self {
+        Self::open(
+            504,
+            Trouble {
+                error: ProxyError::ProxyInternalResponse,
+                text: "nothing usable is stored, and the request says only-if-cached".into(),
+                refused: Refused::OnlyIfCached,
+            },
+        )
+    }
+
+    /// 200 to an OPTIONS that is for us: it asks the proxy itself, or may go no further (RFC 9110
+    /// §7.6.2, §9.3.7).
+    pub(crate) fn options() -> Self {
+        Self::open(
+            200,
+            Trouble {
+                error: ProxyError::ProxyInternalResponse,
+                text: "this proxy answers for itself".into(),
+                refused: Refused::AnsweredHere,
+            },
+        )
+    }
+
+    /// The verdict of a request answered so before there was a transaction.
+    pub(crate) fn verdict(&self) -> Verdict {
+        Verdict {
+            handling: Handling::Refused(self.trouble.refused),
+            fwd_status: None,
+            decided_by: DecidedBy::CacheControl,
+            storing: None,
+            ttl: None,
+            from_disk: false,
+        }
+    }
+
+    /// Appends the whole message to `out`, which says this verdict; returns the bytes of its
+    /// content.
+    pub(crate) fn write(
+        &self,
+        settings: &Settings,
+        verdict: &Verdict,
+        head_only: bool,
+        date: &[u8],
+        out: &mut Vec<u8>,
+    ) -> u64 {
+        let body = format!(
+            "{} {}: {}\n",
+            self.status,
+            reason_phrase(self.status),
+            self.trouble.text
+        );
+        write::status_line(
+            out,
+            Version::Http11,
+            self.status,
+            reason_phrase(self.status),
+        );
+        write::field(out, "Date", date);
+        write::field(out, "Content-Type", b"text/plain; charset=utf-8");
+        write::number_field(out, "Content-Length", body.len() as u64);
+        write::field(out, "Cache-Control", b"no-store");
+        self.write_status_fields(settings, verdict, out);
+        if matches!(self.status, 200 | 405) {
+            write::field(
+                out,
+                "Allow",
+                b"GET, HEAD, POST, PUT, DELETE, OPTIONS, PATCH",
+            );
+        }
+        if self.status == 503 {
+            write::field(out, "Retry-After", b"1");
+        }
+        if self.close {
+            write::field(out, "Connection", b"close");
+        }
+        write::end_of_head(out);
+        if head_only {
+            return 0;
+        }
+        out.extend_from_slice(body.as_bytes());
+        body.len() as u64
+    }
+
+    fn write_status_fields(&self, settings: &Settings, verdict: &Verdict, out: &mut Vec<u8>) {
+        let name = settings.name();
+        write_cache_status(settings, verdict, out);
+        out.extend_from_slice(b"Proxy-Status: ");
+        write_proxy_status(out, name, self.trouble.error, Some(&self.trouble.text));
+        out.extend_from_slice(b"\r\n");
+    }
+}
+
+/// The head of a message that ends with so many bytes of content.
+pub(crate) fn head_of(message: &[u8], content_bytes: u64) -> &[u8] {
+    let content = usize::try_from(content_bytes).unwrap_or(usize::MAX);
+    &message[..message.len().saturating_sub(content)]
+}
+
+/// The reason phrase of the statuses we make ourselves (RFC 9110 §15).
+pub(crate) const fn reason_phrase(status: u16) -> &'static str {
+    match status {
+        200 => "OK",
+        206 => "Partial Content",
+        304 => "Not Modified",
+        400 => "Bad Request",
+        403 => "Forbidden",
+        405 => "Method Not Allowed",
+        408 => "Request Timeout",
+        412 => "Precondition Failed",
+        416 => "Range Not Satisfiable",
+        417 => "Expectation Failed",
+        421 => "Misdirected Request",
+        431 => "Request Header Fields Too Large",
+        500 => "Internal Server Error",
+        501 => "Not Implemented",
+        502 => "Bad Gateway",
+        503 => "Service Unavailable",
+        504 => "Gateway Timeout",
+        505 => "HTTP Version Not Supported",
+        508 => "Loop Detected",
+        _ => "Error",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unreadable_storage_is_reported_apart_from_overload() {
+        let answer = Answer::unreadable(ReadTrouble::TooSlow);
+        assert_eq!(answer.verdict().detail(), Some("unreadable"));
+        let busy = Trouble::new(ProxyError::ConnectionLimitReached, "");
+        assert_eq!(busy.refused.as_str(), "overloaded");
+    }
+}

@@ -1,0 +1,193 @@
+//! The request head, judged: what it asks for, of whom, and whether it may (phases request head and
+//! authorise).
+//!
+//! One canonical target comes out of here, and routing, key, rules and forwarding use nothing else
+//! (RFC 9110 §7.1). Anything ambiguous is refused, never repaired (RFC 9112 §6.3, §11.2).
+
+use crate::config::Mode;
+use crate::request::answer::{Answer, Trouble};
+use crate::worker::settings::Settings;
+use weir_policy::{Digest, KeyHasher, Secret};
+use weir_semantics::{
+    Authority, CONNECTION_OPTIONS_MAX, ConnectionOptions, Form, Method, ProxyError, RequestFacts,
+    Scheme, Target, canonical_target, contains_pseudonym, lines_named, list_elements,
+};
+use weir_wire::{BodyLength, RequestHead, Version, request_body};
+
+/// A request that may be answered from the cache or forwarded.
+pub(crate) struct Request<'a> {
+    pub(crate) mode: Mode,
+    pub(crate) method: Method,
+    pub(crate) target: Target<'a>,
+    pub(crate) form: Form,
+    pub(crate) version: Version,
+    pub(crate) body: BodyLength,
+    pub(crate) facts: RequestFacts,
+    /// The client's connection may be used again.
+    pub(crate) keep_alive: bool,
+    /// The client asks to switch protocols, and we may pass that on.
+    pub(crate) upgrade: bool,
+}
+
+/// Who asks, and where.
+#[derive(Clone, Copy)]
+pub(crate) struct Asked<'a> {
+    pub(crate) settings: &'a Settings,
+    pub(crate) mode: Mode,
+    /// The listener's own authority, for HTTP/1.0 requests without Host.
+    pub(crate) default: &'a Authority,
+    /// The client may use this listener.
+    pub(crate) client_allowed: bool,
+}
+
+impl<'a> Request<'a> {
+    /// Judges a head.
+    ///
+    /// # Errors
+    ///
+    /// The answer to give instead. Where the framing is in doubt the answer closes the connection.
+    pub(crate) fn judge(head: &RequestHead<'_, 'a>, asked: &Asked<'_>) -> Result<Self, Answer> {
+        let body =
+            request_body(head.version, head.fields).map_err(|error| Answer::bad_request(&error))?;
+        if !asked.client_allowed {
+            return Err(Answer::closing(
+                403,
+                Trouble::denied("this client may not use the proxy; see access.clients"),
+            ));
+        }
+        let method = Method::parse(head.method);
+        if method == Method::Connect && body != BodyLength::None {
+            // nobody knows whether it belongs to the request or to the tunnel (RFC 9110 §9.3.6)
+            return Err(Answer::bad_request(&"a CONNECT with content"));
+        }
+        let http11 = head.version == Version::Http11;
+        let (target, form) = canonical_target(
+            method,
+            head.target,
+            head.fields,
+            http11,
+            asked.default,
+            Scheme::Http,
+        )
+        .map_err(|error| Answer::bad_request(&error))?;
+        check_form(method, form, &target, asked)?;
+        let options = ConnectionOptions::gather(head.fields);
+        if options.count > CONNECTION_OPTIONS_MAX {
+            return Err(Answer::bad_request(&format_args!(
+                "{} options in Connection, more than {CONNECTION_OPTIONS_MAX}",
+                options.count
+            )));
+        }
+        let facts = RequestFacts::gather(method, target.path_and_query, head.fields);
+        check_loop(head, asked.settings)?;
+        // a request with content may be answered only (RFC 9110 §7.8): a switch in its middle has
+        // no clear place
+        let upgrade = http11 && options.upgrade && has_upgrade(head) && body == BodyLength::None;
+        Ok(Self {
+            mode: asked.mode,
+            method,
+            target,
+            form,
+            version: head.version,
+            body,
+            facts,
+            keep_alive: !options.close && (http11 || options.keep_alive),
+            upgrade,
+        })
+    }
+
+    /// Whether the answer may come from or go into the cache as far as the message's shape tells: a
+    /// request with content, or one that wants another protocol, is nobody else's business.
+    pub(crate) fn is_shareable(&self) -> bool {
+        !self.upgrade && matches!(self.body, BodyLength::None | BodyLength::Exact(0))
+    }
+
+    /// Digest of the cache key: mode, scheme, host, port, path and query; never without the host.
+    /// The method is not part of it, as only responses to GET are stored.
+    pub(crate) fn key(&self, secret: &Secret) -> Digest {
+        key_of(self.mode, &self.target, secret)
+    }
+}
+
+/// Digest of the cache key of a target. What a gateway's next hops say of a host is not what a
+/// forward proxy gets from that host: whoever reaches the gateway chooses Host.
+pub(crate) fn key_of(mode: Mode, target: &Target<'_>, secret: &Secret) -> Digest {
+    let mut hasher = KeyHasher::new(secret);
+    hasher.number(match (mode, target.scheme) {
+        (Mode::Forward, Scheme::Http) => 1,
+        (Mode::Forward, Scheme::Https) => 2,
+        (Mode::Gateway, Scheme::Http) => 3,
+        (Mode::Gateway, Scheme::Https) => 4,
+    });
+    hasher.part(target.host.as_str().as_bytes());
+    hasher.number(u64::from(target.port));
+    hasher.part(target.path_and_query.as_bytes());
+    hasher.finish()
+}
+
+fn check_form(
+    method: Method,
+    form: Form,
+    target: &Target<'_>,
+    asked: &Asked<'_>,
+) -> Result<(), Answer> {
+    if method == Method::Trace {
+        return Err(Answer::closing(
+            405,
+            Trouble::denied("TRACE is refused: it would echo credentials"),
+        ));
+    }
+    match (asked.mode, form) {
+        (Mode::Gateway, Form::Authority) => Err(Answer::closing(
+            405,
+            Trouble::denied("this is a gateway; CONNECT is for forward proxies"),
+        )),
+        // what it gets here came over a connection that proves nothing of the host (RFC 9110 §7.4,
+        // §15.5.20)
+        (Mode::Gateway, Form::Absolute) if target.scheme == Scheme::Https => Err(Answer::closing(
+            421,
+            Trouble::new(
+                ProxyError::HttpRequestError,
+                "this listener has no TLS and does not answer for https:// URLs",
+            ),
+        )),
+        (Mode::Forward, Form::Origin) => Err(Answer::closing(
+            400,
+            Trouble::bad(
+                "this is a forward proxy: the request target must be a whole URL (http://host/path); \
+                 use it as `curl -x`, or set it as the browser's HTTP proxy",
+            ),
+        )),
+        (Mode::Forward, Form::Absolute) if target.scheme == Scheme::Https => Err(Answer::closing(
+            501,
+            Trouble::new(
+                ProxyError::HttpRequestError,
+                "https:// URLs are reached by CONNECT; this proxy does not open TLS itself",
+            ),
+        )),
+        _ => Ok(()),
+    }
+}
+
+fn check_loop(head: &RequestHead<'_, '_>, settings: &Settings) -> Result<(), Answer> {
+    let passed = lines_named(head.fields, "via");
+    if contains_pseudonym(passed, settings.name(), Some(&settings.instance)) {
+        return Err(Answer::closing(
+            508,
+            Trouble::new(
+                ProxyError::ProxyLoopDetected,
+                "this request has passed here before",
+            ),
+        ));
+    }
+    Ok(())
+}
+
+/// Whether Upgrade names a protocol we let through. HTTP/2 is none: in its tunnel every further
+/// request would pass by routes, rules and log, and RFC 9113 §3.1 has dropped that way.
+fn has_upgrade(head: &RequestHead<'_, '_>) -> bool {
+    let mut protocols = lines_named(head.fields, "upgrade")
+        .flat_map(list_elements)
+        .peekable();
+    protocols.peek().is_some() && !protocols.any(|protocol| protocol.eq_ignore_ascii_case(b"h2c"))
+}

@@ -1,0 +1,6 @@
+//! The request head as facts: what is asked for, and whether it may be.
+
+pub(crate) mod answer;
+pub(crate) mod judge;
+pub(crate) mod max_forwards;
+pub(crate) mod vary;

@@ -1,0 +1,219 @@
+//! A piece of a stored response's content on its way to a client: from memory, or from disk.
+//!
+//! What is on disk leaves by `sendfile` where it is in the page cache and was verified since it
+//! came there; else it is read and verified by the disk's threads, and sent from memory. The worker
+//! never waits for a device.
+
+use crate::send::disk_read::{DiskRead, ReadTrouble};
+use std::future::poll_fn;
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use tokio::io::{AsyncWrite, Interest};
+use tokio::net::TcpStream;
+use weir_disk::{ReadError, SendPiece};
+use weir_store::{Block, StoredResponse, Stretch};
+
+/// Pieces handed to the kernel in one call.
+const PIECES_MAX: usize = 16;
+
+/// Bytes of a file handed to the kernel in one call: other connections of the worker wait for it.
+const SENDFILE_BYTES_MAX: u64 = 512 * 1024;
+
+/// A piece of a stored response's content.
+#[derive(Debug)]
+pub(crate) struct StoredPiece {
+    /// The response, held while it is sent, whatever the store does with it.
+    response: Arc<StoredResponse>,
+    /// Next byte to send.
+    at: u64,
+    /// One past the last byte to send.
+    end: u64,
+    /// What was read from disk, from `at` on.
+    read: Option<(Block, usize)>,
+    reading: Option<DiskRead>,
+    trouble: Option<ReadTrouble>,
+}
+
+/// How the next bytes are to be written.
+enum Next {
+    /// From memory.
+    Memory,
+    /// As a file has them.
+    File(SendPiece),
+}
+
+impl StoredPiece {
+    /// The content from `at` up to `end`.
+    pub(crate) fn new(response: &Arc<StoredResponse>, at: u64, end: u64) -> Self {
+        Self {
+            response: Arc::clone(response),
+            at,
+            end,
+            read: None,
+            reading: None,
+            trouble: None,
+        }
+    }
+
+    /// Whether all of it was written.
+    pub(crate) fn is_sent(&self) -> bool {
+        self.at >= self.end
+    }
+
+    /// The next byte of the content to be sent, and one past the last.
+    pub(crate) fn rest(&self) -> (u64, u64) {
+        (self.at, self.end)
+    }
+
+    /// Why it could not be read, if so.
+    pub(crate) fn trouble(&self) -> Option<ReadTrouble> {
+        self.trouble
+    }
+
+    /// Ready once its first bytes can be sent: while nothing was promised, what cannot be read is a
+    /// miss.
+    ///
+    /// # Errors
+    ///
+    /// Why they cannot.
+    pub(crate) async fn prepare(&mut self) -> Result<(), ReadTrouble> {
+        if self.is_sent() {
+            return Ok(());
+        }
+        poll_fn(|cx| self.poll_next(cx)).await.map(|_| ())
+    }
+
+    /// Writes `front`, then what follows of the piece, once; the bytes the kernel took.
+    pub(crate) fn poll_write(
+        &mut self,
+        stream: &mut TcpStream,
+        front: &[u8],
+        cx: &mut Context<'_>,
+    ) -> Poll<io::Result<usize>> {
+        let next = match self.poll_next(cx) {
+            Poll::Ready(Ok(next)) => next,
+            Poll::Ready(Err(trouble)) => {
+                self.trouble = Some(trouble);
+                return Poll::Ready(Err(io::ErrorKind::InvalidData.into()));
+            }
+            // the head need not wait for it
+            Poll::Pending if front.is_empty() => return Poll::Pending,
+            Poll::Pending => return Pin::new(stream).poll_write(cx, front),
+        };
+        match next {
+            Next::File(file) if front.is_empty() => self.poll_send_file(stream, &file, cx),
+            Next::File(_) => Pin::new(stream).poll_write(cx, front),
+            Next::Memory => self.poll_write_memory(stream, front, cx),
+        }
+    }
+
+    /// Finds out where the next bytes are, and reads them if they have to be.
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<Next, ReadTrouble>> {
+        if self.read.is_some() {
+            return Poll::Ready(Ok(Next::Memory));
+        }
+        if self.reading.is_none() {
+            match self.response.body.stretch_at(self.at) {
+                Some(Stretch::Memory(_)) => return Poll::Ready(Ok(Next::Memory)),
+                Some(Stretch::Disk(extent)) => {
+                    let most = (self.end - self.at).min(SENDFILE_BYTES_MAX);
+                    if let Some(file) = extent.sendable(self.at, most) {
+                        return Poll::Ready(Ok(Next::File(file)));
+                    }
+                    self.reading = Some(DiskRead::new(extent, self.at));
+                }
+                None => return Poll::Ready(Err(ReadTrouble::NotThere)),
+            }
+        }
+        if let Some(reading) = &mut self.reading {
+            let block = ready!(reading.poll(cx));
+            self.reading = None;
+            self.read = Some((block?, 0));
+        }
+        Poll::Ready(Ok(Next::Memory))
+    }
+
+    fn poll_send_file(
+        &mut self,
+        stream: &mut TcpStream,
+        file: &SendPiece,
+        cx: &mut Context<'_>,
+    ) -> Poll<io::Result<usize>> {
+        loop {
+            ready!(stream.poll_write_ready(cx))?;
+            let count = usize::try_from(file.len).unwrap_or(usize::MAX);
+            let sent = stream.try_io(Interest::WRITABLE, || {
+                let mut offset = file.offset;
+                let socket = &*stream;
+                Ok(rustix::fs::sendfile(
+                    socket,
+                    file.fd(),
+                    Some(&mut offset),
+                    count,
+                )?)
+            });
+            match sent {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) => return Poll::Ready(Err(error)),
+                // the file was cut under us
+                Ok(0) => {
+                    self.trouble = Some(ReadTrouble::Disk(ReadError::Damaged));
+                    return Poll::Ready(Err(io::ErrorKind::UnexpectedEof.into()));
+                }
+                Ok(sent) => {
+                    self.at += sent as u64;
+                    return Poll::Ready(Ok(sent));
+                }
+            }
+        }
+    }
+
+    fn poll_write_memory(
+        &mut self,
+        stream: &mut TcpStream,
+        front: &[u8],
+        cx: &mut Context<'_>,
+    ) -> Poll<io::Result<usize>> {
+        let mut pieces = [IoSlice::new(&[]); PIECES_MAX];
+        let mut count = 0;
+        if !front.is_empty() {
+            pieces[0] = IoSlice::new(front);
+            count = 1;
+        }
+        let mut at = self.at;
+        while at < self.end && count < PIECES_MAX {
+            let bytes = self.in_memory(at);
+            if bytes.is_empty() {
+                break;
+            }
+            at += bytes.len() as u64;
+            pieces[count] = IoSlice::new(bytes);
+            count += 1;
+        }
+        let written = ready!(Pin::new(stream).poll_write_vectored(cx, &pieces[..count]))?;
+        self.advance(written.saturating_sub(front.len()));
+        Poll::Ready(Ok(written))
+    }
+
+    /// The content in memory from `at` up to the end of its block or of the piece.
+    fn in_memory(&self, at: u64) -> &[u8] {
+        let bytes = match &self.read {
+            Some((block, from)) if at == self.at => &block[*from..],
+            _ => self.response.body.at(at),
+        };
+        let left = usize::try_from(self.end - at).unwrap_or(usize::MAX);
+        &bytes[..bytes.len().min(left)]
+    }
+
+    fn advance(&mut self, count: usize) {
+        self.at += count as u64;
+        if let Some((block, from)) = &mut self.read {
+            *from += count;
+            if *from >= block.len() {
+                self.read = None;
+            }
+        }
+    }
+}

@@ -1,0 +1,505 @@
+//! What an operator does to a running proxy: reload, purge, look, stop.
+
+use crate::admin::{self, PurgeFailure, Token};
+use crate::cache::invalidate::DURABLE_WAIT;
+use crate::config::{self, AdminAddress, Config, Mode};
+use crate::net::crew::{Crew, Order};
+use crate::net::listener;
+use crate::net::local_address::is_local;
+use crate::request::judge::key_of;
+use crate::server::advice;
+use crate::server::disk_tier;
+use crate::server::run::{Describe, Reload, StartError, clients_max, read_token};
+use crate::server::until_restart;
+use crate::worker::settings::Settings;
+use crate::worker::shared::{Shared, Stage};
+use arc_swap::ArcSwapOption;
+use std::io;
+use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::watch;
+use tokio::time::{Instant, timeout_at};
+use weir_measure::{Metric, ReloadOutcome, Snapshot};
+use weir_policy::destination::OwnAddresses;
+use weir_semantics::{Authority, Form, Method, Scheme, Target, canonical_target};
+use weir_store::Purge;
+
+/// Handle on a running proxy, for the admin interface and for signals.
+pub struct Control {
+    shared: Arc<Shared>,
+    crew: Crew,
+    state: Mutex<State>,
+    reload: Reload,
+    describe: Describe,
+    runtime: tokio::runtime::Runtime,
+    /// The admin interface as bound; a restart alone changes it.
+    admin: AdminAddress,
+    /// What it asks for.
+    token: ArcSwapOption<Token>,
+}
+
+struct State {
+    config: Config,
+    open: Vec<Open>,
+}
+
+/// One listening address, on every worker.
+struct Open {
+    /// As configured: the port may be 0.
+    configured: config::Listener,
+    /// As bound.
+    bound: config::Listener,
+    stop: watch::Sender<bool>,
+}
+
+impl State {
+    /// Where those of the open listeners are bound that `config` has too.
+    fn bound_for(&self, config: &Config) -> Vec<SocketAddr> {
+        let stays = self
+            .open
+            .iter()
+            .filter(|open| config.listeners.contains(&open.configured));
+        stays.map(|open| open.bound.address).collect()
+    }
+}
+
+impl Control {
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        crew: Crew,
+        config: Config,
+        reload: Reload,
+        describe: Describe,
+    ) -> std::io::Result<Self> {
+        Ok(Self {
+            shared,
+            crew,
+            state: Mutex::new(State {
+                config,
+                open: Vec::new(),
+            }),
+            reload,
+            describe,
+            runtime: tokio::runtime::Builder::new_current_thread()
+                .enable_time()
+                .build()?,
+            admin: AdminAddress::Off,
+            token: ArcSwapOption::empty(),
+        })
+    }
+
+    /// With an admin interface at `address`, as bound, that asks for `token`.
+    pub(crate) fn with_admin(mut self, address: AdminAddress, token: Option<Token>) -> Self {
+        self.admin = address;
+        self.token.store(token.map(Arc::new));
+        self
+    }
+
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
+    pub(crate) fn join(&self) {
+        self.crew.join();
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The listeners as bound.
+    #[must_use]
+    pub fn listeners(&self) -> Vec<config::Listener> {
+        self.state()
+            .open
+            .iter()
+            .map(|open| open.bound.clone())
+            .collect()
+    }
+
+    /// Opens what `config` has and is not open, closes what is open and it has not. Nothing changes
+    /// if one address cannot be had, or a next hop is this proxy itself. What is about to be opened
+    /// is no destination from before it is.
+    pub(crate) fn open_listeners(&self, config: &Config) -> Result<(), StartError> {
+        let mut state = self.state();
+        let before = self.shared.own.load_full();
+        let configured = config.listeners.iter().map(|listener| listener.address);
+        let bound = state.bound_for(config);
+        let wanted = OwnAddresses::new(
+            self.admin
+                .socket()
+                .into_iter()
+                .chain(bound)
+                .chain(configured),
+        );
+        self.refuse_own_next_hops(config, &wanted)?;
+        let configured = config.listeners.iter().map(|listener| listener.address);
+        self.shared.own.store(Arc::new(before.and(configured)));
+        let opened = self.change_listeners(&mut state, config);
+        self.shared.own.store(match opened {
+            Ok(()) => Arc::new(OwnAddresses::new(
+                self.admin
+                    .socket()
+                    .into_iter()
+                    .chain(state.bound_for(config)),
+            )),
+            Err(_) => before,
+        });
+        opened
+    }
+
+    /// Refuses next hops at one of the addresses in `own`, by address, by the hosts file, or by the
+    /// name of the loopback. What name servers say is asked when a connection is made: at start
+    /// there may be none.
+    fn refuse_own_next_hops(&self, config: &Config, own: &OwnAddresses) -> Result<(), StartError> {
+        for hop in config.routes.iter().flat_map(|route| &route.next_hops) {
+            let known = match hop.host.ip() {
+                Some(ip) => vec![ip],
+                None => self.shared.resolver.known(hop.host.as_str()),
+            };
+            let is_own = |ip: &IpAddr| own.check(SocketAddr::new(*ip, hop.port), is_local).is_err();
+            if let Some(ip) = known.iter().find(|ip| is_own(ip)) {
+                let address = SocketAddr::new(*ip, hop.port);
+                return Err(StartError {
+                    hint: None,
+                    what: format!("use the next hop {hop}"),
+                    cause: io::Error::other(format!(
+                        "this proxy itself listens at {address}; name the origin in the route, not the proxy"
+                    )),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn change_listeners(&self, state: &mut State, config: &Config) -> Result<(), StartError> {
+        let mut added = Vec::new();
+        for wanted in &config.listeners {
+            if !state.open.iter().any(|open| open.configured == *wanted) {
+                let ours = state
+                    .open
+                    .iter()
+                    .any(|open| open.bound.address == wanted.address);
+                added.push((wanted.clone(), self.bind_all(wanted, ours)?));
+            }
+        }
+        state.open.retain(|open| {
+            let stays = config.listeners.contains(&open.configured);
+            if !stays {
+                open.stop.send_replace(true);
+            }
+            stays
+        });
+        for (configured, (bound, sockets)) in added {
+            let (stop, stopped) = watch::channel(false);
+            for (index, socket) in sockets.into_iter().enumerate() {
+                let order = Order {
+                    socket,
+                    listener: bound.clone(),
+                    stop: stopped.clone(),
+                };
+                self.crew.give(index, order).map_err(|cause| StartError {
+                    hint: None,
+                    what: format!("serve {}", bound.address),
+                    cause,
+                })?;
+            }
+            state.open.push(Open {
+                configured,
+                bound,
+                stop,
+            });
+        }
+        let order = |open: &Open| {
+            config
+                .listeners
+                .iter()
+                .position(|wanted| *wanted == open.configured)
+        };
+        state.open.sort_by_key(order);
+        Ok(())
+    }
+
+    /// Binds an address once a worker; one that is `ours` already is bound a second time beside the
+    /// first.
+    fn bind_all(
+        &self,
+        wanted: &config::Listener,
+        ours: bool,
+    ) -> Result<(config::Listener, Vec<TcpListener>), StartError> {
+        let failed = |cause| StartError {
+            hint: advice::of_address(
+                Some(wanted.address),
+                "`--listen` or `listener.address`",
+                &cause,
+            ),
+            what: format!("listen on {}", wanted.address),
+            cause,
+        };
+        if !ours {
+            listener::probe(wanted.address).map_err(failed)?;
+        }
+        let first = listener::bind(wanted.address).map_err(failed)?;
+        let mut bound = wanted.clone();
+        bound.address = first.local_addr().map_err(failed)?;
+        let mut sockets = vec![first];
+        while sockets.len() < self.crew.len() {
+            sockets.push(listener::bind(bound.address).map_err(failed)?);
+        }
+        Ok((bound, sockets))
+    }
+
+    /// Makes the configuration anew and puts it in force; a bad one is refused whole, and the old
+    /// one stays.
+    ///
+    /// # Errors
+    ///
+    /// The whole text of what is wrong.
+    pub fn reload(&self) -> Result<String, String> {
+        let result = (self.reload)().and_then(|config| self.put_in_force(config));
+        let outcome = if result.is_ok() {
+            ReloadOutcome::Ok
+        } else {
+            ReloadOutcome::Refused
+        };
+        self.shared
+            .common_counters()
+            .add_shared(Metric::Reloads(outcome), 1);
+        result
+    }
+
+    fn put_in_force(&self, config: Config) -> Result<String, String> {
+        let token = self.next_token(&config)?;
+        let (config, notes) = until_restart::keep(&self.state().config, config);
+        self.open_listeners(&config)
+            .map_err(|error| error.to_string())?;
+        let instance = self.shared.settings.load().instance.clone();
+        let settings = Settings::new(config.clone(), &instance);
+        settings.keep_health(&self.shared.settings.load());
+        self.shared.settings.store(Arc::new(settings));
+        let rate = config.fetch.background_rate.bytes();
+        self.shared.background.set_rate(rate);
+        self.shared
+            .clients_max
+            .store(clients_max(&config), Ordering::Relaxed);
+        self.shared.store.set_budget(config.cache.memory.bytes());
+        self.token.store(token);
+        let log = self.shared.access_log.reopen();
+        self.state().config = config;
+        match log {
+            Ok(()) => Ok(format!("config reloaded\n{notes}")),
+            Err(error) => Ok(format!(
+                "config reloaded\n{notes}note: the access log could not be opened again and stays as it was: {error}\n"
+            )),
+        }
+    }
+
+    /// The token of `config`. The address stays as it is until a restart: it must not be left
+    /// without one.
+    fn next_token(&self, config: &Config) -> Result<Option<Arc<Token>>, String> {
+        let token = read_token(&config.admin.token_file).map_err(|error| error.to_string())?;
+        if token.is_none() && self.admin.is_public() {
+            return Err(format!(
+                "cannot do without `admin.token_file`: other machines can reach the admin interface on {}, which changes only with a restart",
+                self.admin
+            ));
+        }
+        Ok(token.map(Arc::new))
+    }
+
+    /// Forgets what is stored for a URL; how many responses that were, as far as that is known. It
+    /// survives a crash when this returns.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the URL, or with the disk.
+    pub fn purge(&self, url: &str) -> Result<u64, PurgeFailure> {
+        let target = purge_target(url).map_err(PurgeFailure::Url)?;
+        let shared = &self.shared;
+        let purges = [Mode::Forward, Mode::Gateway].map(|mode| {
+            let key = key_of(mode, &target, shared.store.secret());
+            // the store first: who boards between the two finds neither
+            let purge = shared.store.purge(key);
+            shared.flights.forget(key);
+            purge
+        });
+        self.settle(purges)
+    }
+
+    /// Forgets everything that is stored; how many responses that were in memory. It survives a
+    /// crash when this returns.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the disk.
+    pub fn purge_all(&self) -> Result<u64, PurgeFailure> {
+        let purge = self.shared.store.purge_all();
+        self.shared.flights.forget_all();
+        self.settle([purge])
+    }
+
+    /// Waits until `purges` survive a crash, for [`DURABLE_WAIT`] at most; how many responses left.
+    fn settle<const N: usize>(&self, purges: [Purge; N]) -> Result<u64, PurgeFailure> {
+        let purged = purges.iter().map(|purge| purge.removed as u64).sum();
+        let counters = self.shared.common_counters();
+        counters.add_shared(Metric::Purged, purged);
+        let mut failed = None;
+        let until = Instant::now() + DURABLE_WAIT;
+        for purge in purges {
+            let durable = async { timeout_at(until, purge.durable()).await };
+            let failure = match self.runtime.block_on(durable) {
+                Ok(Ok(())) => continue,
+                Ok(Err(error)) => PurgeFailure::Disk(error),
+                Err(_) => PurgeFailure::Slow(DURABLE_WAIT),
+            };
+            counters.add_shared(Metric::PurgesNotDurable, 1);
+            failed = Some(failure);
+        }
+        failed.map_or(Ok(purged), Err)
+    }
+
+    /// The sum of all counters.
+    #[must_use]
+    pub fn snapshot(&self) -> Snapshot {
+        let mut snapshot = Snapshot::sum(self.shared.counters.iter().map(AsRef::as_ref));
+        self.shared.store.settle(self.shared.clock.now());
+        let memory = self.shared.store.memory_use();
+        let settings = self.shared.settings.load();
+        let idle: usize = self
+            .shared
+            .pools
+            .iter()
+            .map(crate::net::next_hops::pool::Pool::len)
+            .sum();
+        for (metric, value) in [
+            (Metric::StoreUsedBytes, memory.used_bytes),
+            (Metric::StoreLingeringBytes, memory.lingering_bytes),
+            (Metric::StoreEntries, memory.entries),
+            (Metric::Evicted, memory.evictions),
+            (
+                Metric::ReadAheadMaxBytes,
+                self.shared.read_ahead_max_bytes(),
+            ),
+            (
+                Metric::StoreBudgetBytes,
+                settings.config.cache.memory.bytes(),
+            ),
+            (Metric::NextHopsOpen, self.shared.open.total() as u64),
+            (Metric::NextHopsOpenMost, self.shared.open.most() as u64),
+            (
+                Metric::ClientsOpenMost,
+                self.shared.clients_most.load(Ordering::Relaxed) as u64,
+            ),
+            (Metric::ConnectionCacheIdle, idle as u64),
+            (Metric::LogLinesDropped, self.shared.access_log.dropped()),
+            (Metric::Workers, self.crew.len() as u64),
+        ] {
+            snapshot.set(metric, value);
+        }
+        if let Some(record) = &self.shared.record {
+            record.tally().count_in(&mut snapshot);
+        }
+        if let Some(disk) = self.shared.store.disk() {
+            disk_tier::count(&disk.usage(), &mut snapshot);
+        }
+        snapshot
+    }
+
+    /// Stops accepting, lets what is under way finish within the limit, cuts the rest; whether
+    /// nothing was cut.
+    pub(crate) fn drain(&self) -> bool {
+        self.shared.advance(Stage::Draining);
+        let limit = self
+            .shared
+            .settings
+            .load()
+            .config
+            .limits
+            .drain
+            .as_duration();
+        let finished = self.runtime.block_on(async {
+            let until = Instant::now() + limit;
+            let cut = self.shared.cut();
+            tokio::pin!(cut);
+            loop {
+                let closed = self.shared.client_closed.notified();
+                if self.shared.is_deserted() {
+                    return true;
+                }
+                tokio::select! {
+                    waited = tokio::time::timeout_at(until, closed) => {
+                        if waited.is_err() {
+                            return false;
+                        }
+                    }
+                    () = &mut cut => return false,
+                }
+            }
+        });
+        self.shared.advance(Stage::Cut);
+        self.crew.join();
+        self.close_disk();
+        self.shared.access_log.flush(LOG_FLUSH);
+        self.close_record();
+        finished
+    }
+
+    /// Lets the recorder finish, once nobody is served any more.
+    pub(crate) fn close_record(&self) {
+        if let Some(record) = &self.shared.record {
+            record.close();
+        }
+    }
+
+    /// Writes what waits to be written, once nobody is served any more.
+    pub(crate) fn close_disk(&self) {
+        if let Some(disk) = self.shared.store.disk() {
+            disk.close();
+        }
+    }
+}
+
+/// The target that a URL names.
+fn purge_target(url: &str) -> Result<Target<'_>, String> {
+    let nowhere = Authority::parse("localhost").map_err(|error| error.to_string())?;
+    let (target, form) = canonical_target(Method::Get, url, &[], false, &nowhere, Scheme::Http)
+        .map_err(|error| error.to_string())?;
+    if form != Form::Absolute {
+        return Err("a whole URL is needed, such as http://www.example.com/page".into());
+    }
+    Ok(target)
+}
+
+/// How long the last lines of the access log may take to leave.
+const LOG_FLUSH: std::time::Duration = std::time::Duration::from_secs(2);
+
+impl admin::Control for Control {
+    fn metrics(&self) -> Snapshot {
+        self.snapshot()
+    }
+
+    fn config_text(&self) -> String {
+        (self.describe)(&self.state().config)
+    }
+
+    fn purge(&self, url: &str) -> Result<u64, PurgeFailure> {
+        self.purge(url)
+    }
+
+    fn purge_all(&self) -> Result<u64, PurgeFailure> {
+        self.purge_all()
+    }
+
+    fn reload(&self) -> Result<String, String> {
+        self.reload()
+    }
+
+    fn is_draining(&self) -> bool {
+        self.shared.is_draining()
+    }
+
+    fn token(&self) -> Option<Arc<Token>> {
+        self.token.load_full()
+    }
+}

@@ -1,0 +1,10 @@
+//! The whole process: start, control interface, signals, and what is checked before it serves.
+
+pub(crate) mod advice;
+pub(crate) mod control;
+pub(crate) mod disk_tier;
+pub(crate) mod machine;
+pub mod on_disk;
+pub(crate) mod run;
+pub(crate) mod signals;
+pub(crate) mod until_restart;

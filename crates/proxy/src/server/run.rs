@@ -1,0 +1,409 @@
+//! Starting, changing and stopping a proxy: the one thread that is not a worker.
+
+use crate::admin::{self, AdminHandle, AdminSocket, Token};
+use crate::config::{self, AdminAddress, Config, LogFormat, LogTarget, TokenFile};
+use crate::log::access_log::{AccessLog, Destination, Format, Say};
+use crate::log::record::{Record, Recorder};
+use crate::net::clock::Clock;
+use crate::net::crew::Crew;
+use crate::net::descriptors::room_for_a_request;
+use crate::net::next_hops::open_connections::OpenConnections;
+use crate::net::next_hops::pool::Pool;
+use crate::net::resolver::{Resolver, ResolverConfig};
+use crate::server::advice;
+use crate::server::control::Control;
+use crate::server::disk_tier::{self, DiskTier};
+use crate::worker::demand::{Background, Popularity, Refreshes};
+use crate::worker::settings::{Settings, eviction_kind};
+use crate::worker::shared::{Shared, Stage};
+use arc_swap::ArcSwap;
+use std::fmt;
+use std::hash::{BuildHasher, RandomState};
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
+use std::time::Duration;
+use tokio::sync::{Notify, watch};
+use weir_disk::Disk;
+use weir_disk::files::Files;
+use weir_measure::Counters;
+use weir_policy::Secret;
+use weir_store::MemoryStore;
+
+/// How long a failed answer of the resolver may be covered by an older one (RFC 8767 §5 recommends
+/// 1 to 3 days at most): an hour bridges a resolver's restart.
+const DNS_STALE_MAX: Duration = Duration::from_secs(3600);
+
+/// Name look-ups under way at once.
+const DNS_LOOKUPS_MAX: usize = 256;
+
+/// Makes the configuration anew, for `SIGHUP` and `POST /reload`: the new one, or the whole text of
+/// what is wrong.
+pub type Reload = Box<dyn Fn() -> Result<Config, String> + Send + Sync>;
+
+/// Writes a configuration as text, for `/config`.
+pub type Describe = Box<dyn Fn(&Config) -> String + Send + Sync>;
+
+/// What a proxy needs beside its configuration.
+pub struct Options {
+    /// Makes the configuration anew.
+    pub reload: Reload,
+    /// Writes it as text.
+    pub describe: Describe,
+    /// The time.
+    pub clock: Clock,
+    /// The file system of the disk tier.
+    pub files: Arc<dyn Files>,
+    /// Hears what the operator should know of the disk tier and the access log, a line each.
+    pub say: Arc<dyn Fn(&str) + Send + Sync>,
+    /// Has the allocator give unused memory back to the system, as far as the thread can that calls
+    /// it: every few seconds on each worker. What one thread allocated and another freed stays with
+    /// the first until it allocates again.
+    pub give_back_memory: fn(),
+}
+
+/// Why a proxy did not start.
+#[derive(Debug)]
+pub struct StartError {
+    /// What was tried.
+    pub what: String,
+    /// What the system said.
+    pub cause: io::Error,
+    /// What to do about it.
+    pub hint: Option<String>,
+}
+
+impl fmt::Display for StartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "cannot {}: {}", self.what, self.cause)
+    }
+}
+
+impl std::error::Error for StartError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.cause)
+    }
+}
+
+/// A running proxy. Dropping it cuts what is under way.
+pub struct Proxy {
+    control: Arc<Control>,
+    admin: Option<AdminHandle>,
+    admin_address: AdminAddress,
+    disk: DiskTier,
+}
+
+impl Proxy {
+    /// Starts workers, listeners and the admin interface. Ports 0 become real ones.
+    ///
+    /// # Errors
+    ///
+    /// An address that cannot be had, a log or a store that cannot be opened, a thread that cannot
+    /// be started.
+    pub fn start(config: Config, options: Options) -> Result<Self, StartError> {
+        Self::begin(config, options, None)
+    }
+
+    /// The same, with somebody who writes down what happens.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Proxy::start`].
+    pub fn start_recorded(
+        config: Config,
+        options: Options,
+        recorder: Box<dyn Recorder>,
+    ) -> Result<Self, StartError> {
+        Self::begin(config, options, Some(recorder))
+    }
+
+    fn begin(
+        config: Config,
+        options: Options,
+        recorder: Option<Box<dyn Recorder>>,
+    ) -> Result<Self, StartError> {
+        let token = read_token(&config.admin.token_file)?;
+        let say = Arc::clone(&options.say);
+        let listener = Arc::new(move |notice: weir_disk::Notice| say(&notice.to_string()));
+        let (disk, tier) = disk_tier::open(&config, &options.files, listener)?;
+        let record = recorder.map(Record::start).transpose();
+        let record = record.map_err(|cause| StartError {
+            hint: None,
+            what: "start the recorder".into(),
+            cause,
+        })?;
+        let shared = Arc::new(share(&config, options.clock, disk, record, options.say)?);
+        let crew = Crew::start(&shared, options.give_back_memory).map_err(|cause| StartError {
+            hint: None,
+            what: "start a worker thread".into(),
+            cause,
+        })?;
+        let failed = |cause| StartError {
+            hint: admin_advice(&config.admin.address, &cause),
+            what: format!("listen on {} for the admin interface", config.admin.address),
+            cause,
+        };
+        let socket = AdminSocket::bind(&config.admin.address).map_err(failed)?;
+        let admin_address = socket
+            .as_ref()
+            .map_or(AdminAddress::Off, |socket| socket.address().clone());
+        let control = Control::new(
+            shared,
+            crew,
+            config.clone(),
+            options.reload,
+            options.describe,
+        )
+        .map_err(|cause| StartError {
+            hint: None,
+            what: "start the control thread's runtime".into(),
+            cause,
+        })?
+        .with_admin(admin_address.clone(), token);
+        let control = Arc::new(control);
+        control.open_listeners(&config)?;
+        let mut proxy = Self {
+            control,
+            admin: None,
+            admin_address,
+            disk: tier,
+        };
+        room_for_a_request().map_err(|cause| StartError {
+            hint: None,
+            what: "serve even one request".into(),
+            cause,
+        })?;
+        if let Some(socket) = socket {
+            let control: Arc<dyn admin::Control> = Arc::clone(&proxy.control) as _;
+            proxy.admin = Some(admin::serve(socket, control).map_err(failed)?);
+        }
+        Ok(proxy)
+    }
+
+    /// The listeners as bound, in the order of the configuration.
+    #[must_use]
+    pub fn listeners(&self) -> Vec<config::Listener> {
+        self.control.listeners()
+    }
+
+    /// The admin interface as bound.
+    #[must_use]
+    pub fn admin(&self) -> &AdminAddress {
+        &self.admin_address
+    }
+
+    /// Address and port of the admin interface as bound, if it has them.
+    #[must_use]
+    pub fn admin_address(&self) -> Option<SocketAddr> {
+        self.admin_address.socket()
+    }
+
+    /// The disk tier.
+    #[must_use]
+    pub fn disk(&self) -> &DiskTier {
+        &self.disk
+    }
+
+    /// Why names cannot be resolved, if they cannot.
+    #[must_use]
+    pub fn resolver_problem(&self) -> Option<String> {
+        let problem = self.control.shared().resolver.problem();
+        problem.map(ToOwned::to_owned)
+    }
+
+    /// Purges, reloads, reads the counters.
+    #[must_use]
+    pub fn control(&self) -> &Arc<Control> {
+        &self.control
+    }
+
+    /// Stops: no new connections, what is under way may finish within the limit, then it is cut.
+    /// Returns whether everything finished by itself.
+    pub fn stop(mut self) -> bool {
+        let drained = self.control.drain();
+        self.admin = None;
+        drained
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        self.control.shared().advance(Stage::Cut);
+        self.control.join();
+        self.control.close_disk();
+        self.control.close_record();
+        // before `control`, so that the last handle on it is not dropped on the admin's thread,
+        // inside a runtime
+        self.admin = None;
+    }
+}
+
+fn share(
+    config: &Config,
+    clock: Clock,
+    disk: Option<Arc<Disk>>,
+    record: Option<Record>,
+    say: Say,
+) -> Result<Shared, StartError> {
+    let workers = worker_count(config);
+    let settings = Settings::new(config.clone(), &instance());
+    let counters: Box<[Arc<Counters>]> = (0..=workers).map(|_| Arc::default()).collect();
+    let resolver = Resolver::start(resolver_config(config), Arc::clone(&counters[workers]))
+        .map_err(|cause| StartError {
+            hint: None,
+            what: "start the resolver".into(),
+            cause,
+        })?;
+    let store = MemoryStore::new(
+        config.cache.memory.bytes(),
+        eviction_kind(config.cache.eviction),
+        workers,
+        config.cache.largest_response.bytes(),
+        secret(),
+    );
+    let store = match disk {
+        Some(disk) => disk_tier::behind(store, disk, &config.disk),
+        None => store,
+    };
+    Ok(Shared {
+        pools: (0..workers)
+            .map(|_| Pool::new(&settings, workers))
+            .collect(),
+        access_log: open_log(config, say)?,
+        record,
+        settings: Arc::new(ArcSwap::from_pointee(settings)),
+        own: ArcSwap::default(),
+        clock,
+        store: Arc::new(store),
+        resolver,
+        counters,
+        open: Arc::new(OpenConnections::default()),
+        clients: AtomicUsize::new(0),
+        clients_most: AtomicUsize::new(0),
+        accepting: AtomicUsize::new(workers),
+        clients_max: AtomicUsize::new(clients_max(config)),
+        client_closed: Notify::new(),
+        stage: watch::Sender::new(Stage::Serving),
+        draining: AtomicBool::new(false),
+        refreshes: Refreshes::default(),
+        flights: Arc::default(),
+        popularity: Popularity::default(),
+        background: Background::new(config.fetch.background_rate.bytes()),
+        passing: Arc::default(),
+        read_ahead_max_bytes: AtomicU64::new(0),
+    })
+}
+
+/// The admin interface's token, if the configuration names one.
+pub(crate) fn read_token(file: &TokenFile) -> Result<Option<Token>, StartError> {
+    let Some(path) = file.path() else {
+        return Ok(None);
+    };
+    Token::read(path).map(Some).map_err(|error| StartError {
+        hint: None,
+        what: format!("use the admin token in `{}`", path.display()),
+        cause: io::Error::other(error),
+    })
+}
+
+/// Threads that serve: as configured, or one a core.
+pub(crate) fn worker_count(config: &Config) -> usize {
+    match config.workers {
+        0 => std::thread::available_parallelism().map_or(1, usize::from),
+        workers => usize::from(workers),
+    }
+}
+
+/// Descriptors that a worker has for itself: reactor, waker, listeners, pipes that wait for their
+/// next use.
+const WORKER_DESCRIPTORS: u64 = 8;
+
+/// Descriptors for everything that is neither a worker nor serves clients: the admin interface and
+/// its 32 connections, the resolver, the log, signals, standard streams.
+const HOUSE_DESCRIPTORS: u64 = 48;
+
+/// Clients at once: as configured, or half of the descriptors left when the house has its own: the
+/// other half is for next hops.
+pub(crate) fn clients_max(config: &Config) -> usize {
+    if config.limits.clients_max > 0 {
+        return config.limits.clients_max as usize;
+    }
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
+    let descriptors = limit.current.unwrap_or(1 << 20);
+    let own = HOUSE_DESCRIPTORS + WORKER_DESCRIPTORS * worker_count(config) as u64;
+    usize::try_from(descriptors.saturating_sub(own) / 2)
+        .map_or(1 << 20, |half| half.clamp(16, 1 << 20))
+}
+
+fn resolver_config(config: &Config) -> ResolverConfig {
+    let dns = &config.dns;
+    ResolverConfig {
+        servers: dns.servers.iter().map(|server| server.0).collect(),
+        time_limit: config.limits.dns.as_duration(),
+        ttl_min: dns.ttl_min.as_duration(),
+        ttl_max: dns.ttl_max.as_duration(),
+        negative_ttl: dns.negative_ttl.as_duration(),
+        stale_max: DNS_STALE_MAX,
+        cache_max_entries: dns.cache_entries_max as usize,
+        lookups_max: DNS_LOOKUPS_MAX,
+    }
+}
+
+fn open_log(config: &Config, say: Say) -> Result<AccessLog, StartError> {
+    let destination = match &config.log.access {
+        LogTarget::Off => Destination::Off,
+        LogTarget::Stdout => Destination::Stdout,
+        LogTarget::File(path) => Destination::Path(path.clone()),
+    };
+    let format = match config.log.format {
+        LogFormat::Json => Format::Json,
+        LogFormat::Squid => Format::Squid,
+        LogFormat::Combined => Format::Combined,
+    };
+    let lines = config.log.queue_lines as usize;
+    AccessLog::open(destination, format, lines, say).map_err(|cause| StartError {
+        hint: config
+            .log
+            .access
+            .path()
+            .and_then(|path| advice::of_place(path, LOG_SETTING, &cause)),
+        what: format!("open the access log {}", config.log.access),
+        cause,
+    })
+}
+
+/// Where another access log is named.
+pub(crate) const LOG_SETTING: &str = "`--access-log` or `log.access`";
+
+fn admin_advice(address: &AdminAddress, cause: &io::Error) -> Option<String> {
+    let setting = "`--admin` or `admin.address`";
+    match address {
+        AdminAddress::Off => None,
+        AdminAddress::At(address) => advice::of_address(Some(*address), setting, cause),
+        AdminAddress::Unix(path) if cause.kind() == io::ErrorKind::AddrInUse => {
+            let path = path.display();
+            Some(format!(
+                "another proxy listens at `{path}`: stop it, or name another path with {setting}"
+            ))
+        }
+        AdminAddress::Unix(path) => advice::of_place(path, setting, cause),
+    }
+}
+
+/// Sixteen bytes nobody outside can know: the standard library seeds its hasher from the system.
+fn secret() -> Secret {
+    let halves = [
+        RandomState::new().hash_one(1_u8),
+        RandomState::new().hash_one(2_u8),
+    ];
+    let mut bytes = [0; 16];
+    bytes[..8].copy_from_slice(&halves[0].to_le_bytes());
+    bytes[8..].copy_from_slice(&halves[1].to_le_bytes());
+    Secret(bytes)
+}
+
+/// Tells this process from others of the same name, in Via.
+fn instance() -> String {
+    format!("{:08x}", RandomState::new().hash_one(3_u8) >> 32)
+}

@@ -1,0 +1,81 @@
+//! `SIGHUP`, `SIGTERM` and `SIGINT`.
+
+use crate::server::run::Proxy;
+use crate::worker::shared::Stage;
+use std::io;
+use std::sync::Arc;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::task::JoinHandle;
+
+/// What came of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stopped {
+    /// Everything under way was finished.
+    Drained,
+    /// The limit passed, or a second signal came: the rest was cut.
+    Cut,
+}
+
+/// Serves until `SIGTERM` or `SIGINT`, then drains; `SIGHUP` reloads. `ready` is called once
+/// signals are taken: one that comes before would end the process. `tell` gets lines for the
+/// operator.
+///
+/// # Errors
+///
+/// The signals cannot be taken.
+pub fn run_until_signalled(
+    proxy: Proxy,
+    ready: &dyn Fn(&Proxy),
+    tell: &dyn Fn(&str),
+) -> io::Result<Stopped> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_io()
+        .build()?;
+    let stopped = runtime.block_on(async {
+        let mut hang_up = signal(SignalKind::hangup())?;
+        let mut terminate = signal(SignalKind::terminate())?;
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        ready(&proxy);
+        loop {
+            tokio::select! {
+                _ = hang_up.recv() => match reload(&proxy).await {
+                    Ok(notes) => tell(&notes),
+                    Err(error) => tell(&format!("{error}\nthe config in force stays as it was")),
+                },
+                _ = terminate.recv() => break,
+                _ = interrupt.recv() => break,
+            }
+        }
+        tell("stopping: what is under way may finish");
+        let control = Arc::clone(proxy.control());
+        let mut draining = tokio::task::spawn_blocking(move || control.drain());
+        let drained = tokio::select! {
+            drained = &mut draining => drained.unwrap_or(false),
+            _ = terminate.recv() => cut(&proxy, draining).await,
+            _ = interrupt.recv() => cut(&proxy, draining).await,
+        };
+        io::Result::Ok(if drained {
+            Stopped::Drained
+        } else {
+            Stopped::Cut
+        })
+    })?;
+    drop(proxy);
+    Ok(stopped)
+}
+
+/// Ends a drain at once; never `true`.
+async fn cut(proxy: &Proxy, draining: JoinHandle<bool>) -> bool {
+    proxy.control().shared().advance(Stage::Cut);
+    // it may find nobody left, since we cut them
+    let _ = draining.await;
+    false
+}
+
+/// Reads files and waits for workers, which a runtime's own thread must not.
+async fn reload(proxy: &Proxy) -> Result<String, String> {
+    let control = Arc::clone(proxy.control());
+    tokio::task::spawn_blocking(move || control.reload())
+        .await
+        .unwrap_or_else(|error| Err(error.to_string()))
+}

@@ -1,0 +1,6 @@
+//! What the tasks of one worker share, what all workers share, and the settings in force.
+
+pub(crate) mod core;
+pub(crate) mod demand;
+pub(crate) mod settings;
+pub(crate) mod shared;

@@ -1,0 +1,328 @@
+//! The configuration as the data plane wants it: parsed, compiled, immutable. Swapped whole on
+//! reload.
+
+use crate::config::{self, Abort, Cidr, Config, Eviction, Mode, NextHopUrl, Profile, SetCookie};
+use crate::net::next_hops::destination::HopKey;
+use std::collections::{BTreeMap, HashMap};
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use weir_policy::connections::HopId;
+use weir_policy::destination::{ClientRules, ConnectPorts, DenyDefault, DestinationRules};
+use weir_policy::eviction::EvictionKind;
+use weir_policy::fetch::{AbortPolicy, ReadAhead};
+use weir_policy::route::{HostPattern, Rest, RouteId, RouteSpec, Routes};
+use weir_policy::{Rules, SetCookieRule, profile};
+use weir_semantics::{DecidedBy, DeltaSeconds, Heuristic, TargetedFields};
+use weir_wire::{HeadLimits, Version};
+
+/// How long past its freshness a response is served while its next hop cannot be reached, seconds
+/// (RFC 9111 §4.2.4; Squid and Traffic Server allow a week, nginx nothing): a day bridges an outage
+/// of a thin link without keeping last week's page alive.
+const DISCONNECTED_STALE_MAX: DeltaSeconds = DeltaSeconds(24 * 3600);
+
+/// One snapshot of the settings.
+pub(crate) struct Settings {
+    /// The configuration they were made from.
+    pub(crate) config: Config,
+    /// Rules of caching.
+    pub(crate) rules: Rules,
+    /// Limits of the heads and trailers of requests.
+    pub(crate) heads: HeadLimits,
+    /// Limits of those of responses.
+    pub(crate) response_heads: HeadLimits,
+    /// The targeted fields that gateways read, and those that forward proxies read (RFC 9213).
+    targeted: [Arc<TargetedFields>; 2],
+    /// Who may use forward listeners.
+    pub(crate) clients: ClientRules,
+    /// Where a forward proxy may connect to.
+    pub(crate) destinations: DestinationRules,
+    /// Ports for CONNECT.
+    pub(crate) connect_ports: ConnectPorts,
+    /// Routes of gateways and the health of their next hops; locked for a choice, never across an
+    /// await.
+    pub(crate) routes: Mutex<Routes>,
+    /// Next hops by the numbers that routes use.
+    pub(crate) hops: Vec<HopKey>,
+    /// What becomes of a fetch that nobody reads any more.
+    #[allow(dead_code, reason = "the fetch that outlives its readers asks for it")]
+    pub(crate) abort: AbortPolicy,
+    /// The read-ahead where no route has its own.
+    read_ahead: ReadAhead,
+    /// The read-aheads of routes by their numbers; empty if none has its own.
+    leads: Vec<ReadAhead>,
+    /// Whole field line for Via on what we forward.
+    via_lines: [String; 2],
+    /// The comment in it, which tells this process from another Weir of the same name.
+    pub(crate) instance: String,
+}
+
+impl Settings {
+    /// Compiles a valid configuration; `instance` tells this process from others of the same name.
+    pub(crate) fn new(config: Config, instance: &str) -> Self {
+        let (routes, hops) = compile_routes(&config);
+        let access = &config.access;
+        Self {
+            rules: compile_rules(&config),
+            heads: HeadLimits {
+                bytes_max: config.limits.head_bytes.as_usize(),
+                fields_max: config.limits.head_fields_max as usize,
+            },
+            response_heads: HeadLimits {
+                bytes_max: config.limits.head_bytes.as_usize(),
+                fields_max: config.limits.response_fields_max as usize,
+            },
+            targeted: compile_targeted(&config.cache),
+            clients: ClientRules {
+                allow: nets(&access.clients),
+                deny: nets(&access.deny_clients),
+            },
+            destinations: DestinationRules {
+                allow: nets(&access.allow_destinations),
+                deny: nets(&access.deny_destinations),
+                deny_default: DenyDefault::Special,
+            },
+            connect_ports: ConnectPorts(
+                access
+                    .connect_ports
+                    .iter()
+                    .map(|port| *port..=*port)
+                    .collect(),
+            ),
+            routes: Mutex::new(routes),
+            hops,
+            abort: compile_abort(&config.fetch),
+            read_ahead: compile_lead(config.fetch.read_ahead),
+            leads: compile_leads(&config),
+            via_lines: ["1.0", "1.1"]
+                .map(|version| format!("Via: {version} {} ({instance})\r\n", config.cache.name)),
+            instance: instance.to_owned(),
+            config,
+        }
+    }
+
+    /// Takes over from `before` which next hops rest.
+    pub(crate) fn keep_health(&self, before: &Self) {
+        let places = before
+            .hops
+            .iter()
+            .zip(0..)
+            .map(|(hop, place)| (hop, HopId(place)));
+        let places: HashMap<&HopKey, HopId> = places.collect();
+        let known = |hop: HopId| places.get(&self.hops[hop.0 as usize]).copied();
+        let mut routes = self.routes.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = before.routes.lock().unwrap_or_else(PoisonError::into_inner);
+        routes.keep_health(&before, known);
+    }
+
+    /// The number of a next hop, if a route has it.
+    pub(crate) fn hop_id(&self, key: &HopKey) -> Option<HopId> {
+        let place = self.hops.iter().position(|hop| hop == key)?;
+        u32::try_from(place).ok().map(HopId)
+    }
+
+    /// Whole field line for Via on a message that was received in `version` (RFC 9110 §7.6.3).
+    pub(crate) fn via_line(&self, version: Version) -> &[u8] {
+        self.via_lines[usize::from(version == Version::Http11)].as_bytes()
+    }
+
+    /// The name of the targeted field that decided, if one did, on a listener of either mode.
+    pub(crate) fn targeted_name(&self, decided_by: DecidedBy) -> Option<&str> {
+        self.targeted.iter().find_map(|list| list.name(decided_by))
+    }
+
+    /// The fields that decide in place of Cache-Control on listeners of `mode`.
+    pub(crate) fn targeted(&self, mode: Mode) -> &Arc<TargetedFields> {
+        &self.targeted[usize::from(mode == Mode::Forward)]
+    }
+
+    /// Our pseudonym.
+    pub(crate) fn name(&self) -> &str {
+        self.config.cache.name.as_str()
+    }
+
+    /// How far a fetch of this target may run ahead: what its route says, else what holds for all.
+    ///
+    /// `path` may have a query; `*` is the whole server.
+    pub(crate) fn read_ahead_for(&self, mode: Mode, host: &str, path: &str) -> ReadAhead {
+        if mode == Mode::Forward || self.leads.is_empty() {
+            return self.read_ahead;
+        }
+        let path = if path == "*" { "/" } else { path };
+        let routes = self.routes.lock().unwrap_or_else(PoisonError::into_inner);
+        self.lead_of(routes.find(host, path).ok())
+    }
+
+    /// The same where the route is known; `None` for a target of a forward proxy.
+    pub(crate) fn lead_of(&self, route: Option<RouteId>) -> ReadAhead {
+        route
+            .and_then(|route| self.leads.get(route.0 as usize).copied())
+            .unwrap_or(self.read_ahead)
+    }
+
+    /// Whether connections to one next hop may be used with one read-ahead and then with another.
+    pub(crate) fn read_aheads_differ(&self) -> bool {
+        !self.leads.is_empty()
+    }
+
+    /// Whether the client at `peer` may use a listener of `mode`. Gateways are for everybody.
+    pub(crate) fn allows_client(&self, mode: Mode, peer: SocketAddr) -> bool {
+        mode == Mode::Gateway || self.clients.check(peer.ip()).is_ok()
+    }
+}
+
+/// The eviction policy by the name in the configuration.
+pub(crate) fn eviction_kind(eviction: Eviction) -> EvictionKind {
+    match eviction {
+        Eviction::S3Fifo => EvictionKind::S3Fifo,
+        Eviction::Sieve => EvictionKind::Sieve,
+        Eviction::Lru => EvictionKind::Lru,
+        Eviction::Fifo => EvictionKind::Fifo,
+    }
+}
+
+fn compile_rules(config: &Config) -> Rules {
+    Rules {
+        profile: match config.cache.profile {
+            Profile::Rfc9111 => profile::Profile::Rfc9111,
+            Profile::Http1998 => profile::Profile::Http1998,
+        },
+        heuristic: Heuristic {
+            fraction_percent: config.cache.heuristic_fraction_percent,
+            max: DeltaSeconds::from_secs(config.cache.heuristic_max.as_secs()),
+        },
+        disconnected_stale_max: DISCONNECTED_STALE_MAX,
+        set_cookie: match config.cache.set_cookie {
+            SetCookie::Permitted => SetCookieRule::Permitted,
+            SetCookie::Rfc9111 => SetCookieRule::Rfc9111,
+        },
+    }
+}
+
+/// The list of gateways, then that of forward proxies. They are numbered through, so that a number
+/// has one name.
+fn compile_targeted(cache: &config::Cache) -> [Arc<TargetedFields>; 2] {
+    let list = |names: &[config::FieldName], first: usize| {
+        let names = names.iter().map(config::FieldName::as_str);
+        Arc::new(TargetedFields::new(names).numbered_from(first))
+    };
+    let gateway = &cache.gateway_targeted_fields;
+    [
+        list(gateway, 0),
+        list(&cache.forward_targeted_fields, gateway.len()),
+    ]
+}
+
+fn compile_routes(config: &Config) -> (Routes, Vec<HopKey>) {
+    let mut hops: Vec<HopKey> = Vec::new();
+    let mut numbers: BTreeMap<&NextHopUrl, HopId> = BTreeMap::new();
+    let mut specs = Vec::new();
+    for route in &config.routes {
+        let of_route = route.next_hops.iter().map(|url| {
+            *numbers.entry(url).or_insert_with(|| {
+                hops.push(HopKey {
+                    host: url.host.as_str().into(),
+                    port: url.port,
+                });
+                HopId(u32::try_from(hops.len() - 1).unwrap_or(u32::MAX))
+            })
+        });
+        let of_route = of_route.collect();
+        specs.push(RouteSpec {
+            host: route.host.as_ref().map(compile_host),
+            path_prefix: route.path.as_str().to_owned(),
+            hops: of_route,
+        });
+    }
+    // validated before: what the configuration accepts the table accepts
+    let routes =
+        Routes::new(specs, Rest::default()).expect("a validated configuration has valid routes");
+    (routes, hops)
+}
+
+fn compile_leads(config: &Config) -> Vec<ReadAhead> {
+    if config.routes.iter().all(|route| route.read_ahead.is_none()) {
+        return Vec::new();
+    }
+    let read_ahead =
+        |route: &config::Route| compile_lead(route.read_ahead.unwrap_or(config.fetch.read_ahead));
+    config.routes.iter().map(read_ahead).collect()
+}
+
+fn compile_lead(read_ahead: config::ReadAhead) -> ReadAhead {
+    match read_ahead {
+        config::ReadAhead::Bytes(size) => ReadAhead::Bytes(size.bytes()),
+        config::ReadAhead::Unbounded => ReadAhead::Unbounded,
+    }
+}
+
+fn compile_abort(fetch: &config::Fetch) -> AbortPolicy {
+    match fetch.abort {
+        Abort::Stop => AbortPolicy::Stop,
+        Abort::Finish => AbortPolicy::Finish,
+        Abort::Squid => AbortPolicy::Squid {
+            min_bytes: fetch.squid_min.bytes(),
+            max_bytes: fetch.squid_max.bytes(),
+            pct: fetch.squid_pct,
+        },
+        Abort::Value => AbortPolicy::Value {
+            little_bytes: fetch.abort_little.bytes(),
+        },
+    }
+}
+
+fn compile_host(pattern: &config::HostPattern) -> HostPattern {
+    match pattern {
+        config::HostPattern::Exact(host) => HostPattern::Exact(host.as_str().to_owned()),
+        config::HostPattern::Suffix(parent) => HostPattern::Suffix(parent.as_str().to_owned()),
+    }
+}
+
+fn nets(cidrs: &[Cidr]) -> Vec<ipnet::IpNet> {
+    cidrs.iter().map(Cidr::net).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn request_has_the_read_ahead_limit_of_its_route() {
+        let route = |path: &str, read_ahead: Option<&str>| config::Route {
+            host: None,
+            path: path.parse().unwrap(),
+            next_hops: vec!["http://a".parse().unwrap()],
+            read_ahead: read_ahead.map(|text| text.parse().unwrap()),
+        };
+        let mut config = Config {
+            routes: vec![
+                route("/", None),
+                route("/near", Some("unbounded")),
+                route("/thin", Some("16KiB")),
+            ],
+            ..Config::default()
+        };
+        config.fetch.read_ahead = "1MiB".parse().unwrap();
+        let settings = Settings::new(config.clone(), "x");
+        let of = |mode, path| settings.read_ahead_for(mode, "b.example", path);
+        let all = ReadAhead::Bytes(1 << 20);
+        assert_eq!(of(Mode::Gateway, "/near/a?b"), ReadAhead::Unbounded);
+        assert_eq!(of(Mode::Gateway, "/thin"), ReadAhead::Bytes(16 << 10));
+        assert_eq!(of(Mode::Gateway, "/thinner"), all);
+        assert_eq!(of(Mode::Gateway, "*"), all);
+        assert_eq!(of(Mode::Forward, "/near"), all);
+        assert_eq!(settings.lead_of(None), all);
+        config.routes.truncate(1);
+        let settings = Settings::new(config, "x");
+        assert_eq!(settings.lead_of(Some(RouteId(0))), all);
+    }
+
+    #[test]
+    fn default_settings_equal_the_policy_defaults() {
+        let settings = Settings::new(Config::default(), "x");
+        assert_eq!(settings.abort, AbortPolicy::default());
+        assert_eq!(settings.lead_of(None), ReadAhead::default());
+        let mut config = Config::default();
+        config.fetch.abort = Abort::Squid;
+        assert_eq!(Settings::new(config, "x").abort, AbortPolicy::SQUID);
+    }
+}
