@@ -8,7 +8,8 @@
 
 use crate::client::fast::{self, Input, Taken};
 use crate::config::Mode;
-use crate::exchange::state::{self, Exchange};
+use crate::exchange::run;
+use crate::exchange::state::Exchange;
 use crate::log::served::{self, Unsent};
 use crate::net::deadline::Deadline;
 use crate::net::next_hops::pool;
@@ -108,7 +109,7 @@ pub(crate) async fn serve(stream: TcpStream, peer: SocketAddr, door: Rc<Door>, w
         match poll_fn(|cx| client.poll_turn(cx)).await {
             Turn::Close => break,
             Turn::Exchange(exchange) => {
-                if !Box::pin(state::run(&mut client, exchange)).await {
+                if !Box::pin(run::run(&mut client, exchange)).await {
                     break;
                 }
                 client.rest();

@@ -2,7 +2,8 @@
 
 use crate::client::connection::Client;
 use crate::exchange::forward;
-use crate::exchange::state::{self, Exchange};
+use crate::exchange::respond;
+use crate::exchange::state::Exchange;
 use crate::exchange::switch;
 use crate::net::next_hops::destination::Destination;
 use crate::net::next_hops::dial;
@@ -24,12 +25,12 @@ pub(crate) async fn run(client: &mut Client, exchange: &mut Exchange) -> bool {
             403,
             Trouble::denied(format!("{denied}; access.connect_ports opens more")),
         );
-        return state::respond(client, exchange, answer).await;
+        return respond::respond(client, exchange, answer).await;
     }
     let worker = Rc::clone(&client.worker);
     let destination = match Destination::of(exchange, client.door.mode, &worker) {
         Ok(destination) => destination,
-        Err(answer) => return state::respond(client, exchange, answer).await,
+        Err(answer) => return respond::respond(client, exchange, answer).await,
     };
     let limits = &settings.config.limits;
     let Ok(permit) = worker
@@ -44,7 +45,7 @@ pub(crate) async fn run(client: &mut Client, exchange: &mut Exchange) -> bool {
                 "all next-hop connections allowed are in use",
             ),
         );
-        return state::respond(client, exchange, answer).await;
+        return respond::respond(client, exchange, answer).await;
     };
     match dial::run(&worker, &settings, &destination).await {
         Err(trouble) => forward::fail(client, exchange, None, trouble).await,

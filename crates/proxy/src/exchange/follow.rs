@@ -4,7 +4,8 @@ use crate::cache::chosen::Chosen;
 use crate::cache::disk_lookup;
 use crate::client::connection::Client;
 use crate::exchange::inbound::Framing;
-use crate::exchange::state::{self, Exchange};
+use crate::exchange::state::Exchange;
+use crate::exchange::stored;
 use crate::fetch::arriving::{Arriving, Joining};
 use crate::fetch::flights::{Boarded, Flight, Following, Landed, Leading, Terms};
 use crate::fetch::gap;
@@ -217,12 +218,12 @@ async fn look_again(client: &mut Client, exchange: &mut Exchange) -> Option<Gate
     let before = exchange.tx;
     let commands = exchange.tx.joined(now, &response.facts, Joined::Waited);
     if let Some(Command::Serve(serving)) = commands.first() {
-        let Ok(ready) = state::ready(client, exchange, &response).await else {
+        let Ok(ready) = stored::ready(client, exchange, &response).await else {
             disk_lookup::forget(&worker, exchange, &response);
             exchange.tx = before;
             return None;
         };
-        let alive = state::send_stored(client, exchange, &response, serving, ready).await;
+        let alive = stored::send_stored(client, exchange, &response, serving, ready).await;
         return Some(Gate::Answered(alive));
     }
     // what must be validated before each use is validated for this one too, and not fetched again
@@ -264,7 +265,7 @@ async fn join(
     let Some(span) = form.span(&arriving.response) else {
         drop(boarding);
         let response = Arc::clone(&arriving.response);
-        let alive = state::serve(client, exchange, &response, serving).await;
+        let alive = stored::serve(client, exchange, &response, serving).await;
         return Some(Gate::Answered(alive));
     };
     let joining = Joining {

@@ -7,7 +7,9 @@ use crate::exchange::download::{self, Arrived, Downloaded, HopTrouble};
 use crate::exchange::follow::{self, Gate};
 use crate::exchange::inbound::Framing;
 use crate::exchange::outbound;
-use crate::exchange::state::{self, Exchange};
+use crate::exchange::respond;
+use crate::exchange::state::Exchange;
+use crate::exchange::stored;
 use crate::exchange::switch;
 use crate::exchange::upload::{self, Sending, UploadEnd};
 use crate::fetch::arrival::Answered;
@@ -68,11 +70,11 @@ pub(crate) async fn run(
             if let Some(leading) = exchange.leading.take() {
                 leading.alone();
             }
-            return state::respond(client, exchange, answer).await;
+            return respond::respond(client, exchange, answer).await;
         }
     };
     if let Err(error) = upload::check_begin(upload::Content::of(exchange), &client.unread) {
-        return state::respond(client, exchange, Answer::bad_request(&error)).await;
+        return respond::respond(client, exchange, Answer::bad_request(&error)).await;
     }
     ask(client, exchange, destination, forwarding, stored).await
 }
@@ -157,13 +159,13 @@ async fn answer(
             if reusable {
                 pool::check_in(&worker, connection);
             }
-            let ready = state::ready(client, exchange, &response).await;
+            let ready = stored::ready(client, exchange, &response).await;
             let Ok(ready) = ready else {
                 lose(exchange, &worker, fresh.as_ref().unwrap_or(&response));
                 return None;
             };
             exchange.freshened(&worker, fresh.as_deref().map(|fresh| &fresh.facts));
-            state::send_stored(client, exchange, &response, serving, ready).await
+            stored::send_stored(client, exchange, &response, serving, ready).await
         }
         Downloaded::Begun(arrived) => match begun(client, exchange, connection, *arrived).await {
             Ok(alive) => alive,
@@ -172,14 +174,14 @@ async fn answer(
         Downloaded::ServeStale(serving) => {
             drop(connection);
             let stored = stored?;
-            let Ok(ready) = state::ready(client, exchange, &stored).await else {
+            let Ok(ready) = stored::ready(client, exchange, &stored).await else {
                 lose(exchange, &worker, &stored);
                 return None;
             };
             if let Some(leading) = exchange.leading.take() {
                 leading.failed();
             }
-            state::send_stored(client, exchange, &stored, serving, ready).await
+            stored::send_stored(client, exchange, &stored, serving, ready).await
         }
         Downloaded::Switched { head, surplus } => {
             switch::run(client, exchange, connection, &head, &surplus).await
@@ -194,7 +196,7 @@ async fn answer(
         }
         Downloaded::BadContent(error) => {
             drop(connection);
-            state::respond(client, exchange, Answer::bad_request(&error)).await
+            respond::respond(client, exchange, Answer::bad_request(&error)).await
         }
         Downloaded::Failed(HopTrouble::Unanswered(trouble) | HopTrouble::Broken(trouble)) => {
             drop(connection);
@@ -428,7 +430,7 @@ async fn begun(
         Answered::Relayed { head, framing, .. } => (head, framing),
         Answered::Joined(form, serving, own) => {
             if reader.is_none() {
-                return Ok(state::serve(client, exchange, &own, serving).await);
+                return Ok(stored::serve(client, exchange, &own, serving).await);
             }
             let head = follow::head_for(client, exchange, &own, form, serving);
             (head, form.framing(exchange.persistence.http11))
@@ -485,9 +487,9 @@ pub(crate) async fn fail(
     let failed = Event::Failed(failure);
     let mut commands = exchange.tx.handle(worker.now(), &settings.rules, failed);
     if let (Some(Command::Serve(serving)), Some(stored)) = (commands.first(), stored) {
-        if let Ok(ready) = state::ready(client, exchange, &stored).await {
+        if let Ok(ready) = stored::ready(client, exchange, &stored).await {
             exchange.account.error = Some(trouble.error.as_str());
-            return state::send_stored(client, exchange, &stored, serving, ready).await;
+            return stored::send_stored(client, exchange, &stored, serving, ready).await;
         }
         lose(exchange, &worker, &stored);
         let failed = Event::Failed(failure);
@@ -501,7 +503,7 @@ pub(crate) async fn fail(
     }
     // else the trouble knows a finer reason than the kind of failure
     let _ = exchange.tx.refuse(trouble.refused);
-    state::respond(client, exchange, Answer::open(status, trouble)).await
+    respond::respond(client, exchange, Answer::open(status, trouble)).await
 }
 
 fn count_failure(worker: &Worker, trouble: &Trouble) {

@@ -1,0 +1,120 @@
+//! The way of a request that needs more than one pass: its plan, step by step, until it
+//! is reported.
+
+use crate::cache::chosen::Chosen;
+use crate::cache::disk_lookup;
+use crate::cache::refresh;
+use crate::client::connection::Client;
+use crate::exchange::connect;
+use crate::exchange::forward;
+use crate::exchange::respond::respond;
+use crate::exchange::state::{Exchange, Plan};
+use crate::exchange::stored::{ready, send_stored};
+use crate::log::record::Told;
+use crate::log::report::{self, Ended};
+use crate::send::disk_read::ReadTrouble;
+use std::sync::Arc;
+use weir_measure::Metric;
+use weir_policy::Serving;
+use weir_semantics::Form;
+use weir_store::{Expected, StoredResponse};
+
+/// Carries an exchange out; `true` if the client's connection may go on.
+pub(crate) async fn run(client: &mut Client, mut exchange: Box<Exchange>) -> bool {
+    let worker = std::rc::Rc::clone(&client.worker);
+    worker.counters().inc(Metric::RequestsInFlight);
+    let _in_flight = InFlight(&worker);
+    let mut plan = std::mem::replace(&mut exchange.plan, Plan::Connect);
+    let alive = loop {
+        match plan {
+            Plan::DiskLookup(missing) => {
+                plan = disk_lookup::run(client, &mut exchange, missing).await
+            }
+            Plan::Serve {
+                response,
+                serving,
+                refresh,
+            } => match serve_stored(client, &mut exchange, &response, serving, refresh).await {
+                Ok(alive) => break alive,
+                Err(_) => plan = disk_lookup::unreadable(client, &mut exchange, &response),
+            },
+            Plan::Forward { forwarding, stored } => {
+                // boxed: the future of a hit would be as large as this one
+                break Box::pin(forward::run(client, &mut exchange, forwarding, stored)).await;
+            }
+            Plan::Connect => break Box::pin(connect::run(client, &mut exchange)).await,
+            Plan::Answer(answer) => break respond(client, &mut exchange, answer).await,
+        }
+    };
+    let alive = alive && !worker.shared.is_draining();
+    report(client, &exchange, alive);
+    alive
+}
+
+fn report(client: &Client, exchange: &Exchange, alive: bool) {
+    let (tx, account) = (&exchange.tx, &exchange.account);
+    let total_us = account.elapsed_us();
+    if let Some(record) = &client.worker.shared.record {
+        let told = Told {
+            account,
+            verdict: tx.verdict(),
+            request: &exchange.head,
+            response: &[],
+            notes: exchange.notes.as_deref(),
+            total_us,
+            sequence: client.requests,
+            request_content_bytes: (!exchange.has_content()).then_some(0),
+            lacks_host: exchange.form == Form::Origin && !exchange.persistence.http11,
+            is_persistent: alive,
+        };
+        record.tell(told.of(client));
+    }
+    let ended = Ended {
+        settings: &exchange.settings,
+        head: None,
+        verdict: tx.verdict(),
+        account,
+        content_type: &exchange.content_type,
+        total_us,
+    };
+    if account.timed {
+        let reported = exchange.with_head(|head| {
+            let head = Some(head);
+            report::done(client, &Ended { head, ..ended });
+        });
+        debug_assert!(reported.is_some());
+    } else {
+        report::done(client, &ended);
+    }
+}
+
+struct InFlight<'a>(&'a crate::worker::core::Worker);
+
+impl Drop for InFlight<'_> {
+    fn drop(&mut self) {
+        self.0.counters().dec(Metric::RequestsInFlight);
+    }
+}
+
+/// Sends a stored response that was found, and validates it in the background if there is a
+/// `refresh`.
+async fn serve_stored(
+    client: &mut Client,
+    exchange: &mut Exchange,
+    response: &Arc<StoredResponse>,
+    serving: Serving,
+    refresh: Option<Expected>,
+) -> Result<bool, ReadTrouble> {
+    let worker = std::rc::Rc::clone(&client.worker);
+    let ready = ready(client, exchange, response).await?;
+    // what is hit is asked for again too
+    worker.shared.popularity.note(exchange.key);
+    if let Some(expected) = refresh {
+        let chosen = Chosen {
+            response: Arc::clone(response),
+            expected,
+        };
+        refresh::spawn(&worker, client.door.mode, exchange, chosen);
+    }
+    Ok(send_stored(client, exchange, response, serving, ready).await)
+}

@@ -1,0 +1,138 @@
+//! Sending a stored response, whatever its size.
+
+use crate::cache::disk_lookup;
+use crate::client::connection::Client;
+use crate::exchange::respond::{SendEnd, respond, send_all, settle_content};
+use crate::exchange::state::Exchange;
+use crate::fetch::continuation;
+use crate::log::record::End;
+use crate::request::answer::Answer;
+use crate::send::disk_read::ReadTrouble;
+use crate::send::heads::{self, ServedForm};
+use crate::send::outgoing::{Outgoing, StoredPiece};
+use std::sync::Arc;
+use weir_measure::Metric;
+use weir_policy::Serving;
+use weir_semantics::Timestamp;
+use weir_store::StoredResponse;
+
+/// Finds out whether a stored response can be sent, while nothing of it was promised.
+pub(crate) async fn ready(
+    client: &Client,
+    exchange: &Exchange,
+    response: &Arc<StoredResponse>,
+) -> Result<Ready, ReadTrouble> {
+    let mut ready = Ready::of(exchange, response, client.worker.now().wall);
+    ready.prepare().await?;
+    Ok(ready)
+}
+
+/// Sends a stored response, whatever its size; `true` if the connection may go on. There is nothing
+/// else to send: if it cannot be read, that is said.
+pub(crate) async fn serve(
+    client: &mut Client,
+    exchange: &mut Exchange,
+    response: &Arc<StoredResponse>,
+    serving: Serving,
+) -> bool {
+    match ready(client, exchange, response).await {
+        Ok(ready) => send_stored(client, exchange, response, serving, ready).await,
+        Err(trouble) => {
+            disk_lookup::forget(&client.worker, exchange, response);
+            respond(client, exchange, Answer::unreadable(trouble)).await
+        }
+    }
+}
+
+/// A stored response about to be sent.
+pub(crate) struct Ready {
+    form: ServedForm,
+    /// Its content, if some is on disk: the first bytes of it are read before anything is promised.
+    piece: Option<StoredPiece>,
+}
+
+impl Ready {
+    fn of(exchange: &Exchange, response: &Arc<StoredResponse>, now: Timestamp) -> Self {
+        let form = exchange.form_of(response, now);
+        let is_on_disk = !response.body.is_in_memory();
+        let (at, end) = form.content(response);
+        let piece = is_on_disk.then(|| StoredPiece::new(response, at, end));
+        Self { form, piece }
+    }
+
+    async fn prepare(&mut self) -> Result<(), ReadTrouble> {
+        match &mut self.piece {
+            Some(piece) => piece.prepare().await,
+            None => Ok(()),
+        }
+    }
+}
+
+/// Sends a stored response that can be read; `true` if the connection may go on.
+pub(crate) async fn send_stored(
+    client: &mut Client,
+    exchange: &mut Exchange,
+    response: &Arc<StoredResponse>,
+    serving: Serving,
+    ready: Ready,
+) -> bool {
+    // its question is answered
+    exchange.expected = None;
+    let keep = settle_content(client, exchange).await;
+    let Ready { form, piece } = ready;
+    let mut out = Vec::with_capacity(response.head.len() + 256);
+    let persistence = keep.and(exchange.persistence, client);
+    let settings = Arc::clone(&exchange.settings);
+    heads::write_head(
+        &settings,
+        response,
+        form,
+        serving,
+        exchange.tx.verdict(),
+        persistence,
+        &mut out,
+    );
+    let account = &mut exchange.account;
+    account.status = form.status(response);
+    account.first_byte_us = Some(account.elapsed_us());
+    exchange.responds(&out);
+    let (at, end) = form.content(response);
+    let head_bytes = out.len() as u64;
+    let mut outgoing = Outgoing::default();
+    outgoing.push(&out);
+    // not copied behind the head: here there is no buffer for that
+    outgoing.push_stored(piece.unwrap_or_else(|| StoredPiece::new(response, at, end)));
+    let mut moments = exchange.moments();
+    let (sent, end_of_it) =
+        send_all(client, &mut outgoing, &settings, (&mut moments, head_bytes)).await;
+    exchange.note(|notes| notes.left(moments));
+    let account = &mut exchange.account;
+    account.response_bytes += sent;
+    let content = sent.saturating_sub(head_bytes).min(end - at);
+    account.body_bytes += content;
+    account.store_bytes += content;
+    if response.is_part() {
+        account.recovered_bytes += content;
+    }
+    match end_of_it {
+        SendEnd::Whole => {
+            account.end = End::Whole;
+            client.closing = !persistence.keep_alive;
+            persistence.keep_alive
+        }
+        SendEnd::ClientLeft => {
+            account.break_off(End::ClientLeft, "client-left");
+            false
+        }
+        SendEnd::Unreadable => {
+            client.worker.shared.store.drop_one(exchange.key, response);
+            exchange.persistence = persistence;
+            let went_on = continuation::run(client, exchange, response, outgoing).await;
+            went_on.unwrap_or_else(|| {
+                exchange.account.break_off(End::Ours, "store-cut");
+                client.worker.counters().inc(Metric::StoreCuts);
+                false
+            })
+        }
+    }
+}
