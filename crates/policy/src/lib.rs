@@ -19,6 +19,7 @@ pub mod fetch;
 pub mod judge;
 pub mod now;
 pub mod page_cache;
+pub mod phase;
 pub mod profile;
 pub mod retry;
 pub mod route;
@@ -28,6 +29,7 @@ pub mod verdict;
 
 pub use digest::{Digest, KeyHasher, Secret};
 pub use now::{Now, Tick};
+pub use phase::{Phase, Phases};
 pub use profile::Profile;
 pub use stored::StoredFacts;
 pub use transaction::{

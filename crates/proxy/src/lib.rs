@@ -23,8 +23,10 @@ mod net;
 mod request;
 mod send;
 mod server;
+mod settings;
 mod worker;
 
+pub use log::access_log::log_fields;
 pub use log::record;
 pub use net::clock;
 pub use net::descriptors::raise_descriptor_limit;

@@ -5,7 +5,7 @@
 
 use crate::client::connection::Client;
 use crate::client::fast;
-use crate::exchange::state::{Exchange, Plan};
+use crate::exchange::state::{Plan, RequestState};
 use crate::request::vary::selecting_digest;
 use crate::send::heads::stored_fields;
 use crate::worker::core::Worker;
@@ -23,7 +23,7 @@ use weir_wire::LineBuffer;
 const LOOK_UP_WAIT: Duration = Duration::from_millis(500);
 
 /// Looks for the response to a request that memory has none for; what is to be done then.
-pub(crate) async fn run(client: &Client, exchange: &mut Exchange, missing: Missing) -> Plan {
+pub(crate) async fn run(client: &Client, exchange: &mut RequestState, missing: Missing) -> Plan {
     let worker = Rc::clone(&client.worker);
     let found = look_up(client, exchange).await;
     let now = worker.now();
@@ -37,11 +37,10 @@ pub(crate) async fn run(client: &Client, exchange: &mut Exchange, missing: Missi
                 .inc(Metric::DiskLookups(DiskLookupEnd::Found));
             let mut tx = exchange.tx;
             tx.found_on_disk();
-            let plan = exchange.with_fields(|fields| {
-                fast::found(&mut tx, &settings, now, fields, response, |_| expected)
-            });
+            let fields = exchange.request.fields();
+            let plan = fast::found(&mut tx, &settings, now, &fields, response, |_| expected);
             exchange.tx = tx;
-            return plan.unwrap_or_else(|| lost(&mut exchange.tx, now));
+            return plan;
         }
         Some(DiskLookupResult::Found(response, _)) => {
             worker.shared.store.drop_one(exchange.key, &response);
@@ -68,26 +67,23 @@ pub(crate) async fn run(client: &Client, exchange: &mut Exchange, missing: Missi
 
 /// Whether what was found keeps to the targeted field that decides now (RFC 9213): it was stored by
 /// a process that read other fields, if not.
-fn keeps_to_targeted(exchange: &Exchange, response: &StoredResponse) -> bool {
+fn keeps_to_targeted(exchange: &RequestState, response: &StoredResponse) -> bool {
     let mut lines = LineBuffer::new();
     let fields = stored_fields(&response.head, &mut lines);
-    let targeted = exchange.settings.targeted(exchange.mode);
+    let targeted = exchange.settings.targeted(exchange.request.mode);
     let chosen = targeted.choose(fields);
     chosen.is_none_or(|(_, directives)| response.facts.keep_to(&directives))
 }
 
 /// `None` if that took too long.
-async fn look_up(client: &Client, exchange: &Exchange) -> Option<DiskLookupResult> {
+async fn look_up(client: &Client, exchange: &RequestState) -> Option<DiskLookupResult> {
     let worker = &client.worker;
     let store = &worker.shared.store;
     let Some(lookup) = DiskLookup::of(store.expect(exchange.key)) else {
         return Some(DiskLookupResult::Missing(Missing::Target, None));
     };
-    let selecting = |rule: &VaryRule| {
-        exchange
-            .with_fields(|fields| selecting_digest(store.secret(), exchange.key, rule, fields))
-            .unwrap_or_default()
-    };
+    let fields = exchange.request.fields();
+    let selecting = |rule: &VaryRule| selecting_digest(store.secret(), exchange.key, rule, &fields);
     let looking_up = lookup.run(worker.now(), &selecting);
     timeout(LOOK_UP_WAIT, looking_up).await.ok()
 }
@@ -96,7 +92,7 @@ async fn look_up(client: &Client, exchange: &Exchange) -> Option<DiskLookupResul
 /// for again.
 pub(crate) fn unreadable(
     client: &Client,
-    exchange: &mut Exchange,
+    exchange: &mut RequestState,
     response: &Arc<StoredResponse>,
 ) -> Plan {
     let worker = &client.worker;
@@ -105,7 +101,7 @@ pub(crate) fn unreadable(
 }
 
 /// Forgets what was found and cannot be read.
-pub(crate) fn forget(worker: &Worker, exchange: &Exchange, response: &Arc<StoredResponse>) {
+pub(crate) fn forget(worker: &Worker, exchange: &RequestState, response: &Arc<StoredResponse>) {
     worker
         .counters()
         .inc(Metric::DiskLookups(DiskLookupEnd::Unusable));

@@ -6,7 +6,7 @@
 //! fields that are for it alone.
 
 use crate::exchange::inbound;
-use crate::exchange::state::Exchange;
+use crate::exchange::state::RequestState;
 use crate::fetch::gap::Gap;
 use crate::fetch::kept::Kept;
 use crate::send::heads::stored_fields;
@@ -71,7 +71,11 @@ impl<'a> Merging<'a> {
 
     /// Stores the merged response in the place of the stored one, if that was not forgotten
     /// meanwhile. What those get who wait for it.
-    pub(crate) fn store(&self, worker: &Worker, exchange: &mut Exchange) -> Arc<StoredResponse> {
+    pub(crate) fn store(
+        &self,
+        worker: &Worker,
+        exchange: &mut RequestState,
+    ) -> Arc<StoredResponse> {
         let fresh = Arc::new(self.response(worker, exchange, &self.merged.stored));
         worker.counters().inc(Metric::Freshened);
         let now = worker.now();
@@ -87,7 +91,7 @@ impl<'a> Merging<'a> {
     pub(crate) fn for_client(
         &self,
         worker: &Worker,
-        exchange: &Exchange,
+        exchange: &RequestState,
         stored: Option<Arc<StoredResponse>>,
     ) -> Arc<StoredResponse> {
         match stored {
@@ -110,7 +114,7 @@ impl<'a> Merging<'a> {
     pub(crate) fn parts(
         &self,
         worker: &Worker,
-        exchange: &Exchange,
+        exchange: &RequestState,
     ) -> (StoredResponse, Option<(VaryRule, Digest)>) {
         let vary = Kept::vary_of(worker, exchange, &self.merged.stored);
         (self.response(worker, exchange, &self.merged.stored), vary)
@@ -121,7 +125,7 @@ impl<'a> Merging<'a> {
     pub(crate) fn with_own_fields(
         &self,
         worker: &Worker,
-        exchange: &Exchange,
+        exchange: &RequestState,
         joined: &Arc<StoredResponse>,
     ) -> Arc<StoredResponse> {
         if self.merged.own.is_empty() {
@@ -140,7 +144,7 @@ impl<'a> Merging<'a> {
     fn response(
         &self,
         worker: &Worker,
-        exchange: &Exchange,
+        exchange: &RequestState,
         fields: &[FieldLine<'_>],
     ) -> StoredResponse {
         let (now, stored) = (worker.now(), self.stored);

@@ -1,7 +1,7 @@
 //! Forgetting what is outdated: by an unsafe request (RFC 9111 §4.4), or as the next hop's response
 //! shows.
 
-use crate::exchange::state::Exchange;
+use crate::exchange::state::RequestState;
 use crate::fetch::kept::Kept;
 use crate::request::judge::key_of;
 use crate::send::heads::stored_fields;
@@ -20,7 +20,7 @@ use weir_wire::{LineBuffer, ResponseHead};
 /// once that is [`durable`].
 pub(crate) fn run(
     worker: &Worker,
-    exchange: &Exchange,
+    exchange: &RequestState,
     response: &ResponseHead<'_, '_>,
 ) -> Vec<Purge> {
     let mut purges = vec![forget(worker, exchange.key)];
@@ -39,7 +39,7 @@ pub(crate) fn run(
 
 /// Forgets `stored` alone: what the next hop sent shows that it is outdated, or that it is not for
 /// others any more.
-pub(crate) fn one(worker: &Worker, exchange: &Exchange, stored: &Arc<StoredResponse>) -> Purge {
+pub(crate) fn one(worker: &Worker, exchange: &RequestState, stored: &Arc<StoredResponse>) -> Purge {
     let mut lines = LineBuffer::new();
     let fields = stored_fields(&stored.head, &mut lines);
     let vary = Kept::vary_of(worker, exchange, fields);
@@ -72,12 +72,12 @@ pub(crate) async fn durable(worker: &Worker, purges: Vec<Purge>) {
 /// purge: a rotating disk under load takes a second.
 pub(crate) const DURABLE_WAIT: Duration = Duration::from_secs(5);
 
-fn key_of_reference(exchange: &Exchange, value: &[u8], worker: &Worker) -> Option<Digest> {
+fn key_of_reference(exchange: &RequestState, value: &[u8], worker: &Worker) -> Option<Digest> {
     let reference = std::str::from_utf8(value).ok()?;
     let reference = reference.split('#').next()?;
     let default = Authority {
-        host: exchange.host,
-        port: Some(exchange.port),
+        host: exchange.request.host,
+        port: Some(exchange.request.port),
     };
     let resolved;
     let raw = if reference.starts_with('/') && !reference.starts_with("//")
@@ -93,16 +93,16 @@ fn key_of_reference(exchange: &Exchange, value: &[u8], worker: &Worker) -> Optio
     };
     let (target, _): (Target<'_>, _) =
         canonical_target(Method::Get, raw, &[], false, &default, Scheme::Http).ok()?;
-    let same_origin = target.host == exchange.host
-        && target.port == exchange.port
+    let same_origin = target.host == exchange.request.host
+        && target.port == exchange.request.port
         && target.scheme == Scheme::Http;
-    same_origin.then(|| key_of(exchange.mode, &target, worker.shared.store.secret()))
+    same_origin.then(|| key_of(exchange.request.mode, &target, worker.shared.store.secret()))
 }
 
 /// A relative reference against the target's path (RFC 3986 §5.2.3, without dot segments: they are
 /// rare here and missing one keeps a response that its own freshness still bounds).
-fn resolve_relative(exchange: &Exchange, reference: &str) -> String {
-    let path = exchange.path_and_query();
+fn resolve_relative(exchange: &RequestState, reference: &str) -> String {
+    let path = exchange.request.path_and_query();
     let path = path.split('?').next().unwrap_or("/");
     let folder = path.rfind('/').map_or("/", |at| &path[..=at]);
     format!("{folder}{reference}")

@@ -4,14 +4,13 @@ use crate::cache::chosen::Chosen;
 use crate::config::Mode;
 use crate::exchange::download::Downloaded;
 use crate::exchange::forward::{self, Asked};
-use crate::exchange::state::{Exchange, Plan};
+use crate::exchange::state::{Plan, RequestState};
 use crate::log::report;
 use crate::net::next_hops::destination::Destination;
 use crate::net::next_hops::pool;
 use crate::worker::core::Worker;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Instant;
 use weir_policy::catalog::Refusal;
 use weir_policy::verdict::{NotStored, Storing};
 use weir_policy::{Digest, Transaction};
@@ -19,7 +18,7 @@ use weir_store::StoredResponse;
 
 /// Starts one, unless one for this target is under way, or the last one came to nothing a short
 /// while ago.
-pub(crate) fn spawn(worker: &Rc<Worker>, mode: Mode, exchange: &Exchange, chosen: Chosen) {
+pub(crate) fn spawn(worker: &Rc<Worker>, mode: Mode, exchange: &RequestState, chosen: Chosen) {
     let (now, facts) = (worker.now(), chosen.response.facts);
     let refreshes = &worker.shared.refreshes;
     if refreshes.begin(now, exchange.key, &facts).is_err() {
@@ -37,7 +36,6 @@ pub(crate) fn spawn(worker: &Rc<Worker>, mode: Mode, exchange: &Exchange, chosen
             forwarding,
             stored: None,
         },
-        Instant::now(),
     );
     exchange.expected = Some(chosen.expected);
     let stored = chosen.response;
@@ -52,7 +50,7 @@ pub(crate) fn spawn(worker: &Rc<Worker>, mode: Mode, exchange: &Exchange, chosen
 async fn run(
     worker: &Rc<Worker>,
     mode: Mode,
-    mut exchange: Exchange,
+    mut exchange: RequestState,
     stored: &Arc<StoredResponse>,
 ) -> Option<Storing> {
     let Plan::Forward { forwarding, .. } = exchange.plan else {
@@ -61,7 +59,7 @@ async fn run(
     let destination = Destination::of(&exchange, mode, worker).ok()?;
     let asked =
         forward::in_background(worker, &mut exchange, destination, forwarding, stored).await;
-    report::background(worker, &exchange);
+    report::count_next_hop(worker.counters(), &exchange.log);
     match asked {
         Asked::Answered(
             connection,

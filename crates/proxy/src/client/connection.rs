@@ -7,17 +7,17 @@
 //! look-up and one write, without an allocation.
 
 use crate::client::fast::{self, Input, Taken};
-use crate::config::Mode;
 use crate::exchange::run;
-use crate::exchange::state::Exchange;
-use crate::log::served::{self, Unsent};
+use crate::exchange::state::RequestState;
+use crate::log::client::{ClientFacts, ListenerFacts};
+use crate::log::served::{self, UnsentResponses};
 use crate::net::deadline::Deadline;
 use crate::net::next_hops::pool;
 use crate::net::next_hops::uses::Distinct;
 use crate::request::answer::{Answer, Trouble};
 use crate::send::outgoing::Outgoing;
+use crate::settings::Settings;
 use crate::worker::core::Worker;
-use crate::worker::settings::Settings;
 use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::pin::Pin;
@@ -27,7 +27,6 @@ use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use weir_measure::Metric;
-use weir_semantics::Authority;
 use weir_wire::Arrival;
 
 /// Pipelined responses are gathered up to this many bytes before they are written.
@@ -37,22 +36,13 @@ const GATHER_BYTES_MAX: usize = 64 * 1024;
 /// reset does not overtake our last answer.
 const LINGER: Duration = Duration::from_secs(2);
 
-/// What a listener gives its connections.
-#[derive(Debug)]
-pub(crate) struct Door {
-    /// Forward or gateway.
-    pub(crate) mode: Mode,
-    /// Authority for HTTP/1.0 requests without Host.
-    pub(crate) default: Authority,
-}
-
 /// A connection from a client.
 pub(crate) struct Client {
     pub(crate) stream: TcpStream,
     pub(crate) peer: SocketAddr,
     /// Which connection it is, of all that the process had.
     pub(crate) number: u64,
-    pub(crate) door: Rc<Door>,
+    pub(crate) listener: Rc<ListenerFacts>,
     pub(crate) worker: Rc<Worker>,
     /// Bytes read and not yet used: a head in pieces, or what was sent behind one.
     pub(crate) unread: Vec<u8>,
@@ -70,27 +60,32 @@ pub(crate) struct Client {
     /// Tells when a head in pieces is worth parsing again.
     arrival: Arrival,
     /// Answers whose end the kernel has not taken.
-    unsent: Option<Box<Unsent>>,
+    unsent: Option<Box<UnsentResponses>>,
     /// Place among the connections that a drain wakes.
     sleeper: Option<usize>,
-    exchange: Option<Box<Exchange>>,
+    exchange: Option<Box<RequestState>>,
 }
 
 /// Why the fast loop stopped.
 pub(crate) enum Turn {
     /// The connection is done.
     Close,
-    /// A request that needs more than a look.
-    Exchange(Box<Exchange>),
+    /// A request that needs more than one pass.
+    Exchange(Box<RequestState>),
 }
 
 /// Serves a connection until it ends.
-pub(crate) async fn serve(stream: TcpStream, peer: SocketAddr, door: Rc<Door>, worker: Rc<Worker>) {
+pub(crate) async fn serve(
+    stream: TcpStream,
+    peer: SocketAddr,
+    listener: Rc<ListenerFacts>,
+    worker: Rc<Worker>,
+) {
     let idle = worker.settings().config.limits.client_idle.as_duration();
     let mut client = Client {
         stream,
         peer,
-        door,
+        listener,
         deadline: Deadline::new(idle),
         number: worker.number(),
         worker,
@@ -122,6 +117,16 @@ pub(crate) async fn serve(stream: TcpStream, peer: SocketAddr, door: Rc<Door>, w
 }
 
 impl Client {
+    /// What is known of it, for the request at hand.
+    pub(crate) fn facts(&self) -> ClientFacts<'_> {
+        ClientFacts {
+            listener: &self.listener,
+            peer: self.peer,
+            connection: self.number,
+            sequence: self.requests,
+        }
+    }
+
     /// Between two requests: the idle limit runs, or the drain closes.
     fn rest(&mut self) {
         let settings = self.worker.settings();
@@ -231,7 +236,14 @@ impl Client {
             }
         }
         let written = self.send(&out, cx);
-        self.unsent = served::report(self, &settings, (input, &out), written, &mut served);
+        self.unsent = served::report(
+            &worker.log_sinks(),
+            self.facts(),
+            &settings,
+            (input, &out),
+            written,
+            &mut served,
+        );
         worker.served.replace(served);
         shrink(&mut out);
     }
@@ -251,7 +263,7 @@ impl Client {
     /// The kernel has all of `outgoing`, or the client has `left`.
     fn report_unsent(&mut self, left: bool) {
         if let Some(unsent) = self.unsent.take() {
-            unsent.report(self, left);
+            unsent.report(&self.worker.log_sinks(), self.facts(), left);
         }
     }
 

@@ -1,25 +1,26 @@
 //! The way of a request that needs nobody else: parsed, judged, answered from memory, in one pass.
 //!
-//! What cannot be answered so (a miss, a large response, a tunnel) leaves as an [`Exchange`].
+//! What cannot be answered so (a miss, a large response, a tunnel) leaves as a [`RequestState`].
 
 use crate::cache::chosen::Chosen;
 use crate::client::connection::Client;
 use crate::config::Mode;
-use crate::exchange::state::{Exchange, Plan};
-use crate::log::account::Account;
+use crate::exchange::state::{Plan, RequestState};
 use crate::log::report;
-use crate::log::served::Served;
+use crate::log::request_log::{ContentSource, LogReaders, RequestLog};
+use crate::log::served::ServedRequest;
 use crate::request::answer::{Answer, head_of};
-use crate::request::judge::{Asked, Request};
+use crate::request::facts::Request;
+use crate::request::judge::{JudgeRules, ReceivedRequest};
 use crate::request::max_forwards;
 use crate::request::vary::selecting_digest;
 use crate::send::heads::{self, Persistence, ServedForm};
-use crate::worker::settings::Settings;
+use crate::settings::Settings;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 use weir_policy::transaction::Covers;
-use weir_policy::{Command, Commands, Digest, Event, Missing, Now, Serving, Transaction};
+use weir_policy::{Command, Commands, Digest, Event, Missing, Now, Phase, Serving, Transaction};
 use weir_semantics::{FieldLine, Form, Method, RequestFacts, line_named};
 use weir_store::{Expected, Lookup, StoredResponse};
 use weir_wire::{
@@ -40,7 +41,7 @@ pub(crate) enum Taken {
         /// Bytes of the input that the head took.
         consumed: usize,
         /// What to do.
-        exchange: Box<Exchange>,
+        exchange: Box<RequestState>,
     },
 }
 
@@ -59,10 +60,14 @@ pub(crate) fn take(
     settings: &Arc<Settings>,
     Input { bytes: input, at }: Input<'_>,
     out: &mut Vec<u8>,
-    served: &mut Vec<Served>,
+    served: &mut Vec<ServedRequest>,
 ) -> Taken {
     let started = client.head_began.unwrap_or_else(Instant::now);
-    let timed = client.worker.shared.access_log.is_on();
+    let shared = &client.worker.shared;
+    let readers = LogReaders {
+        access_log: shared.access_log.is_on(),
+        recorder: shared.record.is_some(),
+    };
     let mut lines = LineBuffer::new();
     let (head, consumed) = match parse_request(input, &settings.heads, &mut lines) {
         Ok(Progress::Partial) => return Taken::Partial,
@@ -73,8 +78,8 @@ pub(crate) fn take(
                 error.status(),
                 crate::request::answer::Trouble::bad(error.to_string()),
             );
-            let account = Account::new(started, input.len(), timed);
-            served.push(refuse(client, settings, None, &answer, account, out));
+            let log = RequestLog::new(started, input.len(), readers);
+            served.push(refuse(client, settings, None, &answer, log, out));
             if let Some(record) = &client.worker.shared.record {
                 record.skip();
             }
@@ -84,24 +89,24 @@ pub(crate) fn take(
         }
     };
     client.requests = client.requests.saturating_add(1);
-    let mut account = Account::new(started, consumed, timed);
-    account.head_us = account.mark_us();
-    let asked = Asked {
+    let mut log = RequestLog::new(started, consumed, readers);
+    log.reach(Phase::RequestHead);
+    let rules = JudgeRules {
         settings,
-        mode: client.door.mode,
-        default: &client.door.default,
-        client_allowed: settings.allows_client(client.door.mode, client.peer),
+        mode: client.listener.mode,
+        default: &client.listener.default,
+        client_allowed: settings.allows_client(client.listener.mode, client.peer),
     };
-    let request = match Request::judge(&head, &asked) {
+    let request = match ReceivedRequest::judge(&head, &rules) {
         Ok(request) => request,
         Err(answer) => {
             let asked = Some((&head, at..at + consumed));
-            served.push(refuse(client, settings, asked, &answer, account, out));
+            served.push(refuse(client, settings, asked, &answer, log, out));
             return Taken::Answered { consumed };
         }
     };
     let (tx, plan, key) = choose(client, settings, &head, &request);
-    account.chosen_us = account.mark_us();
+    log.reach(Phase::Choose);
     if let Plan::Serve {
         response,
         serving,
@@ -111,28 +116,30 @@ pub(crate) fn take(
     {
         let head = (&head, at..at + consumed);
         served.push(serve(
-            client, settings, head, &request, &tx, response, *serving, account, out,
+            client, settings, head, &request, &tx, response, *serving, log, out,
         ));
         return Taken::Answered { consumed };
     }
-    let mut exchange = Box::new(Exchange::new(
-        &input[..consumed],
-        &request,
+    log.keep_details(&input[..consumed]);
+    let persistence = Persistence {
+        keep_alive: request.keep_alive,
+        http11: request.version == Version::Http11,
+    };
+    let exchange = Box::new(RequestState::new(
+        Request::new(&request, &head),
         Arc::clone(settings),
         tx,
         plan,
         key,
-        account,
+        persistence,
+        log,
     ));
-    if client.worker.shared.record.is_some() {
-        exchange.notes = Some(Box::default());
-    }
     Taken::Exchange { consumed, exchange }
 }
 
 /// A response in memory that is copied behind its head, for a request whose content need not be
 /// read away first.
-fn is_quick(request: &Request<'_>, response: &StoredResponse) -> bool {
+fn is_quick(request: &ReceivedRequest<'_>, response: &StoredResponse) -> bool {
     let body = &response.body;
     request.is_shareable() && body.len() <= heads::INLINE_BYTES_MAX && body.is_in_memory()
 }
@@ -142,7 +149,7 @@ fn choose(
     client: &Client,
     settings: &Settings,
     head: &RequestHead<'_, '_>,
-    request: &Request<'_>,
+    request: &ReceivedRequest<'_>,
 ) -> (Transaction, Plan, Digest) {
     let worker = &client.worker;
     let now = worker.now();
@@ -150,7 +157,7 @@ fn choose(
     if request.method == Method::Connect {
         return (tx, Plan::Connect, Digest::default());
     }
-    if is_for_us(client.door.mode, head, request) {
+    if is_for_us(client.listener.mode, head, request) {
         return (tx, Plan::Answer(Answer::options()), Digest::default());
     }
     let store = &worker.shared.store;
@@ -259,7 +266,7 @@ fn covers(
 
 /// An OPTIONS that goes no further: Max-Forwards says so, or it is for the forward proxy as a
 /// whole.
-fn is_for_us(mode: Mode, head: &RequestHead<'_, '_>, request: &Request<'_>) -> bool {
+fn is_for_us(mode: Mode, head: &RequestHead<'_, '_>, request: &ReceivedRequest<'_>) -> bool {
     request.method == Method::Options
         && (max_forwards::remaining(head.fields) == Some(0)
             || (mode == Mode::Forward && request.form == Form::Asterisk))
@@ -273,13 +280,13 @@ fn serve(
     client: &mut Client,
     settings: &Arc<Settings>,
     (head, received): (&RequestHead<'_, '_>, Range<usize>),
-    request: &Request<'_>,
+    request: &ReceivedRequest<'_>,
     tx: &Transaction,
     response: &Arc<StoredResponse>,
     serving: Serving,
-    mut account: Account,
+    mut log: RequestLog,
     out: &mut Vec<u8>,
-) -> Served {
+) -> ServedRequest {
     let now = client.worker.now();
     let form = ServedForm::of(&request.facts, head.fields, response, now.wall);
     let persistence = Persistence {
@@ -298,20 +305,15 @@ fn serve(
     );
     let head_end = out.len();
     heads::write_content(response, form, out);
-    account.status = form.status(response);
-    account.response_bytes = (out.len() - before) as u64;
-    account.body_bytes = (out.len() - head_end) as u64;
-    account.store_bytes = account.body_bytes;
-    if response.is_part() {
-        account.recovered_bytes = account.body_bytes;
-    }
+    log.response_made(form.status(response));
+    log.sent((out.len() - before) as u64);
+    let content_bytes = (out.len() - head_end) as u64;
+    log.sent_content(content_bytes, ContentSource::of(response));
     client.closing = !persistence.keep_alive;
-    if client.worker.shared.record.is_some() {
-        account.first_byte_us = Some(account.elapsed_us());
-    }
-    report::count(client, tx.verdict(), &account);
-    Served {
-        account,
+    let is_first = client.requests <= 1;
+    report::count(client.worker.counters(), is_first, tx.verdict(), &log);
+    ServedRequest {
+        log,
         verdict: *tx.verdict(),
         sequence: client.requests,
         request: Some(received),
@@ -329,30 +331,31 @@ fn refuse(
     settings: &Arc<Settings>,
     asked: Option<(&RequestHead<'_, '_>, Range<usize>)>,
     answer: &Answer,
-    mut account: Account,
+    mut log: RequestLog,
     out: &mut Vec<u8>,
-) -> Served {
+) -> ServedRequest {
     let before = out.len();
     let (head, received) = asked.unzip();
     let head_only = head.is_some_and(|head| head.method == "HEAD");
     let (verdict, date) = (answer.verdict(), client.worker.date());
-    account.body_bytes = answer.write(settings, &verdict, head_only, &date, out);
-    account.own_bytes = account.body_bytes;
-    account.status = answer.status;
-    account.response_bytes = (out.len() - before) as u64;
-    account.error = Some(answer.trouble.error.as_str());
+    let content_bytes = answer.write(settings, &verdict, head_only, &date, out);
+    log.response_made(answer.status);
+    log.sent((out.len() - before) as u64);
+    log.sent_content(content_bytes, ContentSource::Own);
+    log.failed(answer.trouble.error.as_str());
     client.closing = client.closing || answer.close;
-    report::count(client, &verdict, &account);
+    let is_first = client.requests <= 1;
+    report::count(client.worker.counters(), is_first, &verdict, &log);
     let is_bare = head.is_some_and(|head| {
         let body = request_body(head.version, head.fields);
         matches!(body, Ok(BodyLength::None | BodyLength::Exact(0)))
     });
-    Served {
-        account,
+    ServedRequest {
+        log,
         verdict,
         sequence: client.requests,
         request: received,
-        response: before..before + head_of(&out[before..], account.body_bytes).len(),
+        response: before..before + head_of(&out[before..], content_bytes).len(),
         end: out.len(),
         request_content_bytes: is_bare.then_some(0),
         lacks_host: head.is_some_and(|head| {

@@ -3,7 +3,7 @@
 use crate::client::connection::Client;
 use crate::exchange::forward;
 use crate::exchange::respond;
-use crate::exchange::state::Exchange;
+use crate::exchange::state::RequestState;
 use crate::exchange::switch;
 use crate::net::next_hops::destination::Destination;
 use crate::net::next_hops::dial;
@@ -15,12 +15,12 @@ use weir_measure::{Metric, OpenReason};
 use weir_policy::connections::Place;
 
 /// Opens a tunnel; the client's connection never goes on as HTTP afterwards.
-pub(crate) async fn run(client: &mut Client, exchange: &mut Exchange) -> bool {
+pub(crate) async fn run(client: &mut Client, exchange: &mut RequestState) -> bool {
     let settings = Arc::clone(&exchange.settings);
     // what a client sends before it knows of the refusal is meant for the tunnel and is no request
     // (RFC 9931)
     exchange.persistence.keep_alive = false;
-    if let Err(denied) = settings.connect_ports.check(exchange.port) {
+    if let Err(denied) = settings.connect_ports.check(exchange.request.port) {
         let answer = Answer::open(
             403,
             Trouble::denied(format!("{denied}; access.connect_ports opens more")),
@@ -28,7 +28,7 @@ pub(crate) async fn run(client: &mut Client, exchange: &mut Exchange) -> bool {
         return respond::respond(client, exchange, answer).await;
     }
     let worker = Rc::clone(&client.worker);
-    let destination = match Destination::of(exchange, client.door.mode, &worker) {
+    let destination = match Destination::of(exchange, client.listener.mode, &worker) {
         Ok(destination) => destination,
         Err(answer) => return respond::respond(client, exchange, answer).await,
     };
@@ -50,16 +50,13 @@ pub(crate) async fn run(client: &mut Client, exchange: &mut Exchange) -> bool {
     match dial::run(&worker, &settings, &destination).await {
         Err(trouble) => forward::fail(client, exchange, None, trouble).await,
         Ok(connected) => {
-            exchange.account.next_hop = Some(connected.address);
-            exchange.account.connected_us = Some(exchange.account.mark_us());
-            exchange.account.status = 200;
             worker
                 .counters()
                 .inc(Metric::NextHopOpens(OpenReason::Tunnel));
             let connection = Connection::new(&worker, connected, destination.hop, permit, false);
-            exchange.note(|notes| notes.connected(&connection));
+            exchange.log.connected(&connection);
             let head = b"HTTP/1.1 200 Connection established\r\n\r\n";
-            switch::run(client, exchange, connection, head, &[]).await
+            switch::run(client, exchange, connection, (200, head), &[]).await
         }
     }
 }

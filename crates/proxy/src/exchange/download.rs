@@ -10,16 +10,16 @@ use crate::cache::invalidate;
 use crate::exchange::downloaded::silent;
 pub(crate) use crate::exchange::downloaded::{Arrived, Downloaded, HopTrouble, broken};
 use crate::exchange::inbound::{self, Framing};
-use crate::exchange::state::Exchange;
+use crate::exchange::state::RequestState;
 use crate::exchange::upload::Sending;
 use crate::fetch::arrival::{self, Response, Storing};
 use crate::fetch::flights::Leading;
 use crate::fetch::gap;
 use crate::fetch::keeper::Keeper;
 use crate::fetch::relay::{Relay, RelayEnd, Terms};
-use crate::log::account::Account;
 use crate::log::record::End;
 use crate::log::report;
+use crate::log::request_log::ContentSource;
 use crate::net::client_disconnect::ClientDisconnect;
 use crate::net::deadline::Deadline;
 use crate::request::answer::Trouble;
@@ -56,7 +56,7 @@ pub(crate) struct Parties<'a> {
     pub(crate) sending: &'a Cell<Sending>,
     pub(crate) from_hop: ReadHalf<'a>,
     pub(crate) to_client: Sink<'a>,
-    pub(crate) exchange: &'a mut Exchange,
+    pub(crate) exchange: &'a mut RequestState,
     pub(crate) worker: &'a Rc<Worker>,
     pub(crate) deadline: &'a mut Deadline,
     pub(crate) stored: Option<&'a Arc<StoredResponse>>,
@@ -209,10 +209,7 @@ impl Download<'_> {
             Poll::Ready(Ok(())) => {
                 let bytes = buffer.filled();
                 self.received.extend_from_slice(bytes);
-                let account = &mut self.parties.exchange.account;
-                account.from_next_hop_bytes += bytes.len() as u64;
-                // until it turns out to be content
-                account.next_hop_overhead_bytes += bytes.len() as u64;
+                self.parties.exchange.log.received(bytes.len() as u64);
                 Poll::Ready(Read::Bytes)
             }
         }
@@ -269,7 +266,7 @@ impl Download<'_> {
     ) -> Result<Step, Trouble> {
         let exchange = &mut *self.parties.exchange;
         if head.status == 101 {
-            if !exchange.upgrade {
+            if !exchange.request.upgrade {
                 return Err(broken(&"it switches protocols, which nobody asked for"));
             }
             return Ok(Step::Final(Downloaded::Switched {
@@ -307,12 +304,16 @@ impl Download<'_> {
             sending,
             ..
         } = &mut self.parties;
-        let body =
-            weir_wire::response_body(head.version, exchange.method, head.status, head.fields)
-                .map_err(|error| broken(&error))?;
+        let body = weir_wire::response_body(
+            head.version,
+            exchange.request.method,
+            head.status,
+            head.fields,
+        )
+        .map_err(|error| broken(&error))?;
         let now = worker.now();
         let settings = Arc::clone(&exchange.settings);
-        let targeted = settings.targeted(exchange.mode);
+        let targeted = settings.targeted(exchange.request.mode);
         let facts = ResponseFacts {
             has_mixed_line_ends: repairs.mixed_line_ends,
             ..ResponseFacts::gather(head.status, head.fields, now.wall)
@@ -326,7 +327,7 @@ impl Download<'_> {
                 && body != BodyLength::UntilClose
                 && !is_repaired,
         };
-        exchange.note(|notes| notes.answered(response.hop_keeps_alive));
+        exchange.log.answered(response.hop_keeps_alive);
         if let (Some(gap), Some(stored)) = (&exchange.gap, stored.as_deref())
             && gap.is_alone()
         {
@@ -385,7 +386,7 @@ impl Download<'_> {
                 }
                 Command::ServeMerged(serving) => {
                     let Some(merging) = merging else { continue };
-                    report::merged(worker, exchange.tx.verdict());
+                    report::count_merged(worker.counters(), exchange.tx.verdict());
                     return Err(Downloaded::Merged {
                         response: merging.for_client(worker, exchange, fresh.clone()),
                         stored: fresh,
@@ -463,7 +464,7 @@ impl Download<'_> {
             } else if let Some(arrived) =
                 arrival::begin(worker, exchange, response, storing, merging)
             {
-                exchange.account.next_hop_overhead_bytes -= response.rest.len() as u64;
+                exchange.log.handed_on(response.rest.len() as u64);
                 return Step::Final(Downloaded::Begun(Box::new(arrived)));
             }
         }
@@ -473,7 +474,7 @@ impl Download<'_> {
             if to_client.client().is_none() && !is_there {
                 // neither a client nor the store takes it
                 arrival::let_go(exchange, response);
-                report::storing(worker, exchange.tx.verdict());
+                report::count_storing(worker.counters(), exchange.tx.verdict());
                 return Step::Final(Downloaded::ClientLeft);
             }
         }
@@ -510,7 +511,7 @@ impl Download<'_> {
             Err(_) => return Passed::Stuck,
         }
         let bytes = head.len() as u64;
-        self.parties.exchange.account.response_bytes += bytes;
+        self.parties.exchange.log.sent(bytes);
         let counters = self.parties.worker.counters();
         counters.add(Metric::BytesToClients, bytes);
         Passed::On
@@ -534,10 +535,10 @@ impl Download<'_> {
             plan.framing,
             plan.head,
             plan.keeper,
-            exchange.moments(),
+            exchange.log.content_times(),
         );
         let first = &self.received[plan.consumed..];
-        exchange.account.next_hop_overhead_bytes -= first.len() as u64;
+        exchange.log.handed_on(first.len() as u64);
         let ended = relay.run(to_client, first).await;
         settle(exchange, worker, &ended);
         if let RelayEnd::Cut(word) = ended.end
@@ -555,10 +556,10 @@ impl Download<'_> {
 
 /// What the next hop sends of the rest for one client alone: nothing of it is stored, so that all
 /// that counts is whether it is of the representation that the client has the front of.
-fn continued(exchange: &mut Exchange, response: &Response<'_>, fits: Fits) -> Downloaded {
+fn continued(exchange: &mut RequestState, response: &Response<'_>, fits: Fits) -> Downloaded {
     let arrived = (fits == Fits::Same).then(|| arrival::fill(exchange, response));
     if let Some(arrived) = arrived.flatten() {
-        exchange.account.next_hop_overhead_bytes -= response.rest.len() as u64;
+        exchange.log.handed_on(response.rest.len() as u64);
         return Downloaded::Begun(Box::new(arrived));
     }
     arrival::let_go(exchange, response);
@@ -567,7 +568,7 @@ fn continued(exchange: &mut Exchange, response: &Response<'_>, fits: Fits) -> Do
 
 fn relay_plan(
     worker: &Worker,
-    exchange: &mut Exchange,
+    exchange: &mut RequestState,
     response: &Response<'_>,
     consumed: usize,
     keeper: Option<Keeper>,
@@ -575,7 +576,7 @@ fn relay_plan(
     let Response { head, body, .. } = *response;
     let framing = Framing::toward(
         exchange.persistence.http11,
-        exchange.method,
+        exchange.request.method,
         head.status,
         body,
     );
@@ -591,26 +592,27 @@ fn relay_plan(
 
 /// Enters what a relay moved into the account, and what became of the stored response into the
 /// verdict.
-fn settle(exchange: &mut Exchange, worker: &Worker, ended: &crate::fetch::relay::Ended) {
-    exchange.note(|notes| notes.left(ended.moments));
-    let account: &mut Account = &mut exchange.account;
-    account.from_next_hop_bytes += ended.from_hop_bytes;
-    account.response_bytes += ended.to_client_bytes;
-    account.body_bytes += ended.delivered_bytes;
-    account.next_hop_content_bytes += ended.delivered_bytes;
-    account.waste(ended.body_bytes - ended.delivered_bytes);
-    account.next_hop_overhead_bytes += ended.overhead_bytes;
+fn settle(exchange: &mut RequestState, worker: &Worker, ended: &crate::fetch::relay::Ended) {
+    let log = &mut exchange.log;
+    log.content_left(ended.content_times);
+    log.relayed(
+        ended.from_hop_bytes,
+        ended.delivered_bytes,
+        ended.body_bytes - ended.delivered_bytes,
+        ended.overhead_bytes,
+    );
+    log.sent(ended.to_client_bytes);
+    log.sent_content(ended.delivered_bytes, ContentSource::NextHop);
     worker
         .counters()
         .add(Metric::BytesToClients, ended.to_client_bytes);
     if let Some(refusal) = ended.refused {
         exchange.tell(worker, Event::NotAdmitted(refusal));
     }
-    let account: &mut Account = &mut exchange.account;
     match ended.end {
-        RelayEnd::Whole => account.end = End::Whole,
+        RelayEnd::Whole => exchange.log.ended(End::Whole),
         RelayEnd::Cut(word) => {
-            account.break_off(End::NextHopCut, word);
+            exchange.log.broke_off(End::NextHopCut, word);
             exchange.tell(worker, Event::Incomplete);
             // with nothing sent it becomes an answer of ours, which is counted there
             if ended.to_client_bytes > 0 {
@@ -618,7 +620,7 @@ fn settle(exchange: &mut Exchange, worker: &Worker, ended: &crate::fetch::relay:
             }
         }
         RelayEnd::ClientLeft => {
-            account.break_off(End::ClientLeft, "client-left");
+            exchange.log.broke_off(End::ClientLeft, "client-left");
             if !ended.kept {
                 exchange.tell(worker, Event::Incomplete);
             }
@@ -627,9 +629,9 @@ fn settle(exchange: &mut Exchange, worker: &Worker, ended: &crate::fetch::relay:
             }
         }
     }
-    if exchange.method == Method::Head {
-        report::merged(worker, exchange.tx.verdict());
+    if exchange.request.method == Method::Head {
+        report::count_merged(worker.counters(), exchange.tx.verdict());
     } else {
-        report::storing(worker, exchange.tx.verdict());
+        report::count_storing(worker.counters(), exchange.tx.verdict());
     }
 }

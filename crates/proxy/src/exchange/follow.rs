@@ -4,13 +4,14 @@ use crate::cache::chosen::Chosen;
 use crate::cache::disk_lookup;
 use crate::client::connection::Client;
 use crate::exchange::inbound::Framing;
-use crate::exchange::state::Exchange;
+use crate::exchange::state::RequestState;
 use crate::exchange::stored;
 use crate::fetch::arriving::{Arriving, Joining};
 use crate::fetch::flights::{Boarded, Flight, Following, Landed, Leading, Terms};
 use crate::fetch::gap;
 use crate::fetch::reader::{self, Attached, Start};
 use crate::log::record::End;
+use crate::log::request_log::ContentSource;
 use crate::net::client_disconnect::ClientDisconnect;
 use crate::net::deadline::Deadline;
 use crate::request::vary::selecting_digest;
@@ -43,7 +44,7 @@ pub(crate) enum Gate {
 }
 
 /// Goes through the gate.
-pub(crate) async fn run(client: &mut Client, exchange: &mut Exchange) -> Gate {
+pub(crate) async fn run(client: &mut Client, exchange: &mut RequestState) -> Gate {
     let mut passed: Vec<Arc<Flight>> = Vec::new();
     if !exchange.tx.follows() {
         return Gate::Ask(None);
@@ -71,7 +72,7 @@ pub(crate) async fn run(client: &mut Client, exchange: &mut Exchange) -> Gate {
     Gate::Ask(None)
 }
 
-fn board(client: &Client, exchange: &Exchange, passed: &[Arc<Flight>]) -> Boarded {
+fn board(client: &Client, exchange: &RequestState, passed: &[Arc<Flight>]) -> Boarded {
     let shared = &client.worker.shared;
     let selecting = |rule: &VaryRule| digest_of(client, exchange, rule);
     let terms = Terms {
@@ -84,18 +85,16 @@ fn board(client: &Client, exchange: &Exchange, passed: &[Arc<Flight>]) -> Boarde
         .board(client.worker.now(), exchange.key, &terms, passed)
 }
 
-fn digest_of(client: &Client, exchange: &Exchange, rule: &VaryRule) -> weir_policy::Digest {
+fn digest_of(client: &Client, exchange: &RequestState, rule: &VaryRule) -> weir_policy::Digest {
     let secret = client.worker.shared.store.secret();
-    exchange
-        .with_fields(|fields| selecting_digest(secret, exchange.key, rule, fields))
-        .unwrap_or_default()
+    selecting_digest(secret, exchange.key, rule, &exchange.request.fields())
 }
 
 /// Waits for the response that another one asks for, as long as there is `patience`; `None` if that
 /// was not one for this request.
 async fn wait(
     client: &mut Client,
-    exchange: &mut Exchange,
+    exchange: &mut RequestState,
     following: Following,
     patience: &mut Deadline,
 ) -> Option<Gate> {
@@ -143,9 +142,9 @@ enum Waited {
     ClientLeft,
 }
 
-fn client_left(client: &Client, exchange: &mut Exchange) -> Gate {
+fn client_left(client: &Client, exchange: &mut RequestState) -> Gate {
     client.worker.counters().inc(Metric::ClientAborts);
-    exchange.account.break_off(End::ClientLeft, "client-left");
+    exchange.log.broke_off(End::ClientLeft, "client-left");
     Gate::Answered(false)
 }
 
@@ -201,7 +200,7 @@ impl Drop for Waiting<'_> {
 }
 
 /// The response was stored while this request waited: it is served from there, if it is one for it.
-async fn look_again(client: &mut Client, exchange: &mut Exchange) -> Option<Gate> {
+async fn look_again(client: &mut Client, exchange: &mut RequestState) -> Option<Gate> {
     let worker = Rc::clone(&client.worker);
     let now = worker.now();
     let found = {
@@ -245,7 +244,7 @@ async fn look_again(client: &mut Client, exchange: &mut Exchange) -> Option<Gate
 /// without both.
 async fn join(
     client: &mut Client,
-    exchange: &mut Exchange,
+    exchange: &mut RequestState,
     arriving: &Arc<Arriving>,
     boarding: Option<Boarding>,
 ) -> Option<Gate> {
@@ -305,7 +304,7 @@ enum Confirmed {
 }
 
 /// Waits until it is known whether all that the reader will be promised is of one representation.
-async fn confirm(client: &Client, exchange: &Exchange, attached: &Attached) -> Confirmed {
+async fn confirm(client: &Client, exchange: &RequestState, attached: &Attached) -> Confirmed {
     let worker = &client.worker;
     let half_closed = exchange.settings.config.fetch.half_closed.as_duration();
     let mut disconnect = ClientDisconnect::new(half_closed);
@@ -334,7 +333,11 @@ async fn confirm(client: &Client, exchange: &Exchange, attached: &Attached) -> C
 
 /// In what form what is arriving answers the request. Without a known length there are no parts of
 /// it.
-fn form_of(exchange: &Exchange, arriving: &Arriving, now: weir_semantics::Timestamp) -> ServedForm {
+fn form_of(
+    exchange: &RequestState,
+    arriving: &Arriving,
+    now: weir_semantics::Timestamp,
+) -> ServedForm {
     let response = &arriving.response;
     match exchange.form_of(response, now) {
         ServedForm::Whole | ServedForm::Part(_) | ServedForm::Unsatisfiable
@@ -349,7 +352,7 @@ fn form_of(exchange: &Exchange, arriving: &Arriving, now: weir_semantics::Timest
 /// The head for a reader of what is arriving as `response`.
 pub(crate) fn head_for(
     client: &Client,
-    exchange: &mut Exchange,
+    exchange: &mut RequestState,
     response: &StoredResponse,
     form: ServedForm,
     serving: Serving,
@@ -368,14 +371,12 @@ pub(crate) fn head_for(
         exchange.persistence,
         &mut head,
     );
-    exchange.account.status = form.status(response);
-    exchange.account.first_byte_us = Some(exchange.account.mark_us());
-    exchange.responds(&head);
+    exchange.log.response_head(form.status(response), &head);
     head
 }
 
 /// Sends what `start` says and enters it into the account; whether the connection may go on.
-pub(crate) async fn read(client: &mut Client, exchange: &mut Exchange, start: Start) -> bool {
+pub(crate) async fn read(client: &mut Client, exchange: &mut RequestState, start: Start) -> bool {
     let worker = Rc::clone(&client.worker);
     // its question is answered
     exchange.expected = None;
@@ -383,34 +384,35 @@ pub(crate) async fn read(client: &mut Client, exchange: &mut Exchange, start: St
     let sent = reader::run(client, exchange, start).await;
     let counters = worker.counters();
     counters.add(Metric::BytesToClients, sent.bytes);
-    exchange.note(|notes| notes.left(sent.moments));
-    let account = &mut exchange.account;
-    account.response_bytes += sent.bytes;
-    account.body_bytes += sent.live_bytes + sent.stored_bytes;
-    account.store_bytes += sent.stored_bytes;
-    account.recovered_bytes += sent.recovered_bytes;
-    account.read_ahead_max_bytes = account.read_ahead_max_bytes.max(arriving.read_ahead_max());
+    let log = &mut exchange.log;
+    log.content_left(sent.content_times);
+    log.sent(sent.bytes);
+    let whole_bytes = sent.stored_bytes - sent.recovered_bytes;
+    log.sent_content(sent.live_bytes, ContentSource::NextHop);
+    log.sent_content(whole_bytes, ContentSource::Store);
+    log.sent_content(sent.recovered_bytes, ContentSource::StoredPart);
+    log.read_ahead(arriving.read_ahead_max());
     match sent.end {
         reader::ReadEnd::Whole => {
-            account.end = End::Whole;
+            log.ended(End::Whole);
             client.closing = !exchange.persistence.keep_alive;
             exchange.persistence.keep_alive
         }
         reader::ReadEnd::Cut => {
-            account.break_off(End::NextHopCut, "next-hop-cut");
+            log.broke_off(End::NextHopCut, "next-hop-cut");
             false
         }
         reader::ReadEnd::LeftBehind => {
-            account.break_off(End::Ours, "left-behind");
+            log.broke_off(End::Ours, "left-behind");
             false
         }
         reader::ReadEnd::Unreadable => {
-            account.break_off(End::Ours, "store-cut");
+            log.broke_off(End::Ours, "store-cut");
             counters.inc(Metric::StoreCuts);
             false
         }
         reader::ReadEnd::ClientLeft => {
-            account.break_off(End::ClientLeft, "client-left");
+            log.broke_off(End::ClientLeft, "client-left");
             counters.inc(Metric::ClientAborts);
             false
         }

@@ -8,7 +8,7 @@ use crate::exchange::follow::{self, Gate};
 use crate::exchange::inbound::Framing;
 use crate::exchange::outbound;
 use crate::exchange::respond;
-use crate::exchange::state::Exchange;
+use crate::exchange::state::RequestState;
 use crate::exchange::stored;
 use crate::exchange::switch;
 use crate::exchange::upload::{self, Sending, UploadEnd};
@@ -43,7 +43,7 @@ const AS_SENT: Forwarding = Forwarding {
 /// Forwards a request and relays the answer; `true` if the client's connection may go on.
 pub(crate) async fn run(
     client: &mut Client,
-    exchange: &mut Exchange,
+    exchange: &mut RequestState,
     forwarding: Forwarding,
     chosen: Option<Chosen>,
 ) -> bool {
@@ -63,7 +63,7 @@ pub(crate) async fn run(
             .as_deref()
             .and_then(|stored| gap::missing(exchange, stored, worker.now()));
     }
-    let destination = match Destination::of(exchange, client.door.mode, &worker) {
+    let destination = match Destination::of(exchange, client.listener.mode, &worker) {
         Ok(destination) => destination,
         Err(answer) => {
             // nobody was asked: each finds that out for itself
@@ -82,7 +82,7 @@ pub(crate) async fn run(
 /// Asks `destination`, again where that is safe or the first question was the wrong one.
 async fn ask(
     client: &mut Client,
-    exchange: &mut Exchange,
+    exchange: &mut RequestState,
     destination: Destination,
     mut forwarding: Forwarding,
     mut stored: Option<Arc<StoredResponse>>,
@@ -128,7 +128,7 @@ async fn ask(
 /// hop is to be asked for all of it.
 async fn answer(
     client: &mut Client,
-    exchange: &mut Exchange,
+    exchange: &mut RequestState,
     connection: Connection,
     talked: Talked,
     stored: Option<Arc<StoredResponse>>,
@@ -140,7 +140,9 @@ async fn answer(
             client_alive,
             reusable,
         } => {
-            exchange.note(|notes| notes.kept(reusable && talked.upload_whole));
+            exchange
+                .log
+                .connection_kept(reusable && talked.upload_whole);
             if reusable && talked.upload_whole {
                 pool::check_in(&worker, connection);
             }
@@ -155,7 +157,7 @@ async fn answer(
             serving,
             reusable,
         } => {
-            exchange.note(|notes| notes.kept(reusable));
+            exchange.log.connection_kept(reusable);
             if reusable {
                 pool::check_in(&worker, connection);
             }
@@ -184,13 +186,13 @@ async fn answer(
             stored::send_stored(client, exchange, &stored, serving, ready).await
         }
         Downloaded::Switched { head, surplus } => {
-            switch::run(client, exchange, connection, &head, &surplus).await
+            switch::run(client, exchange, connection, (101, &head), &surplus).await
         }
         Downloaded::ClientLeft | Downloaded::AskAgain | Downloaded::NotShared => {
             if let Some(leading) = exchange.leading.take() {
                 leading.left();
             }
-            exchange.account.break_off(End::ClientLeft, "client-left");
+            exchange.log.broke_off(End::ClientLeft, "client-left");
             worker.counters().inc(Metric::ClientAborts);
             false
         }
@@ -206,7 +208,7 @@ async fn answer(
 }
 
 /// Forgets a stored response that was to be sent and cannot be read.
-fn lose(exchange: &mut Exchange, worker: &Worker, stored: &Arc<StoredResponse>) {
+fn lose(exchange: &mut RequestState, worker: &Worker, stored: &Arc<StoredResponse>) {
     disk_lookup::forget(worker, exchange, stored);
     // another question than the one that was expected to be answered
     exchange.expected = None;
@@ -227,7 +229,7 @@ pub(crate) enum Asked {
 /// counted, and told to the transaction.
 pub(crate) async fn in_background(
     worker: &Rc<Worker>,
-    exchange: &mut Exchange,
+    exchange: &mut RequestState,
     destination: Destination,
     forwarding: Forwarding,
     stored: &Arc<StoredResponse>,
@@ -264,7 +266,7 @@ pub(crate) async fn in_background(
 /// Sends the request and takes the answer, for no client.
 async fn talk_alone(
     worker: &Rc<Worker>,
-    exchange: &mut Exchange,
+    exchange: &mut RequestState,
     connection: &mut Connection,
     request: &[u8],
     stored: &Arc<StoredResponse>,
@@ -287,13 +289,9 @@ async fn talk_alone(
     .await
 }
 
-fn note_connection(client: &mut Client, exchange: &mut Exchange, connection: &mut Connection) {
+fn note_connection(client: &mut Client, exchange: &mut RequestState, connection: &mut Connection) {
     uses::note(client, connection);
-    let account = &mut exchange.account;
-    account.next_hop = Some(connection.address);
-    account.next_hop_reused = connection.reused;
-    account.connected_us = Some(account.mark_us());
-    exchange.note(|notes| notes.connected(connection));
+    exchange.log.connected(connection);
 }
 
 /// What one attempt came to.
@@ -307,12 +305,12 @@ struct Talked {
 /// side may begin.
 async fn talk(
     client: &mut Client,
-    exchange: &mut Exchange,
+    exchange: &mut RequestState,
     connection: &mut Connection,
     request: &[u8],
     stored: Option<&Arc<StoredResponse>>,
 ) -> Talked {
-    let has_content = exchange.has_content();
+    let has_content = exchange.request.has_content();
     let content = upload::Content::of(exchange);
     let unread = if has_content {
         std::mem::take(&mut client.unread)
@@ -378,12 +376,12 @@ async fn talk(
     };
     let ended = uploaded.unwrap_or_default();
     client.unread = ended.surplus;
-    exchange.account.request_bytes += ended.from_client_bytes;
-    exchange.account.to_next_hop_bytes += ended.to_hop_bytes;
-    exchange.note(|notes| notes.uploaded(ended.content_bytes));
+    let log = &mut exchange.log;
+    log.request_content(ended.from_client_bytes, ended.content_bytes);
+    log.sent_to_next_hop(ended.to_hop_bytes);
     exchange.uploaded = Some(ended.end);
     if let UploadEnd::Invalid(error) = ended.end
-        && exchange.account.status == 0
+        && !exchange.log.has_status()
     {
         downloaded = Downloaded::BadContent(error);
     }
@@ -396,7 +394,7 @@ async fn talk(
 /// The response is arriving by a fetch of its own: the client is its first reader.
 async fn begun(
     client: &mut Client,
-    exchange: &mut Exchange,
+    exchange: &mut RequestState,
     connection: Connection,
     arrived: Arrived,
 ) -> Result<bool, Trouble> {
@@ -423,7 +421,7 @@ async fn begun(
         None => worker.shared.flights.publish(exchange.key, &arriving),
     };
     arriving.set_flight(&worker, flight);
-    // came with the head, and is in the account
+    // came with the head, and is in the log
     let with_head = arriving.brought_bytes();
     fetch.spawn();
     let (head, framing) = match arrived.answer {
@@ -448,14 +446,13 @@ async fn begun(
     };
     let alive = follow::read(client, exchange, start).await;
     let brought = arriving.brought_bytes();
-    exchange.account.fetched_bytes = brought - with_head;
-    exchange.note(|notes| notes.fetched(brought));
+    exchange.log.fetched(brought, with_head);
     conclude(exchange, &worker, &arriving);
     Ok(alive)
 }
 
 /// Enters into the verdict what became of the stored response.
-fn conclude(exchange: &mut Exchange, worker: &Worker, arriving: &Arriving) {
+fn conclude(exchange: &mut RequestState, worker: &Worker, arriving: &Arriving) {
     match arriving.outcome() {
         None | Some(arriving::Outcome::Whole | arriving::Outcome::Part) => {}
         Some(arriving::Outcome::Refused(refusal)) => {
@@ -468,7 +465,7 @@ fn conclude(exchange: &mut Exchange, worker: &Worker, arriving: &Arriving) {
 /// No usable answer: serve the stale response where that is allowed, say what happened otherwise.
 pub(crate) async fn fail(
     client: &mut Client,
-    exchange: &mut Exchange,
+    exchange: &mut RequestState,
     stored: Option<Arc<StoredResponse>>,
     mut trouble: Trouble,
 ) -> bool {
@@ -488,7 +485,7 @@ pub(crate) async fn fail(
     let mut commands = exchange.tx.handle(worker.now(), &settings.rules, failed);
     if let (Some(Command::Serve(serving)), Some(stored)) = (commands.first(), stored) {
         if let Ok(ready) = stored::ready(client, exchange, &stored).await {
-            exchange.account.error = Some(trouble.error.as_str());
+            exchange.log.failed(trouble.error.as_str());
             return stored::send_stored(client, exchange, &stored, serving, ready).await;
         }
         lose(exchange, &worker, &stored);

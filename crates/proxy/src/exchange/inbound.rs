@@ -4,10 +4,10 @@
 //! names (RFC 9110 §7.6.1). Put in: Date where there is none (§6.6.1), Via, Cache-Status (RFC
 //! 9211), and the framing we use.
 
-use crate::exchange::state::Exchange;
-use crate::send::heads;
+use crate::exchange::state::RequestState;
+use crate::log::words;
+use crate::settings::Settings;
 use crate::worker::core::Worker;
-use crate::worker::settings::Settings;
 use weir_semantics::{
     ConnectionOptions, FieldLine, Known, Method, identify, is_hop_by_hop, is_stored,
 };
@@ -48,25 +48,23 @@ pub(crate) fn keeps_alive(head: &ResponseHead<'_, '_>) -> bool {
 }
 
 /// The head of a relayed final response, complete, as it is about to be sent: entered into the
-/// account.
+/// log.
 pub(crate) fn answer_head(
     worker: &Worker,
-    exchange: &mut Exchange,
+    exchange: &mut RequestState,
     head: &ResponseHead<'_, '_>,
     framing: Framing,
 ) -> Vec<u8> {
     let persistence = &mut exchange.persistence;
     persistence.keep_alive &= framing != Framing::Close && !worker.shared.is_draining();
     let out = response_head(exchange, head, framing, &worker.date());
-    exchange.account.status = head.status;
-    exchange.account.first_byte_us = Some(exchange.account.mark_us());
-    exchange.responds(&out);
+    exchange.log.response_head(head.status, &out);
     out
 }
 
 /// The head of a relayed final response, complete.
 fn response_head(
-    exchange: &Exchange,
+    exchange: &RequestState,
     head: &ResponseHead<'_, '_>,
     framing: Framing,
     date: &[u8],
@@ -83,7 +81,7 @@ fn response_head(
     if framing == Framing::Chunked {
         out.extend_from_slice(b"Transfer-Encoding: chunked\r\n");
     }
-    heads::write_cache_status(&exchange.settings, exchange.tx.verdict(), &mut out);
+    words::write_cache_status(&exchange.settings, exchange.tx.verdict(), &mut out);
     exchange.persistence.write(&mut out);
     write::end_of_head(&mut out);
     out

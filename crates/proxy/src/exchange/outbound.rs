@@ -7,8 +7,9 @@
 //! framing we use, and on validation the stored response's validators for the client's own (RFC
 //! 9111 §4.3.1).
 
-use crate::exchange::state::Exchange;
+use crate::exchange::state::RequestState;
 use crate::fetch::gap::Gap;
+use crate::request::facts::Request;
 use crate::request::max_forwards;
 use weir_policy::Forwarding;
 use weir_semantics::{
@@ -16,84 +17,63 @@ use weir_semantics::{
     write_http_date,
 };
 use weir_store::StoredResponse;
-use weir_wire::{BodyLength, RequestHead, Version, write};
+use weir_wire::{BodyLength, Version, write};
 
 /// The whole head for `exchange`.
 pub(crate) fn request_head(
-    exchange: &Exchange,
+    exchange: &RequestState,
     forwarding: Forwarding,
     stored: Option<&StoredResponse>,
 ) -> Vec<u8> {
-    let mut out = Vec::with_capacity(exchange.head.len() + 256);
+    let mut out = Vec::with_capacity(exchange.request.head_bytes() + 256);
     let validators = stored.filter(|_| forwarding.validate);
-    let written = exchange.with_head(|head| {
-        write_request_line(exchange, head, &mut out);
-        let own = validators.is_some() || exchange.background || exchange.gap.is_some();
-        write_fields(exchange, head.fields, own, &mut out);
-    });
-    debug_assert!(written.is_some());
+    let request = &exchange.request;
+    let (method, path) = (request.method_token(), request.path_and_query());
+    write::request_line(&mut out, method, path, Version::Http11);
+    let own = validators.is_some() || exchange.background || exchange.gap.is_some();
+    write_fields(request, &request.fields(), own, &mut out);
     if let Some(stored) = validators {
         write_validators(stored, &mut out);
     }
     if let (Some(gap), Some(stored)) = (&exchange.gap, stored) {
         write_gap(gap, stored, &mut out);
     }
-    let received = if exchange.persistence.http11 {
-        Version::Http11
-    } else {
-        Version::Http10
-    };
-    out.extend_from_slice(exchange.settings.via_line(received));
-    match exchange.body {
+    out.extend_from_slice(exchange.settings.via_line(request.version));
+    match exchange.request.body {
         BodyLength::Chunked => out.extend_from_slice(b"Transfer-Encoding: chunked\r\n"),
         BodyLength::Exact(_) | BodyLength::None | BodyLength::UntilClose => {}
     }
-    if exchange.upgrade {
+    if exchange.request.upgrade {
         out.extend_from_slice(b"Connection: Upgrade\r\n");
     }
     write::end_of_head(&mut out);
     out
 }
 
-fn write_request_line(exchange: &Exchange, head: &RequestHead<'_, '_>, out: &mut Vec<u8>) {
-    // a validation in the background may stem from HEAD, and wants the content if there is new one
-    let method = if exchange.background {
-        "GET"
-    } else {
-        head.method
-    };
-    write::request_line(out, method, exchange.path_and_query(), Version::Http11);
-}
-
-fn write_fields(
-    exchange: &Exchange,
-    fields: &[FieldLine<'_>],
-    validating: bool,
-    out: &mut Vec<u8>,
-) {
+fn write_fields(request: &Request, fields: &[FieldLine<'_>], validating: bool, out: &mut Vec<u8>) {
     let options = ConnectionOptions::gather(fields);
     let mut host_written = false;
     if lines_named(fields, "host").next().is_none() {
-        write_host(exchange, out);
+        write_host(request, out);
         host_written = true;
     }
     for line in fields {
         let known = identify(line.name);
         if known == Some(Known::Host) {
             if !host_written {
-                write_host(exchange, out);
+                write_host(request, out);
                 host_written = true;
             }
             continue;
         }
-        if is_removed(known, line, &options, exchange) {
+        if is_removed(known, line, &options, request) {
             continue;
         }
         if validating && is_precondition(known) {
             continue;
         }
         if known == Some(Known::MaxForwards)
-            && exchange.method == Method::Options
+            && request.method == Method::Options
             && let Some(remaining) = max_forwards::remaining(fields)
         {
             // with none remaining it would not be forwarded
@@ -109,10 +89,10 @@ fn is_removed(
     known: Option<Known>,
     line: &FieldLine<'_>,
     options: &ConnectionOptions<'_>,
-    exchange: &Exchange,
+    request: &Request,
 ) -> bool {
     match known {
-        Some(Known::Upgrade) => !exchange.upgrade,
+        Some(Known::Upgrade) => !request.upgrade,
         Some(Known::ProxyAuthorization) => true,
         Some(known) if is_hop_by_hop(known) => true,
         _ => options.names(line.name),
@@ -138,11 +118,11 @@ fn is_precondition(known: Option<Known>) -> bool {
 }
 
 /// Host of the canonical target: what key, routing and rules use.
-fn write_host(exchange: &Exchange, out: &mut Vec<u8>) {
+fn write_host(request: &Request, out: &mut Vec<u8>) {
     let target = Target {
         scheme: weir_semantics::Scheme::Http,
-        host: exchange.host,
-        port: exchange.port,
+        host: request.host,
+        port: request.port,
         path_and_query: "/",
     };
     out.extend_from_slice(b"Host: ");

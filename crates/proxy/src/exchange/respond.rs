@@ -2,13 +2,14 @@
 //! request, and sending within the silence limit.
 
 use crate::client::connection::Client;
-use crate::exchange::state::Exchange;
+use crate::exchange::state::RequestState;
 use crate::exchange::upload::{self};
-use crate::log::record::{End, Moments};
+use crate::log::record::{ContentTimes, End};
+use crate::log::request_log::ContentSource;
 use crate::request::answer::{Answer, head_of};
 use crate::send::heads::Persistence;
 use crate::send::outgoing::Outgoing;
-use crate::worker::settings::Settings;
+use crate::settings::Settings;
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -16,7 +17,11 @@ use weir_measure::Metric;
 use weir_semantics::Method;
 
 /// Sends an answer of our own; `true` if the connection may go on.
-pub(crate) async fn respond(client: &mut Client, exchange: &mut Exchange, answer: Answer) -> bool {
+pub(crate) async fn respond(
+    client: &mut Client,
+    exchange: &mut RequestState,
+    answer: Answer,
+) -> bool {
     let keep = settle_content(client, exchange).await;
     let persistence = keep.and(exchange.persistence, client);
     let mut answer = answer;
@@ -33,29 +38,28 @@ pub(crate) async fn respond(client: &mut Client, exchange: &mut Exchange, answer
     let content = answer.write(
         &settings,
         exchange.tx.verdict(),
-        exchange.method == Method::Head,
+        exchange.request.method == Method::Head,
         &client.worker.date(),
         &mut out,
     );
-    exchange.account.status = answer.status;
-    exchange.account.error = Some(answer.trouble.error.as_str());
     let mut outgoing = Outgoing::default();
     outgoing.push(&out);
     // head first: what was sent beyond it is content
     let head_bytes = out.len() as u64 - content;
-    exchange.responds(head_of(&out, content));
-    let mut moments = exchange.moments();
-    let (sent, end) = send_all(client, &mut outgoing, &settings, (&mut moments, head_bytes)).await;
-    exchange.note(|notes| notes.left(moments));
-    exchange.account.response_bytes += sent;
-    exchange.account.end = match end {
+    let log = &mut exchange.log;
+    log.response_head(answer.status, head_of(&out, content));
+    log.failed(answer.trouble.error.as_str());
+    let mut times = log.content_times();
+    let (sent, end) = send_all(client, &mut outgoing, &settings, (&mut times, head_bytes)).await;
+    let log = &mut exchange.log;
+    log.content_left(times);
+    log.sent(sent);
+    log.ended(match end {
         SendEnd::Whole => End::Whole,
         SendEnd::ClientLeft => End::ClientLeft,
         SendEnd::Unreadable => End::Ours,
-    };
-    let content = sent.saturating_sub(head_bytes);
-    exchange.account.body_bytes += content;
-    exchange.account.own_bytes += content;
+    });
+    log.sent_content(sent.saturating_sub(head_bytes), ContentSource::Own);
     client.closing = answer.close;
     end == SendEnd::Whole && !answer.close
 }
@@ -82,8 +86,8 @@ impl Content {
 
 /// Reads away content that nobody will use, up to the limit: what follows must never be taken for a
 /// request.
-pub(super) async fn settle_content(client: &mut Client, exchange: &Exchange) -> Content {
-    if !exchange.has_content() {
+pub(super) async fn settle_content(client: &mut Client, exchange: &RequestState) -> Content {
+    if !exchange.request.has_content() {
         return Content::Settled;
     }
     if let Some(end) = exchange.uploaded {
@@ -118,12 +122,12 @@ pub(crate) enum SendEnd {
 }
 
 /// Sends everything in `outgoing` within the silence limit; bytes sent and how that ended. The
-/// moments are those of what is behind so many bytes of the head.
+/// times are those of what is behind so many bytes of the head.
 pub(crate) async fn send_all(
     client: &mut Client,
     outgoing: &mut Outgoing,
     settings: &Settings,
-    (moments, head_bytes): (&mut Moments, u64),
+    (times, head_bytes): (&mut ContentTimes, u64),
 ) -> (u64, SendEnd) {
     let silence = settings.config.limits.client_silence.as_duration();
     client.deadline.set(silence);
@@ -135,7 +139,7 @@ pub(crate) async fn send_all(
                 Poll::Ready(Err(_)) => return Poll::Ready(false),
                 Poll::Ready(Ok(written)) => {
                     sent += written as u64;
-                    moments.reach(sent.saturating_sub(head_bytes));
+                    times.reach(sent.saturating_sub(head_bytes));
                     client.deadline.set(silence);
                 }
             }

@@ -8,10 +8,9 @@ use crate::client::connection::Client;
 use crate::exchange::connect;
 use crate::exchange::forward;
 use crate::exchange::respond::respond;
-use crate::exchange::state::{Exchange, Plan};
+use crate::exchange::state::{Plan, RequestState};
 use crate::exchange::stored::{ready, send_stored};
-use crate::log::record::Told;
-use crate::log::report::{self, Ended};
+use crate::log::report::{self, FinishedRequest};
 use crate::send::disk_read::ReadTrouble;
 use std::sync::Arc;
 use weir_measure::Metric;
@@ -20,7 +19,7 @@ use weir_semantics::Form;
 use weir_store::{Expected, StoredResponse};
 
 /// Carries an exchange out; `true` if the client's connection may go on.
-pub(crate) async fn run(client: &mut Client, mut exchange: Box<Exchange>) -> bool {
+pub(crate) async fn run(client: &mut Client, mut exchange: Box<RequestState>) -> bool {
     let worker = std::rc::Rc::clone(&client.worker);
     worker.counters().inc(Metric::RequestsInFlight);
     let _in_flight = InFlight(&worker);
@@ -51,40 +50,41 @@ pub(crate) async fn run(client: &mut Client, mut exchange: Box<Exchange>) -> boo
     alive
 }
 
-fn report(client: &Client, exchange: &Exchange, alive: bool) {
-    let (tx, account) = (&exchange.tx, &exchange.account);
-    let total_us = account.elapsed_us();
-    if let Some(record) = &client.worker.shared.record {
-        let told = Told {
-            account,
-            verdict: tx.verdict(),
-            request: &exchange.head,
-            response: &[],
-            notes: exchange.notes.as_deref(),
-            total_us,
-            sequence: client.requests,
-            request_content_bytes: (!exchange.has_content()).then_some(0),
-            lacks_host: exchange.form == Form::Origin && !exchange.persistence.http11,
-            is_persistent: alive,
-        };
-        record.tell(told.of(client));
-    }
-    let ended = Ended {
-        settings: &exchange.settings,
-        head: None,
-        verdict: tx.verdict(),
-        account,
-        content_type: &exchange.content_type,
+fn report(client: &Client, exchange: &RequestState, alive: bool) {
+    let RequestState {
+        request,
+        settings,
+        log,
+        tx,
+        ..
+    } = exchange;
+    let worker = &client.worker;
+    let facts = client.facts();
+    let verdict = tx.verdict();
+    let total_us = log.elapsed_us();
+    report::count(worker.counters(), !facts.is_reused(), verdict, log);
+    let sinks = worker.log_sinks();
+    let finished = FinishedRequest {
+        settings,
+        client: facts,
+        line: None,
+        // they are in the log
+        heads: Some((&[], &[])),
+        verdict,
+        log,
+        content_type: log.content_type(),
         total_us,
+        request_content_bytes: (!request.has_content()).then_some(0),
+        lacks_host: request.form == Form::Origin && !request.is_http11(),
+        is_persistent: alive,
     };
-    if account.timed {
-        let reported = exchange.with_head(|head| {
-            let head = Some(head);
-            report::done(client, &Ended { head, ..ended });
+    if sinks.access_log.is_on() {
+        request.with_line(|line| {
+            let line = Some(line);
+            sinks.report(&FinishedRequest { line, ..finished });
         });
-        debug_assert!(reported.is_some());
     } else {
-        report::done(client, &ended);
+        sinks.report(&finished);
     }
 }
 
@@ -100,7 +100,7 @@ impl Drop for InFlight<'_> {
 /// `refresh`.
 async fn serve_stored(
     client: &mut Client,
-    exchange: &mut Exchange,
+    exchange: &mut RequestState,
     response: &Arc<StoredResponse>,
     serving: Serving,
     refresh: Option<Expected>,
@@ -114,7 +114,7 @@ async fn serve_stored(
             response: Arc::clone(response),
             expected,
         };
-        refresh::spawn(&worker, client.door.mode, exchange, chosen);
+        refresh::spawn(&worker, client.listener.mode, exchange, chosen);
     }
     Ok(send_stored(client, exchange, response, serving, ready).await)
 }

@@ -3,9 +3,10 @@
 use crate::cache::disk_lookup;
 use crate::client::connection::Client;
 use crate::exchange::respond::{SendEnd, respond, send_all, settle_content};
-use crate::exchange::state::Exchange;
+use crate::exchange::state::RequestState;
 use crate::fetch::continuation;
 use crate::log::record::End;
+use crate::log::request_log::ContentSource;
 use crate::request::answer::Answer;
 use crate::send::disk_read::ReadTrouble;
 use crate::send::heads::{self, ServedForm};
@@ -19,7 +20,7 @@ use weir_store::StoredResponse;
 /// Finds out whether a stored response can be sent, while nothing of it was promised.
 pub(crate) async fn ready(
     client: &Client,
-    exchange: &Exchange,
+    exchange: &RequestState,
     response: &Arc<StoredResponse>,
 ) -> Result<Ready, ReadTrouble> {
     let mut ready = Ready::of(exchange, response, client.worker.now().wall);
@@ -31,7 +32,7 @@ pub(crate) async fn ready(
 /// else to send: if it cannot be read, that is said.
 pub(crate) async fn serve(
     client: &mut Client,
-    exchange: &mut Exchange,
+    exchange: &mut RequestState,
     response: &Arc<StoredResponse>,
     serving: Serving,
 ) -> bool {
@@ -52,7 +53,7 @@ pub(crate) struct Ready {
 }
 
 impl Ready {
-    fn of(exchange: &Exchange, response: &Arc<StoredResponse>, now: Timestamp) -> Self {
+    fn of(exchange: &RequestState, response: &Arc<StoredResponse>, now: Timestamp) -> Self {
         let form = exchange.form_of(response, now);
         let is_on_disk = !response.body.is_in_memory();
         let (at, end) = form.content(response);
@@ -71,7 +72,7 @@ impl Ready {
 /// Sends a stored response that can be read; `true` if the connection may go on.
 pub(crate) async fn send_stored(
     client: &mut Client,
-    exchange: &mut Exchange,
+    exchange: &mut RequestState,
     response: &Arc<StoredResponse>,
     serving: Serving,
     ready: Ready,
@@ -92,36 +93,29 @@ pub(crate) async fn send_stored(
         persistence,
         &mut out,
     );
-    let account = &mut exchange.account;
-    account.status = form.status(response);
-    account.first_byte_us = Some(account.elapsed_us());
-    exchange.responds(&out);
+    exchange.log.response_head(form.status(response), &out);
     let (at, end) = form.content(response);
     let head_bytes = out.len() as u64;
     let mut outgoing = Outgoing::default();
     outgoing.push(&out);
     // not copied behind the head: here there is no buffer for that
     outgoing.push_stored(piece.unwrap_or_else(|| StoredPiece::new(response, at, end)));
-    let mut moments = exchange.moments();
+    let mut times = exchange.log.content_times();
     let (sent, end_of_it) =
-        send_all(client, &mut outgoing, &settings, (&mut moments, head_bytes)).await;
-    exchange.note(|notes| notes.left(moments));
-    let account = &mut exchange.account;
-    account.response_bytes += sent;
+        send_all(client, &mut outgoing, &settings, (&mut times, head_bytes)).await;
+    let log = &mut exchange.log;
+    log.content_left(times);
+    log.sent(sent);
     let content = sent.saturating_sub(head_bytes).min(end - at);
-    account.body_bytes += content;
-    account.store_bytes += content;
-    if response.is_part() {
-        account.recovered_bytes += content;
-    }
+    log.sent_content(content, ContentSource::of(response));
     match end_of_it {
         SendEnd::Whole => {
-            account.end = End::Whole;
+            log.ended(End::Whole);
             client.closing = !persistence.keep_alive;
             persistence.keep_alive
         }
         SendEnd::ClientLeft => {
-            account.break_off(End::ClientLeft, "client-left");
+            log.broke_off(End::ClientLeft, "client-left");
             false
         }
         SendEnd::Unreadable => {
@@ -129,7 +123,7 @@ pub(crate) async fn send_stored(
             exchange.persistence = persistence;
             let went_on = continuation::run(client, exchange, response, outgoing).await;
             went_on.unwrap_or_else(|| {
-                exchange.account.break_off(End::Ours, "store-cut");
+                exchange.log.broke_off(End::Ours, "store-cut");
                 client.worker.counters().inc(Metric::StoreCuts);
                 false
             })

@@ -3,7 +3,7 @@
 //! What the client sent behind its request was held back until now (RFC 9110 §7.8).
 
 use crate::client::connection::Client;
-use crate::exchange::state::Exchange;
+use crate::exchange::state::RequestState;
 use crate::log::record::End;
 use crate::net::next_hops::next_hop::Connection;
 use crate::net::tunnel::{self, Side, TunnelEnd};
@@ -14,20 +14,17 @@ use weir_measure::Metric;
 /// client's connection.
 pub(crate) async fn run(
     client: &mut Client,
-    exchange: &mut Exchange,
+    exchange: &mut RequestState,
     connection: Connection,
-    head: &[u8],
+    (status, head): (u16, &[u8]),
     surplus: &[u8],
 ) -> bool {
     let worker = Rc::clone(&client.worker);
     let to_next_hop_first = std::mem::take(&mut client.unread);
     let mut to_client_first = head.to_vec();
     to_client_first.extend_from_slice(surplus);
-    if exchange.account.status == 0 {
-        exchange.account.status = 101;
-    }
     exchange.tx.tunnel();
-    exchange.responds(head);
+    exchange.log.response_head(status, head);
     let counters = worker.counters();
     counters.inc(Metric::TunnelsOpened);
     counters.inc(Metric::TunnelsOpen);
@@ -50,17 +47,11 @@ pub(crate) async fn run(
     counters.dec(Metric::TunnelsOpen);
     counters.add(Metric::TunnelBytesToClients, report.to_client_bytes);
     counters.add(Metric::TunnelBytesToNextHops, report.to_next_hop_bytes);
-    let account = &mut exchange.account;
+    let log = &mut exchange.log;
     if report.end != TunnelEnd::Closed {
-        account.break_off(end_of(report.end), report.end.word());
+        log.broke_off(end_of(report.end), report.end.word());
     }
-    account.response_bytes += report.to_client_bytes;
-    account.request_bytes += report.to_next_hop_bytes;
-    account.from_next_hop_bytes += report.to_client_bytes;
-    account.tunnel_bytes += report.to_client_bytes;
-    account.to_next_hop_bytes += report.to_next_hop_bytes;
-    let (to_client, to_next_hop) = (report.to_client_bytes, report.to_next_hop_bytes);
-    exchange.note(|notes| notes.tunnelled(head.len(), to_client, to_next_hop));
+    log.tunnelled(head.len(), report.to_client_bytes, report.to_next_hop_bytes);
     client.closing = false;
     false
 }

@@ -3,8 +3,7 @@
 
 use crate::client::connection::Client;
 use crate::exchange::download::HopTrouble;
-use crate::exchange::state::Exchange;
-use crate::log::record::Notes;
+use crate::exchange::state::RequestState;
 use crate::net::deadline::{Deadline, Party};
 use crate::request::answer::Trouble;
 use crate::worker::core::Worker;
@@ -29,10 +28,10 @@ pub(crate) struct Content {
 }
 
 impl Content {
-    pub(crate) fn of(exchange: &Exchange) -> Self {
+    pub(crate) fn of(exchange: &RequestState) -> Self {
         let limits = &exchange.settings.config.limits;
         Self {
-            length: exchange.body,
+            length: exchange.request.body,
             trailers: exchange.settings.heads,
             client_silence: limits.client_silence.as_duration(),
             hop_silence: limits.next_hop_silence.as_duration(),
@@ -95,7 +94,7 @@ pub(crate) struct Uploaded {
 pub(crate) async fn send_head(
     to_hop: &mut WriteHalf<'_>,
     head: &[u8],
-    exchange: &mut Exchange,
+    exchange: &mut RequestState,
     worker: &Worker,
 ) -> Result<(), HopTrouble> {
     let silence = exchange
@@ -121,10 +120,10 @@ pub(crate) async fn send_head(
         Poll::Ready(true)
     })
     .await;
-    exchange.account.to_next_hop_bytes += sent as u64;
+    exchange.log.sent_to_next_hop(sent as u64);
     worker.counters().add(Metric::BytesToNextHops, sent as u64);
     if written {
-        exchange.note(Notes::asked);
+        exchange.log.request_head_sent();
         return Ok(());
     }
     Err(HopTrouble::Unanswered(Trouble::new(
@@ -286,11 +285,11 @@ pub(crate) fn check_begin(content: Content, begin: &[u8]) -> Result<(), BodyErro
 
 /// Reads content away that nobody wants, up to the limit; `true` if all of it is gone and what
 /// follows is a request.
-pub(crate) async fn discard(client: &mut Client, exchange: &Exchange) -> bool {
+pub(crate) async fn discard(client: &mut Client, exchange: &RequestState) -> bool {
     let limits = &exchange.settings.config.limits;
     let mut left = limits.request_body_drain.as_usize();
     client.deadline.set(limits.client_silence.as_duration());
-    let mut reader = BodyReader::new(exchange.body, exchange.settings.heads);
+    let mut reader = BodyReader::new(exchange.request.body, exchange.settings.heads);
     let mut input = std::mem::take(&mut client.unread);
     loop {
         let mut rest = &input[..];

@@ -6,7 +6,7 @@
 
 use crate::cache::freshen::Merging;
 use crate::exchange::inbound::{self, Framing};
-use crate::exchange::state::Exchange;
+use crate::exchange::state::RequestState;
 use crate::fetch::arriving::{Arriving, Beginnings};
 use crate::fetch::keeper::expected;
 use crate::fetch::kept::{Kept, room};
@@ -67,7 +67,11 @@ pub(crate) enum Answered {
 
 /// Whether a response is stored by the one who relays it: all of it is there already, or it is
 /// fetched for the store alone. A fetch of its own costs more than such a response.
-pub(crate) fn is_quick(exchange: &Exchange, response: &Response<'_>, storing: &Storing) -> bool {
+pub(crate) fn is_quick(
+    exchange: &RequestState,
+    response: &Response<'_>,
+    storing: &Storing,
+) -> bool {
     let is_whole = matches!(storing, Storing::New(_)) && response.head.status != 206;
     is_whole && (exchange.background || is_there(response, exchange.settings.response_heads))
 }
@@ -109,18 +113,17 @@ fn came(response: &Response<'_>, trailers: HeadLimits) -> Came {
     came
 }
 
-/// Enters a response into the account whose content nobody gets: what came of it with its head.
-pub(crate) fn let_go(exchange: &mut Exchange, response: &Response<'_>) {
+/// Enters a response into the log whose content nobody gets: what came of it with its head.
+pub(crate) fn let_go(exchange: &mut RequestState, response: &Response<'_>) {
     let content_bytes = came(response, exchange.settings.response_heads).content_bytes;
-    exchange.account.next_hop_overhead_bytes -= content_bytes;
-    exchange.account.waste(content_bytes);
+    exchange.log.waste_received(content_bytes);
 }
 
 /// Begins the response under construction, or goes on with it; `None` if there is no room for it:
 /// then it is relayed.
 pub(crate) fn begin(
     worker: &Worker,
-    exchange: &mut Exchange,
+    exchange: &mut RequestState,
     response: &Response<'_>,
     storing: Storing,
     merging: Option<Merging<'_>>,
@@ -141,7 +144,7 @@ pub(crate) fn begin(
 
 /// Goes on with the response under construction that the gap is of; `None` if the response brings
 /// nothing of it.
-pub(crate) fn fill(exchange: &mut Exchange, response: &Response<'_>) -> Option<Arrived> {
+pub(crate) fn fill(exchange: &mut RequestState, response: &Response<'_>) -> Option<Arrived> {
     span_of(response)?;
     let (arriving, id) = exchange.gap.as_mut()?.into.take()?;
     Some(Arrived {
@@ -153,7 +156,7 @@ pub(crate) fn fill(exchange: &mut Exchange, response: &Response<'_>) -> Option<A
 /// A new response: what the next hop sends goes to the one who asked as it is.
 fn new(
     worker: &Worker,
-    exchange: &mut Exchange,
+    exchange: &mut RequestState,
     response: &Response<'_>,
     facts: StoredFacts,
     span: ByteSpan,
@@ -183,7 +186,7 @@ fn new(
     let (arriving, id) = Arriving::begin(worker, beginnings);
     let framing = Framing::toward(
         exchange.persistence.http11,
-        exchange.method,
+        exchange.request.method,
         response.head.status,
         response.body,
     );
@@ -202,7 +205,7 @@ fn new(
 /// there is no room for it that passes by: the part alone is no answer.
 fn complete(
     worker: &Worker,
-    exchange: &mut Exchange,
+    exchange: &mut RequestState,
     response: &Response<'_>,
     facts: StoredFacts,
     merging: &Merging<'_>,
@@ -265,7 +268,7 @@ fn begun(
 }
 
 fn rules(
-    exchange: &Exchange,
+    exchange: &RequestState,
     response: &Response<'_>,
     facts: &StoredFacts,
     complete_length: Option<u64>,

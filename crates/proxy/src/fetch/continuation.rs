@@ -8,7 +8,7 @@
 use crate::client::connection::Client;
 use crate::exchange::follow;
 use crate::exchange::inbound::Framing;
-use crate::exchange::state::Exchange;
+use crate::exchange::state::RequestState;
 use crate::fetch::arriving::Arriving;
 use crate::fetch::reader::{Attached, Start};
 use crate::send::outgoing::Outgoing;
@@ -20,7 +20,7 @@ use weir_store::StoredResponse;
 /// Begins it for the bytes from `at` up to `to`; `None` if they cannot be fetched.
 pub(crate) fn begin(
     client: &Client,
-    exchange: &Exchange,
+    exchange: &RequestState,
     response: &Arc<StoredResponse>,
     (at, to): (u64, u64),
     why: Lost,
@@ -46,7 +46,7 @@ pub(crate) fn begin(
 /// on, `None` if the client is to be cut.
 pub(crate) async fn run(
     client: &mut Client,
-    exchange: &mut Exchange,
+    exchange: &mut RequestState,
     response: &Arc<StoredResponse>,
     unread: Outgoing,
 ) -> Option<bool> {

@@ -8,7 +8,7 @@ use crate::client::connection::Client;
 use crate::config::Mode;
 use crate::exchange::download::{Downloaded, HopTrouble};
 use crate::exchange::forward::{self, Asked};
-use crate::exchange::state::{Exchange, Plan};
+use crate::exchange::state::{Plan, RequestState};
 use crate::fetch::arriving::Arriving;
 use crate::fetch::transfer;
 use crate::log::report;
@@ -21,7 +21,6 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Poll;
-use std::time::Instant;
 use weir_measure::Metric;
 use weir_policy::fetch::{AbortPolicy, ByteSpan, FetchEnd, FetchId, Take};
 use weir_policy::transaction::Covers;
@@ -106,7 +105,7 @@ pub(crate) fn refused(status: u16) -> Downloaded {
 }
 
 /// The first gap of a stored part in what the request wants.
-pub(crate) fn missing(exchange: &Exchange, stored: &StoredResponse, now: Now) -> Option<Gap> {
+pub(crate) fn missing(exchange: &RequestState, stored: &StoredResponse, now: Now) -> Option<Gap> {
     let present = stored.body.present();
     let span = if stored.body.complete_length().is_some() {
         let wanted = exchange.form_of(stored, now.wall).span(stored)?;
@@ -136,13 +135,13 @@ pub(crate) fn missing(exchange: &Exchange, stored: &StoredResponse, now: Now) ->
 /// Starts fetching `span` of `arriving`, which counts as begun.
 pub(crate) fn spawn(
     client: &Client,
-    exchange: &Exchange,
+    exchange: &RequestState,
     arriving: &Arc<Arriving>,
     fetch: FetchId,
     span: ByteSpan,
 ) {
     let worker = Rc::clone(&client.worker);
-    let mode = client.door.mode;
+    let mode = client.listener.mode;
     let pending = Pending {
         worker: Rc::clone(&worker),
         arriving: Arc::clone(arriving),
@@ -155,7 +154,7 @@ pub(crate) fn spawn(
         forwarding,
         stored: None,
     };
-    let mut exchange = exchange.in_background(tx, plan, Instant::now());
+    let mut exchange = exchange.in_background(tx, plan);
     exchange.gap = Some(Gap {
         span,
         into: Some((Arc::clone(arriving), fetch)),
@@ -169,7 +168,7 @@ pub(crate) fn spawn(
 /// A transaction that completes what is arriving.
 fn completing(
     worker: &Worker,
-    exchange: &Exchange,
+    exchange: &RequestState,
     arriving: &Arriving,
 ) -> (Transaction, Forwarding) {
     let now = worker.now();
@@ -187,7 +186,7 @@ fn completing(
     (tx, forwarding)
 }
 
-async fn run(mut pending: Pending, mode: Mode, mut exchange: Exchange, forwarding: Forwarding) {
+async fn run(mut pending: Pending, mode: Mode, mut exchange: RequestState, forwarding: Forwarding) {
     let asked = {
         let mut asking = pin!(ask(&pending, mode, &mut exchange, forwarding));
         let mut unneeded = pin!(pending.unneeded());
@@ -197,7 +196,7 @@ async fn run(mut pending: Pending, mode: Mode, mut exchange: Exchange, forwardin
         })
         .await
     };
-    report::background(&pending.worker, &exchange);
+    report::count_next_hop(pending.worker.counters(), &exchange.log);
     match asked {
         Ok(Some(Asked::Answered(connection, Downloaded::Begun(arrived)))) => {
             pending.begun = true;
@@ -221,7 +220,7 @@ async fn run(mut pending: Pending, mode: Mode, mut exchange: Exchange, forwardin
 async fn ask(
     pending: &Pending,
     mode: Mode,
-    exchange: &mut Exchange,
+    exchange: &mut RequestState,
     forwarding: Forwarding,
 ) -> Option<Asked> {
     let worker = &pending.worker;

@@ -1,7 +1,7 @@
 //! Keeps what is relayed: a response that is whole with its first read, or that is fetched for the
 //! store alone.
 
-use crate::exchange::state::Exchange;
+use crate::exchange::state::RequestState;
 use crate::fetch::flights::Leading;
 use crate::fetch::kept::Kept;
 use crate::worker::core::Worker;
@@ -27,7 +27,7 @@ impl Keeper {
     /// Takes room for a response; `None` if the catalog refuses, which the transaction is told.
     pub(crate) fn begin(
         worker: &Worker,
-        exchange: &mut Exchange,
+        exchange: &mut RequestState,
         response: &ResponseHead<'_, '_>,
         body: BodyLength,
         facts: StoredFacts,

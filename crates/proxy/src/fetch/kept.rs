@@ -2,7 +2,7 @@
 //! store.
 
 use crate::exchange::inbound;
-use crate::exchange::state::Exchange;
+use crate::exchange::state::RequestState;
 use crate::request::vary::{rule_of, selecting_digest};
 use crate::worker::core::Worker;
 use weir_policy::catalog::Refusal;
@@ -26,7 +26,7 @@ impl Kept {
     /// content has `complete_length` bytes (RFC 9111 §3.4).
     pub(crate) fn of(
         worker: &Worker,
-        exchange: &Exchange,
+        exchange: &RequestState,
         response: &ResponseHead<'_, '_>,
         body: BodyLength,
         complete_length: Option<u64>,
@@ -61,14 +61,13 @@ impl Kept {
     /// §4.1).
     pub(crate) fn vary_of(
         worker: &Worker,
-        exchange: &Exchange,
+        exchange: &RequestState,
         fields: &[FieldLine<'_>],
     ) -> Option<(VaryRule, Digest)> {
         let store = &worker.shared.store;
         rule_of(fields).map(|rule| {
-            let selecting = exchange
-                .with_fields(|fields| selecting_digest(store.secret(), exchange.key, &rule, fields))
-                .unwrap_or_default();
+            let fields = exchange.request.fields();
+            let selecting = selecting_digest(store.secret(), exchange.key, &rule, &fields);
             (rule, selecting)
         })
     }
@@ -78,7 +77,7 @@ impl Kept {
     pub(crate) fn begin(
         &self,
         worker: &Worker,
-        exchange: &mut Exchange,
+        exchange: &mut RequestState,
         content_bytes: Option<u64>,
     ) -> Option<Building> {
         let tag = self.entity_tag.as_ref().map_or(0, |tag| tag.len());
@@ -106,7 +105,7 @@ impl Kept {
 /// refuses, the transaction is told.
 pub(crate) fn room(
     worker: &Worker,
-    exchange: &mut Exchange,
+    exchange: &mut RequestState,
     beside_content: usize,
     vary: Option<&(VaryRule, Digest)>,
     content_bytes: Option<u64>,

@@ -5,11 +5,11 @@
 
 use crate::client::connection::Client;
 use crate::exchange::inbound::Framing;
-use crate::exchange::state::Exchange;
+use crate::exchange::state::RequestState;
 use crate::fetch::arriving::{Arriving, COPY_BYTES_MAX, Reading};
 use crate::fetch::continuation;
 use crate::fetch::gap;
-use crate::log::record::Moments;
+use crate::log::record::ContentTimes;
 use crate::net::client_disconnect::ClientDisconnect;
 use crate::net::deadline::Party;
 use crate::net::flow::{ClientFlow, LOOK_MS, tcp_info, unacknowledged_bytes};
@@ -57,7 +57,7 @@ pub(crate) struct Sent {
     /// Those of them that were kept from a fetch that had not ended well.
     pub(crate) recovered_bytes: u64,
     /// When content left.
-    pub(crate) moments: Moments,
+    pub(crate) content_times: ContentTimes,
 }
 
 /// What a reader begins with.
@@ -71,7 +71,7 @@ pub(crate) struct Start {
 /// A reader under way.
 struct Reader<'a> {
     client: &'a mut Client,
-    exchange: &'a Exchange,
+    exchange: &'a RequestState,
     attached: Attached,
     flow: ClientFlow,
     /// When the round trip was looked at.
@@ -94,7 +94,7 @@ struct Reader<'a> {
 }
 
 /// Sends what `start` says, and what is still to come of it, until there is no more.
-pub(crate) async fn run(client: &mut Client, exchange: &Exchange, start: Start) -> Sent {
+pub(crate) async fn run(client: &mut Client, exchange: &RequestState, start: Start) -> Sent {
     let config = &exchange.settings.config;
     let mut reader = Reader {
         flow: ClientFlow::new(0),
@@ -117,7 +117,7 @@ pub(crate) async fn run(client: &mut Client, exchange: &Exchange, start: Start) 
             live_bytes: 0,
             stored_bytes: 0,
             recovered_bytes: 0,
-            moments: exchange.moments(),
+            content_times: exchange.log.content_times(),
         },
     };
     reader.sent.end = poll_fn(|cx| reader.poll(cx)).await;
@@ -334,7 +334,7 @@ impl Reader<'_> {
         self.sent.stored_bytes += delivered.again;
         self.sent.recovered_bytes += delivered.kept;
         let content_bytes = self.sent.live_bytes + self.sent.stored_bytes;
-        self.sent.moments.reach(content_bytes);
+        self.sent.content_times.reach(content_bytes);
         if self
             .looked
             .is_none_or(|at| now.tick.ms_since(at) >= LOOK_MS)

@@ -8,9 +8,9 @@
 //! costs nothing more. While the next hop is silent the client is watched.
 
 use crate::exchange::inbound::Framing;
-use crate::exchange::state::Exchange;
+use crate::exchange::state::RequestState;
 use crate::fetch::keeper::Keeper;
-use crate::log::record::Moments;
+use crate::log::record::ContentTimes;
 use crate::net::deadline::{Deadline, Party};
 use crate::net::flow::{Governor, left};
 use crate::send::sink::Sink;
@@ -50,13 +50,13 @@ pub(crate) struct Terms {
 
 impl Terms {
     /// The terms for the response to a request.
-    pub(crate) fn of(exchange: &Exchange) -> Self {
+    pub(crate) fn of(exchange: &RequestState) -> Self {
         let settings = &exchange.settings;
         let limits = &settings.config.limits;
         let read_ahead = settings.read_ahead_for(
-            exchange.mode,
-            exchange.host.as_str(),
-            exchange.path_and_query(),
+            exchange.request.mode,
+            exchange.request.host.as_str(),
+            exchange.request.path_and_query(),
         );
         Self {
             hop_silence: limits.next_hop_silence.as_duration(),
@@ -101,7 +101,7 @@ pub(crate) struct Ended {
     /// The store has it, whole.
     pub(crate) kept: bool,
     /// When content left.
-    pub(crate) moments: Moments,
+    pub(crate) content_times: ContentTimes,
 }
 
 /// A response under way.
@@ -145,7 +145,7 @@ impl<'a> Relay<'a> {
         framing: Framing,
         head: Vec<u8>,
         keeper: Option<Keeper>,
-        moments: Moments,
+        content_times: ContentTimes,
     ) -> Self {
         let body = if framing == Framing::None {
             BodyLength::None
@@ -187,7 +187,7 @@ impl<'a> Relay<'a> {
                 overhead_bytes: 0,
                 refused: None,
                 kept: false,
-                moments,
+                content_times,
             },
         }
     }
@@ -510,9 +510,9 @@ impl<'a> Relay<'a> {
     /// Some was written: whoever wants to know when content left looks how much that was.
     fn note_content(&mut self) {
         let ended = &mut self.ended;
-        if ended.moments.are_wanted() {
+        if ended.content_times.are_wanted() {
             let waiting = self.unsent.content(self.out.len() - self.sent);
-            ended.moments.reach(ended.delivered_bytes - waiting);
+            ended.content_times.reach(ended.delivered_bytes - waiting);
         }
     }
 

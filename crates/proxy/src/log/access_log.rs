@@ -9,6 +9,7 @@ mod calendar;
 mod combined;
 mod entry;
 mod escape;
+mod fields;
 mod json;
 mod queue;
 mod squid;
@@ -26,7 +27,7 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-pub(crate) use entry::{Entry, Phases};
+pub(crate) use entry::{Entry, RequestLine};
 
 use calendar::Stamp;
 use queue::Queue;
@@ -41,7 +42,7 @@ const CLOSE_LIMIT: Duration = Duration::from_secs(2);
 /// How a line is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Format {
-    /// A JSON object per line, ASCII only, with every field of [`Entry`]. The default.
+    /// A JSON object per line, ASCII only, with the fields of [`fields::FIELDS`]. The default.
     #[default]
     Json,
     /// Squid's native `access.log`.
@@ -205,4 +206,14 @@ fn open_append(path: &Path) -> io::Result<File> {
         .create(true)
         .mode(0o640)
         .open(path)
+}
+
+/// Name and meaning of each field of a JSON line, in the order in which they are written.
+pub fn log_fields() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let always = [
+        ("time", "When the response ended, RFC 3339, UTC."),
+        ("client", "Address and port of the client."),
+    ];
+    let fields = fields::FIELDS.iter().map(|field| (field.name, field.about));
+    always.into_iter().chain(fields)
 }

@@ -1,7 +1,9 @@
 //! What is written down of a request: its log line, its counters, its row of a recorded trace.
 
 pub(crate) mod access_log;
-pub(crate) mod account;
+pub(crate) mod client;
 pub mod record;
 pub(crate) mod report;
+pub(crate) mod request_log;
 pub(crate) mod served;
+pub(crate) mod words;

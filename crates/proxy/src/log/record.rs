@@ -11,19 +11,18 @@
 //! Requests of clients alone: what is asked in the background, opened ahead, or asked of the admin
 //! interface is nobody's request.
 
+mod content_times;
+mod details;
 mod finished;
-mod moments;
-mod notes;
+mod row;
 mod tally;
 #[cfg(test)]
 mod tests;
-mod told;
 
+pub(crate) use content_times::ContentTimes;
+pub(crate) use details::RecordDetails;
 pub use finished::{End, Finished, NextHop};
-pub(crate) use moments::Moments;
-pub(crate) use notes::Notes;
 pub use tally::Tally;
-pub(crate) use told::Told;
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,70 +1,92 @@
-//! The last phase: what happened is counted and logged, once, in the words of the verdict.
+//! The last phase: a finished request is counted, logged and recorded, once, in the words of its
+//! verdict.
 
-use crate::client::connection::Client;
-use crate::exchange::state::Exchange;
-use crate::log::access_log::{Entry, Phases};
-use crate::log::account::Account;
-use crate::send::heads;
-use crate::worker::core::Worker;
-use crate::worker::settings::Settings;
-use std::net::SocketAddr;
+use super::access_log::{AccessLog, Entry, RequestLine};
+use super::client::ClientFacts;
+use super::record::{Finished, Record};
+use super::request_log::RequestLog;
+use super::words::{joined, label, source, word, write_cache_status};
+use crate::settings::Settings;
 use std::time::{SystemTime, UNIX_EPOCH};
-use weir_measure::{
-    Counters, Joined, Label as _, Metric, NotStored as Label, Source, StatusClass, Verdict as Word,
-};
-use weir_policy::catalog::Refusal;
-use weir_policy::{Handling, Hit, NotStored, Refused, Storing, Verdict};
-use weir_semantics::{Fwd, NotStorable, line_named};
-use weir_wire::{RequestHead, Version};
+use weir_measure::{Counters, Metric, StatusClass};
+use weir_policy::{Handling, Hit, NotStored, Storing, Verdict};
 
-/// Reports a finished request of a client: its response is with the kernel. `total_us` is what it
-/// took.
-pub(crate) fn done(client: &Client, ended: &Ended<'_>) {
-    count(client, ended.verdict, ended.account);
-    let counters = client.worker.counters();
-    counters.record_response_time(source(ended.verdict), ended.total_us);
-    if client.worker.shared.access_log.is_on() {
-        ended.log(client.worker.as_ref(), client.peer, client.requests > 1);
+/// Where a worker writes down what its requests did.
+#[derive(Clone, Copy)]
+pub(crate) struct LogSinks<'a> {
+    /// The worker's own.
+    pub(crate) counters: &'a Counters,
+    pub(crate) access_log: &'a AccessLog,
+    pub(crate) recorder: Option<&'a Record>,
+}
+
+/// A request whose response has ended: the kernel has all of it, or the client has left.
+#[derive(Clone, Copy)]
+pub(crate) struct FinishedRequest<'a> {
+    pub(crate) settings: &'a Settings,
+    pub(crate) client: ClientFacts<'a>,
+    /// The request in words; for the access log alone. `None` if what came was no request.
+    pub(crate) line: Option<RequestLine<'a>>,
+    /// Request head and response head as they were received and sent; for the recorder alone, of a
+    /// request whose log has no details. `None` if what came was no request.
+    pub(crate) heads: Option<(&'a [u8], &'a [u8])>,
+    pub(crate) verdict: &'a Verdict,
+    pub(crate) log: &'a RequestLog,
+    /// `Content-Type` of the response; for the access log alone.
+    pub(crate) content_type: &'a [u8],
+    /// From the first byte of the request to the last of the response that the kernel took,
+    /// microseconds.
+    pub(crate) total_us: u64,
+    /// Content of the request, bytes, if it is known and the log does not say it.
+    pub(crate) request_content_bytes: Option<u64>,
+    /// The request does not say for which host it is.
+    pub(crate) lacks_host: bool,
+    /// The client's connection is used on.
+    pub(crate) is_persistent: bool,
+}
+
+impl LogSinks<'_> {
+    /// Reports a request: time, line and row. Its counts are raised by [`count`], which happens
+    /// earlier where many responses leave in one write.
+    pub(crate) fn report(&self, finished: &FinishedRequest<'_>) {
+        self.counters
+            .record_response_time(source(finished.verdict), finished.total_us);
+        if self.access_log.is_on() {
+            self.write_line(finished);
+        }
+        if let (Some(recorder), Some(heads)) = (self.recorder, finished.heads) {
+            recorder.tell(Finished::of(finished, heads));
+        }
+    }
+
+    fn write_line(&self, finished: &FinishedRequest<'_>) {
+        let mut cache_status = Vec::with_capacity(96);
+        write_cache_status(finished.settings, finished.verdict, &mut cache_status);
+        let value = cache_status
+            .strip_prefix(b"Cache-Status: ")
+            .and_then(|rest| rest.strip_suffix(b"\r\n"))
+            .unwrap_or_default();
+        self.access_log.log(&Entry {
+            time_unix_ms: unix_ms(),
+            client: finished.client.peer,
+            client_reused: finished.client.is_reused(),
+            request: finished.line.unwrap_or_default(),
+            verdict: finished.verdict,
+            cache_status: value,
+            log: finished.log,
+            content_type: finished.content_type,
+            total_us: finished.total_us,
+        });
     }
 }
 
-/// Reports what was asked in the background: it has no client, and only what it cost the next hop
-/// counts.
-pub(crate) fn background(worker: &Worker, exchange: &Exchange) {
-    from_next_hop(worker.counters(), &exchange.account);
-}
-
-/// Where the response came from.
-pub(crate) fn source(verdict: &Verdict) -> Source {
-    match verdict.handling {
-        Handling::Hit(_) => Source::Store,
-        Handling::StaleInstead(_)
-        | Handling::Forward(_)
-        | Handling::Collapsed(_)
-        | Handling::Tunnel => Source::NextHop,
-        Handling::Refused(_) => Source::Proxy,
-    }
-}
-
-/// The value of `Content-Type` in a response head as it is sent; empty if it has none.
-pub(crate) fn content_type(head: &[u8]) -> &[u8] {
-    const NAME: &[u8] = b"content-type:";
-    let mut lines = head.split(|byte| *byte == b'\n').skip(1);
-    let value = lines.find_map(|line| {
-        let (name, value) = line.split_at_checked(NAME.len())?;
-        name.eq_ignore_ascii_case(NAME).then_some(value)
-    });
-    value.unwrap_or_default().trim_ascii()
-}
-
-/// Counts a request of a client that is answered, but for the time it takes.
-pub(crate) fn count(client: &Client, verdict: &Verdict, account: &Account) {
-    let counters = client.worker.counters();
-    if client.requests <= 1 {
+/// Counts a request of a client whose response is made, but for the time it takes.
+pub(crate) fn count(counters: &Counters, is_first: bool, verdict: &Verdict, log: &RequestLog) {
+    if is_first {
         counters.inc(Metric::FirstRequests);
     }
     counters.inc(Metric::Requests(word(verdict)));
-    counters.inc(Metric::Responses(StatusClass::of(account.status)));
+    counters.inc(Metric::Responses(StatusClass::of(log.status)));
     match verdict.handling {
         Handling::Hit(hit) => {
             if verdict.from_disk {
@@ -81,198 +103,50 @@ pub(crate) fn count(client: &Client, verdict: &Verdict, account: &Account) {
     if let Some(joined) = joined(verdict) {
         counters.inc(Metric::Joined(joined));
     }
-    counters.add(Metric::BodyBytesToClients, account.body_bytes);
-    if account.store_bytes > 0 {
-        counters.add(Metric::BytesFromStore, account.store_bytes);
+    counters.add(Metric::BodyBytesToClients, log.body_bytes);
+    if log.store_bytes > 0 {
+        counters.add(Metric::BytesFromStore, log.store_bytes);
     }
-    counters.add(Metric::BytesRecovered, account.recovered_bytes);
-    counters.add(Metric::BodyBytesOfOurs, account.own_bytes);
-    if account.from_next_hop_bytes > 0 {
-        from_next_hop(counters, account);
+    counters.add(Metric::BytesRecovered, log.recovered_bytes);
+    counters.add(Metric::BodyBytesOfOurs, log.own_bytes);
+    if log.from_next_hop_bytes > 0 {
+        count_next_hop(counters, log);
     }
 }
 
-fn from_next_hop(counters: &Counters, account: &Account) {
-    let bytes = account.from_next_hop_bytes - account.tunnel_bytes;
+/// Counts what a request cost the next hop; all there is to count of one without a client.
+pub(crate) fn count_next_hop(counters: &Counters, log: &RequestLog) {
+    let bytes = log.from_next_hop_bytes - log.tunnel_bytes;
     for (metric, bytes) in [
         (Metric::BytesFromNextHops, bytes),
-        (
-            Metric::BodyBytesFromNextHops,
-            account.next_hop_content_bytes,
-        ),
-        (
-            Metric::OverheadFromNextHops,
-            account.next_hop_overhead_bytes,
-        ),
-        (Metric::BytesWasted, account.wasted_bytes),
+        (Metric::BodyBytesFromNextHops, log.next_hop_content_bytes),
+        (Metric::OverheadFromNextHops, log.next_hop_overhead_bytes),
+        (Metric::BytesWasted, log.wasted_bytes),
     ] {
         counters.add(metric, bytes);
     }
 }
 
-/// How the request came to share another's response, if it did.
-fn joined(verdict: &Verdict) -> Option<Joined> {
-    match verdict.handling {
-        Handling::Collapsed(_) => Some(Joined::Collapsed),
-        Handling::Hit(Hit::Delayed) => Some(Joined::Delayed),
-        _ => None,
-    }
-}
-
 /// Counts what became of a response that could have been stored.
-pub(crate) fn storing(worker: &Worker, verdict: &Verdict) {
+pub(crate) fn count_storing(counters: &Counters, verdict: &Verdict) {
     match verdict.storing {
-        Some(Storing::Stored) => worker.counters().inc(Metric::Stored),
-        Some(Storing::NotStored(why)) => not_stored(worker, why),
+        Some(Storing::Stored) => counters.inc(Metric::Stored),
+        Some(Storing::NotStored(why)) => count_not_stored(counters, why),
         None => {}
     }
 }
 
 /// Counts what became of a response that was merged into the stored one: what is stored is counted
 /// where it is.
-pub(crate) fn merged(worker: &Worker, verdict: &Verdict) {
+pub(crate) fn count_merged(counters: &Counters, verdict: &Verdict) {
     if let Some(Storing::NotStored(why)) = verdict.storing {
-        not_stored(worker, why);
+        count_not_stored(counters, why);
     }
 }
 
 /// Counts a response that was not stored.
-pub(crate) fn not_stored(worker: &Worker, why: NotStored) {
-    worker
-        .counters()
-        .inc(Metric::ResponsesNotStored(label(why)));
-}
-
-/// The verdict's word.
-pub(crate) fn word(verdict: &Verdict) -> Word {
-    match verdict.handling {
-        Handling::Hit(_) => Word::Hit,
-        Handling::Collapsed(_) => Word::Collapsed,
-        Handling::Forward(Fwd::Bypass) => Word::Bypass,
-        Handling::Forward(Fwd::Method) => Word::Method,
-        Handling::Forward(Fwd::UriMiss) => Word::UriMiss,
-        Handling::Forward(Fwd::VaryMiss) => Word::VaryMiss,
-        Handling::Forward(Fwd::Miss) => Word::Miss,
-        Handling::Forward(Fwd::Request) => Word::Request,
-        Handling::Forward(Fwd::Stale) | Handling::StaleInstead(_) => Word::Stale,
-        Handling::Forward(Fwd::Partial) => Word::Partial,
-        Handling::Refused(Refused::BadRequest) => Word::Invalid,
-        Handling::Refused(Refused::OnlyIfCached | Refused::AnsweredHere) => Word::Local,
-        Handling::Refused(_) => Word::Refused,
-        Handling::Tunnel => Word::Tunnel,
-    }
-}
-
-fn label(why: NotStored) -> Label {
-    match why {
-        NotStored::Rule(rule) => match rule {
-            NotStorable::Method => Label::Method,
-            NotStorable::RequestNoStore => Label::RequestNoStore,
-            NotStorable::ResponseNoStore => Label::ResponseNoStore,
-            NotStorable::Private => Label::Private,
-            NotStorable::Authorization => Label::Authorization,
-            NotStorable::StatusNotFinal => Label::StatusNotFinal,
-            NotStorable::StatusNotUnderstood => Label::StatusNotUnderstood,
-            NotStorable::PartialContent => Label::PartialContent,
-            NotStorable::LineEnds => Label::LineEnds,
-            NotStorable::VaryStar => Label::VaryStar,
-            _ => Label::NoLifetime,
-        },
-        NotStored::SetCookie => Label::SetCookie,
-        NotStored::StoredIsUsable => Label::StoredIsUsable,
-        NotStored::VaryChanged => Label::VaryChanged,
-        NotStored::Useless => Label::NoLifetime,
-        NotStored::Conditional => Label::Conditional,
-        NotStored::Profile(_) => Label::Profile,
-        NotStored::Catalog(Refusal::TooLarge { .. }) => Label::TooLarge,
-        NotStored::Catalog(Refusal::TooLargeForSmallQueue { .. }) => Label::TooLargeForSmallQueue,
-        NotStored::Catalog(Refusal::AllInUse { .. }) => Label::AllInUse,
-        NotStored::Catalog(_) => Label::Refused,
-        NotStored::Incomplete => Label::Incomplete,
-        NotStored::Bypass => Label::Other,
-    }
-}
-
-/// A request whose response has ended.
-#[derive(Clone, Copy)]
-pub(crate) struct Ended<'a> {
-    pub(crate) settings: &'a Settings,
-    /// Its head; for the log alone.
-    pub(crate) head: Option<&'a RequestHead<'a, 'a>>,
-    pub(crate) verdict: &'a Verdict,
-    pub(crate) account: &'a Account,
-    /// `Content-Type` of the response; for the log alone.
-    pub(crate) content_type: &'a [u8],
-    /// From the first byte of the request to the last of the response that the kernel took,
-    /// microseconds.
-    pub(crate) total_us: u64,
-}
-
-impl Ended<'_> {
-    /// Writes its line.
-    pub(crate) fn log(&self, worker: &Worker, peer: SocketAddr, client_reused: bool) {
-        let (verdict, account) = (self.verdict, self.account);
-        let mut cache_status = Vec::with_capacity(96);
-        heads::write_cache_status(self.settings, verdict, &mut cache_status);
-        let value = cache_status
-            .strip_prefix(b"Cache-Status: ")
-            .and_then(|rest| rest.strip_suffix(b"\r\n"))
-            .unwrap_or_default();
-        let field = |name: &str| {
-            self.head
-                .and_then(|head| line_named(head.fields, name))
-                .unwrap_or_default()
-        };
-        worker.shared.access_log.log(&Entry {
-            time_unix_ms: unix_ms(),
-            client: peer,
-            method: self.head.map_or("", |head| head.method),
-            target: self.head.map_or("", |head| head.target),
-            version: self.head.map_or("", |head| match head.version {
-                Version::Http10 => "HTTP/1.0",
-                Version::Http11 => "HTTP/1.1",
-            }),
-            status: account.status,
-            verdict: word(verdict).word(),
-            detail: verdict.reason().unwrap_or_default(),
-            cache_status: value,
-            stored: verdict.storing == Some(Storing::Stored),
-            next_hop_status: verdict.fwd_status,
-            request_bytes: account.request_bytes,
-            response_bytes: account.response_bytes,
-            body_bytes: account.body_bytes,
-            store_bytes: account.store_bytes,
-            recovered_bytes: account.recovered_bytes,
-            wasted_bytes: account.wasted_bytes,
-            read_ahead_max_bytes: account.read_ahead_max_bytes,
-            joined: joined(verdict).map(weir_measure::Label::word),
-            from_next_hop_bytes: account.from_next_hop_bytes + account.fetched_bytes,
-            to_next_hop_bytes: account.to_next_hop_bytes,
-            next_hop: account.next_hop,
-            client_reused,
-            next_hop_reused: account.next_hop_reused,
-            phases: phases(account, self.total_us),
-            error: account.error,
-            content_type: self.content_type,
-            user_agent: field("user-agent"),
-            referer: field("referer"),
-        });
-    }
-}
-
-fn phases(account: &Account, total_us: u64) -> Phases {
-    let chosen = account.chosen_us;
-    let connected = account.connected_us;
-    Phases {
-        head_us: account.head_us,
-        choose_us: chosen,
-        connect_us: connected.map(|at| at.saturating_sub(chosen)),
-        first_byte_us: account
-            .first_byte_us
-            .zip(connected)
-            .map(|(first, connected)| first.saturating_sub(connected)),
-        total_us,
-    }
+pub(crate) fn count_not_stored(counters: &Counters, why: NotStored) {
+    counters.inc(Metric::ResponsesNotStored(label(why)));
 }
 
 fn unix_ms() -> u64 {

@@ -1,14 +1,14 @@
 //! Requests that were answered at once, until the kernel has their responses.
 //!
 //! Their time ends there, and so does what is logged and recorded of them. One look at the clock is
-//! enough for all that left in one write, which is as many as a hit took before: when its response
-//! was made was asked instead.
+//! enough for all that left in one write.
 
-use crate::client::connection::Client;
-use crate::log::account::Account;
-use crate::log::record::{End, Told};
-use crate::log::report::{self, Ended};
-use crate::worker::settings::Settings;
+use super::access_log::RequestLine;
+use super::client::ClientFacts;
+use super::record::End;
+use super::report::{FinishedRequest, LogSinks};
+use super::request_log::{RequestLog, content_type};
+use crate::settings::Settings;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
@@ -17,8 +17,8 @@ use weir_wire::{LineBuffer, Progress, parse_request};
 
 /// A request that was answered at once.
 #[derive(Clone, Debug)]
-pub(crate) struct Served {
-    pub(crate) account: Account,
+pub(crate) struct ServedRequest {
+    pub(crate) log: RequestLog,
     pub(crate) verdict: Verdict,
     /// Which request of its connection it is, from 1.
     pub(crate) sequence: u32,
@@ -28,89 +28,79 @@ pub(crate) struct Served {
     pub(crate) response: Range<usize>,
     /// Where the response ends among them.
     pub(crate) end: usize,
-    /// Content of the request, if it is known.
+    /// Content of the request, bytes, if it is known.
     pub(crate) request_content_bytes: Option<u64>,
     /// The request does not say for which host it is.
     pub(crate) lacks_host: bool,
-    /// The client's connection goes on.
+    /// The client's connection is used on.
     pub(crate) is_persistent: bool,
 }
 
-impl Served {
-    /// Counts its time, logs and records it: at `now` the kernel had its response, or the client
+impl ServedRequest {
+    /// Reports its time, its line and its row: at `now` the kernel had its response, or the client
     /// was found to have left.
     fn report(
         &self,
-        client: &Client,
+        sinks: &LogSinks<'_>,
+        client: ClientFacts<'_>,
         settings: &Settings,
         (received, sent): (&[u8], &[u8]),
         now: Instant,
     ) {
-        let shared = &client.worker.shared;
-        let total_us = self.account.us_until(now);
-        let source = report::source(&self.verdict);
-        client
-            .worker
-            .counters()
-            .record_response_time(source, total_us);
         let request = self.request.clone().and_then(|range| received.get(range));
         let response = sent.get(self.response.clone()).unwrap_or_default();
-        if shared.access_log.is_on() {
-            let mut lines = LineBuffer::new();
-            let head =
-                request.and_then(
-                    |bytes| match parse_request(bytes, &settings.heads, &mut lines) {
-                        Ok(Progress::Complete { head, .. }) => Some(head),
-                        _ => None,
-                    },
-                );
-            let ended = Ended {
-                settings,
-                head: head.as_ref(),
-                verdict: &self.verdict,
-                account: &self.account,
-                content_type: report::content_type(response),
-                total_us,
-            };
-            ended.log(&client.worker, client.peer, self.sequence > 1);
-        }
-        if let (Some(record), Some(request)) = (&shared.record, request) {
-            let told = Told {
-                account: &self.account,
-                verdict: &self.verdict,
-                request,
-                response,
-                notes: None,
-                total_us,
+        let mut lines = LineBuffer::new();
+        let logged = request.filter(|_| sinks.access_log.is_on());
+        let head =
+            logged.and_then(
+                |bytes| match parse_request(bytes, &settings.heads, &mut lines) {
+                    Ok(Progress::Complete { head, .. }) => Some(head),
+                    _ => None,
+                },
+            );
+        sinks.report(&FinishedRequest {
+            settings,
+            client: ClientFacts {
                 sequence: self.sequence,
-                request_content_bytes: self.request_content_bytes,
-                lacks_host: self.lacks_host,
-                is_persistent: self.is_persistent,
-            };
-            record.tell(told.of(client));
-        }
+                ..client
+            },
+            line: head.as_ref().map(RequestLine::of),
+            heads: request.map(|request| (request, response)),
+            verdict: &self.verdict,
+            log: &self.log,
+            content_type: logged.map_or(&[], |_| content_type(response)),
+            total_us: self.log.us_until(now),
+            request_content_bytes: self.request_content_bytes,
+            lacks_host: self.lacks_host,
+            is_persistent: self.is_persistent,
+        });
     }
 }
 
 /// Requests whose responses the kernel has not taken whole.
-pub(crate) struct Unsent {
+pub(crate) struct UnsentResponses {
     settings: Arc<Settings>,
-    served: Vec<Served>,
-    /// Their heads and those of the responses, if somebody will want them: at most what was
-    /// received and gathered at once.
+    served: Vec<ServedRequest>,
+    /// Their heads and those of the responses, if a log or recorder will read them: at most what
+    /// was received and gathered at once.
     heads: Vec<u8>,
 }
 
-impl Unsent {
+impl UnsentResponses {
     /// Reports them: the kernel has everything, or the client has left.
-    pub(crate) fn report(mut self, client: &Client, left: bool) {
+    pub(crate) fn report(
+        mut self,
+        sinks: &LogSinks<'_>,
+        client: ClientFacts<'_>,
+        client_left: bool,
+    ) {
         let now = Instant::now();
         for served in &mut self.served {
-            if left {
-                served.account.break_off(End::ClientLeft, "client-left");
+            if client_left {
+                served.log.broke_off(End::ClientLeft, "client-left");
             }
             let heads = (&self.heads[..], &self.heads[..]);
-            served.report(client, &self.settings, heads, now);
+            served.report(sinks, client, &self.settings, heads, now);
         }
     }
 }
@@ -118,31 +108,31 @@ impl Unsent {
 /// Reports what the kernel has, the first `written` bytes of `sent`; yields the rest. `None`: the
 /// client has left.
 pub(crate) fn report(
-    client: &Client,
+    sinks: &LogSinks<'_>,
+    client: ClientFacts<'_>,
     settings: &Arc<Settings>,
     (received, sent): (&[u8], &[u8]),
     written: Option<usize>,
-    served: &mut Vec<Served>,
-) -> Option<Box<Unsent>> {
+    served: &mut Vec<ServedRequest>,
+) -> Option<Box<UnsentResponses>> {
     if served.is_empty() {
         return None;
     }
     let now = Instant::now();
-    let taken = match written {
+    let complete = match written {
         Some(written) => served.partition_point(|one| one.end <= written),
         None => served.len(),
     };
-    for mut one in served.drain(..taken) {
+    for mut one in served.drain(..complete) {
         if written.is_none() {
-            one.account.break_off(End::ClientLeft, "client-left");
+            one.log.broke_off(End::ClientLeft, "client-left");
         }
-        one.report(client, settings, (received, sent), now);
+        one.report(sinks, client, settings, (received, sent), now);
     }
     if served.is_empty() {
         return None;
     }
-    let shared = &client.worker.shared;
-    let heads_wanted = shared.access_log.is_on() || shared.record.is_some();
+    let heads_wanted = sinks.access_log.is_on() || sinks.recorder.is_some();
     let mut heads = Vec::new();
     let mut keep = |bytes: Option<&[u8]>| {
         let start = heads.len();
@@ -154,7 +144,7 @@ pub(crate) fn report(
         one.request = one.request.clone().map(|range| keep(received.get(range)));
         one.response = keep(sent.get(one.response.clone()));
     }
-    Some(Box::new(Unsent {
+    Some(Box::new(UnsentResponses {
         settings: Arc::clone(settings),
         served: rest,
         heads,

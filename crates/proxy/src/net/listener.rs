@@ -1,8 +1,9 @@
 //! Accepting clients: one listening socket a worker and address, shared by the kernel
 //! (`SO_REUSEPORT`).
 
-use crate::client::connection::{self, Door};
+use crate::client::connection;
 use crate::config;
+use crate::log::client::ListenerFacts;
 use crate::worker::core::Worker;
 use crate::worker::shared::Stage;
 use socket2::{Domain, Protocol, Socket, Type};
@@ -73,7 +74,7 @@ pub(crate) async fn run(
 ) -> io::Result<()> {
     let default = Authority::parse(&of.address.to_string())
         .map_err(|error| io::Error::other(error.to_string()))?;
-    let door = Rc::new(Door {
+    let facts = Rc::new(ListenerFacts {
         mode: of.mode,
         default,
     });
@@ -87,18 +88,18 @@ pub(crate) async fn run(
             accepted = next_client(&worker, &listener) => accepted,
         };
         match accepted {
-            Ok((stream, peer)) => admit(&worker, &door, stream, peer),
+            Ok((stream, peer)) => admit(&worker, &facts, stream, peer),
             Err(error) if is_exhausted(&error) => pause(&worker).await,
             // the client left before we looked: nothing of ours
             Err(_) => {}
         }
     }
-    take_backlog(&worker, &door, listener);
+    take_backlog(&worker, &facts, listener);
     Ok(())
 }
 
 /// Closing the socket would reset the connections the kernel has completed for it.
-fn take_backlog(worker: &Rc<Worker>, door: &Rc<Door>, listener: TcpListener) {
+fn take_backlog(worker: &Rc<Worker>, facts: &Rc<ListenerFacts>, listener: TcpListener) {
     let Ok(listener) = listener.into_std() else {
         return;
     };
@@ -107,12 +108,12 @@ fn take_backlog(worker: &Rc<Worker>, door: &Rc<Door>, listener: TcpListener) {
             .set_nonblocking(true)
             .and_then(|()| TcpStream::from_std(stream));
         if let Ok(stream) = taken {
-            admit(worker, door, stream, peer);
+            admit(worker, facts, stream, peer);
         }
     }
 }
 
-fn admit(worker: &Rc<Worker>, door: &Rc<Door>, stream: TcpStream, peer: SocketAddr) {
+fn admit(worker: &Rc<Worker>, facts: &Rc<ListenerFacts>, stream: TcpStream, peer: SocketAddr) {
     let counters = worker.counters();
     counters.inc(Metric::ClientsAccepted);
     counters.inc(Metric::ClientsOpen);
@@ -124,7 +125,7 @@ fn admit(worker: &Rc<Worker>, door: &Rc<Door>, stream: TcpStream, peer: SocketAd
     tokio::task::spawn_local(connection::serve(
         stream,
         peer,
-        Rc::clone(door),
+        Rc::clone(facts),
         Rc::clone(worker),
     ));
 }

@@ -3,9 +3,9 @@
 //! `Cache-Status` (RFC 9211) and, where something went wrong, `Proxy-Status` (RFC 9209). The body
 //! says in a sentence what happened and, where there is one, what to do.
 
+use crate::log::words::write_cache_status;
 use crate::send::disk_read::ReadTrouble;
-use crate::send::heads::write_cache_status;
-use crate::worker::settings::Settings;
+use crate::settings::Settings;
 use std::fmt::Display;
 use weir_policy::{Handling, Refused, Verdict};
 use weir_semantics::{DecidedBy, ProxyError, write_proxy_status};

@@ -6,7 +6,7 @@
 
 use crate::config::Mode;
 use crate::request::answer::{Answer, Trouble};
-use crate::worker::settings::Settings;
+use crate::settings::Settings;
 use weir_policy::{Digest, KeyHasher, Secret};
 use weir_semantics::{
     Authority, CONNECTION_OPTIONS_MAX, ConnectionOptions, Form, Method, ProxyError, RequestFacts,
@@ -14,8 +14,8 @@ use weir_semantics::{
 };
 use weir_wire::{BodyLength, RequestHead, Version, request_body};
 
-/// A request that may be answered from the cache or forwarded.
-pub(crate) struct Request<'a> {
+/// A request that may be answered from the cache or forwarded, as read from its head.
+pub(crate) struct ReceivedRequest<'a> {
     pub(crate) mode: Mode,
     pub(crate) method: Method,
     pub(crate) target: Target<'a>,
@@ -29,9 +29,9 @@ pub(crate) struct Request<'a> {
     pub(crate) upgrade: bool,
 }
 
-/// Who asks, and where.
+/// By what a request is judged beside its head.
 #[derive(Clone, Copy)]
-pub(crate) struct Asked<'a> {
+pub(crate) struct JudgeRules<'a> {
     pub(crate) settings: &'a Settings,
     pub(crate) mode: Mode,
     /// The listener's own authority, for HTTP/1.0 requests without Host.
@@ -40,16 +40,19 @@ pub(crate) struct Asked<'a> {
     pub(crate) client_allowed: bool,
 }
 
-impl<'a> Request<'a> {
+impl<'a> ReceivedRequest<'a> {
     /// Judges a head.
     ///
     /// # Errors
     ///
     /// The answer to give instead. Where the framing is in doubt the answer closes the connection.
-    pub(crate) fn judge(head: &RequestHead<'_, 'a>, asked: &Asked<'_>) -> Result<Self, Answer> {
+    pub(crate) fn judge(
+        head: &RequestHead<'_, 'a>,
+        rules: &JudgeRules<'_>,
+    ) -> Result<Self, Answer> {
         let body =
             request_body(head.version, head.fields).map_err(|error| Answer::bad_request(&error))?;
-        if !asked.client_allowed {
+        if !rules.client_allowed {
             return Err(Answer::closing(
                 403,
                 Trouble::denied("this client may not use the proxy; see access.clients"),
@@ -57,7 +60,7 @@ impl<'a> Request<'a> {
         }
         let method = Method::parse(head.method);
         if method == Method::Connect && body != BodyLength::None {
-            // nobody knows whether it belongs to the request or to the tunnel (RFC 9110 §9.3.6)
+            // it may belong to the request or to the tunnel (RFC 9110 §9.3.6)
             return Err(Answer::bad_request(&"a CONNECT with content"));
         }
         let http11 = head.version == Version::Http11;
@@ -66,11 +69,11 @@ impl<'a> Request<'a> {
             head.target,
             head.fields,
             http11,
-            asked.default,
+            rules.default,
             Scheme::Http,
         )
         .map_err(|error| Answer::bad_request(&error))?;
-        check_form(method, form, &target, asked)?;
+        check_form(method, form, &target, rules)?;
         let options = ConnectionOptions::gather(head.fields);
         if options.count > CONNECTION_OPTIONS_MAX {
             return Err(Answer::bad_request(&format_args!(
@@ -79,12 +82,12 @@ impl<'a> Request<'a> {
             )));
         }
         let facts = RequestFacts::gather(method, target.path_and_query, head.fields);
-        check_loop(head, asked.settings)?;
+        check_loop(head, rules.settings)?;
         // a request with content may be answered only (RFC 9110 §7.8): a switch in its middle has
         // no clear place
         let upgrade = http11 && options.upgrade && has_upgrade(head) && body == BodyLength::None;
         Ok(Self {
-            mode: asked.mode,
+            mode: rules.mode,
             method,
             target,
             form,
@@ -129,7 +132,7 @@ fn check_form(
     method: Method,
     form: Form,
     target: &Target<'_>,
-    asked: &Asked<'_>,
+    rules: &JudgeRules<'_>,
 ) -> Result<(), Answer> {
     if method == Method::Trace {
         return Err(Answer::closing(
@@ -137,7 +140,7 @@ fn check_form(
             Trouble::denied("TRACE is refused: it would echo credentials"),
         ));
     }
-    match (asked.mode, form) {
+    match (rules.mode, form) {
         (Mode::Gateway, Form::Authority) => Err(Answer::closing(
             405,
             Trouble::denied("this is a gateway; CONNECT is for forward proxies"),

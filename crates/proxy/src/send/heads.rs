@@ -5,12 +5,13 @@
 //! 9110 §15.3.7, §15.4.5).
 
 use crate::exchange::inbound::Framing;
-use crate::worker::settings::Settings;
+use crate::log::words;
+use crate::settings::Settings;
 use weir_policy::fetch::ByteSpan;
 use weir_policy::{Serving, Verdict};
 use weir_semantics::{
-    ByteRange, CacheStatus, FieldLine, Known, Method, Precondition, RangeOutcome, RequestFacts,
-    Timestamp, evaluate, identify, if_range_holds, line_named, select,
+    ByteRange, FieldLine, Known, Method, Precondition, RangeOutcome, RequestFacts, Timestamp,
+    evaluate, identify, if_range_holds, line_named, select,
 };
 use weir_store::{StoredResponse, Stretch};
 use weir_wire::{LineBuffer, Version, parse_fields, write};
@@ -174,7 +175,7 @@ pub(crate) fn write_head(
     out.extend_from_slice(b"Age: ");
     write::decimal(out, u64::from(serving.age.0));
     out.extend_from_slice(b"\r\n");
-    write_cache_status(settings, verdict, out);
+    words::write_cache_status(settings, verdict, out);
     persistence.write(out);
     out.extend_from_slice(b"\r\n");
 }
@@ -188,28 +189,6 @@ fn write_part(range: ByteRange, complete_length: u64, out: &mut Vec<u8>) {
     write::decimal(out, complete_length);
     out.extend_from_slice(b"\r\nContent-Length: ");
     write::decimal(out, range.last - range.first + 1);
-    out.extend_from_slice(b"\r\n");
-}
-
-/// Appends the field `Cache-Status` for a verdict (RFC 9211). A targeted field that decided in
-/// place of Cache-Control is named in `detail`: behind the reason, as in
-/// `response-no-store/CDN-Cache-Control`, or alone.
-pub(crate) fn write_cache_status(settings: &Settings, verdict: &Verdict, out: &mut Vec<u8>) {
-    out.extend_from_slice(b"Cache-Status: ");
-    let status = verdict.cache_status(settings.name());
-    match (settings.targeted_name(verdict.decided_by), status.detail) {
-        (None, _) => status.write(out),
-        (Some(field), None) => CacheStatus {
-            detail: Some(field),
-            ..status
-        }
-        .write(out),
-        (Some(field), Some(reason)) => CacheStatus {
-            detail: Some(&format!("{reason}/{field}")),
-            ..status
-        }
-        .write(out),
-    }
     out.extend_from_slice(b"\r\n");
 }
 

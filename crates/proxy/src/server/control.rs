@@ -11,7 +11,7 @@ use crate::server::advice;
 use crate::server::disk_tier;
 use crate::server::run::{Describe, Reload, StartError, clients_max, read_token};
 use crate::server::until_restart;
-use crate::worker::settings::Settings;
+use crate::settings::Settings;
 use crate::worker::shared::{Shared, Stage};
 use arc_swap::ArcSwapOption;
 use std::io;

@@ -6,7 +6,7 @@ use crate::config::{Config, Invalid};
 use crate::server::advice;
 use crate::server::disk_tier::own_bytes;
 use crate::server::run::worker_count;
-use crate::worker::settings::eviction_kind;
+use crate::settings::eviction_kind;
 use rustix::process::{Resource, getrlimit};
 use std::collections::BTreeMap;
 use std::fmt;

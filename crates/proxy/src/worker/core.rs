@@ -1,8 +1,9 @@
 //! One worker: a thread with its own runtime, listeners, counters, scratch memory and idle
 //! connections.
 
-use crate::log::served::Served;
-use crate::worker::settings::Settings;
+use crate::log::report::LogSinks;
+use crate::log::served::ServedRequest;
+use crate::settings::Settings;
 use crate::worker::shared::Shared;
 use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};
@@ -31,7 +32,7 @@ pub(crate) struct Worker {
     /// Memory to make responses in.
     pub(crate) output: RefCell<Vec<u8>>,
     /// Memory for what is reported when it is sent.
-    pub(crate) served: RefCell<Vec<Served>>,
+    pub(crate) served: RefCell<Vec<ServedRequest>>,
     settings: RefCell<arc_swap::Cache<Arc<arc_swap::ArcSwap<Settings>>, Arc<Settings>>>,
     sleepers: RefCell<Sleepers>,
     date: RefCell<(Timestamp, [u8; 29])>,
@@ -119,6 +120,15 @@ impl Worker {
     /// This worker's numbers; nobody else writes them.
     pub(crate) fn counters(&self) -> &Counters {
         &self.shared.counters[self.index]
+    }
+
+    /// Where this worker's requests are written down.
+    pub(crate) fn log_sinks(&self) -> LogSinks<'_> {
+        LogSinks {
+            counters: self.counters(),
+            access_log: &self.shared.access_log,
+            recorder: self.shared.record.as_ref(),
+        }
     }
 
     /// Remembers how to wake a connection that waits; the place is the connection's until

@@ -2,5 +2,4 @@
 
 pub(crate) mod core;
 pub(crate) mod demand;
-pub(crate) mod settings;
 pub(crate) mod shared;

@@ -47,8 +47,8 @@ impl Arriving {
         match outcome {
             Outcome::Whole => counters.inc(Metric::Stored),
             Outcome::Part => counters.inc(Metric::PartsStored),
-            Outcome::Refused(why) => report::not_stored(worker, NotStored::Catalog(why)),
-            Outcome::Dropped => report::not_stored(worker, NotStored::Incomplete),
+            Outcome::Refused(why) => report::count_not_stored(counters, NotStored::Catalog(why)),
+            Outcome::Dropped => report::count_not_stored(counters, NotStored::Incomplete),
         }
         worker.shared.note_read_ahead(inner.read_ahead_max());
     }

@@ -15,20 +15,26 @@ pub(super) fn write(entry: &Entry<'_>, stamp: &Stamp, line: &mut Vec<u8>) {
     line.extend_from_slice(b" - - [");
     line.extend_from_slice(stamp.clf());
     line.extend_from_slice(b"] \"");
-    escape::quoted(escape::cut(entry.method.as_bytes(), TEXT_BYTES_MAX), line);
+    escape::quoted(
+        escape::cut(entry.request.method.as_bytes(), TEXT_BYTES_MAX),
+        line,
+    );
     line.push(b' ');
-    escape::quoted(escape::cut(entry.target.as_bytes(), TARGET_BYTES_MAX), line);
+    escape::quoted(
+        escape::cut(entry.request.target.as_bytes(), TARGET_BYTES_MAX),
+        line,
+    );
     line.push(b' ');
-    escape::quoted(entry.version.as_bytes(), line);
+    escape::quoted(entry.request.version.as_bytes(), line);
     let mut status = *b"\" 000 ";
-    put(&mut status[2..5], entry.status.into());
+    put(&mut status[2..5], entry.log.status.into());
     line.extend_from_slice(&status);
-    if entry.body_bytes == 0 {
+    if entry.log.body_bytes == 0 {
         line.push(b'-');
     } else {
-        escape::number(entry.body_bytes, line);
+        escape::number(entry.log.body_bytes, line);
     }
-    for text in [entry.referer, entry.user_agent] {
+    for text in [entry.request.referer, entry.request.user_agent] {
         let text = if text.is_empty() { b"-" } else { text };
         line.extend_from_slice(b" \"");
         escape::quoted(escape::cut(text, TEXT_BYTES_MAX), line);

@@ -2,7 +2,7 @@
 //! hierarchy/address type`.
 //!
 //! Programs that read it (calamaris, sarg, goaccess) know Squid's codes only, so our verdicts are
-//! told in those.
+//! written in those.
 
 use super::calendar::put;
 use super::entry::Entry;
@@ -18,22 +18,28 @@ pub(super) fn write(entry: &Entry<'_>, line: &mut Vec<u8>) {
     let mut fraction = *b".000 ";
     put(&mut fraction[1..4], entry.time_unix_ms % 1000);
     line.extend_from_slice(&fraction);
-    padded(entry.phases.total_us / 1000, line);
+    padded(entry.total_us / 1000, line);
     line.push(b' ');
     escape::ip(entry.client.ip(), line);
     line.push(b' ');
     line.extend_from_slice(code(entry).as_bytes());
     line.push(b'/');
     let mut status = *b"000 ";
-    put(&mut status[..3], entry.status.into());
+    put(&mut status[..3], entry.log.status.into());
     line.extend_from_slice(&status);
-    escape::number(entry.response_bytes, line);
+    escape::number(entry.log.response_bytes, line);
     line.push(b' ');
-    escape::word(escape::cut(entry.method.as_bytes(), TEXT_BYTES_MAX), line);
+    escape::word(
+        escape::cut(entry.request.method.as_bytes(), TEXT_BYTES_MAX),
+        line,
+    );
     line.push(b' ');
-    escape::word(escape::cut(entry.target.as_bytes(), TARGET_BYTES_MAX), line);
+    escape::word(
+        escape::cut(entry.request.target.as_bytes(), TARGET_BYTES_MAX),
+        line,
+    );
     line.extend_from_slice(b" - ");
-    match entry.next_hop {
+    match entry.log.next_hop {
         Some(address) => {
             line.extend_from_slice(b"HIER_DIRECT/");
             escape::ip(address.ip(), line);
@@ -51,10 +57,10 @@ pub(super) fn write(entry: &Entry<'_>, line: &mut Vec<u8>) {
 
 /// Squid's word for the verdict.
 fn code(entry: &Entry<'_>) -> &'static str {
-    match entry.verdict {
+    match entry.verdict_word() {
         // our store is memory
         "hit" => "TCP_MEM_HIT",
-        "stale" if entry.next_hop_status == Some(304) => "TCP_REFRESH_UNMODIFIED",
+        "stale" if entry.next_hop_status() == Some(304) => "TCP_REFRESH_UNMODIFIED",
         "stale" => "TCP_REFRESH_MODIFIED",
         "request" => "TCP_CLIENT_REFRESH_MISS",
         // "CF": the response to another client's request (Squid's wiki, *Squid result codes*)

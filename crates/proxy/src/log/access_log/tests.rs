@@ -6,6 +6,10 @@ use std::net::SocketAddr;
 use rustix::pipe::pipe;
 
 use super::*;
+use crate::log::request_log::{LogReaders, RequestLog};
+use std::time::Instant;
+use weir_policy::{Handling, Hit, Phase, Refused, Storing, Verdict};
+use weir_semantics::{DecidedBy, Fwd};
 
 const LONG: Duration = Duration::from_mins(1);
 
@@ -13,43 +17,74 @@ fn address(text: &str) -> SocketAddr {
     text.parse().expect("an address")
 }
 
-fn forwarded() -> Entry<'static> {
-    Entry {
-        time_unix_ms: 784_111_777_042,
-        client: address("192.0.2.1:4321"),
-        method: "GET",
-        target: "http://a.example/x?q=\"1\"",
-        version: "HTTP/1.1",
-        status: 200,
-        verdict: "uri-miss",
-        detail: "no-entry",
-        cache_status: b"weir; fwd=uri-miss; stored",
-        stored: true,
-        next_hop_status: Some(200),
-        request_bytes: 100,
-        response_bytes: 1300,
-        body_bytes: 1024,
-        store_bytes: 1000,
-        recovered_bytes: 900,
-        wasted_bytes: 0,
-        read_ahead_max_bytes: 16_384,
-        joined: Some("collapsed"),
-        from_next_hop_bytes: 1200,
-        to_next_hop_bytes: 120,
-        next_hop: Some(address("[2001:db8::1]:80")),
-        client_reused: true,
-        next_hop_reused: false,
-        phases: Phases {
-            head_us: 5,
-            choose_us: 2,
-            connect_us: Some(300),
-            first_byte_us: Some(4000),
+/// A finished request, to be logged.
+struct Sample {
+    verdict: Verdict,
+    log: RequestLog,
+    request: RequestLine<'static>,
+}
+
+impl Sample {
+    fn entry(&self) -> Entry<'_> {
+        Entry {
+            time_unix_ms: 784_111_777_042,
+            client: address("192.0.2.1:4321"),
+            client_reused: true,
+            request: self.request,
+            verdict: &self.verdict,
+            cache_status: b"weir; fwd=uri-miss; stored",
+            log: &self.log,
+            content_type: b"text/html; charset=utf-8",
             total_us: 12_345,
+        }
+    }
+}
+
+fn verdict(handling: Handling, fwd_status: Option<u16>) -> Verdict {
+    Verdict {
+        handling,
+        fwd_status,
+        decided_by: DecidedBy::CacheControl,
+        storing: Some(Storing::Stored),
+        ttl: None,
+        from_disk: false,
+    }
+}
+
+fn empty_log() -> RequestLog {
+    RequestLog::new(Instant::now(), 0, LogReaders::default())
+}
+
+/// A request that was forwarded.
+fn forwarded() -> Sample {
+    Sample {
+        verdict: verdict(Handling::Forward(Fwd::UriMiss), Some(200)),
+        log: RequestLog {
+            request_bytes: 100,
+            response_bytes: 1300,
+            body_bytes: 1024,
+            store_bytes: 1000,
+            recovered_bytes: 900,
+            read_ahead_max_bytes: 16_384,
+            from_next_hop_bytes: 1150,
+            fetched_bytes: 50,
+            to_next_hop_bytes: 120,
+            next_hop: Some(address("[2001:db8::1]:80")),
+            status: 200,
+            ..empty_log().reached(&[
+                (Phase::RequestHead, 5),
+                (Phase::Choose, 7),
+                (Phase::Forward, 307),
+                (Phase::ResponseHead, 4307),
+            ])
         },
-        error: None,
-        content_type: b"text/html; charset=utf-8",
-        user_agent: b"curl/8 \"x\"\r\nfake",
-        referer: b"",
+        request: RequestLine {
+            method: "GET",
+            target: "http://a.example/x?q=\"1\"",
+            version: "HTTP/1.1",
+            user_agent: b"curl/8 \"x\"\r\nfake",
+            referer: b"",
+        },
     }
 }
 
@@ -61,15 +96,15 @@ fn line(format: Format, entry: &Entry<'_>) -> String {
 
 #[test]
 fn json_line_holds_logged_values_and_omits_empty_ones() {
-    let text = line(Format::Json, &forwarded());
+    let text = line(Format::Json, &forwarded().entry());
     assert!(text.ends_with("}\n") && text.matches('\n').count() == 1);
     let read: serde_json::Value = serde_json::from_str(&text).expect("JSON");
     let expected = serde_json::json!({
         "time": "1994-11-06T08:49:37.042Z", "client": "192.0.2.1:4321", "method": "GET",
         "target": "http://a.example/x?q=\"1\"", "version": "HTTP/1.1", "client_reused": true, "request_bytes": 100,
-        "status": 200, "verdict": "uri-miss", "detail": "no-entry", "cache_status": "weir; fwd=uri-miss; stored",
+        "status": 200, "verdict": "uri-miss", "cache_status": "weir; fwd=uri-miss; stored",
         "stored": true, "response_bytes": 1300, "body_bytes": 1024, "store_bytes": 1000,
-        "recovered_bytes": 900, "read_ahead_max_bytes": 16384, "joined": "collapsed", "next_hop": "[2001:db8::1]:80",
+        "recovered_bytes": 900, "read_ahead_max_bytes": 16384, "next_hop": "[2001:db8::1]:80",
         "next_hop_reused": false, "from_next_hop_bytes": 1200, "to_next_hop_bytes": 120, "next_hop_status": 200,
         "head_us": 5, "choose_us": 2, "connect_us": 300, "first_byte_us": 4000, "total_us": 12345,
         "content_type": "text/html; charset=utf-8", "user_agent": "curl/8 \"x\"\r\nfake",
@@ -78,86 +113,125 @@ fn json_line_holds_logged_values_and_omits_empty_ones() {
 }
 
 #[test]
-fn empty_entry_is_a_valid_line_in_every_format() {
-    let text = line(Format::Json, &Entry::empty());
+fn request_without_facts_is_a_valid_line_in_every_format() {
+    let (verdict, log) = (verdict(Handling::Forward(Fwd::UriMiss), None), empty_log());
+    let entry = Entry {
+        time_unix_ms: 0,
+        client: address("0.0.0.0:0"),
+        client_reused: false,
+        request: RequestLine::default(),
+        verdict: &verdict,
+        cache_status: b"",
+        log: &log,
+        content_type: b"",
+        total_us: 0,
+    };
+    let text = line(Format::Json, &entry);
     let read: serde_json::Value = serde_json::from_str(&text).expect("JSON");
-    assert!(
-        read.get("next_hop").is_none()
-            && read.get("error").is_none()
-            && read.get("connect_us").is_none()
-    );
+    for absent in [
+        "next_hop",
+        "next_hop_reused",
+        "error",
+        "connect_us",
+        "method",
+        "joined",
+    ] {
+        assert!(read.get(absent).is_none(), "{absent}");
+    }
     assert_eq!(
-        line(Format::Squid, &Entry::empty()),
+        line(Format::Squid, &entry),
         "0.000      0 0.0.0.0 TCP_MISS/000 0 - - - HIER_NONE/- -\n"
     );
     let combined = "0.0.0.0 - - [01/Jan/1970:00:00:00 +0000] \"  \" 000 - \"-\" \"-\"\n";
-    assert_eq!(line(Format::Combined, &Entry::empty()), combined);
+    assert_eq!(line(Format::Combined, &entry), combined);
+}
+
+#[test]
+fn fields_have_one_name_each() {
+    let mut names: Vec<&str> = fields::FIELDS.iter().map(|field| field.name).collect();
+    names.extend(["time", "client"]);
+    let count = names.len();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), count);
+    assert!(
+        fields::FIELDS
+            .iter()
+            .all(|field| field.about.ends_with('.'))
+    );
 }
 
 #[test]
 fn squid_line_has_the_columns_and_result_codes_of_squid() {
-    let check = |entry: &Entry<'_>, expected: &str| {
-        assert_eq!(line(Format::Squid, entry).trim_end(), expected)
+    let check = |sample: &Sample, expected: &str| {
+        assert_eq!(line(Format::Squid, &sample.entry()).trim_end(), expected)
     };
     check(
         &forwarded(),
         "784111777.042     12 192.0.2.1 TCP_MISS/200 1300 GET http://a.example/x?q=\"1\" - HIER_DIRECT/2001:db8::1 text/html",
     );
-    let hit = Entry {
-        verdict: "hit",
-        next_hop: None,
-        target: "/a b\n",
-        ..forwarded()
-    };
+    let mut hit = forwarded();
+    hit.verdict = verdict(Handling::Hit(Hit::Fresh), None);
+    hit.log.next_hop = None;
+    hit.request.target = "/a b\n";
     check(
         &hit,
         "784111777.042     12 192.0.2.1 TCP_MEM_HIT/200 1300 GET /a%20b%0a - HIER_NONE/- text/html",
     );
     let codes = [
-        ("stale", Some(304), "TCP_REFRESH_UNMODIFIED"),
-        ("stale", Some(200), "TCP_REFRESH_MODIFIED"),
-        ("request", Some(200), "TCP_CLIENT_REFRESH_MISS"),
-        ("collapsed", None, "TCP_CF_MISS"),
-        ("refused", None, "TCP_DENIED"),
-        ("tunnel", None, "TCP_TUNNEL"),
-        ("bypass", Some(200), "TCP_MISS"),
+        (
+            Handling::Forward(Fwd::Stale),
+            Some(304),
+            "TCP_REFRESH_UNMODIFIED",
+        ),
+        (
+            Handling::Forward(Fwd::Stale),
+            Some(200),
+            "TCP_REFRESH_MODIFIED",
+        ),
+        (
+            Handling::Forward(Fwd::Request),
+            Some(200),
+            "TCP_CLIENT_REFRESH_MISS",
+        ),
+        (Handling::Collapsed(Fwd::UriMiss), None, "TCP_CF_MISS"),
+        (Handling::Refused(Refused::Denied), None, "TCP_DENIED"),
+        (Handling::Tunnel, None, "TCP_TUNNEL"),
+        (Handling::Forward(Fwd::Bypass), Some(200), "TCP_MISS"),
     ];
-    for (verdict, next_hop_status, code) in codes {
-        let text = line(
-            Format::Squid,
-            &Entry {
-                verdict,
-                next_hop_status,
-                ..forwarded()
-            },
-        );
+    for (handling, next_hop_status, code) in codes {
+        let mut sample = forwarded();
+        sample.verdict = verdict(handling, next_hop_status);
+        let text = line(Format::Squid, &sample.entry());
         assert!(text.contains(&format!(" {code}/200 ")), "{text}");
     }
 }
 
 #[test]
 fn combined_line_escapes_quotes_and_line_breaks_in_fields() {
-    let entry = Entry {
-        referer: b"\" 200 1 \"",
-        ..forwarded()
-    };
+    let mut sample = forwarded();
+    sample.request.referer = b"\" 200 1 \"";
     let expected = concat!(
         r#"192.0.2.1 - - [06/Nov/1994:08:49:37 +0000] "GET http://a.example/x?q=\"1\" HTTP/1.1" 200 1024 "#,
         r#""\" 200 1 \"" "curl/8 \"x\"\x0d\x0afake""#,
         "\n"
     );
-    assert_eq!(line(Format::Combined, &entry), expected);
+    assert_eq!(line(Format::Combined, &sample.entry()), expected);
 }
 
 #[test]
 fn line_stays_below_64_kib_for_oversized_request_fields() {
     let target = "\u{1}".repeat(70_000);
     let agent = vec![0xff; 70_000];
+    let sample = forwarded();
     let entry = Entry {
-        target: &target,
-        user_agent: &agent,
-        referer: &agent,
-        ..forwarded()
+        request: RequestLine {
+            target: &target,
+            user_agent: &agent,
+            referer: &agent,
+            ..sample.request
+        },
+        ..sample.entry()
     };
     for format in [Format::Json, Format::Squid, Format::Combined] {
         assert!(line(format, &entry).len() < 64 << 10, "{format:?}");
@@ -180,10 +254,9 @@ fn lines_logged_by_concurrent_threads_are_whole_and_complete() {
             let log = &log;
             scope.spawn(move || {
                 for number in 0..1000 {
-                    log.log(&Entry {
-                        body_bytes: worker * 1000 + number,
-                        ..forwarded()
-                    });
+                    let mut sample = forwarded();
+                    sample.log.body_bytes = worker * 1000 + number;
+                    log.log(&sample.entry());
                 }
             });
         }
@@ -211,13 +284,13 @@ fn reopen_after_rotation_writes_the_new_file_and_loses_no_line() {
     );
     let log = AccessLog::open(Destination::Path(path.clone()), Format::Squid, 100, deaf())
         .expect("opens");
-    log.log(&forwarded());
+    log.log(&forwarded().entry());
     assert!(log.flush(LONG));
     std::fs::rename(&path, &moved).expect("moved");
-    log.log(&forwarded());
+    log.log(&forwarded().entry());
     assert!(log.flush(LONG));
     log.reopen().expect("opens");
-    log.log(&forwarded());
+    log.log(&forwarded().entry());
     assert!(log.flush(LONG));
     let lines = |path| {
         std::fs::read_to_string(path)
@@ -264,7 +337,7 @@ fn blocked_output_drops_and_counts_lines_without_blocking_a_worker() {
     let (log, mut read) = piped(1000);
     // far more than a pipe and the queue can hold
     for _ in 0..5000 {
-        log.log(&forwarded());
+        log.log(&forwarded().entry());
     }
     assert!(log.dropped() > 0 && log.dropped() < 5000);
     assert!(!log.flush(Duration::ZERO));
@@ -287,7 +360,7 @@ fn lines_lost_to_a_failing_output_are_counted_as_dropped() {
     let (log, read) = piped(1000);
     drop(read);
     for _ in 0..10 {
-        log.log(&forwarded());
+        log.log(&forwarded().entry());
     }
     assert!(log.flush(LONG));
     assert_eq!(log.dropped(), 10);
@@ -300,7 +373,7 @@ fn logging_resumes_after_write_errors_reported_once() {
     let (say, said) = listening();
     let log = AccessLog::open(Destination::Path(full), Format::Json, 100, say).expect("opens");
     for lost in 1..=3 {
-        log.log(&forwarded());
+        log.log(&forwarded().entry());
         assert!(log.flush(LONG));
         assert_eq!(log.dropped(), lost);
     }
@@ -313,7 +386,7 @@ fn logging_resumes_after_write_errors_reported_once() {
         .expect("running")
         .queue
         .replace_output(File::from(write));
-    log.log(&forwarded());
+    log.log(&forwarded().entry());
     drop(log);
     let mut text = String::new();
     File::from(read).read_to_string(&mut text).expect("ASCII");
@@ -323,7 +396,7 @@ fn logging_resumes_after_write_errors_reported_once() {
 #[test]
 fn disabled_log_flushes_at_once_and_drops_nothing() {
     let log = AccessLog::open(Destination::Off, Format::Json, 1, deaf()).expect("opens");
-    log.log(&forwarded());
+    log.log(&forwarded().entry());
     assert!(log.flush(Duration::ZERO));
     assert_eq!(log.dropped(), 0);
     assert!(log.reopen().is_ok());

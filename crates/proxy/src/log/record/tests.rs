@@ -108,10 +108,10 @@ fn end_of_the_record_comes_once_after_the_last_request() {
 
 #[test]
 fn first_and_last_byte_times_change_only_with_content() {
-    let mut unwanted = Moments::new(false);
+    let mut unwanted = ContentTimes::new(false);
     unwanted.reach(1);
     assert_eq!(unwanted.first_last(), None);
-    let mut moments = Moments::new(true);
+    let mut moments = ContentTimes::new(true);
     moments.reach(0);
     assert_eq!(moments.first_last(), None);
     moments.reach(1);

@@ -7,8 +7,8 @@
 use crate::net::next_hops::destination::Destination;
 use crate::net::next_hops::pool;
 use crate::net::next_hops::to_come::{self, ToCome};
+use crate::settings::Settings;
 use crate::worker::core::Worker;
-use crate::worker::settings::Settings;
 use weir_policy::connections::{AheadRules, HopId, Place, judge_ahead};
 
 /// After a failure none is opened ahead for so long: requests find out by themselves when it is

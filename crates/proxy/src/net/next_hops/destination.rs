@@ -2,11 +2,11 @@
 //! gateway.
 
 use crate::config::Mode;
-use crate::exchange::state::Exchange;
+use crate::exchange::state::RequestState;
 use crate::net::local_address::is_local;
 use crate::request::answer::{Answer, Trouble};
+use crate::settings::Settings;
 use crate::worker::core::Worker;
-use crate::worker::settings::Settings;
 use crate::worker::shared::Shared;
 use std::fmt;
 use std::net::SocketAddr;
@@ -52,17 +52,17 @@ pub(crate) struct Destination {
 
 impl Destination {
     /// The destination of an exchange; the answer to give if there is none.
-    pub(crate) fn of(exchange: &Exchange, mode: Mode, worker: &Worker) -> Result<Self, Answer> {
+    pub(crate) fn of(exchange: &RequestState, mode: Mode, worker: &Worker) -> Result<Self, Answer> {
         match mode {
             Mode::Forward => Self::of_target(exchange, worker),
             Mode::Gateway => Self::of_route(exchange, worker),
         }
     }
 
-    fn of_target(exchange: &Exchange, worker: &Worker) -> Result<Self, Answer> {
-        let host = exchange.host;
+    fn of_target(exchange: &RequestState, worker: &Worker) -> Result<Self, Answer> {
+        let host = exchange.request.host;
         if let Some(ip) = host.ip() {
-            let address = SocketAddr::new(ip, exchange.port);
+            let address = SocketAddr::new(ip, exchange.request.port);
             not_ours(&worker.shared, address)
                 .and_then(|()| exchange.settings.destinations.check(ip))
                 .map_err(|denied| Answer::open(403, prohibited(&denied)))?;
@@ -71,7 +71,7 @@ impl Destination {
         Ok(Self {
             hop: HopKey {
                 host: bare.into(),
-                port: exchange.port,
+                port: exchange.request.port,
             },
             guarded: true,
             route_hop: None,
@@ -79,14 +79,14 @@ impl Destination {
         })
     }
 
-    fn of_route(exchange: &Exchange, worker: &Worker) -> Result<Self, Answer> {
+    fn of_route(exchange: &RequestState, worker: &Worker) -> Result<Self, Answer> {
         let settings = &exchange.settings;
-        let path = exchange.path_and_query();
+        let path = exchange.request.path_and_query();
         let mut routes = settings
             .routes
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        let host = exchange.host;
+        let host = exchange.request.host;
         let path = if path == "*" { "/" } else { path };
         match routes.choose(worker.now(), host.as_str(), path) {
             Ok(choice) => Ok(Self {
@@ -110,7 +110,7 @@ impl Destination {
     /// there is no other.
     pub(crate) fn another(
         &self,
-        exchange: &Exchange,
+        exchange: &RequestState,
         worker: &Worker,
         trouble: &Trouble,
     ) -> Option<Self> {

@@ -4,7 +4,7 @@
 //! `weir_policy::connections` decides; here it is done. Finding an idle connection takes one lock
 //! and allocates nothing; everything else lives in a box of its own while it lasts.
 
-use crate::exchange::state::Exchange;
+use crate::exchange::state::RequestState;
 use crate::net::next_hops::ahead;
 use crate::net::next_hops::destination::{Destination, HopKey};
 use crate::net::next_hops::dial::{self, Connected};
@@ -13,8 +13,8 @@ use crate::net::next_hops::pool::{self, Socket};
 use crate::net::next_hops::seek::Seeker;
 use crate::net::next_hops::uses::Uses;
 use crate::request::answer::Trouble;
+use crate::settings::Settings;
 use crate::worker::core::Worker;
-use crate::worker::settings::Settings;
 use std::net::SocketAddr;
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout_at};
@@ -124,7 +124,7 @@ impl Attempts {
     /// The trouble with the last one that was tried.
     pub(crate) async fn connect(
         &mut self,
-        exchange: &Exchange,
+        exchange: &RequestState,
         worker: &Worker,
     ) -> Result<Connection, Trouble> {
         let settings = &exchange.settings;
@@ -147,13 +147,13 @@ impl Attempts {
     /// answer.
     pub(crate) fn repeat(
         &mut self,
-        exchange: &Exchange,
+        exchange: &RequestState,
         worker: &Worker,
         connection: &Connection,
     ) -> bool {
         let closed = Closed {
-            method: exchange.method,
-            body: if exchange.has_content() {
+            method: exchange.request.method,
+            body: if exchange.request.has_content() {
                 BodySent::Consumed
             } else {
                 BodySent::None

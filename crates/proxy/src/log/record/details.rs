@@ -1,18 +1,20 @@
-//! What a recorder wants to know of a request beside its account, gathered on the way.
+//! What only a recorder reads of a request that left the fast path.
 
-use super::{Moments, NextHop};
+use super::{ContentTimes, NextHop};
 use crate::net::next_hops::next_hop::Connection;
 use std::time::Instant;
 
-/// The notes on an exchange. They are made if there is a recorder; the exchange carries them.
-#[derive(Debug, Default)]
-pub(crate) struct Notes {
+/// The details of one request, part of its log.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RecordDetails {
+    /// The request head as it was received, empty lines in front included.
+    pub(super) request: Box<[u8]>,
     /// The head that was made for the client last, and when.
     pub(super) response: Option<(Box<[u8]>, Instant)>,
     pub(super) next_hop: Option<NextHop>,
     /// When the request's head had been sent to it.
     asked: Option<Instant>,
-    pub(super) moments: Moments,
+    pub(super) content_times: ContentTimes,
     /// Content of the request that was read to be forwarded.
     pub(super) request_content_bytes: Option<u64>,
     /// Content that a fetch for the request brought.
@@ -21,9 +23,16 @@ pub(crate) struct Notes {
     pub(super) tunnel_bytes: u64,
 }
 
-impl Notes {
-    /// A head was made for the client: what was made before was not sent.
-    pub(crate) fn response(&mut self, head: &[u8]) {
+impl RecordDetails {
+    pub(crate) fn new(request: &[u8]) -> Self {
+        Self {
+            request: request.into(),
+            ..Self::default()
+        }
+    }
+
+    /// A head was made for the client; one that was made before was not sent.
+    pub(crate) fn response_head(&mut self, head: &[u8]) {
         self.response = Some((head.into(), Instant::now()));
     }
 
@@ -40,11 +49,11 @@ impl Notes {
     }
 
     /// The request's head was sent on it.
-    pub(crate) fn asked(&mut self) {
+    pub(crate) fn request_head_sent(&mut self) {
         self.asked = Some(Instant::now());
     }
 
-    /// A final head came; whether it lets the connection go on.
+    /// A final head came; whether it lets the connection be used again.
     pub(crate) fn answered(&mut self, is_persistent: bool) {
         if let (Some(next_hop), Some(asked)) = (&mut self.next_hop, self.asked) {
             next_hop.response_us = Some(micros(asked, Instant::now()));
@@ -52,15 +61,15 @@ impl Notes {
         }
     }
 
-    /// Whether the connection to the next hop turned out to go on.
-    pub(crate) fn kept(&mut self, is_persistent: bool) {
+    /// Whether the connection to the next hop could be used again.
+    pub(crate) fn connection_kept(&mut self, is_persistent: bool) {
         if let Some(next_hop) = &mut self.next_hop {
             next_hop.is_persistent = is_persistent;
         }
     }
 
     /// So much content of the request was read.
-    pub(crate) fn uploaded(&mut self, content_bytes: u64) {
+    pub(crate) fn request_content(&mut self, content_bytes: u64) {
         self.request_content_bytes = Some(content_bytes);
     }
 
@@ -69,15 +78,15 @@ impl Notes {
         self.fetched_bytes += content_bytes;
     }
 
-    /// A tunnel was opened with an answer of `head_bytes`, and has ended.
+    /// A tunnel was opened with an response head of `head_bytes`, and has ended.
     pub(crate) fn tunnelled(&mut self, head_bytes: usize, to_client: u64, to_next_hop: u64) {
         self.tunnel_bytes = to_client.saturating_sub(head_bytes as u64);
         self.request_content_bytes = Some(to_next_hop);
     }
 
     /// When content left.
-    pub(crate) fn left(&mut self, moments: Moments) {
-        self.moments = moments;
+    pub(crate) fn content_left(&mut self, times: ContentTimes) {
+        self.content_times = times;
     }
 }
 

@@ -1,17 +1,16 @@
-//! When content left.
+//! When content left for the client.
 
 use std::time::Instant;
 
-/// When the kernel took the first and the last byte of content so far, where somebody wants to
-/// know.
+/// When the kernel took the first and the last byte of content so far, if a recorder reads that.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Moments {
+pub(crate) struct ContentTimes {
     is_wanted: bool,
     content_bytes: u64,
     first_last: Option<(Instant, Instant)>,
 }
 
-impl Moments {
+impl ContentTimes {
     pub(crate) fn new(is_wanted: bool) -> Self {
         Self {
             is_wanted,

@@ -1,0 +1,118 @@
+//! The phases of a request, in the order in which it meets them.
+//!
+//! The access log's times, the recorder's times and the hook points of extensions are named by
+//! them. A request may skip phases: a hit has no `Forward`, a response that is not stored has no
+//! `Store`.
+
+/// One phase of a request; it is *reached* when what it names is complete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Phase {
+    /// The request head has arrived and is well-formed.
+    RequestHead,
+    /// The client may ask this of this listener.
+    Authorise,
+    /// The source of the response is decided: store, next hop, or an answer of our own.
+    Choose,
+    /// A connection to the next hop is ready.
+    Forward,
+    /// The content of the request was sent to the next hop.
+    RequestContent,
+    /// The head of the response for the client is made.
+    ResponseHead,
+    /// It is decided what of the response is stored.
+    Store,
+    /// The content of the response was sent to the client.
+    ResponseContent,
+    /// The request is counted and logged.
+    Done,
+}
+
+impl Phase {
+    /// All of them, in order.
+    pub const ALL: [Self; 9] = [
+        Self::RequestHead,
+        Self::Authorise,
+        Self::Choose,
+        Self::Forward,
+        Self::RequestContent,
+        Self::ResponseHead,
+        Self::Store,
+        Self::ResponseContent,
+        Self::Done,
+    ];
+
+    /// Its place in [`Phase::ALL`].
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self as usize
+    }
+
+    /// Its name, as documents and messages have it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::RequestHead => "request-head",
+            Self::Authorise => "authorise",
+            Self::Choose => "choose",
+            Self::Forward => "forward",
+            Self::RequestContent => "request-content",
+            Self::ResponseHead => "response-head",
+            Self::Store => "store",
+            Self::ResponseContent => "response-content",
+            Self::Done => "done",
+        }
+    }
+}
+
+/// A set of phases.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Phases(u16);
+
+impl Phases {
+    /// No phase.
+    pub const NONE: Self = Self(0);
+
+    /// This set and `phase`.
+    #[must_use]
+    pub const fn with(self, phase: Phase) -> Self {
+        Self(self.0 | 1 << phase.index())
+    }
+
+    /// Whether `phase` is in the set.
+    #[must_use]
+    pub const fn contains(self, phase: Phase) -> bool {
+        self.0 & 1 << phase.index() != 0
+    }
+
+    /// Whether the set is empty.
+    #[must_use]
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn phases_are_indexed_in_order_and_named_apart() {
+        for (index, phase) in Phase::ALL.into_iter().enumerate() {
+            assert_eq!(phase.index(), index);
+            let same_name = Phase::ALL.iter().filter(|it| it.as_str() == phase.as_str());
+            assert_eq!(same_name.count(), 1, "{phase:?}");
+        }
+        assert!(Phase::ALL.is_sorted());
+    }
+
+    #[test]
+    fn set_contains_the_phases_put_in_and_no_other() {
+        let set = Phases::NONE.with(Phase::Choose).with(Phase::Done);
+        assert!(Phases::NONE.is_empty() && !set.is_empty());
+        let contained: Vec<Phase> = Phase::ALL
+            .into_iter()
+            .filter(|phase| set.contains(*phase))
+            .collect();
+        assert_eq!(contained, [Phase::Choose, Phase::Done]);
+    }
+}

@@ -1,0 +1,34 @@
+//! What is known of the client that sent a request, for counters, log and recorder.
+
+use crate::config::Mode;
+use std::net::SocketAddr;
+use weir_semantics::Authority;
+
+/// What a listener gives its connections.
+#[derive(Debug)]
+pub(crate) struct ListenerFacts {
+    /// Forward or gateway.
+    pub(crate) mode: Mode,
+    /// Authority for HTTP/1.0 requests without Host.
+    pub(crate) default: Authority,
+}
+
+/// The client of one request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ClientFacts<'a> {
+    /// The listener that accepted its connection.
+    pub(crate) listener: &'a ListenerFacts,
+    /// Its address and port.
+    pub(crate) peer: SocketAddr,
+    /// The number of its connection, which no other connection of the process has.
+    pub(crate) connection: u64,
+    /// Which request of its connection it is, from 1.
+    pub(crate) sequence: u32,
+}
+
+impl ClientFacts<'_> {
+    /// Whether the connection carried a request before this one.
+    pub(crate) fn is_reused(&self) -> bool {
+        self.sequence > 1
+    }
+}

@@ -1,0 +1,370 @@
+//! What one request did and cost, gathered on its way: one method for each fact.
+//!
+//! Counters, access log and recorder are made from it when the request has ended, so a fact has one
+//! place. To add one: a field and its method here, the call where the fact is known, and its line
+//! in `access_log` (`Entry` names every field that a format can show).
+
+use crate::log::record::{ContentTimes, End, RecordDetails};
+use crate::net::next_hops::next_hop::Connection;
+use std::net::SocketAddr;
+use std::time::Instant;
+use weir_policy::Phase;
+use weir_store::StoredResponse;
+
+/// Where content that was sent to a client came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ContentSource {
+    /// Read from the next hop for this client first.
+    NextHop,
+    /// The store, a whole response.
+    Store,
+    /// The store, a part that was kept from a fetch which did not end well.
+    StoredPart,
+    /// Made by this proxy.
+    Own,
+}
+
+impl ContentSource {
+    /// That of a stored response.
+    pub(crate) fn of(response: &StoredResponse) -> Self {
+        if response.is_part() {
+            Self::StoredPart
+        } else {
+            Self::Store
+        }
+    }
+}
+
+/// Which readers there are of a request's log.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct LogReaders {
+    /// An access log.
+    pub(crate) access_log: bool,
+    /// A recorder.
+    pub(crate) recorder: bool,
+}
+
+/// The log of one request. Bytes are counted as they pass, times are microseconds from the first
+/// byte of the request.
+#[derive(Clone, Debug)]
+pub(crate) struct RequestLog {
+    /// When the first byte of the request was read.
+    pub(super) started: Instant,
+    pub(super) readers: LogReaders,
+    /// When each phase was reached; [`NOT_REACHED`] if it was not, or nobody reads times.
+    pub(super) reached_us: [u32; Phase::ALL.len()],
+    /// Bytes of the request, head and content.
+    pub(super) request_bytes: u64,
+    /// Bytes of the response sent to the client, head and content.
+    pub(super) response_bytes: u64,
+    /// Content bytes among them.
+    pub(super) body_bytes: u64,
+    /// Content bytes among them that came from the store.
+    pub(super) store_bytes: u64,
+    /// Content bytes among these that were kept as a part of a response.
+    pub(super) recovered_bytes: u64,
+    /// Content bytes among them that are our own.
+    pub(super) own_bytes: u64,
+    /// Bytes read from the next hop, up to the head of an in-flight response and what came with it.
+    pub(super) from_next_hop_bytes: u64,
+    /// Content that the fetch which this request began brought behind that, until it or the client
+    /// ended. The fetch itself adds it to the counters: it is for the log line alone.
+    pub(super) fetched_bytes: u64,
+    /// Content bytes among `from_next_hop_bytes`.
+    pub(super) next_hop_content_bytes: u64,
+    /// Heads, framing and all else among `from_next_hop_bytes`.
+    pub(super) next_hop_overhead_bytes: u64,
+    /// Bytes among `from_next_hop_bytes` that went through a tunnel.
+    pub(super) tunnel_bytes: u64,
+    /// Content bytes read from the next hop that reached no client.
+    pub(super) wasted_bytes: u64,
+    /// Bytes written to the next hop.
+    pub(super) to_next_hop_bytes: u64,
+    /// The furthest a fetch for it was ahead of its fastest reader, bytes.
+    pub(super) read_ahead_max_bytes: u64,
+    /// Status sent to the client; 0 if none was.
+    pub(super) status: u16,
+    /// The next hop asked, if one was.
+    pub(super) next_hop: Option<SocketAddr>,
+    /// Its connection was open before.
+    pub(super) next_hop_reused: bool,
+    /// What went wrong, as a word.
+    pub(super) error: Option<&'static str>,
+    /// How the response ended.
+    pub(super) end: End,
+    /// `Content-Type` of the response, for the access log.
+    pub(super) content_type: Box<[u8]>,
+    /// What only a recorder reads, of a request that left the fast path.
+    pub(super) details: Option<Box<RecordDetails>>,
+}
+
+/// No time: the phase was not reached.
+const NOT_REACHED: u32 = u32::MAX;
+
+impl RequestLog {
+    /// The log of a request whose first byte was read at `started`, and whose head has
+    /// `head_bytes`.
+    pub(crate) fn new(started: Instant, head_bytes: usize, readers: LogReaders) -> Self {
+        Self {
+            started,
+            readers,
+            reached_us: [NOT_REACHED; Phase::ALL.len()],
+            request_bytes: head_bytes as u64,
+            response_bytes: 0,
+            body_bytes: 0,
+            store_bytes: 0,
+            recovered_bytes: 0,
+            own_bytes: 0,
+            from_next_hop_bytes: 0,
+            fetched_bytes: 0,
+            next_hop_content_bytes: 0,
+            next_hop_overhead_bytes: 0,
+            tunnel_bytes: 0,
+            wasted_bytes: 0,
+            to_next_hop_bytes: 0,
+            read_ahead_max_bytes: 0,
+            status: 0,
+            next_hop: None,
+            next_hop_reused: false,
+            error: None,
+            end: End::Whole,
+            content_type: Box::default(),
+            details: None,
+        }
+    }
+
+    /// The log of a request that has no client: nobody reads it, and only bytes count.
+    pub(crate) fn unread() -> Self {
+        Self::new(Instant::now(), 0, LogReaders::default())
+    }
+
+    // ---- times
+
+    /// `phase` is complete. Costs a comparison when nobody reads times.
+    pub(crate) fn reach(&mut self, phase: Phase) {
+        if self.readers != LogReaders::default() {
+            let us = self.us_until(Instant::now());
+            self.reached_us[phase.index()] = u32::try_from(us).unwrap_or(NOT_REACHED - 1);
+        }
+    }
+
+    /// When `phase` was reached, microseconds from the first byte of the request.
+    pub(super) fn reached_us(&self, phase: Phase) -> Option<u64> {
+        let us = self.reached_us[phase.index()];
+        (us != NOT_REACHED).then_some(u64::from(us))
+    }
+
+    /// Microseconds from the first byte of the request to now.
+    pub(crate) fn elapsed_us(&self) -> u64 {
+        self.us_until(Instant::now())
+    }
+
+    /// Microseconds from the first byte of the request to `moment`.
+    pub(super) fn us_until(&self, moment: Instant) -> u64 {
+        let since = moment.saturating_duration_since(self.started);
+        u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
+    }
+
+    // ---- the request
+
+    /// The request leaves the fast path: from now on a recorder reads details of it. `head` is the
+    /// request head as it was received.
+    pub(crate) fn keep_details(&mut self, head: &[u8]) {
+        if self.readers.recorder {
+            self.details = Some(Box::new(RecordDetails::new(head)));
+        }
+    }
+
+    /// So many bytes of the request's content were read to be forwarded, with and without framing.
+    pub(crate) fn request_content(&mut self, bytes: u64, content_bytes: u64) {
+        self.request_bytes += bytes;
+        self.detail(|details| details.request_content(content_bytes));
+    }
+
+    // ---- the next hop
+
+    /// The request goes over `connection`.
+    pub(crate) fn connected(&mut self, connection: &Connection) {
+        self.next_hop = Some(connection.address);
+        self.next_hop_reused = connection.reused;
+        self.reach(Phase::Forward);
+        self.detail(|details| details.connected(connection));
+    }
+
+    /// So many bytes were written to the next hop.
+    pub(crate) fn sent_to_next_hop(&mut self, bytes: u64) {
+        self.to_next_hop_bytes += bytes;
+    }
+
+    /// The next hop has the whole request head.
+    pub(crate) fn request_head_sent(&mut self) {
+        self.detail(RecordDetails::request_head_sent);
+    }
+
+    /// So many bytes came from the next hop; they count as overhead until they turn out to be
+    /// content.
+    pub(crate) fn received(&mut self, bytes: u64) {
+        self.from_next_hop_bytes += bytes;
+        self.next_hop_overhead_bytes += bytes;
+    }
+
+    /// So many of the bytes that came are counted by a relay or a fetch: they are no overhead.
+    pub(crate) fn handed_on(&mut self, bytes: u64) {
+        self.next_hop_overhead_bytes -= bytes;
+    }
+
+    /// A final response head came from the next hop; whether it lets the connection be used again.
+    pub(crate) fn answered(&mut self, is_persistent: bool) {
+        self.detail(|details| details.answered(is_persistent));
+    }
+
+    /// Whether the connection to the next hop could be used again in the end.
+    pub(crate) fn connection_kept(&mut self, is_persistent: bool) {
+        self.detail(|details| details.connection_kept(is_persistent));
+    }
+
+    /// Content that was read from the next hop reaches no client.
+    pub(crate) fn waste(&mut self, content_bytes: u64) {
+        self.next_hop_content_bytes += content_bytes;
+        self.wasted_bytes += content_bytes;
+    }
+
+    /// Content that came among `received` bytes reaches no client.
+    pub(crate) fn waste_received(&mut self, content_bytes: u64) {
+        self.handed_on(content_bytes);
+        self.waste(content_bytes);
+    }
+
+    /// A relay read `bytes` from the next hop: `delivered` and `wasted` content, and overhead.
+    pub(crate) fn relayed(&mut self, bytes: u64, delivered: u64, wasted: u64, overhead: u64) {
+        self.from_next_hop_bytes += bytes;
+        self.next_hop_content_bytes += delivered;
+        self.next_hop_overhead_bytes += overhead;
+        self.waste(wasted);
+    }
+
+    /// The fetch that this request began has brought `bytes` of content, `with_head` of them with
+    /// the response head.
+    pub(crate) fn fetched(&mut self, bytes: u64, with_head: u64) {
+        self.fetched_bytes = bytes - with_head;
+        self.detail(|details| details.fetched(bytes));
+    }
+
+    /// A fetch for it was up to so many bytes ahead of its fastest reader.
+    pub(crate) fn read_ahead(&mut self, bytes: u64) {
+        self.read_ahead_max_bytes = self.read_ahead_max_bytes.max(bytes);
+    }
+
+    // ---- the response
+
+    /// The response head for the client is made, with this status.
+    pub(crate) fn response_head(&mut self, status: u16, head: &[u8]) {
+        self.status = status;
+        self.reach(Phase::ResponseHead);
+        if self.readers.access_log {
+            self.content_type = content_type(head).into();
+        }
+        self.detail(|details| details.response_head(head));
+    }
+
+    /// The response of a hit is made: it is logged from the bytes that are sent.
+    pub(crate) fn response_made(&mut self, status: u16) {
+        self.status = status;
+        if self.readers.recorder {
+            self.reach(Phase::ResponseHead);
+        }
+    }
+
+    /// `Content-Type` of the response, if an access log reads it.
+    pub(crate) fn content_type(&self) -> &[u8] {
+        &self.content_type
+    }
+
+    /// Whether a status was sent to the client.
+    pub(crate) fn has_status(&self) -> bool {
+        self.status != 0
+    }
+
+    /// So many bytes went to the client, head and framing included.
+    pub(crate) fn sent(&mut self, bytes: u64) {
+        self.response_bytes += bytes;
+    }
+
+    /// So many bytes of content went to the client.
+    pub(crate) fn sent_content(&mut self, bytes: u64, source: ContentSource) {
+        self.body_bytes += bytes;
+        match source {
+            ContentSource::NextHop => {}
+            ContentSource::Store => self.store_bytes += bytes,
+            ContentSource::StoredPart => {
+                self.store_bytes += bytes;
+                self.recovered_bytes += bytes;
+            }
+            ContentSource::Own => self.own_bytes += bytes,
+        }
+    }
+
+    /// A clock for when content leaves; it runs if a recorder reads it.
+    pub(crate) fn content_times(&self) -> ContentTimes {
+        ContentTimes::new(self.details.is_some())
+    }
+
+    /// When content left.
+    pub(crate) fn content_left(&mut self, times: ContentTimes) {
+        self.detail(|details| details.content_left(times));
+    }
+
+    /// What went wrong, as a word, where the response is whole nevertheless.
+    pub(crate) fn failed(&mut self, word: &'static str) {
+        self.error = Some(word);
+    }
+
+    /// How the response ended.
+    pub(crate) fn ended(&mut self, end: End) {
+        self.end = end;
+    }
+
+    /// The response has ended early: on which side, and the word for it.
+    pub(crate) fn broke_off(&mut self, end: End, word: &'static str) {
+        self.end = end;
+        self.error = Some(word);
+    }
+
+    /// A tunnel behind a head of `head_bytes` has ended after so many bytes each way.
+    pub(crate) fn tunnelled(&mut self, head_bytes: usize, to_client: u64, to_next_hop: u64) {
+        self.response_bytes += to_client;
+        self.request_bytes += to_next_hop;
+        self.from_next_hop_bytes += to_client;
+        self.tunnel_bytes += to_client;
+        self.to_next_hop_bytes += to_next_hop;
+        self.detail(|details| details.tunnelled(head_bytes, to_client, to_next_hop));
+    }
+
+    fn detail(&mut self, enter: impl FnOnce(&mut RecordDetails)) {
+        if let Some(details) = &mut self.details {
+            enter(details);
+        }
+    }
+}
+
+/// The value of `Content-Type` in a response head as it is sent; empty if it has none.
+pub(super) fn content_type(head: &[u8]) -> &[u8] {
+    const NAME: &[u8] = b"content-type:";
+    let mut lines = head.split(|byte| *byte == b'\n').skip(1);
+    let value = lines.find_map(|line| {
+        let (name, value) = line.split_at_checked(NAME.len())?;
+        name.eq_ignore_ascii_case(NAME).then_some(value)
+    });
+    value.unwrap_or_default().trim_ascii()
+}
+
+#[cfg(test)]
+impl RequestLog {
+    /// The log with these times, microseconds.
+    pub(super) fn reached(mut self, times: &[(Phase, u32)]) -> Self {
+        for (phase, us) in times {
+            self.reached_us[phase.index()] = *us;
+        }
+        self
+    }
+}

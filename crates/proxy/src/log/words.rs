@@ -1,0 +1,101 @@
+//! A verdict in the words of the counters, the access log and `Cache-Status`.
+
+use crate::settings::Settings;
+use weir_measure::{Joined, NotStored as Label, Source, Verdict as Word};
+use weir_policy::catalog::Refusal;
+use weir_policy::{Handling, Hit, NotStored, Refused, Verdict};
+use weir_semantics::{CacheStatus, Fwd, NotStorable};
+
+/// The verdict's word.
+pub(crate) fn word(verdict: &Verdict) -> Word {
+    match verdict.handling {
+        Handling::Hit(_) => Word::Hit,
+        Handling::Collapsed(_) => Word::Collapsed,
+        Handling::Forward(Fwd::Bypass) => Word::Bypass,
+        Handling::Forward(Fwd::Method) => Word::Method,
+        Handling::Forward(Fwd::UriMiss) => Word::UriMiss,
+        Handling::Forward(Fwd::VaryMiss) => Word::VaryMiss,
+        Handling::Forward(Fwd::Miss) => Word::Miss,
+        Handling::Forward(Fwd::Request) => Word::Request,
+        Handling::Forward(Fwd::Stale) | Handling::StaleInstead(_) => Word::Stale,
+        Handling::Forward(Fwd::Partial) => Word::Partial,
+        Handling::Refused(Refused::BadRequest) => Word::Invalid,
+        Handling::Refused(Refused::OnlyIfCached | Refused::AnsweredHere) => Word::Local,
+        Handling::Refused(_) => Word::Refused,
+        Handling::Tunnel => Word::Tunnel,
+    }
+}
+
+/// The reason's place among the counters.
+pub(crate) fn label(why: NotStored) -> Label {
+    match why {
+        NotStored::Rule(rule) => match rule {
+            NotStorable::Method => Label::Method,
+            NotStorable::RequestNoStore => Label::RequestNoStore,
+            NotStorable::ResponseNoStore => Label::ResponseNoStore,
+            NotStorable::Private => Label::Private,
+            NotStorable::Authorization => Label::Authorization,
+            NotStorable::StatusNotFinal => Label::StatusNotFinal,
+            NotStorable::StatusNotUnderstood => Label::StatusNotUnderstood,
+            NotStorable::PartialContent => Label::PartialContent,
+            NotStorable::LineEnds => Label::LineEnds,
+            NotStorable::VaryStar => Label::VaryStar,
+            _ => Label::NoLifetime,
+        },
+        NotStored::SetCookie => Label::SetCookie,
+        NotStored::StoredIsUsable => Label::StoredIsUsable,
+        NotStored::VaryChanged => Label::VaryChanged,
+        NotStored::Useless => Label::NoLifetime,
+        NotStored::Conditional => Label::Conditional,
+        NotStored::Profile(_) => Label::Profile,
+        NotStored::Catalog(Refusal::TooLarge { .. }) => Label::TooLarge,
+        NotStored::Catalog(Refusal::TooLargeForSmallQueue { .. }) => Label::TooLargeForSmallQueue,
+        NotStored::Catalog(Refusal::AllInUse { .. }) => Label::AllInUse,
+        NotStored::Catalog(_) => Label::Refused,
+        NotStored::Incomplete => Label::Incomplete,
+        NotStored::Bypass => Label::Other,
+    }
+}
+
+/// Where the response came from.
+pub(crate) fn source(verdict: &Verdict) -> Source {
+    match verdict.handling {
+        Handling::Hit(_) => Source::Store,
+        Handling::StaleInstead(_)
+        | Handling::Forward(_)
+        | Handling::Collapsed(_)
+        | Handling::Tunnel => Source::NextHop,
+        Handling::Refused(_) => Source::Proxy,
+    }
+}
+
+/// How the request came to share another's response, if it did.
+pub(crate) fn joined(verdict: &Verdict) -> Option<Joined> {
+    match verdict.handling {
+        Handling::Collapsed(_) => Some(Joined::Collapsed),
+        Handling::Hit(Hit::Delayed) => Some(Joined::Delayed),
+        _ => None,
+    }
+}
+
+/// Appends the field `Cache-Status` for a verdict (RFC 9211). A targeted field that decided in
+/// place of Cache-Control is named in `detail`: behind the reason, as in
+/// `response-no-store/CDN-Cache-Control`, or alone.
+pub(crate) fn write_cache_status(settings: &Settings, verdict: &Verdict, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"Cache-Status: ");
+    let status = verdict.cache_status(settings.name());
+    match (settings.targeted_name(verdict.decided_by), status.detail) {
+        (None, _) => status.write(out),
+        (Some(field), None) => CacheStatus {
+            detail: Some(field),
+            ..status
+        }
+        .write(out),
+        (Some(field), Some(reason)) => CacheStatus {
+            detail: Some(&format!("{reason}/{field}")),
+            ..status
+        }
+        .write(out),
+    }
+    out.extend_from_slice(b"\r\n");
+}

@@ -1,0 +1,174 @@
+//! A request as facts, for as long as it lasts.
+//!
+//! What carried it is forgotten here: next hops are asked, keys are made and lines are logged from
+//! these facts, whatever the version of the client.
+
+use super::fields::FieldSection;
+use super::judge::ReceivedRequest;
+use crate::config::Mode;
+use crate::log::access_log::RequestLine;
+use std::rc::Rc;
+use weir_semantics::{FieldLine, Form, HostName, Method, line_named};
+use weir_wire::{BodyLength, RequestHead, Version};
+
+/// A request that may be answered from the cache or forwarded. Immutable.
+#[derive(Clone, Debug)]
+pub(crate) struct Request {
+    /// How its listener takes requests.
+    pub(crate) mode: Mode,
+    /// The method, as far as a cache tells methods apart.
+    pub(crate) method: Method,
+    /// The form of its target.
+    pub(crate) form: Form,
+    /// The version that the client spoke.
+    pub(crate) version: Version,
+    /// The host of the canonical target (RFC 9110 §7.1).
+    pub(crate) host: HostName,
+    /// Its port.
+    pub(crate) port: u16,
+    /// How long its content is, and how it is framed.
+    pub(crate) body: BodyLength,
+    /// The client asks to switch protocols, and we may pass that on.
+    pub(crate) upgrade: bool,
+    text: Rc<Text>,
+    path: PathAt,
+}
+
+/// What of a request has no fixed size.
+#[derive(Debug)]
+struct Text {
+    method: Box<str>,
+    /// The target as received.
+    target: Box<str>,
+    fields: FieldSection,
+}
+
+/// Where the canonical path and query stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum PathAt {
+    /// In the target as received: from this byte to its end.
+    Target(usize),
+    /// Nowhere: the target has no path, which means `/`, or `*` of an OPTIONS (RFC 9112 §3.2.4).
+    Implied(&'static str),
+}
+
+impl PathAt {
+    fn find(target: &str, path: &str) -> Self {
+        match target.strip_suffix(path) {
+            Some(before) => Self::Target(before.len()),
+            None if path == "*" => Self::Implied("*"),
+            None => Self::Implied("/"),
+        }
+    }
+}
+
+impl Request {
+    /// The facts of `received`, whose head is `head`.
+    pub(crate) fn new(received: &ReceivedRequest<'_>, head: &RequestHead<'_, '_>) -> Self {
+        Self {
+            mode: received.mode,
+            method: received.method,
+            form: received.form,
+            version: received.version,
+            host: received.target.host,
+            port: received.target.port,
+            body: received.body,
+            upgrade: received.upgrade,
+            path: PathAt::find(head.target, received.target.path_and_query),
+            text: Rc::new(Text {
+                method: head.method.into(),
+                target: head.target.into(),
+                fields: FieldSection::new(head.fields),
+            }),
+        }
+    }
+
+    /// The same request for the store alone: a GET without content.
+    pub(crate) fn for_store(&self) -> Self {
+        Self {
+            method: Method::Get,
+            body: BodyLength::None,
+            upgrade: false,
+            ..self.clone()
+        }
+    }
+
+    /// The method as it is sent to a next hop.
+    pub(crate) fn method_token(&self) -> &str {
+        match self.method {
+            // also where it was made of another method, for the store
+            Method::Get => "GET",
+            _ => &self.text.method,
+        }
+    }
+
+    /// Path and query of the canonical target, or `*`.
+    pub(crate) fn path_and_query(&self) -> &str {
+        match self.path {
+            PathAt::Target(from) => &self.text.target[from..],
+            PathAt::Implied(path) => path,
+        }
+    }
+
+    /// The canonical target as a URI.
+    pub(crate) fn target_uri(&self) -> String {
+        let (host, path) = (self.host.as_str(), self.path_and_query());
+        match self.port {
+            80 => format!("http://{host}{path}"),
+            port => format!("http://{host}:{port}{path}"),
+        }
+    }
+
+    /// The field lines.
+    pub(crate) fn fields(&self) -> Vec<FieldLine<'_>> {
+        self.text.fields.lines()
+    }
+
+    /// About as many bytes as its head has.
+    pub(crate) fn head_bytes(&self) -> usize {
+        self.text.target.len() + self.text.fields.bytes()
+    }
+
+    /// Whether it has content to be read from the client.
+    pub(crate) fn has_content(&self) -> bool {
+        !matches!(self.body, BodyLength::None | BodyLength::Exact(0))
+    }
+
+    /// The client understands HTTP/1.1: chunks, interim responses, connections that stay open.
+    pub(crate) fn is_http11(&self) -> bool {
+        self.version == Version::Http11
+    }
+
+    /// Calls `use_it` with what an access log shows of it.
+    pub(crate) fn with_line<T>(&self, use_it: impl FnOnce(RequestLine<'_>) -> T) -> T {
+        let fields = self.fields();
+        let field = |name| line_named(&fields, name).unwrap_or_default();
+        use_it(RequestLine {
+            method: &self.text.method,
+            target: &self.text.target,
+            version: self.version.as_str(),
+            user_agent: field("user-agent"),
+            referer: field("referer"),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(target: &str, path: &str, expected: PathAt) {
+        assert_eq!(PathAt::find(target, path), expected, "{target} {path}");
+    }
+
+    #[test]
+    fn path_is_the_end_of_the_received_target_or_implied() {
+        check("/a?b", "/a?b", PathAt::Target(0));
+        check("http://h/a?b", "/a?b", PathAt::Target(8));
+        check("http://h/", "/", PathAt::Target(8));
+        check("http://h", "/", PathAt::Implied("/"));
+        check("*", "*", PathAt::Target(0));
+        check("http://h", "*", PathAt::Implied("*"));
+        check("h:443", "/", PathAt::Implied("/"));
+    }
+}

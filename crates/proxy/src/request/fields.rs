@@ -1,0 +1,79 @@
+//! A header section that outlives the bytes it was read from.
+
+use weir_semantics::FieldLine;
+
+/// Field lines in the order received, names and values as received.
+///
+/// Names and values stand one behind the other in two allocations, whatever carried them: bytes of
+/// HTTP/1.1, or a compressed field section.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct FieldSection {
+    names: Box<str>,
+    values: Box<[u8]>,
+    /// One past the last byte of each name and of each value.
+    ends: Box<[(u32, u32)]>,
+}
+
+impl FieldSection {
+    /// A copy of `fields`.
+    pub(crate) fn new(fields: &[FieldLine<'_>]) -> Self {
+        let (names_bytes, values_bytes) = fields.iter().fold((0, 0), |(names, values), line| {
+            (names + line.name.len(), values + line.value.len())
+        });
+        let mut names = String::with_capacity(names_bytes);
+        let mut values = Vec::with_capacity(values_bytes);
+        let mut ends = Vec::with_capacity(fields.len());
+        for line in fields {
+            names.push_str(line.name);
+            values.extend_from_slice(line.value);
+            ends.push((place(names.len()), place(values.len())));
+        }
+        Self {
+            names: names.into(),
+            values: values.into(),
+            ends: ends.into(),
+        }
+    }
+
+    /// The lines.
+    pub(crate) fn lines(&self) -> Vec<FieldLine<'_>> {
+        let mut begin = (0, 0);
+        let lines = self.ends.iter().map(|&(name_end, value_end)| {
+            let end = (name_end as usize, value_end as usize);
+            let line = FieldLine::new(&self.names[begin.0..end.0], &self.values[begin.1..end.1]);
+            begin = end;
+            line
+        });
+        lines.collect()
+    }
+
+    /// Bytes of all names and values.
+    pub(crate) fn bytes(&self) -> usize {
+        self.names.len() + self.values.len()
+    }
+}
+
+/// A head has at most 4 GiB: its limit is far below.
+fn place(at: usize) -> u32 {
+    u32::try_from(at).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_those_put_in_with_empty_and_repeated_ones() {
+        let fields = [
+            FieldLine::new("Host", b"a.example"),
+            FieldLine::new("X", b""),
+            FieldLine::new("x", b"\xff\x80"),
+            FieldLine::new("X", b"2"),
+        ];
+        for count in 0..=fields.len() {
+            let section = FieldSection::new(&fields[..count]);
+            assert_eq!(section.lines(), fields[..count]);
+        }
+        assert_eq!(FieldSection::new(&fields).bytes(), 4 + 9 + 1 + 3 + 1 + 1);
+    }
+}
