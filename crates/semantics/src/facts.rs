@@ -1,19 +1,17 @@
 //! What the field lines of one message say about caching, gathered in one pass and without
 //! allocation.
 
-use crate::{
-    cache_control::{RequestDirectives, ResponseDirectives},
-    content_range::ContentRange,
-    date::parse_http_date,
-    entity_tag::{EntityTag, Strength},
-    field::{FieldLine, list_elements},
-    known::{Known, identify},
-    method::Method,
-    range::RangeKind,
-    targeted::DecidedBy,
-    time::{DeltaSeconds, Timestamp},
-    vary::VaryKind,
-};
+use crate::caching::cache_control::{RequestDirectives, ResponseDirectives};
+use crate::caching::targeted::DecidedBy;
+use crate::caching::vary::VaryKind;
+use crate::date::parse_http_date;
+use crate::fields::field::{FieldLine, list_elements};
+use crate::fields::known::{Known, identify};
+use crate::method::Method;
+use crate::ranges::content_range::ContentRange;
+use crate::ranges::range::RangeKind;
+use crate::time::{DeltaSeconds, Timestamp};
+use crate::validation::entity_tag::{EntityTag, Strength};
 
 /// Fields one response may vary on; a longer list is read as `*`. Each is hashed at every look-up,
 /// and nobody means more than a handful.

@@ -16,59 +16,45 @@
 
 extern crate alloc;
 
-mod cache_control;
-mod cache_status;
-mod conditional;
-mod content_range;
+mod caching;
 mod date;
-mod entity_tag;
 mod facts;
-mod field;
-mod freshen;
-mod freshness;
-mod hop_by_hop;
-mod host;
-mod known;
+mod fields;
 mod method;
-mod part;
 mod proxy_status;
-mod range;
+mod ranges;
 mod status;
-mod storable;
-mod structured;
-mod target;
-mod targeted;
+mod targets;
 mod time;
-mod vary;
-mod via;
+mod validation;
 
-pub use cache_control::{RequestDirectives, ResponseDirectives};
-pub use cache_status::{CacheStatus, Fwd};
-pub use conditional::{Precondition, Validators, evaluate, if_range_holds};
-pub use content_range::ContentRange;
-pub use date::{parse_http_date, write_http_date};
-pub use entity_tag::{EntityTag, Strength};
-pub use facts::{Expires, NOMINATED_FIELDS_MAX, RequestFacts, ResponseFacts};
-pub use field::{FieldLine, is_token, line_named, lines_named, list_elements};
-pub use freshen::{Compared, Merged, merge};
-pub use freshness::{
+pub use caching::cache_control::{RequestDirectives, ResponseDirectives};
+pub use caching::cache_status::{CacheStatus, Fwd};
+pub use caching::freshen::{Compared, Merged, merge};
+pub use caching::freshness::{
     Heuristic, Lifetime, corrected_initial_age, current_age, freshness_lifetime,
     heuristic_permitted,
 };
-pub use hop_by_hop::{
+pub use caching::storable::{NotStorable, storable};
+pub use caching::targeted::{DecidedBy, TARGETED_FIELDS_MAX, TargetedFields};
+pub use caching::vary::{VaryKind, feed_selecting, nominated};
+pub use date::{parse_http_date, write_http_date};
+pub use facts::{Expires, NOMINATED_FIELDS_MAX, RequestFacts, ResponseFacts};
+pub use fields::field::{FieldLine, is_token, line_named, lines_named, list_elements};
+pub use fields::hop_by_hop::{
     CONNECTION_OPTIONS_MAX, ConnectionOptions, is_for_one_client, is_freshened, is_hop_by_hop,
     is_stored,
 };
-pub use host::{Authority, AuthorityError, HostName};
-pub use known::{Known, identify};
+pub use fields::known::{Known, identify};
+pub use fields::via::contains_pseudonym;
 pub use method::Method;
-pub use part::{AskedPart, Fits, combines};
 pub use proxy_status::{ProxyError, write_proxy_status};
-pub use range::{ByteRange, RangeKind, RangeOutcome, RangeSpan, select, single_range};
+pub use ranges::content_range::ContentRange;
+pub use ranges::part::{AskedPart, Fits, combines};
+pub use ranges::range::{ByteRange, RangeKind, RangeOutcome, RangeSpan, select, single_range};
 pub use status::{is_final, is_heuristically_cacheable, is_understood};
-pub use storable::{NotStorable, storable};
-pub use target::{Form, Scheme, Target, TargetError, canonical_target};
-pub use targeted::{DecidedBy, TARGETED_FIELDS_MAX, TargetedFields};
+pub use targets::host::{Authority, AuthorityError, HostName};
+pub use targets::target::{Form, Scheme, Target, TargetError, canonical_target};
 pub use time::{DeltaSeconds, Timestamp};
-pub use vary::{VaryKind, feed_selecting, nominated};
-pub use via::contains_pseudonym;
+pub use validation::conditional::{Precondition, Validators, evaluate, if_range_holds};
+pub use validation::entity_tag::{EntityTag, Strength};

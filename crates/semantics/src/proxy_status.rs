@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use crate::structured::{write_string, write_token_or_string};
+use crate::fields::structured::{write_string, write_token_or_string};
 
 macro_rules! proxy_errors {
     ($($(#[$doc:meta])* $variant:ident = $token:literal, $status:expr;)*) => {

@@ -2,11 +2,9 @@
 
 use alloc::vec::Vec;
 
-use crate::{
-    field::trim_ows,
-    range::{ByteRange, number},
-    structured::write_decimal,
-};
+use crate::fields::field::trim_ows;
+use crate::fields::structured::write_decimal;
+use crate::ranges::range::{ByteRange, number};
 
 /// `Content-Range` in bytes, RFC 9110 §14.4.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

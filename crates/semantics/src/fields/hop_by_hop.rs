@@ -1,10 +1,8 @@
 //! What concerns one connection only, RFC 9110 §7.6.1, and what is stored and freshened of the
 //! rest, RFC 9111 §3.
 
-use crate::{
-    field::{FieldLine, lines_named, list_elements},
-    known::{Known, identify},
-};
+use crate::fields::field::{FieldLine, lines_named, list_elements};
+use crate::fields::known::{Known, identify};
 
 /// Is this field for one connection, so that it is neither forwarded nor stored (RFC 9110 §7.6.1)?
 /// The intermediary writes its own where one is needed. `Trailer` is not among them since RFC 9110.

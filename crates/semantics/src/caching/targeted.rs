@@ -19,14 +19,12 @@
 
 use alloc::{boxed::Box, vec::Vec};
 
-use crate::{
-    cache_control::ResponseDirectives,
-    facts::ResponseFacts,
-    field::{FieldLine, lines_named},
-    hop_by_hop::ConnectionOptions,
-    structured::{BareItem, read_dictionary},
-    time::DeltaSeconds,
-};
+use crate::caching::cache_control::ResponseDirectives;
+use crate::facts::ResponseFacts;
+use crate::fields::field::{FieldLine, lines_named};
+use crate::fields::hop_by_hop::ConnectionOptions;
+use crate::fields::structured::{BareItem, read_dictionary};
+use crate::time::DeltaSeconds;
 
 /// The most fields a list may have: each is looked for in every response.
 pub const TARGETED_FIELDS_MAX: usize = 8;

@@ -10,12 +10,10 @@
 use alloc::vec::Vec;
 use core::fmt;
 
-use crate::{
-    field::FieldLine,
-    host::{Authority, AuthorityError, HostName},
-    method::Method,
-    structured::write_integer,
-};
+use crate::fields::field::FieldLine;
+use crate::fields::structured::write_integer;
+use crate::method::Method;
+use crate::targets::host::{Authority, AuthorityError, HostName};
 
 /// The scheme of a target URI; others are refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

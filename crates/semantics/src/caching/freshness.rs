@@ -116,7 +116,7 @@ pub const fn current_age(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::field::FieldLine;
+    use crate::fields::field::FieldLine;
 
     const DATE: Timestamp = Timestamp(784_111_777); // Sun, 06 Nov 1994 08:49:37 GMT
 

@@ -1,10 +1,8 @@
 //! `Vary` and the nominated fields of a request, RFC 9111 §4.1 and RFC 9110 §12.5.5.
 
-use crate::{
-    field::{FieldLine, is_token, lines_named, list_elements},
-    hop_by_hop::{ConnectionOptions, is_hop_by_hop},
-    known::{Known, identify},
-};
+use crate::fields::field::{FieldLine, is_token, lines_named, list_elements};
+use crate::fields::hop_by_hop::{ConnectionOptions, is_hop_by_hop};
+use crate::fields::known::{Known, identify};
 
 /// What the `Vary` lines of a response amount to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

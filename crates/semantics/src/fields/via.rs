@@ -1,6 +1,6 @@
 //! `Via`, RFC 9110 §7.6.3: has this message been here before?
 
-use crate::field::trim_ows;
+use crate::fields::field::trim_ows;
 
 /// Does one of these `Via` values name us: `name` as received-by and, if `comment` is given,
 /// exactly that comment?

@@ -2,7 +2,8 @@
 
 use alloc::vec::Vec;
 
-use crate::{field::list_elements, structured::write_decimal};
+use crate::fields::field::list_elements;
+use crate::fields::structured::write_decimal;
 
 /// A run of bytes, both ends included; `first <= last`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -5,13 +5,11 @@
 //! the lengths agree and that the part is where it was asked for is ours, for origins that do not
 //! keep their own tags.
 
-use crate::{
-    content_range::ContentRange,
-    entity_tag::EntityTag,
-    facts::ResponseFacts,
-    field::{FieldLine, line_named, lines_named},
-    range::ByteRange,
-};
+use crate::facts::ResponseFacts;
+use crate::fields::field::{FieldLine, line_named, lines_named};
+use crate::ranges::content_range::ContentRange;
+use crate::ranges::range::ByteRange;
+use crate::validation::entity_tag::EntityTag;
 
 /// Whether a response is about the representation that is stored; of a part, whether it belongs to
 /// that.

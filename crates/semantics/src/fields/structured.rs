@@ -3,7 +3,7 @@
 
 use alloc::vec::Vec;
 
-use crate::field::is_tchar;
+use crate::fields::field::is_tchar;
 
 /// A member's value as far as a directive needs it. Of most types nobody wants more than the type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

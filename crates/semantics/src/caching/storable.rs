@@ -6,15 +6,13 @@
 
 use core::fmt;
 
-use crate::{
-    content_range::ContentRange,
-    entity_tag::Strength,
-    facts::{RequestFacts, ResponseFacts},
-    method::Method,
-    range::RangeKind,
-    status::{is_final, is_heuristically_cacheable, is_understood},
-    vary::VaryKind,
-};
+use crate::caching::vary::VaryKind;
+use crate::facts::{RequestFacts, ResponseFacts};
+use crate::method::Method;
+use crate::ranges::content_range::ContentRange;
+use crate::ranges::range::RangeKind;
+use crate::status::{is_final, is_heuristically_cacheable, is_understood};
+use crate::validation::entity_tag::Strength;
 
 /// Why a response is not storable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -160,7 +158,8 @@ const fn is_useful_part(req: &RequestFacts, res: &ResponseFacts) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{field::FieldLine, time::Timestamp};
+    use crate::fields::field::FieldLine;
+    use crate::time::Timestamp;
 
     fn lines<'a>(lines: &[(&'a str, &'a str)]) -> Vec<FieldLine<'a>> {
         lines

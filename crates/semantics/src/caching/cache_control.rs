@@ -13,10 +13,8 @@
 //!   permits (`public`, `immutable`, `must-understand`) counts only without.
 //! * Directives we do not know are ignored (§5.2.3).
 
-use crate::{
-    field::{list_elements, trim_ows},
-    time::DeltaSeconds,
-};
+use crate::fields::field::{list_elements, trim_ows};
+use crate::time::DeltaSeconds;
 
 /// What a request's `Cache-Control` says (RFC 9111 §5.2.1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -14,17 +14,15 @@
 
 use alloc::vec::Vec;
 
-use crate::{
-    entity_tag::EntityTag,
-    facts::ResponseFacts,
-    field::{FieldLine, is_token, lines_named, list_elements},
-    hop_by_hop::{ConnectionOptions, is_for_one_client, is_freshened},
-    known::{Known, identify},
-    part::Fits,
-    targeted::{DecidedBy, TargetedFields},
-    time::Timestamp,
-    vary::VaryKind,
-};
+use crate::caching::targeted::{DecidedBy, TargetedFields};
+use crate::caching::vary::VaryKind;
+use crate::facts::ResponseFacts;
+use crate::fields::field::{FieldLine, is_token, lines_named, list_elements};
+use crate::fields::hop_by_hop::{ConnectionOptions, is_for_one_client, is_freshened};
+use crate::fields::known::{Known, identify};
+use crate::ranges::part::Fits;
+use crate::time::Timestamp;
+use crate::validation::entity_tag::EntityTag;
 
 /// The fields of a stored response and of its update in one.
 #[derive(Clone, Debug, PartialEq, Eq)]

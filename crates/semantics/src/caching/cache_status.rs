@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use crate::structured::{write_integer, write_token_or_string};
+use crate::fields::structured::{write_integer, write_token_or_string};
 
 /// Why a request was forwarded, RFC 9211 §2.2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

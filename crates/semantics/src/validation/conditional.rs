@@ -5,13 +5,11 @@
 //! to a cache (RFC 9111 §4.3.2): they are passed over here. [`crate::RequestFacts::preconditions`]
 //! tells of them too, for who would rather forward such a request.
 
-use crate::{
-    date::parse_http_date,
-    entity_tag::EntityTag,
-    field::{FieldLine, line_named, lines_named},
-    method::Method,
-    time::Timestamp,
-};
+use crate::date::parse_http_date;
+use crate::fields::field::{FieldLine, line_named, lines_named};
+use crate::method::Method;
+use crate::time::Timestamp;
+use crate::validation::entity_tag::EntityTag;
 
 /// What a stored response has to be validated with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

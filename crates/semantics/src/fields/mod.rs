@@ -1,0 +1,7 @@
+//! Field lines: lists, structured values, and the fields that have a meaning for a cache.
+
+pub(crate) mod field;
+pub(crate) mod hop_by_hop;
+pub(crate) mod known;
+pub(crate) mod structured;
+pub(crate) mod via;
