@@ -2,23 +2,15 @@
 //! nothing in it waits for the device while a lock is held.
 
 pub(crate) mod active;
-pub(crate) mod buffer;
-pub(crate) mod check;
 pub(crate) mod counters;
 pub(crate) mod eviction;
 pub(crate) mod fence;
-pub(crate) mod forgotten;
-pub(crate) mod journal;
-pub(crate) mod loader;
-pub(crate) mod open;
-pub(crate) mod pool;
-pub(crate) mod purges;
+pub(crate) mod purging;
 pub(crate) mod queue;
-pub(crate) mod reader;
-pub(crate) mod reading;
-pub(crate) mod scan;
+pub(crate) mod reads;
 pub(crate) mod scrub;
 pub(crate) mod segment;
+pub(crate) mod starting;
 pub(crate) mod writer;
 
 use crate::disk::{Listener, Tickets};
@@ -29,10 +21,10 @@ use crate::record::RecordId;
 use crate::{DiskUse, Notice, Verify};
 use counters::Counters;
 use fence::Fence;
-use forgotten::Forgotten;
-use pool::Pool;
-use purges::Purges;
+use purging::forgotten::Forgotten;
+use purging::purges::Purges;
 use queue::Queue;
+use reads::pool::Pool;
 use segment::{Segment, Segments};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -3,9 +3,9 @@
 mod opening;
 
 use crate::directory::Directory;
-use crate::directory::check;
 use crate::directory::queue::{JOB_BYTES, Job, PurgeJob, RecordJob};
-use crate::directory::reader;
+use crate::directory::reads::check;
+use crate::directory::reads::reader;
 use crate::files::Files;
 use crate::format::{
     META_BYTES_MAX, PAGE_BYTES, Purged, TRAILER_BYTES, embedded_bytes, table_bytes,

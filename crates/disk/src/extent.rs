@@ -1,8 +1,8 @@
 //! A stretch of content on disk, and how it leaves.
 
 use crate::directory::Directory;
-use crate::directory::buffer::Buffer;
-use crate::directory::reader::{Patience, Unread, read};
+use crate::directory::reads::buffer::Buffer;
+use crate::directory::reads::reader::{Patience, Unread, read};
 use crate::directory::segment::Segment;
 use crate::format::{CHUNK_BYTES, PAGE_BYTES, RUN_HEADER_BYTES_MAX, RunHeader, RunRef};
 use crate::{ReadError, RecordId, Verify};

@@ -10,11 +10,11 @@ mod support;
 mod arriving;
 #[path = "disk/chosen.rs"]
 mod chosen;
-#[path = "disk/damage.rs"]
+#[path = "disk/faults/damage.rs"]
 mod damage;
 #[path = "disk/depot.rs"]
 mod depot;
-#[path = "disk/device.rs"]
+#[path = "disk/faults/device.rs"]
 mod device;
 #[path = "disk/memory.rs"]
 mod memory;
@@ -32,9 +32,9 @@ mod restart;
 mod stale;
 #[path = "disk/start.rs"]
 mod start;
-#[path = "disk/stopped.rs"]
+#[path = "disk/faults/stopped.rs"]
 mod stopped;
-#[path = "disk/troubled.rs"]
+#[path = "disk/faults/troubled.rs"]
 mod troubled;
 #[path = "disk/vary.rs"]
 mod vary;

@@ -38,16 +38,16 @@ mod slab;
 mod tests;
 
 use crate::cache::Cache;
-use crate::connections::{Openings, Side};
 use crate::facts::{Ask, Assumed, Assumptions};
 use crate::hashing::{ByNumber, mix};
 use crate::journal::{Happening, What};
-use crate::link::Link;
-use crate::outcome::{Connections, Latency, Outcome, Tally};
-use crate::request_result::ResultSink;
-use crate::server_times::Known;
+use crate::network::connections::{Openings, Side};
+use crate::network::link::Link;
+use crate::network::server_times::Known;
+use crate::network::tcp::Sender;
+use crate::results::outcome::{Connections, Latency, Outcome, Tally};
+use crate::results::request_result::ResultSink;
 use crate::settings::{Caching, Path, Settings, SettingsError};
-use crate::tcp::Sender;
 use crate::world::{Event, MICROSECOND, Nanos, World};
 use arriving::Arriving;
 use exchange::{Exchange, Stage};
@@ -367,7 +367,8 @@ impl Simulator {
     }
 
     /// What the trace says of the way to the server. Set-up is what it was in the trace, lost SYNs
-    /// and slow servers included; what a row does not say, others do ([`crate::server_times`]).
+    /// and slow servers included; what a row does not say, others do
+    /// ([`crate::network::server_times`]).
     fn server_times(&mut self, ask: &Ask) -> ServerTimes {
         self.server_times.see(ask);
         let times = self.server_times.times();

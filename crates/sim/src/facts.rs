@@ -10,7 +10,7 @@ mod assumed;
 pub use assumed::{Assumed, Assumptions};
 
 use crate::hashing::mix;
-use crate::server_times::{response_time, setup};
+use crate::network::server_times::{response_time, setup};
 use crate::world::Nanos;
 use weir_semantics::{
     DeltaSeconds, Fits, Method, RequestFacts, ResponseFacts, is_heuristically_cacheable,

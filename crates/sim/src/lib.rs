@@ -9,36 +9,27 @@
 //! What is on the way between hosts is TCP packets in queues ([`tcp`], [`link`](mod@link)); what a
 //! request costs is computed from them, not from averages. Content is numbers only.
 
-pub mod bound;
 mod cache;
-mod compare;
-mod connections;
 mod engine;
 mod facts;
 mod hashing;
-pub mod hits;
+mod hit_ratio;
 pub mod journal;
-pub mod keys;
-pub mod link;
-pub mod mrc;
-mod outcome;
+mod network;
 pub mod paper;
-mod request_result;
-mod rows;
-mod server_times;
+mod results;
 mod settings;
-mod spread;
 pub mod sweep;
-mod table;
-pub mod tcp;
 mod world;
 
-pub use compare::{Comparing, Comparison, compare};
 pub use engine::Simulator;
 pub use facts::{Assumed, Assumptions};
-pub use outcome::{Aborts, Connections, Latency, Outcome, Requests, Traffic};
-pub use request_result::{RequestResult, ResultSink};
-pub use rows::SimulatedRows;
-pub use server_times::ServerTimes;
+pub use hit_ratio::{bound, hits, keys, mrc};
+pub use network::server_times::ServerTimes;
+pub use network::{link, tcp};
+pub use results::compare::{Comparing, Comparison, compare};
+pub use results::outcome::{Aborts, Connections, Latency, Outcome, Requests, Traffic};
+pub use results::request_result::{RequestResult, ResultSink};
+pub use results::rows::SimulatedRows;
+pub use results::spread::{Bin, Spread, Summary};
 pub use settings::{ASSUMED_LIFETIME_S, Caching, Keep, Network, Path, Settings, SettingsError};
-pub use spread::{Bin, Spread, Summary};

@@ -4,9 +4,9 @@
 //! The defaults of [`Network::MODEM`] and [`Network::RESEARCH`] are PROXIM's (Feldmann et al.,
 //! INFOCOM 1999, section on the simulator).
 
-use crate::link::LinkRate;
-use crate::server_times::ServerTimes;
-use crate::tcp::Tcp;
+use crate::network::link::LinkRate;
+use crate::network::server_times::ServerTimes;
+use crate::network::tcp::Tcp;
 use std::fmt;
 use std::sync::Arc;
 use weir_policy::admission::Rule;

@@ -1,12 +1,12 @@
 //! A response that is asked for, and may come.
 
-use crate::building::Building;
-use crate::growing::{Growing, charged_for};
+use crate::in_flight::building::Building;
+use crate::in_flight::growing::{Growing, charged_for};
+use crate::in_flight::spilling::Spilling;
 use crate::memory::MemoryStore;
 use crate::record::{Line, RulesRecord, encode, variant_key};
 use crate::resource::{RULES_MAX, VaryRule};
 use crate::shard::{ARRIVING_BYTES, ArrivingId};
-use crate::spilling::Spilling;
 use crate::stored::StoredResponse;
 use std::sync::Arc;
 use weir_disk::{BodyBlock, Disk, NewRecord, Refused, Ticket};

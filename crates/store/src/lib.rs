@@ -18,31 +18,26 @@
 //! reader-writer lock, because a hit tells the eviction policy about itself, and because both cost
 //! the same one contended cache line.
 
-mod behind;
 mod body;
-mod builder;
-mod building;
 mod charge;
 mod disk_lookup;
 mod expected;
-mod filling;
-mod growing;
+mod in_flight;
 mod join;
 mod memory;
 mod piece_memory;
 pub mod record;
 mod resource;
 mod shard;
-mod spilling;
 mod stored;
 
 pub use body::{BLOCK_BYTES, Block, Body, Stretch};
-pub use builder::BodyBuilder;
-pub use building::Building;
 pub use charge::allocated_bytes;
 pub use disk_lookup::{DiskLookup, DiskLookupResult, Known, Unusable};
 pub use expected::Expected;
-pub use growing::{Growing, Place, Slice};
+pub use in_flight::builder::BodyBuilder;
+pub use in_flight::building::Building;
+pub use in_flight::growing::{Growing, Place, Slice};
 pub use join::STORED_SPANS_MAX;
 pub use memory::{MemoryStore, MemoryUse, Purge};
 pub use resource::{RULES_MAX, VARIANTS_MAX, VaryRule};

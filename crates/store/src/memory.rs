@@ -1,8 +1,8 @@
 //! The memory tier: shards by digest, one budget; and the disk tier behind it, if there is one.
 
-use crate::behind::Behind;
-use crate::building::Building;
 use crate::expected::Expected;
+use crate::in_flight::behind::Behind;
+use crate::in_flight::building::Building;
 use crate::record::variant_key;
 use crate::resource::VaryRule;
 use crate::shard::{DiskPlace, Lookup, Shard, shard_bytes_for};

@@ -3,30 +3,18 @@
 //! Every rule is a pure function from text to complaints, in a file of its own with good and bad
 //! input beside it; this file reads the repository and applies them.
 
-mod arrows;
-mod calls;
-mod changelog;
-mod circles;
-mod columns;
 mod complaint;
-mod features;
-mod index;
-mod length;
-mod licences;
-mod links;
-mod metadata;
-mod purity;
-mod records;
-mod rust_text;
-mod spdx;
-mod tables;
+mod crates;
+mod documents;
+mod source;
 mod tree;
-mod whitespace;
-mod words;
 
 use crate::failure::Failure;
 use crate::root;
 use complaint::Complaint;
+use crates::{arrows, circles, features, folders, licences, metadata};
+use documents::{changelog, index, links, records, tables};
+use source::{calls, columns, length, purity, rust_text, whitespace, words};
 pub(crate) use tree::Tree;
 
 /// The text files of the repository.
@@ -60,6 +48,7 @@ pub(crate) fn run() -> Result<(), Failure> {
     complaints.extend(links::check(&tree, |path| directory.join(path).exists()));
     let circles = circles::largest(&rust_text::sources(tree.files()));
     complaints.extend(circles::check(&circles));
+    complaints.extend(folders::check(tree.files()));
     complaints.sort();
     for circle in &circles {
         println!("{}", circle.told());

@@ -4,12 +4,12 @@
 //! device is written in sequence only. A record keeps its generation where it moves to, so that its
 //! place in the log means nothing.
 
-use super::buffer::Buffer;
-use super::reader::{self, Patience, Record};
-use super::segment::{SEGMENTS_MAX, Segment};
-use super::writer::Writer;
-use super::writer::batch::{Effect, Piece};
-use super::writer::plan::{entry, run_pieces};
+use crate::directory::reads::buffer::Buffer;
+use crate::directory::reads::reader::{self, Patience, Record};
+use crate::directory::segment::{SEGMENTS_MAX, Segment};
+use crate::directory::writer::Writer;
+use crate::directory::writer::batch::{Effect, Piece};
+use crate::directory::writer::plan::{entry, run_pieces};
 use crate::files::read_full;
 use crate::format::{
     Kind, NewRun, RunHeader, RunRef, TableEntry, encode_embedded, encode_listed, encode_run_header,

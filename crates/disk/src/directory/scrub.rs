@@ -1,8 +1,8 @@
 //! Reads what is stored, at a rate that nobody notices, so that damage is found before somebody
 //! asks.
 
-use super::Directory;
-use super::check::{Flaw, verify};
+use crate::directory::Directory;
+use crate::directory::reads::check::{Flaw, verify};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;

@@ -6,11 +6,11 @@
 pub(super) mod batch;
 pub(super) mod plan;
 
-use super::Directory;
-use super::active::Active;
-use super::journal::Journal;
-use super::queue::{Job, PurgeJob};
-use super::segment::Segment;
+use crate::directory::Directory;
+use crate::directory::active::Active;
+use crate::directory::purging::journal::Journal;
+use crate::directory::queue::{Job, PurgeJob};
+use crate::directory::segment::Segment;
 use crate::format::{PurgeEntry, Purged};
 use crate::{Notice, Refused};
 use batch::Batch;
@@ -158,7 +158,7 @@ impl Writer {
     /// Does everything that using the directory needs.
     fn revive(&mut self) -> io::Result<()> {
         let directory = Arc::clone(&self.directory);
-        super::open::restore(&directory)?;
+        super::starting::open::restore(&directory)?;
         if directory.must_empty.load(Ordering::Acquire) {
             self.empty()?;
         } else if !self.journal.is_good() {

@@ -1,15 +1,15 @@
 //! From a configuration to a store at work.
 
 use super::{Disk, Listener, Tickets};
-use crate::directory::journal::Found;
-use crate::directory::loader::Loader;
-use crate::directory::open::{
+use crate::directory::purging::journal::Found;
+use crate::directory::purging::purges::LOCAL;
+use crate::directory::reads::pool::READS_AT_ONCE_MAX;
+use crate::directory::segment::SEGMENTS_MAX;
+use crate::directory::starting::loader::Loader;
+use crate::directory::starting::open::{
     Claimed, Opened, Opening, claim, new_superblock, open as open_directory, start,
     write_superblock,
 };
-use crate::directory::pool::READS_AT_ONCE_MAX;
-use crate::directory::purges::LOCAL;
-use crate::directory::segment::SEGMENTS_MAX;
 use crate::directory::writer::Writer;
 use crate::directory::{Clock, Directory, Limits, scrub};
 use crate::files::Files;

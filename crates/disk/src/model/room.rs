@@ -1,7 +1,7 @@
 //! How much leaves at once for what is new, in directories of any size.
 
 use super::truth::{block, content, digest};
-use crate::directory::loader::Loader;
+use crate::directory::starting::loader::Loader;
 use crate::directory::writer::Writer;
 use crate::directory::{Clock, Directory};
 use crate::disk::open_by_hand;

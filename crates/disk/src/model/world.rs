@@ -3,8 +3,8 @@
 mod ending;
 
 use super::truth::{Meta, block, content, digest};
-use crate::directory::loader::Loader;
 use crate::directory::scrub::scrub;
+use crate::directory::starting::loader::Loader;
 use crate::directory::writer::Writer;
 use crate::directory::{Clock, Directory};
 use crate::disk::open_by_hand;

@@ -1,10 +1,10 @@
 //! Who may use a forward listener, and where it may lead.
 
-use super::cidr::Cidr;
-use super::invalid::Invalid;
-use super::listener::{Listener, Mode};
-use super::setting::table;
-use super::value::Form;
+use crate::config::invalid::Invalid;
+use crate::config::listener::{Listener, Mode};
+use crate::config::setting::table;
+use crate::config::value::Form;
+use crate::config::values::cidr::Cidr;
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use std::net::{Ipv4Addr, Ipv6Addr};
 

@@ -1,9 +1,9 @@
 //! The operator's own interface: health, metrics, purge, reload.
 
-use super::address::AdminAddress;
-use super::invalid::Invalid;
-use super::setting::table;
-use super::token_file::TokenFile;
+use crate::config::invalid::Invalid;
+use crate::config::setting::table;
+use crate::config::values::address::AdminAddress;
+use crate::config::values::token_file::TokenFile;
 use std::net::SocketAddr;
 
 table! {

@@ -1,11 +1,11 @@
 //! What is kept, how much of it, and under which name we speak of it.
 
-use super::byte_size::ByteSize;
-use super::field_name::FieldName;
-use super::invalid::Invalid;
-use super::setting::table;
-use super::span::Span;
-use super::value::{BadValue, Form, choice, text_value};
+use crate::config::invalid::Invalid;
+use crate::config::setting::table;
+use crate::config::value::{BadValue, Form, choice, text_value};
+use crate::config::values::byte_size::ByteSize;
+use crate::config::values::field_name::FieldName;
+use crate::config::values::span::Span;
 use std::fmt;
 use weir_semantics::TARGETED_FIELDS_MAX;
 

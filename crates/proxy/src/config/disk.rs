@@ -1,9 +1,9 @@
 //! Where stored responses live that memory has no room for, and how they are looked after.
 
-use super::byte_size::ByteSize;
-use super::invalid::Invalid;
-use super::setting::table;
-use super::value::{BadValue, Form, choice, text_value};
+use crate::config::invalid::Invalid;
+use crate::config::setting::table;
+use crate::config::value::{BadValue, Form, choice, text_value};
+use crate::config::values::byte_size::ByteSize;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::PathBuf;

@@ -1,9 +1,9 @@
 //! How names become addresses, and for how long the answer is believed.
 
-use super::address::DnsServer;
-use super::invalid::Invalid;
-use super::setting::table;
-use super::span::Span;
+use crate::config::invalid::Invalid;
+use crate::config::setting::table;
+use crate::config::values::address::DnsServer;
+use crate::config::values::span::Span;
 
 table! {
     /// The `[dns]` table.

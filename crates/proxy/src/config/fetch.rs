@@ -1,12 +1,12 @@
 //! How a response is fetched: how far ahead of its readers, for how many of them, and for how long
 //! after they left.
 
-use super::byte_size::ByteSize;
-use super::invalid::Invalid;
-use super::read_ahead::ReadAhead;
-use super::setting::table;
-use super::span::Span;
-use super::value::choice;
+use crate::config::invalid::Invalid;
+use crate::config::setting::table;
+use crate::config::value::choice;
+use crate::config::values::byte_size::ByteSize;
+use crate::config::values::read_ahead::ReadAhead;
+use crate::config::values::span::Span;
 
 table! {
     /// The `[fetch]` table.

@@ -4,11 +4,11 @@
 //! Waits are lengths of silence unless the text says otherwise: a slow peer that goes on is not cut
 //! off.
 
-use super::byte_size::ByteSize;
-use super::invalid::Invalid;
-use super::setting::table;
-use super::span::Span;
-use super::when_busy::WhenBusy;
+use crate::config::invalid::Invalid;
+use crate::config::setting::table;
+use crate::config::values::byte_size::ByteSize;
+use crate::config::values::span::Span;
+use crate::config::values::when_busy::WhenBusy;
 
 table! {
     /// The `[limits]` table.

@@ -1,8 +1,8 @@
 //! Where clients connect, and what a listener takes them for.
 
-use super::invalid::Invalid;
-use super::setting::Setting;
-use super::value::{Form, choice};
+use crate::config::invalid::Invalid;
+use crate::config::setting::Setting;
+use crate::config::value::{Form, choice};
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 
@@ -11,7 +11,7 @@ use std::net::SocketAddr;
 #[serde(deny_unknown_fields)]
 pub struct Listener {
     /// Address and port to listen on; port 0 takes any free one.
-    #[serde(deserialize_with = "super::address::deserialize")]
+    #[serde(deserialize_with = "super::values::address::deserialize")]
     pub address: SocketAddr,
     /// Forward proxy or gateway.
     #[serde(default)]

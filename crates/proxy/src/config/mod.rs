@@ -7,53 +7,43 @@
 //! no value outside its range and no contradiction.
 
 mod access;
-mod address;
 mod admin;
-mod byte_size;
 mod cache;
-mod cidr;
 mod disk;
 mod dns;
 mod fetch;
-mod field_name;
-mod host;
 mod invalid;
 mod limits;
 mod listener;
 mod log;
-mod next_hop_url;
-mod quantity;
-mod read_ahead;
 mod route;
 mod setting;
-mod span;
-mod token_file;
 mod value;
-mod when_busy;
+mod values;
 
 pub use access::Access;
-pub use address::{AdminAddress, DnsServer, parse_address};
 pub use admin::Admin;
-pub use byte_size::ByteSize;
 pub use cache::{Cache, Eviction, Profile, Pseudonym, SetCookie};
-pub use cidr::Cidr;
 pub use disk::{Admission, Directory, Disk, Scrub, Verify};
 pub use dns::Dns;
 pub use fetch::{Abort, Fetch};
-pub use field_name::FieldName;
-pub use host::Host;
 pub use invalid::Invalid;
 pub use limits::Limits;
 pub use listener::{Listener, Mode};
 pub use log::{Log, LogFormat, LogTarget};
-pub use next_hop_url::NextHopUrl;
-pub use read_ahead::ReadAhead;
 pub use route::{HostPattern, PathPrefix, Route};
 pub use setting::Setting;
-pub use span::Span;
-pub use token_file::TokenFile;
 pub use value::{BadValue, Form};
-pub use when_busy::WhenBusy;
+pub use values::address::{AdminAddress, DnsServer, parse_address};
+pub use values::byte_size::ByteSize;
+pub use values::cidr::Cidr;
+pub use values::field_name::FieldName;
+pub use values::host::Host;
+pub use values::next_hop_url::NextHopUrl;
+pub use values::read_ahead::ReadAhead;
+pub use values::span::Span;
+pub use values::token_file::TokenFile;
+pub use values::when_busy::WhenBusy;
 
 use serde::{Deserialize, Serialize};
 

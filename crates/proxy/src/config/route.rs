@@ -1,13 +1,13 @@
 //! Which next hops a gateway asks, by host and path prefix.
 
-use super::address::AdminAddress;
-use super::host::Host;
-use super::invalid::Invalid;
-use super::listener::Listener;
-use super::next_hop_url::NextHopUrl;
-use super::read_ahead::ReadAhead;
-use super::setting::Setting;
-use super::value::{BadValue, Form, text_value};
+use crate::config::invalid::Invalid;
+use crate::config::listener::Listener;
+use crate::config::setting::Setting;
+use crate::config::value::{BadValue, Form, text_value};
+use crate::config::values::address::AdminAddress;
+use crate::config::values::host::Host;
+use crate::config::values::next_hop_url::NextHopUrl;
+use crate::config::values::read_ahead::ReadAhead;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fmt;

@@ -3,8 +3,8 @@
 use super::Simulator;
 use super::exchange::{Confirming, PASSES_MAX, Reading, Stage};
 use crate::cache::{Stored, Which, digest};
-use crate::connections::Taken;
 use crate::journal::What;
+use crate::network::connections::Taken;
 use crate::settings::{Caching, Path};
 use crate::world::{self, MILLISECOND, Nanos};
 use weir_policy::fetch::AbortPolicy;

@@ -3,7 +3,7 @@
 use super::Simulator;
 use super::exchange::{Exchange, Stage};
 use crate::journal::What;
-use crate::request_result::RequestResult;
+use crate::results::request_result::RequestResult;
 use crate::settings::{Keep, Path};
 use crate::world::{MICROSECOND, Nanos};
 use weir_workload::trace::AbortedBy;

@@ -1,10 +1,10 @@
 //! One request on its way, from its client's connection to the last byte.
 
 use crate::cache::{ContentId, Stored, Which};
-use crate::connections::Taken;
 use crate::facts::Ask;
-use crate::link::{Carried, Link};
-use crate::tcp::{Alone, Sender};
+use crate::network::connections::Taken;
+use crate::network::link::{Carried, Link};
+use crate::network::tcp::{Alone, Sender};
 use crate::world::Nanos;
 use weir_policy::fetch::{ByteSpan, ReaderId};
 use weir_policy::{Forwarding, Now, Transaction};

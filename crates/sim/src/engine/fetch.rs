@@ -9,7 +9,7 @@
 use super::Simulator;
 use super::ask::Answer;
 use crate::journal::What;
-use crate::tcp::Tcp;
+use crate::network::tcp::Tcp;
 use crate::world::{Event, Nanos};
 use std::collections::VecDeque;
 use weir_policy::fetch::{ByteSpan, FetchEnd, FetchId};

@@ -1,7 +1,7 @@
 //! The links toward clients, each as long as somebody asks over it or its queue is not empty.
 
 use crate::hashing::ByNumber;
-use crate::link::Link;
+use crate::network::link::Link;
 use crate::world::Nanos;
 use std::collections::VecDeque;
 use std::ops::{Index, IndexMut};

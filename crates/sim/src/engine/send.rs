@@ -7,9 +7,9 @@
 
 use super::Simulator;
 use super::exchange::{Ahead, Stage};
-use crate::link::{Carried, Link};
+use crate::network::link::{Carried, Link};
+use crate::network::tcp::{Alone, Sent, Terms};
 use crate::settings::Path;
-use crate::tcp::{Alone, Sent, Terms};
 use crate::world::{Event, Nanos};
 
 impl Simulator {

@@ -4,7 +4,7 @@
 //! is told otherwise, and reads as fast as it can; what answering and forwarding cost the proxy
 //! itself is nothing; receivers offer what hosts of the time did.
 
-use crate::link::LinkRate;
+use crate::network::link::LinkRate;
 use crate::settings::{Caching, Keep, Network, Settings};
 use serde::Serialize;
 use std::fmt;

@@ -1,8 +1,8 @@
 //! What is counted in a trace without simulating anything.
 
 use super::reuse::{Reuse, Spans};
-use crate::spread::Spread;
-use crate::spread::Summary as Spreading;
+use crate::results::spread::Spread;
+use crate::results::spread::Summary as Spreading;
 use serde::Serialize;
 use std::collections::HashSet;
 use weir_workload::trace::Row;

@@ -2,7 +2,7 @@
 
 use super::experiment::{Kind, Run};
 use super::facts::Facts;
-use crate::outcome::{Latency, Outcome};
+use crate::results::outcome::{Latency, Outcome};
 use std::collections::BTreeMap;
 
 /// All that is known of one trace.

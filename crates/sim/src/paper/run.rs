@@ -8,7 +8,7 @@ use super::facts::{Counting, Facts};
 use super::findings::Findings;
 use super::shown::{About, Paper};
 use crate::engine::Simulator;
-use crate::outcome::Outcome;
+use crate::results::outcome::Outcome;
 use crate::settings::SettingsError;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;

@@ -5,10 +5,10 @@
 
 use super::grid::Point;
 use super::job::Parameter;
-use crate::hits::admission_from_word;
-use crate::mrc::Size;
+use crate::hit_ratio::hits::admission_from_word;
+use crate::hit_ratio::mrc::Size;
+use crate::network::tcp::Tcp;
 use crate::settings::{Caching, Keep, Network, Settings, UNLIMITED_BYTES};
-use crate::tcp::Tcp;
 use weir_policy::Profile;
 use weir_policy::eviction::EvictionKind;
 use weir_policy::fetch::{AbortPolicy, ReadAhead};

@@ -2,12 +2,12 @@
 
 use super::grid::Point;
 use super::job::{Figure, Figures, Job, Parameter};
-use crate::hits::{
+use crate::hit_ratio::hits::{
     Setting, Simulation, Summary, Trace, TraceError, UnitSizes, admission_from_word, simulate,
     survey,
 };
-use crate::keys::KeyRule;
-use crate::mrc::Size;
+use crate::hit_ratio::keys::KeyRule;
+use crate::hit_ratio::mrc::Size;
 use std::collections::BTreeMap;
 use std::num::NonZero;
 use weir_policy::eviction::EvictionKind;

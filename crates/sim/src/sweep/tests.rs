@@ -1,6 +1,6 @@
 use super::*;
-use crate::hits::ZipfTrace;
-use crate::keys::KeyRule;
+use crate::hit_ratio::hits::ZipfTrace;
+use crate::hit_ratio::keys::KeyRule;
 use std::collections::BTreeMap;
 use std::num::NonZero;
 use std::path::Path;

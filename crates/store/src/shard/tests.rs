@@ -90,7 +90,7 @@ fn variant_on_disk_is_admitted_to_full_memory_at_its_first_lookup() {
 
 /// A response that was received at `tick`, whole or a part of it.
 fn received_at(tick: u64, tag: &[u8], is_whole: bool) -> Arc<StoredResponse> {
-    let mut growing = crate::growing::Growing::new(Some(10_000), None);
+    let mut growing = crate::in_flight::growing::Growing::new(Some(10_000), None);
     let to = if is_whole { 10_000 } else { 4_000 };
     let place = growing.open(ByteSpan { from: 0, to });
     growing.push(place, &vec![7; usize::try_from(to).unwrap()]);

@@ -3,9 +3,9 @@
 use super::Writer;
 use super::batch::{Effect, Piece};
 use crate::Refused;
-use crate::directory::buffer::Buffer;
 use crate::directory::queue::{CommitJob, Job, RecordJob, RunJob};
-use crate::directory::reader::{self, Patience};
+use crate::directory::reads::buffer::Buffer;
+use crate::directory::reads::reader::{self, Patience};
 use crate::extent::Extent;
 use crate::format::{
     ALIGN_BYTES, BodyId, Kind, NewRecord, NewRun, RUN_BYTES_MAX, RunHeader, RunRef, TableEntry,

@@ -1,9 +1,9 @@
 //! What must hold for every trace: nothing is lost on the way, and what the papers say.
 
 use super::world::*;
-use crate::outcome::Outcome;
+use crate::network::tcp::Tcp;
+use crate::results::outcome::Outcome;
 use crate::settings::{Caching, Keep, Network, Path, Settings};
-use crate::tcp::Tcp;
 use proptest::prelude::*;
 use weir_policy::Profile;
 use weir_policy::admission::Rule;

@@ -1,9 +1,9 @@
 //! Single transfers against the ideal model, worked out by hand.
 
 use super::world::*;
-use crate::link::LinkRate;
+use crate::network::link::LinkRate;
+use crate::network::tcp::Tcp;
 use crate::settings::{Network, Path, Settings};
-use crate::tcp::Tcp;
 use weir_workload::trace::Row;
 
 const MS: u64 = 1000;

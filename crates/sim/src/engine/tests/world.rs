@@ -1,7 +1,7 @@
 //! Rows for tests, and runs of them.
 
 use crate::Simulator;
-use crate::outcome::Outcome;
+use crate::results::outcome::Outcome;
 use crate::settings::{Network, Settings};
 use weir_policy::Profile;
 use weir_workload::trace::{Row, TraceMethod};

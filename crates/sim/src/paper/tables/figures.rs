@@ -2,13 +2,13 @@
 //! speaks of.
 
 use super::{Row, Table};
-use crate::outcome::Latency;
 use crate::paper::drawing::{Along, Bar, Bars, Curve, Curves, Group, Mark, Picture, Stroke};
 use crate::paper::experiment::{Cache, Kind, Persistent, Run};
 use crate::paper::facts::{Facts, SHARE_STEPS};
 use crate::paper::findings::{Findings, Of, mean, median};
 use crate::paper::published::{Published, Unit};
-use crate::spread::{Bin, Summary};
+use crate::results::outcome::Latency;
+use crate::results::spread::{Bin, Summary};
 
 fn of_kind(findings: &[Findings], kind: Kind) -> Option<&Findings> {
     findings.iter().find(|findings| findings.kind == kind)

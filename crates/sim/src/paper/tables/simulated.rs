@@ -1,11 +1,11 @@
 //! What the simulator says: bytes, gains, connections.
 
 use super::{Row, Table};
-use crate::outcome::{Connections, Outcome};
 use crate::paper::drawing::{Bar, Bars, Group, Picture};
 use crate::paper::experiment::{Cache, Kind, Persistent, Run};
 use crate::paper::findings::{Findings, Of, mean, median, percent};
 use crate::paper::published::{Published, Unit};
+use crate::results::outcome::{Connections, Outcome};
 
 /// What becomes of aborted fetches, in the order of the paper's text: word, run, what.
 const FATES: [(&str, Run, &str); 5] = [

@@ -1,0 +1,179 @@
+//! Whether the index and the files agree.
+
+use crate::directory::Directory;
+use crate::directory::reads::buffer::Buffer;
+use crate::directory::reads::reader::{self, NoRecord, Patience};
+use crate::directory::segment::Segment;
+use crate::directory::starting::scan::contents;
+use crate::directory::writer::plan::MARK;
+use crate::files::read_full;
+use crate::format::{Kind, RunRef, run_bytes, verify_record, verify_run};
+use crate::index::Place;
+use crate::{COMPLAINTS_MAX, CheckReport};
+use std::collections::HashMap;
+use std::io;
+use std::sync::atomic::Ordering;
+use weir_policy::Digest;
+
+/// A record whose every byte is as it was written.
+pub(in crate::directory) struct Verified {
+    pub(in crate::directory) key: Digest,
+    pub(in crate::directory) generation: u64,
+    pub(in crate::directory) content_bytes: u64,
+}
+
+/// What is wrong with a record.
+pub(in crate::directory) enum Flaw {
+    /// It is not what was written.
+    Damaged(String),
+    /// The device said no.
+    Unread,
+}
+
+impl From<io::Error> for Flaw {
+    fn from(_: io::Error) -> Self {
+        Self::Unread
+    }
+}
+
+/// Reads a record to its last byte, runs elsewhere included; `read_bytes` grows by what it has and
+/// was read, whatever comes of it.
+pub(in crate::directory) fn verify(
+    directory: &Directory,
+    segment: &Segment,
+    place: Place,
+    read_bytes: &mut u64,
+) -> Result<Verified, Flaw> {
+    let (offset, guess) = (place.offset(), place.class.bytes());
+    let patience = Patience::Waits;
+    let mut buffer = Buffer::default();
+    let found = reader::record(directory, segment, offset, guess, patience, &mut buffer);
+    let found = match found {
+        Ok(found) => found,
+        Err(NoRecord::Damaged(error)) => {
+            *read_bytes += guess;
+            return Err(Flaw::Damaged(error.to_string()));
+        }
+        Err(NoRecord::Unread(_)) => return Err(Flaw::Unread),
+    };
+    let header = found.header;
+    *read_bytes += u64::from(header.bytes);
+    match header.kind {
+        Kind::Embedded => {
+            let bytes = read(segment, offset, u64::from(header.bytes))?;
+            verify_record(&bytes, segment.seal, u64::from(offset))
+                .map_err(|error| Flaw::Damaged(error.to_string()))?;
+        }
+        Kind::Listed => {
+            for reference in &found.runs {
+                verify_outer(directory, header.key, reference, read_bytes)?;
+            }
+        }
+    }
+    Ok(Verified {
+        key: header.key,
+        generation: header.generation,
+        content_bytes: header.content_bytes,
+    })
+}
+
+/// A run in a segment that left is no flaw: the record is a part since.
+fn verify_outer(
+    directory: &Directory,
+    key: Digest,
+    reference: &RunRef,
+    read_bytes: &mut u64,
+) -> Result<(), Flaw> {
+    let Some(home) = directory.segments.numbered(reference.segment) else {
+        return Ok(());
+    };
+    let bytes = read(&home, reference.at, run_bytes(reference.len))?;
+    *read_bytes += bytes.len() as u64;
+    verify_run(&bytes, home.seal, u64::from(reference.at))
+        .and_then(|run| run.check_reference(key, reference))
+        .map_err(|error| Flaw::Damaged(error.to_string()))
+}
+
+fn read(segment: &Segment, offset: u32, bytes: u64) -> io::Result<Vec<u8>> {
+    let mut read = vec![0; usize::try_from(bytes).unwrap_or_default()];
+    let there = read_full(&*segment.file, &mut read, u64::from(offset))?;
+    read.truncate(there);
+    Ok(read)
+}
+
+/// Everything in the index is on the device, and everything alive on the device is in the index.
+pub(crate) fn check(directory: &Directory, report: &mut CheckReport, complaints: &mut Vec<String>) {
+    let mut complain = |text: String| {
+        if complaints.len() < COMPLAINTS_MAX {
+            complaints.push(format!("{}: {text}", directory.path.display()));
+        }
+    };
+    let residents = directory.index.all();
+    report.entries += residents.len() as u64;
+    if residents.len() as u64 != directory.index.len() {
+        complain(format!(
+            "{} entries are counted as {}",
+            residents.len(),
+            directory.index.len()
+        ));
+    }
+    let mut indexed: HashMap<Digest, (u64, u32)> = HashMap::new();
+    for resident in residents {
+        let place = resident.place;
+        let Some(segment) = directory.segments.in_slot(place.slot) else {
+            complain(format!("an entry points to the empty slot {}", place.slot));
+            continue;
+        };
+        let here = format!("{segment:?} at {}", place.offset());
+        match verify(directory, &segment, place, &mut 0) {
+            Ok(found) if !resident.may_be(found.key) => {
+                complain(format!("{here} is another key's record"));
+            }
+            Ok(found) if directory.purges.cover(found.key, found.generation) => {
+                complain(format!("{here} is purged"));
+            }
+            Ok(found) => {
+                report.records += 1;
+                report.bytes += found.content_bytes;
+                indexed.insert(found.key, (segment.number, place.offset()));
+            }
+            Err(Flaw::Damaged(why)) => complain(format!("{here}: {why}")),
+            Err(Flaw::Unread) => complain(format!("{here} cannot be read")),
+        }
+    }
+    if !directory.is_loading.load(Ordering::Acquire)
+        && !directory.is_incomplete.load(Ordering::Acquire)
+    {
+        for text in lacking(directory, &indexed) {
+            complain(text);
+        }
+    }
+}
+
+/// Records that are alive and not in the index, or one that was written before in their stead.
+fn lacking(directory: &Directory, indexed: &HashMap<Digest, (u64, u32)>) -> Vec<String> {
+    let mut lacking = Vec::new();
+    for segment in directory.segments.all() {
+        let Ok(contents) = contents(&segment) else {
+            lacking.push(format!("{segment:?} cannot be read"));
+            continue;
+        };
+        for entry in contents.entries.iter().filter(|entry| entry.kind.is_some()) {
+            let is_dead = entry.key == MARK
+                || directory.purges.cover(entry.key, entry.generation)
+                || directory.forgotten.may_hold(entry.key);
+            if is_dead {
+                continue;
+            }
+            match indexed.get(&entry.key) {
+                Some(place) if *place >= (segment.number, entry.at) => {}
+                Some(_) => lacking.push(format!(
+                    "{segment:?} at {} was written after what is found",
+                    entry.at
+                )),
+                None => lacking.push(format!("{segment:?} at {} is not found", entry.at)),
+            }
+        }
+    }
+    lacking
+}

@@ -1,0 +1,128 @@
+//! Reads under way side by side.
+
+use super::Job;
+use crate::directory::reads::buffer::{Buffer, Span};
+use crate::files::{Batch, Came, Memory, Progress, Transfer};
+use std::io;
+use std::time::Duration;
+use weir_policy::page_cache::Way;
+
+/// A read that waits for the device.
+struct Flight {
+    job: Job,
+    buffer: Buffer,
+    span: Span,
+    progress: Progress,
+}
+
+/// All of them.
+pub(crate) struct Flights {
+    batch: Box<dyn Batch>,
+    /// By token.
+    flights: Vec<Option<Flight>>,
+    free: Vec<usize>,
+    /// Buffers of reads that have ended.
+    spare: Vec<Buffer>,
+    /// Keeps its room.
+    came: Vec<Came>,
+}
+
+impl Flights {
+    /// For `max` reads.
+    pub(crate) fn new(batch: Box<dyn Batch>, max: usize) -> Self {
+        Self {
+            batch,
+            flights: (0..max).map(|_| None).collect(),
+            free: (0..max).rev().collect(),
+            spare: Vec::new(),
+            came: Vec::new(),
+        }
+    }
+
+    /// Reads that may begin.
+    pub(crate) fn free(&self) -> usize {
+        self.free.len()
+    }
+
+    /// Reads that wait for the device.
+    pub(crate) fn under_way(&self) -> usize {
+        self.flights.len() - self.free.len()
+    }
+
+    /// Begins a read, if one [may](Self::free) begin.
+    pub(crate) fn begin(&mut self, job: Job) {
+        let buffer = self.spare.pop().unwrap_or_default();
+        self.go_on(job, buffer);
+    }
+
+    /// Waits until the device has brought something, the bell was rung, or `longest` is over, and
+    /// goes on with what it was for.
+    ///
+    /// # Errors
+    /// The batch gave up, and with it what was under way.
+    pub(crate) fn wait(&mut self, longest: Duration) -> io::Result<()> {
+        let mut came = std::mem::take(&mut self.came);
+        let waited = self.batch.wait(longest, &mut came);
+        for one in came.drain(..) {
+            self.came(one);
+        }
+        self.came = came;
+        waited
+    }
+
+    fn came(&mut self, came: Came) {
+        let Some(mut flight) = self.flights[came.token].take() else {
+            return;
+        };
+        if let Some(read) = flight.progress.advance(came.result) {
+            self.free.push(came.token);
+            flight.buffer.bring(flight.span, came.memory, read);
+            self.go_on(flight.job, flight.buffer);
+        } else {
+            self.transfer(came.token, flight, came.memory);
+        }
+    }
+
+    /// Has a read do what it can with what was brought.
+    fn go_on(&mut self, mut job: Job, mut buffer: Buffer) {
+        loop {
+            let has_ended = buffer.lend(&mut job);
+            let wanted = buffer.wanted().filter(|_| !has_ended);
+            let Some((span, memory)) = wanted else {
+                break;
+            };
+            let progress = span.progress();
+            if progress.is_empty() {
+                buffer.bring(span, memory, Ok(0));
+                continue;
+            }
+            let Some(token) = self.free.pop() else {
+                debug_assert!(false, "more reads than may begin");
+                break;
+            };
+            let flight = Flight {
+                job,
+                buffer,
+                span,
+                progress,
+            };
+            return self.transfer(token, flight, memory);
+        }
+        buffer.clear();
+        self.spare.push(buffer);
+    }
+
+    /// Has the device bring what is still wanted.
+    fn transfer(&mut self, token: usize, flight: Flight, memory: Memory) {
+        let (span, next) = (&flight.span, flight.progress.next());
+        self.batch.begin(Transfer {
+            token,
+            file: std::sync::Arc::clone(&span.file),
+            is_direct: span.way == Way::Past,
+            memory,
+            into: next..span.len,
+            offset: span.offset + next as u64,
+        });
+        self.flights[token] = Some(flight);
+    }
+}

@@ -1,0 +1,346 @@
+//! Reads a record, and decides whether it is what was asked for.
+
+use crate::ReadError;
+use crate::directory::Directory;
+use crate::directory::reads::buffer::{Buffer, Span, There};
+use crate::directory::segment::Segment;
+use crate::extent::{Extent, Run};
+use crate::files::{DIRECT_BYTES, File, read_full};
+use crate::format::{
+    FormatError, Kind, RECORD_HEADER_BYTES, RUN_REF_BYTES, RecordHeader, RunHeader, RunRef,
+    SEGMENT_BYTES_MAX, Wrong,
+};
+use crate::record::{Candidate, Loaded, RecordId, Ticket};
+use std::io;
+use std::ops::Range;
+use std::sync::Arc;
+use weir_policy::page_cache::Way;
+
+/// Bytes that are read before it is known how many a record has: head and content of most
+/// responses.
+const FIRST_READ_BYTES: u64 = 80 * 1024;
+
+/// The longest content that comes with its record, in bytes.
+const INLINE_BYTES_MAX: u64 = 64 * 1024;
+
+/// Whether a read may wait for the device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Patience {
+    /// Only what the page cache has.
+    None,
+    /// Only what was brought into the buffer; what is not there is asked for.
+    Brought(Way),
+    /// It is done by a thread that has nothing else to do, through the page cache.
+    Waits,
+}
+
+/// Why there are no bytes.
+#[derive(Debug)]
+pub(crate) enum Unread {
+    /// The device has to be asked first.
+    WouldWait,
+    /// The device said no.
+    Device,
+}
+
+/// Reads `len` bytes of `segment` at `offset`, fewer if it ends before; where in `buffer` they are.
+pub(crate) fn read(
+    directory: &Directory,
+    segment: &Segment,
+    buffer: &mut Buffer,
+    offset: u64,
+    len: u64,
+    patience: Patience,
+) -> Result<Range<usize>, Unread> {
+    // a guess may reach beyond the end of the file: a read without patience must not take that for
+    // a cold cache
+    let end = segment.end().max(offset);
+    let len = usize::try_from(len.min(end - offset)).unwrap_or(usize::MAX);
+    let file = &*segment.file;
+    let done = match patience {
+        Patience::None => now(file, buffer.room(len), offset).ok_or(Unread::WouldWait)?,
+        Patience::Brought(way) => return brought(directory, segment, buffer, offset, len, way),
+        Patience::Waits => {
+            directory.counters.waited_reads.add(1);
+            let read = read_full(file, buffer.room(len), offset);
+            let brought = read.as_ref().copied().unwrap_or_default();
+            directory.counters.brought_bytes.add(brought as u64);
+            read
+        }
+    };
+    judged(directory, done).map(|count| 0..count)
+}
+
+/// What was brought of `len` bytes at `offset`.
+fn brought(
+    directory: &Directory,
+    segment: &Segment,
+    buffer: &mut Buffer,
+    offset: u64,
+    len: usize,
+    way: Way,
+) -> Result<Range<usize>, Unread> {
+    let way = match directory.can_read_past() {
+        true => way,
+        false => Way::Through,
+    };
+    let unit = match way {
+        Way::Through => 1,
+        Way::Past => DIRECT_BYTES,
+    };
+    let lead = usize::try_from(offset % unit as u64).unwrap_or(0);
+    let span = Span {
+        file: Arc::clone(&segment.file),
+        offset: offset - lead as u64,
+        len: (lead + len).next_multiple_of(unit),
+        end: segment.end(),
+        way,
+    };
+    let mut is_unsupported = false;
+    let there = buffer.take(span, |read| {
+        directory.counters.waited_reads.add(1);
+        is_unsupported = way == Way::Past
+            && matches!(&read, Err(error) if error.kind() == io::ErrorKind::Unsupported);
+        if is_unsupported {
+            return None;
+        }
+        if way == Way::Through {
+            let brought = read.as_ref().copied().unwrap_or_default();
+            directory.counters.brought_bytes.add(brought as u64);
+        }
+        judged(directory, read).ok()
+    });
+    match there {
+        There::Bytes(count) => Ok(lead..count.clamp(lead, lead + len)),
+        There::Nothing if is_unsupported => {
+            directory.cannot_read_past();
+            brought(directory, segment, buffer, offset, len, Way::Through)
+        }
+        There::Nothing => Err(Unread::Device),
+        There::NotYet => Err(Unread::WouldWait),
+    }
+}
+
+/// What the page cache has; `None` if that is not all of it.
+fn now(file: &dyn File, bytes: &mut [u8], offset: u64) -> Option<io::Result<usize>> {
+    match file.read_at_now(bytes, offset) {
+        Ok(count) if count == bytes.len() => Some(Ok(count)),
+        // less may be the end of the file, or of what is in memory: who may wait finds out
+        Ok(_) => None,
+        Err(error)
+            if matches!(
+                error.kind(),
+                io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
+            ) =>
+        {
+            None
+        }
+        Err(error) => Some(Err(error)),
+    }
+}
+
+/// Counts what came of a read.
+fn judged(directory: &Directory, read: io::Result<usize>) -> Result<usize, Unread> {
+    match read {
+        Ok(count) => {
+            directory.fence.succeeded(true);
+            directory.counters.read_bytes.add(count as u64);
+            Ok(count)
+        }
+        Err(error) => {
+            directory.failed("read", &error, true);
+            Err(Unread::Device)
+        }
+    }
+}
+
+/// A record in memory, its head verified.
+pub(crate) struct Record<'b> {
+    pub(crate) header: RecordHeader,
+    pub(crate) runs: Vec<RunRef>,
+    pub(crate) meta: &'b [u8],
+    /// From the record's begin on, as much as was read.
+    pub(crate) bytes: &'b [u8],
+}
+
+/// Why there is no record.
+#[derive(Debug)]
+pub(crate) enum NoRecord {
+    Unread(Unread),
+    /// The bytes there are not a record that was written there.
+    Damaged(FormatError),
+}
+
+impl From<Unread> for NoRecord {
+    fn from(unread: Unread) -> Self {
+        Self::Unread(unread)
+    }
+}
+
+/// Reads header, list and meta of the record at `offset`, and what else comes with about `guess`
+/// bytes.
+pub(crate) fn record<'b>(
+    directory: &Directory,
+    segment: &Segment,
+    offset: u32,
+    guess: u64,
+    patience: Patience,
+    buffer: &'b mut Buffer,
+) -> Result<Record<'b>, NoRecord> {
+    let at = u64::from(offset);
+    let mut wanted = guess.clamp(RECORD_HEADER_BYTES as u64, FIRST_READ_BYTES);
+    let mut there = 0..0;
+    // the second round knows the length; a third one could only be a header that changes while it
+    // is read
+    for _ in 0..2 {
+        there = read(directory, segment, buffer, at, wanted, patience)?;
+        let bytes = buffer.bytes(&there);
+        let header = RecordHeader::decode(bytes, segment.seal, at).map_err(NoRecord::Damaged)?;
+        match header.tail(bytes, segment.seal, at) {
+            Ok((runs, _)) => {
+                let bytes = buffer.bytes(&there);
+                let meta = RECORD_HEADER_BYTES + runs.len() * RUN_REF_BYTES;
+                return Ok(Record {
+                    header,
+                    runs,
+                    meta: &bytes[meta..][..header.meta_bytes as usize],
+                    bytes,
+                });
+            }
+            Err(FormatError {
+                wrong: Wrong::Cut { needed, .. },
+                ..
+            }) if needed > bytes.len() as u64 && needed <= u64::from(SEGMENT_BYTES_MAX) => {
+                wanted = needed;
+            }
+            Err(error) => return Err(NoRecord::Damaged(error)),
+        }
+    }
+    let wrong = Wrong::Cut {
+        needed: wanted,
+        there: there.len() as u64,
+    };
+    Err(NoRecord::Damaged(FormatError {
+        item: crate::format::Item::Meta,
+        at,
+        wrong,
+    }))
+}
+
+/// Reads what the index pointed to.
+pub(crate) fn load(
+    directory: &Arc<Directory>,
+    candidate: &Candidate,
+    patience: Patience,
+) -> Option<Result<Loaded, ReadError>> {
+    if !directory.is_usable() {
+        return Some(Err(ReadError::Fenced));
+    }
+    Buffer::with(|buffer| load_into(directory, candidate, patience, buffer))
+}
+
+fn load_into(
+    directory: &Arc<Directory>,
+    candidate: &Candidate,
+    patience: Patience,
+    buffer: &mut Buffer,
+) -> Option<Result<Loaded, ReadError>> {
+    let Candidate {
+        key,
+        segment,
+        place,
+        ..
+    } = candidate;
+    let (offset, guess) = (place.offset(), place.class.bytes());
+    let found = record(directory, segment, offset, guess, patience, buffer);
+    let id = candidate.record();
+    let found = match found {
+        Ok(found) => found,
+        Err(NoRecord::Unread(Unread::WouldWait)) => return None,
+        Err(NoRecord::Unread(Unread::Device)) => return Some(Err(ReadError::Device)),
+        Err(NoRecord::Damaged(_)) if segment.is_retired() => return Some(Err(ReadError::Gone)),
+        Err(NoRecord::Damaged(_)) => {
+            directory.damaged(segment, u64::from(offset), *key, Some(id));
+            return Some(Err(ReadError::Damaged));
+        }
+    };
+    let generation = found.header.generation;
+    if found.header.key != *key || directory.purges.cover(*key, generation) {
+        return Some(Err(ReadError::Gone));
+    }
+    Some(assemble(directory, segment, id, &found))
+}
+
+fn assemble(
+    directory: &Arc<Directory>,
+    segment: &Arc<Segment>,
+    id: RecordId,
+    found: &Record<'_>,
+) -> Result<Loaded, ReadError> {
+    let mut runs = extents(directory, found, Some(id));
+    let inline = match (found.header.kind, &*runs) {
+        (Kind::Embedded, [only])
+            if only.from == 0
+                && u64::from(only.len) <= INLINE_BYTES_MAX
+                && found.bytes.len() as u64 >= u64::from(found.header.bytes) =>
+        {
+            let content = inline(segment, found).map_err(|()| {
+                directory.damaged(segment, u64::from(id.offset), found.header.key, Some(id));
+                ReadError::Damaged
+            })?;
+            Some(content)
+        }
+        _ => None,
+    };
+    if found.header.kind == Kind::Listed && runs.is_empty() && !found.runs.is_empty() {
+        directory.forget(found.header.key, id);
+        return Err(ReadError::Gone);
+    }
+    runs.shrink_to_fit();
+    Ok(Loaded {
+        key: found.header.key,
+        ticket: Ticket(found.header.generation),
+        meta: found.meta.into(),
+        runs,
+        inline,
+        record: id,
+    })
+}
+
+/// The runs of a record whose segments are still there.
+pub(crate) fn extents(
+    directory: &Arc<Directory>,
+    found: &Record<'_>,
+    record: Option<RecordId>,
+) -> Vec<Extent> {
+    let here = found.runs.iter().filter_map(|reference| {
+        let segment = directory.segments.numbered(reference.segment)?;
+        Some(Extent::new(Run {
+            directory: Arc::clone(directory),
+            segment,
+            key: found.header.key,
+            reference: *reference,
+            record,
+            header: std::sync::OnceLock::new(),
+        }))
+    });
+    here.collect()
+}
+
+/// The content of a record that has one short embedded run.
+fn inline(segment: &Segment, found: &Record<'_>) -> Result<Arc<[u8]>, ()> {
+    let meant = found.runs.first().ok_or(())?;
+    let begin = usize::try_from(found.header.head_bytes()).map_err(drop)?;
+    let bytes = found.bytes.get(begin..).ok_or(())?;
+    let at = u64::from(meant.at);
+    let header = RunHeader::decode(bytes, segment.seal, at).map_err(drop)?;
+    header
+        .check_reference(found.header.key, meant)
+        .map_err(drop)?;
+    let skip = usize::try_from(header.header_bytes()).map_err(drop)?;
+    let content = bytes.get(skip..skip + header.len as usize).ok_or(())?;
+    header
+        .check_chunk(segment.seal, at, 0, content)
+        .map_err(drop)?;
+    Ok(content.into())
+}

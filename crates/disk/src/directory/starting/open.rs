@@ -1,0 +1,381 @@
+//! Opens or makes a directory: a few small reads, so that the store can be used at once.
+
+use crate::directory::purging::journal::{Entries, Found, Journal};
+use crate::directory::segment::NewSegment;
+use crate::directory::starting::loader::{Loader, header, set_aside};
+use crate::directory::starting::scan::trailer;
+use crate::directory::writer::Writer;
+use crate::directory::{
+    Clock, Counters, Directory, Fence, Forgotten, Limits, Pool, Purges, Queue, Segments,
+};
+use crate::disk::{Listener, Tickets};
+use crate::files::{Access, Files, Lock, read_full, write_full};
+use crate::format::{
+    FORMAT_VERSION, JOURNAL_FILE, PAGE_BYTES, PurgeEntry, Purged, SUPERBLOCK_FILE, StoreId,
+    Superblock, Volume, Wrong, segment_file_name, segment_number,
+};
+use crate::index::Index;
+use crate::{Notice, OpenError};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use weir_policy::Secret;
+
+/// The file that is locked.
+pub(crate) const LOCK_FILE: &str = "lock";
+
+/// A directory that is ours, and what its first file says.
+pub(crate) struct Claimed {
+    pub(crate) path: PathBuf,
+    pub(crate) lock: Box<dyn std::fmt::Debug + Send + Sync>,
+    /// `None`: there is no store in it yet.
+    pub(crate) superblock: Option<Superblock>,
+    /// It was written by an older version of the format.
+    pub(crate) is_older: bool,
+}
+
+fn failed(path: &Path) -> impl Fn(io::Error) -> OpenError + use<'_> {
+    move |error| OpenError::Io {
+        path: path.to_path_buf(),
+        error,
+    }
+}
+
+/// Makes a directory ours alone.
+pub(crate) fn claim(files: &dyn Files, path: &Path) -> Result<Claimed, OpenError> {
+    files.create_directory(path).map_err(failed(path))?;
+    let lock = match files.lock(&path.join(LOCK_FILE)).map_err(failed(path))? {
+        Lock::Held(lock) => lock,
+        Lock::Taken(pid) => {
+            return Err(OpenError::InUse {
+                path: path.to_path_buf(),
+                pid,
+            });
+        }
+    };
+    let found = read_superblock(files, path)?;
+    Ok(Claimed {
+        path: path.to_path_buf(),
+        lock,
+        superblock: found.map(|(superblock, _)| superblock),
+        is_older: found.is_some_and(|(_, version)| version < FORMAT_VERSION),
+    })
+}
+
+/// The superblock is written twice, a page each: one may be damaged. With it the version that it is
+/// of.
+fn read_superblock(files: &dyn Files, path: &Path) -> Result<Option<(Superblock, u32)>, OpenError> {
+    let name = path.join(SUPERBLOCK_FILE);
+    let file = match files.open(&name, Access::Read) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(failed(&name)(error)),
+    };
+    let mut first_error = None;
+    for copy in 0..2 {
+        let mut page = vec![0; PAGE_BYTES];
+        let there = read_full(&*file, &mut page, copy * PAGE_BYTES as u64);
+        match Superblock::decode_versioned(&page[..there.map_err(failed(&name))?]) {
+            Ok(found) => return Ok(Some(found)),
+            Err(error) => {
+                if let Wrong::Newer { version } = error.wrong {
+                    return Err(OpenError::Newer {
+                        path: name,
+                        found: version,
+                        known: FORMAT_VERSION,
+                    });
+                }
+                first_error.get_or_insert(error);
+            }
+        }
+    }
+    Err(OpenError::Unreadable {
+        path: name,
+        what: first_error.map_or_else(String::new, |error| {
+            format!("both copies of what identifies the store are damaged: {error}")
+        }),
+    })
+}
+
+/// A new store, or one more directory of an old one: by the lowest number that is free, so that it
+/// takes the place of one that was lost, and the keys of the others stay where they are.
+pub(crate) fn new_superblock(
+    files: &dyn Files,
+    others: &[Superblock],
+    segment_bytes: u32,
+) -> io::Result<Superblock> {
+    let (mut store, mut secret) = ([0; 16], [0; 16]);
+    match others.first() {
+        Some(other) => (store, secret) = (other.volume.store.0, other.secret.0),
+        None => {
+            files.random(&mut store)?;
+            files.random(&mut secret)?;
+        }
+    }
+    let is_used = |number: &u32| others.iter().any(|it| it.volume.directory == *number);
+    Ok(Superblock {
+        volume: Volume {
+            store: StoreId(store),
+            directory: (0..u32::MAX)
+                .find(|number| !is_used(number))
+                .unwrap_or(u32::MAX),
+        },
+        secret: Secret(secret),
+        made_s: files.wall_s(),
+        segment_bytes,
+    })
+}
+
+/// Writes it under another name first, so that there is never half of one.
+pub(crate) fn write_superblock(
+    files: &dyn Files,
+    path: &Path,
+    superblock: &Superblock,
+) -> io::Result<()> {
+    let new = path.join("store.weir.new");
+    match files.unlink(&new) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let file = files.open(&new, Access::Create)?;
+    let page = superblock.encode();
+    write_full(&*file, &[&page, &page], 0)?;
+    file.sync()?;
+    files.rename(&new, &path.join(SUPERBLOCK_FILE))?;
+    files.sync_directory(path)
+}
+
+/// What is needed to put a directory to use.
+pub(crate) struct Opening {
+    pub(crate) position: u16,
+    pub(crate) path: PathBuf,
+    pub(crate) superblock: Superblock,
+    pub(crate) limits: Limits,
+    pub(crate) queue_bytes_max: usize,
+    pub(crate) reads_waiting_max: usize,
+    pub(crate) files: Arc<dyn Files>,
+    pub(crate) tickets: Arc<Tickets>,
+    pub(crate) clock: Clock,
+    pub(crate) is_by_hand: bool,
+    pub(crate) log: Listener,
+}
+
+/// A directory whose files are open and whose journal was read; nothing was changed yet.
+pub(crate) struct Opened {
+    pub(crate) directory: Directory,
+    pub(crate) journal: Journal,
+    pub(crate) found: Found,
+    pub(crate) next_number: u64,
+}
+
+/// Opens all files, and learns which generations were given out before.
+pub(crate) fn open(opening: Opening) -> Result<Opened, OpenError> {
+    let path = opening.path.clone();
+    let volume = opening.superblock.volume;
+    let directory = Directory {
+        position: opening.position,
+        path: opening.path,
+        volume,
+        limits: opening.limits,
+        files: opening.files,
+        tickets: opening.tickets,
+        index: Index::new(),
+        segments: Segments::default(),
+        purges: Purges::default(),
+        forgotten: Forgotten::default(),
+        queue: Queue::new(opening.queue_bytes_max),
+        pool: Pool::new(opening.reads_waiting_max, opening.is_by_hand),
+        fence: Fence::default(),
+        counters: Counters::default(),
+        page_cache: Mutex::default(),
+        is_indirect: AtomicBool::new(false),
+        gate: Mutex::new(()),
+        first_generation: 0,
+        is_loading: AtomicBool::new(true),
+        is_incomplete: AtomicBool::new(false),
+        has_leftovers: AtomicBool::new(false),
+        must_empty: AtomicBool::new(false),
+        clock: opening.clock,
+        log: opening.log,
+    };
+    let (next_number, closed) = open_segments(&directory)?;
+    let mut journal = Journal::new(&path, volume.journal());
+    let found = journal.read(&*directory.files);
+    let found = found.map_err(failed(&path.join(JOURNAL_FILE)))?;
+    directory.tickets.raise(journal.last);
+    directory.tickets.raise(reserved(&directory, closed)?);
+    Ok(Opened {
+        directory,
+        journal,
+        found,
+        next_number,
+    })
+}
+
+/// A segment that cannot be opened, and why.
+type Closed = (u64, io::Error);
+
+/// The number of the next segment, higher than any that a file has or had, and what cannot be
+/// opened.
+fn open_segments(directory: &Directory) -> Result<(u64, Vec<Closed>), OpenError> {
+    let mut closed = Vec::new();
+    let path = &directory.path;
+    let names = directory.files.list(path).map_err(failed(path))?;
+    let numbers = |suffix: &'static str| {
+        let stems = names
+            .iter()
+            .filter_map(move |name| name.strip_suffix(suffix));
+        stems.filter_map(segment_number)
+    };
+    let most = numbers("").chain(numbers(".aside")).max();
+    for number in numbers("") {
+        let name = path.join(segment_file_name(number));
+        let file = directory.files.open(&name, Access::Read);
+        let (file, len) = match file.and_then(|file| Ok((Arc::clone(&file), file.len()?))) {
+            Ok(opened) => opened,
+            Err(error) => {
+                directory.is_incomplete.store(true, Ordering::Release);
+                directory.failed("open a segment", &error, true);
+                closed.push((number, error));
+                continue;
+            }
+        };
+        directory.segments.add(NewSegment {
+            number,
+            seal: directory.volume.segment(number),
+            path: name,
+            file,
+            bytes: len,
+            end: len,
+            is_sealed: true,
+        });
+    }
+    Ok((most.map_or(1, |most| most + 1), closed))
+}
+
+/// Generations up to here may have been given out, as far as segments tell: the newest whose header
+/// can be read. What is newer than that one is set aside for good: it may hold generations that
+/// will be given out again, and purges of then would not concern it.
+fn reserved(directory: &Directory, closed: Vec<Closed>) -> Result<u64, OpenError> {
+    let mut unreadable: Vec<(u64, String)> = closed
+        .into_iter()
+        .map(|(number, error)| (number, error.to_string()))
+        .collect();
+    let (mut base, mut generation) = (0, 0);
+    for segment in directory.segments.all().iter().rev() {
+        match header(directory, segment) {
+            Ok(Ok(header)) => {
+                let sealed = trailer(&*segment.file, segment.seal, segment.end());
+                generation = match sealed {
+                    Ok(Some(trailer)) => trailer.generation,
+                    Ok(None) | Err(_) => header.generation,
+                };
+                base = segment.number;
+                break;
+            }
+            Ok(Err(why)) => unreadable.push((segment.number, why)),
+            Err(error) => unreadable.push((segment.number, error.to_string())),
+        }
+    }
+    unreadable.retain(|(number, _)| *number > base);
+    for (number, why) in &unreadable {
+        if let Some(segment) = directory.segments.numbered(*number) {
+            directory.segments.retire(&segment);
+        }
+        let path = directory.path.join(segment_file_name(*number));
+        set_aside(directory, &path, why).map_err(failed(&path))?;
+    }
+    if !unreadable.is_empty() {
+        let path = &directory.path;
+        directory.files.sync_directory(path).map_err(failed(path))?;
+    }
+    Ok(generation)
+}
+
+/// Puts the journal's purges in force, and mends the journal. All directories were opened before:
+/// the count of generations is right.
+pub(crate) fn start(mut opened: Opened) -> (Arc<Directory>, Writer, Loader) {
+    opened.directory.first_generation = opened.directory.tickets.peek() + 1;
+    let directory = Arc::new(opened.directory);
+    let mut journal = opened.journal;
+    let files = &*directory.files;
+    let is_new = directory.segments.all().is_empty();
+    let why = match opened.found {
+        Found::Entries(found) => {
+            mirror(&directory, &mut journal, &found);
+            None
+        }
+        Found::Absent if is_new => {
+            let floor = PurgeEntry {
+                generation: 0,
+                what: Purged::Floor,
+                segment: 0,
+            };
+            if let Err(error) = journal.rewrite(files, &[floor]) {
+                directory.failed("begin the purge journal", &error, false);
+            }
+            None
+        }
+        Found::Absent => Some("it is missing".to_owned()),
+        Found::Damaged(why) => Some(why),
+    };
+    if let Some(why) = why {
+        directory.tell(Notice::JournalDamaged {
+            path: journal.path(),
+            why,
+        });
+        directory.must_empty.store(true, Ordering::Release);
+    }
+    let loader = Loader::new(Arc::clone(&directory), journal.last);
+    if is_new {
+        directory.is_loading.store(false, Ordering::Release);
+    }
+    let writer = Writer::new(Arc::clone(&directory), journal, opened.next_number);
+    (directory, writer, loader)
+}
+
+/// Puts purges in force, and writes them anew if not both copies of the journal have them.
+fn mirror(directory: &Directory, journal: &mut Journal, found: &Entries) {
+    for entry in &found.entries {
+        let segment = Some(entry.segment);
+        directory.purges.note(entry.what, entry.generation, segment);
+    }
+    if found.recovered > 0 {
+        directory.counters.purges_recovered.add(found.recovered);
+        directory.tell(Notice::JournalRecovered {
+            path: journal.path(),
+            entries: found.recovered,
+            why: found.damage.clone(),
+        });
+    }
+    if !journal.is_good() {
+        let entries = directory.purges.entries();
+        if let Err(error) = journal.rewrite(&*directory.files, &entries) {
+            // the writer tries again before it does anything else
+            directory.failed("write the purge journal twice", &error, false);
+        }
+    }
+}
+
+/// Makes what is needed again if somebody has removed it while we were running.
+pub(crate) fn restore(directory: &Directory) -> io::Result<()> {
+    let files = &*directory.files;
+    match files.open(&directory.path.join(SUPERBLOCK_FILE), Access::Read) {
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            // the journal went with it: nothing that we have may be trusted
+            directory.must_empty.store(true, Ordering::Release);
+            files.create_directory(&directory.path)?;
+            let superblock = Superblock {
+                volume: directory.volume,
+                secret: directory.tickets.secret(),
+                made_s: files.wall_s(),
+                segment_bytes: directory.limits.segment_bytes,
+            };
+            write_superblock(files, &directory.path, &superblock)
+        }
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,165 @@
+//! What lies in a segment: from its table if it was sealed, else item by item.
+
+use crate::directory::segment::Segment;
+use crate::files::{File, read_full};
+use crate::format::{
+    ALIGN_BYTES, FormatError, Kind, PAGE_BYTES, RUN_HEADER_BYTES_MAX, Seal, Step, TRAILER_BYTES,
+    TableEntry, Trailer, decode_table, step, verify_record,
+};
+use std::io;
+
+/// Bytes that are read at once when a segment is scanned.
+const WINDOW_BYTES: usize = 256 * 1024;
+
+/// The items of a segment, in the order of their places.
+#[derive(Debug, Default)]
+pub(crate) struct Contents {
+    pub(crate) entries: Vec<TableEntry>,
+    /// The newest purge in the journal when the last of it was written, as far as that is known.
+    pub(crate) purged: u64,
+}
+
+/// What lies in `segment`.
+///
+/// # Errors
+/// The device failed. Damage is no error: what cannot be read is not there.
+pub(crate) fn contents(segment: &Segment) -> io::Result<Contents> {
+    let len = segment.file.len()?;
+    match sealed(&*segment.file, segment.seal, len)? {
+        Some(contents) => Ok(contents),
+        None => scan(&*segment.file, segment.seal, len),
+    }
+}
+
+/// The trailer of a sealed segment of `len` bytes, and where it lies.
+pub(crate) fn trailer(file: &dyn File, seal: Seal, len: u64) -> io::Result<Option<Trailer>> {
+    let Some(at) = len.checked_sub(TRAILER_BYTES as u64) else {
+        return Ok(None);
+    };
+    let mut bytes = [0; TRAILER_BYTES];
+    let there = read_full(file, &mut bytes, at)?;
+    Ok(Trailer::decode(&bytes[..there], seal, at).ok())
+}
+
+fn sealed(file: &dyn File, seal: Seal, len: u64) -> io::Result<Option<Contents>> {
+    let Some(trailer) = trailer(file, seal, len)? else {
+        return Ok(None);
+    };
+    let at = u64::from(trailer.table_at);
+    // the trailer was checked: the table lies before it, in the file
+    let mut bytes = vec![0; trailer.table_bytes as usize];
+    let there = read_full(file, &mut bytes, at)?;
+    let table = decode_table(&bytes[..there], seal, at).ok();
+    Ok(table.map(|entries| Contents {
+        entries,
+        purged: trailer.purged,
+    }))
+}
+
+fn scan(file: &dyn File, seal: Seal, len: u64) -> io::Result<Contents> {
+    let mut window = Window::new(file, len);
+    let mut found = Contents::default();
+    let mut at = PAGE_BYTES as u64;
+    while at < len {
+        let bytes = window.at(at, RUN_HEADER_BYTES_MAX)?;
+        let next = match step(bytes, seal, at) {
+            Ok(item) if at + item.bytes() <= len => item,
+            Ok(_) | Err(_) => {
+                at += skip(bytes);
+                continue;
+            }
+        };
+        match entry(&mut window, seal, at, &next)? {
+            Ok(entry) => {
+                if let Step::Record(record) = next {
+                    found.purged = found.purged.max(record.purged);
+                }
+                found.entries.push(entry);
+                at += next.bytes();
+            }
+            Err(_) => at += ALIGN_BYTES as u64,
+        }
+    }
+    Ok(found)
+}
+
+/// Bytes to the next place that is worth a look: where not all is zero.
+fn skip(bytes: &[u8]) -> u64 {
+    let zeros = bytes.iter().take_while(|byte| **byte == 0).count();
+    let units = (zeros / ALIGN_BYTES).max(1);
+    (units * ALIGN_BYTES) as u64
+}
+
+/// The entry of an item, if a record verifies to its last byte: the end of what was written before
+/// a crash may be torn.
+fn entry(
+    window: &mut Window<'_>,
+    seal: Seal,
+    at: u64,
+    item: &Step,
+) -> io::Result<Result<TableEntry, FormatError>> {
+    let place = u32::try_from(at).unwrap_or(u32::MAX);
+    let bytes = u32::try_from(item.bytes()).unwrap_or(u32::MAX);
+    Ok(Ok(match item {
+        Step::Run(run) => TableEntry {
+            key: run.key,
+            generation: run.body.0,
+            at: place,
+            bytes,
+            content_bytes: run.len,
+            kind: None,
+        },
+        Step::Record(record) => {
+            let whole = window.at(at, bytes as usize)?;
+            if let Err(error) = verify_record(whole, seal, at) {
+                return Ok(Err(error));
+            }
+            let inside = match record.kind {
+                Kind::Embedded => record.content_bytes,
+                Kind::Listed => 0,
+            };
+            TableEntry {
+                key: record.key,
+                generation: record.generation,
+                at: place,
+                bytes,
+                content_bytes: u32::try_from(inside).unwrap_or(u32::MAX),
+                kind: Some(record.kind),
+            }
+        }
+    }))
+}
+
+/// A stretch of a file in memory, moved on as need be.
+struct Window<'a> {
+    file: &'a dyn File,
+    len: u64,
+    begin: u64,
+    bytes: Vec<u8>,
+}
+
+impl<'a> Window<'a> {
+    fn new(file: &'a dyn File, len: u64) -> Self {
+        Self {
+            file,
+            len,
+            begin: 0,
+            bytes: Vec::new(),
+        }
+    }
+
+    /// `count` bytes at `at`, fewer at the end of the file.
+    fn at(&mut self, at: u64, count: usize) -> io::Result<&[u8]> {
+        let end = (at + count as u64).min(self.len);
+        if at < self.begin || end > self.begin + self.bytes.len() as u64 {
+            let most = usize::try_from(self.len.saturating_sub(at)).unwrap_or(usize::MAX);
+            self.bytes.resize(most.min(count.max(WINDOW_BYTES)), 0);
+            let there = read_full(self.file, &mut self.bytes, at)?;
+            self.bytes.truncate(there);
+            self.begin = at;
+        }
+        let from = usize::try_from(at - self.begin).unwrap_or(usize::MAX);
+        let rest = self.bytes.get(from..).unwrap_or_default();
+        Ok(&rest[..rest.len().min(count)])
+    }
+}

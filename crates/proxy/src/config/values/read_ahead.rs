@@ -1,0 +1,164 @@
+//! How far a fetch may run ahead of its fastest reader: a size, or no limit.
+
+use crate::config::invalid::Invalid;
+use crate::config::setting::check_range;
+use crate::config::value::{BadValue, Form};
+use crate::config::values::byte_size::ByteSize;
+use std::fmt;
+
+/// Bytes taken from a next hop and not yet acknowledged by the fastest client that reads them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ReadAhead {
+    /// At most so many, and what one round trip at the client's rate holds.
+    Bytes(ByteSize),
+    /// As many as the next hop sends: the kernel's buffers and the store are filled at its speed.
+    Unbounded,
+}
+
+impl ReadAhead {
+    /// 64 KiB: what a thin link of 1 Mbit/s carries in half a second, and as much as the proxy
+    /// reads at once.
+    pub const DEFAULT: Self = Self::Bytes(ByteSize::from_kib(64));
+
+    /// A quarter of it is the least receive window; below 4 KiB a window holds few full segments,
+    /// and every one of them costs a turn.
+    pub const LEAST: Self = Self::Bytes(ByteSize::from_kib(16));
+
+    /// No TCP window is larger (RFC 7323 §2.3).
+    pub const MOST: Self = Self::Bytes(ByteSize::from_gib(1));
+
+    /// Refuses a size outside the range; `unbounded` is always allowed.
+    pub(in crate::config) fn check(self, path: &str) -> Result<(), Invalid> {
+        match self {
+            Self::Unbounded => Ok(()),
+            Self::Bytes(_) => check_range(path, &self, &Self::LEAST, &Self::MOST).map_err(|no| {
+                let hint = format!("{}, or \"{UNBOUNDED}\"", no.hint);
+                Invalid { hint, ..no }
+            }),
+        }
+    }
+}
+
+/// How no limit is written.
+const UNBOUNDED: &str = "unbounded";
+
+impl fmt::Display for ReadAhead {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Bytes(size) => size.fmt(f),
+            Self::Unbounded => f.write_str(UNBOUNDED),
+        }
+    }
+}
+
+impl std::str::FromStr for ReadAhead {
+    type Err = BadValue;
+
+    fn from_str(text: &str) -> Result<Self, BadValue> {
+        if text == UNBOUNDED {
+            return Ok(Self::Unbounded);
+        }
+        if text.starts_with(|c: char| c.is_ascii_digit()) {
+            return text.parse().map(Self::Bytes);
+        }
+        let refusal = BadValue::new(format!("`{text}` is neither a size nor `{UNBOUNDED}`"));
+        let is_meant = ["unlimited", "infinite", "none", "off", "no", "unbound"]
+            .iter()
+            .any(|slip| text.eq_ignore_ascii_case(slip));
+        Err(if is_meant || text.eq_ignore_ascii_case(UNBOUNDED) {
+            refusal.suggesting(UNBOUNDED)
+        } else {
+            refusal
+        })
+    }
+}
+
+impl Form for ReadAhead {
+    const FORM: &'static str = "a size, such as \"64KiB\", or \"unbounded\"";
+}
+
+impl serde::Serialize for ReadAhead {
+    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(self)
+    }
+}
+
+impl<'de> serde::Deserialize<'de> for ReadAhead {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_any(LeadVisitor)
+    }
+}
+
+struct LeadVisitor;
+
+impl serde::de::Visitor<'_> for LeadVisitor {
+    type Value = ReadAhead;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(ReadAhead::FORM)
+    }
+
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<ReadAhead, E> {
+        text.parse().map_err(E::custom)
+    }
+
+    fn visit_u64<E: serde::de::Error>(self, bytes: u64) -> Result<ReadAhead, E> {
+        Ok(ReadAhead::Bytes(ByteSize::from_bytes(bytes)))
+    }
+
+    fn visit_i64<E: serde::de::Error>(self, bytes: i64) -> Result<ReadAhead, E> {
+        u64::try_from(bytes)
+            .map(|bytes| ReadAhead::Bytes(ByteSize::from_bytes(bytes)))
+            .map_err(|_| E::custom(format!("`{bytes}` is not a read-ahead: it is negative")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, expected: Result<&str, &str>) {
+        let found = text
+            .parse::<ReadAhead>()
+            .map(|read_ahead| read_ahead.to_string());
+        let found = found.map_err(|refusal| refusal.to_string());
+        assert_eq!(
+            found,
+            expected.map(str::to_owned).map_err(str::to_owned),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn read_ahead_limit_is_normalized_and_a_misspelling_is_refused() {
+        check("64KiB", Ok("64KiB"));
+        check("65536", Ok("64KiB"));
+        check("unbounded", Ok("unbounded"));
+        check(
+            "none",
+            Err("`none` is neither a size nor `unbounded`; did you mean `unbounded`?"),
+        );
+        check(
+            "Unbounded",
+            Err("`Unbounded` is neither a size nor `unbounded`; did you mean `unbounded`?"),
+        );
+        check(
+            "64KB",
+            Err(
+                "unknown unit `KB`, expected one of `B`, `KiB`, `MiB`, `GiB`, `TiB`; did you mean `64KiB`?",
+            ),
+        );
+        check("", Err("`` is neither a size nor `unbounded`"));
+    }
+
+    #[test]
+    fn unbounded_read_ahead_exceeds_any_size_and_sizes_have_a_range() {
+        assert!(ReadAhead::Unbounded > ReadAhead::MOST);
+        let bytes = |count| ReadAhead::Bytes(ByteSize::from_bytes(count)).check("read_ahead");
+        assert!(bytes(16 << 10).is_ok());
+        assert!(bytes((16 << 10) - 1).is_err());
+        assert!(bytes(1 << 30).is_ok());
+        assert!(bytes((1 << 30) + 1).is_err_and(|no| no.hint.ends_with("or \"unbounded\"")));
+        assert!(ReadAhead::Unbounded.check("read_ahead").is_ok());
+    }
+}

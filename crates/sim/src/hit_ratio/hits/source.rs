@@ -1,0 +1,68 @@
+//! Where requests come from.
+
+use crate::hit_ratio::keys::Access;
+use std::fmt;
+
+/// A trace that can be read from its beginning as often as wanted.
+pub trait Trace: Sync {
+    /// Its name for tables and records: a path, or what it was made from.
+    fn name(&self) -> String;
+
+    /// From the beginning.
+    ///
+    /// # Errors
+    /// It cannot be opened.
+    fn open(&self) -> Result<Box<dyn Accesses + '_>, TraceError>;
+}
+
+/// Requests in order, some at a time.
+pub trait Accesses {
+    /// Appends the next ones, about [`BATCH`]; none are appended when there are no more.
+    ///
+    /// # Errors
+    /// The trace cannot be read on.
+    fn read(&mut self, batch: &mut Vec<Access>) -> Result<(), TraceError>;
+}
+
+/// Requests a batch.
+pub const BATCH: usize = 8192;
+
+/// Why a trace cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TraceError {
+    /// What could not be done, with the name of the trace.
+    pub what: String,
+    /// Why, with the place.
+    pub cause: String,
+    /// What to do about it.
+    pub hint: Option<String>,
+}
+
+impl fmt::Display for TraceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.what, self.cause)
+    }
+}
+
+impl std::error::Error for TraceError {}
+
+/// Any iterator as [`Accesses`].
+#[derive(Clone, Debug)]
+pub struct Iterated<I>(pub I);
+
+impl<I: Iterator<Item = Access>> Accesses for Iterated<I> {
+    fn read(&mut self, batch: &mut Vec<Access>) -> Result<(), TraceError> {
+        batch.extend(self.0.by_ref().take(BATCH));
+        Ok(())
+    }
+}
+
+impl Trace for Vec<Access> {
+    fn name(&self) -> String {
+        format!("{} requests", self.len())
+    }
+
+    fn open(&self) -> Result<Box<dyn Accesses + '_>, TraceError> {
+        Ok(Box::new(Iterated(self.iter().copied())))
+    }
+}

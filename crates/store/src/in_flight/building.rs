@@ -1,0 +1,264 @@
+//! The room of a response that is arriving.
+
+use crate::body::{BLOCK_BYTES, Body};
+use crate::expected::Expected;
+use crate::in_flight::builder::BodyBuilder;
+use crate::in_flight::growing::{Growing, Place, charged_for};
+use crate::in_flight::spilling::Spilling;
+use crate::resource::VaryRule;
+use crate::shard::{ArrivingId, Shard};
+use crate::stored::StoredResponse;
+use std::sync::{Arc, MutexGuard};
+use std::task::Waker;
+use weir_policy::catalog::Refusal;
+use weir_policy::{Digest, Now};
+
+/// Room taken for a response that is arriving; given back when dropped before `commit`.
+///
+/// It is pinned: once granted it is not taken away for others. A refusal of more leaves what was
+/// granted. A response that goes to disk as it arrives is charged what it holds in memory beside
+/// that: what waits to be written is the disk's.
+#[derive(Debug)]
+pub struct Building {
+    place: Expected,
+    id: ArrivingId,
+    /// Bytes charged beside content.
+    head_charge: usize,
+    /// Bytes of content that were expected when it began.
+    expected: u64,
+    /// Bytes of memory granted for content.
+    reserved: usize,
+    disk: ToDisk,
+}
+
+/// Whether it goes to disk as it arrives.
+#[derive(Debug)]
+enum ToDisk {
+    /// Not so far.
+    Not,
+    /// It does.
+    Spilling(Spilling),
+    /// It cannot: there is no disk, or it has refused.
+    Never,
+}
+
+impl Building {
+    pub(crate) fn new(
+        place: Expected,
+        id: ArrivingId,
+        head_charge: usize,
+        expected: u64,
+        reserved: usize,
+    ) -> Self {
+        Self {
+            place,
+            id,
+            head_charge,
+            expected,
+            reserved,
+            disk: ToDisk::Not,
+        }
+    }
+
+    /// Makes sure that there is room for `content_bytes` in all, from the first one on, before a
+    /// [`BodyBuilder`](crate::BodyBuilder) takes them.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Self::reserve_held`], and [`Refusal::TooLargeForSmallQueue`].
+    pub fn reserve(&mut self, now: Now, content_bytes: u64) -> Result<(), Refusal> {
+        let _ = now;
+        self.place.store.check_size(content_bytes)?;
+        let beyond = content_bytes.saturating_sub(self.expected);
+        let beyond = beyond.next_multiple_of(BLOCK_BYTES as u64);
+        self.reserve_in_memory(charged_for(self.expected) + charged_for(beyond))
+    }
+
+    pub(crate) fn spilling(self, spilling: Option<Spilling>) -> Self {
+        let disk = spilling.map_or(ToDisk::Never, ToDisk::Spilling);
+        Self { disk, ..self }
+    }
+
+    /// Makes sure that there is room for `bytes` more at `place`, before they are pushed. What is
+    /// too large for memory, or for one write, goes to disk from now on, if there is one that takes
+    /// it.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Self::reserve_held`], and [`Refusal::TooLargeForSmallQueue`].
+    pub fn reserve_push(
+        &mut self,
+        growing: &mut Growing,
+        place: Place,
+        bytes: usize,
+    ) -> Result<(), Refusal> {
+        self.go_on(growing);
+        let content = growing.present_bytes().saturating_add(bytes as u64);
+        let content = content.min(growing.complete_length().unwrap_or(u64::MAX));
+        let held = growing.held_after(place, bytes);
+        if let ToDisk::Spilling(spilling) = &self.disk
+            && self.place.store.is_for_disk(content)
+        {
+            return self.reserve_held(held.saturating_sub(spilling.handed_bytes()));
+        }
+        let room = self.place.store.check_size(content);
+        let room = room.and_then(|()| self.reserve_in_memory(held));
+        let is_for_disk = room.is_err() || self.place.is_for_disk(content);
+        if !is_for_disk || !matches!(self.disk, ToDisk::Not) {
+            return room;
+        }
+        match self.place.spill(growing.complete_length(), content) {
+            Some(spilling) => {
+                self.disk = ToDisk::Spilling(spilling);
+                self.reserve_push(growing, place, bytes)
+            }
+            None => {
+                self.disk = ToDisk::Never;
+                room
+            }
+        }
+    }
+
+    /// The same for a builder.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn reserve_next(&mut self, builder: &mut BodyBuilder, bytes: usize) -> Result<(), Refusal> {
+        let (growing, place) = builder.parts();
+        self.reserve_push(growing, place, bytes)
+    }
+
+    /// Hands to the disk what can be handed to it, and gives back the memory of what was written.
+    fn go_on(&mut self, growing: &mut Growing) {
+        let ToDisk::Spilling(spilling) = &mut self.disk else {
+            return;
+        };
+        if spilling.go_on(growing).is_err() {
+            // from now on it has to find room in memory
+            self.disk = ToDisk::Never;
+            growing.stop_behind();
+            return;
+        }
+        let handed = spilling.handed_bytes();
+        self.give_back(growing.held_bytes().saturating_sub(handed));
+    }
+
+    /// Nothing is pushed at the moment: takes back the memory of what was written meanwhile.
+    /// `waker` is woken when there is more to take back, so that what was written does not stay in
+    /// memory, in nobody's account, while a fetch waits.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Self::reserve_held`]: the disk takes no more, and memory has no room for what
+    /// waited for it.
+    pub fn take_back(&mut self, growing: &mut Growing, waker: &Waker) -> Result<(), Refusal> {
+        if !matches!(self.disk, ToDisk::Spilling(_)) {
+            return Ok(());
+        }
+        self.go_on(growing);
+        match &self.disk {
+            ToDisk::Spilling(spilling) => {
+                spilling.wake_on_written(waker);
+                Ok(())
+            }
+            ToDisk::Not | ToDisk::Never => self.reserve_held(growing.held_bytes()),
+        }
+    }
+
+    /// It will not be stored: nothing more of it goes to disk, what was written is found by nobody,
+    /// and its room is given back as far as it holds no memory. To be told again when it holds
+    /// less.
+    pub fn pass(&mut self, growing: &mut Growing) {
+        self.disk = ToDisk::Never;
+        growing.stop_behind();
+        self.give_back(growing.held_bytes());
+    }
+
+    /// Only so many bytes are held for content any more.
+    fn give_back(&mut self, held_bytes: usize) {
+        if held_bytes < self.reserved {
+            self.reserved = held_bytes;
+            let charge = (self.head_charge + held_bytes) as u64;
+            self.shard().give_back(self.id, charge);
+        }
+    }
+
+    /// All that has come, as a body; what of it is not on disk yet is handed over.
+    pub fn finish(&mut self, growing: &mut Growing) -> Body {
+        growing.seal_all();
+        if let ToDisk::Spilling(spilling) = &mut self.disk
+            && spilling.end(growing).is_err()
+        {
+            self.disk = ToDisk::Never;
+        }
+        growing.stop_behind();
+        growing.finish()
+    }
+
+    /// The same for a builder: whole, whatever was expected.
+    pub fn finish_whole(&mut self, builder: BodyBuilder) -> Body {
+        let mut growing = builder.into_whole();
+        self.finish(&mut growing)
+    }
+
+    /// Makes sure that there is room for content that holds `held_bytes` of memory
+    /// ([`Growing::held_bytes`]). Cheap while that is not more than was granted before.
+    ///
+    /// # Errors
+    ///
+    /// [`Refusal::TooLarge`] and [`Refusal::NoRoomArriving`]; what was granted before stays.
+    pub fn reserve_held(&mut self, held_bytes: usize) -> Result<(), Refusal> {
+        if held_bytes <= self.reserved {
+            return Ok(());
+        }
+        let charge = (self.head_charge + held_bytes) as u64;
+        self.shard().extend(self.id, charge)?;
+        self.reserved = held_bytes;
+        Ok(())
+    }
+
+    /// The same for content that is to stay in memory: where the eviction algorithm takes in a
+    /// response of that size.
+    fn reserve_in_memory(&mut self, held_bytes: usize) -> Result<(), Refusal> {
+        if held_bytes <= self.reserved {
+            return Ok(());
+        }
+        let charge = (self.head_charge + held_bytes) as u64;
+        self.shard().extend_newcomer(self.id, charge)?;
+        self.reserved = held_bytes;
+        Ok(())
+    }
+
+    /// Whether the target was purged or invalidated since it was asked for: it will not be stored,
+    /// and who asks now must not get it. Those who read it already may go on.
+    #[must_use]
+    pub fn is_outdated(&self) -> bool {
+        self.shard().is_outdated(self.id)
+    }
+
+    /// The response is whole, or a part that is worth keeping: from now on it is found. It takes
+    /// the place of what was stored for the same request.
+    ///
+    /// # Errors
+    ///
+    /// The catalog's reason for letting it go after all, [`Refusal::NotResident`] for
+    /// [`Self::is_outdated`].
+    pub fn commit(
+        mut self,
+        now: Now,
+        vary: Option<(VaryRule, Digest)>,
+        response: impl Into<Arc<StoredResponse>>,
+    ) -> Result<(), Refusal> {
+        let response = response.into();
+        let spilling = match self.disk {
+            ToDisk::Spilling(spilling) => Some(spilling),
+            ToDisk::Not | ToDisk::Never => None,
+        };
+        self.place.commit(now, self.id, vary, &response, spilling)
+    }
+
+    fn shard(&self) -> MutexGuard<'_, Shard> {
+        self.place.store.shard(self.place.primary)
+    }
+}

@@ -1,0 +1,111 @@
+//! Content on its way to disk while it arrives, and the memory it gives back.
+
+use crate::charge::block_bytes;
+use crate::in_flight::growing::Growing;
+use std::sync::Arc;
+use std::task::Waker;
+use weir_disk::{Committed, Disk, Extent, Refused, Spill, Ticket};
+use weir_policy::Digest;
+
+/// Bytes of one response that may wait to be written. They are the disk's, which bounds them over
+/// all; one response that comes faster than the device writes must not fill its queue alone.
+const WAITING_BYTES_MAX: usize = 8 << 20;
+
+/// A response that goes to disk as it arrives.
+#[derive(Debug)]
+pub(crate) struct Spilling {
+    spill: Spill,
+    /// What it has of an older record, once its content is known.
+    inherited: Option<Vec<Extent>>,
+    /// Bytes of memory of the blocks that were handed over and are not known to be written.
+    /// Reckoned here: the writer goes on between two questions, and what it has written counts as
+    /// memory until its place is taken.
+    handed_bytes: usize,
+}
+
+impl Spilling {
+    pub(crate) fn begin(
+        disk: &Arc<Disk>,
+        key: Digest,
+        ticket: Ticket,
+        expected: Option<u64>,
+    ) -> Result<Self, Refused> {
+        Ok(Self {
+            spill: disk.begin(key, ticket, expected)?,
+            inherited: None,
+            handed_bytes: 0,
+        })
+    }
+
+    /// Takes back the memory of what was written, and hands over what was sealed.
+    ///
+    /// # Errors
+    ///
+    /// Why it cannot go on: nothing of it will be found on disk.
+    pub(crate) fn go_on(&mut self, growing: &mut Growing) -> Result<(), Refused> {
+        self.hand_over(growing, WAITING_BYTES_MAX)
+    }
+
+    /// The same at the end, with all there is.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Self::go_on`].
+    pub(crate) fn end(&mut self, growing: &mut Growing) -> Result<(), Refused> {
+        self.hand_over(growing, usize::MAX)?;
+        self.spill.flush()
+    }
+
+    fn hand_over(&mut self, growing: &mut Growing, waiting_max: usize) -> Result<(), Refused> {
+        if let Some(why) = self.spill.failed() {
+            return Err(why);
+        }
+        if self.inherited.is_none() {
+            // what it has in memory already is written first
+            growing.write_behind();
+            self.inherited = Some(growing.extents());
+        }
+        for extent in self.spill.written() {
+            let given_back = growing.put_on_disk(extent);
+            self.handed_bytes = self.handed_bytes.saturating_sub(given_back);
+        }
+        while let Some((from, block)) = growing.next_behind() {
+            let bytes = block_bytes(block.len());
+            let is_end = waiting_max == usize::MAX;
+            if !is_end
+                && (self.handed_bytes.saturating_add(bytes) > waiting_max
+                    || !self.spill.has_room(bytes))
+            {
+                // it waits in memory, in its own account
+                break;
+            }
+            self.spill.push(from, Arc::clone(block))?;
+            self.handed_bytes += bytes;
+            growing.pop_behind();
+        }
+        Ok(())
+    }
+
+    /// Wakes `waker` once when more was written, if anything waits for that.
+    pub(crate) fn wake_on_written(&self, waker: &Waker) {
+        if self.handed_bytes > 0 {
+            self.spill.wake_on_written(waker);
+        }
+    }
+
+    /// Bytes of memory of what was handed over and is not known to be written: they are in the
+    /// disk's account.
+    pub(crate) fn handed_bytes(&self) -> usize {
+        self.handed_bytes
+    }
+
+    /// Makes it a record with `meta`.
+    ///
+    /// # Errors
+    ///
+    /// Why nothing is stored.
+    pub(crate) fn commit(self, meta: Vec<u8>) -> Result<Committed, Refused> {
+        let inherited = self.inherited.unwrap_or_default();
+        self.spill.commit(meta, &inherited)
+    }
+}

@@ -1,0 +1,75 @@
+//! The program alone is built with the same features of its dependencies as the workspace.
+//!
+//! Cargo unites the features that the chosen packages want. If one member wants more of a
+//! dependency than the program does, then `make run` after `cargo build --release` compiles that
+//! dependency, and everything above it, once more.
+
+use crate::failure::{During, Failure};
+use crate::root;
+use crate::tidy::complaint::Complaint;
+use std::collections::BTreeSet;
+
+/// Lines of `cargo tree`: package, version and features of everything that the chosen packages are
+/// built from.
+pub(in crate::tidy) fn read(chosen: &[&str]) -> Result<BTreeSet<String>, Failure> {
+    let output = root::cargo()
+        .args(["tree", "--locked", "--edges", "normal,build"])
+        .args(["--prefix", "none", "--format", "{p} {f}"])
+        .args(chosen)
+        .output()
+        .during("run cargo tree")?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+        return Err(Failure::Outside(format!(
+            "cargo does not tell the features of the dependencies: {said}"
+        )));
+    }
+    let text = String::from_utf8_lossy(&output.stdout);
+    // `(*)`: the package is shown above
+    let lines = text
+        .lines()
+        .map(|line| line.trim_end_matches(" (*)").trim());
+    Ok(lines
+        .filter(|line| !line.is_empty())
+        .map(str::to_owned)
+        .collect())
+}
+
+/// Complains about a package of `program` that is not in `workspace` with the same features.
+pub(in crate::tidy) fn check(
+    workspace: &BTreeSet<String>,
+    program: &BTreeSet<String>,
+) -> Vec<Complaint> {
+    program
+        .difference(workspace)
+        .map(|line| {
+            Complaint::new(
+                "Cargo.toml",
+                1,
+                format!(
+                    "`weir-cli` alone is built with `{line}`, the workspace with other features"
+                ),
+                "name all features of this dependency under [workspace.dependencies]",
+            )
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tidy::complaint::expect;
+
+    fn lines(lines: &[&str]) -> BTreeSet<String> {
+        lines.iter().map(|&line| line.to_owned()).collect()
+    }
+
+    #[test]
+    fn dependency_with_more_features_in_the_workspace_is_refused() {
+        let program = lines(&["a v1.0.0 std", "b v1.0.0"]);
+        let workspace = lines(&["a v1.0.0 std", "b v1.0.0", "c v2.0.0 x"]);
+        expect(&check(&workspace, &program), &[]);
+        let more = lines(&["a v1.0.0 more,std", "b v1.0.0"]);
+        expect(&check(&more, &program), &[(1, "`a v1.0.0 std`")]);
+    }
+}

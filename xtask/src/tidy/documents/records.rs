@@ -1,0 +1,161 @@
+//! A record that a document cites was measured at a commit of this history, without changes on top
+//! of it.
+
+use crate::failure::{During, Failure};
+use crate::root;
+use crate::tidy::complaint::Complaint;
+use crate::tidy::tree::Tree;
+use serde_json::Value;
+use std::path::Path;
+use std::process::Command;
+
+/// The folder, as documents name it.
+const FOLDER: &str = "records/";
+
+/// Complains about cited records. `commits` answers for a path below `records/` with the commit of
+/// each record there; `is_known` whether the history has a commit.
+pub(in crate::tidy) fn check(
+    tree: &Tree,
+    commits: impl Fn(&str) -> Result<Vec<String>, Failure>,
+    is_known: impl Fn(&str) -> bool,
+) -> Result<Vec<Complaint>, Failure> {
+    let mut complaints = Vec::new();
+    let documents = tree
+        .files()
+        .iter()
+        .filter(|file| file.path.ends_with(".md"));
+    for file in documents {
+        for (number, line) in file.lines() {
+            for path in cited(line) {
+                let commits = commits(&path)?;
+                if let Some(what) = commits.iter().find_map(|commit| wrong(commit, &is_known)) {
+                    complaints.push(Complaint::new(
+                        &file.path,
+                        number,
+                        format!("`{path}` {what}"),
+                        "measure again at a clean commit, or do not cite it",
+                    ));
+                }
+            }
+        }
+    }
+    Ok(complaints)
+}
+
+/// Paths `records/NAME` that a line names. `DATE` and the like stand for a name.
+fn cited(line: &str) -> Vec<String> {
+    let is_of_name = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    let rest = line.split(FOLDER).skip(1);
+    let names = rest.map(|rest| {
+        let end = rest.find(|c| !is_of_name(c)).unwrap_or(rest.len());
+        rest[..end].trim_end_matches('.')
+    });
+    names
+        .filter(|name| name.chars().any(|c| c.is_ascii_digit()))
+        .map(|name| format!("{FOLDER}{name}"))
+        .collect()
+}
+
+fn wrong(commit: &str, is_known: &impl Fn(&str) -> bool) -> Option<String> {
+    let bare = commit.trim_end_matches('+');
+    if bare.len() != commit.len() || commit.contains(' ') || commit.ends_with("-dirty") {
+        return Some(format!(
+            "was measured with uncommitted changes (`{commit}`)"
+        ));
+    }
+    (!is_known(bare)).then(|| format!("was measured at `{bare}`, which is not in the history"))
+}
+
+/// The commits of the record at `path`, or of all records in the folder at `path`.
+pub(in crate::tidy) fn commits_at(path: &str) -> Result<Vec<String>, Failure> {
+    let full = root::directory().join(path);
+    if full.is_file() {
+        return Ok(vec![commit_of(&full)?]);
+    }
+    let mut commits = Vec::new();
+    for entry in std::fs::read_dir(&full).during(format_args!("list `{path}`"))? {
+        let file = entry.during(format_args!("list `{path}`"))?.path();
+        if file
+            .extension()
+            .is_some_and(|extension| extension == "json")
+        {
+            commits.push(commit_of(&file)?);
+        }
+    }
+    Ok(commits)
+}
+
+fn commit_of(file: &Path) -> Result<String, Failure> {
+    let text = std::fs::read_to_string(file).during(format_args!("read `{}`", file.display()))?;
+    let record: Value =
+        serde_json::from_str(&text).during(format_args!("understand `{}`", file.display()))?;
+    // `weir bench` keeps it with the rest that it says of itself
+    let commit = record
+        .get("commit")
+        .or_else(|| record.pointer("/tool/commit"));
+    Ok(commit.and_then(Value::as_str).unwrap_or("none").to_owned())
+}
+
+/// Whether HEAD or one of its ancestors is `commit`. In a clone without its history every commit
+/// passes.
+pub(in crate::tidy) fn is_in_history(commit: &str) -> bool {
+    let git = |arguments: &[&str]| {
+        let mut command = Command::new("git");
+        command.args(["-c", "safe.directory=*"]).args(arguments);
+        command.current_dir(root::directory()).output()
+    };
+    let shallow = git(&["rev-parse", "--is-shallow-repository"]);
+    if shallow.is_ok_and(|output| output.stdout.starts_with(b"true")) {
+        return true;
+    }
+    git(&["merge-base", "--is-ancestor", commit, "HEAD"])
+        .is_ok_and(|output| output.status.success())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tidy::complaint::expect;
+    use crate::tidy::tree::File;
+
+    fn check_text(text: &str, expected: &[(usize, &str)]) {
+        let tree = Tree::new(vec![File::new("docs/a.md", text)]);
+        let commits = |path: &str| {
+            Ok(match path {
+                "records/clean-1.json" => vec!["abc".to_owned()],
+                "records/dirty-1.json" => vec!["abc and changes".to_owned()],
+                "records/runs-1" => vec!["abc".to_owned(), "abc+".to_owned()],
+                _ => vec!["def".to_owned()],
+            })
+        };
+        let complaints = check(&tree, commits, |commit| commit == "abc").expect("records");
+        expect(&complaints, expected);
+    }
+
+    #[test]
+    fn cited_record_with_uncommitted_changes_is_refused() {
+        check_text(
+            "[a](../records/clean-1.json) and `records/peers-DATE.json`\n",
+            &[],
+        );
+        check_text(
+            "x\nsee `records/dirty-1.json`.\n",
+            &[(2, "uncommitted changes")],
+        );
+        check_text("[runs](../records/runs-1)\n", &[(1, "`records/runs-1`")]);
+    }
+
+    #[test]
+    fn cited_record_of_a_commit_outside_the_history_is_refused() {
+        check_text(
+            "[b](../records/gone-1.json)\n",
+            &[(1, "not in the history")],
+        );
+    }
+
+    #[test]
+    fn head_is_in_the_history_and_an_unknown_name_is_not() {
+        assert!(is_in_history("HEAD"));
+        assert!(!is_in_history("no-such-commit"));
+    }
+}
