@@ -1,8 +1,9 @@
 //! `weir check`: is this config good, and what does it mean?
 
 use crate::effective;
-use crate::flags::{CheckFlags, ServeFlags};
 use crate::messages::{Exit, Failure, give};
+use crate::serve::flags::CheckFlags;
+use crate::serve::flags::ServeFlags;
 use weir_proxy::Unusable;
 use weir_proxy::config::{AdminAddress, ByteSize, Config, TokenFile};
 

@@ -2,8 +2,8 @@
 
 use crate::disk_size::DiskSize;
 use crate::file::Document;
-use crate::flags::ServeFlags;
 use crate::messages::{Exit, Failure};
+use crate::serve::flags::ServeFlags;
 use std::net::SocketAddr;
 use weir_proxy::config::{Config, Directory, Disk, Invalid, Listener, Mode, PathPrefix, Route};
 

@@ -1,5 +1,6 @@
 //! `weir serve`: start, say where, wait.
 
+pub(crate) mod flags;
 mod record;
 
 pub(crate) use record::RecordFlags;
@@ -7,9 +8,9 @@ pub(crate) use record::RecordFlags;
 use crate::allocator;
 use crate::check::describe_cache;
 use crate::effective;
-use crate::flags::ServeFlags;
 use crate::messages::{Failure, give, tell};
 use crate::operate::{Announced, Running};
+use crate::serve::flags::ServeFlags;
 use record::Recording;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};

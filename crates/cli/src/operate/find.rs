@@ -2,8 +2,8 @@
 
 use super::running::{self, Running};
 use crate::effective;
-use crate::flags::ServeFlags;
 use crate::messages::{Exit, Failure};
+use crate::serve::flags::ServeFlags;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};
 use weir_proxy::admin::Token;

@@ -2,8 +2,8 @@
 
 use super::flags::Directories;
 use crate::effective;
-use crate::flags::ServeFlags;
 use crate::messages::{Exit, Failure};
+use crate::serve::flags::ServeFlags;
 use std::path::{Path, PathBuf};
 use weir_disk::offline::{Directory, OfflineError};
 
