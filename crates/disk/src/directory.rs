@@ -85,7 +85,10 @@ pub(crate) struct Limits {
 pub(crate) enum Clock {
     Running(Instant),
     /// Set by hand, in tests.
-    #[cfg_attr(not(test), expect(dead_code, reason = "tests step the store by hand"))]
+    #[cfg_attr(
+        not(any(test, feature = "simulated")),
+        expect(dead_code, reason = "tests step the store by hand")
+    )]
     Manual(AtomicU64),
 }
 

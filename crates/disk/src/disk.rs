@@ -411,5 +411,5 @@ fn content_bytes(body: &[BodyBlock]) -> Option<u64> {
     Some(sum)
 }
 
-#[cfg(test)]
-pub(crate) use opening::open_by_hand;
+#[cfg(any(test, feature = "simulated"))]
+pub(crate) use opening::assemble_by_hand;

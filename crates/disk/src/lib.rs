@@ -14,6 +14,8 @@
 //! The one place with `unsafe` is where memory is handed to the kernel's `io_uring`
 //! (`files/ring.rs`).
 
+#[cfg(feature = "simulated")]
+pub mod by_hand;
 mod config;
 mod directory;
 mod disk;
@@ -22,8 +24,6 @@ mod failure;
 pub mod files;
 pub mod format;
 mod index;
-#[cfg(test)]
-mod model;
 mod notice;
 pub mod offline;
 mod record;

@@ -50,6 +50,14 @@ pub struct RecordId {
     pub(crate) offset: u32,
 }
 
+#[cfg(feature = "simulated")]
+impl RecordId {
+    /// The number of its segment, and its first byte there.
+    pub fn place(self) -> (u64, u64) {
+        (self.segment, u64::from(self.offset))
+    }
+}
+
 /// Where the index says that a record may lie. It may turn out to be another key's (the index keeps
 /// 64 bits of a key). Keeps the segment readable.
 #[derive(Clone, Debug)]

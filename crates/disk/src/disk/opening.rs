@@ -42,9 +42,9 @@ pub(super) fn open(
     Ok(disk)
 }
 
-/// Without: whoever holds the writers and loaders steps them.
-#[cfg(test)]
-pub(crate) fn open_by_hand(
+/// Without threads: the owner of the writers and loaders steps them.
+#[cfg(any(test, feature = "simulated"))]
+pub(crate) fn assemble_by_hand(
     config: &DiskConfig,
     files: &Arc<dyn Files>,
     log: &Listener,

@@ -79,6 +79,10 @@ fn complaints_about_package(package: &Package, row: &Row) -> Vec<Complaint> {
     {
         let (from, to) = (room(&package.name), room(&dependency.name));
         let in_tests = dependency.kind.as_deref() == Some("dev");
+        // a crate may switch its own features on for its tests
+        if in_tests && dependency.name == package.name {
+            continue;
+        }
         if row.uses.contains(to) || (in_tests && row.uses_in_tests.contains(to)) {
             continue;
         }

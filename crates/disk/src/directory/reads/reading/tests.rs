@@ -1,6 +1,6 @@
 use super::*;
 use crate::directory::fence::ERRORS_MAX;
-use crate::disk::open_by_hand;
+use crate::disk::assemble_by_hand;
 use crate::files::simulated::{Fault, Plan, SimulatedFiles};
 use crate::files::{Files, SystemFiles};
 use crate::{BodyBlock, DirectoryConfig, Disk, DiskConfig, Loaded, NewRecord};
@@ -43,7 +43,7 @@ impl Store {
             }])
         };
         let log: crate::Listener = Arc::new(|_| {});
-        let (disk, stepped) = open_by_hand(&config, files, &log).unwrap();
+        let (disk, stepped) = assemble_by_hand(&config, files, &log).unwrap();
         for (key, len) in (0..).zip(LENGTHS) {
             let (ticket, bytes) = (disk.ticket(), content(key, len));
             let (meta, body) = (vec![7; 100], vec![BodyBlock { from: 0, bytes }]);
@@ -70,7 +70,7 @@ impl Store {
         let notices: Arc<Mutex<Vec<Notice>>> = Arc::default();
         let heard = Arc::clone(&notices);
         let log: crate::Listener = Arc::new(move |notice| heard.lock().unwrap().push(notice));
-        let (disk, stepped) = open_by_hand(&config, files, &log).unwrap();
+        let (disk, stepped) = assemble_by_hand(&config, files, &log).unwrap();
         let mut directory = None;
         for (its, _, mut loader) in stepped {
             while loader.step() {}

@@ -2,15 +2,15 @@
 
 use super::journal::{store, stored_keys};
 use super::world::{KEYS, Nature, World};
-use crate::disk::open_by_hand;
-use crate::files::Files;
-use crate::files::simulated::{Fault, Plan};
-use crate::format::{
+use std::path::Path;
+use std::sync::Arc;
+use weir_disk::by_hand;
+use weir_disk::files::Files;
+use weir_disk::files::simulated::{Fault, Plan};
+use weir_disk::format::{
     JOURNAL_ENTRY_BYTES, PAGE_BYTES, PurgeEntry, SUPERBLOCK_FILE, Seal, Superblock, Volume,
     segment_number,
 };
-use std::path::Path;
-use std::sync::Arc;
 
 /// Keys below are purged.
 const PURGED: u64 = 4;
@@ -268,13 +268,13 @@ fn store_of_a_newer_version_is_refused_and_left_unchanged() {
     let path = World::directory_path(0).join(SUPERBLOCK_FILE);
     let newer = |bytes: &mut Vec<u8>| {
         for page in bytes.chunks_mut(PAGE_BYTES) {
-            reseal(page, crate::format::FORMAT_VERSION + 1, Seal::UNKEYED);
+            reseal(page, weir_disk::format::FORMAT_VERSION + 1, Seal::UNKEYED);
         }
     };
     world.files.damage(&path, newer).unwrap();
     let before: Vec<Vec<u8>> = contents(&world);
     let files: Arc<dyn Files> = Arc::new(world.files.clone());
-    let opened = open_by_hand(&world.config(), &files, &(Arc::new(|_| {}) as _));
+    let opened = by_hand::open(&world.config(), &files, &(Arc::new(|_| {}) as _));
     let refused = opened.map(drop).unwrap_err().to_string();
     assert!(refused.contains("newer"), "{refused}");
     assert_eq!(contents(&world), before);

@@ -1,7 +1,7 @@
 //! Content that tells where it belongs: each byte is a function of key, representation and offset.
 
-use crate::BodyBlock;
 use std::sync::Arc;
+use weir_disk::BodyBlock;
 use weir_policy::Digest;
 
 /// What is stored with a record.
@@ -38,7 +38,7 @@ impl Meta {
 
 /// Keys are spread like digests.
 pub(super) fn digest(key: u64) -> Digest {
-    let mut random = crate::files::simulated::Random(key + 1);
+    let mut random = weir_disk::files::simulated::Random(key + 1);
     Digest(random.next(), random.next())
 }
 

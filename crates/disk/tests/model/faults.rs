@@ -3,7 +3,7 @@
 
 use super::truth::digest;
 use super::world::{KEYS, Nature, World};
-use crate::files::simulated::{Fault, Plan};
+use weir_disk::files::simulated::{Fault, Plan};
 
 const SEED: u64 = 7;
 

@@ -3,25 +3,20 @@
 mod ending;
 
 use super::truth::{Meta, block, content, digest};
-use crate::directory::scrub::scrub;
-use crate::directory::starting::loader::Loader;
-use crate::directory::writer::Writer;
-use crate::directory::{Clock, Directory};
-use crate::disk::open_by_hand;
-use crate::files::Files;
-use crate::files::simulated::{Fault, Plan, Random, SimulatedFiles};
-use crate::{
-    Committed, DirectoryConfig, Disk, DiskConfig, Extent, Loaded, NewRecord, Notice, ReadError,
-    Spill, Ticket,
-};
 use std::collections::{HashMap, HashSet};
 use std::future::Future;
 use std::path::PathBuf;
 use std::pin::pin;
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
-use weir_policy::page_cache::{PageCache, Way};
+use weir_disk::by_hand::{self, SteppedDirectory};
+use weir_disk::files::Files;
+use weir_disk::files::simulated::{Fault, Plan, Random, SimulatedFiles};
+use weir_disk::{
+    Committed, DirectoryConfig, Disk, DiskConfig, Extent, Loaded, NewRecord, Notice, ReadError,
+    Spill, Ticket,
+};
+use weir_policy::page_cache::Way;
 
 pub(super) const KEYS: u64 = 12;
 
@@ -96,7 +91,7 @@ pub(super) struct World {
     nature: Nature,
     random: Random,
     pub(super) disk: Option<Arc<Disk>>,
-    stepped: Vec<(Arc<Directory>, Writer, Loader)>,
+    stepped: Vec<SteppedDirectory>,
     known: Vec<Known>,
     arriving: Vec<Arriving>,
     committed: Vec<(u64, u64, Committed)>,
@@ -178,14 +173,14 @@ impl World {
     pub(super) fn open(&mut self) {
         let files: Arc<dyn Files> = Arc::new(self.files.clone());
         let notices = Arc::clone(&self.notices);
-        let log: crate::Listener = Arc::new(move |notice| {
+        let log: weir_disk::Listener = Arc::new(move |notice| {
             assert!(!notice.to_string().is_empty());
             notices.lock().unwrap().push(notice);
         });
-        let opened = open_by_hand(&self.config(), &files, &log).or_else(|error| {
+        let opened = by_hand::open(&self.config(), &files, &log).or_else(|error| {
             assert!(self.is_unlucky, "{}: {error}", self.context);
             self.files.plan(Plan::default());
-            open_by_hand(&self.config(), &files, &log)
+            by_hand::open(&self.config(), &files, &log)
         });
         let (disk, stepped) = opened.unwrap_or_else(|error| panic!("{}: {error}", self.context));
         self.life += 1;
@@ -208,18 +203,15 @@ impl World {
     /// In every other process most reads go past the page cache: none lives long enough to learn
     /// that they had better.
     fn choose_way(&self) {
-        for (directory, ..) in &self.stepped {
-            let way = [Way::Through, Way::Past][usize::try_from(self.life % 2).unwrap()];
-            *directory.page_cache() = PageCache::new(way);
+        let way = [Way::Through, Way::Past][usize::try_from(self.life % 2).unwrap()];
+        for directory in &self.stepped {
+            directory.read(way);
         }
     }
 
     fn set_clock(&self) {
-        for (directory, ..) in &self.stepped {
-            match &directory.clock {
-                Clock::Manual(ms) => ms.store(self.now_ms, Ordering::Relaxed),
-                Clock::Running(_) => unreachable!(),
-            }
+        for directory in &self.stepped {
+            directory.set_clock_ms(self.now_ms);
         }
     }
 
@@ -586,32 +578,26 @@ impl World {
     pub(super) fn step(&mut self) {
         self.now_ms += self.below(1200);
         self.set_clock();
-        for (_, writer, _) in &mut self.stepped {
-            writer.step();
+        for directory in &mut self.stepped {
+            directory.write();
         }
     }
 
     pub(super) fn load_one(&mut self) -> bool {
         let mut is_loading = false;
-        for (_, _, loader) in &mut self.stepped {
-            is_loading |= loader.step();
+        for directory in &mut self.stepped {
+            is_loading |= directory.load();
         }
         is_loading
     }
 
     /// Verifies everything as the background scrub does; the bytes that it would have rested for.
     pub(super) fn scrub(&self) -> u64 {
-        let mut rested_bytes = 0;
-        for (directory, ..) in &self.stepped {
-            for segment in directory.segments.all() {
-                let is_done = scrub(directory, &segment, |bytes| {
-                    rested_bytes += bytes;
-                    true
-                });
-                assert!(is_done, "{}", self.context);
-            }
-        }
-        rested_bytes
+        let rested = self.stepped.iter().map(|directory| {
+            let rested_bytes = directory.scrub();
+            rested_bytes.unwrap_or_else(|| panic!("{}", self.context))
+        });
+        rested.sum()
     }
 
     fn plan_faults(&mut self) {

@@ -5,6 +5,8 @@
 //! be a response that was stored under that key, to the byte; not purged, not forgotten, not older
 //! than one that was seen since the store was opened.
 
+#![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
 mod damage;
 mod faults;
 mod journal;

@@ -1,10 +1,10 @@
 //! Bytes change behind the store's back.
 
 use super::world::{KEYS, Nature, World};
-use crate::files::simulated::SECTOR_BYTES;
-use crate::files::{Access, Files};
-use crate::format::SUPERBLOCK_FILE;
 use std::path::PathBuf;
+use weir_disk::files::simulated::SECTOR_BYTES;
+use weir_disk::files::{Access, Files};
+use weir_disk::format::SUPERBLOCK_FILE;
 
 /// A store of a few segments, closed or killed.
 fn store(seed: u64, is_sealed: bool) -> World {

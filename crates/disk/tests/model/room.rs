@@ -1,23 +1,19 @@
 //! How much leaves at once for what is new, in directories of any size.
 
 use super::truth::{block, content, digest};
-use crate::directory::starting::loader::Loader;
-use crate::directory::writer::Writer;
-use crate::directory::{Clock, Directory};
-use crate::disk::open_by_hand;
-use crate::files::Files;
-use crate::files::simulated::SimulatedFiles;
-use crate::{
-    DirectoryConfig, Disk, DiskConfig, NewRecord, SEGMENT_BYTES_DEFAULT, SEGMENT_BYTES_MIN,
-    SEGMENTS_MIN,
-};
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, Waker};
+use weir_disk::by_hand::{self, SteppedDirectory};
+use weir_disk::files::Files;
+use weir_disk::files::simulated::SimulatedFiles;
+use weir_disk::{
+    DirectoryConfig, Disk, DiskConfig, NewRecord, SEGMENT_BYTES_DEFAULT, SEGMENT_BYTES_MIN,
+    SEGMENTS_MIN,
+};
 
 /// The smallest directory that there may be.
 const SMALLEST: u64 = SEGMENTS_MIN * SEGMENT_BYTES_MIN;
@@ -28,7 +24,7 @@ const SHARE: u64 = 64;
 struct Store {
     bytes: u64,
     disk: Arc<Disk>,
-    stepped: Vec<(Arc<Directory>, Writer, Loader)>,
+    stepped: Vec<SteppedDirectory>,
     next_key: u64,
 }
 
@@ -40,9 +36,9 @@ impl Store {
         };
         let files: Arc<dyn Files> = Arc::new(files.clone());
         let config = DiskConfig::new(vec![directory]);
-        let (disk, mut stepped) = open_by_hand(&config, &files, &(Arc::new(|_| {}) as _)).unwrap();
-        for (_, _, loader) in &mut stepped {
-            while loader.step() {}
+        let (disk, mut stepped) = by_hand::open(&config, &files, &(Arc::new(|_| {}) as _)).unwrap();
+        for directory in &mut stepped {
+            while directory.load() {}
         }
         Self {
             bytes,
@@ -53,18 +49,15 @@ impl Store {
     }
 
     fn step(&mut self) {
-        for (directory, writer, _) in &mut self.stepped {
-            if let Clock::Manual(ms) = &directory.clock {
-                ms.fetch_add(10, Ordering::Relaxed);
-            }
-            writer.step();
+        for directory in &mut self.stepped {
+            directory.advance_clock_ms(10);
+            directory.write();
         }
     }
 
     fn segments(&self) -> BTreeMap<u64, u64> {
-        let all = self.stepped.iter().flat_map(|(it, ..)| it.segments.all());
-        all.map(|segment| (segment.number, segment.bytes()))
-            .collect()
+        let all = self.stepped.iter().flat_map(SteppedDirectory::segments);
+        all.collect()
     }
 
     fn append(&mut self, len: usize) {
@@ -103,10 +96,9 @@ impl Store {
         }
     }
 
-    fn end(mut self) -> u64 {
-        for (directory, writer, _) in &mut self.stepped {
-            directory.queue.close();
-            writer.finish();
+    fn end(self) -> u64 {
+        for directory in self.stepped {
+            directory.close(false);
         }
         self.next_key
     }
@@ -198,9 +190,5 @@ fn response_of_64_kib_blocks_is_stored_in_the_smallest_directory() {
 fn large_directory_has_segments_of_the_default_size() {
     let files = SimulatedFiles::new(6);
     let store = Store::open(&files, SEGMENTS_MIN * SEGMENT_BYTES_DEFAULT, 0);
-    let (directory, ..) = &store.stepped[0];
-    assert_eq!(
-        u64::from(directory.limits.segment_bytes),
-        SEGMENT_BYTES_DEFAULT
-    );
+    assert_eq!(store.stepped[0].segment_bytes(), SEGMENT_BYTES_DEFAULT);
 }

@@ -1,24 +1,20 @@
 //! How the process that has the store ends.
 
 use super::World;
-use crate::files::simulated::Plan;
+use weir_disk::files::simulated::Plan;
 
 impl World {
     /// As `SIGTERM` does.
-    pub(in crate::model) fn close(&mut self) {
+    pub(crate) fn close(&mut self) {
         self.arriving.clear();
-        for (directory, mut writer, _) in std::mem::take(&mut self.stepped) {
-            directory.queue.close();
-            while directory.queue.wait(std::time::Duration::ZERO) {
-                writer.step();
-            }
-            writer.finish();
+        for directory in std::mem::take(&mut self.stepped) {
+            directory.close(true);
         }
         self.end(false);
     }
 
     /// As `SIGKILL` or a power failure does.
-    pub(in crate::model) fn end(&mut self, is_power_failure: bool) {
+    pub(crate) fn end(&mut self, is_power_failure: bool) {
         self.arriving.clear();
         self.held.clear();
         self.committed.clear();

@@ -2,13 +2,13 @@
 
 use super::truth::digest;
 use super::world::{KEYS, Nature, World};
-use crate::files::Files;
-use crate::files::simulated::{Fault, Plan};
-use crate::format::{
+use std::path::{Path, PathBuf};
+use weir_disk::files::Files;
+use weir_disk::files::simulated::{Fault, Plan};
+use weir_disk::format::{
     JOURNAL_ENTRY_BYTES, JOURNAL_FILE, JOURNAL_MIRROR_FILE, Purged, TRAILER_BYTES,
     segment_file_name,
 };
-use std::path::{Path, PathBuf};
 
 impl World {
     /// Both copies of the first directory's purge journal.
@@ -189,8 +189,9 @@ fn with_newer_one_damaged(between: impl Fn(&mut World)) -> World {
     world.step();
     let newer = world.disk().find(digest(7)).unwrap().record();
     world.close();
-    let path = World::directory_path(0).join(segment_file_name(newer.segment));
-    let at = usize::try_from(newer.offset).unwrap();
+    let (segment, offset) = newer.place();
+    let path = World::directory_path(0).join(segment_file_name(segment));
+    let at = usize::try_from(offset).unwrap();
     let damage = |bytes: &mut Vec<u8>| {
         bytes[at + 8] ^= 1;
         // without the trailer there is no table: what is there is found by its own headers
