@@ -7,6 +7,16 @@ pub(super) const VOLUME: Volume = Volume {
     directory: 2,
 };
 
+pub(super) const OTHER_STORE: Volume = Volume {
+    store: StoreId(*b"another store id"),
+    ..VOLUME
+};
+
+pub(super) const OTHER_DIRECTORY: Volume = Volume {
+    directory: 3,
+    ..VOLUME
+};
+
 pub(super) const SEGMENT: u64 = 0x1f;
 
 pub(super) fn seal() -> Seal {

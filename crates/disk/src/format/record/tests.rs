@@ -1,4 +1,6 @@
-use super::super::testing::{SEGMENT, VOLUME, any_damage_is_an_error, seal};
+use super::super::testing::{
+    OTHER_DIRECTORY, OTHER_STORE, SEGMENT, VOLUME, any_damage_is_an_error, seal,
+};
 use super::super::{RUN_BYTES_MAX, Step, step, verify_record};
 use super::*;
 use proptest::prelude::*;
@@ -44,13 +46,15 @@ fn damaged_record_is_refused() {
 }
 
 #[test]
-fn record_at_another_offset_or_in_another_file_fails_its_checksum() {
+fn record_at_another_place_or_of_another_store_fails_its_checksum() {
     let whole = encode_listed(seal(), AT, &NEW, &[]).unwrap();
     assert!(verify_record(&whole, seal(), AT).is_ok());
     for (seal, at) in [
         (seal(), AT + 16),
         (VOLUME.segment(SEGMENT + 1), AT),
         (VOLUME.journal(), AT),
+        (OTHER_STORE.segment(SEGMENT), AT),
+        (OTHER_DIRECTORY.segment(SEGMENT), AT),
     ] {
         let error = verify_record(&whole, seal, at).unwrap_err();
         assert_eq!(error.wrong, Wrong::Checksum);
