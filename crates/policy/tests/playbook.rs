@@ -1,11 +1,16 @@
-//! Playbooks for a transaction: on this event expect these commands, the whole conversation
-//! compared as text.
+//! Playbooks for a transaction, and for collapsed requests: on this event expect these commands,
+//! the whole conversation compared as text.
 //!
 //! A script is what happened with what was done about it; `script::check` tells the transaction the
-//! events alone, writes the script again from what it answered, and compares. Together the scripts
-//! take every edge of the diagram in `transaction.rs`, and stand on both sides of each boundary of
-//! time.
+//! events alone, writes the script again from what it answered, and compares; `collapse_script` has
+//! the same for the groups of collapsed requests. Together the scripts of the transaction take
+//! every edge of the diagram in `transaction.rs`, and stand on both sides of each boundary of time;
+//! those of collapsing take every event and command of the diagram in `collapse/mod.rs`.
 
+#[path = "playbook/collapse.rs"]
+mod collapse;
+#[path = "playbook/collapse_script.rs"]
+mod collapse_script;
 #[path = "playbook/forward.rs"]
 mod forward;
 #[path = "playbook/http1998.rs"]

@@ -1,0 +1,37 @@
+//! What a request is to do, and the names of groups and followers.
+
+/// A group; no other one of its [`Collapse`](super::Collapse) ever has the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct GroupId {
+    pub(super) place: u32,
+    pub(super) serial: u64,
+}
+
+/// A follower of a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FollowerId {
+    /// Its group.
+    pub group: GroupId,
+    /// Its number among those that ever followed there.
+    pub(super) place: u64,
+}
+
+/// What a request is to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Command<P> {
+    /// Ask the next hop, for the group too.
+    Lead(GroupId),
+    /// Wait for the next command, and [leave](super::Collapse::leave) after `Read` or by itself.
+    Wait(FollowerId),
+    /// Read the in-flight response, if that answers it; else the request passes by this group.
+    Read(GroupId, P),
+    /// The response is stored: look it up again. If it does not answer the request, that passes by
+    /// this group.
+    LookUp(GroupId),
+    /// The leader failed: ask the next hop, for the group too.
+    TakeOver(GroupId),
+    /// Ask the next hop, for itself only.
+    Bypass,
+    /// To a leader: no other request waits for the response head any more.
+    NotAwaited,
+}
