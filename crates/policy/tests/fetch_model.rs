@@ -1,4 +1,4 @@
-//! A response under construction against a naive twin: random readers with random speeds, seeks and
+//! An in-flight response against a naive twin: random readers with random speeds, seeks and
 //! departures, and a next hop that cuts, changes its mind and hesitates, under a virtual clock.
 //!
 //! Each seed is one small world (`world.rs`). At every step the twin (`twin.rs`), which knows

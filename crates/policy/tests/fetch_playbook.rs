@@ -1,4 +1,4 @@
-//! Playbooks for a response under construction: what happens to it, and what its readers and
+//! Playbooks for an in-flight response: what happens to it, and what its readers and
 //! fetches are told.
 //!
 //! A script is a conversation with a `Fill`; `script::check` tells it the events alone, writes the

@@ -1,4 +1,4 @@
-//! Responses under construction, as an adversary would have them: next hops that stop or change
+//! In-flight responses, as an adversary would have them: next hops that stop or change
 //! their mind, clients that stop, leave, or want what is not theirs to share.
 
 mod support;

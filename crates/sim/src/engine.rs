@@ -10,8 +10,8 @@
 //! ```
 //!
 //! What is decided is decided by `policy::Transaction`, `policy::Catalog`, `policy::fetch::Fill`
-//! and `policy::connections`, driven here as the live proxy drives them. A response under
-//! construction ([`arriving`]) has a fetch and readers; what a fetch may take depends on where its
+//! and `policy::connections`, driven here as the live proxy drives them. An in-flight
+//! response ([`arriving`]) has a fetch and readers; what a fetch may take depends on where its
 //! fastest reader is, and so on the client's link.
 //!
 //! Whoever is alone on a client's link with all of a response at hand is sent in closed form: one

@@ -1,4 +1,4 @@
-//! A response under construction: who reads where, which fetches run, and how much each may take.
+//! An in-flight response: who reads where, which fetches run, and how much each may take.
 //!
 //! The driver keeps the bytes; a `Fill` knows their spans. It is one value behind one lock, told of
 //! everything that happens to the response, and asked by each reader what it can do
@@ -43,7 +43,7 @@ pub use words::{
     READERS_MAX, ReaderId, SPANS_MAX, Step, Take,
 };
 
-/// A response under construction.
+/// An in-flight response.
 ///
 /// Places only move on, and bytes that are present stay present. An id that is not, or no more,
 /// attached or running is answered as one that has ended; nothing panics.

@@ -1,8 +1,8 @@
 //! One fetch for all, never far ahead, and worth its end: the decisions about transfers from a next
 //! hop.
 //!
-//! A *fetch* is one transfer from a next hop of one span of one representation. A response under
-//! construction is filled by one fetch or several (one a missing span) and read by any number of
+//! A *fetch* is one transfer from a next hop of one span of one representation. An in-flight
+//! response is filled by one fetch or several (one a missing span) and read by any number of
 //! readers, each at its own speed and place; [`Fill`] decides who reads, who waits, which fetch may
 //! take how much, and which is to be begun. [`Pace`] bounds how far a fetch runs ahead of its
 //! fastest reader, [`judge`] what becomes of it when the last reader leaves, with the help of

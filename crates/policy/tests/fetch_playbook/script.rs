@@ -1,4 +1,4 @@
-//! Scripts: a conversation with a response under construction as text.
+//! Scripts: a conversation with an in-flight response as text.
 //!
 //! ```text
 //! length=100k read_ahead=64k fetches=8 range present=0..10k     settings, all optional

@@ -329,7 +329,7 @@ impl Download<'_> {
         };
         exchange.log.answered(response.hop_keeps_alive);
         if let (Some(gap), Some(stored)) = (&exchange.gap, stored.as_deref())
-            && gap.is_alone()
+            && gap.is_for_one()
         {
             let fits = gap.fits(stored, &facts, head.fields, body);
             return Ok(Step::Final(continued(exchange, &response, fits)));

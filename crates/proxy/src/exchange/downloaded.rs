@@ -37,7 +37,7 @@ pub(crate) enum Downloaded {
     /// What is stored has changed, or the next hop does not give what is missing: ask as the client
     /// did.
     AskAgain,
-    /// What is missing of a response under construction came, and may not be stored: nobody else
+    /// What is missing of an in-flight response came, and may not be stored: nobody else
     /// may have it.
     NotShared,
     /// An error in whose place the stale response may be served.

@@ -6,9 +6,9 @@ use crate::client::connection::Client;
 use crate::exchange::inbound::Framing;
 use crate::exchange::state::RequestState;
 use crate::exchange::stored;
-use crate::fetch::arriving::{Arriving, Joining};
 use crate::fetch::flights::{Boarded, Flight, Following, Landed, Leading, Terms};
 use crate::fetch::gap;
+use crate::fetch::in_flight::{InFlightResponse, Joining};
 use crate::fetch::reader::{self, Attached, Start};
 use crate::log::record::End;
 use crate::log::request_log::ContentSource;
@@ -54,8 +54,8 @@ pub(crate) async fn run(client: &mut Client, exchange: &mut RequestState) -> Gat
         match board(client, exchange, &passed) {
             Boarded::Alone => break,
             Boarded::Lead(leading) => return Gate::Ask(Some(leading)),
-            Boarded::Read(flight, arriving) => {
-                match join(client, exchange, &arriving, None).await {
+            Boarded::Read(flight, in_flight) => {
+                match join(client, exchange, &in_flight, None).await {
                     Some(gate) => return gate,
                     None => passed.push(flight),
                 }
@@ -127,8 +127,8 @@ async fn wait(
             drop(boarding);
             look_again(client, exchange).await
         }
-        Landed::Read(arriving) if arriving.is_for(&|rule| digest_of(client, exchange, rule)) => {
-            join(client, exchange, &arriving, Some(boarding)).await
+        Landed::Read(in_flight) if in_flight.is_for(&|rule| digest_of(client, exchange, rule)) => {
+            join(client, exchange, &in_flight, Some(boarding)).await
         }
         Landed::Read(_) => None,
     }
@@ -177,8 +177,8 @@ impl Drop for Boarding {
     fn drop(&mut self) {
         self.following = None;
         // not before: it may have landed just now
-        if let Some(arriving) = self.flight.landed() {
-            arriving.boarded(&self.worker);
+        if let Some(in_flight) = self.flight.landed() {
+            in_flight.boarded(&self.worker);
         }
     }
 }
@@ -245,7 +245,7 @@ async fn look_again(client: &mut Client, exchange: &mut RequestState) -> Option<
 async fn join(
     client: &mut Client,
     exchange: &mut RequestState,
-    arriving: &Arc<Arriving>,
+    in_flight: &Arc<InFlightResponse>,
     boarding: Option<Boarding>,
 ) -> Option<Gate> {
     let before = exchange.tx;
@@ -254,16 +254,16 @@ async fn join(
         None => Joined::Arriving,
     };
     let now = client.worker.now();
-    let commands = exchange.tx.joined(now, &arriving.response.facts, joined);
+    let commands = exchange.tx.joined(now, &in_flight.response.facts, joined);
     let serving = match commands.first() {
         Some(Command::Serve(serving)) => serving,
         Some(Command::Forward(forwarding)) => return Some(Gate::Alone(forwarding, None)),
         _ => return Some(Gate::Ask(None)),
     };
-    let form = form_of(exchange, arriving, now.wall);
-    let Some(span) = form.span(&arriving.response) else {
+    let form = form_of(exchange, in_flight, now.wall);
+    let Some(span) = form.span(&in_flight.response) else {
         drop(boarding);
-        let response = Arc::clone(&arriving.response);
+        let response = Arc::clone(&in_flight.response);
         let alive = stored::serve(client, exchange, &response, serving).await;
         return Some(Gate::Answered(alive));
     };
@@ -272,12 +272,12 @@ async fn join(
         completes: before.completes(),
         is_newcomer: boarding.is_none(),
     };
-    let Some(reader) = arriving.follow(now, span, joining) else {
+    let Some(reader) = in_flight.follow(now, span, joining) else {
         exchange.tx = before;
         return None;
     };
     drop(boarding);
-    let attached = Attached::new(&client.worker, arriving, reader, joining.completes);
+    let attached = Attached::new(&client.worker, in_flight, reader, joining.completes);
     match confirm(client, exchange, &attached).await {
         Confirmed::Yes => {}
         Confirmed::No => {
@@ -289,7 +289,7 @@ async fn join(
     let start = Start {
         attached,
         span,
-        head: head_for(client, exchange, &arriving.response, form, serving),
+        head: head_for(client, exchange, &in_flight.response, form, serving),
         framing: form.framing(exchange.persistence.http11),
     };
     Some(Gate::Answered(read(client, exchange, start).await))
@@ -310,16 +310,16 @@ async fn confirm(client: &Client, exchange: &RequestState, attached: &Attached) 
     let mut disconnect = ClientDisconnect::new(half_closed);
     poll_fn(|cx| {
         loop {
-            let (arriving, reader) = (&attached.arriving, attached.id);
-            match arriving.confirm(worker.now(), reader, cx.waker()) {
+            let (in_flight, reader) = (&attached.in_flight, attached.id);
+            match in_flight.confirm(worker.now(), reader, cx.waker()) {
                 Confirm::Yes => return Poll::Ready(Confirmed::Yes),
                 Confirm::No => return Poll::Ready(Confirmed::No),
                 Confirm::Fetch { fetch, .. } if !attached.completes => {
-                    arriving.end(worker, fetch, FetchEnd::Stopped, &[]);
+                    in_flight.end(worker, fetch, FetchEnd::Stopped, &[]);
                     return Poll::Ready(Confirmed::No);
                 }
                 Confirm::Fetch { fetch, span } => {
-                    gap::spawn(client, exchange, arriving, fetch, span);
+                    gap::spawn(client, exchange, in_flight, fetch, span);
                 }
                 Confirm::Wait => {
                     let disconnected = disconnect.poll(&client.stream, cx);
@@ -335,10 +335,10 @@ async fn confirm(client: &Client, exchange: &RequestState, attached: &Attached) 
 /// it.
 fn form_of(
     exchange: &RequestState,
-    arriving: &Arriving,
+    in_flight: &InFlightResponse,
     now: weir_semantics::Timestamp,
 ) -> ServedForm {
-    let response = &arriving.response;
+    let response = &in_flight.response;
     match exchange.form_of(response, now) {
         ServedForm::Whole | ServedForm::Part(_) | ServedForm::Unsatisfiable
             if response.body.complete_length().is_none() =>
@@ -380,7 +380,7 @@ pub(crate) async fn read(client: &mut Client, exchange: &mut RequestState, start
     let worker = Rc::clone(&client.worker);
     // its question is answered
     exchange.expected = None;
-    let arriving = Arc::clone(&start.attached.arriving);
+    let in_flight = Arc::clone(&start.attached.in_flight);
     let sent = reader::run(client, exchange, start).await;
     let counters = worker.counters();
     counters.add(Metric::BytesToClients, sent.bytes);
@@ -391,7 +391,7 @@ pub(crate) async fn read(client: &mut Client, exchange: &mut RequestState, start
     log.sent_content(sent.live_bytes, ContentSource::NextHop);
     log.sent_content(whole_bytes, ContentSource::Store);
     log.sent_content(sent.recovered_bytes, ContentSource::StoredPart);
-    log.read_ahead(arriving.read_ahead_max());
+    log.read_ahead(in_flight.read_ahead_max());
     match sent.end {
         reader::ReadEnd::Whole => {
             log.ended(End::Whole);

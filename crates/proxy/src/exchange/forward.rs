@@ -13,8 +13,8 @@ use crate::exchange::stored;
 use crate::exchange::switch;
 use crate::exchange::upload::{self, Sending, UploadEnd};
 use crate::fetch::arrival::Answered;
-use crate::fetch::arriving::{self, Arriving};
 use crate::fetch::gap;
+use crate::fetch::in_flight::{self, InFlightResponse};
 use crate::fetch::reader::{Attached, Start};
 use crate::fetch::transfer;
 use crate::log::record::End;
@@ -240,7 +240,7 @@ pub(crate) async fn in_background(
             Ok(connection) => connection,
             Err(trouble) => break Asked::Failed(trouble),
         };
-        // what fills a gap is expected by the response under construction
+        // what fills a gap is expected by the in-flight response
         if !exchange.fills_gap() && !exchange.expect(worker) {
             pool::check_in(worker, connection);
             break Asked::Forgotten;
@@ -399,30 +399,30 @@ async fn begun(
     arrived: Arrived,
 ) -> Result<bool, Trouble> {
     let worker = Rc::clone(&client.worker);
-    let arriving = Arc::clone(&arrived.begun.arriving);
+    let in_flight = Arc::clone(&arrived.begun.in_flight);
     let span = match &arrived.answer {
         Answered::Relayed { span, .. } => Some(*span),
-        Answered::Joined(form, ..) => form.span(&arriving.response),
+        Answered::Joined(form, ..) => form.span(&in_flight.response),
         Answered::Nobody => None,
     };
     // before it begins: a fetch without a reader would be judged
-    let reader = span.and_then(|span| arriving.attach(worker.now(), span).ok().zip(Some(span)));
+    let reader = span.and_then(|span| in_flight.attach(worker.now(), span).ok().zip(Some(span)));
     let fetch = transfer::begin(&worker, &exchange.settings, connection, arrived.begun);
     if fetch.is_cut() {
         if let Some((reader, _)) = reader {
-            arriving.leave(&worker, reader);
+            in_flight.leave(&worker, reader);
         }
-        conclude(exchange, &worker, &arriving);
+        conclude(exchange, &worker, &in_flight);
         return Err(download::broken(&"its content breaks off or is not framed"));
     }
     let flight = match exchange.leading.take() {
-        Some(leading) => Some(leading.arriving(&arriving)),
-        None if !arriving.response.facts.answers_others(worker.now()) => None,
-        None => worker.shared.flights.publish(exchange.key, &arriving),
+        Some(leading) => Some(leading.in_flight(&in_flight)),
+        None if !in_flight.response.facts.answers_others(worker.now()) => None,
+        None => worker.shared.flights.publish(exchange.key, &in_flight),
     };
-    arriving.set_flight(&worker, flight);
+    in_flight.set_flight(&worker, flight);
     // came with the head, and is in the log
-    let with_head = arriving.brought_bytes();
+    let with_head = in_flight.brought_bytes();
     fetch.spawn();
     let (head, framing) = match arrived.answer {
         Answered::Relayed { head, framing, .. } => (head, framing),
@@ -439,26 +439,26 @@ async fn begun(
         return Ok(false);
     };
     let start = Start {
-        attached: Attached::new(&worker, &arriving, reader, true),
+        attached: Attached::new(&worker, &in_flight, reader, true),
         span,
         head,
         framing,
     };
     let alive = follow::read(client, exchange, start).await;
-    let brought = arriving.brought_bytes();
+    let brought = in_flight.brought_bytes();
     exchange.log.fetched(brought, with_head);
-    conclude(exchange, &worker, &arriving);
+    conclude(exchange, &worker, &in_flight);
     Ok(alive)
 }
 
 /// Enters into the verdict what became of the stored response.
-fn conclude(exchange: &mut RequestState, worker: &Worker, arriving: &Arriving) {
-    match arriving.outcome() {
-        None | Some(arriving::Outcome::Whole | arriving::Outcome::Part) => {}
-        Some(arriving::Outcome::Refused(refusal)) => {
+fn conclude(exchange: &mut RequestState, worker: &Worker, in_flight: &InFlightResponse) {
+    match in_flight.outcome() {
+        None | Some(in_flight::Outcome::Whole | in_flight::Outcome::Part) => {}
+        Some(in_flight::Outcome::Refused(refusal)) => {
             exchange.tell(worker, Event::NotAdmitted(refusal));
         }
-        Some(arriving::Outcome::Dropped) => exchange.tell(worker, Event::Incomplete),
+        Some(in_flight::Outcome::Dropped) => exchange.tell(worker, Event::Incomplete),
     }
 }
 

@@ -1,4 +1,4 @@
-//! The begin of a response under construction: from a response head that may be stored, to what its
+//! The begin of an in-flight response: from a response head that may be stored, to what its
 //! first reader is sent.
 //!
 //! RFC 9111 §3.3, §3.4: a whole response, a part of one, or the part that completes one that is
@@ -7,7 +7,7 @@
 use crate::cache::freshen::Merging;
 use crate::exchange::inbound::{self, Framing};
 use crate::exchange::state::RequestState;
-use crate::fetch::arriving::{Arriving, Beginnings};
+use crate::fetch::in_flight::{Beginnings, InFlightResponse};
 use crate::fetch::keeper::expected;
 use crate::fetch::kept::{Kept, room};
 use crate::fetch::transfer::Begun;
@@ -35,7 +35,7 @@ pub(crate) struct Response<'a> {
 pub(crate) enum Storing {
     /// A response, or a part of one, that is new.
     New(StoredFacts),
-    /// The part that completes what is stored, or under construction.
+    /// The part that completes what is stored, or in flight.
     Part(StoredFacts),
 }
 
@@ -119,7 +119,7 @@ pub(crate) fn let_go(exchange: &mut RequestState, response: &Response<'_>) {
     exchange.log.waste_received(content_bytes);
 }
 
-/// Begins the response under construction, or goes on with it; `None` if there is no room for it:
+/// Begins the in-flight response, or goes on with it; `None` if there is no room for it:
 /// then it is relayed.
 pub(crate) fn begin(
     worker: &Worker,
@@ -142,13 +142,13 @@ pub(crate) fn begin(
     }
 }
 
-/// Goes on with the response under construction that the gap is of; `None` if the response brings
+/// Goes on with the in-flight response that the gap is of; `None` if the response brings
 /// nothing of it.
 pub(crate) fn fill(exchange: &mut RequestState, response: &Response<'_>) -> Option<Arrived> {
     span_of(response)?;
-    let (arriving, id) = exchange.gap.as_mut()?.into.take()?;
+    let (in_flight, id) = exchange.gap.as_mut()?.into.take()?;
     Some(Arrived {
-        begun: begun(response, arriving, id),
+        begun: begun(response, in_flight, id),
         answer: Answered::Nobody,
     })
 }
@@ -183,7 +183,7 @@ fn new(
         span,
         response: kept.with_body(Growing::new(complete_length, None).finish()),
     };
-    let (arriving, id) = Arriving::begin(worker, beginnings);
+    let (in_flight, id) = InFlightResponse::begin(worker, beginnings);
     let framing = Framing::toward(
         exchange.persistence.http11,
         exchange.request.method,
@@ -192,7 +192,7 @@ fn new(
     );
     let head = inbound::answer_head(worker, exchange, response.head, framing);
     Some(Arrived {
-        begun: begun(response, arriving, id),
+        begun: begun(response, in_flight, id),
         answer: Answered::Relayed {
             head,
             framing,
@@ -242,24 +242,24 @@ fn complete(
         span,
         response: fresh,
     };
-    let (arriving, id) = Arriving::begin(worker, beginnings);
+    let (in_flight, id) = InFlightResponse::begin(worker, beginnings);
     let serving = Serving {
-        age: arriving.response.facts.current_age(now),
+        age: in_flight.response.facts.current_age(now),
     };
-    let own = merging.with_own_fields(worker, exchange, &arriving.response);
+    let own = merging.with_own_fields(worker, exchange, &in_flight.response);
     Some(Arrived {
-        begun: begun(response, arriving, id),
+        begun: begun(response, in_flight, id),
         answer: Answered::Joined(form, serving, own),
     })
 }
 
 fn begun(
     response: &Response<'_>,
-    arriving: Arc<Arriving>,
+    in_flight: Arc<InFlightResponse>,
     id: weir_policy::fetch::FetchId,
 ) -> Begun {
     Begun {
-        arriving,
+        in_flight,
         id,
         body: response.body,
         first: response.rest.to_vec(),

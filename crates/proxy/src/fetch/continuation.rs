@@ -1,15 +1,15 @@
 //! The rest of a response for a client that was sent some of it, where the rest is not here any
 //! more.
 //!
-//! `weir_policy::fetch::continuation` says when it can be fetched. It goes by a response under
-//! construction that nobody else reads and nothing keeps: its fetch asks by `Range` with
+//! `weir_policy::fetch::continuation` says when it can be fetched. It goes by an in-flight
+//! response that nobody else reads and nothing keeps: its fetch asks by `Range` with
 //! `If-Range`, and finds out whether the next hop still has the same.
 
 use crate::client::connection::Client;
 use crate::exchange::follow;
 use crate::exchange::inbound::Framing;
 use crate::exchange::state::RequestState;
-use crate::fetch::arriving::Arriving;
+use crate::fetch::in_flight::InFlightResponse;
 use crate::fetch::reader::{Attached, Start};
 use crate::send::outgoing::Outgoing;
 use std::sync::Arc;
@@ -37,9 +37,9 @@ pub(crate) fn begin(
     };
     let worker = &client.worker;
     let (key, read_ahead) = (exchange.key, exchange.read_ahead());
-    let (arriving, reader) = Arriving::alone(worker, key, read_ahead, response, span)?;
+    let (in_flight, reader) = InFlightResponse::for_one(worker, key, read_ahead, response, span)?;
     worker.counters().inc(Metric::Continued(why));
-    Some(Attached::new(worker, &arriving, reader, true))
+    Some(Attached::new(worker, &in_flight, reader, true))
 }
 
 /// Goes on with a stored response that cannot be read any further; whether the connection may go

@@ -1,4 +1,4 @@
-//! Fetching what is missing of a response under construction, for a reader that has come to a gap.
+//! Fetching what is missing of an in-flight response, for a reader that has come to a gap.
 //!
 //! The request is the reader's own, with Range for the gap and If-Range for the validator of what
 //! is there (RFC 9110 §13.1.5): it brings the part, or shows that the response has changed. Then
@@ -9,7 +9,7 @@ use crate::config::Mode;
 use crate::exchange::download::{Downloaded, HopTrouble};
 use crate::exchange::forward::{self, Asked};
 use crate::exchange::state::{Plan, RequestState};
-use crate::fetch::arriving::Arriving;
+use crate::fetch::in_flight::InFlightResponse;
 use crate::fetch::transfer;
 use crate::log::report;
 use crate::net::next_hops::destination::Destination;
@@ -37,17 +37,17 @@ use weir_wire::{BodyLength, LineBuffer};
 pub(crate) struct Gap {
     /// The bytes that are missing; `to` is `u64::MAX` if the end is not known.
     pub(crate) span: ByteSpan,
-    /// What they are missing in, if it is under construction.
-    pub(crate) into: Option<(Arc<Arriving>, FetchId)>,
+    /// What they are missing in, if that is in flight.
+    pub(crate) into: Option<(Arc<InFlightResponse>, FetchId)>,
 }
 
 impl Gap {
     /// Whether it is for one client alone: nothing of what comes is stored, so that no rule of
     /// storing has a say in it.
-    pub(crate) fn is_alone(&self) -> bool {
+    pub(crate) fn is_for_one(&self) -> bool {
         self.into
             .as_ref()
-            .is_some_and(|(arriving, _)| arriving.is_alone())
+            .is_some_and(|(in_flight, _)| in_flight.is_for_one())
     }
 
     /// Whether a 206 is what was asked for, and of the same representation as `stored` (RFC 9111
@@ -136,7 +136,7 @@ pub(crate) fn missing(exchange: &RequestState, stored: &StoredResponse, now: Now
 pub(crate) fn spawn(
     client: &Client,
     exchange: &RequestState,
-    arriving: &Arc<Arriving>,
+    in_flight: &Arc<InFlightResponse>,
     fetch: FetchId,
     span: ByteSpan,
 ) {
@@ -144,12 +144,12 @@ pub(crate) fn spawn(
     let mode = client.listener.mode;
     let pending = Pending {
         worker: Rc::clone(&worker),
-        arriving: Arc::clone(arriving),
+        in_flight: Arc::clone(in_flight),
         fetch,
         finishes: exchange.settings.abort == AbortPolicy::Finish,
         begun: false,
     };
-    let (tx, forwarding) = completing(&worker, exchange, arriving);
+    let (tx, forwarding) = completing(&worker, exchange, in_flight);
     let plan = Plan::Forward {
         forwarding,
         stored: None,
@@ -157,7 +157,7 @@ pub(crate) fn spawn(
     let mut exchange = exchange.in_background(tx, plan);
     exchange.gap = Some(Gap {
         span,
-        into: Some((Arc::clone(arriving), fetch)),
+        into: Some((Arc::clone(in_flight), fetch)),
     });
     tokio::task::spawn_local(async move {
         // boxed: the task's memory is held only while it runs
@@ -169,13 +169,13 @@ pub(crate) fn spawn(
 fn completing(
     worker: &Worker,
     exchange: &RequestState,
-    arriving: &Arriving,
+    in_flight: &InFlightResponse,
 ) -> (Transaction, Forwarding) {
     let now = worker.now();
     let rules = &exchange.settings.rules;
     let mut tx = Transaction::new(*exchange.tx.request(), now);
     let _ = tx.handle(now, rules, Event::Request { unshared: false });
-    let part = Event::FoundPart(&arriving.response.facts, Covers::Lacking);
+    let part = Event::FoundPart(&in_flight.response.facts, Covers::Lacking);
     let forwarding = match tx.handle(now, rules, part).first() {
         Some(Command::Forward(forwarding)) => forwarding,
         _ => Forwarding {
@@ -200,7 +200,7 @@ async fn run(mut pending: Pending, mode: Mode, mut exchange: RequestState, forwa
     match asked {
         Ok(Some(Asked::Answered(connection, Downloaded::Begun(arrived)))) => {
             pending.begun = true;
-            pending.arriving.confirmed(pending.fetch);
+            pending.in_flight.confirmed(pending.fetch);
             transfer::begin(
                 &pending.worker,
                 &exchange.settings,
@@ -225,14 +225,14 @@ async fn ask(
 ) -> Option<Asked> {
     let worker = &pending.worker;
     let destination = Destination::of(exchange, mode, worker).ok()?;
-    let response = Arc::clone(&pending.arriving.response);
+    let response = Arc::clone(&pending.in_flight.response);
     Some(forward::in_background(worker, exchange, destination, forwarding, &response).await)
 }
 
 /// A fetch that counts as begun, and has not.
 struct Pending {
     worker: Rc<Worker>,
-    arriving: Arc<Arriving>,
+    in_flight: Arc<InFlightResponse>,
     fetch: FetchId,
     /// It goes on without readers too.
     finishes: bool,
@@ -244,7 +244,7 @@ impl Pending {
     /// judge it by before its head. Says how it ends then.
     async fn unneeded(&self) -> FetchEnd {
         poll_fn(
-            |cx| match self.arriving.take(&self.worker, self.fetch, cx.waker()) {
+            |cx| match self.in_flight.take(&self.worker, self.fetch, cx.waker()) {
                 Take::Met => Poll::Ready(FetchEnd::Whole),
                 Take::Orphaned if self.finishes => Poll::Pending,
                 Take::Orphaned | Take::GiveWay => Poll::Ready(FetchEnd::Stopped),
@@ -256,7 +256,7 @@ impl Pending {
 
     fn end(&mut self, end: FetchEnd) {
         self.begun = true;
-        self.arriving.end(&self.worker, self.fetch, end, &[]);
+        self.in_flight.end(&self.worker, self.fetch, end, &[]);
     }
 }
 

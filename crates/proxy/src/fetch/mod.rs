@@ -1,10 +1,10 @@
 //! Transfers from next hops into in-flight responses, and the requests that read these.
 
 pub(crate) mod arrival;
-pub(crate) mod arriving;
 pub(crate) mod continuation;
 pub(crate) mod flights;
 pub(crate) mod gap;
+pub(crate) mod in_flight;
 pub(crate) mod keeper;
 pub(crate) mod kept;
 pub(crate) mod reader;

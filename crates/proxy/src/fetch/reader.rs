@@ -1,4 +1,4 @@
-//! A client that reads a response under construction, at its own speed.
+//! A client that reads an in-flight response, at its own speed.
 //!
 //! What one write hands to the kernel is bounded by the policy, so that the kernel does not run
 //! ahead of the client for us.
@@ -6,9 +6,9 @@
 use crate::client::connection::Client;
 use crate::exchange::inbound::Framing;
 use crate::exchange::state::RequestState;
-use crate::fetch::arriving::{Arriving, COPY_BYTES_MAX, Reading};
 use crate::fetch::continuation;
 use crate::fetch::gap;
+use crate::fetch::in_flight::{COPY_BYTES_MAX, InFlightResponse, Reading};
 use crate::log::record::ContentTimes;
 use crate::net::client_disconnect::ClientDisconnect;
 use crate::net::deadline::Party;
@@ -129,10 +129,10 @@ pub(crate) async fn run(client: &mut Client, exchange: &RequestState, start: Sta
     reader.sent
 }
 
-/// A reader's place at a response under construction. Leaves when it is dropped, however that
+/// A reader's place at an in-flight response. Leaves when it is dropped, however that
 /// comes.
 pub(crate) struct Attached {
-    pub(crate) arriving: Arc<Arriving>,
+    pub(crate) in_flight: Arc<InFlightResponse>,
     worker: Rc<Worker>,
     pub(crate) id: ReaderId,
     /// What is fetched at its request may be joined with what is there.
@@ -142,12 +142,12 @@ pub(crate) struct Attached {
 impl Attached {
     pub(crate) fn new(
         worker: &Rc<Worker>,
-        arriving: &Arc<Arriving>,
+        in_flight: &Arc<InFlightResponse>,
         id: ReaderId,
         completes: bool,
     ) -> Self {
         Self {
-            arriving: Arc::clone(arriving),
+            in_flight: Arc::clone(in_flight),
             worker: Rc::clone(worker),
             id,
             completes,
@@ -157,7 +157,7 @@ impl Attached {
 
 impl Drop for Attached {
     fn drop(&mut self) {
-        self.arriving.leave(&self.worker, self.id);
+        self.in_flight.leave(&self.worker, self.id);
     }
 }
 
@@ -175,8 +175,8 @@ impl Reader<'_> {
             match self.next(cx) {
                 Next::Ready => {}
                 Next::Fetch(fetch, span) => {
-                    let arriving = &self.attached.arriving;
-                    gap::spawn(self.client, self.exchange, arriving, fetch, span);
+                    let in_flight = &self.attached.in_flight;
+                    gap::spawn(self.client, self.exchange, in_flight, fetch, span);
                 }
                 Next::Wait => return self.poll_waiting(cx),
                 Next::Cut => return Poll::Ready(ReadEnd::Cut),
@@ -193,7 +193,7 @@ impl Reader<'_> {
     /// The next byte is not here any more: from now on it reads what is fetched for it alone.
     /// `false` if that cannot be.
     fn continue_alone(&mut self, why: Lost) -> bool {
-        let response = Arc::clone(&self.attached.arriving.response);
+        let response = Arc::clone(&self.attached.in_flight.response);
         let rest = (self.at, self.to);
         let Some(attached) = continuation::begin(self.client, self.exchange, &response, rest, why)
         else {
@@ -226,7 +226,7 @@ impl Reader<'_> {
         let mut copied = Vec::new();
         let attached = &self.attached;
         let reading = attached
-            .arriving
+            .in_flight
             .read(now, attached.id, self.at, cx.waker(), &mut copied);
         match reading {
             Reading::Wait => return Next::Wait,
@@ -234,7 +234,9 @@ impl Reader<'_> {
             // that is for all
             Reading::Fetch(fetch, _) if !attached.completes => {
                 let worker = &self.client.worker;
-                attached.arriving.end(worker, fetch, FetchEnd::Stopped, &[]);
+                attached
+                    .in_flight
+                    .end(worker, fetch, FetchEnd::Stopped, &[]);
                 return Next::Lost(Lost::NotShared, ReadEnd::Cut);
             }
             Reading::Fetch(fetch, span) => return Next::Fetch(fetch, span),
@@ -287,7 +289,7 @@ impl Reader<'_> {
     fn finish(&mut self) {
         self.finished = true;
         if self.framing == Framing::Chunked {
-            let trailers = self.attached.arriving.trailers();
+            let trailers = self.attached.in_flight.trailers();
             self.outbox
                 .put_frame(|out| write::last_chunk(out, &trailers), b"");
         }
@@ -296,7 +298,7 @@ impl Reader<'_> {
     /// Writes until everything is with the kernel; `false` if the client has gone.
     fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<bool> {
         while !self.outbox.is_empty() {
-            let unsent = self.attached.arriving.unsent(self.attached.id);
+            let unsent = self.attached.in_flight.unsent(self.attached.id);
             self.flow.set_unsent(&self.client.stream, unsent);
             let Ok(room) = ready!(self.flow.poll_room(&self.client.stream, cx)) else {
                 return Poll::Ready(false);
@@ -329,7 +331,7 @@ impl Reader<'_> {
         self.at = span.to;
         let now = self.client.worker.now();
         let attached = &self.attached;
-        let delivered = attached.arriving.handed_over(now, attached.id, span);
+        let delivered = attached.in_flight.handed_over(now, attached.id, span);
         self.sent.live_bytes += delivered.live;
         self.sent.stored_bytes += delivered.again;
         self.sent.recovered_bytes += delivered.kept;
@@ -346,7 +348,7 @@ impl Reader<'_> {
                 let attached = &self.attached;
                 let looked =
                     attached
-                        .arriving
+                        .in_flight
                         .look_at_client(attached.id, info.rtt_us, unacknowledged);
                 if let Some(read_ahead_bytes) = looked {
                     self.client.worker.shared.note_read_ahead(read_ahead_bytes);

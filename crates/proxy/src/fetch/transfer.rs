@@ -1,12 +1,12 @@
-//! A fetch: one transfer from a next hop into a response under construction, a task of its own.
+//! A fetch: one transfer from a next hop into an in-flight response, a task of its own.
 //!
 //! It belongs to no client. It takes as much as its readers may be ahead of (`weir_policy::fetch`),
 //! sizes the kernel's buffer accordingly, and when the last reader has left asks the policy whether
-//! to go on. What it brings is in [`Arriving`]; its connection goes back to the pool when the
-//! response was whole, and is closed where it was not: HTTP/1.1 has no other way to stop a response
-//! (RFC 9112 §9.3).
+//! to go on. What it brings is in [`InFlightResponse`]; its connection goes back to the pool when
+//! the response was whole, and is closed where it was not: HTTP/1.1 has no other way to stop a
+//! response (RFC 9112 §9.3).
 
-use crate::fetch::arriving::Arriving;
+use crate::fetch::in_flight::InFlightResponse;
 use crate::net::deadline::{Deadline, Party};
 use crate::net::flow::{self, NextHopFlow};
 use crate::net::next_hops::next_hop::Connection;
@@ -28,7 +28,7 @@ use weir_wire::{BodyEvent, BodyLength, BodyReader};
 
 /// What a fetch begins with: the response head has been read, and what came with it.
 pub(crate) struct Begun {
-    pub(crate) arriving: Arc<Arriving>,
+    pub(crate) in_flight: Arc<InFlightResponse>,
     pub(crate) id: FetchId,
     pub(crate) body: BodyLength,
     /// Bytes behind the head.
@@ -40,7 +40,7 @@ pub(crate) struct Begun {
 struct Fetch {
     worker: Rc<Worker>,
     settings: Arc<Settings>,
-    arriving: Arc<Arriving>,
+    in_flight: Arc<InFlightResponse>,
     id: FetchId,
     connection: Option<Connection>,
     flow: NextHopFlow,
@@ -67,12 +67,12 @@ pub(crate) fn begin(
     begun: Begun,
 ) -> Ready {
     let silence = settings.config.limits.next_hop_silence.as_duration();
-    let base = flow::first_window(begun.arriving.read_ahead, worker.now());
+    let base = flow::first_window(begun.in_flight.read_ahead, worker.now());
     let mut fetch = Box::new(Fetch {
         worker: Rc::clone(worker),
         settings: Arc::clone(settings),
         flow: NextHopFlow::of(&connection.stream, base.unwrap_or(0)),
-        arriving: begun.arriving,
+        in_flight: begun.in_flight,
         id: begun.id,
         connection: Some(connection),
         reader: BodyReader::lenient(begun.body, settings.response_heads),
@@ -111,7 +111,7 @@ impl Fetch {
             if self.end.is_some() {
                 return Poll::Ready(());
             }
-            let most = match self.arriving.take(&self.worker, self.id, cx.waker()) {
+            let most = match self.in_flight.take(&self.worker, self.id, cx.waker()) {
                 Take::UpTo(most) => most,
                 Take::Wait => {
                     // readers keep it waiting, not the next hop
@@ -123,10 +123,10 @@ impl Fetch {
                     self.finish(FetchEnd::Stopped, false);
                     continue;
                 }
-                Take::Background if self.arriving.is_kept() => {
+                Take::Background if self.in_flight.is_kept() => {
                     ready!(self.poll_background(cx))
                 }
-                Take::Orphaned | Take::Background if self.arriving.is_boarding() => {
+                Take::Orphaned | Take::Background if self.in_flight.is_boarding() => {
                     return Poll::Pending;
                 }
                 // one that goes on is judged anew when it turns out to be for nobody
@@ -220,7 +220,7 @@ impl Fetch {
                 BodyEvent::NeedMore => break,
                 BodyEvent::Data(data) => {
                     content += data.len() as u64;
-                    if self.arriving.push(&self.worker, self.id, data) < data.len() {
+                    if self.in_flight.push(&self.worker, self.id, data) < data.len() {
                         // as where the rest of it comes later: it is not asked for
                         self.finish(FetchEnd::Whole, false);
                         return content;
@@ -235,7 +235,7 @@ impl Fetch {
                 }
             }
         }
-        self.arriving.announce();
+        self.in_flight.announce();
         content
     }
 
@@ -243,14 +243,14 @@ impl Fetch {
     fn judge(&mut self) {
         let shared = &self.worker.shared;
         let free = shared.background.free(self.worker.now());
-        let again = shared.popularity.again(self.arriving.key());
-        let orphan = self.arriving.orphan(self.id, again, free);
+        let again = shared.popularity.again(self.in_flight.key());
+        let orphan = self.in_flight.orphan(self.id, again, free);
         let verdict = match judge(&self.settings.abort, &orphan) {
             // it would wait for ever
             Abort::GoOn(_) if shared.background.is_nothing() => Abort::Stop(Stop::NoBudget),
             verdict => verdict,
         };
-        if matches!(verdict, Abort::Stop(_)) && !self.arriving.end_orphan(&self.worker, self.id) {
+        if matches!(verdict, Abort::Stop(_)) && !self.in_flight.end_orphan(&self.worker, self.id) {
             // somebody came while it was judged
             return;
         }
@@ -258,7 +258,7 @@ impl Fetch {
             self.worker.counters().inc(Metric::FetchesAbandoned(fate));
         }
         match verdict {
-            Abort::GoOn(_) => self.arriving.go_on(self.id),
+            Abort::GoOn(_) => self.in_flight.go_on(self.id),
             Abort::Stop(_) => self.finish(FetchEnd::Stopped, false),
         }
     }
@@ -266,7 +266,7 @@ impl Fetch {
     /// Takes from the background's budget, if what it took before is used up; waits for it if there
     /// is none.
     fn poll_background(&mut self, cx: &mut Context<'_>) -> Poll<u64> {
-        let to_come = self.arriving.to_come(self.id).unwrap_or(u64::MAX);
+        let to_come = self.in_flight.to_come(self.id).unwrap_or(u64::MAX);
         let wanted = to_come.clamp(1, SCRATCH_BYTES as u64);
         let worker = &self.worker;
         let budget = &worker.shared.background;
@@ -290,7 +290,7 @@ impl Fetch {
                 self.flow.look(&connection.stream, next_hop_us);
             }
         }
-        let (window, to_come) = self.arriving.window(self.id, next_hop_us);
+        let (window, to_come) = self.in_flight.window(self.id, next_hop_us);
         self.flow.set_window(&connection.stream, window, to_come);
     }
 
@@ -310,13 +310,13 @@ impl Fetch {
         } else {
             &[]
         };
-        self.arriving.end(&self.worker, self.id, end, trailers);
+        self.in_flight.end(&self.worker, self.id, end, trailers);
         if let Some(connection) = self.connection.take()
             && end == FetchEnd::Whole
             && clean
             && self.hop_keeps_alive
             // what the next hop was offered it may send to whoever uses the connection next
-            && u64::from(self.flow.settle(&connection.stream)) <= self.arriving.read_ahead.bytes()
+            && u64::from(self.flow.settle(&connection.stream)) <= self.in_flight.read_ahead.bytes()
         {
             pool::check_in(&self.worker, connection);
         }

@@ -1,4 +1,4 @@
-//! Who waits for a response under construction to move.
+//! Who waits for an in-flight response to move.
 //!
 //! Wakers are taken out under a lock and woken when that is given back: waking somebody on another
 //! worker is a call to the kernel, and ten thousand may wait.

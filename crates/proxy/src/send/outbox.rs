@@ -1,4 +1,4 @@
-//! What a reader of a response under construction still has to write: head or framing, then
+//! What a reader of an in-flight response still has to write: head or framing, then
 //! content, then the end of a chunk.
 //!
 //! Whole blocks are shared with the store and with other readers; only a block under way is copied.

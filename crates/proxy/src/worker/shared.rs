@@ -1,7 +1,7 @@
 //! What all workers share.
 
-use crate::fetch::arriving::PassingRoom;
 use crate::fetch::flights::Flights;
+use crate::fetch::in_flight::PassingRoom;
 use crate::log::access_log::AccessLog;
 use crate::log::record::Record;
 use crate::net::clock::Clock;

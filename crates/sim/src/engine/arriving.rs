@@ -1,4 +1,4 @@
-//! A response under construction: fetches write it, readers follow it, each as fast as its client
+//! An in-flight response: fetches write it, readers follow it, each as fast as its client
 //! takes it.
 //!
 //! `policy::fetch::Fill` says who may do what. Here it is asked, in turn, what each fetch may take
@@ -22,7 +22,7 @@ use weir_policy::fetch::{
 use weir_policy::{Now, Tick, Transaction};
 use weir_workload::trace::Row;
 
-/// A response under construction.
+/// An in-flight response.
 #[derive(Debug)]
 pub(super) struct Arriving {
     /// Who may do what; nothing while there is nothing to decide.

@@ -1,4 +1,4 @@
-//! What becomes of a response under construction in the store, and when it is gone.
+//! What becomes of an in-flight response in the store, and when it is gone.
 
 use super::Simulator;
 use super::exchange::Stage;

@@ -22,7 +22,7 @@ pub(super) enum For {
     Nobody,
     /// This request's: its response head has not come.
     Request(u32),
-    /// A response under construction's, as this fetch of it.
+    /// An in-flight response's, as this fetch of it.
     Arriving(u32, FetchId),
 }
 

@@ -3,7 +3,7 @@
 use super::words::{DELIVERED_RUNS_MAX, Delivered};
 use crate::fetch::byte_span::{ByteSpan, ByteSpans};
 
-/// The accounts of a response under construction; at any time `fetched` = what was delivered live +
+/// The accounts of an in-flight response; at any time `fetched` = what was delivered live +
 /// `undelivered`.
 #[derive(Clone, Debug)]
 pub(super) struct Accounts {

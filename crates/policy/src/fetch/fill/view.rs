@@ -1,4 +1,4 @@
-//! What can be asked about a response under construction, and changes nothing.
+//! What can be asked about an in-flight response, and changes nothing.
 
 use super::Fill;
 use super::reader::Reader;

@@ -3,15 +3,15 @@
 use crate::fetch::byte_span::ByteSpan;
 use crate::fetch::pace::ReadAhead;
 
-/// A reader of a response under construction; not used again while the response is.
+/// A reader of an in-flight response; not used again while the response is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ReaderId(pub u32);
 
-/// A fetch for a response under construction; not used again while the response is.
+/// A fetch for an in-flight response; not used again while the response is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FetchId(pub u32);
 
-/// What holds for a response under construction as long as it is.
+/// What holds for an in-flight response as long as it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FillRules {
     /// How far a fetch may run ahead of its fastest reader.
@@ -189,7 +189,7 @@ pub struct Delivered {
     pub kept: u64,
 }
 
-/// Fetches a response under construction has at a time by default: readers of one response at more
+/// Fetches an in-flight response has at a time by default: readers of one response at more
 /// places than that are rare, and each is a connection to the same next hop.
 pub const FETCHES_MAX: u32 = 8;
 /// A fetch that is no further than this before a missing byte is waited for: at 2 Mbit/s that is
@@ -197,7 +197,7 @@ pub const FETCHES_MAX: u32 = 8;
 pub const NEAR_BYTES: u64 = 256 * 1024;
 /// A reader that would begin yet another run of bytes beyond so many reads elsewhere.
 pub const SPANS_MAX: usize = 1024;
-/// Readers of one response under construction.
+/// Readers of one in-flight response.
 pub const READERS_MAX: usize = 65_536;
 /// If what was delivered lies in so many pieces, a delivery that would make one more is not
 /// remembered as such: wasted bytes may be told too high, never too low.

@@ -1,7 +1,7 @@
 //! One flight: who leads, who waits, and how it ends.
 
 use super::{Boarded, Flights, Terms};
-use crate::fetch::arriving::Arriving;
+use crate::fetch::in_flight::InFlightResponse;
 use crate::fetch::waiting::Woken;
 use std::future::Future;
 use std::pin::Pin;
@@ -40,7 +40,7 @@ enum Stage {
     /// Nobody does any more: one of those who wait may.
     Vacant,
     /// There is a response head.
-    Arriving(Arc<Arriving>),
+    Arriving(Arc<InFlightResponse>),
     /// There is nothing more to wait for.
     Over(Over),
 }
@@ -57,7 +57,7 @@ pub(crate) enum Landed {
     /// The one who asked failed before a response head: this request asks next.
     Lead(Leading),
     /// The response is arriving.
-    Read(Arc<Arriving>),
+    Read(Arc<InFlightResponse>),
     /// It is stored: look again.
     Stored,
     /// It is not for others, or all who asked failed: go alone.
@@ -69,8 +69,8 @@ impl Flight {
         Self::new(key, Stage::Asking)
     }
 
-    pub(super) fn arriving(key: Digest, arriving: &Arc<Arriving>) -> Self {
-        Self::new(key, Stage::Arriving(Arc::clone(arriving)))
+    pub(super) fn in_flight(key: Digest, in_flight: &Arc<InFlightResponse>) -> Self {
+        Self::new(key, Stage::Arriving(Arc::clone(in_flight)))
     }
 
     fn new(key: Digest, stage: Stage) -> Self {
@@ -115,21 +115,21 @@ impl Flight {
                     leads: terms.leads,
                 }))
             }
-            Stage::Arriving(arriving) => {
-                let arriving = Arc::clone(arriving);
+            Stage::Arriving(in_flight) => {
+                let in_flight = Arc::clone(in_flight);
                 drop(state);
-                arriving
+                in_flight
                     .is_for(terms.selecting)
-                    .then(|| Boarded::Read(Arc::clone(self), arriving))
+                    .then(|| Boarded::Read(Arc::clone(self), in_flight))
             }
             Stage::Over(_) => None,
         }
     }
 
     /// The response, once it arrives.
-    pub(crate) fn landed(&self) -> Option<Arc<Arriving>> {
+    pub(crate) fn landed(&self) -> Option<Arc<InFlightResponse>> {
         match &self.lock().stage {
-            Stage::Arriving(arriving) => Some(Arc::clone(arriving)),
+            Stage::Arriving(in_flight) => Some(Arc::clone(in_flight)),
             Stage::Asking | Stage::Vacant | Stage::Over(_) => None,
         }
     }
@@ -202,10 +202,10 @@ impl Leading {
 
     /// The response head is there, and its content is arriving: followers read it, and newcomers
     /// may. Yields the flight, to be removed when nothing is arriving any more.
-    pub(crate) fn arriving(mut self, arriving: &Arc<Arriving>) -> Arc<Flight> {
+    pub(crate) fn in_flight(mut self, in_flight: &Arc<InFlightResponse>) -> Arc<Flight> {
         self.done = true;
         self.flights.mark_shared(self.flight.key);
-        self.flight.land(Stage::Arriving(Arc::clone(arriving)));
+        self.flight.land(Stage::Arriving(Arc::clone(in_flight)));
         Arc::clone(&self.flight)
     }
 
@@ -300,7 +300,7 @@ impl Future for Following {
                 }
                 Poll::Pending
             }
-            Stage::Arriving(arriving) => Poll::Ready(Landed::Read(Arc::clone(arriving))),
+            Stage::Arriving(in_flight) => Poll::Ready(Landed::Read(Arc::clone(in_flight))),
             Stage::Over(Over::Stored) => Poll::Ready(Landed::Stored),
             Stage::Over(Over::Alone) => Poll::Ready(Landed::Alone),
         }

@@ -9,7 +9,7 @@
 
 mod flight;
 
-use crate::fetch::arriving::Arriving;
+use crate::fetch::in_flight::InFlightResponse;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -48,7 +48,7 @@ pub(crate) enum Boarded {
     /// Wait for the one who asks.
     Follow(Following),
     /// Read what is arriving.
-    Read(Arc<Flight>, Arc<Arriving>),
+    Read(Arc<Flight>, Arc<InFlightResponse>),
     /// Ask the next hop, for itself alone.
     Alone,
 }
@@ -101,13 +101,17 @@ impl Flights {
     }
 
     /// A response that arrives without a flight is open to followers from now on.
-    pub(crate) fn publish(&self, key: Digest, arriving: &Arc<Arriving>) -> Option<Arc<Flight>> {
+    pub(crate) fn publish(
+        &self,
+        key: Digest,
+        in_flight: &Arc<InFlightResponse>,
+    ) -> Option<Arc<Flight>> {
         let mut shard = self.shard(key);
         shard.alone.remove(&key);
         if shard.flights.get(&key).map_or(0, Vec::len) >= PER_TARGET_MAX {
             return None;
         }
-        let flight = Arc::new(Flight::arriving(key, arriving));
+        let flight = Arc::new(Flight::in_flight(key, in_flight));
         // the newest is offered first
         shard.of(key).insert(0, Arc::clone(&flight));
         Some(flight)
@@ -146,8 +150,8 @@ impl Flights {
     /// The target was purged or invalidated: what is arriving for it was asked for before, and is
     /// for those alone who are on it.
     pub(crate) fn forget(&self, key: Digest) {
-        let arriving = self.shard(key).flights.remove(&key);
-        drop(arriving);
+        let in_flight = self.shard(key).flights.remove(&key);
+        drop(in_flight);
     }
 
     /// Everything was purged.

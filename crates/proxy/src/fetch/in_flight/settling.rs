@@ -1,6 +1,6 @@
-//! The end of a response under construction: stored, whole or in part, or not.
+//! The end of an in-flight response: stored, whole or in part, or not.
 
-use super::{Arriving, Inner, Outcome};
+use super::{InFlightResponse, Inner, Outcome};
 use crate::log::report;
 use crate::worker::core::Worker;
 use weir_measure::Metric;
@@ -8,7 +8,7 @@ use weir_policy::NotStored;
 use weir_policy::fetch::Cut;
 use weir_store::Building;
 
-impl Arriving {
+impl InFlightResponse {
     /// Stores what there is once nothing more will come: also not for those who are about to read,
     /// and may want more.
     pub(super) fn settle(&self, inner: &mut Inner, worker: &Worker) {

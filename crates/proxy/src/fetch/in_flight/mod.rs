@@ -1,4 +1,4 @@
-//! A response under construction: head and facts, the content there is by now, who fills it and who
+//! An in-flight response: head and facts, the content there is by now, who fills it and who
 //! reads it.
 //!
 //! Shared by all workers. Decisions are `weir_policy::fetch::Fill`'s, bytes are
@@ -28,9 +28,9 @@ use weir_policy::fetch::{
 };
 use weir_store::{Building, Growing, Place, StoredResponse, VaryRule};
 
-/// A response under construction.
+/// An in-flight response.
 #[derive(Debug)]
-pub(crate) struct Arriving {
+pub(crate) struct InFlightResponse {
     key: Digest,
     /// How far its fetches may run ahead.
     pub(crate) read_ahead: ReadAhead,
@@ -43,7 +43,7 @@ pub(crate) struct Arriving {
     part: Option<Arc<StoredResponse>>,
     /// What of it has come is stored if no more comes.
     keeps_part: bool,
-    /// It is for one client alone.
+    /// It is for one client only.
     for_one: bool,
     /// For the account at its end.
     counters: Arc<Counters>,
@@ -92,7 +92,7 @@ pub(crate) enum Outcome {
     Dropped,
 }
 
-/// What a response under construction begins with.
+/// What an in-flight response begins with.
 pub(crate) struct Beginnings {
     pub(crate) key: Digest,
     pub(crate) response: StoredResponse,
@@ -109,7 +109,7 @@ pub(crate) struct Beginnings {
     pub(crate) span: ByteSpan,
 }
 
-impl Arriving {
+impl InFlightResponse {
     /// Begins one, with its first fetch under way.
     pub(crate) fn begin(worker: &Worker, beginnings: Beginnings) -> (Arc<Self>, FetchId) {
         let now = worker.now();
@@ -128,7 +128,7 @@ impl Arriving {
             fill.pass();
         }
         let place = growing.open(beginnings.span);
-        let arriving = Self {
+        let in_flight = Self {
             key: beginnings.key,
             read_ahead: beginnings.rules.read_ahead,
             response: Arc::new(beginnings.response),
@@ -156,12 +156,12 @@ impl Arriving {
                 read_ahead_max: 0,
             }),
         };
-        (Arc::new(arriving), fetch)
+        (Arc::new(in_flight), fetch)
     }
 
-    /// The rest of `response`, `span` of it, for one client alone: nothing of it is here or kept,
+    /// The rest of `response`, `span` of it, for one client only: nothing of it is here or kept,
     /// and its reader has it fetched. `None` if there is no such rest.
-    pub(crate) fn alone(
+    pub(crate) fn for_one(
         worker: &Worker,
         key: Digest,
         read_ahead: ReadAhead,
@@ -178,7 +178,7 @@ impl Arriving {
         let mut fill = Fill::new(rules, now, complete_length, ByteSpans::new());
         fill.pass();
         let reader = fill.attach(now, span).ok()?;
-        let alone = Self {
+        let in_flight = Self {
             key,
             read_ahead,
             response: Arc::clone(response),
@@ -199,18 +199,18 @@ impl Arriving {
                 has_taken_off: true,
                 waiting: Waiting::default(),
                 trailers: Box::default(),
-                passing: Some(Passing::alone()),
+                passing: Some(Passing::for_one()),
                 outcome: Some(Outcome::Dropped),
                 client_us: 0,
                 next_hop_us: 0,
                 read_ahead_max: 0,
             }),
         };
-        Some((Arc::new(alone), reader))
+        Some((Arc::new(in_flight), reader))
     }
 
-    /// Whether it is the rest of a response for one client alone: nothing of it is stored.
-    pub(crate) fn is_alone(&self) -> bool {
+    /// Whether it is the rest of a response for one client only: nothing of it is stored.
+    pub(crate) fn is_for_one(&self) -> bool {
         self.for_one
     }
 
@@ -426,7 +426,7 @@ impl Arriving {
     }
 }
 
-impl Drop for Arriving {
+impl Drop for InFlightResponse {
     /// Nobody reads it any more: what nobody has received was fetched for nothing, so far.
     fn drop(&mut self) {
         let inner = self.inner.get_mut();

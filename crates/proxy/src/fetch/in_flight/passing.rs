@@ -66,7 +66,7 @@ impl Passing {
     }
 
     /// One with a single reader, who is never behind.
-    pub(super) fn alone() -> Self {
+    pub(super) fn for_one() -> Self {
         Self {
             why: Refusal::NotResident,
             floor: 0,

@@ -1,6 +1,6 @@
-//! Those who read a response under construction: who is let on, and what each can send next.
+//! Those who read an in-flight response: who is let on, and what each can send next.
 
-use super::{Arriving, Inner};
+use super::{InFlightResponse, Inner};
 use crate::worker::core::Worker;
 use std::sync::Arc;
 use std::task::Waker;
@@ -57,7 +57,7 @@ pub(crate) struct Joining {
     pub(crate) is_newcomer: bool,
 }
 
-impl Arriving {
+impl InFlightResponse {
     /// Lets the one on that asked for it, and wants `span`.
     pub(crate) fn attach(&self, now: Now, span: ByteSpan) -> Result<ReaderId, NotHere> {
         let mut inner = self.lock();
