@@ -48,10 +48,10 @@ pub(crate) fn one(worker: &Worker, exchange: &RequestState, stored: &Arc<StoredR
     store.purge_one(exchange.key, stored, selecting)
 }
 
-/// The store first: who boards between the two finds neither.
+/// The store first: a request that comes between the two finds neither.
 fn forget(worker: &Worker, key: Digest) -> Purge {
     let purge = worker.shared.store.purge(key);
-    worker.shared.flights.forget(key);
+    worker.shared.collapsed.forget(key);
     purge
 }
 

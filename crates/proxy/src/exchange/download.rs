@@ -13,7 +13,7 @@ use crate::exchange::inbound::{self, Framing};
 use crate::exchange::state::RequestState;
 use crate::exchange::upload::Sending;
 use crate::fetch::arrival::{self, Response, Storing};
-use crate::fetch::flights::Leading;
+use crate::fetch::collapse::Leader;
 use crate::fetch::gap;
 use crate::fetch::keeper::Keeper;
 use crate::fetch::relay::{Relay, RelayEnd, Terms};
@@ -146,7 +146,7 @@ enum Read {
     Failed,
     Silent,
     /// Nobody waits for it any more.
-    Deserted,
+    NotAwaited,
 }
 
 impl Download<'_> {
@@ -171,7 +171,7 @@ impl Download<'_> {
             match poll_fn(|cx| self.poll_read(cx)).await {
                 Read::Bytes => {}
                 Read::Silent => return Err(silent(silence)),
-                Read::Deserted => return Ok(Step::Final(Downloaded::ClientLeft)),
+                Read::NotAwaited => return Ok(Step::Final(Downloaded::ClientLeft)),
                 Read::End | Read::Failed if self.received.is_empty() && self.interim == 0 => {
                     return Err(HopTrouble::Unanswered(Trouble::new(
                         ProxyError::ConnectionTerminated,
@@ -195,8 +195,8 @@ impl Download<'_> {
         let mut buffer = ReadBuf::new(&mut scratch);
         match Pin::new(&mut self.parties.from_hop).poll_read(cx, &mut buffer) {
             Poll::Pending => {
-                if self.poll_deserted(cx).is_ready() {
-                    return Poll::Ready(Read::Deserted);
+                if self.poll_not_awaited(cx).is_ready() {
+                    return Poll::Ready(Read::NotAwaited);
                 }
                 // while content goes up its own limits hold; the answer is due from its end on
                 if self.parties.sending.get() == Sending::UnderWay {
@@ -217,7 +217,7 @@ impl Download<'_> {
 
     /// Ready once the client has gone, and nobody else waits: before there is a head, there is
     /// nothing to judge the fetch by.
-    fn poll_deserted(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+    fn poll_not_awaited(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let Parties {
             to_client,
             exchange,
@@ -232,7 +232,7 @@ impl Download<'_> {
             return Poll::Pending;
         }
         match &exchange.leading {
-            Some(leading) => leading.poll_deserted(cx),
+            Some(leading) => leading.poll_not_awaited(cx),
             None => Poll::Ready(()),
         }
     }
@@ -486,7 +486,7 @@ impl Download<'_> {
     /// Whether others wait for the answer.
     fn is_awaited(&self) -> bool {
         let leading = self.parties.exchange.leading.as_ref();
-        leading.is_some_and(Leading::is_awaited)
+        leading.is_some_and(Leader::is_awaited)
     }
 
     /// Passes an interim response on.

@@ -6,7 +6,7 @@ use crate::client::connection::Client;
 use crate::exchange::inbound::Framing;
 use crate::exchange::state::RequestState;
 use crate::exchange::stored;
-use crate::fetch::flights::{Boarded, Flight, Following, Landed, Leading, Terms};
+use crate::fetch::collapse::{Decision, Follower, Leader, WaitResult};
 use crate::fetch::gap;
 use crate::fetch::in_flight::{InFlightResponse, Joining};
 use crate::fetch::reader::{self, Attached, Start};
@@ -23,19 +23,16 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use weir_measure::Metric;
+use weir_policy::collapse::{Passes, Terms};
 use weir_policy::fetch::{Confirm, FetchEnd};
 use weir_policy::transaction::Joined;
 use weir_policy::{Command, Event, Forwarding, Serving};
 use weir_store::{Lookup, StoredResponse, VaryRule};
 
-/// Flights one request is on, one after the other: each that turns out to be for others costs it a
-/// wait.
-const PASSES_MAX: usize = 3;
-
 /// What a request that must be forwarded is to do.
 pub(crate) enum Gate {
     /// Ask the next hop; for others too if it leads.
-    Ask(Option<Leading>),
+    Ask(Option<Leader>),
     /// Ask the next hop alone, so: what there is for others is not for this request, unless it is
     /// validated for it.
     Alone(Forwarding, Option<Chosen>),
@@ -45,44 +42,43 @@ pub(crate) enum Gate {
 
 /// Goes through the gate.
 pub(crate) async fn run(client: &mut Client, exchange: &mut RequestState) -> Gate {
-    let mut passed: Vec<Arc<Flight>> = Vec::new();
     if !exchange.tx.follows() {
         return Gate::Ask(None);
     }
+    let mut passes = Passes::default();
     let mut patience = Deadline::new(exchange.settings.config.fetch.follower_wait.as_duration());
-    while passed.len() < PASSES_MAX {
-        match board(client, exchange, &passed) {
-            Boarded::Alone => break,
-            Boarded::Lead(leading) => return Gate::Ask(Some(leading)),
-            Boarded::Read(flight, in_flight) => {
+    loop {
+        match want(client, exchange, &passes) {
+            Decision::Bypass => return Gate::Ask(None),
+            Decision::Lead(leader) => return Gate::Ask(Some(leader)),
+            Decision::Read(group, in_flight) => {
                 match join(client, exchange, &in_flight, None).await {
                     Some(gate) => return gate,
-                    None => passed.push(flight),
+                    None => passes.pass(group),
                 }
             }
-            Boarded::Follow(following) => {
-                let flight = Arc::clone(following.flight());
-                match wait(client, exchange, following, &mut patience).await {
+            Decision::Wait(follower) => {
+                let group = follower.group();
+                match wait(client, exchange, follower, &mut patience).await {
                     Some(gate) => return gate,
-                    None => passed.push(flight),
+                    None => passes.pass(group),
                 }
             }
         }
     }
-    Gate::Ask(None)
 }
 
-fn board(client: &Client, exchange: &RequestState, passed: &[Arc<Flight>]) -> Boarded {
-    let shared = &client.worker.shared;
-    let selecting = |rule: &VaryRule| digest_of(client, exchange, rule);
+fn want(client: &Client, exchange: &RequestState, passes: &Passes) -> Decision {
+    let worker = &client.worker;
     let terms = Terms {
         leads: exchange.tx.leads(),
-        selecting: &selecting,
+        waits: true,
         followers_max: exchange.settings.config.fetch.followers_max as usize,
     };
-    shared
-        .flights
-        .board(client.worker.now(), exchange.key, &terms, passed)
+    let is_for =
+        |response: &InFlightResponse| response.is_for(&|rule| digest_of(client, exchange, rule));
+    let collapsed = &worker.shared.collapsed;
+    collapsed.want(worker.now(), exchange.key, terms, passes, &is_for)
 }
 
 fn digest_of(client: &Client, exchange: &RequestState, rule: &VaryRule) -> weir_policy::Digest {
@@ -95,18 +91,18 @@ fn digest_of(client: &Client, exchange: &RequestState, rule: &VaryRule) -> weir_
 async fn wait(
     client: &mut Client,
     exchange: &mut RequestState,
-    following: Following,
+    follower: Follower,
     patience: &mut Deadline,
 ) -> Option<Gate> {
     let worker = Rc::clone(&client.worker);
     let half_closed = exchange.settings.config.fetch.half_closed.as_duration();
     let mut disconnect = ClientDisconnect::new(half_closed);
-    let mut boarding = Boarding::new(&worker, following);
+    let mut follower = AwaitingFollower::new(&worker, follower);
     let waited = {
         let _waiting = Waiting::new(&worker);
         poll_fn(|cx| {
-            if let Poll::Ready(landed) = boarding.poll(cx) {
-                return Poll::Ready(Waited::Landed(landed));
+            if let Poll::Ready(result) = follower.poll(cx) {
+                return Poll::Ready(Waited::Told(result));
             }
             if disconnect.poll(&client.stream, cx).is_ready() {
                 return Poll::Ready(Waited::ClientLeft);
@@ -115,29 +111,31 @@ async fn wait(
         })
         .await
     };
-    let landed = match waited {
-        Waited::Landed(landed) => landed,
+    let result = match waited {
+        Waited::Told(result) => result,
         Waited::TooLong => return Some(Gate::Ask(None)),
         Waited::ClientLeft => return Some(client_left(client, exchange)),
     };
-    match landed {
-        Landed::Lead(leading) => Some(Gate::Ask(Some(leading))),
-        Landed::Alone => Some(Gate::Ask(None)),
-        Landed::Stored => {
-            drop(boarding);
+    match result {
+        WaitResult::Lead(leader) => Some(Gate::Ask(Some(leader))),
+        WaitResult::Bypass => Some(Gate::Ask(None)),
+        WaitResult::LookUp => {
+            drop(follower);
             look_again(client, exchange).await
         }
-        Landed::Read(in_flight) if in_flight.is_for(&|rule| digest_of(client, exchange, rule)) => {
-            join(client, exchange, &in_flight, Some(boarding)).await
+        WaitResult::Read(in_flight)
+            if in_flight.is_for(&|rule| digest_of(client, exchange, rule)) =>
+        {
+            join(client, exchange, &in_flight, Some(follower)).await
         }
-        Landed::Read(_) => None,
+        WaitResult::Read(_) => None,
     }
 }
 
-/// How a wait for another's response ended.
+/// How a wait for the response of another request ended.
 enum Waited {
-    Landed(Landed),
-    /// The one who asks has no answer yet, and this request waits for it no longer.
+    Told(WaitResult),
+    /// There is no response head yet, and this request waits for it no longer.
     TooLong,
     ClientLeft,
 }
@@ -148,37 +146,30 @@ fn client_left(client: &Client, exchange: &mut RequestState) -> Gate {
     Gate::Answered(false)
 }
 
-/// A request on a flight: until it has left, or reads what arrives. Then those are told who went on
-/// for its sake.
-struct Boarding {
+/// A follower from the wait until it reads or leaves. The in-flight response is told when no other
+/// request is about to read it: it may go on, or be stored.
+struct AwaitingFollower {
     worker: Rc<Worker>,
-    flight: Arc<Flight>,
-    following: Option<Following>,
+    follower: Follower,
 }
 
-impl Boarding {
-    fn new(worker: &Rc<Worker>, following: Following) -> Self {
+impl AwaitingFollower {
+    fn new(worker: &Rc<Worker>, follower: Follower) -> Self {
         Self {
             worker: Rc::clone(worker),
-            flight: Arc::clone(following.flight()),
-            following: Some(following),
+            follower,
         }
     }
 
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Landed> {
-        match &mut self.following {
-            Some(following) => Pin::new(following).poll(cx),
-            None => Poll::Pending,
-        }
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<WaitResult> {
+        Pin::new(&mut self.follower).poll(cx)
     }
 }
 
-impl Drop for Boarding {
+impl Drop for AwaitingFollower {
     fn drop(&mut self) {
-        self.following = None;
-        // not before: it may have landed just now
-        if let Some(in_flight) = self.flight.landed() {
-            in_flight.boarded(&self.worker);
+        if let Some(in_flight) = self.follower.leave() {
+            in_flight.not_awaited(&self.worker);
         }
     }
 }
@@ -239,17 +230,17 @@ async fn look_again(client: &mut Client, exchange: &mut RequestState) -> Option<
     }
 }
 
-/// Answers a request from what is arriving, if it is entitled to it; `None` if it cannot have it
-/// from there. One that waited for it is on the flight until it reads, so that the fetch is never
-/// without both.
+/// Answers a request from an in-flight response, if it is entitled to it; `None` if it cannot have
+/// it from there. A request that waited for it is a follower until it reads, so that the fetch is
+/// never without both.
 async fn join(
     client: &mut Client,
     exchange: &mut RequestState,
     in_flight: &Arc<InFlightResponse>,
-    boarding: Option<Boarding>,
+    follower: Option<AwaitingFollower>,
 ) -> Option<Gate> {
     let before = exchange.tx;
-    let joined = match boarding {
+    let joined = match follower {
         Some(_) => Joined::Waited,
         None => Joined::Arriving,
     };
@@ -262,7 +253,7 @@ async fn join(
     };
     let form = form_of(exchange, in_flight, now.wall);
     let Some(span) = form.span(&in_flight.response) else {
-        drop(boarding);
+        drop(follower);
         let response = Arc::clone(&in_flight.response);
         let alive = stored::serve(client, exchange, &response, serving).await;
         return Some(Gate::Answered(alive));
@@ -270,13 +261,13 @@ async fn join(
     let joining = Joining {
         followers_max: exchange.settings.config.fetch.followers_max as usize,
         completes: before.completes(),
-        is_newcomer: boarding.is_none(),
+        is_newcomer: follower.is_none(),
     };
     let Some(reader) = in_flight.follow(now, span, joining) else {
         exchange.tx = before;
         return None;
     };
-    drop(boarding);
+    drop(follower);
     let attached = Attached::new(&client.worker, in_flight, reader, joining.completes);
     match confirm(client, exchange, &attached).await {
         Confirmed::Yes => {}

@@ -67,9 +67,7 @@ pub(crate) async fn run(
         Ok(destination) => destination,
         Err(answer) => {
             // nobody was asked: each finds that out for itself
-            if let Some(leading) = exchange.leading.take() {
-                leading.alone();
-            }
+            exchange.go_alone(&worker, false);
             return respond::respond(client, exchange, answer).await;
         }
     };
@@ -190,7 +188,7 @@ async fn answer(
         }
         Downloaded::ClientLeft | Downloaded::AskAgain | Downloaded::NotShared => {
             if let Some(leading) = exchange.leading.take() {
-                leading.left();
+                leading.disconnected();
             }
             exchange.log.broke_off(End::ClientLeft, "client-left");
             worker.counters().inc(Metric::ClientAborts);
@@ -415,12 +413,12 @@ async fn begun(
         conclude(exchange, &worker, &in_flight);
         return Err(download::broken(&"its content breaks off or is not framed"));
     }
-    let flight = match exchange.leading.take() {
-        Some(leading) => Some(leading.in_flight(&in_flight)),
+    let group = match exchange.leading.take() {
+        Some(leading) => Some(leading.head(&in_flight)),
         None if !in_flight.response.facts.answers_others(worker.now()) => None,
-        None => worker.shared.flights.publish(exchange.key, &in_flight),
+        None => worker.shared.collapsed.publish(exchange.key, &in_flight),
     };
-    in_flight.set_flight(&worker, flight);
+    in_flight.set_group(&worker, group);
     // came with the head, and is in the log
     let with_head = in_flight.brought_bytes();
     fetch.spawn();

@@ -3,7 +3,7 @@
 
 use crate::cache::chosen::Chosen;
 use crate::exchange::upload::UploadEnd;
-use crate::fetch::flights::Leading;
+use crate::fetch::collapse::Leader;
 use crate::fetch::gap::Gap;
 use crate::log::request_log::RequestLog;
 use crate::request::answer::Answer;
@@ -64,7 +64,7 @@ pub(crate) struct RequestState {
     /// What is missing of a stored part, and asked for.
     pub(crate) gap: Option<Gap>,
     /// It asks for others too.
-    pub(crate) leading: Option<Leading>,
+    pub(crate) leading: Option<Leader>,
     /// The response, before it comes: a purge from here on is one of it too.
     pub(crate) expected: Option<Expected>,
     /// What the disk has of other variants.
@@ -187,13 +187,9 @@ impl RequestState {
         let Some(leading) = self.leading.take() else {
             return;
         };
-        leading.alone();
-        if remembered {
-            let now = worker.now();
-            let ms = self.settings.config.fetch.uncollapsible_for.as_millis();
-            let until = now.tick.plus_ms(ms);
-            worker.shared.flights.mark_alone(now, self.key, until);
-        }
+        let now = worker.now();
+        let ms = self.settings.config.fetch.uncollapsible_for.as_millis();
+        leading.refused(now, remembered.then(|| now.tick.plus_ms(ms)));
     }
 
     /// What was stored is freshened to `stored`, or dropped: those who wait look again, if it may

@@ -2,7 +2,7 @@
 //! store alone.
 
 use crate::exchange::state::RequestState;
-use crate::fetch::flights::Leading;
+use crate::fetch::collapse::Leader;
 use crate::fetch::kept::Kept;
 use crate::worker::core::Worker;
 use weir_policy::catalog::Refusal;
@@ -19,7 +19,7 @@ pub(crate) struct Keeper {
     has_length: bool,
     /// For those who wait for it: what becomes of them is decided here, whatever the client does
     /// that asked.
-    leading: Option<Leading>,
+    leading: Option<Leader>,
     key: Digest,
 }
 
@@ -50,11 +50,15 @@ impl Keeper {
     /// # Errors
     ///
     /// The catalog's reason for not keeping it after all; the keeper is of no use then.
-    pub(crate) fn push(&mut self, bytes: &[u8]) -> Result<(), Refusal> {
+    pub(crate) fn push(&mut self, worker: &Worker, bytes: &[u8]) -> Result<(), Refusal> {
         let room = self.building.reserve_next(&mut self.content, bytes.len());
         match room {
             Ok(()) => self.content.push(bytes),
-            Err(_) => self.leading.take().map_or((), Leading::alone),
+            Err(_) => {
+                if let Some(leading) = self.leading.take() {
+                    leading.refused(worker.now(), None);
+                }
+            }
         }
         room
     }
@@ -77,10 +81,10 @@ impl Keeper {
                 // forgotten while it came: who looks again finds that out, and one asks for the
                 // others
                 Ok(()) | Err(Refusal::NotResident) => leading.stored(),
-                Err(_) => leading.alone(),
+                Err(_) => leading.refused(now, None),
             }
         } else if stored.is_ok() && answers_others {
-            worker.shared.flights.mark_shared(self.key);
+            worker.shared.collapsed.shared(self.key);
         }
         stored
     }

@@ -1,8 +1,8 @@
 //! Transfers from next hops into in-flight responses, and the requests that read these.
 
 pub(crate) mod arrival;
+pub(crate) mod collapse;
 pub(crate) mod continuation;
-pub(crate) mod flights;
 pub(crate) mod gap;
 pub(crate) mod in_flight;
 pub(crate) mod keeper;

@@ -441,7 +441,7 @@ impl<'a> Relay<'a> {
     /// What the store does not take goes on for the client, if there is one.
     fn keep(&mut self, data: &[u8], to_client: &Sink<'_>) -> Result<(), RelayEnd> {
         if let Some(keeper) = &mut self.keeper
-            && let Err(refusal) = keeper.push(data)
+            && let Err(refusal) = keeper.push(self.worker, data)
         {
             self.ended.refused = Some(refusal);
             self.keeper = None;

@@ -126,7 +126,7 @@ impl Fetch {
                 Take::Background if self.in_flight.is_kept() => {
                     ready!(self.poll_background(cx))
                 }
-                Take::Orphaned | Take::Background if self.in_flight.is_boarding() => {
+                Take::Orphaned | Take::Background if self.in_flight.is_awaited() => {
                     return Poll::Pending;
                 }
                 // one that goes on is judged anew when it turns out to be for nobody

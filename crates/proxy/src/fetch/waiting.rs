@@ -66,9 +66,9 @@ impl Waiting {
 #[derive(Debug, Default)]
 pub(crate) struct Woken(Vec<Waker>);
 
-impl FromIterator<Waker> for Woken {
-    fn from_iter<T: IntoIterator<Item = Waker>>(wakers: T) -> Self {
-        Self(wakers.into_iter().collect())
+impl Extend<Waker> for Woken {
+    fn extend<T: IntoIterator<Item = Waker>>(&mut self, wakers: T) {
+        self.0.extend(wakers);
     }
 }
 

@@ -319,9 +319,9 @@ impl Control {
         let shared = &self.shared;
         let purges = [Mode::Forward, Mode::Gateway].map(|mode| {
             let key = key_of(mode, &target, shared.store.secret());
-            // the store first: who boards between the two finds neither
+            // the store first: a request that comes between the two finds neither
             let purge = shared.store.purge(key);
-            shared.flights.forget(key);
+            shared.collapsed.forget(key);
             purge
         });
         self.settle(purges)
@@ -335,7 +335,7 @@ impl Control {
     /// What is wrong with the disk.
     pub fn purge_all(&self) -> Result<u64, PurgeFailure> {
         let purge = self.shared.store.purge_all();
-        self.shared.flights.forget_all();
+        self.shared.collapsed.forget_all();
         self.settle([purge])
     }
 

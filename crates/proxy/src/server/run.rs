@@ -287,7 +287,7 @@ fn share(
         stage: watch::Sender::new(Stage::Serving),
         draining: AtomicBool::new(false),
         refreshes: Refreshes::default(),
-        flights: Arc::default(),
+        collapsed: Arc::default(),
         popularity: Popularity::default(),
         background: Background::new(config.fetch.background_rate.bytes()),
         passing: Arc::default(),

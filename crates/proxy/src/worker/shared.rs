@@ -1,6 +1,6 @@
 //! What all workers share.
 
-use crate::fetch::flights::Flights;
+use crate::fetch::collapse::CollapsedRequests;
 use crate::fetch::in_flight::PassingRoom;
 use crate::log::access_log::AccessLog;
 use crate::log::record::Record;
@@ -50,7 +50,7 @@ pub(crate) struct Shared {
     /// Stale responses that are validated in the background.
     pub(crate) refreshes: Refreshes,
     /// Targets that are being asked for.
-    pub(crate) flights: Arc<Flights>,
+    pub(crate) collapsed: Arc<CollapsedRequests>,
     /// For readers far behind of what is not kept.
     pub(crate) passing: Arc<PassingRoom>,
     pub(crate) popularity: Popularity,

@@ -10,7 +10,7 @@ mod passing;
 mod reading;
 mod settling;
 
-use crate::fetch::flights::Flight;
+use crate::fetch::collapse::CollapsedGroup;
 use crate::fetch::waiting::{Waiting, WaitsFor, Woken};
 use crate::worker::core::Worker;
 use passing::Passing;
@@ -62,10 +62,10 @@ struct Inner {
     building: Option<Building>,
     /// The same of what is settled and not stored, as long as somebody reads what there is of it.
     unstored: Option<Building>,
-    /// Where those who wait for it come from, and newcomers find it; gone once it is settled.
-    flight: Option<Arc<Flight>>,
-    /// It is known who waits for it.
-    has_taken_off: bool,
+    /// The requests that waited for it, and where newcomers find it; gone once it is settled.
+    group: Option<CollapsedGroup>,
+    /// It is known whether it has a group.
+    is_published: bool,
     waiting: Waiting,
     trailers: Box<[u8]>,
     /// There is no room to keep it: content stays only as long as somebody is about to read it.
@@ -145,8 +145,8 @@ impl InFlightResponse {
                 first: (fetch, 0),
                 building: beginnings.building.ok(),
                 unstored: None,
-                flight: None,
-                has_taken_off: false,
+                group: None,
+                is_published: false,
                 waiting: Waiting::default(),
                 trailers: Box::default(),
                 passing,
@@ -195,8 +195,8 @@ impl InFlightResponse {
                 first: (FetchId(0), 0),
                 building: None,
                 unstored: None,
-                flight: None,
-                has_taken_off: true,
+                group: None,
+                is_published: true,
                 waiting: Waiting::default(),
                 trailers: Box::default(),
                 passing: Some(Passing::for_one()),
@@ -214,16 +214,16 @@ impl InFlightResponse {
         self.for_one
     }
 
-    /// The flight from which those come who wait for it, and under which newcomers find it.
-    pub(crate) fn set_flight(&self, worker: &Worker, flight: Option<Arc<Flight>>) {
+    /// The group of the requests that waited for it, in which newcomers find it.
+    pub(crate) fn set_group(&self, worker: &Worker, group: Option<CollapsedGroup>) {
         let mut inner = self.lock();
-        if let Some(flight) = &flight
+        if let Some(group) = &group
             && inner.is_closed()
         {
-            worker.shared.flights.remove(flight);
+            group.withdraw();
         }
-        inner.flight = flight;
-        inner.has_taken_off = true;
+        inner.group = group;
+        inner.is_published = true;
         // it may be over by now
         self.settle(&mut inner, worker);
     }
@@ -359,16 +359,16 @@ impl InFlightResponse {
         !self.lock().is_closed()
     }
 
-    /// Whether somebody has waited for it who does not read it yet: then it is not to be judged as
-    /// one that nobody reads.
-    pub(crate) fn is_boarding(&self) -> bool {
-        self.lock().is_boarding()
+    /// Whether a request that waited for it is about to read it: then it is not to be judged as one
+    /// without readers.
+    pub(crate) fn is_awaited(&self) -> bool {
+        self.lock().is_awaited()
     }
 
-    /// One who waited for it reads it now, or does not want to.
-    pub(crate) fn boarded(&self, worker: &Worker) {
+    /// No request is about to read it any more: each reads it now, or does not want to.
+    pub(crate) fn not_awaited(&self, worker: &Worker) {
         let mut inner = self.lock();
-        if !inner.is_boarding() {
+        if !inner.is_awaited() {
             inner.wake_fetches();
             self.settle(&mut inner, worker);
         }
@@ -389,7 +389,7 @@ impl InFlightResponse {
     pub(crate) fn end_orphan(&self, worker: &Worker, fetch: FetchId) -> bool {
         let mut inner = self.lock();
         let take = inner.fill.take(worker.now(), fetch);
-        let is_orphan = matches!(take, Take::Orphaned | Take::Background) && !inner.is_boarding();
+        let is_orphan = matches!(take, Take::Orphaned | Take::Background) && !inner.is_awaited();
         if is_orphan {
             self.end_locked(&mut inner, worker, fetch, FetchEnd::Stopped, &[]);
         }
@@ -443,9 +443,8 @@ impl Inner {
         self.read_ahead_max.max(self.fill.read_ahead_max())
     }
 
-    fn is_boarding(&self) -> bool {
-        let is_awaited = |flight: &Arc<Flight>| flight.is_awaited();
-        !self.has_taken_off || self.flight.as_ref().is_some_and(is_awaited)
+    fn is_awaited(&self) -> bool {
+        !self.is_published || self.group.as_ref().is_some_and(CollapsedGroup::is_awaited)
     }
 
     /// Whether it is for those alone who are on it: it is over, will not be kept, or was asked for

@@ -81,8 +81,8 @@ impl Inner {
     pub(super) fn pass(&mut self, worker: &Worker, why: Refusal) {
         self.passing = Some(Passing::begin(worker, why));
         self.fill.pass();
-        if let Some(flight) = &self.flight {
-            worker.shared.flights.remove(flight);
+        if let Some(group) = &self.group {
+            group.withdraw();
         }
         self.let_pass();
     }

@@ -201,7 +201,7 @@ impl Inner {
         let has_place = joining.followers_max > 0 && self.fill.readers() <= joining.followers_max;
         // nothing is added to what is settled
         let can_fetch = joining.completes && self.outcome.is_none();
-        // checked here too, as a flight is published before that is looked at
+        // checked here too, as newcomers find it before that is looked at
         let is_outdated = || self.building.as_ref().is_some_and(Building::is_outdated);
         let is_purged = joining.is_newcomer && is_outdated();
         // of what is passing some may be gone

@@ -12,7 +12,7 @@ impl InFlightResponse {
     /// Stores what there is once nothing more will come: also not for those who are about to read,
     /// and may want more.
     pub(super) fn settle(&self, inner: &mut Inner, worker: &Worker) {
-        if inner.outcome.is_some() || !inner.fill.is_over() || inner.is_boarding() {
+        if inner.outcome.is_some() || !inner.fill.is_over() || inner.is_awaited() {
             return;
         }
         let building = inner.building.take();
@@ -37,11 +37,11 @@ impl InFlightResponse {
             drop(worker.shared.store.purge_one(self.key, part, selecting));
         }
         inner.outcome = Some(outcome);
-        if let Some(flight) = inner.flight.take() {
-            worker.shared.flights.remove(&flight);
+        if let Some(group) = inner.group.take() {
+            group.close();
         }
         if outcome == Outcome::Whole && self.response.facts.answers_others(worker.now()) {
-            worker.shared.flights.mark_shared(self.key);
+            worker.shared.collapsed.shared(self.key);
         }
         let counters = worker.counters();
         match outcome {

@@ -1,0 +1,181 @@
+//! The collapsed requests of the proxy: which one asks the next hop, and which ones wait for its
+//! response or read it (RFC 9211 §2.6).
+//!
+//! Decisions are `weir_policy::collapse`'s. Here they stand behind locks, one for each part of the
+//! targets, together with the commands for the requests that wait, and their wakers. A lock is held
+//! for one event, and wakers are woken when it has been given back. It may be taken while that of
+//! an in-flight response is held, never the other way round.
+
+mod follower;
+mod leader;
+mod slots;
+
+pub(crate) use follower::{Follower, WaitResult};
+pub(crate) use leader::Leader;
+
+use crate::fetch::in_flight::InFlightResponse;
+use slots::{SlotId, Slots};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use weir_policy::collapse::{Collapse, Command, GroupId, Passes, Terms};
+use weir_policy::{Digest, Now};
+
+/// Parts of the table, so that workers seldom meet at a lock.
+const SHARDS: usize = 64;
+
+type Policy = Collapse<Digest, SlotId, Arc<InFlightResponse>>;
+type Commands = Vec<(SlotId, Command<Arc<InFlightResponse>>)>;
+
+/// All collapsed requests of the proxy.
+#[derive(Debug)]
+pub(crate) struct CollapsedRequests {
+    shards: Box<[Mutex<Shard>]>,
+}
+
+#[derive(Debug)]
+struct Shard {
+    policy: Policy,
+    slots: Slots,
+}
+
+/// What a request that must be forwarded is to do.
+pub(crate) enum Decision {
+    /// Ask the next hop, for other requests too.
+    Lead(Leader),
+    /// Wait for the response of another request.
+    Wait(Follower),
+    /// Read the in-flight response of this group.
+    Read(GroupId, Arc<InFlightResponse>),
+    /// Ask the next hop, for itself only.
+    Bypass,
+}
+
+impl Default for CollapsedRequests {
+    fn default() -> Self {
+        let shard = || Shard {
+            policy: Collapse::part_of(SHARDS),
+            slots: Slots::default(),
+        };
+        Self {
+            shards: (0..SHARDS).map(|_| Mutex::new(shard())).collect(),
+        }
+    }
+}
+
+impl CollapsedRequests {
+    /// Finds a group for a request, or begins one. `passes` are the groups it was in already;
+    /// `is_for` tells whether an in-flight response is the variant for it.
+    pub(crate) fn want(
+        self: &Arc<Self>,
+        now: Now,
+        key: Digest,
+        terms: Terms,
+        passes: &Passes,
+        is_for: &dyn Fn(&InFlightResponse) -> bool,
+    ) -> Decision {
+        let mut shard = self.shard(key);
+        let Shard { policy, slots } = &mut *shard;
+        let slot = slots.take();
+        let is_for = |response: &Arc<InFlightResponse>| is_for(response);
+        let command = policy.want(now, key, slot, terms, passes, is_for);
+        match command {
+            Command::Lead(group) | Command::TakeOver(group) => {
+                Decision::Lead(Leader::new(Arc::clone(self), key, group, slot))
+            }
+            Command::Wait(id) => Decision::Wait(Follower::new(Arc::clone(self), key, id, slot)),
+            Command::Read(group, response) => {
+                slots.give_back(slot);
+                Decision::Read(group, response)
+            }
+            Command::LookUp(_) | Command::Bypass | Command::NotAwaited => {
+                slots.give_back(slot);
+                Decision::Bypass
+            }
+        }
+    }
+
+    /// Newcomers may read a response that no request waits for.
+    pub(crate) fn publish(
+        self: &Arc<Self>,
+        key: Digest,
+        response: &Arc<InFlightResponse>,
+    ) -> Option<CollapsedGroup> {
+        let id = self.shard(key).policy.publish(key, Arc::clone(response))?;
+        Some(CollapsedGroup::new(Arc::clone(self), key, id))
+    }
+
+    /// A response of this target answers other requests.
+    pub(crate) fn shared(&self, key: Digest) {
+        self.shard(key).policy.shared(key);
+    }
+
+    /// The target was purged or invalidated.
+    pub(crate) fn forget(&self, key: Digest) {
+        self.shard(key).policy.forget(key);
+    }
+
+    /// Everything was purged.
+    pub(crate) fn forget_all(&self) {
+        for shard in &self.shards {
+            lock(shard).policy.forget_all();
+        }
+    }
+
+    /// Tells the policy of an event, and wakes those it has commands for. `slot` is given back.
+    fn report(
+        &self,
+        key: Digest,
+        slot: Option<SlotId>,
+        event: impl FnOnce(&mut Policy, &mut Commands),
+    ) {
+        let mut commands = Commands::new();
+        let mut shard = self.shard(key);
+        event(&mut shard.policy, &mut commands);
+        let unread = slot.and_then(|slot| shard.slots.give_back(slot));
+        let woken = shard.slots.tell(commands);
+        drop(shard);
+        drop((woken, unread));
+    }
+
+    fn shard(&self, key: Digest) -> MutexGuard<'_, Shard> {
+        let at = usize::try_from(key.1).unwrap_or(0) & (SHARDS - 1);
+        lock(&self.shards[at])
+    }
+}
+
+/// Every operation leaves the table whole before anything that can fail.
+fn lock(shard: &Mutex<Shard>) -> MutexGuard<'_, Shard> {
+    shard.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The group of an in-flight response.
+#[derive(Debug)]
+pub(crate) struct CollapsedGroup {
+    requests: Arc<CollapsedRequests>,
+    key: Digest,
+    id: GroupId,
+}
+
+impl CollapsedGroup {
+    const fn new(requests: Arc<CollapsedRequests>, key: Digest, id: GroupId) -> Self {
+        Self { requests, key, id }
+    }
+
+    /// Whether requests are about to read the response that waited for it.
+    pub(crate) fn is_awaited(&self) -> bool {
+        self.requests.shard(self.key).policy.is_awaited(self.id)
+    }
+
+    /// The response is not for newcomers any more; those that waited stay.
+    pub(crate) fn withdraw(&self) {
+        self.requests.shard(self.key).policy.withdraw(self.id);
+    }
+
+    /// The response is over.
+    pub(crate) fn close(self) {
+        let response = self.requests.shard(self.key).policy.close(self.id);
+        drop(response);
+    }
+}
+
+#[cfg(test)]
+mod tests;
