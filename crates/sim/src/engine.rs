@@ -11,14 +11,13 @@
 //!
 //! What is decided is decided by `policy::Transaction`, `policy::Catalog`, `policy::fetch::Fill`
 //! and `policy::connections`, driven here as the live proxy drives them. An in-flight
-//! response ([`arriving`]) has a fetch and readers; what a fetch may take depends on where its
+//! response ([`in_flight`]) has a fetch and readers; what a fetch may take depends on where its
 //! fastest reader is, and so on the client's link.
 //!
 //! Whoever is alone on a client's link with all of a response at hand is sent in closed form: one
 //! event. When somebody else begins to send there, the packets sent so far are worked out, and the
 //! rest is sent packet by packet.
 
-mod arriving;
 mod ask;
 mod choose;
 mod commit;
@@ -28,6 +27,7 @@ mod fetch;
 mod flights;
 mod freshen;
 mod head;
+mod in_flight;
 mod links;
 mod paced;
 mod plain;
@@ -49,10 +49,10 @@ use crate::results::outcome::{Connections, Latency, Outcome, Tally};
 use crate::results::request_result::ResultSink;
 use crate::settings::{Caching, Path, Settings, SettingsError};
 use crate::world::{Event, MICROSECOND, Nanos, World};
-use arriving::Arriving;
 use exchange::{Exchange, Stage};
 use fetch::Fetch;
 use flights::Flights;
+use in_flight::InFlightResponse;
 use links::Links;
 use slab::Slab;
 use std::collections::VecDeque;
@@ -81,7 +81,7 @@ pub struct Simulator {
     /// To work out how a response will go on.
     scratch: Sender,
     fetches: Slab<Fetch>,
-    arriving: Slab<Arriving>,
+    in_flight: Slab<InFlightResponse>,
     flights: Flights,
     popularity: Popularity,
     background: Background,
@@ -179,7 +179,7 @@ impl Simulator {
             exchanges: Slab::default(),
             scratch: Sender::default(),
             fetches: Slab::default(),
-            arriving: Slab::default(),
+            in_flight: Slab::default(),
             flights: Flights::default(),
             popularity: Popularity::new(Popularity::DEFAULT_BYTES),
             background: Background::new(settings.background_bytes_s),
@@ -300,7 +300,7 @@ impl Simulator {
         }
         debug_assert_eq!(self.exchanges.len(), 0, "a request was lost");
         debug_assert_eq!(self.fetches.len(), 0, "a fetch was lost");
-        debug_assert_eq!(self.arriving.len(), 0, "a response was lost");
+        debug_assert_eq!(self.in_flight.len(), 0, "a response was lost");
         self.outcome()
     }
 

@@ -17,8 +17,8 @@ use weir_semantics::{Fwd, Method, RangeKind, RequestDirectives};
 pub enum Joined {
     /// It waited for the head: forwarded, as RFC 9211 §2.6 sees it, and collapsed.
     Waited,
-    /// The head was there, and the content arriving: a hit, though delayed.
-    Arriving,
+    /// The head was there, and the content in flight: a hit, though delayed.
+    InFlight,
 }
 
 /// Whether a response with this status that is not shared says that others to its target will not
@@ -106,9 +106,9 @@ impl Transaction {
         };
         self.verdict.handling = match (joined, hit) {
             (Joined::Waited, _) => Handling::Collapsed(self.reason_to_forward()),
-            (Joined::Arriving, Hit::Fresh) => Handling::Hit(Hit::Delayed),
+            (Joined::InFlight, Hit::Fresh) => Handling::Hit(Hit::Delayed),
             // that it is stale is the more important to say
-            (Joined::Arriving, stale) => Handling::Hit(stale),
+            (Joined::InFlight, stale) => Handling::Hit(stale),
         };
         self.serve(now, stored)
     }

@@ -274,7 +274,7 @@ fn told() -> impl Strategy<Value = Told> {
         stored().prop_map(Told::Found),
         (stored(), select(&[Covers::Wanted, Covers::Lacking][..]))
             .prop_map(|(stored, covers)| Told::FoundPart(stored, covers)),
-        (stored(), select(&[Joined::Waited, Joined::Arriving][..]))
+        (stored(), select(&[Joined::Waited, Joined::InFlight][..]))
             .prop_map(|(stored, joined)| Told::Joined(stored, joined)),
         (response(), response(), fits(), any::<bool>())
             .prop_map(|(response, merged, fits, vary)| Told::Update(response, merged, fits, vary)),

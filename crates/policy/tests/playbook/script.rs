@@ -195,7 +195,7 @@ fn read_fits(name: &str) -> Fits {
 fn read_joined(name: &str) -> Joined {
     match name {
         "waited" => Joined::Waited,
-        "arriving" => Joined::Arriving,
+        "in-flight" => Joined::InFlight,
         _ => panic!("nothing is joined as {name}"),
     }
 }

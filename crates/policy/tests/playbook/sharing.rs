@@ -41,26 +41,26 @@ fn fresh_in_flight_response_is_reported_as_delayed_hit() {
     check(&format!(
         "GET /
          0 request => look-up
-         59 joined arriving {STORED} => serve age=59
+         59 joined in-flight {STORED} => serve age=59
          = hit delayed ttl=1",
     ));
     // an arrival may outlast its freshness
     check(&format!(
         "GET /
          0 request => look-up
-         60 joined arriving {STORED} => forward
+         60 joined in-flight {STORED} => forward
          = stale",
     ));
     check(&format!(
         "GET / | Cache-Control: max-stale
          0 request => look-up
-         60 joined arriving {STORED} => serve age=60
+         60 joined in-flight {STORED} => serve age=60
          = hit max-stale ttl=0",
     ));
     check(
         "GET /
          0 request => look-up
-         60 joined arriving 200 | Cache-Control: max-age=60, stale-while-revalidate=9 => serve age=60
+         60 joined in-flight 200 | Cache-Control: max-age=60, stale-while-revalidate=9 => serve age=60
          = hit stale-while-revalidate ttl=0",
     );
 }
@@ -95,7 +95,7 @@ fn follower_is_served_only_responses_reusable_from_the_store() {
             "request",
         ),
     ] {
-        for joined in ["waited", "arriving"] {
+        for joined in ["waited", "in-flight"] {
             check(&format!(
                 "GET / | {request}
                  0 request => look-up
@@ -137,14 +137,14 @@ fn request_that_could_not_join_is_not_reported_as_collapsed() {
     check(
         "GET /
          0 request => look-up
-         9 joined arriving 200 | Cache-Control: max-age=9, stale-if-error=99 => forward
+         9 joined in-flight 200 | Cache-Control: max-age=9, stale-if-error=99 => forward
          9 response 503 => relay
          = stale fwd-status=503 not-stored=no-explicit-lifetime",
     );
     check(
         "GET / | Cache-Control: only-if-cached
          0 request => look-up
-         9 joined arriving 200 | Cache-Control: max-age=9 => answer only-if-cached
+         9 joined in-flight 200 | Cache-Control: max-age=9 => answer only-if-cached
          = refused only-if-cached",
     );
 }

@@ -242,7 +242,7 @@ async fn join(
     let before = exchange.tx;
     let joined = match follower {
         Some(_) => Joined::Waited,
-        None => Joined::Arriving,
+        None => Joined::InFlight,
     };
     let now = client.worker.now();
     let commands = exchange.tx.joined(now, &in_flight.response.facts, joined);

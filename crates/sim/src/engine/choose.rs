@@ -270,7 +270,7 @@ impl Simulator {
             if self.exchanges.at(id).passed.contains(&Some(number)) {
                 continue;
             }
-            let Some(arriving) = self.flights.at(flight).arriving else {
+            let Some(in_flight) = self.flights.at(flight).in_flight else {
                 if !self.wait_for(id, flight) {
                     return false;
                 }
@@ -279,13 +279,13 @@ impl Simulator {
                 return true;
             };
             if !self
-                .arriving
-                .at(arriving)
+                .in_flight
+                .at(in_flight)
                 .is_for(self.exchanges.at(id).ask())
             {
                 continue;
             }
-            match self.join(id, arriving, number, Joined::Arriving) {
+            match self.join(id, in_flight, number, Joined::InFlight) {
                 Boarded::Reads => return true,
                 Boarded::Alone(forwarding) => {
                     self.exchanges.at_mut(id).forwarding = forwarding;
@@ -346,9 +346,9 @@ impl Simulator {
 
     /// Answers a request from what is arriving by the flight with this number, if it is entitled to
     /// it.
-    pub(super) fn join(&mut self, id: u32, arriving: u32, flight: u64, joined: Joined) -> Boarded {
+    pub(super) fn join(&mut self, id: u32, in_flight: u32, flight: u64, joined: Joined) -> Boarded {
         let now = self.now();
-        let response = self.arriving.at_mut(arriving);
+        let response = self.in_flight.at_mut(in_flight);
         let exchange = self.exchanges.at_mut(id);
         let before = *exchange.tx();
         let commands = exchange.tx().joined(now, &response.stored.facts, joined);
@@ -364,8 +364,8 @@ impl Simulator {
             return Boarded::Reads;
         }
         let wants = exchange.wants(response.stored.complete_length);
-        self.decide_from_now_on(arriving);
-        let response = self.arriving.at_mut(arriving);
+        self.decide_from_now_on(in_flight);
+        let response = self.in_flight.at_mut(in_flight);
         let exchange = self.exchanges.at_mut(id);
         // nothing is added to what is settled, nor for a request whose answer may not be joined
         // with it
@@ -377,10 +377,10 @@ impl Simulator {
             return Boarded::Not;
         };
         response.readers.push((reader, id));
-        exchange.reading = Some(Reading { arriving, reader });
+        exchange.reading = Some(Reading { in_flight, reader });
         exchange.confirming = Some(Confirming { before, flight });
         exchange.stage = Stage::Waiting;
-        self.drive(arriving);
+        self.drive(in_flight);
         Boarded::Reads
     }
 }

@@ -11,34 +11,34 @@ use weir_policy::{Command, Event};
 impl Simulator {
     /// Stores what is whole, or what is left of it, and forgets it when nobody reads it any more.
     pub(super) fn settle(&mut self, id: u32) {
-        let arriving = self.arriving.at_mut(id);
-        let has_fetches = !arriving.fetches.is_empty();
-        let is_whole = arriving.fill().is_whole();
-        let is_over = !has_fetches && arriving.fill().is_over();
-        if !arriving.is_settled && (is_whole || is_over) {
-            arriving.is_settled = true;
-            let refusal = if arriving.is_kept {
+        let in_flight = self.in_flight.at_mut(id);
+        let has_fetches = !in_flight.fetches.is_empty();
+        let is_whole = in_flight.fill().is_whole();
+        let is_over = !has_fetches && in_flight.fill().is_over();
+        if !in_flight.is_settled && (is_whole || is_over) {
+            in_flight.is_settled = true;
+            let refusal = if in_flight.is_kept {
                 self.commit(id, is_whole)
             } else {
                 None
             };
             self.close_flight(id, matches!(refusal, None | Some(Refusal::NotResident)));
-            self.end_arrived_refresh(id, refusal);
+            self.end_in_flight_refresh(id, refusal);
         }
-        let arriving = self.arriving.at_mut(id);
-        if arriving.is_settled
-            && arriving.fetches.is_empty()
-            && arriving.readers.is_empty()
-            && !arriving.is_landing
-            && !arriving.is_gone
+        let in_flight = self.in_flight.at_mut(id);
+        if in_flight.is_settled
+            && in_flight.fetches.is_empty()
+            && in_flight.readers.is_empty()
+            && !in_flight.is_landing
+            && !in_flight.is_gone
         {
-            arriving.is_gone = true;
-            let uses = arriving.uses.take();
+            in_flight.is_gone = true;
+            let uses = in_flight.uses.take();
             let aborts = &mut self.tally.aborts;
-            let fill = arriving.fill();
+            let fill = in_flight.fill();
             aborts.read_ahead_max_bytes = aborts.read_ahead_max_bytes.max(fill.read_ahead_max());
             self.tally.traffic.wasted_bytes += fill.undelivered() + fill.fetched_twice();
-            self.arriving.remove(id);
+            self.in_flight.remove(id);
             if let Some(content) = uses {
                 self.cache.end_use(content);
             }
@@ -46,47 +46,47 @@ impl Simulator {
     }
 
     /// The validation in the background that brought it is over, if it was one.
-    fn end_arrived_refresh(&mut self, id: u32, refusal: Option<Refusal>) {
-        let arriving = self.arriving.at(id);
-        if !arriving.is_for_store_alone {
+    fn end_in_flight_refresh(&mut self, id: u32, refusal: Option<Refusal>) {
+        let in_flight = self.in_flight.at(id);
+        if !in_flight.is_for_store_alone {
             return;
         }
         let storing = match refusal {
             Some(refusal) => Some(Storing::NotStored(NotStored::Catalog(refusal))),
-            None => arriving.tx.verdict().storing,
+            None => in_flight.tx.verdict().storing,
         };
-        let target = arriving.stored.target;
+        let target = in_flight.stored.target;
         self.refreshes.end(target, storing);
     }
 
     /// Nobody comes to it any more by way of its flight; who waits there, as it was all there with
     /// its head, looks into the store.
     pub(super) fn close_flight(&mut self, id: u32, is_stored: bool) {
-        if let Some(flight) = self.arriving.at_mut(id).flight.take() {
+        if let Some(flight) = self.in_flight.at_mut(id).flight.take() {
             self.end_flight(flight, is_stored);
         }
     }
 
     /// Whether its target was invalidated since it was asked for.
     pub(super) fn is_outdated(&self, id: u32) -> bool {
-        let arriving = self.arriving.at(id);
-        let target = arriving.stored.target;
+        let in_flight = self.in_flight.at(id);
+        let target = in_flight.stored.target;
         let lacks_base = |drops| drops != self.drops(target);
-        arriving.epoch != self.epoch(target) || arriving.drops.is_some_and(lacks_base)
+        in_flight.epoch != self.epoch(target) || in_flight.drops.is_some_and(lacks_base)
     }
 
     /// Stores what has come, if it is of use; why not, if it is not because of the catalog.
     fn commit(&mut self, id: u32, is_whole: bool) -> Option<Refusal> {
         let (now, rules) = (self.now(), self.settings.rules);
         let is_outdated = self.is_outdated(id);
-        let arriving = self.arriving.at_mut(id);
-        let mut stored = arriving.stored.clone();
-        let (held, part_of) = (std::mem::take(&mut arriving.held), arriving.part_of);
-        stored.complete_length = arriving.fill().complete_length();
+        let in_flight = self.in_flight.at_mut(id);
+        let mut stored = in_flight.stored.clone();
+        let (held, part_of) = (std::mem::take(&mut in_flight.held), in_flight.part_of);
+        stored.complete_length = in_flight.fill().complete_length();
         if !is_whole {
-            let has_changed = arriving.fill().closed().is_some_and(Cut::outdates_stored);
-            let commands = arriving.tx.handle(now, &rules, Event::Incomplete);
-            let present = arriving.fill().present().clone();
+            let has_changed = in_flight.fill().closed().is_some_and(Cut::outdates_stored);
+            let commands = in_flight.tx.handle(now, &rules, Event::Incomplete);
+            let present = in_flight.fill().present().clone();
             let is_of_use = commands.first() == Some(Command::KeepPart) && !present.is_empty();
             if has_changed || !is_of_use {
                 self.cache.give_back(held);
@@ -102,7 +102,7 @@ impl Simulator {
         let content_bytes = stored.content_bytes();
         let stored = self.store(stored, held, is_outdated);
         // those who read here go on to do so
-        self.arriving.at_mut(id).uses = match stored {
+        self.in_flight.at_mut(id).uses = match stored {
             Ok(Some(which)) => self.cache.begin_use(which),
             Ok(None) | Err(_) => self.cache.begin_use_unstored(content_bytes),
         };
@@ -114,9 +114,9 @@ impl Simulator {
     /// What became of it is the verdict of the one who asked, if that is still there.
     pub(super) fn tell_leader(&mut self, id: u32, event: Event<'_>) {
         let (now, rules) = (self.now(), self.settings.rules);
-        let arriving = self.arriving.at(id);
-        let (leader, number) = arriving.leader;
-        if arriving.is_for_store_alone {
+        let in_flight = self.in_flight.at(id);
+        let (leader, number) = in_flight.leader;
+        if in_flight.is_for_store_alone {
             return;
         }
         let exchange = self.exchanges.at_mut(leader);

@@ -134,7 +134,7 @@ pub(super) const PASSES_MAX: usize = 3;
 /// Where its content comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Reading {
-    pub(super) arriving: u32,
+    pub(super) in_flight: u32,
     pub(super) reader: ReaderId,
 }
 

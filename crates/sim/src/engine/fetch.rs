@@ -23,7 +23,7 @@ pub(super) enum For {
     /// This request's: its response head has not come.
     Request(u32),
     /// An in-flight response's, as this fetch of it.
-    Arriving(u32, FetchId),
+    InFlight(u32, FetchId),
 }
 
 /// A transfer from a server.
@@ -240,16 +240,16 @@ impl Simulator {
                 self.head(exchange, id);
                 self.release(exchange);
             }
-            For::Arriving(arriving, fetch_id) => {
+            For::InFlight(in_flight, fetch_id) => {
                 if fails && is_reused {
-                    self.repeat_gap(arriving, fetch_id, id);
+                    self.repeat_gap(in_flight, fetch_id, id);
                 } else if let Some(how) = refuses {
-                    self.end(arriving, fetch_id, id, how);
-                    self.drive(arriving);
-                } else if let Some(fill) = &mut self.arriving.at_mut(arriving).fill {
+                    self.end(in_flight, fetch_id, id, how);
+                    self.drive(in_flight);
+                } else if let Some(fill) = &mut self.in_flight.at_mut(in_flight).fill {
                     fill.confirmed(fetch_id);
-                    self.accept_with_head(arriving, fetch_id, id);
-                    self.drive(arriving);
+                    self.accept_with_head(in_flight, fetch_id, id);
+                    self.drive(in_flight);
                 }
             }
             For::Nobody => {}
@@ -260,7 +260,7 @@ impl Simulator {
     fn taken_or_done(&mut self, id: u32) {
         let fetch = self.fetches.at_mut(id);
         match fetch.owner {
-            For::Arriving(arriving, _) => self.drive(arriving),
+            For::InFlight(in_flight, _) => self.drive(in_flight),
             // a head that its request has had, and nothing behind it
             For::Request(_) | For::Nobody => {
                 if fetch.came >= fetch.total && fetch.total == fetch.head_bytes && !fetch.is_stopped

@@ -20,7 +20,7 @@ pub(super) struct Flight {
     /// No other one has it, ever.
     pub(super) number: u64,
     /// The response, once its head is there.
-    pub(super) arriving: Option<u32>,
+    pub(super) in_flight: Option<u32>,
     pub(super) leaders: u32,
     /// Who waits for the head, in the order of coming.
     pub(super) waiting: Vec<u32>,
@@ -68,20 +68,20 @@ impl Flights {
 
     /// A flight for a response that is arriving, and that nobody waited for: it is open to those
     /// who come from now on.
-    pub(super) fn publish(&mut self, target: u64, arriving: u32) -> u32 {
+    pub(super) fn publish(&mut self, target: u64, in_flight: u32) -> u32 {
         self.mark_shared(target);
-        let id = self.make(target, Some(arriving));
+        let id = self.make(target, Some(in_flight));
         self.flights.at_mut(id).next = self.first.insert(target, id);
         id
     }
 
-    fn make(&mut self, target: u64, arriving: Option<u32>) -> u32 {
+    fn make(&mut self, target: u64, in_flight: Option<u32>) -> u32 {
         self.made += 1;
         let id = self.flights.reuse();
         let flight = self.flights.at_mut(id);
         flight.target = target;
         flight.number = self.made;
-        flight.arriving = arriving;
+        flight.in_flight = in_flight;
         flight.leaders = 1;
         flight.waiting.clear();
         flight.next = None;

@@ -1,12 +1,12 @@
 //! The next hop's response head: what the policy makes of it, and what begins with it.
 
 use super::Simulator;
-use super::arriving::Arriving;
 use super::ask::Answer;
 use super::choose::{Boarded, form};
 use super::exchange::{AS_SENT, Reading, Stage};
 use super::fetch::For;
 use super::flights::LEADERS_MAX;
+use super::in_flight::InFlightResponse;
 use super::paced::Paced;
 use super::plain::{NOBODY, Plain};
 use crate::cache::{Stored, Which};
@@ -115,7 +115,7 @@ impl Simulator {
         let is_quick = (is_background || is_there)
             && matches!(kept, Some(Kept::New(_)))
             && answer.facts.status != 206;
-        let arriving = self.begin_arriving(id, fetch, answer, (kept, held), stored);
+        let in_flight = self.begin_in_flight(id, fetch, answer, (kept, held), stored);
         if is_background {
             // what came with the head could not be waited for
             let came = self.fetches.at(fetch).waiting();
@@ -126,11 +126,11 @@ impl Simulator {
                 Some(Kept::Part) => self.exchanges.at(id).wants(answer.complete_length),
                 _ => answer.span,
             };
-            self.read(id, arriving, wants);
+            self.read(id, in_flight, wants);
         }
         let leads = self.exchanges.at_mut(id).leads.take();
         if !is_quick && kept.is_some() {
-            self.take_off(arriving, leads, answers_others);
+            self.take_off(in_flight, leads, answers_others);
         }
         if is_background {
             self.over(id);
@@ -159,18 +159,18 @@ impl Simulator {
     }
 
     /// From now on others may read what arrives, if it is for others.
-    fn take_off(&mut self, arriving: u32, leads: Option<u32>, answers_others: bool) {
+    fn take_off(&mut self, in_flight: u32, leads: Option<u32>, answers_others: bool) {
         match leads {
-            Some(flight) => self.land(flight, arriving),
+            Some(flight) => self.land(flight, in_flight),
             None if answers_others => {
-                let target = self.arriving.at(arriving).stored.target;
-                let flight = self.flights.publish(target, arriving);
-                self.arriving.at_mut(arriving).flight = Some(flight);
+                let target = self.in_flight.at(in_flight).stored.target;
+                let flight = self.flights.publish(target, in_flight);
+                self.in_flight.at_mut(in_flight).flight = Some(flight);
             }
             None => {}
         }
-        if !self.arriving.at(arriving).is_kept || self.is_outdated(arriving) {
-            self.close_flight(arriving, true);
+        if !self.in_flight.at(in_flight).is_kept || self.is_outdated(in_flight) {
+            self.close_flight(in_flight, true);
         }
     }
 
@@ -251,7 +251,7 @@ impl Simulator {
         self.serve_planned(id);
     }
 
-    fn begin_arriving(
+    fn begin_in_flight(
         &mut self,
         id: u32,
         fetch: u32,
@@ -293,7 +293,7 @@ impl Simulator {
             ))
         });
         let exchange = self.exchanges.at_mut(id);
-        let arriving = self.arriving.insert(Arriving {
+        let in_flight = self.in_flight.insert(InFlightResponse {
             fill: None,
             plain,
             paced,
@@ -327,10 +327,10 @@ impl Simulator {
         let fetch_id = if is_plain || is_paced {
             NOBODY.0
         } else {
-            self.begin_fill(id, fetch, arriving, rules, answer, kept)
+            self.begin_fill(id, fetch, in_flight, rules, answer, kept)
         };
-        self.fetches.at_mut(fetch).owner = For::Arriving(arriving, fetch_id);
-        arriving
+        self.fetches.at_mut(fetch).owner = For::InFlight(in_flight, fetch_id);
+        in_flight
     }
 
     /// There is something to decide about this response.
@@ -338,7 +338,7 @@ impl Simulator {
         &mut self,
         id: u32,
         fetch: u32,
-        arriving: u32,
+        in_flight: u32,
         rules: FillRules,
         answer: &Answer,
         kept: Option<Kept>,
@@ -354,7 +354,7 @@ impl Simulator {
             ) => (**part).clone(),
             _ => ByteSpans::new(),
         };
-        let response = self.arriving.at_mut(arriving);
+        let response = self.in_flight.at_mut(in_flight);
         let mut fill = Fill::new(rules, now, answer.complete_length, present);
         let fetch_id = fill.begin(now, answer.span);
         fill.set_round_trips(fetch_id, response.client_us, response.server_us);
@@ -367,9 +367,9 @@ impl Simulator {
     }
 
     /// The one who asked reads what arrives.
-    fn read(&mut self, id: u32, arriving: u32, wants: ByteSpan) {
+    fn read(&mut self, id: u32, in_flight: u32, wants: ByteSpan) {
         let now = self.now();
-        let response = self.arriving.at_mut(arriving);
+        let response = self.in_flight.at_mut(in_flight);
         let head_bytes = response.stored.head_bytes;
         let reader = if response.plain.is_some() || response.paced.is_some() {
             Some(NOBODY.1)
@@ -382,7 +382,7 @@ impl Simulator {
         let exchange = self.exchanges.at_mut(id);
         exchange.expect(head_bytes, wants.len());
         exchange.stage = Stage::Sending;
-        exchange.reading = reader.map(|reader| Reading { arriving, reader });
+        exchange.reading = reader.map(|reader| Reading { in_flight, reader });
         if reader.is_none() {
             exchange.written = u64::from(head_bytes);
             exchange.is_all = true;
@@ -391,22 +391,22 @@ impl Simulator {
     }
 
     /// The response is arriving: those who waited for its head read it, if it is for them.
-    fn land(&mut self, flight: u32, arriving: u32) {
+    fn land(&mut self, flight: u32, in_flight: u32) {
         let (target, number) = (
             self.flights.at(flight).target,
             self.flights.at(flight).number,
         );
         self.flights.mark_shared(target);
-        self.flights.at_mut(flight).arriving = Some(arriving);
+        self.flights.at_mut(flight).in_flight = Some(in_flight);
         let waiting = std::mem::take(&mut self.flights.at_mut(flight).waiting);
-        self.arriving.at_mut(arriving).is_landing = true;
+        self.in_flight.at_mut(in_flight).is_landing = true;
         for id in waiting {
             let is_for = self
-                .arriving
-                .at(arriving)
+                .in_flight
+                .at(in_flight)
                 .is_for(self.exchanges.at(id).ask());
             let boarded = if is_for {
-                self.join(id, arriving, number, Joined::Waited)
+                self.join(id, in_flight, number, Joined::Waited)
             } else {
                 Boarded::Not
             };
@@ -422,10 +422,10 @@ impl Simulator {
                 }
             }
         }
-        let response = self.arriving.at_mut(arriving);
+        let response = self.in_flight.at_mut(in_flight);
         response.is_landing = false;
         if response.fill.is_some() {
-            self.settle(arriving);
+            self.settle(in_flight);
         }
     }
 
@@ -450,7 +450,7 @@ impl Simulator {
             self.flights.at(flight).number,
         );
         // of what was arriving that was said when it took off
-        if is_stored && self.flights.at(flight).arriving.is_none() {
+        if is_stored && self.flights.at(flight).in_flight.is_none() {
             self.flights.mark_shared(target);
         }
         let mut waiting = Vec::new();

@@ -162,7 +162,7 @@ impl Simulator {
 
     /// Moves it on as far as that goes.
     pub(super) fn drive_paced(&mut self, id: u32) {
-        let Some(mut paced) = self.arriving.at_mut(id).paced.take() else {
+        let Some(mut paced) = self.in_flight.at_mut(id).paced.take() else {
             return;
         };
         let mut is_to_be_decided = paced.told.len() >= TOLD_MAX;
@@ -182,7 +182,7 @@ impl Simulator {
         if !is_to_be_decided {
             self.offer_paced(&paced);
         }
-        self.arriving.at_mut(id).paced = Some(paced);
+        self.in_flight.at_mut(id).paced = Some(paced);
         if is_to_be_decided {
             self.decide_from_now_on(id);
             self.drive(id);

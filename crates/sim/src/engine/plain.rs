@@ -7,10 +7,10 @@
 //! from then on; a test holds both ways equal.
 
 use super::Simulator;
-use super::arriving::Arriving;
 use super::ask::Answer;
 use super::exchange::Reading;
 use super::fetch::For;
+use super::in_flight::InFlightResponse;
 use weir_policy::catalog::Refusal;
 use weir_policy::fetch::{
     AbortPolicy, ByteSpan, ByteSpans, FetchId, Fill, FillRules, ReadAhead, ReaderId,
@@ -75,7 +75,7 @@ impl Simulator {
             read_ahead_max: plain.read_ahead_max.max(bytes),
             ..plain
         };
-        self.arriving.at_mut(id).plain = Some(plain);
+        self.in_flight.at_mut(id).plain = Some(plain);
         self.tally.traffic.relayed_bytes += bytes;
         let is_whole = plain.front >= plain.length;
         let exchange = self.exchanges.at_mut(plain.exchange);
@@ -99,12 +99,12 @@ impl Simulator {
         let aborts = &mut self.tally.aborts;
         aborts.read_ahead_max_bytes = aborts.read_ahead_max_bytes.max(read_ahead_max);
         let is_outdated = self.is_outdated(id);
-        let arriving = self.arriving.at_mut(id);
-        arriving.is_gone = true;
+        let in_flight = self.in_flight.at_mut(id);
+        in_flight.is_gone = true;
         let mut refusal = None;
-        if arriving.is_kept {
-            let held = std::mem::take(&mut arriving.held);
-            let mut stored = arriving.stored.clone();
+        if in_flight.is_kept {
+            let held = std::mem::take(&mut in_flight.held);
+            let mut stored = in_flight.stored.clone();
             stored.complete_length = Some(length);
             refusal = self.store(stored, held, is_outdated).err();
             if let Some(why) = refusal {
@@ -112,16 +112,16 @@ impl Simulator {
             }
         }
         self.close_flight(id, matches!(refusal, None | Some(Refusal::NotResident)));
-        self.arriving.remove(id);
+        self.in_flight.remove(id);
     }
 
     /// Makes a `Fill` of what has been without one.
     pub(super) fn decide_from_now_on(&mut self, id: u32) {
         let now = self.now();
-        let arriving: &mut Arriving = self.arriving.at_mut(id);
-        let round_trips = (arriving.client_us, arriving.server_us);
+        let in_flight: &mut InFlightResponse = self.in_flight.at_mut(id);
+        let round_trips = (in_flight.client_us, in_flight.server_us);
         let (fill, fetch_id, reader, fetch, exchange) =
-            match (arriving.plain.take(), arriving.paced.take()) {
+            match (in_flight.plain.take(), in_flight.paced.take()) {
                 (Some(plain), _) => {
                     let (fill, fetch_id, reader) = plain.told(now, round_trips);
                     let aborts = &mut self.tally.aborts;
@@ -136,15 +136,15 @@ impl Simulator {
                 (None, None) => return,
             };
         if let Some(reader) = reader {
-            arriving.readers.push((reader, exchange));
+            in_flight.readers.push((reader, exchange));
             self.exchanges.at_mut(exchange).reading = Some(Reading {
-                arriving: id,
+                in_flight: id,
                 reader,
             });
         }
-        arriving.fill = Some(Box::new(fill));
-        arriving.fetches.push((fetch_id, fetch));
-        self.fetches.at_mut(fetch).owner = For::Arriving(id, fetch_id);
+        in_flight.fill = Some(Box::new(fill));
+        in_flight.fetches.push((fetch_id, fetch));
+        self.fetches.at_mut(fetch).owner = For::InFlight(id, fetch_id);
     }
 }
 

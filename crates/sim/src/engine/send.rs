@@ -230,7 +230,7 @@ impl Simulator {
             self.send(id);
             let exchange = self.exchanges.at(id);
             if let (false, Some(reading)) = (exchange.is_all, exchange.reading) {
-                self.drive(reading.arriving);
+                self.drive(reading.in_flight);
             }
         }
         self.release(id);

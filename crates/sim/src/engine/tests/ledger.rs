@@ -48,7 +48,7 @@ fn check(it: &Simulator) {
         .map(super::super::Fetch::waiting)
         .sum();
     let held: u64 = it
-        .arriving
+        .in_flight
         .all()
         .filter(|response| !response.is_gone)
         .map(|response| {

@@ -24,7 +24,7 @@ use weir_workload::trace::Row;
 
 /// An in-flight response.
 #[derive(Debug)]
-pub(super) struct Arriving {
+pub(super) struct InFlightResponse {
     /// Who may do what; nothing while there is nothing to decide.
     pub(super) fill: Option<Box<Fill>>,
     pub(super) plain: Option<Plain>,
@@ -71,7 +71,7 @@ pub(super) struct Arriving {
     pub(super) flight: Option<u32>,
 }
 
-impl Arriving {
+impl InFlightResponse {
     /// Who may do what. It is asked only where there is something to decide.
     #[expect(
         clippy::expect_used,
@@ -92,29 +92,29 @@ impl Arriving {
 impl Simulator {
     /// Moves everything on as far as it can.
     pub(super) fn drive(&mut self, id: u32) {
-        if let Some(plain) = self.arriving.at(id).plain {
+        if let Some(plain) = self.in_flight.at(id).plain {
             self.drive_plain(id, plain);
             return;
         }
-        if self.arriving.at(id).paced.is_some() {
+        if self.in_flight.at(id).paced.is_some() {
             self.drive_paced(id);
             return;
         }
         loop {
             let mut has_moved = false;
             let mut place = 0;
-            while let Some((fetch_id, fetch)) = self.arriving.at(id).fetches.get(place).copied() {
+            while let Some((fetch_id, fetch)) = self.in_flight.at(id).fetches.get(place).copied() {
                 has_moved |= self.take(id, fetch_id, fetch);
                 // it may have ended, and another one be in its place
-                let same = self.arriving.at(id).fetches.get(place);
+                let same = self.in_flight.at(id).fetches.get(place);
                 if same.is_some_and(|same| same.1 == fetch) {
                     place += 1;
                 }
             }
             let mut place = 0;
-            while let Some((reader, exchange)) = self.arriving.at(id).readers.get(place).copied() {
+            while let Some((reader, exchange)) = self.in_flight.at(id).readers.get(place).copied() {
                 has_moved |= self.feed(id, reader, exchange);
-                let same = self.arriving.at(id).readers.get(place);
+                let same = self.in_flight.at(id).readers.get(place);
                 if same.is_some_and(|same| same.1 == exchange) {
                     place += 1;
                 }
@@ -131,9 +131,9 @@ impl Simulator {
     fn take(&mut self, id: u32, fetch_id: FetchId, fetch: u32) -> bool {
         let now = self.now();
         let waiting = self.fetches.at(fetch).waiting();
-        let arriving = self.arriving.at_mut(id);
-        let is_for_store_alone = arriving.is_for_store_alone;
-        let may = match arriving.fill().take(now, fetch_id) {
+        let in_flight = self.in_flight.at_mut(id);
+        let is_for_store_alone = in_flight.is_for_store_alone;
+        let may = match in_flight.fill().take(now, fetch_id) {
             Take::UpTo(most) => most,
             Take::Wait => return false,
             // one that goes on is judged anew when it turns out to be for nobody
@@ -181,7 +181,7 @@ impl Simulator {
     /// The content that came with the head of a fetch is there before anything is decided about the
     /// fetch.
     pub(super) fn accept_with_head(&mut self, id: u32, fetch_id: FetchId, fetch: u32) {
-        let to_come = self.arriving.at_mut(id).fill().to_come(fetch_id);
+        let to_come = self.in_flight.at_mut(id).fill().to_come(fetch_id);
         let waiting = self.fetches.at(fetch).waiting();
         let bytes = waiting.min(to_come.unwrap_or(u64::MAX));
         if bytes > 0 {
@@ -195,29 +195,29 @@ impl Simulator {
         it.taken += bytes;
         it.granted = it.granted.saturating_sub(bytes);
         let (transfer, bytes_so_far) = (it.number, it.taken - it.head_bytes);
-        let arriving = self.arriving.at_mut(id);
-        arriving.fill().received(now, fetch_id, bytes);
-        let readers = arriving.readers.len();
+        let in_flight = self.in_flight.at_mut(id);
+        in_flight.fill().received(now, fetch_id, bytes);
+        let readers = in_flight.readers.len();
         self.enter(|| What::Content {
             transfer,
             bytes: bytes_so_far,
             readers,
         });
         // its end is seen with its last byte: before anybody who reads that goes on
-        if self.arriving.at_mut(id).fill().take(now, fetch_id) == Take::Met {
+        if self.in_flight.at_mut(id).fill().take(now, fetch_id) == Take::Met {
             self.end(id, fetch_id, fetch, FetchEnd::Whole);
         }
     }
 
     /// Whether what comes will be stored, as things are.
     fn is_wanted(&self, id: u32) -> bool {
-        self.arriving.at(id).is_kept && !self.is_outdated(id)
+        self.in_flight.at(id).is_kept && !self.is_outdated(id)
     }
 
     /// What the budget of the background lets a fetch take now; it looks again when there is more.
     fn granted(&mut self, id: u32, fetch_id: FetchId, fetch: u32) -> u64 {
         let now = self.now();
-        let to_come = self.arriving.at_mut(id).fill().to_come(fetch_id);
+        let to_come = self.in_flight.at_mut(id).fill().to_come(fetch_id);
         let it = self.fetches.at_mut(fetch);
         if it.granted == 0 && !it.is_waiting_for_grant {
             let wanted = to_come.unwrap_or(u64::MAX).clamp(1, TURN_BYTES);
@@ -241,7 +241,7 @@ impl Simulator {
         it.is_waiting_for_grant = false;
         it.breaks_off_next = false;
         it.is_held = true;
-        if let For::Arriving(id, _) = it.owner {
+        if let For::InFlight(id, _) = it.owner {
             self.drive(id);
         }
         self.fetches.at_mut(fetch).is_held = false;
@@ -265,14 +265,14 @@ impl Simulator {
             .or_insert(0) += 1;
         let transfer = self.fetches.at(fetch).number;
         // what is not for the store is not judged, but relayed
-        if self.arriving.at(id).is_kept {
+        if self.in_flight.at(id).is_kept {
             self.enter(|| What::Judged {
                 transfer,
                 word: verdict.as_str(),
             });
         }
         match verdict {
-            Abort::GoOn(_) => self.arriving.at_mut(id).fill().go_on(fetch_id),
+            Abort::GoOn(_) => self.in_flight.at_mut(id).fill().go_on(fetch_id),
             Abort::Stop(_) => self.end(id, fetch_id, fetch, FetchEnd::Stopped),
         }
         true
@@ -280,11 +280,11 @@ impl Simulator {
 
     fn orphan(&mut self, id: u32, fetch_id: FetchId, now: Now) -> Orphan {
         let is_outdated = self.is_outdated(id);
-        let arriving = self.arriving.at_mut(id);
-        let is_kept = arriving.is_kept && !is_outdated;
-        let part_is_kept = arriving.tx.keeps_part();
-        let (target, server_us) = (arriving.stored.target, arriving.server_us);
-        let fill = arriving.fill();
+        let in_flight = self.in_flight.at_mut(id);
+        let is_kept = in_flight.is_kept && !is_outdated;
+        let part_is_kept = in_flight.tx.keeps_part();
+        let (target, server_us) = (in_flight.stored.target, in_flight.server_us);
+        let fill = in_flight.fill();
         // opening takes a round trip, and slow start another before it is at speed again (RFC 5681
         // §3.1)
         let set_up_us = 2 * u64::from(server_us);
@@ -306,9 +306,9 @@ impl Simulator {
     /// A fetch ends, so.
     pub(super) fn end(&mut self, id: u32, fetch_id: FetchId, fetch: u32, how: FetchEnd) {
         let now = self.now();
-        let arriving = self.arriving.at_mut(id);
-        arriving.fill().end(now, fetch_id, how);
-        arriving.fetches.retain(|(known, _)| *known != fetch_id);
+        let in_flight = self.in_flight.at_mut(id);
+        in_flight.fill().end(now, fetch_id, how);
+        in_flight.fetches.retain(|(known, _)| *known != fetch_id);
         if how == FetchEnd::Whole {
             self.end_fetch(fetch);
         } else {
@@ -324,11 +324,11 @@ impl Simulator {
             return self.confirm(id, reader, exchange, &confirming);
         }
         let now = self.now();
-        let arriving = self.arriving.at_mut(id);
-        match arriving.fill().step(now, reader) {
+        let in_flight = self.in_flight.at_mut(id);
+        match in_flight.fill().step(now, reader) {
             Step::Wait => false,
             Step::Read(span) => {
-                let room = arriving.fill().unsent(reader).map_or(u64::MAX, u64::from);
+                let room = in_flight.fill().unsent(reader).map_or(u64::MAX, u64::from);
                 let it = self.exchanges.at_mut(exchange);
                 if it.written - it.sender.sent >= room {
                     return false;
@@ -337,21 +337,21 @@ impl Simulator {
                 it.written = it.written.max(it.head_bytes);
                 let bytes = span.len().min(room);
                 let to = span.from + bytes;
-                arriving.fill().moved(now, reader, to);
+                in_flight.fill().moved(now, reader, to);
                 let given = ByteSpan {
                     from: span.from,
                     to,
                 };
-                let delivered = arriving.fill().delivered(now, reader, given);
+                let delivered = in_flight.fill().delivered(now, reader, given);
                 it.written += bytes;
                 it.again_bytes += delivered.again;
                 let (row, given) = (it.number, it.written - it.head_bytes);
                 self.tally.traffic.relayed_bytes += delivered.live;
                 self.tally.aborts.completed_bytes += delivered.kept;
                 self.enter(|| What::Given { row, bytes: given });
-                let arriving = self.arriving.at_mut(id);
+                let in_flight = self.in_flight.at_mut(id);
                 // a step may begin a fetch: its answer is to be acted upon, whatever it is
-                match arriving.fill().step(now, reader) {
+                match in_flight.fill().step(now, reader) {
                     Step::Done => self.all_written(id, reader, exchange),
                     Step::Fetch { fetch, span } => self.fetch_gap(id, exchange, fetch, span),
                     Step::Wait | Step::Read(_) | Step::Cut(_) => {}
@@ -381,16 +381,18 @@ impl Simulator {
     /// whether anything moved.
     fn confirm(&mut self, id: u32, reader: ReaderId, exchange: u32, was: &Confirming) -> bool {
         let now = self.now();
-        let arriving = self.arriving.at_mut(id);
-        match arriving.fill().confirm(now, reader) {
+        let in_flight = self.in_flight.at_mut(id);
+        match in_flight.fill().confirm(now, reader) {
             Confirm::Wait => false,
             Confirm::Fetch { fetch, span } => {
                 self.fetch_gap(id, exchange, fetch, span);
                 true
             }
             Confirm::Yes => {
-                let (head_bytes, length) =
-                    (arriving.stored.head_bytes, arriving.stored.complete_length);
+                let (head_bytes, length) = (
+                    in_flight.stored.head_bytes,
+                    in_flight.stored.complete_length,
+                );
                 let it = self.exchanges.at_mut(exchange);
                 it.confirming = None;
                 it.expect(head_bytes, it.wants(length).len());
@@ -399,8 +401,8 @@ impl Simulator {
                 true
             }
             Confirm::No => {
-                arriving.fill().leave(now, reader);
-                arriving.readers.retain(|(known, _)| *known != reader);
+                in_flight.fill().leave(now, reader);
+                in_flight.readers.retain(|(known, _)| *known != reader);
                 let it = self.exchanges.at_mut(exchange);
                 it.confirming = None;
                 it.reading = None;
@@ -419,26 +421,26 @@ impl Simulator {
         it.is_all = true;
         it.written = it.written.max(it.head_bytes);
         it.reading = None;
-        let arriving = self.arriving.at_mut(id);
-        arriving.fill().leave(now, reader);
-        arriving.readers.retain(|(known, _)| *known != reader);
+        let in_flight = self.in_flight.at_mut(id);
+        in_flight.fill().leave(now, reader);
+        in_flight.readers.retain(|(known, _)| *known != reader);
     }
 
     /// A reader is gone.
     pub(super) fn leave(&mut self, exchange: u32) {
         let now = self.now();
         if let Some(reading) = self.exchanges.at(exchange).reading {
-            self.decide_from_now_on(reading.arriving);
+            self.decide_from_now_on(reading.in_flight);
         }
         let Some(reading) = self.exchanges.at_mut(exchange).reading.take() else {
             return;
         };
-        let arriving = self.arriving.at_mut(reading.arriving);
-        arriving.fill().leave(now, reading.reader);
-        arriving
+        let in_flight = self.in_flight.at_mut(reading.in_flight);
+        in_flight.fill().leave(now, reading.reader);
+        in_flight
             .readers
             .retain(|(known, _)| *known != reading.reader);
-        self.drive(reading.arriving);
+        self.drive(reading.in_flight);
     }
 
     /// Begins to fetch what a reader has come to and is missing. The request is the reader's own:
@@ -447,18 +449,18 @@ impl Simulator {
         let now = self.now();
         let exchange = self.exchanges.at(reader);
         let (ask, row) = (*exchange.ask(), exchange.number);
-        let arriving = self.arriving.at_mut(id);
-        let refuses = refused(&ask, &arriving.stored);
-        let length = arriving.fill().complete_length().unwrap_or(span.from);
+        let in_flight = self.in_flight.at_mut(id);
+        let refuses = refused(&ask, &in_flight.stored);
+        let length = in_flight.fill().complete_length().unwrap_or(span.from);
         let to = span.to.min(length);
-        let (client_us, server_us) = (arriving.client_us, arriving.server_us);
-        arriving
+        let (client_us, server_us) = (in_flight.client_us, in_flight.server_us);
+        in_flight
             .fill()
             .set_round_trips(fetch_id, client_us, server_us);
-        let window = arriving.fill().window(fetch_id);
-        let (server, rtt, think) = (arriving.server, arriving.rtt, arriving.think);
-        let server_setup = arriving.server_setup;
-        let (head_bytes, lives_on) = (u64::from(arriving.stored.head_bytes), arriving.lives_on);
+        let window = in_flight.fill().window(fetch_id);
+        let (server, rtt, think) = (in_flight.server, in_flight.rtt, in_flight.think);
+        let server_setup = in_flight.server_setup;
+        let (head_bytes, lives_on) = (u64::from(in_flight.stored.head_bytes), in_flight.lives_on);
         let tcp = self.settings.network.tcp;
         let taken = self.servers.take(now, server, tcp.initial_window);
         let content = match refuses {
@@ -466,7 +468,7 @@ impl Simulator {
             Some(_) => 0,
         };
         let fetch = Fetch {
-            owner: For::Arriving(id, fetch_id),
+            owner: For::InFlight(id, fetch_id),
             status: match (refuses, ask.response.status) {
                 (None, _) => 206,
                 (Some(_), 206 | 304) => 200,
@@ -486,7 +488,7 @@ impl Simulator {
             ..Fetch::default()
         };
         let fetch = self.begin_fetch(fetch, row, taken, Question::Part(span));
-        self.arriving.at_mut(id).fetches.push((fetch_id, fetch));
+        self.in_flight.at_mut(id).fetches.push((fetch_id, fetch));
         let setup = if taken.is_new { server_setup } else { 0 };
         let first = self.world.at() + setup + rtt + think;
         self.send_more(fetch, first);
@@ -497,8 +499,8 @@ impl Simulator {
     pub(super) fn repeat_gap(&mut self, id: u32, fetch_id: FetchId, former: u32) {
         let (now, tcp) = (self.now(), self.settings.network.tcp);
         self.stop(former);
-        let arriving = self.arriving.at(id);
-        let (server, setup, think) = (arriving.server, arriving.server_setup, arriving.think);
+        let in_flight = self.in_flight.at(id);
+        let (server, setup, think) = (in_flight.server, in_flight.server_setup, in_flight.think);
         let taken = self.servers.take_new(now, server, tcp.initial_window);
         let it = self.fetches.at(former);
         let Some((row, span)) = it.gap else {
@@ -507,7 +509,7 @@ impl Simulator {
         };
         let first = self.world.at() + setup + it.rtt + think;
         let fetch = Fetch {
-            owner: For::Arriving(id, fetch_id),
+            owner: For::InFlight(id, fetch_id),
             connection: taken.id,
             window: taken.window,
             rtt: it.rtt,
@@ -522,7 +524,7 @@ impl Simulator {
             ..Fetch::default()
         };
         let fetch = self.begin_fetch(fetch, row, taken, Question::Part(span));
-        let fetches = &mut self.arriving.at_mut(id).fetches;
+        let fetches = &mut self.in_flight.at_mut(id).fetches;
         if let Some(place) = fetches.iter_mut().find(|(known, _)| *known == fetch_id) {
             place.1 = fetch;
         }
@@ -533,9 +535,9 @@ impl Simulator {
     fn offer(&mut self, id: u32) {
         let at = self.world.at();
         let mut place = 0;
-        while let Some((fetch_id, fetch)) = self.arriving.at(id).fetches.get(place).copied() {
+        while let Some((fetch_id, fetch)) = self.in_flight.at(id).fetches.get(place).copied() {
             place += 1;
-            let window = self.arriving.at_mut(id).fill().window(fetch_id);
+            let window = self.in_flight.at_mut(id).fill().window(fetch_id);
             let it = self.fetches.at_mut(fetch);
             it.offered = window.map_or(self.settings.network.tcp.receive_window_bytes, u64::from);
             let rtt = it.rtt;
