@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! row ── connection ── [set-up] ── request at the proxy ─┬─ stored ───────────────────────────┐
-//!                                  (engine/choose.rs)    ├─ on its way for another (flights) ─┤
+//!                                  (engine/choose.rs)    ├─ in flight for another (collapse) ─┤
 //!                                                        └─ fetch ── head ── content ─────────┤
 //!                                                           (engine/ask.rs, head.rs, fetch.rs)│
 //! client has all, or leaves  <── link ── packets <────────────────────────────────────────────┘
@@ -20,11 +20,11 @@
 
 mod ask;
 mod choose;
+mod collapse;
 mod commit;
 mod done;
 mod exchange;
 mod fetch;
-mod flights;
 mod freshen;
 mod head;
 mod in_flight;
@@ -51,11 +51,11 @@ use crate::settings::{Caching, Path, Settings, SettingsError};
 use crate::world::{Event, MICROSECOND, Nanos, World};
 use exchange::{Exchange, Stage};
 use fetch::Fetch;
-use flights::Flights;
 use in_flight::InFlightResponse;
 use links::Links;
 use slab::Slab;
 use std::collections::VecDeque;
+use weir_policy::collapse::Collapse;
 use weir_policy::fetch::{Background, Popularity, Refreshes};
 use weir_policy::{Now, Verdict};
 use weir_semantics::DeltaSeconds;
@@ -82,7 +82,7 @@ pub struct Simulator {
     scratch: Sender,
     fetches: Slab<Fetch>,
     in_flight: Slab<InFlightResponse>,
-    flights: Flights,
+    collapse: Collapse<u64, u32, u32>,
     popularity: Popularity,
     background: Background,
     server_times: Known,
@@ -180,7 +180,7 @@ impl Simulator {
             scratch: Sender::default(),
             fetches: Slab::default(),
             in_flight: Slab::default(),
-            flights: Flights::default(),
+            collapse: Collapse::part_of(1),
             popularity: Popularity::new(Popularity::DEFAULT_BYTES),
             background: Background::new(settings.background_bytes_s),
             server_times: Known::new(settings.server_times.clone()),

@@ -1,26 +1,15 @@
 //! What a request is answered with: a stored response, one that is on its way, or the next hop's.
 
 use super::Simulator;
-use super::exchange::{Confirming, PASSES_MAX, Reading, Stage};
+use super::exchange::Stage;
 use crate::cache::{Stored, Which, digest};
 use crate::journal::What;
 use crate::network::connections::Taken;
 use crate::settings::{Caching, Path};
-use crate::world::{self, MILLISECOND, Nanos};
+use crate::world::Nanos;
 use weir_policy::fetch::AbortPolicy;
-use weir_policy::{Command, Covers, Event, Forwarding, Joined, Transaction};
+use weir_policy::{Command, Covers, Event, Transaction};
 use weir_workload::{Chance, Law};
-
-/// What came of looking at a response on its way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Boarded {
-    /// It reads there, or was answered.
-    Reads,
-    /// It is not for this request, which goes alone.
-    Alone(Forwarding),
-    /// What it wants is not to be had there.
-    Not,
-}
 
 impl Simulator {
     /// The request is at the proxy.
@@ -224,9 +213,9 @@ impl Simulator {
         self.go(own);
     }
 
-    /// The request must be forwarded: for others too, by another's fetch, or alone.
+    /// The request must be forwarded: for others too, by another's fetch, or for itself.
     pub(super) fn forward(&mut self, id: u32) {
-        if self.exchanges.at_mut(id).tx().follows() && self.board(id) {
+        if self.exchanges.at_mut(id).tx().follows() && self.want(id) {
             return;
         }
         self.go(id);
@@ -252,137 +241,6 @@ impl Simulator {
         let at = self.world.at() + overhead;
         self.later(id, at);
     }
-
-    /// Finds a flight for the request, or begins one; whether somebody else brings what it waits
-    /// for.
-    fn board(&mut self, id: u32) -> bool {
-        let target = self.exchanges.at(id).ask().target;
-        let passes = self.exchanges.at(id).passed.iter().flatten().count();
-        if passes >= PASSES_MAX {
-            return false;
-        }
-        let known: [Option<u32>; FLIGHTS_LOOKED_AT] = {
-            let mut flights = self.flights.of(target);
-            std::array::from_fn(|_| flights.next())
-        };
-        for flight in known.into_iter().flatten() {
-            let number = self.flights.at(flight).number;
-            if self.exchanges.at(id).passed.contains(&Some(number)) {
-                continue;
-            }
-            let Some(in_flight) = self.flights.at(flight).in_flight else {
-                if !self.wait_for(id, flight) {
-                    return false;
-                }
-                let row = self.exchanges.at(id).number;
-                self.enter(|| What::Follows { row });
-                return true;
-            };
-            if !self
-                .in_flight
-                .at(in_flight)
-                .is_for(self.exchanges.at(id).ask())
-            {
-                continue;
-            }
-            match self.join(id, in_flight, number, Joined::InFlight) {
-                Boarded::Reads => return true,
-                Boarded::Alone(forwarding) => {
-                    self.exchanges.at_mut(id).forwarding = forwarding;
-                    self.go(id);
-                    return true;
-                }
-                Boarded::Not => self.pass(id, number),
-            }
-        }
-        let now = self.now();
-        if self.exchanges.at_mut(id).tx().leads() && !self.flights.is_alone(now, target) {
-            let flight = self.flights.begin(target);
-            self.exchanges.at_mut(id).leads = Some(flight);
-        }
-        false
-    }
-
-    /// The request waits for the head that another one asks for, unless it has waited long enough.
-    fn wait_for(&mut self, id: u32, flight: u32) -> bool {
-        let at = self.world.at();
-        let exchange = self.exchanges.at_mut(id);
-        if exchange.waits_until.is_some_and(|until| until <= at) {
-            return false;
-        }
-        exchange.stage = Stage::Waiting;
-        exchange.follows = Some(flight);
-        if let (None, Some(limit_ms)) = (exchange.waits_until, self.settings.follower_wait_ms) {
-            let until = at + limit_ms * MILLISECOND;
-            exchange.waits_until = Some(until);
-            exchange.pending += 1;
-            self.world.schedule(until, world::Event::WaitedLong(id));
-        }
-        self.flights.at_mut(flight).waiting.push(id);
-        true
-    }
-
-    /// The request has waited for others as long as it may: if it still does, it asks for itself.
-    pub(super) fn waited_long(&mut self, id: u32) {
-        let exchange = self.exchanges.at_mut(id);
-        exchange.pending -= 1;
-        if let (Stage::Waiting, Some(flight)) = (exchange.stage, exchange.follows) {
-            let waiting = &mut self.flights.at_mut(flight).waiting;
-            if let Some(place) = waiting.iter().position(|other| *other == id) {
-                waiting.remove(place);
-                self.go(id);
-            }
-        }
-        self.release(id);
-    }
-
-    /// The request has been on this flight in vain.
-    pub(super) fn pass(&mut self, id: u32, flight: u64) {
-        let passed = &mut self.exchanges.at_mut(id).passed;
-        if let Some(place) = passed.iter_mut().find(|place| place.is_none()) {
-            *place = Some(flight);
-        }
-    }
-
-    /// Answers a request from what is arriving by the flight with this number, if it is entitled to
-    /// it.
-    pub(super) fn join(&mut self, id: u32, in_flight: u32, flight: u64, joined: Joined) -> Boarded {
-        let now = self.now();
-        let response = self.in_flight.at_mut(in_flight);
-        let exchange = self.exchanges.at_mut(id);
-        let before = *exchange.tx();
-        let commands = exchange.tx().joined(now, &response.stored.facts, joined);
-        match commands.first() {
-            Some(Command::Serve(_)) => {}
-            Some(Command::Forward(forwarding)) => return Boarded::Alone(forwarding),
-            _ => return Boarded::Not,
-        }
-        let head_bytes = response.stored.head_bytes;
-        if has_it_already(exchange, &response.stored) {
-            self.plan(id, head_bytes, 0, true);
-            self.serve_planned(id);
-            return Boarded::Reads;
-        }
-        let wants = exchange.wants(response.stored.complete_length);
-        self.decide_from_now_on(in_flight);
-        let response = self.in_flight.at_mut(in_flight);
-        let exchange = self.exchanges.at_mut(id);
-        // nothing is added to what is settled, nor for a request whose answer may not be joined
-        // with it
-        let lets_on =
-            (before.completes() && !response.is_settled) || response.fill().is_coming(wants);
-        let attached = lets_on.then(|| response.fill().attach(now, wants).ok());
-        let Some(reader) = attached.flatten() else {
-            *exchange.tx() = before;
-            return Boarded::Not;
-        };
-        response.readers.push((reader, id));
-        exchange.reading = Some(Reading { in_flight, reader });
-        exchange.confirming = Some(Confirming { before, flight });
-        exchange.stage = Stage::Waiting;
-        self.drive(in_flight);
-        Boarded::Reads
-    }
 }
 
 /// Whether a stored part holds all that is asked for (RFC 9111 §3.3). Without the complete length
@@ -397,9 +255,6 @@ fn covers(exchange: &super::Exchange, stored: &Stored) -> bool {
 /// A hit of so much content does not count as a demand for it: the live proxy answers it in one
 /// pass, and asks for no lock on the way.
 const NOT_NOTED_BYTES: u64 = 16 * 1024;
-
-/// Flights of one target that a request looks at: each is for another variant.
-const FLIGHTS_LOOKED_AT: usize = 8;
 
 /// In what form a stored response answers a request: its head, and how much content.
 pub(super) fn form(exchange: &super::Exchange, stored: &Stored) -> (u32, u64) {
@@ -416,7 +271,7 @@ pub(super) fn form(exchange: &super::Exchange, stored: &Stored) -> (u32, u64) {
 
 /// The client's own condition: what it has is what is stored (RFC 9110 §13.2.2), as the origin's
 /// answer in the trace tells.
-fn has_it_already(exchange: &super::Exchange, stored: &Stored) -> bool {
+pub(super) fn has_it_already(exchange: &super::Exchange, stored: &Stored) -> bool {
     let ask = exchange.ask();
     ask.request.preconditions
         && ask.response.status == 304

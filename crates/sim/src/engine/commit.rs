@@ -12,6 +12,9 @@ impl Simulator {
     /// Stores what is whole, or what is left of it, and forgets it when nobody reads it any more.
     pub(super) fn settle(&mut self, id: u32) {
         let in_flight = self.in_flight.at_mut(id);
+        if in_flight.is_unpublished {
+            return;
+        }
         let has_fetches = !in_flight.fetches.is_empty();
         let is_whole = in_flight.fill().is_whole();
         let is_over = !has_fetches && in_flight.fill().is_over();
@@ -22,14 +25,13 @@ impl Simulator {
             } else {
                 None
             };
-            self.close_flight(id, matches!(refusal, None | Some(Refusal::NotResident)));
+            self.close_group(id, matches!(refusal, None | Some(Refusal::NotResident)));
             self.end_in_flight_refresh(id, refusal);
         }
         let in_flight = self.in_flight.at_mut(id);
         if in_flight.is_settled
             && in_flight.fetches.is_empty()
             && in_flight.readers.is_empty()
-            && !in_flight.is_landing
             && !in_flight.is_gone
         {
             in_flight.is_gone = true;
@@ -57,14 +59,6 @@ impl Simulator {
         };
         let target = in_flight.stored.target;
         self.refreshes.end(target, storing);
-    }
-
-    /// Nobody comes to it any more by way of its flight; who waits there, as it was all there with
-    /// its head, looks into the store.
-    pub(super) fn close_flight(&mut self, id: u32, is_stored: bool) {
-        if let Some(flight) = self.in_flight.at_mut(id).flight.take() {
-            self.end_flight(flight, is_stored);
-        }
     }
 
     /// Whether its target was invalidated since it was asked for.
@@ -144,7 +138,7 @@ impl Simulator {
         let (word, refused) = match why {
             Stores::Done(which) => {
                 if is_shared {
-                    self.flights.mark_shared(target);
+                    self.collapse.shared(target);
                 }
                 return Ok(Some(which));
             }

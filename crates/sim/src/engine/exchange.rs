@@ -6,6 +6,7 @@ use crate::network::connections::Taken;
 use crate::network::link::{Carried, Link};
 use crate::network::tcp::{Alone, Sender};
 use crate::world::Nanos;
+use weir_policy::collapse::{FollowerId, GroupId, Passes};
 use weir_policy::fetch::{ByteSpan, ReaderId};
 use weir_policy::{Forwarding, Now, Transaction};
 
@@ -62,14 +63,14 @@ pub(super) struct Exchange {
     pub(super) kept: Option<Box<Stored>>,
     /// How the next hop is asked.
     pub(super) forwarding: Forwarding,
-    /// The flight it leads.
-    pub(super) leads: Option<u32>,
-    /// The flight it waits for, or waited for last.
-    pub(super) follows: Option<u32>,
-    /// Until when it waits for others, all flights together.
+    /// The group it leads.
+    pub(super) leads: Option<GroupId>,
+    /// The group it follows in.
+    pub(super) follows: Option<FollowerId>,
+    /// Until when it waits for others, in all groups together.
     pub(super) waits_until: Option<Nanos>,
-    /// Flights it has been on and has left, by their numbers.
-    pub(super) passed: [Option<u64>; PASSES_MAX],
+    /// Groups that had no response for it.
+    pub(super) passes: Passes,
     /// How often its target had been invalidated when the next hop was asked.
     pub(super) epoch: u32,
     /// How often its target had been invalidated, and a stored response of it dropped, when the
@@ -128,9 +129,6 @@ pub(super) struct Ahead {
     pub(super) carried: Carried,
 }
 
-/// Flights one request is on, one after the other, as the live proxy has it.
-pub(super) const PASSES_MAX: usize = 3;
-
 /// Where its content comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Reading {
@@ -142,8 +140,8 @@ pub(super) struct Reading {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Confirming {
     pub(super) before: Transaction,
-    /// The number of the flight by which it was found.
-    pub(super) flight: u64,
+    /// The group in which it was found.
+    pub(super) group: GroupId,
 }
 
 /// As the client sent it.
@@ -177,7 +175,7 @@ impl Default for Exchange {
             leads: None,
             follows: None,
             waits_until: None,
-            passed: [None; PASSES_MAX],
+            passes: Passes::default(),
             epoch: 0,
             chosen: (0, 0),
             is_repetition: false,

@@ -42,7 +42,7 @@ impl Simulator {
     pub(super) fn invalidate(&mut self, target: u64) {
         self.cache.invalidate(target);
         *self.invalidations.entry(target).or_insert(0) += 1;
-        self.flights.forget(target);
+        self.collapse.forget(target);
     }
 
     /// How often a target was invalidated.
@@ -139,9 +139,9 @@ impl Simulator {
         }
         self.serve_kept(id);
         if answers_others {
-            self.land_stored(id);
+            self.lead_stored(id);
         } else {
-            self.go_alone(id, true);
+            self.refuse_followers(id, true);
         }
     }
 

@@ -2,19 +2,17 @@
 
 use super::Simulator;
 use super::ask::Answer;
-use super::choose::{Boarded, form};
 use super::exchange::{AS_SENT, Reading, Stage};
 use super::fetch::For;
-use super::flights::LEADERS_MAX;
 use super::in_flight::InFlightResponse;
 use super::paced::Paced;
 use super::plain::{NOBODY, Plain};
-use crate::cache::{Stored, Which};
+use crate::cache::Stored;
 use crate::world;
 use weir_policy::catalog::Refusal;
 use weir_policy::fetch::{ByteSpan, ByteSpans, FetchId, Fill, FillRules};
 use weir_policy::transaction::says_about_target;
-use weir_policy::{Command, Event, Failure, Joined, StoredFacts};
+use weir_policy::{Command, Event, Failure, StoredFacts};
 use weir_semantics::ResponseFacts;
 
 /// What is to be stored of a response.
@@ -58,7 +56,7 @@ impl Simulator {
                 }
                 Command::Serve(_) => {
                     self.stop(fetch);
-                    self.pass_on(id);
+                    self.lead_failed(id);
                     self.serve_kept(id);
                     return;
                 }
@@ -87,13 +85,13 @@ impl Simulator {
         let stored = self.stored_of(id, answer, kept);
         let answers_others = kept.is_some() && stored.facts.answers_others(now);
         if kept.is_some() && !answers_others {
-            self.go_alone(id, true);
+            self.refuse_followers(id, true);
         }
         let held = kept.and_then(|kept| self.take_room(id, answer, &kept));
         // the rest of a part is no answer alone: it is joined, if only on its way
         let kept = kept.filter(|kept| held.is_some() || matches!(kept, Kept::Part));
         if kept.is_none() {
-            self.go_alone(id, says_about_target(answer.facts.status));
+            self.refuse_followers(id, says_about_target(answer.facts.status));
         }
         if answer.span.from >= answer.span.to {
             self.relay_head(id, stored, held);
@@ -115,7 +113,12 @@ impl Simulator {
         let is_quick = (is_background || is_there)
             && matches!(kept, Some(Kept::New(_)))
             && answer.facts.status != 206;
+        let is_published = !is_quick && kept.is_some();
+        let leads = self.exchanges.at_mut(id).leads.take();
         let in_flight = self.begin_in_flight(id, fetch, answer, (kept, held), stored);
+        let response = self.in_flight.at_mut(in_flight);
+        response.is_unpublished = is_published;
+        response.leads = leads.filter(|_| !is_published);
         if is_background {
             // what came with the head could not be waited for
             let came = self.fetches.at(fetch).waiting();
@@ -128,9 +131,8 @@ impl Simulator {
             };
             self.read(id, in_flight, wants);
         }
-        let leads = self.exchanges.at_mut(id).leads.take();
-        if !is_quick && kept.is_some() {
-            self.take_off(in_flight, leads, answers_others);
+        if is_published {
+            self.publish(in_flight, leads, answers_others);
         }
         if is_background {
             self.over(id);
@@ -156,22 +158,6 @@ impl Simulator {
         let target = exchange.ask().target;
         self.refreshes.end(target, storing);
         self.over(id);
-    }
-
-    /// From now on others may read what arrives, if it is for others.
-    fn take_off(&mut self, in_flight: u32, leads: Option<u32>, answers_others: bool) {
-        match leads {
-            Some(flight) => self.land(flight, in_flight),
-            None if answers_others => {
-                let target = self.in_flight.at(in_flight).stored.target;
-                let flight = self.flights.publish(target, in_flight);
-                self.in_flight.at_mut(in_flight).flight = Some(flight);
-            }
-            None => {}
-        }
-        if !self.in_flight.at(in_flight).is_kept || self.is_outdated(in_flight) {
-            self.close_flight(in_flight, true);
-        }
     }
 
     /// Takes room for a response that may be stored; the transaction is told if there is none.
@@ -229,15 +215,15 @@ impl Simulator {
         if let Some(held) = held {
             let is_outdated = self.exchanges.at(id).epoch != self.epoch(target);
             match self.store(stored, held, is_outdated) {
-                Ok(_) => self.land_stored(id),
+                Ok(_) => self.lead_stored(id),
                 Err(refusal) => {
                     let (now, rules) = (self.now(), self.settings.rules);
                     let event = Event::NotAdmitted(refusal);
                     self.exchanges.at_mut(id).tx().handle(now, &rules, event);
                     if refusal == Refusal::NotResident {
-                        self.land_stored(id);
+                        self.lead_stored(id);
                     } else {
-                        self.go_alone(id, false);
+                        self.refuse_followers(id, false);
                     }
                 }
             }
@@ -317,10 +303,11 @@ impl Simulator {
             server_us,
             fetches: Vec::new(),
             readers: Vec::new(),
-            flight: exchange.leads,
+            leads: None,
+            group: None,
             uses: None,
             is_settled: false,
-            is_landing: false,
+            is_unpublished: false,
             is_gone: false,
             stored,
         });
@@ -390,136 +377,9 @@ impl Simulator {
         self.start_sending(id);
     }
 
-    /// The response is arriving: those who waited for its head read it, if it is for them.
-    fn land(&mut self, flight: u32, in_flight: u32) {
-        let (target, number) = (
-            self.flights.at(flight).target,
-            self.flights.at(flight).number,
-        );
-        self.flights.mark_shared(target);
-        self.flights.at_mut(flight).in_flight = Some(in_flight);
-        let waiting = std::mem::take(&mut self.flights.at_mut(flight).waiting);
-        self.in_flight.at_mut(in_flight).is_landing = true;
-        for id in waiting {
-            let is_for = self
-                .in_flight
-                .at(in_flight)
-                .is_for(self.exchanges.at(id).ask());
-            let boarded = if is_for {
-                self.join(id, in_flight, number, Joined::Waited)
-            } else {
-                Boarded::Not
-            };
-            match boarded {
-                Boarded::Reads => {}
-                Boarded::Alone(forwarding) => {
-                    self.exchanges.at_mut(id).forwarding = forwarding;
-                    self.go_next(id);
-                }
-                Boarded::Not => {
-                    self.pass(id, number);
-                    self.forward_next(id);
-                }
-            }
-        }
-        let response = self.in_flight.at_mut(in_flight);
-        response.is_landing = false;
-        if response.fill.is_some() {
-            self.settle(in_flight);
-        }
-    }
-
-    /// The response is stored already: those who waited look again.
-    pub(super) fn land_stored(&mut self, id: u32) {
-        if let Some(flight) = self.exchanges.at_mut(id).leads.take() {
-            self.end_flight(flight, true);
-        }
-    }
-
-    /// Looks for another flight, once what is happening now has happened.
-    pub(super) fn forward_next(&mut self, id: u32) {
-        self.exchanges.at_mut(id).stage = Stage::Forward;
-        let at = self.world.at();
-        self.later(id, at);
-    }
-
-    /// Nobody comes by this flight any more; who waits for it looks into the store, or goes alone.
-    pub(super) fn end_flight(&mut self, flight: u32, is_stored: bool) {
-        let (target, number) = (
-            self.flights.at(flight).target,
-            self.flights.at(flight).number,
-        );
-        // of what was arriving that was said when it took off
-        if is_stored && self.flights.at(flight).in_flight.is_none() {
-            self.flights.mark_shared(target);
-        }
-        let mut waiting = Vec::new();
-        self.flights.remove(flight, &mut waiting);
-        for id in waiting {
-            if is_stored {
-                self.look_again(id, number);
-            } else {
-                self.go_next(id);
-            }
-        }
-    }
-
-    fn look_again(&mut self, id: u32, flight: u64) {
-        let (now, rules) = (self.now(), self.settings.rules);
-        let found = self.cache.find(now, self.exchanges.at(id).ask()).ok();
-        let is_whole = |which: &Which| {
-            let stored = self.cache.get(*which);
-            stored.is_some_and(|stored| stored.part.is_none())
-        };
-        let Some(which) = found.filter(is_whole) else {
-            self.pass(id, flight);
-            self.forward_next(id);
-            return;
-        };
-        self.uses(id, which);
-        let chosen = self.forgotten(self.exchanges.at(id).ask().target);
-        let exchange = self.exchanges.at_mut(id);
-        let Some(stored) = self.cache.get(which) else {
-            return;
-        };
-        let before = *exchange.tx();
-        let commands = exchange.tx().joined(now, &stored.facts, Joined::Waited);
-        if let Some(Command::Serve(_)) = commands.first() {
-            let (head, content) = form(exchange, stored);
-            self.plan(id, head, content, true);
-            self.serve_planned(id);
-            return;
-        }
-        // what must be validated before each use is validated for this one too
-        *exchange.tx() = before;
-        let commands = exchange
-            .tx()
-            .handle(now, &rules, Event::Found(&stored.facts));
-        exchange.kept = Some(Box::new(stored.clone()));
-        exchange.chosen = chosen;
-        if let Some(Command::Forward(forwarding)) = commands.first() {
-            exchange.forwarding = forwarding;
-        }
-        self.go_next(id);
-    }
-
-    /// The answer is not for others: each asks for itself, and for a while so do those who come.
-    pub(super) fn go_alone(&mut self, id: u32, is_remembered: bool) {
-        let Some(flight) = self.exchanges.at_mut(id).leads.take() else {
-            return;
-        };
-        let now = self.now();
-        let target = self.flights.at(flight).target;
-        if is_remembered {
-            let until = now.tick.plus_ms(self.settings.uncollapsible_ms);
-            self.flights.mark_alone(now, target, until);
-        }
-        self.end_flight(flight, false);
-    }
-
     /// The next hop gave no head.
     pub(super) fn failed(&mut self, id: u32) {
-        self.pass_on(id);
+        self.lead_failed(id);
         // no excuse to serve it
         let _ = self.lose_forgotten(id);
         let (now, rules) = (self.now(), self.settings.rules);
@@ -529,42 +389,6 @@ impl Simulator {
             Some(Command::Serve(_)) => self.serve_kept(id),
             _ if self.exchanges.at(id).is_background => self.serve_kept(id),
             _ => self.answer_alone(id),
-        }
-    }
-
-    /// Who asked for others has nothing for them. The first of those who wait that may ask for
-    /// others asks next, and who comes before it and may not goes alone; if that was the second to
-    /// ask, each goes alone.
-    fn pass_on(&mut self, id: u32) {
-        let Some(flight) = self.exchanges.at_mut(id).leads.take() else {
-            return;
-        };
-        let leaders = self.flights.at(flight).leaders;
-        if leaders >= LEADERS_MAX || self.flights.at(flight).waiting.is_empty() {
-            let mut waiting = Vec::new();
-            self.flights.remove(flight, &mut waiting);
-            for id in waiting {
-                self.go_next(id);
-            }
-            return;
-        }
-        let mut waiting = std::mem::take(&mut self.flights.at_mut(flight).waiting);
-        let next = waiting
-            .iter()
-            .position(|id| self.exchanges.at_mut(*id).tx().leads());
-        let rest = waiting.split_off(next.map_or(waiting.len(), |next| next + 1));
-        if next.is_some() {
-            let flight = self.flights.at_mut(flight);
-            flight.waiting = rest;
-            flight.leaders += 1;
-        } else {
-            self.flights.remove(flight, &mut Vec::new());
-        }
-        for (place, id) in waiting.into_iter().enumerate() {
-            if Some(place) == next {
-                self.exchanges.at_mut(id).leads = Some(flight);
-            }
-            self.go_next(id);
         }
     }
 }

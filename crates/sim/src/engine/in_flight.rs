@@ -15,6 +15,7 @@ use crate::cache::{ContentId, Stored, Which, digest};
 use crate::facts::Ask;
 use crate::journal::{Question, What};
 use crate::world::{Event, Nanos};
+use weir_policy::collapse::GroupId;
 use weir_policy::fetch::{
     Abort, AbortPolicy, ByteSpan, Chance, Confirm, Cut, FetchEnd, FetchId, Fill, Orphan, ReaderId,
     Step, Stop, Take, judge,
@@ -50,8 +51,8 @@ pub(super) struct InFlightResponse {
     pub(super) uses: Option<ContentId>,
     /// Whether it is settled what becomes of it in the store.
     pub(super) is_settled: bool,
-    /// Those who waited for it are about to read it: it stays as long.
-    pub(super) is_landing: bool,
+    /// Its followers are about to read it: it is not settled, and stays as long.
+    pub(super) is_unpublished: bool,
     /// Nobody reads it, and its place was given away.
     pub(super) is_gone: bool,
     /// The transaction of the one who asked: it decides whether a part is kept.
@@ -67,8 +68,10 @@ pub(super) struct InFlightResponse {
     pub(super) server_us: u32,
     pub(super) fetches: Vec<(FetchId, u32)>,
     pub(super) readers: Vec<(ReaderId, u32)>,
-    /// The flight that others come to it by.
-    pub(super) flight: Option<u32>,
+    /// The group that waits until it is stored, as all of it came with its head.
+    pub(super) leads: Option<GroupId>,
+    /// The group in which others find it.
+    pub(super) group: Option<GroupId>,
 }
 
 impl InFlightResponse {
@@ -407,7 +410,7 @@ impl Simulator {
                 it.confirming = None;
                 it.reading = None;
                 *it.tx() = was.before;
-                self.pass(exchange, was.flight);
+                it.passes.pass(was.group);
                 self.forward_next(exchange);
                 true
             }

@@ -111,7 +111,7 @@ impl Simulator {
                 self.tell_leader(id, Event::NotAdmitted(why));
             }
         }
-        self.close_flight(id, matches!(refusal, None | Some(Refusal::NotResident)));
+        self.close_group(id, matches!(refusal, None | Some(Refusal::NotResident)));
         self.in_flight.remove(id);
     }
 
