@@ -23,6 +23,7 @@ mod estimate;
 mod hop;
 mod queue;
 mod reasons;
+pub mod retry;
 
 pub use ahead::{AheadDemand, AheadRules, NotAhead, judge_ahead};
 pub use estimate::{Luck, Mean};

@@ -22,12 +22,12 @@ pub mod now;
 pub mod page_cache;
 pub mod phase;
 pub mod profile;
-pub mod retry;
 pub mod route;
 pub mod stored;
 pub mod transaction;
 pub mod verdict;
 
+pub use connections::retry;
 pub use digest::{Digest, KeyHasher, Secret};
 pub use now::{Now, Tick};
 pub use phase::{Phase, Phases};

@@ -105,22 +105,10 @@ impl Destination {
         }
     }
 
-    /// Another next hop of the route after no connection to this one was had: nothing was sent, so
-    /// that any request may go there, whatever its method. `None` for a forward proxy, and where
-    /// there is no other.
-    pub(crate) fn another(
-        &self,
-        exchange: &RequestState,
-        worker: &Worker,
-        trouble: &Trouble,
-    ) -> Option<Self> {
-        self.route_hop?;
-        // another next hop is no cure for a lack of our own
-        if trouble.error == ProxyError::ConnectionLimitReached {
-            return None;
-        }
+    /// The next hop that the routes choose now, with its number.
+    pub(crate) fn another(exchange: &RequestState, worker: &Worker) -> Option<(HopId, Self)> {
         let another = Self::of_route(exchange, worker).ok()?;
-        (another.route_hop != self.route_hop).then_some(another)
+        Some((another.route_hop?, another))
     }
 
     /// Tells the routes how connecting went.

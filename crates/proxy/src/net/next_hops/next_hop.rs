@@ -21,11 +21,8 @@ use tokio::time::{Instant, timeout_at};
 use weir_measure::{Metric, OpenReason as OpenLabel, Supply, WaitEnd, WaitReason};
 use weir_policy::Now;
 use weir_policy::connections::OpenReason;
-use weir_policy::retry::{BodySent, Closed, may_repeat};
+use weir_policy::retry::{BodySent, Closed, HopsTried, NoConnection, may_repeat};
 use weir_semantics::ProxyError;
-
-/// Next hops of a route that one request may try to connect to: each may cost the connect limit.
-const HOPS_TRIED_MAX: usize = 3;
 
 /// An open connection to a next hop, in use by one exchange.
 pub(crate) struct Connection {
@@ -128,18 +125,22 @@ impl Attempts {
         worker: &Worker,
     ) -> Result<Connection, Trouble> {
         let settings = &exchange.settings;
-        let mut hops_tried = 1;
+        let mut hops_tried = HopsTried::first(self.destination.route_hop);
         loop {
             let obtained = obtain(worker, settings, &self.destination, self.is_repetition).await;
             let trouble = match obtained {
                 Ok(connection) => return Ok(connection),
                 Err(trouble) => trouble,
             };
-            match self.destination.another(exchange, worker, &trouble) {
-                Some(another) if hops_tried < HOPS_TRIED_MAX => self.destination = another,
-                _ => return Err(trouble),
+            let failure = match trouble.error {
+                ProxyError::ConnectionLimitReached => NoConnection::Ours,
+                _ => NoConnection::NextHop,
+            };
+            let choose = || Destination::another(exchange, worker);
+            match hops_tried.next(failure, choose) {
+                Ok(another) => self.destination = another,
+                Err(_) => return Err(trouble),
             }
-            hops_tried += 1;
         }
     }
 

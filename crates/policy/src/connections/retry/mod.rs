@@ -5,7 +5,12 @@
 //! (RFC 9112 §9.3, §9.5): the client should not see that race. But the request may have been acted
 //! upon, so RFC 9110 §9.2.2 lets a proxy repeat idempotent methods only, and nobody repeat a
 //! repetition. A connection found closed *before* a request byte was written is not a case for this
-//! module: nothing was sent, so nothing is repeated.
+//! module: nothing was sent, so nothing is repeated. Nor is a connection that could not be had:
+//! then another next hop may be tried ([`HopsTried`]).
+
+mod hops;
+
+pub use hops::{HOPS_TRIED_MAX, HopsTried, NoConnection, NoOtherHop};
 
 use core::fmt;
 use weir_semantics::Method;
