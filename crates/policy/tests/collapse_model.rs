@@ -27,7 +27,7 @@ use std::any::Any;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use weir_policy::collapse::{
-    Collapse, Command, FollowerId, GroupId, PASSES_MAX, Passes, Terms, UNCOLLAPSIBLE_MAX,
+    Collapse, Command, FollowerId, GroupId, PASSES_MAX, Passes, Selection, Terms, UNCOLLAPSIBLE_MAX,
 };
 use weir_policy::{Now, Tick};
 use weir_semantics::Timestamp;
@@ -89,7 +89,7 @@ fn told(panic: &(dyn Any + Send)) -> &str {
 /// What the driver knows: its requests, and the owners of the groups.
 struct World {
     chance: Chance,
-    collapse: Collapse<u64, u32, u32>,
+    collapse: Collapse<u64, u32, u32, u32>,
     reference: Reference,
     at_ms: u64,
     /// Groups as both sides name them: by their order.
@@ -100,7 +100,7 @@ struct World {
     in_flight: Vec<usize>,
     /// Those that wait or are about to read.
     followers: Vec<(u32, FollowerId)>,
-    passes: BTreeMap<u32, Vec<usize>>,
+    passes: BTreeMap<u32, (Vec<usize>, Option<u32>)>,
     happened: Vec<&'static str>,
 }
 
@@ -190,8 +190,11 @@ impl World {
         } else {
             self.chance.one_of(&again)
         };
-        let passed = self.passes.remove(&request).unwrap_or_default();
+        let (passed, mut variant) = self.passes.remove(&request).unwrap_or_default();
         let mut passes = Passes::default();
+        if let Some(variant) = variant {
+            passes.wants_variant(variant);
+        }
         for group in &passed {
             passes.pass(self.groups[*group]);
         }
@@ -202,16 +205,26 @@ impl World {
         };
         let key = self.key();
         let takes = self.chance.within(0, 3) as u32;
-        let is_for = move |response: u32| response % 3 != takes;
+        let select = move |response: u32| match response % 3 != takes {
+            true => Selection::Selected,
+            false => Selection::Other(takes),
+        };
         let now = at(self.at_ms);
         let collapse = &mut self.collapse;
-        let command = collapse.want(now, key, request, terms, &passes, |it| is_for(*it));
+        let command = collapse.want(now, key, request, terms, &mut passes, |it| select(*it));
         let is_full = passed.len() >= PASSES_MAX;
         let expected = if is_full {
             Answer::Bypass
         } else {
             let reference = &mut self.reference;
-            reference.want(self.at_ms, key, request, terms, &passed, is_for)
+            reference.want(
+                self.at_ms,
+                key,
+                request,
+                terms,
+                (&passed, &mut variant),
+                select,
+            )
         };
         match &command {
             Command::Lead(group) => {
@@ -221,7 +234,8 @@ impl World {
             Command::Wait(follower) => self.followers.push((request, *follower)),
             Command::Read(group, _) if self.chance.once_in(2) => {
                 let group = self.number(*group);
-                self.passes.insert(request, [passed, vec![group]].concat());
+                let passed = [passed, vec![group]].concat();
+                self.passes.insert(request, (passed, variant));
             }
             _ => {}
         }

@@ -49,6 +49,7 @@ use crate::results::outcome::{Connections, Latency, Outcome, Tally};
 use crate::results::request_result::ResultSink;
 use crate::settings::{Caching, Path, Settings, SettingsError};
 use crate::world::{Event, MICROSECOND, Nanos, World};
+use collapse::Variant;
 use exchange::{Exchange, Stage};
 use fetch::Fetch;
 use in_flight::InFlightResponse;
@@ -82,7 +83,7 @@ pub struct Simulator {
     scratch: Sender,
     fetches: Slab<Fetch>,
     in_flight: Slab<InFlightResponse>,
-    collapse: Collapse<u64, u32, u32>,
+    collapse: Collapse<u64, u32, u32, Variant>,
     popularity: Popularity,
     background: Background,
     server_times: Known,

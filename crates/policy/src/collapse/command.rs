@@ -16,6 +16,15 @@ pub struct FollowerId {
     pub(super) place: u64,
 }
 
+/// Whether an in-flight response is the variant for a request (RFC 9111 §4.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Selection<V> {
+    /// It is.
+    Selected,
+    /// It is another variant; that of the request is this one, by the same `Vary`.
+    Other(V),
+}
+
 /// What a request is to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Command<P> {

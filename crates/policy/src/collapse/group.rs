@@ -6,13 +6,15 @@ use alloc::vec::Vec;
 
 /// Requests that share a response.
 #[derive(Debug)]
-pub(super) struct Group<K, R, P> {
+pub(super) struct Group<K, R, P, V> {
     pub(super) key: K,
     pub(super) stage: Stage<R, P>,
+    /// The variant that the leader wants, if it knows.
+    pub(super) variant: Option<V>,
     /// Requests that have led so far, but for those whose client disconnected.
     pub(super) leaders: u32,
     /// Those that wait for the head or are about to read, as they came.
-    pub(super) followers: BTreeMap<u64, Follower<R>>,
+    pub(super) followers: BTreeMap<u64, Follower<R, V>>,
     /// How many ever followed.
     joined: u64,
     /// The next open group of the target, if this one is open.
@@ -30,17 +32,20 @@ pub(super) enum Stage<R, P> {
 
 /// A request that waits.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Follower<R> {
+pub(super) struct Follower<R, V> {
     pub(super) request: R,
+    /// The variant that it wants, if it knows.
+    pub(super) variant: Option<V>,
     /// It may take over.
     pub(super) leads: bool,
 }
 
-impl<K, R: Copy, P> Group<K, R, P> {
-    pub(super) const fn new(key: K, stage: Stage<R, P>) -> Self {
+impl<K, R: Copy, P, V: Copy + PartialEq> Group<K, R, P, V> {
+    pub(super) const fn new(key: K, stage: Stage<R, P>, variant: Option<V>) -> Self {
         Self {
             key,
             stage,
+            variant,
             leaders: 1,
             followers: BTreeMap::new(),
             joined: 0,
@@ -48,11 +53,16 @@ impl<K, R: Copy, P> Group<K, R, P> {
         }
     }
 
-    pub(super) fn join(&mut self, group: GroupId, follower: Follower<R>) -> FollowerId {
+    pub(super) fn join(&mut self, group: GroupId, follower: Follower<R, V>) -> FollowerId {
         let place = self.joined;
         self.joined += 1;
         self.followers.insert(place, follower);
         FollowerId { group, place }
+    }
+
+    /// Whether its response may be the variant that a request wants.
+    pub(super) fn may_be(&self, wanted: Option<V>) -> bool {
+        self.variant.is_none() || wanted.is_none() || self.variant == wanted
     }
 
     pub(super) fn requests(&self) -> impl Iterator<Item = R> + '_ {
@@ -62,21 +72,21 @@ impl<K, R: Copy, P> Group<K, R, P> {
 
 /// Groups by number; a place is used again.
 #[derive(Debug)]
-pub(super) struct Groups<K, R, P> {
-    places: Vec<Place<K, R, P>>,
+pub(super) struct Groups<K, R, P, V> {
+    places: Vec<Place<K, R, P, V>>,
     vacant: Vec<u32>,
     /// Groups so far.
     made: u64,
 }
 
 #[derive(Debug)]
-struct Place<K, R, P> {
+struct Place<K, R, P, V> {
     /// The serial number of the group that is here, or was here last.
     serial: u64,
-    group: Option<Group<K, R, P>>,
+    group: Option<Group<K, R, P, V>>,
 }
 
-impl<K, R, P> Default for Groups<K, R, P> {
+impl<K, R, P, V> Default for Groups<K, R, P, V> {
     fn default() -> Self {
         Self {
             places: Vec::new(),
@@ -86,8 +96,8 @@ impl<K, R, P> Default for Groups<K, R, P> {
     }
 }
 
-impl<K, R, P> Groups<K, R, P> {
-    pub(super) fn insert(&mut self, group: Group<K, R, P>) -> GroupId {
+impl<K, R, P, V> Groups<K, R, P, V> {
+    pub(super) fn insert(&mut self, group: Group<K, R, P, V>) -> GroupId {
         self.made += 1;
         let serial = self.made;
         let new = Place {
@@ -107,7 +117,7 @@ impl<K, R, P> Groups<K, R, P> {
         GroupId { place, serial }
     }
 
-    pub(super) fn get(&self, id: GroupId) -> Option<&Group<K, R, P>> {
+    pub(super) fn get(&self, id: GroupId) -> Option<&Group<K, R, P, V>> {
         let place = self.places.get(id.place as usize);
         place
             .filter(|place| place.serial == id.serial)?
@@ -115,7 +125,7 @@ impl<K, R, P> Groups<K, R, P> {
             .as_ref()
     }
 
-    pub(super) fn get_mut(&mut self, id: GroupId) -> Option<&mut Group<K, R, P>> {
+    pub(super) fn get_mut(&mut self, id: GroupId) -> Option<&mut Group<K, R, P, V>> {
         let place = self.places.get_mut(id.place as usize);
         place
             .filter(|place| place.serial == id.serial)?
@@ -123,7 +133,7 @@ impl<K, R, P> Groups<K, R, P> {
             .as_mut()
     }
 
-    pub(super) fn remove(&mut self, id: GroupId) -> Option<Group<K, R, P>> {
+    pub(super) fn remove(&mut self, id: GroupId) -> Option<Group<K, R, P, V>> {
         let place = self.places.get_mut(id.place as usize);
         let group = place
             .filter(|place| place.serial == id.serial)?

@@ -41,7 +41,7 @@ mod group;
 mod passes;
 mod uncollapsible;
 
-pub use command::{Command, FollowerId, GroupId};
+pub use command::{Command, FollowerId, GroupId, Selection};
 pub use passes::{PASSES_MAX, Passes};
 pub use uncollapsible::{UNCOLLAPSIBLE_MAX, Uncollapsible};
 
@@ -72,19 +72,20 @@ pub struct Terms {
 
 /// The groups of some targets, and the targets that are hit-for-miss.
 ///
-/// `K` names a target, `R` a request of the driver, `P` an in-flight response. A driver that
-/// shares the groups between threads has one value for each part of the targets, with a lock around
-/// it. Nothing is allocated for a group without followers, beyond what is used again.
+/// `K` names a target, `V` a variant of one, `R` a request of the driver, `P` an in-flight
+/// response. A driver that shares the groups between threads has one value for each part of the
+/// targets, with a lock around it. Nothing is allocated for a group without followers, beyond what
+/// is used again.
 #[derive(Debug)]
-pub struct Collapse<K, R, P> {
-    groups: Groups<K, R, P>,
+pub struct Collapse<K, R, P, V> {
+    groups: Groups<K, R, P, V>,
     /// The first open group of each target: in-flight responses without followers, the newest
     /// first, then the others as they began.
     first: BTreeMap<K, GroupId>,
     uncollapsible: Uncollapsible<K>,
 }
 
-impl<K: Copy + Ord, R: Copy, P: Clone> Collapse<K, R, P> {
+impl<K: Copy + Ord, R: Copy, P: Clone, V: Copy + PartialEq> Collapse<K, R, P, V> {
     /// No groups; one of `parts` equal parts of all targets.
     #[must_use]
     pub fn part_of(parts: usize) -> Self {
@@ -96,15 +97,16 @@ impl<K: Copy + Ord, R: Copy, P: Clone> Collapse<K, R, P> {
     }
 
     /// `request` must be forwarded, and [follows](crate::Transaction::follows). `passes` are the
-    /// groups it was in; `is_for` tells whether an in-flight response is the variant for it.
+    /// groups it was in; `select` tells whether an in-flight response is the variant for it. It
+    /// does not wait for a group that asks for another variant, as far as both know theirs.
     pub fn want(
         &mut self,
         now: Now,
         key: K,
         request: R,
         terms: Terms,
-        passes: &Passes,
-        mut is_for: impl FnMut(&P) -> bool,
+        passes: &mut Passes<V>,
+        mut select: impl FnMut(&P) -> Selection<V>,
     ) -> Command<P> {
         if passes.is_full() {
             return Command::Bypass;
@@ -121,23 +123,33 @@ impl<K: Copy + Ord, R: Copy, P: Clone> Collapse<K, R, P> {
                 continue;
             }
             match &group.stage {
-                Stage::InFlight(response) if is_for(response) => {
-                    return Command::Read(id, response.clone());
-                }
-                Stage::Asking(_) if group.followers.len() < terms.followers_max => {
+                Stage::InFlight(response) => match select(response) {
+                    Selection::Selected => return Command::Read(id, response.clone()),
+                    Selection::Other(variant) => passes.wants_variant(variant),
+                },
+                Stage::Asking(_)
+                    if group.followers.len() < terms.followers_max
+                        && group.may_be(passes.variant) =>
+                {
                     if !terms.waits {
                         return Command::Bypass;
                     }
-                    let leads = terms.leads;
-                    return Command::Wait(group.join(id, Follower { request, leads }));
+                    let follower = Follower {
+                        request,
+                        variant: passes.variant,
+                        leads: terms.leads,
+                    };
+                    return Command::Wait(group.join(id, follower));
                 }
-                Stage::InFlight(_) | Stage::Asking(_) => {}
+                Stage::Asking(_) => {}
             }
         }
         if !terms.leads || open >= GROUPS_PER_TARGET_MAX || self.uncollapsible.contains(now, key) {
             return Command::Bypass;
         }
-        let id = self.groups.insert(Group::new(key, Stage::Asking(request)));
+        let id = self
+            .groups
+            .insert(Group::new(key, Stage::Asking(request), passes.variant));
         match last.and_then(|last| self.groups.get_mut(last)) {
             Some(last) => last.next = Some(id),
             None => _ = self.first.insert(key, id),
@@ -167,7 +179,7 @@ impl<K: Copy + Ord, R: Copy, P: Clone> Collapse<K, R, P> {
         if open >= GROUPS_PER_TARGET_MAX {
             return None;
         }
-        let mut group = Group::new(key, Stage::InFlight(response));
+        let mut group = Group::new(key, Stage::InFlight(response), None);
         group.next = first;
         let id = self.groups.insert(group);
         self.first.insert(key, id);
@@ -213,6 +225,7 @@ impl<K: Copy + Ord, R: Copy, P: Clone> Collapse<K, R, P> {
             while let Some((_, follower)) = group.followers.pop_first() {
                 if follower.leads {
                     group.stage = Stage::Asking(follower.request);
+                    group.variant = follower.variant;
                     group.leaders += 1;
                     commands.push((follower.request, Command::TakeOver(id)));
                     return;
@@ -320,7 +333,7 @@ impl<K: Copy + Ord, R: Copy, P: Clone> Collapse<K, R, P> {
         self.groups.is_empty()
     }
 
-    fn remove(&mut self, id: GroupId) -> Option<Group<K, R, P>> {
+    fn remove(&mut self, id: GroupId) -> Option<Group<K, R, P, V>> {
         self.withdraw(id);
         self.groups.remove(id)
     }

@@ -6,14 +6,33 @@ use super::GroupId;
 /// requests costs it a wait.
 pub const PASSES_MAX: usize = 3;
 
-/// The groups that had no response for a request.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Passes([Option<GroupId>; PASSES_MAX]);
+/// The groups that had no response for a request, and what it learnt there. `V` names a variant of
+/// the target (RFC 9111 §4.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Passes<V> {
+    groups: [Option<GroupId>; PASSES_MAX],
+    /// The variant that the request wants, by the `Vary` of the last response that was another one.
+    pub(super) variant: Option<V>,
+}
 
-impl Passes {
+impl<V> Default for Passes<V> {
+    fn default() -> Self {
+        Self {
+            groups: [None; PASSES_MAX],
+            variant: None,
+        }
+    }
+}
+
+impl<V> Passes<V> {
+    /// A response of the target is another variant than `variant`, which the request wants.
+    pub fn wants_variant(&mut self, variant: V) {
+        self.variant = Some(variant);
+    }
+
     /// The response of `group` does not answer the request.
     pub fn pass(&mut self, group: GroupId) {
-        if let Some(place) = self.0.iter_mut().find(|place| place.is_none()) {
+        if let Some(place) = self.groups.iter_mut().find(|place| place.is_none()) {
             *place = Some(group);
         }
     }
@@ -21,12 +40,12 @@ impl Passes {
     /// Whether the request asks for itself now.
     #[must_use]
     pub fn is_full(&self) -> bool {
-        self.0.iter().all(Option::is_some)
+        self.groups.iter().all(Option::is_some)
     }
 
     /// Whether `group` is one of them.
     #[must_use]
     pub fn contains(&self, group: GroupId) -> bool {
-        self.0.contains(&Some(group))
+        self.groups.contains(&Some(group))
     }
 }

@@ -1,6 +1,6 @@
 //! The reference model: one list of groups, looked through at every event.
 
-use weir_policy::collapse::{LEADERS_MAX, Terms};
+use weir_policy::collapse::{LEADERS_MAX, Selection, Terms};
 
 /// What a request is to do; groups are named by the order in which they began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,8 +25,10 @@ struct Group {
     leaders: u32,
     /// Once there is a head.
     response: Option<u32>,
-    /// With whether it may lead.
-    followers: Vec<(u32, bool)>,
+    /// The variant that the leader wants, if that is known.
+    variant: Option<u32>,
+    /// With whether it may lead, and the variant that it wants.
+    followers: Vec<(u32, bool, Option<u32>)>,
 }
 
 /// All groups, as they are offered.
@@ -55,8 +57,8 @@ impl Reference {
         key: u64,
         request: u32,
         terms: Terms,
-        passed: &[usize],
-        is_for: impl Fn(u32) -> bool,
+        (passed, wanted): (&[usize], &mut Option<u32>),
+        select: impl Fn(u32) -> Selection<u32>,
     ) -> Answer {
         let of_key = |group: &&mut Group| group.key == key && group.takes_newcomers;
         for group in self.groups.iter_mut().filter(of_key) {
@@ -64,22 +66,29 @@ impl Reference {
                 continue;
             }
             match group.response {
-                Some(response) if is_for(response) => return Answer::Read(group.number, response),
+                Some(response) => match select(response) {
+                    Selection::Selected => return Answer::Read(group.number, response),
+                    Selection::Other(variant) => *wanted = Some(variant),
+                },
                 None if group.followers.len() < terms.followers_max => {
+                    if matches!((group.variant, *wanted), (Some(its), Some(ours)) if its != ours) {
+                        continue;
+                    }
                     if !terms.waits {
                         return Answer::Bypass;
                     }
-                    group.followers.push((request, terms.leads));
+                    group.followers.push((request, terms.leads, *wanted));
                     return Answer::Wait(group.number);
                 }
-                _ => {}
+                None => {}
             }
         }
         let is_uncollapsible = |(known, until): &(u64, u64)| *known == key && *until > at_ms;
         if !terms.leads || self.uncollapsible.iter().any(is_uncollapsible) {
             return Answer::Bypass;
         }
-        let group = self.group(key, request, None);
+        let mut group = self.group(key, request, None);
+        group.variant = *wanted;
         let number = group.number;
         self.groups.push(group);
         Answer::Lead(number)
@@ -100,6 +109,7 @@ impl Reference {
             leader,
             leaders: 1,
             response,
+            variant: None,
             followers: Vec::new(),
         }
     }
@@ -108,7 +118,8 @@ impl Reference {
         let group = self.at(number);
         group.response = Some(response);
         let key = group.key;
-        let read = |(request, _): &(u32, bool)| (*request, Answer::Read(number, response));
+        let read =
+            |(request, ..): &(u32, bool, Option<u32>)| (*request, Answer::Read(number, response));
         let answers = group.followers.iter().map(read).collect();
         self.shared(key);
         answers
@@ -139,16 +150,17 @@ impl Reference {
 
     pub(crate) fn failed(&mut self, number: usize) -> Answers {
         let group = self.at(number);
-        let next = group.followers.iter().position(|(_, leads)| *leads);
+        let next = group.followers.iter().position(|(_, leads, _)| *leads);
         match next.filter(|_| group.leaders < LEADERS_MAX) {
             Some(next) => {
                 let rest = group.followers.split_off(next + 1);
                 let before = std::mem::replace(&mut group.followers, rest);
                 group.leader = before[next].0;
+                group.variant = before[next].2;
                 group.leaders += 1;
                 let mut answers: Answers = before
                     .into_iter()
-                    .map(|(request, _)| (request, Answer::Bypass))
+                    .map(|(request, ..)| (request, Answer::Bypass))
                     .collect();
                 answers[next].1 = Answer::TakeOver(number);
                 answers
@@ -166,7 +178,7 @@ impl Reference {
     pub(crate) fn leave(&mut self, request: u32) -> (Answers, Option<u32>) {
         for group in &mut self.groups {
             let before = group.followers.len();
-            group.followers.retain(|(known, _)| *known != request);
+            group.followers.retain(|(known, ..)| *known != request);
             if group.followers.len() == before || !group.followers.is_empty() {
                 continue;
             }
@@ -216,5 +228,5 @@ impl Reference {
 
 fn all(group: &Group, answer: Answer) -> Answers {
     let followers = group.followers.iter();
-    followers.map(|(request, _)| (*request, answer)).collect()
+    followers.map(|(request, ..)| (*request, answer)).collect()
 }

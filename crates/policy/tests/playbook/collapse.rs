@@ -66,20 +66,49 @@ fn variant_is_read_only_by_requests_it_answers() {
 #[test]
 fn request_asks_for_itself_after_passing_three_groups() {
     check(
+        "0 want r0              => lead g0
+         0 want r1              => wait g0
+         1 leave r1             => r0 not-awaited
+         1 pass r1 g0
+         1 want r1              => lead g1
+         1 pass r1 g1
+         1 publish page /       => g2
+         1 want r1              => read g2 page
+         1 pass r1 g2
+         1 want r1              => bypass
+         1 want r2              => read g2 page",
+    );
+}
+
+#[test]
+fn request_of_a_known_variant_does_not_wait_for_another_variant() {
+    check(
         "0 want r0 de           => lead g0
          0 want r1 fr           => wait g0
-         1 head g0 page.de      => r1 read g0 page.de
-         1 pass r1 g0
-         1 want r2 en           => lead g1
-         1 want r1 fr           => wait g1
-         2 head g1 page.en      => r1 read g1 page.en
-         2 pass r1 g1
-         2 want r3 it           => lead g2
-         2 want r1 fr           => wait g2
-         3 head g2 page.it      => r1 read g2 page.it
-         3 pass r1 g2
-         3 want r1 fr           => bypass
-         3 want r4 fr           => lead g3",
+         0 want r2 en           => wait g0
+         0 want r3 fr           => wait g0
+         1 head g0 page.de      => r1 read g0 page.de, r2 read g0 page.de, r3 read g0 page.de
+         1 want r1 fr           => lead g1
+         1 want r2 en           => lead g2
+         1 want r3 fr           => wait g1
+         1 want r4 en           => wait g2
+         1 want r5 it           => lead g3",
+    );
+}
+
+#[test]
+fn group_asks_for_the_variant_of_the_follower_that_took_over() {
+    check(
+        "0 publish page.de /    => g0
+         0 want r0 fr           => lead g1
+         0 want r1 fr           => wait g1
+         0 withdraw g0
+         0 want r2 it           => wait g1
+         1 failed g1            => r1 take-over g1
+         1 want r3 fr           => wait g1
+         2 disconnected g1      => r2 take-over g1
+         2 publish page.en /    => g2
+         2 want r4 de           => wait g1",
     );
 }
 

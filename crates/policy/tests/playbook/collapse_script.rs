@@ -13,7 +13,7 @@
 //! in-flight response without a variant, and with `de` that of this variant, `page.de`.
 
 use std::collections::BTreeMap;
-use weir_policy::collapse::{Collapse, Command, FollowerId, GroupId, Passes, Terms};
+use weir_policy::collapse::{Collapse, Command, FollowerId, GroupId, Passes, Selection, Terms};
 use weir_policy::{Now, Tick};
 use weir_semantics::Timestamp;
 
@@ -45,10 +45,10 @@ type Request = u32;
 type Commands = Vec<(Request, Command<String>)>;
 
 struct Conversation {
-    collapse: Collapse<char, Request, String>,
+    collapse: Collapse<char, Request, String, u8>,
     groups: Vec<GroupId>,
     followers: BTreeMap<Request, FollowerId>,
-    passes: BTreeMap<Request, Passes>,
+    passes: BTreeMap<Request, Passes<u8>>,
 }
 
 impl Conversation {
@@ -115,12 +115,18 @@ impl Conversation {
             }
         }
         let passes = self.passes.entry(request).or_default();
-        let is_for = |response: &String| {
+        // by its first letter; of a request that names none another one than of all that do
+        let wanted = variant.map_or(0, |variant| variant.as_bytes()[0]);
+        let select = |response: &String| {
             let (_, of) = response.split_once('.').unzip();
-            of.is_none_or(|of| variant == Some(of))
+            if of.is_none_or(|of| variant == Some(of)) {
+                Selection::Selected
+            } else {
+                Selection::Other(wanted)
+            }
         };
         let collapse = &mut self.collapse;
-        let command = collapse.want(now, key, request, terms, passes, is_for);
+        let command = collapse.want(now, key, request, terms, passes, select);
         if let Command::Wait(follower) = command {
             self.followers.insert(request, follower);
         }

@@ -17,13 +17,15 @@ use crate::net::deadline::Deadline;
 use crate::request::vary::selecting_digest;
 use crate::send::heads::{self, ServedForm};
 use crate::worker::core::Worker;
+use std::cell::Cell;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use weir_measure::Metric;
-use weir_policy::collapse::{Passes, Terms};
+use weir_policy::Digest;
+use weir_policy::collapse::{Passes, Selection, Terms};
 use weir_policy::fetch::{Confirm, FetchEnd};
 use weir_policy::transaction::Joined;
 use weir_policy::{Command, Event, Forwarding, Serving};
@@ -48,7 +50,7 @@ pub(crate) async fn run(client: &mut Client, exchange: &mut RequestState) -> Gat
     let mut passes = Passes::default();
     let mut patience = Deadline::new(exchange.settings.config.fetch.follower_wait.as_duration());
     loop {
-        match want(client, exchange, &passes) {
+        match want(client, exchange, &mut passes) {
             Decision::Bypass => return Gate::Ask(None),
             Decision::Lead(leader) => return Gate::Ask(Some(leader)),
             Decision::Read(group, in_flight) => {
@@ -59,7 +61,7 @@ pub(crate) async fn run(client: &mut Client, exchange: &mut RequestState) -> Gat
             }
             Decision::Wait(follower) => {
                 let group = follower.group();
-                match wait(client, exchange, follower, &mut patience).await {
+                match wait(client, exchange, follower, (&mut patience, &mut passes)).await {
                     Some(gate) => return gate,
                     None => passes.pass(group),
                 }
@@ -68,20 +70,20 @@ pub(crate) async fn run(client: &mut Client, exchange: &mut RequestState) -> Gat
     }
 }
 
-fn want(client: &Client, exchange: &RequestState, passes: &Passes) -> Decision {
+fn want(client: &Client, exchange: &RequestState, passes: &mut Passes<Digest>) -> Decision {
     let worker = &client.worker;
     let terms = Terms {
         leads: exchange.tx.leads(),
         waits: true,
         followers_max: exchange.settings.config.fetch.followers_max as usize,
     };
-    let is_for =
-        |response: &InFlightResponse| response.is_for(&|rule| digest_of(client, exchange, rule));
+    let select =
+        |response: &InFlightResponse| response.select(&|rule| digest_of(client, exchange, rule));
     let collapsed = &worker.shared.collapsed;
-    collapsed.want(worker.now(), exchange.key, terms, passes, &is_for)
+    collapsed.want(worker.now(), exchange.key, terms, passes, &select)
 }
 
-fn digest_of(client: &Client, exchange: &RequestState, rule: &VaryRule) -> weir_policy::Digest {
+fn digest_of(client: &Client, exchange: &RequestState, rule: &VaryRule) -> Digest {
     let secret = client.worker.shared.store.secret();
     selecting_digest(secret, exchange.key, rule, &exchange.request.fields())
 }
@@ -92,7 +94,7 @@ async fn wait(
     client: &mut Client,
     exchange: &mut RequestState,
     follower: Follower,
-    patience: &mut Deadline,
+    (patience, passes): (&mut Deadline, &mut Passes<Digest>),
 ) -> Option<Gate> {
     let worker = Rc::clone(&client.worker);
     let half_closed = exchange.settings.config.fetch.half_closed.as_duration();
@@ -121,14 +123,17 @@ async fn wait(
         WaitResult::Bypass => Some(Gate::Ask(None)),
         WaitResult::LookUp => {
             drop(follower);
-            look_again(client, exchange).await
+            look_again(client, exchange, passes).await
         }
-        WaitResult::Read(in_flight)
-            if in_flight.is_for(&|rule| digest_of(client, exchange, rule)) =>
-        {
-            join(client, exchange, &in_flight, Some(follower)).await
+        WaitResult::Read(in_flight) => {
+            match in_flight.select(&|rule| digest_of(client, exchange, rule)) {
+                Selection::Selected => join(client, exchange, &in_flight, Some(follower)).await,
+                Selection::Other(variant) => {
+                    passes.wants_variant(variant);
+                    None
+                }
+            }
         }
-        WaitResult::Read(_) => None,
     }
 }
 
@@ -191,14 +196,26 @@ impl Drop for Waiting<'_> {
 }
 
 /// The response was stored while this request waited: it is served from there, if it is one for it.
-async fn look_again(client: &mut Client, exchange: &mut RequestState) -> Option<Gate> {
+async fn look_again(
+    client: &mut Client,
+    exchange: &mut RequestState,
+    passes: &mut Passes<Digest>,
+) -> Option<Gate> {
     let worker = Rc::clone(&client.worker);
     let now = worker.now();
+    let variant = Cell::new(None);
     let found = {
-        let selecting = |rule: &VaryRule| digest_of(client, exchange, rule);
+        let selecting = |rule: &VaryRule| {
+            let digest = digest_of(client, exchange, rule);
+            variant.set(Some(digest));
+            digest
+        };
         worker.shared.store.find(now, exchange.key, &selecting)
     };
     let Lookup::Found(found) = found else {
+        if let Some(variant) = variant.get() {
+            passes.wants_variant(variant);
+        }
         return None;
     };
     let response = found.response;

@@ -112,41 +112,34 @@ fn small_variant_is_shared_only_by_requests_it_matches() {
 }
 
 #[test]
-fn follower_forwards_its_own_request_after_three_variant_mismatches() {
+fn followers_of_other_variants_ask_at_once_after_one_mismatch() {
     let way = Way::gateway();
     let languages = ["de", "fr", "en", "it"];
     let (_first, mut hop) = way.lead(&get(&way, "es"));
     let mut followers: Vec<(RawClient, &str)> = Vec::new();
     for language in languages {
-        followers.push((way.follow(1, &get(&way, language)).remove(0), language));
+        let two = way.follow(2, &get(&way, language));
+        followers.extend(two.into_iter().map(|client| (client, language)));
     }
     begin(&mut hop, "es");
     let mut hops = vec![hop];
-    // three times it may be another's, then who still waits asks for itself
-    for waiting in [3, 2] {
+    // none of them waits for one of the others, but one of each language for the other one
+    let mut asked: Vec<String> = Vec::new();
+    for _ in languages {
         let mut hop = way.origin.accept();
-        let language = hop
-            .read_head()
-            .field("accept-language")
-            .expect("as sent")
-            .to_owned();
-        way.proxy.wait_for(Metric::FollowersWaiting, waiting);
-        begin(&mut hop, &language);
+        let head = hop.read_head();
+        asked.push(head.field("accept-language").expect("as sent").to_owned());
         hops.push(hop);
     }
-    for _ in 0..2 {
-        let mut hop = way.origin.accept();
-        let language = hop
-            .read_head()
-            .field("accept-language")
-            .expect("as sent")
-            .to_owned();
-        begin(&mut hop, &language);
-        hops.push(hop);
+    way.proxy.wait_for(Metric::FollowersWaiting, 4);
+    for (hop, language) in hops[1..].iter_mut().zip(&asked) {
+        begin(hop, language);
     }
     for (mut client, language) in followers {
         client.read_head();
         client.expect(language);
     }
-    drop(hops);
+    asked.sort_unstable();
+    assert_eq!(asked, ["de", "en", "fr", "it"]);
+    way.origin.expect_untouched();
 }

@@ -6,8 +6,11 @@ use super::exchange::{Confirming, Reading, Stage};
 use crate::cache::Which;
 use crate::journal::What;
 use crate::world::{self, MILLISECOND};
-use weir_policy::collapse::{self, GroupId, Terms};
-use weir_policy::{Command, Event, Forwarding, Joined};
+use weir_policy::collapse::{self, GroupId, Selection, Terms};
+use weir_policy::{Command, Event, Forwarding, Joined, Missing};
+
+/// A variant of a target, by what the fields say that its origin looks at.
+pub(super) type Variant = u64;
 
 type Commands = Vec<(u32, collapse::Command<u32>)>;
 
@@ -34,12 +37,13 @@ impl Simulator {
                 waits: exchange.waits_until.is_none_or(|until| until > at),
                 followers_max: usize::MAX,
             };
-            let (ask, passes) = (*exchange.ask(), exchange.passes);
+            let (ask, mut passes) = (*exchange.ask(), exchange.passes);
             let in_flight = &self.in_flight;
-            let is_for = |response: &u32| in_flight.at(*response).is_for(&ask);
+            let select = |response: &u32| in_flight.at(*response).select(&ask);
             let command = self
                 .collapse
-                .want(now, ask.target, id, terms, &passes, is_for);
+                .want(now, ask.target, id, terms, &mut passes, select);
+            self.exchanges.at_mut(id).passes = passes;
             match command {
                 collapse::Command::Lead(group) => {
                     self.exchanges.at_mut(id).leads = Some(group);
@@ -246,10 +250,13 @@ impl Simulator {
     /// A follower reads the in-flight response, if that is for it.
     fn read_or_pass(&mut self, id: u32, in_flight: u32, group: GroupId) {
         let response = self.in_flight.at(in_flight);
-        let joined = if response.is_for(self.exchanges.at(id).ask()) {
-            self.join(id, in_flight, group, Joined::Waited)
-        } else {
-            JoinResult::NotThere
+        let exchange = self.exchanges.at_mut(id);
+        let joined = match response.select(exchange.ask()) {
+            Selection::Selected => self.join(id, in_flight, group, Joined::Waited),
+            Selection::Other(variant) => {
+                exchange.passes.wants_variant(variant);
+                JoinResult::NotThere
+            }
         };
         self.leave_group(id);
         match joined {
@@ -268,12 +275,17 @@ impl Simulator {
     /// A follower looks up the stored response.
     fn look_again(&mut self, id: u32, group: GroupId) {
         let (now, rules) = (self.now(), self.settings.rules);
-        let found = self.cache.find(now, self.exchanges.at(id).ask()).ok();
+        let found = self.cache.find(now, self.exchanges.at(id).ask());
+        if found == Err(Missing::Variant) {
+            let exchange = self.exchanges.at_mut(id);
+            let variant = exchange.ask().variant;
+            exchange.passes.wants_variant(variant);
+        }
         let is_whole = |which: &Which| {
             let stored = self.cache.get(*which);
             stored.is_some_and(|stored| stored.part.is_none())
         };
-        let Some(which) = found.filter(is_whole) else {
+        let Some(which) = found.ok().filter(is_whole) else {
             self.exchanges.at_mut(id).passes.pass(group);
             self.forward_next(id);
             return;

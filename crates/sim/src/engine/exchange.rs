@@ -1,5 +1,6 @@
 //! One request on its way, from its client's connection to the last byte.
 
+use super::collapse::Variant;
 use crate::cache::{ContentId, Stored, Which};
 use crate::facts::Ask;
 use crate::network::connections::Taken;
@@ -70,7 +71,7 @@ pub(super) struct Exchange {
     /// Until when it waits for others, in all groups together.
     pub(super) waits_until: Option<Nanos>,
     /// Groups that had no response for it.
-    pub(super) passes: Passes,
+    pub(super) passes: Passes<Variant>,
     /// How often its target had been invalidated when the next hop was asked.
     pub(super) epoch: u32,
     /// How often its target had been invalidated, and a stored response of it dropped, when the

@@ -7,6 +7,7 @@
 
 use super::Simulator;
 use super::ask::is_found;
+use super::collapse::Variant;
 use super::exchange::{Confirming, Stage};
 use super::fetch::{Fetch, For};
 use super::paced::Paced;
@@ -15,7 +16,7 @@ use crate::cache::{ContentId, Stored, Which, digest};
 use crate::facts::Ask;
 use crate::journal::{Question, What};
 use crate::world::{Event, Nanos};
-use weir_policy::collapse::GroupId;
+use weir_policy::collapse::{GroupId, Selection};
 use weir_policy::fetch::{
     Abort, AbortPolicy, ByteSpan, Chance, Confirm, Cut, FetchEnd, FetchId, Fill, Orphan, ReaderId,
     Step, Stop, Take, judge,
@@ -87,8 +88,13 @@ impl InFlightResponse {
     }
 
     /// Whether it is the variant for this request.
-    pub(super) fn is_for(&self, ask: &Ask) -> bool {
-        self.stored.vary == Row::VARY_NONE || self.stored.variant == ask.variant
+    pub(super) const fn select(&self, ask: &Ask) -> Selection<Variant> {
+        let vary = self.stored.vary;
+        if vary == Row::VARY_NONE || self.stored.variant == ask.variant {
+            Selection::Selected
+        } else {
+            Selection::Other(ask.variant)
+        }
     }
 }
 

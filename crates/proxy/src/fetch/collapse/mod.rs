@@ -16,13 +16,13 @@ pub(crate) use leader::Leader;
 use crate::fetch::in_flight::InFlightResponse;
 use slots::{SlotId, Slots};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use weir_policy::collapse::{Collapse, Command, GroupId, Passes, Terms};
+use weir_policy::collapse::{Collapse, Command, GroupId, Passes, Selection, Terms};
 use weir_policy::{Digest, Now};
 
 /// Parts of the table, so that workers seldom meet at a lock.
 const SHARDS: usize = 64;
 
-type Policy = Collapse<Digest, SlotId, Arc<InFlightResponse>>;
+type Policy = Collapse<Digest, SlotId, Arc<InFlightResponse>, Digest>;
 type Commands = Vec<(SlotId, Command<Arc<InFlightResponse>>)>;
 
 /// All collapsed requests of the proxy.
@@ -63,20 +63,20 @@ impl Default for CollapsedRequests {
 
 impl CollapsedRequests {
     /// Finds a group for a request, or begins one. `passes` are the groups it was in already;
-    /// `is_for` tells whether an in-flight response is the variant for it.
+    /// `select` tells whether an in-flight response is the variant for it.
     pub(crate) fn want(
         self: &Arc<Self>,
         now: Now,
         key: Digest,
         terms: Terms,
-        passes: &Passes,
-        is_for: &dyn Fn(&InFlightResponse) -> bool,
+        passes: &mut Passes<Digest>,
+        select: &dyn Fn(&InFlightResponse) -> Selection<Digest>,
     ) -> Decision {
         let mut shard = self.shard(key);
         let Shard { policy, slots } = &mut *shard;
         let slot = slots.take();
-        let is_for = |response: &Arc<InFlightResponse>| is_for(response);
-        let command = policy.want(now, key, slot, terms, passes, is_for);
+        let select = |response: &Arc<InFlightResponse>| select(response);
+        let command = policy.want(now, key, slot, terms, passes, select);
         match command {
             Command::Lead(group) | Command::TakeOver(group) => {
                 Decision::Lead(Leader::new(Arc::clone(self), key, group, slot))

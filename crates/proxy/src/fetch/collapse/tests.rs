@@ -21,7 +21,9 @@ fn want(requests: &Arc<CollapsedRequests>) -> Decision {
         waits: true,
         followers_max: 100,
     };
-    requests.want(NOW, KEY, terms, &Passes::default(), &|_| true)
+    requests.want(NOW, KEY, terms, &mut Passes::default(), &|_| {
+        Selection::Selected
+    })
 }
 
 fn lead(requests: &Arc<CollapsedRequests>) -> Leader {

@@ -22,6 +22,7 @@ use std::task::Waker;
 use weir_measure::{Counters, Metric};
 use weir_policy::Digest;
 use weir_policy::catalog::Refusal;
+use weir_policy::collapse::Selection;
 use weir_policy::fetch::{
     ByteSpan, ByteSpans, Chance, Cut, FetchEnd, FetchId, Fill, FillRules, Orphan, ReadAhead,
     ReaderId, Take,
@@ -229,10 +230,14 @@ impl InFlightResponse {
     }
 
     /// Whether it answers a request whose nominated fields digest so.
-    pub(crate) fn is_for(&self, selecting: &dyn Fn(&VaryRule) -> Digest) -> bool {
-        self.vary
-            .as_ref()
-            .is_none_or(|(rule, digest)| selecting(rule) == *digest)
+    pub(crate) fn select(&self, selecting: &dyn Fn(&VaryRule) -> Digest) -> Selection<Digest> {
+        let Some((rule, digest)) = &self.vary else {
+            return Selection::Selected;
+        };
+        match selecting(rule) {
+            wanted if wanted == *digest => Selection::Selected,
+            wanted => Selection::Other(wanted),
+        }
     }
 
     fn lock(&self) -> Locked<'_> {

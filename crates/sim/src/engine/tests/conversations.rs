@@ -318,6 +318,25 @@ fn follower_waits_for_the_leader_no_longer_than_its_limit() {
 }
 
 #[test]
+fn followers_of_other_variants_ask_at_once_after_one_mismatch() {
+    let varying = |client: u64, variant| Row {
+        vary: Some(99),
+        variant: Some(variant),
+        next_hop_setup_us: Some(10_000),
+        next_hop_response_us: Some(1_000_000),
+        ..by(client, row(client.cast_signed(), 1, 250))
+    };
+    let rows = [1, 2, 3, 4, 5, 6].map(|client| varying(client, client.min(5)));
+    let outcome = run(&settings(), &rows);
+    assert_eq!(outcome.server_connections.requests, 5);
+    let slowest_us = outcome.latency.total.max_us;
+    assert!(
+        (2_000_000..2_900_000).contains(&slowest_us),
+        "{slowest_us} us"
+    );
+}
+
+#[test]
 fn idle_connection_is_reused_until_its_timeout_and_then_closed() {
     let opened = |between_ms: i64| {
         // the first response is complete with its client after less than 1.2 s
