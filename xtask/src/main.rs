@@ -1,24 +1,20 @@
 //! Chores of this repository, in Rust so that one toolchain is all a newcomer needs.
 //!
-//! `ci` is everything that has to be green, `tidy` keeps the walls of the house, `peers` measures
-//! weir beside other caching proxies, `uneven` where their links are uneven, `store-bench` with
-//! their stores on disk, `sim-bench` our simulator beside another, `oracles` compares with what
-//! other programs found in traces. The command line is read by hand and the dependencies are few:
-//! this package is built before anything else, so its build time is everybody's waiting time.
+//! `ci` is everything that has to be green, `tidy` keeps the walls of the house, `oracles` compares
+//! with what other programs found in traces; benchmarks beside other programs, and the tables made
+//! of their records, are `crates/testbed`, which is started from here. The command line is read by
+//! hand and the dependencies are few: this package is built before anything else, so its build time
+//! is everybody's waiting time.
 
-mod bed;
 mod ci;
 mod failure;
-mod memory;
 mod need;
 mod oracles;
-mod peers;
+mod program;
 mod root;
-mod sim_bench;
-mod store_bench;
-mod tables;
+mod testbed;
 mod tidy;
-mod uneven;
+mod workplace;
 
 use failure::Failure;
 use std::process::ExitCode;
@@ -30,67 +26,7 @@ usage: cargo xtask <chore>
   tidy                     the rules of the house that the compiler does not know
   tables                   write the tables of documents anew, from the newest records
   need PROGRAM...          make sure that programs are installed (Debian packages)
-  peers [options]          measure weir beside other caching proxies
-      --install            get missing peers from Debian
-      --only NAMES         comma separated: weir,floor,nginx,haproxy,varnish,squid,trafficserver
-      --seconds N          length of one run (default 2)
-      --rounds N           runs of each kind, interleaved over the proxies (default 5)
-      --idle N             idle connections to hold (default 10000; 0 leaves it out)
-      --record FILE        where the numbers go (default records/peers-DATE.json)
-      --show FILE          print the table of a record and measure nothing
-  peers --scenario NAME    `weir bench` against every installed proxy, and one report of all runs; NAME as of `weir bench scenarios`;
-                           after wpb the load is raised until proxies fail (wpb-load)
-      --install            get missing peers from Debian
-      --peers NAMES        comma separated: weir,squid,nginx,apache,varnish,trafficserver
-      --scale F            length of the runs, 1 is the whole scenario (default: by scenario; wpb 0.13)
-      --minutes N          instead: the scale at which everything takes about so long
-      --clients LIST       numbers of clients, comma separated (default for wpb: 16,32,48,64,80,96)
-      --cache MIB          room of each store (default: by scenario; wpb 75)
-      --set KEY=VALUE      a key of the scenario; may be repeated
-      --seed N             of requests and content (default 1)
-      --together yes|no    all proxies at the same time (default: by scenario; wpb and wpb-modem yes)
-      --out DIR            where records, report and figures go (default records/bench-NAME-DATE)
-  uneven [options]         the same where links are uneven: read-ahead, aborts, joined fetches, long paths
-      --install            get missing peers from Debian
-      --peers NAMES        comma separated: weir,nginx,varnish,squid,trafficserver,haproxy
-      --experiments NAMES  comma separated: abort,read-ahead,join,herd,memory,path
-      --pairs N            downloads over the long path with each read-ahead (default 4)
-      --out FILE           where the numbers go (default records/uneven-DATE.json)
-      --show FILE          print the table of a record as Markdown and measure nothing
-  memory [options]         resident memory of weir before a slow disk, with bodies of gigabytes (root: loop device, block controller)
-      --memory MIB         memory for stored responses (default 64)
-      --seconds N          length of the load (default 180)
-      --clients N          clients at once, one in ten fast (default 200)
-      --body MB            size of a body (default 5000)
-      --disk MB            what the disk takes a second (default 20)
-      --seed N             of rates and beginnings (default 1)
-      --out FILE           where the numbers go (default records/memory-DATE.json)
-      --show FILE          print the table of a record as Markdown and measure nothing
-  sim-bench [options]      the simulator's rate and memory; hits alone beside libCacheSim (Python package, if it is installed)
-      --parts NAMES        comma separated: hits,made,packets,memory,streamed; a record that is there keeps the others
-      --made N             requests of the trace of 1997 (default 1000000)
-      --memory N           requests at most where memory is looked at (default 16000000)
-      --streamed N         requests of the long trace (default 100000000)
-      --requests N         drawn for the trace (default 10000000)
-      --keys N             responses they are drawn from (default 2000000)
-      --percent N          size of the cache, of all responses (default 10)
-      --rounds N           runs of each, in turn (default 3)
-      --seed N             of the trace (default 1)
-      --python PROGRAM     a Python that has libcachesim (default python3)
-      --out FILE           where the numbers go (default records/sim-DATE.json)
-      --show FILE          print the table of a record as Markdown and measure nothing
-  store-bench [options]    disk stores: hits, fill, start after kill -9
-      --install            get missing peers from Debian
-      --peers NAMES        comma separated: weir,nginx,varnish,squid,trafficserver
-      --memory MIB         memory for stored responses (default 64)
-      --times N            working set, times the memory (default 10)
-      --cgroup MIB         limit of process and page cache (default 0: none)
-      --seconds N          length of the run of hits (default 20)
-      --connections N      clients at once (default 32)
-      --responses N        in the store that is killed (default 1000000; 0 leaves it out)
-      --seed N             of sizes and order (default 1)
-      --out FILE           where the numbers go (default records/store-DATE.json)
-      --show FILE          print the table of a record as Markdown and measure nothing
+  BENCHMARK [options]      peers, uneven, store-bench, memory, sim-bench: weir beside other programs, see BENCHMARK --help
   oracles --data DIR       import the traces in DIR, and compare with the figures in its README.md
       --weir FILE          the program to ask (default: it is built)
 ";
@@ -113,13 +49,10 @@ fn dispatch(arguments: &[String]) -> Result<(), Failure> {
     match (chore.as_str(), rest) {
         ("ci", []) => ci::run(),
         ("tidy", []) => tidy::run(),
-        ("tables", []) => tables::run(),
         ("need", [_, ..]) => need::programs_named(rest),
-        ("peers", _) => peers::run(rest),
-        ("uneven", _) => uneven::run(rest),
-        ("memory", _) => memory::run(rest),
-        ("store-bench", _) => store_bench::run(rest),
-        ("sim-bench", _) => sim_bench::run(rest),
+        ("peers" | "uneven" | "memory" | "store-bench" | "sim-bench" | "tables", _) => {
+            testbed::run(arguments)
+        }
         ("oracles", _) => oracles::run(rest),
         ("help" | "--help" | "-h", _) => {
             print!("{USAGE}");

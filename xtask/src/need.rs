@@ -99,7 +99,7 @@ const KNOWN: &[Need] = &[
 const MORE_DIRECTORIES: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
 
 /// Finds a program on `PATH` or where Debian keeps daemons.
-pub(crate) fn find(program: &str) -> Option<PathBuf> {
+fn find(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path)
         .chain(MORE_DIRECTORIES.map(PathBuf::from))

@@ -7,8 +7,8 @@
 //! there when one looks.
 
 use super::{Found, table};
-use crate::bed::program;
 use crate::failure::{During, Failure};
+use crate::program;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -11,9 +11,9 @@ mod import;
 mod ratios;
 mod table;
 
-use crate::bed::program;
-use crate::bed::workplace::Workplace;
 use crate::failure::{During, Failure};
+use crate::program;
+use crate::workplace::Workplace;
 use import::Source;
 use std::path::{Path, PathBuf};
 

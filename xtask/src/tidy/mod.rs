@@ -13,14 +13,9 @@ use crate::failure::Failure;
 use crate::root;
 use complaint::Complaint;
 use crates::{arrows, circles, features, folders, licences, metadata};
-use documents::{changelog, index, links, records, tables};
+use documents::{changelog, index, links, records};
 use source::{calls, columns, length, purity, rust_text, whitespace, words};
-pub(crate) use tree::Tree;
-
-/// The text files of the repository.
-pub(crate) fn tree() -> Result<Tree, Failure> {
-    Tree::read(&root::directory())
-}
+use tree::Tree;
 
 /// Reads the repository, prints a line for each complaint.
 ///
@@ -32,7 +27,6 @@ pub(crate) fn run() -> Result<(), Failure> {
     let metadata = metadata::read()?;
     let mut complaints = complaints_about_files(&tree);
     complaints.extend(arrows::check(tree.text("ARCHITECTURE.md"), &metadata));
-    complaints.extend(tables::check(&tree, crate::tables::with_newest)?);
     complaints.extend(records::check(
         &tree,
         records::commits_at,

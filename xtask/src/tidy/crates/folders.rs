@@ -18,7 +18,7 @@ const LIMITS: [(&str, usize); 9] = [
     ("crates/workload/src/import/pcap", 20),
     ("crates/workload/src/make", 16),
     ("crates/workload/src/trace", 18),
-    ("xtask/src/uneven", 19),
+    ("crates/testbed/src/uneven", 19),
 ];
 
 fn limit(folder: &str) -> usize {

@@ -4,4 +4,3 @@ pub(super) mod changelog;
 pub(super) mod index;
 pub(super) mod links;
 pub(super) mod records;
-pub(super) mod tables;

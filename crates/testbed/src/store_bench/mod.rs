@@ -19,7 +19,7 @@ mod table;
 use crate::bed::affinity::Cores;
 use crate::bed::contender::WEIR;
 use crate::bed::{self, files, host, options::Task, program, template::Words};
-use crate::failure::{During, Failure};
+use crate::failure::Failure;
 use options::Options;
 use record::{Record, SCHEMA};
 use std::path::Path;
@@ -32,24 +32,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
             print!("{}", table::render(&record));
             Ok(())
         }
-        // who generates load must not be what is measured: it is built as the proxies are
-        Task::Measure(_) if cfg!(debug_assertions) => in_release(arguments),
         Task::Measure(options) => measure(&options, arguments),
-    }
-}
-
-fn in_release(arguments: &[String]) -> Result<(), Failure> {
-    let program = program::build(&["-p", "xtask", "--bin", "xtask"], "xtask")?;
-    let mut command = std::process::Command::new(program);
-    command.arg("store-bench").args(arguments);
-    let status = command.status().during("start the measurement")?;
-    match status.code() {
-        Some(0) => Ok(()),
-        Some(1) => Err(Failure::Refused(
-            "not everything was as it should be".to_owned(),
-        )),
-        Some(2) => Err(Failure::Usage("see above".to_owned())),
-        _ => Err(Failure::Outside(format!("the measurement ended: {status}"))),
     }
 }
 

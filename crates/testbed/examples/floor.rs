@@ -5,7 +5,7 @@
 //! cannot do less.
 //!
 //! ```text
-//! cargo run --release -p xtask --example floor -- --port 8080 [--size 1024]
+//! cargo run --release -p weir-testbed --example floor -- --port 8080 [--size 1024]
 //! ```
 
 use rustix::buffer::spare_capacity;

@@ -6,17 +6,8 @@ use std::process::Stdio;
 
 /// Builds one program in release and asks cargo where it is.
 pub(crate) fn build(what: &[&str], name: &str) -> Result<String, Failure> {
-    build_in("release", what, name)
-}
-
-/// The same as tests use it, which is quickly built and slow: for what is not measured.
-pub(crate) fn build_for_tests(what: &[&str], name: &str) -> Result<String, Failure> {
-    build_in("dev", what, name)
-}
-
-fn build_in(profile: &str, what: &[&str], name: &str) -> Result<String, Failure> {
     let output = root::cargo()
-        .args(["build", "--locked", "--profile", profile])
+        .args(["build", "--locked", "--release"])
         .args(["--message-format", "json-render-diagnostics"])
         .args(what)
         .stdin(Stdio::null())

@@ -8,9 +8,9 @@
 //! <!-- end of table -->
 //! ```
 //!
-//! The chore replaces what stands between the two lines. `tidy` complains when a table differs from
-//! what the chore would write, so a figure in such a table is always that of the newest record that
-//! has all of its rows.
+//! The command replaces what stands between the two lines. A test fails when a table differs from
+//! what the command would write, so a figure in such a table is always that of the newest record
+//! that has all of its rows.
 
 mod bench_wpb;
 mod newest;
@@ -22,6 +22,7 @@ use crate::failure::{During, Failure};
 use crate::peers;
 use crate::root;
 use crate::uneven;
+use std::process::Command;
 
 const BEGIN: &str = "<!-- table ";
 const BEGIN_END: &str = ": made by `cargo xtask tables` -->";
@@ -73,21 +74,19 @@ pub(crate) fn run() -> Result<(), Failure> {
     Ok(())
 }
 
-/// The document with the tables of the newest records.
-///
-/// # Errors
-/// A marker is not understood, or no record has the table.
-pub(crate) fn with_newest(path: &str, text: &str) -> Result<String, Failure> {
-    replace(text, path, &make)
-}
-
+/// The paths of the documents in the repository.
 fn documents() -> Result<Vec<String>, Failure> {
-    let tree = crate::tidy::tree()?;
-    let documents = tree
-        .files()
-        .iter()
-        .filter(|file| file.path.ends_with(".md"));
-    Ok(documents.map(|file| file.path.clone()).collect())
+    let output = Command::new("git")
+        .args(["-c", "safe.directory=*", "ls-files", "*.md"])
+        .current_dir(root::directory())
+        .output()
+        .during("run git ls-files")?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+        return Err(Failure::Outside(format!("cannot list documents: {said}")));
+    }
+    let names = String::from_utf8_lossy(&output.stdout).into_owned();
+    Ok(names.lines().map(str::to_owned).collect())
 }
 
 fn make(name: &str) -> Result<String, Failure> {
@@ -138,6 +137,17 @@ mod tests {
         match name {
             "known" => Ok("| a |\n".to_owned()),
             _ => Err(Failure::Usage("no such table".to_owned())),
+        }
+    }
+
+    #[test]
+    fn table_of_a_document_is_that_of_the_newest_record() {
+        for path in documents().expect("the documents") {
+            let text = std::fs::read_to_string(root::directory().join(&path)).expect("a document");
+            let new = replace(&text, &path, &make).expect("records of all tables");
+            let mut lines = (1..).zip(text.lines().zip(new.lines()));
+            let old = lines.find(|(_, (old, new))| old != new);
+            assert!(new == text, "{path}: run `cargo xtask tables`: {old:?}");
         }
     }
 

@@ -35,7 +35,7 @@ impl Programs {
         }
         if takes_part(FLOOR) {
             programs.floor = Some(program::build(
-                &["-p", "xtask", "--example", "floor"],
+                &["-p", "weir-testbed", "--example", "floor"],
                 "floor",
             )?);
         }

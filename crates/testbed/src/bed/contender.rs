@@ -121,22 +121,14 @@ pub(crate) fn prepare(
     chore: &str,
     install: bool,
 ) -> Result<Prepared, Failure> {
-    let mut needs = tools
-        .iter()
-        .map(|tool| need::known(tool))
-        .collect::<Result<Vec<_>, _>>()?;
     if install {
-        for contender in chosen.iter().filter_map(|contender| contender.installed_as) {
-            needs.push(need::known(contender)?);
-        }
-        need::programs(&needs)?;
+        let peers = chosen.iter().filter_map(|contender| contender.installed_as);
+        let programs: Vec<&str> = tools.iter().copied().chain(peers).collect();
+        need::install(&programs)?;
     }
-    let is_missing = |tool: &&need::Need| need::find(tool.program).is_none();
-    if let Some(tool) = needs.iter().find(is_missing) {
-        let hint = format!("`cargo xtask {chore} --install` gets it");
+    if let Some(tool) = tools.iter().find(|tool| need::find(tool).is_none()) {
         return Err(Failure::Outside(format!(
-            "`{}` is not installed\nhint: {hint}",
-            tool.program
+            "`{tool}` is not installed\nhint: `cargo xtask {chore} --install` gets it"
         )));
     }
     let (mut present, mut left_out) = (Vec::new(), Vec::new());

@@ -12,7 +12,7 @@ mod slow_disk;
 
 use crate::bed::contender::{Contender, WEIR};
 use crate::bed::{self, files, options::Task, program, template::Words};
-use crate::failure::{During, Failure};
+use crate::failure::Failure;
 use options::Options;
 use record::{Record, SCHEMA};
 use std::path::Path;
@@ -33,22 +33,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
             print!("{}", record.render());
             Ok(())
         }
-        // who generates load must not be what is measured: it is built as the proxy is
-        Task::Measure(_) if cfg!(debug_assertions) => in_release(arguments),
         Task::Measure(options) => measure(&options, arguments),
-    }
-}
-
-fn in_release(arguments: &[String]) -> Result<(), Failure> {
-    let program = program::build(&["-p", "xtask", "--bin", "xtask"], "xtask")?;
-    let mut command = std::process::Command::new(program);
-    command.arg("memory").args(arguments);
-    let status = command.status().during("start the measurement")?;
-    match status.code() {
-        Some(0) => Ok(()),
-        Some(1) => Err(Failure::Refused("the bound was not kept".to_owned())),
-        Some(2) => Err(Failure::Usage("see above".to_owned())),
-        _ => Err(Failure::Outside(format!("the measurement ended: {status}"))),
     }
 }
 

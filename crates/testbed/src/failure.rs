@@ -1,0 +1,44 @@
+//! Why a chore ended early, grouped by whose fault it is; the exit codes are those of every command
+//! of the house.
+
+use std::fmt;
+
+/// A chore that did not end well.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// A check said no: exit code 1.
+    Refused(String),
+    /// The command line or a file of this repository cannot be understood: exit code 2.
+    Usage(String),
+    /// A program, a file system or the network did not do its part: exit code 3.
+    Outside(String),
+}
+
+impl Failure {
+    pub(crate) fn exit_code(&self) -> u8 {
+        match self {
+            Self::Refused(_) => 1,
+            Self::Usage(_) => 2,
+            Self::Outside(_) => 3,
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Refused(what) | Self::Usage(what) | Self::Outside(what) => f.write_str(what),
+        }
+    }
+}
+
+/// Turns an error of the outside into a [`Failure`] that says what was being done.
+pub(crate) trait During<T> {
+    fn during(self, what: impl fmt::Display) -> Result<T, Failure>;
+}
+
+impl<T, E: fmt::Display> During<T> for Result<T, E> {
+    fn during(self, what: impl fmt::Display) -> Result<T, Failure> {
+        self.map_err(|error| Failure::Outside(format!("cannot {what}: {error}")))
+    }
+}

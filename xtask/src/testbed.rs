@@ -1,0 +1,29 @@
+//! Starts `weir-testbed`, which has the benchmarks: it depends on more than chores may.
+
+use crate::failure::{During, Failure};
+use crate::root;
+
+/// Runs the program with these arguments. It is built in release: a load generator must not be
+/// slower than what it measures. Only `tables`, which measures nothing, is built as tests are.
+///
+/// # Errors
+/// As the program has it: it said why.
+pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
+    let mut command = root::cargo();
+    command.args(["run", "--quiet", "--locked", "--package", "weir-testbed"]);
+    if arguments.first().is_some_and(|name| name != "tables") {
+        command.arg("--release");
+    }
+    // paths on the command line are those of the caller
+    if let Ok(directory) = std::env::current_dir() {
+        command.current_dir(directory);
+    }
+    let status = command.arg("--").args(arguments).status();
+    let status = status.during("run cargo run")?;
+    match status.code() {
+        Some(0) => Ok(()),
+        Some(1) => Err(Failure::Refused("the benchmark says no".to_owned())),
+        Some(2) => Err(Failure::Usage("see above".to_owned())),
+        _ => Err(Failure::Outside(format!("the benchmark ended: {status}"))),
+    }
+}
