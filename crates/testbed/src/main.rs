@@ -6,14 +6,21 @@
 //! `sim-bench` about the simulator; `tables` writes tables of documents from records. `cargo xtask`
 //! starts this program: it is built in release, or it would be what is measured.
 
-mod bed;
+mod client;
 mod failure;
+mod host;
+mod ioctl;
 mod memory;
-mod need;
+mod options;
+mod origin;
 mod peers;
+mod process;
+mod proxy;
+mod record;
 mod root;
-mod sim_bench;
-mod store_bench;
+mod sim;
+mod spread;
+mod store;
 mod tables;
 mod uneven;
 
@@ -106,8 +113,8 @@ fn dispatch(arguments: &[String]) -> Result<(), Failure> {
         ("peers", _) => peers::run(rest),
         ("uneven", _) => uneven::run(rest),
         ("memory", _) => memory::run(rest),
-        ("store-bench", _) => store_bench::run(rest),
-        ("sim-bench", _) => sim_bench::run(rest),
+        ("store-bench", _) => store::run(rest),
+        ("sim-bench", _) => sim::run(rest),
         ("tables", []) => tables::run(),
         ("help" | "--help" | "-h", _) => {
             print!("{USAGE}");

@@ -1,8 +1,8 @@
 //! Slow and fast clients in two threads, and what they have had.
 
 use super::options::Options;
-use crate::uneven::content::Content;
-use crate::uneven::origin::{target, without_length};
+use crate::client::content::Content;
+use crate::origin::{target, without_length};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Read, Write};

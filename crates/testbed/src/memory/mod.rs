@@ -4,15 +4,19 @@
 //! The bound is `memory` + 64 MiB + 256 KiB a connection, at any moment; afterwards memory returns
 //! near its resting size. Every byte that a client gets is compared.
 
-mod course;
 mod crowd;
 mod options;
 mod record;
+mod schedule;
 mod slow_disk;
 
-use crate::bed::contender::{Contender, WEIR};
-use crate::bed::{self, files, options::Task, program, template::Words};
 use crate::failure::Failure;
+use crate::host;
+use crate::options::Task;
+use crate::process::files;
+use crate::proxy::contender::{Contender, WEIR};
+use crate::proxy::program;
+use crate::proxy::template::Words;
 use options::Options;
 use record::{Record, SCHEMA};
 use std::path::Path;
@@ -27,9 +31,9 @@ const FILES_BESIDE: usize = 1000;
 
 /// `cargo xtask memory [options]`.
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
-    match bed::options::parse(arguments)? {
+    match crate::options::parse(arguments)? {
         Task::Show(file) => {
-            let record = bed::record::read(Path::new(&file), SCHEMA, |it: &Record| it.schema)?;
+            let record = crate::record::read(Path::new(&file), SCHEMA, |it: &Record| it.schema)?;
             print!("{}", record.render());
             Ok(())
         }
@@ -38,9 +42,9 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
 }
 
 fn measure(options: &Options, arguments: &[String]) -> Result<(), Failure> {
-    let file = bed::record::place(
+    let file = crate::record::place(
         options.out.as_deref(),
-        &format!("memory-{}.json", bed::host::date()),
+        &format!("memory-{}.json", host::date()),
     )?;
     let clients = usize::try_from(options.clients).unwrap_or(usize::MAX);
     let files_max = files::raise_limit(clients + FILES_BESIDE, "`--clients`")?;
@@ -49,8 +53,8 @@ fn measure(options: &Options, arguments: &[String]) -> Result<(), Failure> {
     words.set("WEIR", weir);
     words.set("FILES", files_max);
     let mut record = Record::begin(options, arguments, &words, &SUBJECT);
-    record.figures = Some(course::run(options, &words, &SUBJECT)?);
-    bed::record::write(&record, &file)?;
+    record.figures = Some(schedule::run(options, &words, &SUBJECT)?);
+    crate::record::write(&record, &file)?;
     print!("{}", record.render());
     eprintln!("recorded in {}", file.display());
     match record.missed().as_slice() {

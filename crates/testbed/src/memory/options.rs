@@ -1,7 +1,7 @@
 //! The command line of `cargo xtask memory`.
 
-use crate::bed::options::{Given, Said};
 use crate::failure::Failure;
+use crate::options::{Given, Said};
 use serde::{Deserialize, Serialize};
 
 /// What to measure; kept in the record.
@@ -58,7 +58,7 @@ impl Said for Options {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bed::options::{Task, parse_line};
+    use crate::options::{Task, parse_line};
 
     #[test]
     fn all_options_are_parsed_and_invalid_ones_are_refused() {

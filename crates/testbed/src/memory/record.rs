@@ -1,11 +1,11 @@
 //! The record file, what it shows, and whether the bound was kept.
 
-use super::course::Figures;
 use super::options::Options;
-use crate::bed::contender::Contender;
-use crate::bed::host::{self, Host};
-use crate::bed::record;
-use crate::bed::template::Words;
+use super::schedule::Figures;
+use crate::host::{self, Host};
+use crate::proxy::contender::Contender;
+use crate::proxy::template::Words;
+use crate::record;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt::Write;

@@ -1,7 +1,7 @@
 //! Who is measured, how each is started, and what is asked of everybody. All of it is data; the
-//! words in `@` are filled in by [`template`](crate::bed::template).
+//! words in `@` are filled in by [`template`](crate::proxy::template).
 
-use crate::bed::contender::Contender;
+use crate::proxy::contender::Contender;
 
 pub(crate) const FLOOR: &str = "floor";
 
@@ -139,7 +139,7 @@ mod tests {
             .iter()
             .filter_map(|contender| contender.installed_as)
         {
-            assert!(crate::need::is_known(program), "{program}");
+            assert!(crate::proxy::need::is_known(program), "{program}");
         }
     }
 }

@@ -2,11 +2,11 @@
 
 use super::contender::CELLS;
 use super::run;
-use crate::bed::affinity::Cores;
-use crate::bed::client;
-use crate::bed::contender::Contender;
-use crate::bed::server::Server;
+use crate::client::get as client;
 use crate::failure::{During, Failure};
+use crate::process::affinity::Cores;
+use crate::proxy::contender::Contender;
+use crate::proxy::server::Server;
 use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
 use serde::{Deserialize, Serialize};
 use std::io;

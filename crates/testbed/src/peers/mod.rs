@@ -10,19 +10,21 @@
 //! and the origin's own counter says that hits did not reach it and uncacheable requests did. A run
 //! that fails a check stays in the record with the reason and out of the table.
 
-mod bench;
 mod contender;
 mod idle;
 mod options;
 mod origin;
 mod record;
+mod rounds;
 mod run;
 mod scenario;
 mod table;
 mod wrk;
 
-use crate::bed::{self, host, options::Task};
 use crate::failure::Failure;
+use crate::host;
+use crate::options::Task;
+use crate::proxy::contender as contenders;
 use options::Options;
 pub(crate) use record::Record;
 use std::path::Path;
@@ -33,7 +35,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     if arguments.iter().any(|argument| argument == "--scenario") {
         return scenario::run(arguments);
     }
-    match bed::options::parse(arguments)? {
+    match crate::options::parse(arguments)? {
         Task::Show(file) => {
             print!("{}", table::render(&Record::read(Path::new(&file))?));
             Ok(())
@@ -58,16 +60,16 @@ pub(crate) fn record_is_whole(record: &Record) -> bool {
 
 fn measure(options: &Options, arguments: &[String]) -> Result<(), Failure> {
     let name = format!("peers-{}.json", host::date());
-    let file = bed::record::place(options.record.as_deref(), &name)?;
-    let chosen = bed::contender::named(&contender::CONTENDERS, &options.only)?;
+    let file = crate::record::place(options.record.as_deref(), &name)?;
+    let chosen = contenders::named(&contender::CONTENDERS, &options.only)?;
     let tools = ["nginx", "wrk", "setpriv", "timeout"];
-    let (present, left_out) = bed::contender::prepare(&chosen, &tools, "peers", options.install)?;
-    let programs = bench::Programs::build(&present)?;
+    let (present, left_out) = contenders::prepare(&chosen, &tools, "peers", options.install)?;
+    let programs = rounds::Programs::build(&present)?;
     let mut record = Record::begin(options, arguments, &programs, &present)?;
     for (name, reason) in left_out {
         record.left_out.insert(name, reason);
     }
-    bench::fill(&mut record, options, &programs, &present)?;
+    rounds::fill(&mut record, options, &programs, &present)?;
     record.write(&file)?;
     print!("{}", table::render(&record));
     eprintln!("recorded in {}", file.display());

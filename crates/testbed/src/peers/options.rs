@@ -1,8 +1,8 @@
 //! The command line of `cargo xtask peers`.
 
 use super::contender::CONTENDERS;
-use crate::bed::options::{Given, Said};
 use crate::failure::Failure;
+use crate::options::{Given, Said};
 use serde::{Deserialize, Serialize};
 
 /// How to measure; kept in the record.
@@ -59,7 +59,7 @@ impl Said for Options {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bed::options::{Task, parse_line};
+    use crate::options::{Task, parse_line};
 
     fn check(line: &str, expected: Option<Task<Options>>) {
         assert_eq!(parse_line(line), expected, "{line}");

@@ -1,11 +1,12 @@
 //! The origin: a real nginx with static files, on the core of the load generator.
 
 use super::contender::CELLS;
-use crate::bed::affinity::Cores;
-use crate::bed::server::{self, Server};
-use crate::bed::template::Words;
-use crate::bed::{client, guarded};
+use crate::client::get as client;
 use crate::failure::{During, Failure};
+use crate::process::affinity::Cores;
+use crate::process::guarded;
+use crate::proxy::server::{self, Server};
+use crate::proxy::template::Words;
 use std::net::Ipv4Addr;
 use std::path::Path;
 use std::time::{Duration, Instant};

@@ -1,16 +1,16 @@
 //! The record file: everything that was measured, raw, with what is needed to measure it again.
 //! Tables are made from it.
 
-use super::bench::Programs;
 use super::idle::Idle;
 use super::options::Options;
+use super::rounds::Programs;
 use super::run::Run;
 use super::wrk;
-use crate::bed::affinity::Cores;
-use crate::bed::contender::Contender;
-use crate::bed::host::{self, Host};
-use crate::bed::record;
 use crate::failure::Failure;
+use crate::host::{self, Host};
+use crate::process::affinity::Cores;
+use crate::proxy::contender::Contender;
+use crate::record;
 use crate::tables::Begun;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

@@ -3,12 +3,12 @@
 use super::contender::Cell;
 use super::origin::{self, Origin};
 use super::wrk::{self, Report};
-use crate::bed::affinity::Cores;
-use crate::bed::client;
-use crate::bed::contender::Contender;
-use crate::bed::server::Server;
-use crate::bed::usage::{CpuTime, Memory};
+use crate::client::get as client;
 use crate::failure::Failure;
+use crate::process::affinity::Cores;
+use crate::process::usage::{CpuTime, Memory};
+use crate::proxy::contender::Contender;
+use crate::proxy::server::Server;
 use serde::{Deserialize, Serialize};
 
 /// The raw numbers of a run.

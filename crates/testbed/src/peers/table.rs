@@ -3,8 +3,8 @@
 use super::contender::{CELLS, CONTENDERS, FLOOR, FORWARD_1K, HIT_1K};
 use super::record::Record;
 use super::run::Run;
-use crate::bed::contender::WEIR;
-use crate::bed::spread::{Spread, spread};
+use crate::proxy::contender::WEIR;
+use crate::spread::{Spread, spread};
 use std::fmt::Write;
 
 /// The figures that were agreed for the first proxy: weir's CPU time as a multiple of somebody

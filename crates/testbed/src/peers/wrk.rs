@@ -3,10 +3,10 @@
 //! wrk is a closed loop: when the server stalls it asks less, so its p99 flatters. It is used
 //! because everybody has it; the figure to compare is the server's CPU time.
 
-use crate::bed::affinity::Cores;
-use crate::bed::affinity::spawn_on;
-use crate::bed::guarded;
 use crate::failure::{During, Failure};
+use crate::process::affinity::Cores;
+use crate::process::affinity::spawn_on;
+use crate::process::guarded;
 use crate::root;
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;

@@ -57,7 +57,7 @@ fn with_version(record: &Record, contender: &str, name: &str) -> String {
         .get(contender)
         .and_then(|said| two_numbers(said));
     match version {
-        Some(version) if contender != crate::bed::contender::WEIR => format!("{name} {version}"),
+        Some(version) if contender != crate::proxy::contender::WEIR => format!("{name} {version}"),
         _ => name.to_owned(),
     }
 }

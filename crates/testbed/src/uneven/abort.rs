@@ -1,8 +1,8 @@
 //! A client leaves in the middle of a long download, and another one wants it all.
 
 use super::measured::Subject;
-use super::origin::{Fetch, target};
-use super::reader::{RECEIVE_BUFFER_BYTES, Reader};
+use crate::client::reader::{RECEIVE_BUFFER_BYTES, Reader};
+use crate::origin::{Fetch, target};
 use serde::{Deserialize, Serialize};
 use std::time::{Duration, Instant};
 
@@ -83,7 +83,7 @@ fn ask(subject: &Subject<'_>) -> Result<Reader, String> {
     )
 }
 
-fn tally(subject: &Subject<'_>) -> Result<super::origin::Tally, String> {
+fn tally(subject: &Subject<'_>) -> Result<crate::origin::Tally, String> {
     let tally = subject.origin.tally(&subject.path("abort"));
     tally.map_err(|failure| failure.to_string())
 }

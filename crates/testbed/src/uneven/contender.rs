@@ -2,7 +2,7 @@
 //! on, large enough and not on disk where there is a choice, responses of up to 200 MB, one thread
 //! or worker, no log, and room for many connections.
 
-use crate::bed::contender::Contender;
+use crate::proxy::contender::Contender;
 
 /// Everybody, in the order of the table.
 pub(crate) static CONTENDERS: [Contender; 6] = [
@@ -66,7 +66,7 @@ mod tests {
             .iter()
             .filter_map(|contender| contender.installed_as);
         for program in programs {
-            assert!(crate::need::is_known(program), "{program}");
+            assert!(crate::proxy::need::is_known(program), "{program}");
         }
     }
 }

@@ -1,9 +1,9 @@
 //! Many clients ask for the same thing at once, and nobody has it.
 
-use super::crowd::{Crowd, Standing};
 use super::measured::Subject;
-use super::origin::{after_thought, target};
-use super::reader::RECEIVE_BUFFER_BYTES;
+use crate::client::crowd::{Crowd, Standing};
+use crate::client::reader::RECEIVE_BUFFER_BYTES;
+use crate::origin::{after_thought, target};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};

@@ -1,8 +1,8 @@
 //! A fast reader asks for what a slow one is being served.
 
 use super::measured::Subject;
-use super::origin::target;
-use super::reader::{RECEIVE_BUFFER_BYTES, Reader};
+use crate::client::reader::{RECEIVE_BUFFER_BYTES, Reader};
+use crate::origin::target;
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,7 +1,7 @@
 //! What an experiment is given, and what it hands back.
 
-use super::origin::Origin;
-use crate::bed::contender::Contender;
+use crate::origin::Origin;
+use crate::proxy::contender::Contender;
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 

@@ -1,9 +1,9 @@
 //! What thousands of modem users cost a proxy in memory, and whether it grows while they read.
 
-use super::crowd::Crowd;
 use super::measured::Subject;
-use super::origin::target;
-use crate::bed::server::Server;
+use crate::client::crowd::Crowd;
+use crate::origin::target;
+use crate::proxy::server::Server;
 use serde::{Deserialize, Serialize};
 use std::time::{Duration, Instant};
 

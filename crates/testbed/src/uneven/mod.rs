@@ -2,33 +2,32 @@
 //! uneven: a client that leaves, one that is slow or stops, a fast one behind a slow one, thousands
 //! at once, thousands of modems, and a long path.
 //!
-//! Every proxy is a caching gateway before one [`origin`] that counts what is taken from it;
-//! clients are threads of this process and check every byte. The proxies run at the same time. What
-//! is light is measured of all at once, the rest of one after the other, experiment by experiment,
-//! so that each row is of the same minutes. `docs/uneven.md` says what each row means.
+//! Every proxy is a caching gateway before one [`origin`](crate::origin) that counts what is taken
+//! from it; clients are threads of this process and check every byte. The proxies run at the same
+//! time. What is light is measured of all at once, the rest of one after the other, experiment by
+//! experiment, so that each row is of the same minutes. `docs/uneven.md` says what each row means.
 
 mod abort;
 mod contender;
-pub(crate) mod content;
-mod course;
-mod crowd;
+mod experiments;
 mod herd;
-pub(crate) mod incoming;
-mod ioctl;
 mod join;
-mod lead;
 mod measured;
 mod memory;
 mod options;
-pub(crate) mod origin;
 mod path;
-mod reader;
+mod read_ahead;
 mod record;
 mod table;
 mod targets;
 
-use crate::bed::{self, files, host, options::Task, program, template::Words};
 use crate::failure::Failure;
+use crate::host;
+use crate::options::Task;
+use crate::process::files;
+use crate::proxy::contender as contenders;
+use crate::proxy::program;
+use crate::proxy::template::Words;
 use options::Options;
 pub(crate) use record::Record;
 use record::SCHEMA;
@@ -40,15 +39,15 @@ const CONNECTIONS_MAX: usize = 10_000;
 
 /// `cargo xtask uneven [options]`, and the origin that it starts.
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
-    if let Some((origin::ROLE, rest)) = arguments
+    if let Some((crate::origin::ROLE, rest)) = arguments
         .split_first()
         .map(|(first, rest)| (first.as_str(), rest))
     {
-        return origin::run(rest);
+        return crate::origin::run(rest);
     }
-    match bed::options::parse(arguments)? {
+    match crate::options::parse(arguments)? {
         Task::Show(file) => {
-            let record = bed::record::read(Path::new(&file), SCHEMA, |it: &Record| it.schema)?;
+            let record = crate::record::read(Path::new(&file), SCHEMA, |it: &Record| it.schema)?;
             print!("{}", table::render(&record));
             Ok(())
         }
@@ -71,26 +70,26 @@ pub(crate) fn record_has_experiments(record: &Record) -> bool {
 
 fn measure(options: &Options, arguments: &[String]) -> Result<(), Failure> {
     let name = format!("uneven-{}.json", host::date());
-    let file = bed::record::place(options.out.as_deref(), &name)?;
-    let chosen = bed::contender::named(&contender::CONTENDERS, &options.peers)?;
+    let file = crate::record::place(options.out.as_deref(), &name)?;
+    let chosen = contenders::named(&contender::CONTENDERS, &options.peers)?;
     let tools = ["setpriv", "timeout"];
-    let (present, left_out) = bed::contender::prepare(&chosen, &tools, "uneven", options.install)?;
+    let (present, left_out) = contenders::prepare(&chosen, &tools, "uneven", options.install)?;
     let files_max = files::raise_limit(CONNECTIONS_MAX, "other experiments: `--experiments`")?;
-    let weir = program::build(&["-p", "weir-cli", "--bin", "weir"], bed::contender::WEIR)?;
+    let weir = program::build(&["-p", "weir-cli", "--bin", "weir"], contenders::WEIR)?;
     let mut words = Words::default();
     words.set("WEIR", weir);
     words.set("FILES", files_max);
     words.set("USER", host::user_name());
     let mut record = Record::begin(options, arguments, &words, &present, files_max);
     record.left_out.extend(left_out);
-    course::run(&mut record, options, &words, &present)?;
-    bed::record::write(&record, &file)?;
+    experiments::run(&mut record, options, &words, &present)?;
+    crate::record::write(&record, &file)?;
     print!("{}", table::render(&record));
     eprintln!("recorded in {}", file.display());
     // what another proxy cannot do is a figure; what weir cannot, a fault
     match table::troubles(&record)
         .iter()
-        .any(|trouble| trouble.starts_with(bed::contender::WEIR))
+        .any(|trouble| trouble.starts_with(contenders::WEIR))
     {
         true => Err(Failure::Refused(
             "not everything of weir could be measured; the list at the end says what".to_owned(),

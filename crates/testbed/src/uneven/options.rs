@@ -1,8 +1,8 @@
 //! The command line of `cargo xtask uneven`.
 
 use super::contender::CONTENDERS;
-use crate::bed::options::{Given, Said};
 use crate::failure::Failure;
+use crate::options::{Given, Said};
 use serde::{Deserialize, Serialize};
 
 /// A part of the table.
@@ -87,7 +87,7 @@ fn experiments(list: &str) -> Result<Vec<Experiment>, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bed::options::{Task, parse_line};
+    use crate::options::{Task, parse_line};
 
     fn check(line: &str, expected: Option<Task<Options>>) {
         assert_eq!(parse_line(line), expected, "{line}");

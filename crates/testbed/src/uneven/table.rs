@@ -2,13 +2,13 @@
 
 use super::herd::{CLIENTS, Herd};
 use super::join::Join;
-use super::lead::{KINDS, ReadAhead};
 use super::measured::Measured;
 use super::path::{Download, LongPath, SIDES, Side, Way};
+use super::read_ahead::{KINDS, ReadAhead};
 use super::record::Record;
 use super::targets;
-use crate::bed::contender::WEIR;
-use crate::bed::spread::spread;
+use crate::proxy::contender::WEIR;
+use crate::spread::spread;
 use std::fmt::Write;
 
 pub(crate) fn render(record: &Record) -> String {

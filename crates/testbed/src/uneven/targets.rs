@@ -4,7 +4,7 @@ use super::memory::Kind;
 use super::path::Side;
 use super::record::Record;
 use super::table::{bytes, join_ratio, path_ratio};
-use crate::bed::contender::WEIR;
+use crate::proxy::contender::WEIR;
 
 /// Fetched beyond what the client that left had read; and fetched twice when the next one wants it
 /// all, which is what was in the proxy's kernel when the connection was closed.
@@ -72,7 +72,7 @@ fn abort(record: &Record, say: &mut impl FnMut(String, bool)) {
 fn lead(record: &Record, say: &mut impl FnMut(String, bool)) {
     let largest = of_weir(&record.leads).map(|lead| lead.largest_bytes).max();
     let over_kernel = of_weir(&record.leads)
-        .map(super::lead::ReadAhead::over_kernel)
+        .map(super::read_ahead::ReadAhead::over_kernel)
         .max();
     if let (Some(largest), Some(over_kernel)) = (largest, over_kernel) {
         say(

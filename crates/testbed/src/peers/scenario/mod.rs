@@ -11,13 +11,14 @@
 //! What is measured and how it is called valid is `weir bench`'s matter; this chore starts, waits,
 //! and collects.
 
-mod course;
 mod options;
 mod peer;
 mod plan;
+mod schedule;
 
-use crate::bed::{contender, host, record};
 use crate::failure::Failure;
+use crate::proxy::contender;
+use crate::{host, record};
 
 /// `cargo xtask peers --scenario NAME [options]`
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
@@ -27,7 +28,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     let chosen = contender::named(&peer::CONTENDERS, &options.peers)?;
     let tools = ["setpriv", "timeout"];
     let (present, left_out) = contender::prepare(&chosen, &tools, "peers", options.install)?;
-    let outcome = course::run(&options, &present, &out)?;
+    let outcome = schedule::run(&options, &present, &out)?;
     for (name, reason) in left_out {
         eprintln!("left out: {name}: {reason}");
     }

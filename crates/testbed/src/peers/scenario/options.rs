@@ -2,8 +2,8 @@
 
 use super::peer::CONTENDERS;
 use super::plan::{PLANS, Plan};
-use crate::bed::options::{self, Given, Said, Task};
 use crate::failure::Failure;
+use crate::options::{self, Given, Said, Task};
 
 /// What is asked for.
 #[derive(Debug, PartialEq)]

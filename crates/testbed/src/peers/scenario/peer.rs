@@ -2,8 +2,8 @@
 //! one worker, a store on disk of the same room for everybody, and little memory before it. What
 //! each stores and for how long is left to its own rules.
 
-use crate::bed::contender::Contender;
-use crate::bed::template::Words;
+use crate::proxy::contender::Contender;
+use crate::proxy::template::Words;
 
 /// Everybody, in the order of reports.
 pub(crate) static CONTENDERS: [Contender; 6] = [
@@ -178,7 +178,7 @@ mod tests {
             .iter()
             .filter_map(|contender| contender.installed_as)
         {
-            assert!(crate::need::is_known(program), "{program}");
+            assert!(crate::proxy::need::is_known(program), "{program}");
         }
     }
 }

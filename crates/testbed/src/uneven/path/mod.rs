@@ -10,12 +10,12 @@ mod namespace;
 
 pub(crate) use link::{Rules, Traffic};
 
-use super::origin::{self, Origin, READY, target};
-use super::reader::Reader;
-use crate::bed::contender::Contender;
-use crate::bed::server::{Place, Server};
-use crate::bed::template::Words;
+use crate::client::reader::Reader;
 use crate::failure::{During, Failure};
+use crate::origin::{self, Origin, READY, target};
+use crate::proxy::contender::Contender;
+use crate::proxy::server::{Place, Server};
+use crate::proxy::template::Words;
 use namespace::Namespace;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
@@ -277,7 +277,7 @@ impl Bench {
         let to = self.origin.address();
         let connected = self.client_space(net).inside(|| {
             let begun = Instant::now();
-            super::reader::open(Ipv4Addr::UNSPECIFIED, to, None)?;
+            crate::client::reader::open(Ipv4Addr::UNSPECIFIED, to, None)?;
             std::io::Result::Ok(begun.elapsed())
         })?;
         let connected = connected.during("connect across the link")?;

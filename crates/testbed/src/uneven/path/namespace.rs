@@ -1,7 +1,7 @@
 //! A network of its own on this machine.
 
-use super::super::ioctl;
 use crate::failure::{During, Failure};
+use crate::ioctl;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader};

@@ -1,0 +1,175 @@
+//! The course of a measurement: at rest, under load, at rest again.
+
+use super::crowd::{self, Received};
+use super::options::Options;
+use super::slow_disk::SlowDisk;
+use crate::client::get as client;
+use crate::failure::{During, Failure};
+use crate::origin::{self, Origin, READY};
+use crate::process::usage;
+use crate::process::workplace::Workplace;
+use crate::proxy::contender::Contender;
+use crate::proxy::server::{self, Place, Server};
+use crate::proxy::template::Words;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// A child that is still there after this has been forgotten.
+const LIFE: Duration = Duration::from_secs(2 * 3600);
+
+/// Room of the store on the slow disk: less than is asked for, so that it evicts too.
+const STORE_MIB: u64 = 3 * 1024;
+
+const SAMPLE_EVERY: Duration = Duration::from_millis(500);
+
+/// How long memory may take to return.
+const REST: Duration = Duration::from_secs(20);
+
+/// What is asked of the metrics at the end.
+const COUNTED: [&str; 5] = [
+    "weir_passed_through_total",
+    "weir_continued_responses_total",
+    "weir_disk_cut_responses_total",
+    "weir_disk_written_bytes_total",
+    "weir_store_used_bytes",
+];
+
+/// What was measured.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Figures {
+    /// Resident memory before the first client, KiB.
+    pub(crate) before_kib: u64,
+    /// The most there was, by the kernel's account, KiB.
+    pub(crate) peak_kib: u64,
+    /// Some time after the last client had left, KiB.
+    pub(crate) after_kib: u64,
+    /// Twice a second, under load, KiB.
+    pub(crate) samples_kib: Vec<u64>,
+    pub(crate) received: Received,
+    /// Numbers of the proxy at the end, summed over labels.
+    pub(crate) counts: BTreeMap<String, u64>,
+}
+
+pub(crate) fn run(
+    options: &Options,
+    words: &Words,
+    subject: &Contender,
+) -> Result<Figures, Failure> {
+    let workplace = Workplace::make("memory")?;
+    let disk = SlowDisk::make(workplace.path(), STORE_MIB + 512, options.disk_mb_s)?;
+    let place = origin::Place {
+        hosts: &[Ipv4Addr::LOCALHOST],
+        within: &[],
+        send_buffer_bytes: None,
+        life: LIFE,
+    };
+    let mut origin = Origin::launch(&workplace.path().join("origin"), &place)?;
+    origin.wait_until_it_answers()?;
+    let admin = server::free_port()?;
+    let mut words = words.clone();
+    words.set("ORIGIN", origin.address());
+    words.set("ADMIN", admin);
+    words.set("MEMORY_MIB", options.memory_mib);
+    words.set("DISK", disk.path().join("store").display());
+    words.set("DISK_MIB", STORE_MIB);
+    let within = disk.within();
+    let place = Place {
+        host: Ipv4Addr::LOCALHOST,
+        core: None,
+        within: &within,
+        life: LIFE,
+    };
+    let mut server = Server::launch(subject, &workplace.path().join("weir"), &words, &place)?;
+    server.wait_until_it_answers(READY)?;
+    let admin = SocketAddr::from((Ipv4Addr::LOCALHOST, admin));
+    watch(options, &server, admin)
+}
+
+fn watch(options: &Options, server: &Server, admin: SocketAddr) -> Result<Figures, Failure> {
+    let id = process(server)?;
+    let rss_kib = || usage::memory(id).rss_kib;
+    let before_kib = rss_kib();
+    let stop = AtomicBool::new(false);
+    let mut samples_kib = Vec::new();
+    let received = std::thread::scope(|scope| {
+        let crowds = [true, false].map(|is_fast| {
+            let (to, stop) = (server.address(), &stop);
+            scope.spawn(move || crowd::run(to, options, is_fast, stop))
+        });
+        let until = Instant::now() + Duration::from_secs(options.seconds);
+        while Instant::now() < until && usage::is_running(id) {
+            std::thread::sleep(SAMPLE_EVERY);
+            samples_kib.push(rss_kib());
+        }
+        stop.store(true, Ordering::Relaxed);
+        let mut received = Received::default();
+        for crowd in crowds {
+            match crowd.join() {
+                Ok(its) => received.add(its),
+                Err(_) => return Err(Failure::Outside("a thread of clients ended".to_owned())),
+            }
+        }
+        Ok(received)
+    })?;
+    if !usage::is_running(id) {
+        return Err(Failure::Refused("the proxy ended under load".to_owned()));
+    }
+    let peak_kib = usage::peak_rss_kib(id);
+    let near_kib = before_kib + super::record::REST_SLACK_KIB;
+    let until = Instant::now() + REST;
+    while Instant::now() < until && rss_kib() > near_kib {
+        std::thread::sleep(SAMPLE_EVERY);
+    }
+    Ok(Figures {
+        before_kib,
+        peak_kib,
+        after_kib: rss_kib(),
+        samples_kib,
+        received,
+        counts: counts(admin)?,
+    })
+}
+
+/// The proxy itself, below those who guard it.
+fn process(server: &Server) -> Result<u32, Failure> {
+    let tree = usage::tree(server.id());
+    let is_weir = |id: &&u32| {
+        let exe = std::fs::read_link(Path::new("/proc").join(id.to_string()).join("exe"));
+        exe.is_ok_and(|path| path.file_name().is_some_and(|name| name == "weir"))
+    };
+    let found = tree.iter().find(is_weir).copied();
+    found.ok_or_else(|| Failure::Outside("the proxy's process is not found".to_owned()))
+}
+
+fn counts(admin: SocketAddr) -> Result<BTreeMap<String, u64>, Failure> {
+    let text = metrics(admin).during("ask the proxy for its metrics")?;
+    if !COUNTED.iter().all(|name| text.contains(name)) {
+        return Err(Failure::Outside(
+            "the proxy's metrics are not what they were".to_owned(),
+        ));
+    }
+    let sum = |name: &str| {
+        let lines = text.lines().filter(|line| {
+            let rest = line.strip_prefix(name);
+            rest.is_some_and(|rest| rest.starts_with([' ', '{']))
+        });
+        let values = lines.filter_map(|line| line.rsplit(' ').next()?.parse::<u64>().ok());
+        values.sum()
+    };
+    Ok(COUNTED.map(|name| (name.to_owned(), sum(name))).into())
+}
+
+/// The admin interface answers only who names it.
+fn metrics(admin: SocketAddr) -> std::io::Result<String> {
+    let mut stream = client::connect(admin)?;
+    let request = format!("GET /metrics HTTP/1.1\r\nHost: {admin}\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes())?;
+    let mut text = Vec::new();
+    stream.read_to_end(&mut text)?;
+    Ok(String::from_utf8_lossy(&text).into_owned())
+}

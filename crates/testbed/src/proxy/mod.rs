@@ -1,0 +1,9 @@
+//! Proxies of several makers, started side by side on this machine, each in a directory of its own
+//! with configuration files from `peers/`. Which take part, and what is measured, belongs to the
+//! benchmark.
+
+pub(crate) mod contender;
+pub(crate) mod need;
+pub(crate) mod program;
+pub(crate) mod server;
+pub(crate) mod template;

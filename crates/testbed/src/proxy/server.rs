@@ -1,0 +1,183 @@
+//! A server under measurement: its directory, its config, its process, and when it is ready.
+
+use super::contender::Contender;
+use super::template::Words;
+use crate::client::get as client;
+use crate::failure::{During, Failure};
+use crate::process::guarded::{self, Guarded};
+use crate::process::usage::{self, CpuTime, Memory};
+use crate::root;
+use std::fs::{self, Permissions};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// The slowest of them formats its disk at the first start.
+const START_MAX: Duration = Duration::from_secs(20);
+
+const POLL: Duration = Duration::from_millis(50);
+
+/// A running server.
+#[derive(Debug)]
+pub(crate) struct Server {
+    name: String,
+    address: SocketAddr,
+    guarded: Guarded,
+    output: std::path::PathBuf,
+}
+
+/// Where and how a server runs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place<'a> {
+    /// The address it listens on and is reached at, the word `HOST` in its files.
+    pub(crate) host: Ipv4Addr,
+    /// The core it is confined to; `None` is any.
+    pub(crate) core: Option<usize>,
+    /// A command that its command is handed to, such as one that enters a namespace first; empty
+    /// for none.
+    pub(crate) within: &'a [String],
+    /// How long it may run at most.
+    pub(crate) life: Duration,
+}
+
+impl Server {
+    /// Prepares a contender's directory and starts it. It answers some time later.
+    pub(crate) fn launch(
+        contender: &Contender,
+        directory: &Path,
+        words: &Words,
+        place: &Place<'_>,
+    ) -> Result<Self, Failure> {
+        // some servers give up root, and then still write here
+        for made in contender
+            .directories
+            .iter()
+            .map(|name| directory.join(name))
+        {
+            make_open_directory(&made)?;
+        }
+        make_open_directory(directory)?;
+        let mut words = words.clone();
+        let port = free_port()?;
+        words.set("HOST", place.host);
+        words.set("PORT", port);
+        words.set("DIR", directory.display());
+        for (from, to) in contender.templates {
+            write_template(from, &directory.join(to), &words)?;
+        }
+        let mut arguments = place.within.to_vec();
+        for word in contender.command {
+            arguments.push(words.fill(word)?);
+        }
+        let mut command = guarded::command(&arguments, place.life);
+        let address = SocketAddr::from((place.host, port));
+        Self::spawn(contender.name, &mut command, directory, address, place.core)
+    }
+
+    pub(crate) fn spawn(
+        name: &str,
+        command: &mut Command,
+        directory: &Path,
+        address: SocketAddr,
+        core: Option<usize>,
+    ) -> Result<Self, Failure> {
+        let output = directory.join("output");
+        let file =
+            fs::File::create(&output).during(format_args!("create `{}`", output.display()))?;
+        let second = file.try_clone().during("share the output file")?;
+        command
+            .current_dir(directory)
+            .stdout(Stdio::from(file))
+            .stderr(Stdio::from(second));
+        let guarded = Guarded::spawn(core, command)?;
+        Ok(Self {
+            name: name.to_owned(),
+            address,
+            guarded,
+            output,
+        })
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The root of its process tree.
+    pub(crate) fn id(&self) -> u32 {
+        self.guarded.id()
+    }
+
+    /// Ends it as a crash would: it is told nothing, and nothing is written.
+    pub(crate) fn kill(&mut self) {
+        self.guarded.kill();
+    }
+
+    pub(crate) fn cpu_time(&self) -> CpuTime {
+        usage::cpu_time(self.guarded.id())
+    }
+
+    pub(crate) fn memory(&self) -> Memory {
+        usage::memory(self.guarded.id())
+    }
+
+    pub(crate) fn wait_until_it_answers(&mut self, path: &str) -> Result<(), Failure> {
+        let is_there =
+            |address| client::get_once(address, path).is_ok_and(|answer| answer.status == 200);
+        self.wait_until(is_there)
+    }
+
+    /// Waits until it answers something: before its origin is there, that is an error.
+    pub(crate) fn wait_until_it_listens(&mut self) -> Result<(), Failure> {
+        self.wait_until(|address| client::get_once(address, "/").is_ok())
+    }
+
+    fn wait_until(&mut self, is_there: impl Fn(SocketAddr) -> bool) -> Result<(), Failure> {
+        let deadline = Instant::now() + START_MAX;
+        loop {
+            if is_there(self.address) {
+                return Ok(());
+            }
+            if let Some(how) = self.guarded.ended() {
+                return Err(self.failed_to_start(&format!("ended at its start ({how})")));
+            }
+            if Instant::now() > deadline {
+                return Err(self.failed_to_start("does not answer"));
+            }
+            std::thread::sleep(POLL);
+        }
+    }
+
+    fn failed_to_start(&self, what: &str) -> Failure {
+        let said = fs::read_to_string(&self.output).unwrap_or_default();
+        let last: Vec<&str> = said.lines().rev().take(5).collect();
+        let last: Vec<&str> = last.into_iter().rev().collect();
+        Failure::Outside(format!(
+            "{} {what}; it said: {}",
+            self.name,
+            last.join(" | ")
+        ))
+    }
+}
+
+/// A port that nobody listens on right now.
+pub(crate) fn free_port() -> Result<u16, Failure> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).during("find a free port")?;
+    listener
+        .local_addr()
+        .map(|address| address.port())
+        .during("find a free port")
+}
+
+pub(crate) fn write_template(from: &str, to: &Path, words: &Words) -> Result<(), Failure> {
+    let text = fs::read_to_string(root::directory().join("peers").join(from));
+    let text = text.during(format_args!("read `peers/{from}`"))?;
+    fs::write(to, words.fill(&text)?).during(format_args!("write `{}`", to.display()))
+}
+
+fn make_open_directory(path: &Path) -> Result<(), Failure> {
+    let made = fs::create_dir_all(path);
+    made.and_then(|()| fs::set_permissions(path, Permissions::from_mode(0o777)))
+        .during(format_args!("make `{}`", path.display()))
+}

@@ -1,0 +1,73 @@
+//! A program that is run to its end: how long it took, and the most memory it had.
+
+use super::ours;
+use crate::failure::{During, Failure};
+use crate::process::usage;
+use serde::{Deserialize, Serialize};
+use std::io::Read as _;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// What a run took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Took {
+    pub(crate) seconds: f64,
+    /// User and system time of the process.
+    pub(crate) cpu_us: u64,
+    /// The most memory at a time, as Linux counts it: looked at every [`LOOK_EACH`], so what is
+    /// grown in the last of them may be missing.
+    pub(crate) peak_rss_kib: u64,
+}
+
+const LOOK_EACH: Duration = Duration::from_millis(5);
+
+/// Runs a command; what it printed, and what it took.
+pub(crate) fn run(command: &mut Command) -> Result<(String, Took), Failure> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let own = std::process::id();
+    let before = usage::cpu_time(own);
+    let begun = Instant::now();
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .during(format_args!("run `{name}`"))?;
+    let mut output = child.stdout.take();
+    let reading = thread::spawn(move || {
+        let mut text = String::new();
+        output
+            .as_mut()
+            .map(|output| output.read_to_string(&mut text))
+            .transpose()
+            .map(|_| text)
+    });
+    let mut took = Took::default();
+    let status = loop {
+        took.peak_rss_kib = took.peak_rss_kib.max(usage::peak_rss_kib(child.id()));
+        let ended = child.try_wait().during(format_args!("wait for `{name}`"))?;
+        if let Some(status) = ended {
+            break status;
+        }
+        thread::sleep(LOOK_EACH);
+    };
+    took.seconds = begun.elapsed().as_secs_f64();
+    // of a child that was waited for
+    let used = usage::cpu_time(own) - before;
+    took.cpu_us = used.user_us + used.system_us;
+    let text = reading
+        .join()
+        .map_err(|_| Failure::Outside(format!("what `{name}` says cannot be read")))?
+        .during(format_args!("read what `{name}` says"))?;
+    if status.success() {
+        return Ok((text, took));
+    }
+    Err(Failure::Outside(format!("`{name}` failed: {status}")))
+}
+
+/// The same of a command that says JSON.
+pub(crate) fn said(command: &mut Command) -> Result<(serde_json::Value, Took), Failure> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let (text, took) = run(command)?;
+    Ok((ours::understood(&name, text.as_bytes())?, took))
+}

@@ -1,0 +1,165 @@
+//! A store with many small responses is killed and started again.
+
+use super::load::{Ask, Course, Sizes};
+use super::options::Options;
+use super::schedule::{Entrant, Field, millis};
+use crate::failure::{During, Failure};
+use crate::origin::READY;
+use crate::proxy::contender::WEIR;
+use serde::{Deserialize, Serialize};
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
+
+/// Content of each response.
+const SIZE_BYTES: u64 = 1000;
+
+/// What a response may take on disk: a file of its own takes a page at least.
+const STORED_BYTES: u64 = 4096;
+
+/// Responses asked for at once after the start.
+const SAMPLE: u64 = 500;
+
+/// What was stored in the last second may be lost; that is not what is measured here.
+const SETTLE: Duration = Duration::from_secs(3);
+
+const START_MAX: Duration = Duration::from_secs(120);
+const LOAD_MAX: Duration = Duration::from_secs(600);
+const POLL: Duration = Duration::from_millis(2);
+
+/// What a restart after a kill looked like.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) struct Restart {
+    pub(crate) responses: u64,
+    /// From the start of the process until a connection was accepted.
+    pub(crate) accepted_ms: u64,
+    /// Of requests for stored responses sent at once then, how many, and how many of these went to
+    /// the origin.
+    pub(crate) sample: u64,
+    pub(crate) sample_fetches: u64,
+    /// The same once it was running for a while.
+    pub(crate) later_fetches: u64,
+    /// From the start of the process until the index was full; only weir says so.
+    pub(crate) loaded_ms: Option<u64>,
+    /// Memory of the index, and responses in it; only weir says so.
+    pub(crate) index_bytes: Option<u64>,
+    pub(crate) entries: Option<u64>,
+}
+
+/// Fills a store, kills its proxy, starts it again.
+pub(crate) fn measure(
+    field: &Field<'_>,
+    entrant: &Entrant,
+    options: &Options,
+) -> Result<Restart, Failure> {
+    let name = entrant.contender.name;
+    let directory = field.directory(entrant.contender, "restart");
+    let bytes = options.responses * STORED_BYTES;
+    let prefix = format!("/{name}/restart");
+    let ask = |to| Ask {
+        to,
+        prefix: &prefix,
+        sizes: Sizes::Each(SIZE_BYTES),
+        count: options.responses,
+        connections: options.connections,
+    };
+    let (mut server, _) = field.launch(entrant, &directory, options.memory_mib, bytes)?;
+    server.wait_until_it_answers(READY)?;
+    ask(server.address())
+        .go(Course::All)
+        .map_err(Failure::Outside)?;
+    std::thread::sleep(SETTLE);
+    server.kill();
+    drop(server);
+
+    let begun = Instant::now();
+    let (server, admin) = field.launch(entrant, &directory, options.memory_mib, bytes)?;
+    wait_until(START_MAX, || TcpStream::connect(server.address()).is_ok())
+        .during(format_args!("connect to {name}"))?;
+    let accepted_ms = millis(begun.elapsed());
+    let fetches = |seed| -> Result<u64, Failure> {
+        let before = field.origin.tally(&prefix)?.fetches;
+        ask(server.address())
+            .go(Course::Sample(seed, SAMPLE))
+            .map_err(Failure::Outside)?;
+        Ok(field.origin.tally(&prefix)?.fetches - before)
+    };
+    let sample_fetches = fetches(options.seed)?;
+    let mut restart = Restart {
+        responses: options.responses,
+        accepted_ms,
+        sample: SAMPLE,
+        sample_fetches,
+        later_fetches: 0,
+        loaded_ms: None,
+        index_bytes: None,
+        entries: None,
+    };
+    if name == WEIR {
+        let admin = SocketAddr::from((Ipv4Addr::LOCALHOST, admin));
+        let value = |name: &str| metrics(admin).ok().and_then(|text| metric(&text, name));
+        wait_until(LOAD_MAX, || value("weir_disk_loading") == Some(0))
+            .during("wait for the index of weir")?;
+        restart.loaded_ms = Some(millis(begun.elapsed()));
+        restart.index_bytes = value("weir_disk_index_bytes");
+        restart.entries = value("weir_disk_entries");
+    } else {
+        std::thread::sleep(SETTLE);
+    }
+    restart.later_fetches = fetches(options.seed + 1)?;
+    Ok(restart)
+}
+
+fn wait_until(limit: Duration, mut is_so: impl FnMut() -> bool) -> Result<(), String> {
+    let deadline = Instant::now() + limit;
+    while !is_so() {
+        if Instant::now() > deadline {
+            return Err(format!("not within {} s", limit.as_secs()));
+        }
+        std::thread::sleep(POLL);
+    }
+    Ok(())
+}
+
+/// What the admin interface says of itself; it closes the connection after that.
+fn metrics(admin: SocketAddr) -> std::io::Result<String> {
+    let mut stream = TcpStream::connect(admin)?;
+    stream.set_read_timeout(Some(Duration::from_secs(5)))?;
+    let request = format!("GET /metrics HTTP/1.1\r\nHost: {admin}\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes())?;
+    let mut text = String::new();
+    stream.read_to_string(&mut text)?;
+    Ok(text)
+}
+
+/// The sum of a metric over its labels.
+fn metric(text: &str, name: &str) -> Option<u64> {
+    let values = text.lines().filter_map(|line| {
+        let rest = line.strip_prefix(name)?;
+        let is_it = rest.starts_with([' ', '{']);
+        let value = rest.rsplit(' ').next()?.parse::<f64>().ok();
+        value.filter(|_| is_it)
+    });
+    values.map(whole).reduce(|sum, value| sum + value)
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a gauge of bytes or entries"
+)]
+fn whole(value: f64) -> u64 {
+    value.max(0.0) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn metric_is_matched_by_its_whole_name_and_summed_over_labels() {
+        let text = "weir_disk_entries_total 9\nweir_disk_entries{dir=\"0\"} 2\nweir_disk_entries{dir=\"1\"} 3\n";
+        assert_eq!(metric(text, "weir_disk_entries"), Some(5));
+        assert_eq!(metric(text, "weir_disk_loading"), None);
+    }
+}

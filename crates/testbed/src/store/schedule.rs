@@ -1,0 +1,341 @@
+//! The course of a measurement: each store is filled with misses, then all are asked in turn for
+//! what is in them, round after round, and another store of each is killed and started again.
+
+use super::device::{self, Traffic};
+use super::latency::{Latency, quantiles};
+use super::load::{Ask, Course, Received, Sizes};
+use super::options::Options;
+use super::record::{Record, Row};
+use super::{mix, restart};
+use crate::failure::{During, Failure};
+use crate::origin::{self, Origin, READY};
+use crate::process::affinity::{self, Cores};
+use crate::process::workplace::Workplace;
+use crate::proxy::contender::Contender;
+use crate::proxy::server::{self, Place, Server};
+use crate::proxy::template::Words;
+use serde::{Deserialize, Serialize};
+use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// A child that is still there after this has been forgotten.
+const LIFE: Duration = Duration::from_secs(3 * 3600);
+
+/// A store has this many times the room of what is put into it: nobody has to evict.
+const ROOM_TIMES: u64 = 3;
+const ROOM_MIB_MIN: u64 = 1024;
+
+/// What filling a store cost.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) struct Fill {
+    pub(crate) responses: u64,
+    pub(crate) content_bytes: u64,
+    pub(crate) took_ms: u64,
+    pub(crate) cpu_us: u64,
+    pub(crate) process: Traffic,
+    pub(crate) device: Option<Traffic>,
+}
+
+/// What asking for what is stored cost.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) struct Hits {
+    pub(crate) responses: u64,
+    pub(crate) content_bytes: u64,
+    pub(crate) took_ms: u64,
+    pub(crate) cpu_us: u64,
+    pub(crate) latency: Latency,
+    /// Requests that the origin got meanwhile.
+    pub(crate) fetches: u64,
+    pub(crate) process: Traffic,
+    pub(crate) device: Option<Traffic>,
+    pub(crate) rss_kib: u64,
+}
+
+/// Where and with what proxies are started.
+pub(crate) struct Field<'a> {
+    pub(crate) words: &'a Words,
+    pub(crate) cores: Cores,
+    pub(crate) origin: Origin,
+    workplace: Workplace,
+}
+
+/// Measures everybody who is present, into the record.
+pub(crate) fn run(
+    record: &mut Record,
+    options: &Options,
+    words: &Words,
+    present: &[&'static Contender],
+    cores: Cores,
+) -> Result<(), Failure> {
+    // load, origin and all that is started from here stay there; the server alone is sent to its
+    // own core
+    affinity::stay_on(cores.load)?;
+    let workplace = Workplace::make("store-bench")?;
+    let place = origin::Place {
+        hosts: &[Ipv4Addr::LOCALHOST],
+        within: &[],
+        send_buffer_bytes: None,
+        life: LIFE,
+    };
+    let mut origin = Origin::launch(&workplace.path().join("origin"), &place)?;
+    origin.wait_until_it_answers()?;
+    let field = Field {
+        words,
+        cores,
+        origin,
+        workplace,
+    };
+    let mut entrants = Vec::new();
+    for contender in present {
+        eprintln!("{}: fill", contender.name);
+        let mut entrant = Entrant::new(contender, options.cgroup_mib)?;
+        if let Err(failure) = field.fill(&mut entrant, options) {
+            entrant.fail(record, "fill", &failure);
+        }
+        entrants.push(entrant);
+    }
+    for round in 1..=options.rounds {
+        for entrant in &mut entrants {
+            eprintln!("{}: hits, round {round}", entrant.contender.name);
+            if let Err(failure) = field.hit(entrant, options, round) {
+                entrant.fail(record, "hits", &failure);
+            }
+        }
+    }
+    for entrant in &mut entrants {
+        entrant.server = None;
+    }
+    for mut entrant in entrants {
+        if options.responses > 0 {
+            eprintln!("{}: restart", entrant.contender.name);
+            match restart::measure(&field, &entrant, options) {
+                Ok(restart) => entrant.row.restart = Some(restart),
+                Err(failure) => entrant.fail(record, "restart", &failure),
+            }
+        }
+        eprintln!("  {:?}", entrant.row);
+        record.rows.push(entrant.row);
+    }
+    Ok(())
+}
+
+/// One who is measured, and how far that is.
+pub(crate) struct Entrant {
+    pub(crate) contender: &'static Contender,
+    row: Row,
+    group: Option<Group>,
+    /// With a full store; nothing once that failed.
+    server: Option<Server>,
+}
+
+impl Entrant {
+    fn new(contender: &'static Contender, cgroup_mib: u64) -> Result<Self, Failure> {
+        Ok(Self {
+            contender,
+            row: Row::new(contender.name),
+            group: Group::make(contender.name, cgroup_mib)?,
+            server: None,
+        })
+    }
+
+    /// It takes no further part in what failed.
+    fn fail(&mut self, record: &mut Record, what: &str, failure: &Failure) {
+        let name = self.contender.name;
+        eprintln!("  {what}: {failure}");
+        record.troubles.push(format!("{name} ({what}): {failure}"));
+        self.server = None;
+    }
+
+    fn prefix(&self) -> String {
+        format!("/{}/hits", self.contender.name)
+    }
+}
+
+impl Field<'_> {
+    fn fill(&self, entrant: &mut Entrant, options: &Options) -> Result<(), Failure> {
+        let working_set = working_set_bytes(options);
+        let directory = self.directory(entrant.contender, "hits");
+        let (mut server, _) = self.launch(entrant, &directory, options.memory_mib, working_set)?;
+        server.wait_until_it_answers(READY)?;
+        let prefix = entrant.prefix();
+        let ask = all_of_the_mix(&server, &prefix, options);
+        let (received, cost) = self.watch(&server, &ask, Course::All)?;
+        entrant.row.fill = Some(Fill {
+            responses: received.responses,
+            content_bytes: received.content_bytes,
+            took_ms: millis(received.took),
+            cpu_us: cost.cpu_us,
+            process: cost.process,
+            device: cost.device,
+        });
+        entrant.server = Some(server);
+        Ok(())
+    }
+
+    /// One round: each has requests of its own, the same for all.
+    fn hit(&self, entrant: &mut Entrant, options: &Options, round: u64) -> Result<(), Failure> {
+        let Some(server) = &entrant.server else {
+            return Ok(());
+        };
+        let prefix = entrant.prefix();
+        let ask = all_of_the_mix(server, &prefix, options);
+        let before = self.origin.tally(&prefix)?.fetches;
+        let length = Duration::from_secs(options.seconds);
+        let course = Course::Random(options.seed.wrapping_add(round - 1), length);
+        let (received, cost) = self.watch(server, &ask, course)?;
+        entrant.row.hits.push(Hits {
+            responses: received.responses,
+            content_bytes: received.content_bytes,
+            took_ms: millis(received.took),
+            cpu_us: cost.cpu_us,
+            fetches: self.origin.tally(&prefix)?.fetches - before,
+            latency: quantiles(received.times_us),
+            process: cost.process,
+            device: cost.device,
+            rss_kib: server.memory().rss_kib,
+        });
+        Ok(())
+    }
+
+    pub(crate) fn directory(&self, contender: &Contender, name: &str) -> PathBuf {
+        self.workplace.path().join(name).join(contender.name)
+    }
+
+    /// Starts a proxy whose store has room for `bytes`; also the port of its admin interface, if it
+    /// has one.
+    pub(crate) fn launch(
+        &self,
+        entrant: &Entrant,
+        directory: &Path,
+        memory_mib: u64,
+        bytes: u64,
+    ) -> Result<(Server, u16), Failure> {
+        let mut words = self.words.clone();
+        let admin = server::free_port()?;
+        let address = self.origin.address();
+        words.set("ADMIN", admin);
+        words.set("ORIGIN", address);
+        words.set("ORIGIN_HOST", address.ip());
+        words.set("ORIGIN_PORT", address.port());
+        words.set("MEMORY_MIB", memory_mib);
+        words.set("MEMORY_BYTES", memory_mib << 20);
+        words.set("DISK_MIB", ((bytes * ROOM_TIMES) >> 20).max(ROOM_MIB_MIN));
+        let within = entrant.group.as_ref().map_or_else(Vec::new, Group::within);
+        let place = Place {
+            host: Ipv4Addr::LOCALHOST,
+            core: Some(self.cores.server),
+            within: &within,
+            life: LIFE,
+        };
+        let server = Server::launch(entrant.contender, directory, &words, &place)?;
+        Ok((server, admin))
+    }
+
+    /// Goes through a course and says what it cost; what was written is on the device when it
+    /// returns.
+    pub(crate) fn watch(
+        &self,
+        server: &Server,
+        ask: &Ask<'_>,
+        course: Course,
+    ) -> Result<(Received, Cost), Failure> {
+        let now = || Cost {
+            cpu_us: server.cpu_time().user_us + server.cpu_time().system_us,
+            process: device::of_processes(server.id()),
+            device: device::of_device(self.workplace.path()),
+        };
+        rustix::fs::sync();
+        let before = now();
+        let received = ask.go(course).map_err(Failure::Outside)?;
+        let cpu_us = now().cpu_us;
+        rustix::fs::sync();
+        let after = now();
+        let device = after.device.zip(before.device);
+        let cost = Cost {
+            cpu_us: cpu_us.saturating_sub(before.cpu_us),
+            process: after.process - before.process,
+            device: device.map(|(after, before)| after - before),
+        };
+        Ok((received, cost))
+    }
+}
+
+/// What a course cost a proxy.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Cost {
+    cpu_us: u64,
+    process: Traffic,
+    device: Option<Traffic>,
+}
+
+fn working_set_bytes(options: &Options) -> u64 {
+    (options.memory_mib * options.times) << 20
+}
+
+fn all_of_the_mix<'a>(server: &Server, prefix: &'a str, options: &Options) -> Ask<'a> {
+    Ask {
+        to: server.address(),
+        prefix,
+        sizes: Sizes::Mix(options.seed),
+        count: mix::count(options.seed, working_set_bytes(options)),
+        connections: options.connections,
+    }
+}
+
+pub(crate) fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// A control group that limits memory, page cache included; removed when dropped.
+struct Group(PathBuf);
+
+impl Group {
+    /// `None` without a limit.
+    fn make(name: &str, limit_mib: u64) -> Result<Option<Self>, Failure> {
+        if limit_mib == 0 {
+            return Ok(None);
+        }
+        let own = std::fs::read_to_string("/proc/self/cgroup").during("read the control groups")?;
+        let (parent, file) = parent_group(&own).ok_or_else(|| {
+            Failure::Outside("there is no control group for memory; try `--cgroup 0`".to_owned())
+        })?;
+        let path = parent.join(format!("weir-store-bench-{}-{name}", std::process::id()));
+        std::fs::create_dir(&path).during(format_args!("make `{}`", path.display()))?;
+        let group = Self(path);
+        let bytes = (limit_mib << 20).to_string();
+        std::fs::write(group.0.join(file), bytes).during("limit the memory of a control group")?;
+        Ok(Some(group))
+    }
+
+    /// Enters the group, then becomes the command.
+    fn within(&self) -> Vec<String> {
+        let enter = format!(
+            "echo $$ > '{}/cgroup.procs' && exec \"$@\"",
+            self.0.display()
+        );
+        ["sh", "-c", &enter, "sh"].map(str::to_owned).to_vec()
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        // an empty group that stays behind does no harm
+        let _ = std::fs::remove_dir(&self.0);
+    }
+}
+
+/// Where a group can be made, and the file that takes its limit: of version 1 or 2.
+fn parent_group(own: &str) -> Option<(PathBuf, &'static str)> {
+    own.lines().find_map(|line| {
+        let mut fields = line.splitn(3, ':').skip(1);
+        let (controllers, path) = (fields.next()?, fields.next()?.trim_start_matches('/'));
+        if controllers.split(',').any(|name| name == "memory") {
+            let root = Path::new("/sys/fs/cgroup/memory");
+            return Some((root.join(path), "memory.limit_in_bytes"));
+        }
+        let root = Path::new("/sys/fs/cgroup").join(path);
+        let has_memory = controllers.is_empty() && root.join("memory.max").exists();
+        has_memory.then_some((root, "memory.max"))
+    })
+}

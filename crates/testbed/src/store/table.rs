@@ -1,0 +1,319 @@
+//! The tables of a record, as Markdown.
+
+use super::device::Traffic;
+use super::record::{Record, Row};
+use super::restart::Restart;
+use super::schedule::{Fill, Hits};
+use crate::proxy::contender::WEIR;
+
+/// Weir's hits a second against those of the best of the others, at least.
+const HITS_TIMES_MIN: f64 = 1.5;
+
+/// Bytes written for a byte stored, at most.
+const AMPLIFICATION_MAX: f64 = 1.1;
+
+const ACCEPTED_MS_MAX: u64 = 1000;
+
+const INDEX_BYTES_MAX: f64 = 32.0;
+
+pub(crate) fn render(record: &Record) -> String {
+    let mut out = head(record);
+    out.push_str("\n### Hits from disk\n\n");
+    out.push_str("| proxy | responses/s | MB/s | CPU a request, us | p50, ms | p99, ms | fetched again | read by it, B/B | written by it, B/B | device read, B/B | device written, B/B | RSS, MiB |\n");
+    out.push_str("| --- | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: |\n");
+    rows(&mut out, record, |row| median(&row.hits).map(hits));
+    out.push_str(&rounds(record));
+    out.push_str("\n### Fill by misses\n\n");
+    out.push_str("| proxy | responses/s | MB/s | CPU a request, us | written by it, B/B | device written, B/B |\n");
+    out.push_str("| --- | --: | --: | --: | --: | --: |\n");
+    rows(&mut out, record, |row| row.fill.as_ref().map(fill));
+    if record.rows.iter().any(|row| row.restart.is_some()) {
+        out.push_str("\n### Start after kill -9\n\n");
+        out.push_str("| proxy | responses | accepts after, ms | hits at once | hits later | index full after, ms | index, B a response |\n");
+        out.push_str("| --- | --: | --: | --: | --: | --: | --: |\n");
+        rows(&mut out, record, |row| row.restart.as_ref().map(restart));
+    }
+    list(&mut out, "Targets of weir", &targets(record));
+    let left_out = record.left_out.iter();
+    let mut troubles: Vec<String> = left_out.map(|(who, why)| format!("{who}: {why}")).collect();
+    troubles.extend(record.troubles.iter().cloned());
+    list(&mut out, "What could not be", &troubles);
+    out
+}
+
+fn head(record: &Record) -> String {
+    let Record {
+        command,
+        begun,
+        commit,
+        host,
+        settings,
+        ..
+    } = record;
+    let mut out = format!(
+        "`{command}`, begun {begun}, commit `{commit}`; {}, {} cores, Linux {}, load average {} at the beginning. {} MiB of \
+         memory for stored responses, a working set {} times that, {} connections, seed {}{}.\n\n",
+        host.cpu,
+        host.cores,
+        host.kernel,
+        host.load_average,
+        settings.memory_mib,
+        settings.times,
+        settings.connections,
+        settings.seed,
+        match settings.cgroup_mib {
+            0 => ", page cache not limited".to_owned(),
+            mib => format!(", {mib} MiB for the process and its page cache"),
+        }
+    );
+    for (name, version) in &record.versions {
+        out.push_str(&format!("* {name}: {version}\n"));
+    }
+    out
+}
+
+fn rows(out: &mut String, record: &Record, cells: impl Fn(&Row) -> Option<Vec<String>>) {
+    for row in &record.rows {
+        if let Some(cells) = cells(row) {
+            out.push_str(&format!("| {} | {} |\n", row.contender, cells.join(" | ")));
+        }
+    }
+}
+
+fn list(out: &mut String, title: &str, entries: &[String]) {
+    if !entries.is_empty() {
+        out.push_str(&format!("\n### {title}\n\n"));
+        for entry in entries {
+            out.push_str(&format!("* {entry}\n"));
+        }
+    }
+}
+
+fn hits(hits: &Hits) -> Vec<String> {
+    let mut cells = vec![
+        format!("{:.0}", speed(hits)),
+        format!("{:.1}", per_second(hits.content_bytes, hits.took_ms) / 1e6),
+        format!("{:.1}", ratio(hits.cpu_us, hits.responses)),
+        format!("{:.2}", ratio(hits.latency.p50_us, 1000)),
+        format!("{:.2}", ratio(hits.latency.p99_us, 1000)),
+        hits.fetches.to_string(),
+    ];
+    cells.extend(traffic(Some(hits.process), hits.content_bytes));
+    cells.extend(traffic(hits.device, hits.content_bytes));
+    cells.push(format!("{:.0}", ratio(hits.rss_kib, 1024)));
+    cells
+}
+
+fn traffic(traffic: Option<Traffic>, served: u64) -> [String; 2] {
+    let Some(traffic) = traffic else {
+        return [(); 2].map(|()| "-".to_owned());
+    };
+    [traffic.read_bytes, traffic.written_bytes].map(|bytes| format!("{:.3}", ratio(bytes, served)))
+}
+
+fn fill(fill: &Fill) -> Vec<String> {
+    let [_, written] = traffic(Some(fill.process), fill.content_bytes);
+    let [_, device] = traffic(fill.device, fill.content_bytes);
+    vec![
+        format!("{:.0}", per_second(fill.responses, fill.took_ms)),
+        format!("{:.1}", per_second(fill.content_bytes, fill.took_ms) / 1e6),
+        format!("{:.1}", ratio(fill.cpu_us, fill.responses)),
+        written,
+        device,
+    ]
+}
+
+fn restart(restart: &Restart) -> Vec<String> {
+    let of = |fetches: u64| {
+        format!(
+            "{} of {}",
+            restart.sample.saturating_sub(fetches),
+            restart.sample
+        )
+    };
+    let known = |value: Option<u64>| value.map_or_else(|| "-".to_owned(), |it| it.to_string());
+    vec![
+        restart.responses.to_string(),
+        restart.accepted_ms.to_string(),
+        of(restart.sample_fetches),
+        of(restart.later_fetches),
+        known(restart.loaded_ms),
+        index_bytes(restart).map_or_else(|| "-".to_owned(), |bytes| format!("{bytes:.1}")),
+    ]
+}
+
+fn index_bytes(restart: &Restart) -> Option<f64> {
+    Some(ratio(restart.index_bytes?, restart.entries?))
+}
+
+/// A line for each target of which there are figures.
+fn targets(record: &Record) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut say = |what: String, is_met: bool| {
+        lines.push(format!("{what}: {}", if is_met { "met" } else { "MISSED" }));
+    };
+    let Some(weir) = record.rows.iter().find(|row| row.contender == WEIR) else {
+        return lines;
+    };
+    let mut times = times(weir, record);
+    times.sort_by(f64::total_cmp);
+    let at = |quarter: usize| times.get(times.len().saturating_sub(1) * quarter / 4);
+    if let (Some(low), Some(middle), Some(high)) = (at(1), at(2), at(3)) {
+        let of = match times.len() {
+            1 => String::new(),
+            rounds => format!(" (median of {rounds} rounds; quartiles {low:.2} and {high:.2})"),
+        };
+        say(
+            format!(
+                "hits a second: {middle:.2} x the best of the others{of}, at least {HITS_TIMES_MIN}"
+            ),
+            *middle >= HITS_TIMES_MIN,
+        );
+    }
+    if let Some(fill) = &weir.fill {
+        let written = ratio(fill.process.written_bytes, fill.content_bytes);
+        say(
+            format!(
+                "bytes written for a byte of content: {written:.3}, at most {AMPLIFICATION_MAX}"
+            ),
+            written <= AMPLIFICATION_MAX,
+        );
+    }
+    if let Some(restart) = &weir.restart {
+        let ms = restart.accepted_ms;
+        say(
+            format!("accepts after {ms} ms, at most {ACCEPTED_MS_MAX}"),
+            ms <= ACCEPTED_MS_MAX,
+        );
+        if let Some(bytes) = index_bytes(restart) {
+            say(
+                format!("index: {bytes:.1} B a response, at most {INDEX_BYTES_MAX}"),
+                bytes <= INDEX_BYTES_MAX,
+            );
+        }
+    }
+    lines
+}
+
+/// How many times the hits a second of the best of the others, in each round in which there are
+/// any.
+fn times(weir: &Row, record: &Record) -> Vec<f64> {
+    let others = record.rows.iter().filter(|row| row.contender != WEIR);
+    let best = |round: usize| {
+        let speeds = others.clone().filter_map(|row| row.hits.get(round));
+        speeds.map(speed).reduce(f64::max)
+    };
+    let rounds = weir.hits.iter().enumerate();
+    rounds
+        .filter_map(|(round, hits)| Some(speed(hits) / best(round)?))
+        .collect()
+}
+
+/// The one with the middle speed; of two, the slower one.
+fn median(rounds: &[Hits]) -> Option<&Hits> {
+    let sorted = sorted(rounds);
+    sorted.get(sorted.len().saturating_sub(1) / 2).copied()
+}
+
+fn speed(hits: &Hits) -> f64 {
+    per_second(hits.responses, hits.took_ms)
+}
+
+/// What each round was, where there are several.
+fn rounds(record: &Record) -> String {
+    let lengths = record.rows.iter().map(|row| row.hits.len());
+    let count = lengths.max().unwrap_or(0);
+    let mut out = String::new();
+    if count > 1 {
+        out.push_str(&format!(
+            "\nThat is the round with the middle speed of {count}. Over all rounds, slowest, quartiles and fastest, each with its CPU time a request:\n\n"
+        ));
+        out.push_str(
+            "| proxy | slowest | a quarter below | half below | three quarters below | fastest |\n",
+        );
+        out.push_str("| --- | --: | --: | --: | --: | --: |\n");
+        rows(&mut out, record, |row| quartiles(&row.hits));
+    }
+    out
+}
+
+/// Responses a second and CPU time a request of five rounds, from the slowest to the fastest.
+fn quartiles(rounds: &[Hits]) -> Option<Vec<String>> {
+    let sorted = sorted(rounds);
+    let last = sorted.len().checked_sub(1)?;
+    let cell = |quarter: usize| {
+        let hits = sorted[last * quarter / 4];
+        let cpu = ratio(hits.cpu_us, hits.responses);
+        format!("{:.0} at {cpu:.1} us", speed(hits))
+    };
+    Some((0..=4).map(cell).collect())
+}
+
+fn sorted(rounds: &[Hits]) -> Vec<&Hits> {
+    let mut sorted: Vec<&Hits> = rounds.iter().collect();
+    sorted.sort_by(|one, other| speed(one).total_cmp(&speed(other)));
+    sorted
+}
+
+fn per_second(count: u64, took_ms: u64) -> f64 {
+    ratio(count, took_ms) * 1000.0
+}
+
+#[expect(clippy::cast_precision_loss, reason = "printed with three digits")]
+fn ratio(count: u64, of: u64) -> f64 {
+    if of == 0 {
+        return 0.0;
+    }
+    count as f64 / of as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::latency::Latency;
+
+    fn row(contender: &str, responses: &[u64]) -> Row {
+        let hits = responses.iter().map(|responses| Hits {
+            responses: *responses,
+            content_bytes: 1000,
+            took_ms: 1000,
+            cpu_us: 1000,
+            latency: Latency::default(),
+            fetches: 0,
+            process: Traffic::default(),
+            device: None,
+            rss_kib: 1,
+        });
+        Row {
+            hits: hits.collect(),
+            ..Row::new(contender)
+        }
+    }
+
+    fn record(rows: Vec<Row>) -> Record {
+        let text = std::fs::read_to_string(
+            crate::root::directory().join("records/store-2026-11-21-direct.json"),
+        );
+        let mut record: Record = serde_json::from_str(&text.unwrap()).unwrap();
+        assert_eq!(record.rows[0].hits.len(), 1, "a record without rounds");
+        record.rows = rows;
+        record
+    }
+
+    #[test]
+    fn median_of_all_rounds_is_compared_with_the_best_peer() {
+        let record = record(vec![
+            row(WEIR, &[300, 100, 180]),
+            row("slow", &[10, 20, 30]),
+            row("fast", &[100, 100, 100]),
+        ]);
+        let text = render(&record);
+        let expected = "hits a second: 1.80 x the best of the others (median of 3 rounds; quartiles 1.00 and 1.80), at least 1.5: met";
+        assert!(text.contains(expected), "{text}");
+        assert!(text.contains("| weir | 180 |"), "{text}");
+        assert!(
+            text.contains("| weir | 100 at 10.0 us | 100 at 10.0 us | 180 at 5.6 us | 180 at 5.6 us | 300 at 3.3 us |"),
+            "{text}"
+        );
+    }
+}

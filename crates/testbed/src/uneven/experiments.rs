@@ -1,0 +1,219 @@
+//! The course of a measurement: start everybody, one experiment after the other, then what wants
+//! servers of its own.
+
+use super::contender::NGINX;
+use super::measured::{Measured, Subject};
+use super::options::{Experiment, Options};
+use super::record::Record;
+use super::{abort, herd, join, memory, path, read_ahead};
+use crate::failure::Failure;
+use crate::origin::{self, Origin, READY};
+use crate::process::workplace::Workplace;
+use crate::proxy::contender::{Contender, WEIR};
+use crate::proxy::server::{Place, Server};
+use crate::proxy::template::Words;
+use std::net::Ipv4Addr;
+use std::time::Duration;
+
+/// A child that is still there after this has been forgotten.
+const LIFE: Duration = Duration::from_secs(3 * 3600);
+
+/// The origin's `SO_SNDBUF`: what waits in its own kernel is not on its way yet, and is to be
+/// little.
+const SEND_BUFFER_BYTES: usize = 32 * 1024;
+
+/// Whose memory is looked at: weir's, and that of the one with the least.
+const MEMORY_OF: [&str; 2] = [WEIR, NGINX];
+
+/// Measures everybody who is present, into the record.
+pub(crate) fn run(
+    record: &mut Record,
+    options: &Options,
+    words: &Words,
+    present: &[&'static Contender],
+) -> Result<(), Failure> {
+    let workplace = Workplace::make("uneven")?;
+    let wants = |experiment| options.experiments.contains(&experiment);
+    let together = [
+        Experiment::Abort,
+        Experiment::ReadAhead,
+        Experiment::Join,
+        Experiment::Herd,
+    ];
+    if together.into_iter().any(wants) {
+        Field::open(&workplace, words, present, record, "together")?.go(record, options);
+    }
+    if wants(Experiment::Memory) {
+        for contender in present
+            .iter()
+            .filter(|contender| MEMORY_OF.contains(&contender.name))
+        {
+            for kind in memory::KINDS {
+                // a fresh process each time: memory that was left free would hide what the clients
+                // need
+                let name = format!("memory-{kind:?}");
+                Field::open(&workplace, words, &[contender], record, &name)?
+                    .look_at_memory(record, kind);
+            }
+        }
+    }
+    if let Some(weir) = present.iter().find(|contender| contender.name == WEIR)
+        && wants(Experiment::Path)
+    {
+        eprintln!("a long path");
+        match path::measure(weir, workplace.path(), words, options.pairs, LIFE) {
+            Ok(path) => record.path = Some(path),
+            Err(failure) => {
+                eprintln!("  {failure}");
+                record
+                    .left_out
+                    .insert(format!("{WEIR} (long path)"), failure.to_string());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Servers that run at the same time, and their origin.
+struct Field {
+    servers: Vec<(&'static Contender, Server)>,
+    origin: Origin,
+}
+
+impl Field {
+    /// Starts everybody; one that does not start is left out.
+    fn open(
+        workplace: &Workplace,
+        words: &Words,
+        present: &[&'static Contender],
+        record: &mut Record,
+        name: &str,
+    ) -> Result<Self, Failure> {
+        let directory = workplace.path().join(name);
+        let host = Ipv4Addr::LOCALHOST;
+        // one address for whoever measures, one for each proxy
+        let own = (1..=u8::MAX).map(|number| Ipv4Addr::new(127, 0, 1, number));
+        let hosts: Vec<Ipv4Addr> = [host].into_iter().chain(own.take(present.len())).collect();
+        let place = origin::Place {
+            hosts: &hosts,
+            within: &[],
+            send_buffer_bytes: Some(SEND_BUFFER_BYTES),
+            life: LIFE,
+        };
+        let mut origin = Origin::launch(&directory.join("origin"), &place)?;
+        origin.wait_until_it_answers()?;
+        let place = Place {
+            host,
+            core: None,
+            within: &[],
+            life: LIFE,
+        };
+        let mut servers = Vec::new();
+        for (contender, address) in present.iter().zip(origin.addresses().iter().skip(1)) {
+            let directory = directory.join(contender.name);
+            let mut words = words.clone();
+            words.set("ORIGIN", address);
+            words.set("ORIGIN_HOST", address.ip());
+            words.set("ORIGIN_PORT", address.port());
+            words.set("FETCH", "");
+            let started =
+                Server::launch(contender, &directory, &words, &place).and_then(|mut server| {
+                    server.wait_until_it_answers(READY)?;
+                    Ok(server)
+                });
+            match started {
+                Ok(server) => servers.push((*contender, server)),
+                Err(failure) => {
+                    eprintln!("{}: {failure}", contender.name);
+                    let place = format!("{} ({name})", contender.name);
+                    record.left_out.insert(place, failure.to_string());
+                }
+            }
+        }
+        Ok(Self { servers, origin })
+    }
+
+    fn subjects(&self) -> impl Iterator<Item = Subject<'_>> {
+        self.servers.iter().map(|(contender, server)| Subject {
+            contender,
+            address: server.address(),
+            origin: &self.origin,
+        })
+    }
+
+    fn go(&self, record: &mut Record, options: &Options) {
+        let wants = |experiment| options.experiments.contains(&experiment);
+        if wants(Experiment::Abort) {
+            eprintln!("a client leaves, another comes");
+            record.aborts = self.at_once(abort::first);
+            record.seconds = self.at_once(abort::second);
+        }
+        if wants(Experiment::ReadAhead) {
+            for kind in read_ahead::KINDS {
+                eprintln!("ahead of a client: {kind:?}");
+                let leads = self.in_turn(|subject| read_ahead::measure(subject, kind));
+                record.leads.extend(leads);
+            }
+        }
+        if wants(Experiment::Join) {
+            eprintln!("a fast reader joins a slow one");
+            record.joins = self.in_turn(join::measure);
+        }
+        if wants(Experiment::Herd) {
+            for clients in herd::CLIENTS {
+                eprintln!("{clients} clients want the same");
+                let herds = self.in_turn(|subject| herd::measure(subject, clients));
+                record.herds.extend(herds);
+            }
+        }
+    }
+
+    /// For what is light: everybody at the same time.
+    fn at_once<T: Send + std::fmt::Debug>(
+        &self,
+        experiment: impl Fn(&Subject<'_>) -> Result<T, String> + Sync,
+    ) -> Vec<Measured<T>> {
+        std::thread::scope(|scope| {
+            let experiment = &experiment;
+            let running: Vec<_> = self
+                .subjects()
+                .map(|subject| (subject, scope.spawn(move || experiment(&subject))))
+                .collect();
+            running
+                .into_iter()
+                .map(|(subject, thread)| {
+                    let outcome = thread.join().unwrap_or(Err("it broke".to_owned()));
+                    said(Measured::new(subject.contender.name, outcome))
+                })
+                .collect()
+        })
+    }
+
+    /// One after the other.
+    fn in_turn<T: std::fmt::Debug>(
+        &self,
+        experiment: impl Fn(&Subject<'_>) -> Result<T, String>,
+    ) -> Vec<Measured<T>> {
+        self.subjects()
+            .map(|subject| said(Measured::new(subject.contender.name, experiment(&subject))))
+            .collect()
+    }
+
+    fn look_at_memory(&self, record: &mut Record, kind: memory::Kind) {
+        for ((contender, server), subject) in self.servers.iter().zip(self.subjects()) {
+            eprintln!("memory of {}: {}", contender.name, kind.name());
+            let outcome = memory::measure(&subject, server, kind);
+            record.memories.push(Measured::new(contender.name, outcome));
+        }
+    }
+}
+
+/// One line for whoever watches.
+fn said<T: std::fmt::Debug>(measured: Measured<T>) -> Measured<T> {
+    let name = &measured.contender;
+    match (&measured.figures, &measured.trouble) {
+        (Some(figures), _) => eprintln!("  {name}: {figures:?}"),
+        (None, trouble) => eprintln!("  {name}: {}", trouble.as_deref().unwrap_or_default()),
+    }
+    measured
+}
