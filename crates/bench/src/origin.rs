@@ -16,11 +16,13 @@
 mod accept;
 mod answer;
 mod asked;
+mod by_target;
 mod connection;
 mod counts;
 mod course;
 mod door;
 mod fate;
+mod fetches;
 mod listen;
 mod pace;
 mod response;
@@ -38,11 +40,14 @@ use std::time::Instant;
 use tokio::sync::watch;
 use weir_workload::Scenario;
 
+pub use by_target::{ByTarget, ResponseSpec, content_of, start_by_target};
 pub use counts::{FaultCounts, OriginCounts, PhaseCounts};
+pub use fetches::{Fetch, FetchEnd, FetchTally};
 pub use listen::OriginListen;
 
 use crate::descriptors;
 use crate::failure::Failure;
+use by_target::Ledger;
 use listen::Listening;
 use worker::{Shared, lock};
 
@@ -114,13 +119,19 @@ impl OriginPlan {
 /// An address cannot be listened on, the file descriptors do not suffice and may not be raised, or
 /// a thread cannot be started.
 pub fn start(plan: &OriginPlan) -> Result<OriginHandle, Failure> {
-    let places = usize::try_from(plan.connections_max).unwrap_or(usize::MAX);
-    let shared = Shared::new(Arc::clone(&plan.scenario), plan.seed, plan.shares, places);
-    let shared = Arc::new(shared);
+    start_as(plan, None)
+}
+
+/// With a ledger, targets describe their responses; else the scenario's site does.
+fn start_as(plan: &OriginPlan, ledger: Option<Ledger>) -> Result<OriginHandle, Failure> {
+    let send_buffer_bytes = ledger
+        .as_ref()
+        .and_then(|ledger| ledger.options.send_buffer_bytes);
+    let shared = Arc::new(Shared::new(plan, ledger));
     let site_servers = shared.site.servers();
     descriptors::raise(plan.descriptors(site_servers))
         .map_err(|error| Failure::outside("cannot serve as origin", error))?;
-    let (listening, servers) = listen::open(plan.listen, site_servers)?;
+    let (listening, servers) = listen::open(plan.listen, site_servers, send_buffer_bytes)?;
     let (stop, _) = watch::channel(false);
     let mut origin = OriginHandle {
         servers,

@@ -2,6 +2,7 @@
 //! of the house.
 
 use std::fmt;
+use weir_bench::failure::Whose;
 
 /// A chore that did not end well.
 #[derive(Debug)]
@@ -28,6 +29,17 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Refused(what) | Self::Usage(what) | Self::Outside(what) => f.write_str(what),
+        }
+    }
+}
+
+impl From<weir_bench::failure::Failure> for Failure {
+    fn from(failure: weir_bench::failure::Failure) -> Self {
+        let hint = failure.hint.as_ref();
+        let hint = hint.map_or_else(String::new, |hint| format!("\nhint: {hint}"));
+        match failure.whose {
+            Whose::Usage => Self::Usage(format!("{failure}{hint}")),
+            Whose::Outside => Self::Outside(format!("{failure}{hint}")),
         }
     }
 }

@@ -149,27 +149,6 @@ fn seconds_since_epoch() -> u64 {
         .map_or(0, |since| since.as_secs())
 }
 
-/// An `IMF-fixdate` of RFC 9110 §5.6.7.
-pub(crate) fn http_date(time: SystemTime) -> String {
-    const MONTHS: [&str; 12] = [
-        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
-    ];
-    // the first of January 1970 was a Thursday
-    const WEEKDAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
-    let seconds = time
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |since| since.as_secs());
-    let (year, month, day) = civil(seconds / 86_400);
-    let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
-    let name = |names: &[&'static str], index: u64| {
-        let index = usize::try_from(index).unwrap_or_default();
-        names.get(index).copied().unwrap_or_default()
-    };
-    let weekday = name(&WEEKDAYS, seconds / 86_400 % 7);
-    let month = name(&MONTHS, month - 1);
-    format!("{weekday}, {day:02} {month} {year} {hour:02}:{minute:02}:{second:02} GMT")
-}
-
 fn date_of(seconds: u64) -> String {
     let (year, month, day) = civil(seconds / 86_400);
     format!("{year}-{month:02}-{day:02}")
@@ -212,17 +191,6 @@ mod tests {
             (1_767_225_600, "2026-01-01"),
         ] {
             assert_eq!(date_of(seconds), expected);
-        }
-    }
-
-    #[test]
-    fn http_date_has_the_matching_weekday() {
-        for (seconds, expected) in [
-            (784_111_777, "Sun, 06 Nov 1994 08:49:37 GMT"),
-            (951_782_400, "Tue, 29 Feb 2000 00:00:00 GMT"),
-        ] {
-            let time = UNIX_EPOCH + std::time::Duration::from_secs(seconds);
-            assert_eq!(http_date(time), expected);
         }
     }
 

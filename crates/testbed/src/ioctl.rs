@@ -2,8 +2,7 @@
 
 use rustix::ioctl::{Getter, Opcode, Updater, ioctl};
 use std::fs::File;
-use std::net::TcpStream;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd, RawFd};
 
 /// `SIOCOUTQ`, from `linux/sockios.h`: the number on every architecture where it is that of
 /// `TIOCOUTQ`.
@@ -15,12 +14,17 @@ const SET_INTERFACE: Opcode = 0x4004_54ca;
 /// `IFF_TUN | IFF_NO_PI`: bare IP packets.
 const TUN_BARE: u16 = 0x1001;
 
-/// Bytes written to a connection that its peer's kernel has not acknowledged, tcp(7).
+/// Bytes written to a socket that its peer's kernel has not acknowledged, tcp(7). The socket is to
+/// be open; of another descriptor it is nothing.
 #[expect(unsafe_code, reason = "an ioctl; its meaning is in the number")]
-pub(crate) fn bytes_not_acknowledged(stream: &TcpStream) -> rustix::io::Result<u64> {
-    // SAFETY: SIOCOUTQ of a socket writes one int
-    let count = unsafe { ioctl(stream.as_fd(), Getter::<BYTES_NOT_ACKNOWLEDGED, i32>::new())? };
-    Ok(u64::try_from(count).unwrap_or_default())
+pub(crate) fn bytes_not_acknowledged(socket: RawFd) -> Option<u64> {
+    // SAFETY: the origin names only sockets that it has open, for the time of this call; SIOCOUTQ
+    // of a socket writes one int
+    let count = unsafe {
+        let socket = BorrowedFd::borrow_raw(socket);
+        ioctl(socket, Getter::<BYTES_NOT_ACKNOWLEDGED, i32>::new())
+    };
+    count.ok().and_then(|count| u64::try_from(count).ok())
 }
 
 /// `struct ifreq` as `TUNSETIFF` reads it.

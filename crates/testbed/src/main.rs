@@ -116,6 +116,7 @@ fn dispatch(arguments: &[String]) -> Result<(), Failure> {
         ("store-bench", _) => store::run(rest),
         ("sim-bench", _) => sim::run(rest),
         ("tables", []) => tables::run(),
+        (origin::ROLE, _) => origin::run(rest),
         ("help" | "--help" | "-h", _) => {
             print!("{USAGE}");
             Ok(())

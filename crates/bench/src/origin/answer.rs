@@ -6,21 +6,31 @@ use weir_semantics::{
     evaluate, if_range_holds, line_named, select, write_http_date,
 };
 use weir_wire::{Version, write};
-use weir_workload::{Described, Site, Target, UnixSeconds};
+use weir_workload::{Content, Described, Site, Target, UnixSeconds};
 
 use super::asked::Asked;
+use super::by_target;
 use crate::mark::{self, Answered};
 
 /// A response before it is written.
 #[derive(Clone, Debug)]
 pub(super) struct Answer<'s> {
-    site: &'s Site,
-    target: Target,
+    source: Source<'s>,
+    pub(super) at: UnixSeconds,
     pub(super) status: u16,
     pub(super) described: Described<'s>,
     /// The part of the content that the response has, half-open; empty in a 304 and a 416.
     pub(super) from: u64,
     pub(super) to: u64,
+}
+
+/// What decides entity tags and content.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Source<'s> {
+    /// A target of the scenario's site.
+    Site(&'s Site, Target),
+    /// The spelling of a target that describes its response.
+    Spelling(&'s str),
 }
 
 /// How a response is written.
@@ -31,6 +41,8 @@ pub(super) struct Manner<'a> {
     pub(super) date: &'a [u8; 29],
     /// Does the origin know conditions and ranges at all?
     pub(super) is_conditional: bool,
+    /// Is there a `Content-Length`? Else the end of the connection is that of the content.
+    pub(super) has_length: bool,
     /// Does the connection persist?
     pub(super) keeps: bool,
     /// When the response begins, microseconds since 1970; `None` to a request without an id.
@@ -47,16 +59,15 @@ const COOKIE_BYTES_MAX: u64 = 4096;
 impl<'s> Answer<'s> {
     /// The right one at this time.
     pub(super) fn new(
-        site: &'s Site,
-        target: Target,
+        source: Source<'s>,
+        described: Described<'s>,
         request: (Method, &[FieldLine<'_>]),
         at: UnixSeconds,
         is_conditional: bool,
     ) -> Self {
-        let described = site.describe(target, at);
         let mut answer = Self {
-            site,
-            target,
+            source,
+            at,
             status: 200,
             from: 0,
             to: described.length,
@@ -70,8 +81,22 @@ impl<'s> Answer<'s> {
     }
 
     fn write_tag(&self, out: &mut Vec<u8>) {
-        self.site
-            .write_entity_tag(self.target, self.described.version, out);
+        match self.source {
+            Source::Site(site, target) => {
+                site.write_entity_tag(target, self.described.version, out);
+            }
+            Source::Spelling(target) => {
+                out.extend_from_slice(format!("\"{:016x}\"", by_target::hash(target)).as_bytes());
+            }
+        }
+    }
+
+    /// What the response has a part of.
+    pub(super) fn content(&self) -> Content {
+        match self.source {
+            Source::Site(site, target) => site.content(target, self.described.version),
+            Source::Spelling(target) => by_target::content_of(target),
+        }
     }
 
     /// Takes the request's conditions into account, in the order of RFC 9110 §13.2.2.
@@ -121,14 +146,19 @@ impl<'s> Answer<'s> {
         start(self.status, manner, out);
         if self.status != 304 {
             write::field(out, "Content-Type", about.content_type.as_bytes());
-            write::number_field(out, "Content-Length", declared);
+            if manner.has_length {
+                write::number_field(out, "Content-Length", declared);
+            }
             self.write_range(manner, out);
         }
         if self.status != 416 {
             self.write_metadata(out);
         }
-        if about.set_cookie && self.status == 200 {
-            self.write_cookie(out);
+        if let Source::Site(site, target) = self.source
+            && about.set_cookie
+            && self.status == 200
+        {
+            write_cookie(site.cookie_bytes(target), out);
         }
         let answered = Answered {
             id: asked.id,
@@ -137,16 +167,6 @@ impl<'s> Answer<'s> {
             begun_us: manner.begun_us,
         };
         end(answered, asked, manner, out);
-    }
-
-    /// As long as the site wants it, name and value together.
-    fn write_cookie(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(b"Set-Cookie: visit=");
-        let length = self.site.cookie_bytes(self.target).min(COOKIE_BYTES_MAX);
-        for _ in (b"visit=".len() as u64)..length {
-            out.push(b'x');
-        }
-        out.extend_from_slice(b"; Path=/\r\n");
     }
 
     fn write_range(&self, manner: &Manner<'_>, out: &mut Vec<u8>) {
@@ -263,6 +283,15 @@ fn write_cache_control(about: &Described<'_>, out: &mut Vec<u8>) {
         write::decimal(out, seconds);
     }
     out.extend_from_slice(b"\r\n");
+}
+
+/// As long as the site wants it, name and value together.
+fn write_cookie(bytes: u64, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"Set-Cookie: visit=");
+    for _ in (b"visit=".len() as u64)..bytes.min(COOKIE_BYTES_MAX) {
+        out.push(b'x');
+    }
+    out.extend_from_slice(b"; Path=/\r\n");
 }
 
 fn date_field(out: &mut Vec<u8>, name: &str, at: UnixSeconds) {

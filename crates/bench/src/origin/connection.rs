@@ -5,6 +5,7 @@
 
 use std::future::poll_fn;
 use std::io;
+use std::os::fd::AsRawFd as _;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
@@ -23,6 +24,7 @@ use super::asked::Asked;
 use super::course::Then;
 use super::door::Spot;
 use super::fate;
+use super::fetches::FetchEnd;
 use super::response::{self, Made};
 use super::sending::Sending;
 use super::timer::Timer;
@@ -73,6 +75,8 @@ struct Connection {
     /// Content of the request that is read before its response is sent.
     upload: Option<Box<BodyReader>>,
     sending: Option<Box<Sending>>,
+    /// The newest response in the account of fetches, if there is one.
+    fetch: Option<usize>,
 }
 
 /// Serves a connection until it ends; `_place` is given back then.
@@ -95,6 +99,7 @@ pub(super) async fn serve(
         }
     }
     // before the socket is closed: whoever sees the end finds it counted
+    connection.settle_fetch();
     drop(open);
 }
 
@@ -136,6 +141,7 @@ impl Connection {
             requests_max,
             upload: None,
             sending: None,
+            fetch: None,
             worker,
         }
     }
@@ -246,8 +252,11 @@ impl Connection {
             spot: self.spot,
             requests: self.requests,
             is_last: self.requests >= self.requests_max,
+            socket: self.stream.as_raw_fd(),
+            fetch: self.fetch,
         };
         let mut sending = response::make(&self.worker, &asked, head, made);
+        self.fetch = sending.fetch;
         let reader = BodyReader::new(asked.content, HEAD_LIMITS);
         if !reader.is_ended() {
             self.upload = Some(Box::new(reader));
@@ -346,6 +355,9 @@ impl Connection {
             self.worker.counts().phase(sending.phase).left += 1;
             return Some(End::Gone);
         }
+        if let (Some(ledger), Some(fetch)) = (&self.worker.shared.ledger, sending.fetch) {
+            ledger.with(|fetches| fetches.end(fetch, FetchEnd::Whole));
+        }
         // memory for the next head
         self.worker.head.set(sending.head);
         if sending.then != Then::Keep {
@@ -353,6 +365,16 @@ impl Connection {
         }
         self.idle_until = Instant::now() + self.idle;
         None
+    }
+
+    /// The connection is over, and so is its newest fetch.
+    fn settle_fetch(&self) {
+        if let (Some(ledger), Some(fetch)) = (&self.worker.shared.ledger, self.fetch) {
+            ledger.with(|fetches| {
+                fetches.settle(fetch, ledger.options.unacknowledged_bytes);
+                fetches.end(fetch, FetchEnd::Cut);
+            });
+        }
     }
 
     /// Says that nothing more comes, and lets what the peer has sent pass. Whoever wanted the

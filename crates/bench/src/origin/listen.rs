@@ -3,7 +3,7 @@
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 
-use socket2::{Domain, Protocol, Socket, Type};
+use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
 use super::door::Door;
 use crate::failure::Failure;
@@ -42,16 +42,23 @@ pub(super) struct Listening {
     pub(super) door: Door,
 }
 
-/// The sockets, and the address of every server; of all in one for a gateway.
+/// The sockets, and the address of every server; of all in one for a gateway, whose send buffers
+/// may be sized.
 pub(super) fn open(
     listen: OriginListen,
     servers: u32,
+    send_buffer_bytes: Option<usize>,
 ) -> Result<(Vec<Listening>, Vec<SocketAddr>), Failure> {
     match listen {
         OriginListen::Ports { address, first } => ports(address, first, servers),
         OriginListen::Addresses { first, port } => addresses(first, port, servers),
         OriginListen::Gateway(address) => {
             let (socket, address) = bind(address)?;
+            if let Some(bytes) = send_buffer_bytes {
+                // accepted connections inherit it
+                let set = SockRef::from(&socket).set_send_buffer_size(bytes);
+                set.map_err(|error| Failure::outside("cannot size send buffers", error))?;
+            }
             let door = Door::Prefix;
             Ok((vec![Listening { socket, door }], vec![address]))
         }
@@ -149,7 +156,7 @@ mod tests {
     use super::*;
 
     fn check(listen: OriginListen, servers: u32, expected: &str) {
-        let failure = open(listen, servers).expect_err("too many");
+        let failure = open(listen, servers, None).expect_err("too many");
         assert!(failure.to_string().contains(expected), "{failure}");
     }
 
@@ -176,9 +183,9 @@ mod tests {
     #[test]
     fn port_already_in_use_is_refused_with_a_hint() {
         let gateway = OriginListen::Gateway((Ipv4Addr::LOCALHOST, 0).into());
-        let (_first, at) = open(gateway, 5).expect("a port");
+        let (_first, at) = open(gateway, 5, None).expect("a port");
         assert_eq!(at.len(), 1);
-        let failure = open(OriginListen::Gateway(at[0]), 5).expect_err("taken");
+        let failure = open(OriginListen::Gateway(at[0]), 5, None).expect_err("taken");
         assert!(failure.what.contains(&at[0].to_string()), "{failure}");
         assert!(failure.hint.is_some(), "{failure}");
     }

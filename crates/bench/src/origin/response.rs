@@ -1,15 +1,17 @@
 //! From a request to a response that is ready to be sent: what the site says is right, and what the
 //! scenario spoils of it.
 
+use std::os::fd::RawFd;
 use std::time::Duration;
 
 use tokio::time::Instant;
-use weir_semantics::Method;
+use weir_semantics::{Method, line_named};
 use weir_wire::{RequestHead, Version};
 use weir_workload::{Content, FaultKind, Http, Target};
 
-use super::answer::{self, Answer, Manner};
+use super::answer::{self, Answer, Manner, Source};
 use super::asked::{self, Asked};
+use super::by_target::{Ledger, ResponseSpec, TALLY};
 use super::counts::PhaseCounts;
 use super::course::{Course, Then};
 use super::door::Spot;
@@ -27,6 +29,9 @@ pub(super) struct Made {
     pub(super) requests: u64,
     /// Is it good for no more?
     pub(super) is_last: bool,
+    pub(super) socket: RawFd,
+    /// The fetch before it, whose bytes may be on their way still.
+    pub(super) fetch: Option<usize>,
 }
 
 /// Makes the response, and counts request and response.
@@ -39,6 +44,9 @@ pub(super) fn make(
     let shared = &worker.shared;
     if asked.is_probe {
         return probed(worker, asked);
+    }
+    if let Some(ledger) = &shared.ledger {
+        return by_target(worker, asked, head, ledger, made);
     }
     let (sight, phase) = shared.see(asked.id);
     let mut counts = worker.counts();
@@ -86,6 +94,55 @@ fn probed(worker: &Worker, asked: &Asked) -> Sending {
     reply.plain(200, "", Duration::ZERO, &mut uncounted)
 }
 
+/// The response that the target describes, or the account of fetches. Nothing else is counted.
+fn by_target(
+    worker: &Worker,
+    asked: &Asked,
+    head: &RequestHead<'_, '_>,
+    ledger: &Ledger,
+    made: Made,
+) -> Sending {
+    let unacknowledged_bytes = ledger.options.unacknowledged_bytes;
+    if let Some(fetch) = made.fetch {
+        ledger.with(|fetches| fetches.settle(fetch, unacknowledged_bytes));
+    }
+    let mut reply = Reply {
+        worker,
+        asked,
+        phase: 0,
+        is_first: made.requests == 1,
+        keeps: asked.keeps,
+    };
+    let mut uncounted = PhaseCounts::default();
+    let mut plain = |status, text: &str| reply.plain(status, text, Duration::ZERO, &mut uncounted);
+    let target = asked::path(head.target).and_then(|path| str::from_utf8(path).ok());
+    let target = target.unwrap_or_default();
+    if let Some(prefix) = target.strip_prefix(TALLY) {
+        return plain(200, &ledger.tally(prefix));
+    }
+    let Some(spec) = ResponseSpec::parse(target) else {
+        return plain(404, "the target describes no response\n");
+    };
+    let source = Source::Spelling(target);
+    let request = (asked.method, head.fields);
+    let answer = Answer::new(source, spec.described(), request, wall(spec.delay), true);
+    let has_length = spec.has_length || answer.status != 200;
+    reply.keeps &= has_length;
+    let course = Course::whole(answer.to - answer.from, reply.keeps);
+    let range = line_named(head.fields, "range");
+    let fetch = ledger.with(|fetches| fetches.begin(&spec.path, range, answer.status, made.socket));
+    Sending {
+        fetch: Some(fetch),
+        ..reply.send(
+            &answer,
+            course,
+            spec.delay,
+            spec.rate_bytes_per_s,
+            has_length,
+        )
+    }
+}
+
 /// The response to what is no request; the connection ends behind it.
 pub(super) fn refuse(worker: &Worker, status: u16, text: &str) -> Sending {
     let (_, phase) = worker.shared.see(None);
@@ -96,6 +153,7 @@ pub(super) fn refuse(worker: &Worker, status: u16, text: &str) -> Sending {
         version: version(worker),
         date: &date,
         is_conditional: false,
+        has_length: true,
         keeps: false,
         begun_us: None,
     };
@@ -148,27 +206,49 @@ impl Reply<'_> {
         // what is right when it is sent, not when it was asked for
         let at = wall(fate.wait);
         let request = (self.asked.method, request.fields);
-        let answer = Answer::new(&shared.site, target, request, at, origin.conditional);
+        let (source, about) = (
+            Source::Site(&shared.site, target),
+            shared.site.describe(target, at),
+        );
+        let answer = Answer::new(source, about, request, at, origin.conditional);
         counts.status(answer.status);
         let mut course = Course::whole(answer.to - answer.from, self.keeps);
         if let Some(spoil) = fate.spoil.filter(|_| has_content) {
             course.spoil(spoil, counts);
         }
-        let date = self.worker.date(at);
+        let rate = fate::rate_bytes_per_s(origin);
+        self.send(&answer, course, fate.wait, rate, true)
+    }
+
+    /// The response, to be sent after `wait`.
+    fn send(
+        &self,
+        answer: &Answer<'_>,
+        course: Course,
+        wait: Duration,
+        rate_bytes_per_s: Option<u64>,
+        has_length: bool,
+    ) -> Sending {
+        let now = Instant::now();
+        let date = self.worker.date(answer.at);
         // one that will be spoilt does not say so before
-        let manner = self.manner(&date, self.keeps, fate.wait);
+        let manner = Manner {
+            has_length,
+            ..self.manner(&date, wait)
+        };
         let mut head = self.worker.head.take();
         head.clear();
         answer.write_head(self.asked, &manner, course.declared, &mut head);
         let head_bytes = head.len();
-        let begins = (!fate.wait.is_zero()).then(|| now + fate.wait);
+        let begins = (!wait.is_zero()).then(|| now + wait);
+        let has_content = self.asked.method != Method::Head;
         let sent = if has_content { course.sent } else { 0 };
         Sending {
-            content: shared.site.content(target, answer.described.version),
+            content: answer.content(),
             at: answer.from,
             to: answer.from + sent,
             begins,
-            pace: fate::rate_bytes_per_s(origin).map(|rate| Pace::new(rate, begins.unwrap_or(now))),
+            pace: rate_bytes_per_s.map(|rate| Pace::new(rate, begins.unwrap_or(now))),
             slow: course.slow.map(|(from, rate)| (answer.from + from, rate)),
             ..sending(head, head_bytes, self.phase, course.then)
         }
@@ -178,7 +258,7 @@ impl Reply<'_> {
     fn plain(&self, status: u16, text: &str, wait: Duration, counts: &mut PhaseCounts) -> Sending {
         counts.status(status);
         let date = self.worker.date(wall(wait));
-        let manner = self.manner(&date, self.keeps, wait);
+        let manner = self.manner(&date, wait);
         let mut head = self.worker.head.take();
         head.clear();
         let head_bytes = answer::write_plain(status, text, Some(self.asked), &manner, &mut head);
@@ -189,12 +269,13 @@ impl Reply<'_> {
         }
     }
 
-    fn manner<'d>(&self, date: &'d [u8; 29], keeps: bool, wait: Duration) -> Manner<'d> {
+    fn manner<'d>(&self, date: &'d [u8; 29], wait: Duration) -> Manner<'d> {
         Manner {
             version: version(self.worker),
             date,
             is_conditional: self.worker.shared.scenario.origin.conditional,
-            keeps,
+            has_length: true,
+            keeps: self.keeps,
             begun_us: self.asked.id.map(|_| wall_us(wait)),
         }
     }
@@ -246,6 +327,7 @@ fn sending(head: Vec<u8>, head_bytes: usize, phase: u8, then: Then) -> Sending {
         slow: None,
         then,
         phase,
+        fetch: None,
         waits_since: None,
     }
 }

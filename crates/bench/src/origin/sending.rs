@@ -40,6 +40,8 @@ pub(super) struct Sending {
     pub(super) slow: Option<(u64, u64)>,
     pub(super) then: Then,
     pub(super) phase: u8,
+    /// Its place in the account of fetches, if there is one.
+    pub(super) fetch: Option<usize>,
     /// Since when no byte was taken.
     pub(super) waits_since: Option<Instant>,
 }
@@ -67,13 +69,20 @@ impl Sending {
             self.begins = None;
         }
         while !self.is_over() {
-            let allowed = ready!(self.poll_allowed(timer, cx));
+            let ledger = worker.shared.ledger.as_ref();
+            let write_bytes_max = ledger.map_or(u64::MAX, |ledger| ledger.options.write_bytes_max);
+            let allowed = ready!(self.poll_allowed(timer, cx)).min(write_bytes_max);
             let mut output = worker.output.borrow_mut();
             let made = self.compose(allowed, &mut output);
             let mut counts = worker.counts();
             match Pin::new(&mut *stream).poll_write(cx, &output[..made]) {
                 Poll::Ready(Ok(0)) => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
-                Poll::Ready(Ok(written)) => self.note(written, &mut counts),
+                Poll::Ready(Ok(written)) => {
+                    let of_content = self.count(written, &mut counts);
+                    if let (Some(ledger), Some(fetch)) = (ledger, self.fetch) {
+                        ledger.with(|fetches| fetches.handed(fetch, of_content));
+                    }
+                }
                 Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
                 Poll::Pending => {
                     drop(counts);
@@ -121,8 +130,8 @@ impl Sending {
         head.len() + length
     }
 
-    /// The kernel has taken so many bytes of what was composed.
-    fn note(&mut self, written: usize, counts: &mut OriginCounts) {
+    /// The kernel has taken so many bytes of what was composed; says how many of them are content.
+    fn count(&mut self, written: usize, counts: &mut OriginCounts) -> u64 {
         let of_head = written.min(self.head.len() - self.head_sent);
         let of_fields = of_head.min(self.head_bytes.saturating_sub(self.head_sent));
         self.head_sent += of_head;
@@ -135,5 +144,6 @@ impl Sending {
         let counts = counts.phase(self.phase);
         counts.head_bytes += of_fields as u64;
         counts.content_bytes += (written - of_fields) as u64;
+        of_content
     }
 }

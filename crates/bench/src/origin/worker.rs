@@ -10,6 +10,8 @@ use tokio::time::Instant;
 use weir_semantics::write_http_date;
 use weir_workload::{Scenario, Site, UnixSeconds};
 
+use super::OriginPlan;
+use super::by_target::Ledger;
 use super::counts::OriginCounts;
 use super::seen::{Seen, Sight};
 use crate::mark::Id;
@@ -23,6 +25,8 @@ pub(super) struct Shared {
     pub(super) scenario: Arc<Scenario>,
     pub(super) site: Site,
     pub(super) seed: u64,
+    /// Of an origin whose targets describe their responses.
+    pub(super) ledger: Option<Ledger>,
     /// One for each connection that may be open.
     pub(super) places: Arc<Semaphore>,
     seen: Mutex<Seen>,
@@ -48,13 +52,15 @@ pub(super) struct Worker {
 }
 
 impl Shared {
-    pub(super) fn new(scenario: Arc<Scenario>, seed: u64, shares: u32, places: usize) -> Self {
+    pub(super) fn new(plan: &OriginPlan, ledger: Option<Ledger>) -> Self {
+        let places = usize::try_from(plan.connections_max).unwrap_or(usize::MAX);
         Self {
-            site: Site::new(&scenario, seed),
-            scenario,
-            seed,
+            site: Site::new(&plan.scenario, plan.seed),
+            scenario: Arc::clone(&plan.scenario),
+            seed: plan.seed,
+            ledger,
             places: Arc::new(Semaphore::new(places)),
-            seen: Mutex::new(Seen::new(shares)),
+            seen: Mutex::new(Seen::new(plan.shares)),
             phase: AtomicU8::new(0),
             connections: AtomicU64::new(0),
             begins: Mutex::new(Instant::now()),

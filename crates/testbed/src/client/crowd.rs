@@ -1,20 +1,18 @@
 //! Many clients in one thread, looked at in turn.
 
-use super::incoming::{Incoming, request};
-use super::reader;
+use super::get::{connect_from, source_address};
+use super::transfer::Transfer;
 use std::collections::BTreeMap;
-use std::io::{self, Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::io;
+use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
-
-/// From one address to one port there are some 28 000 ports, some of them in `TIME_WAIT`.
-const CONNECTIONS_PER_ADDRESS: usize = 1000;
+use weir_bench::origin::ResponseSpec;
 
 #[derive(Debug)]
 enum Member {
     /// Connected, has not asked.
     Idle(TcpStream),
-    Reading(TcpStream, Incoming),
+    Reading(Transfer),
     Whole,
     Failed(String),
 }
@@ -42,9 +40,7 @@ impl Crowd {
     /// Connects them all; who cannot has failed.
     pub(crate) fn connect(to: SocketAddr, count: usize, receive_buffer_bytes: usize) -> Self {
         let open = |number: usize| {
-            let host = u8::try_from(2 + number / CONNECTIONS_PER_ADDRESS).unwrap_or(u8::MAX);
-            let from = Ipv4Addr::new(127, 0, 0, host);
-            let stream = reader::open(from, to, Some(receive_buffer_bytes))?;
+            let stream = connect_from(source_address(number), to, Some(receive_buffer_bytes))?;
             stream.set_nonblocking(true)?;
             io::Result::Ok(stream)
         };
@@ -58,23 +54,16 @@ impl Crowd {
         }
     }
 
-    /// Everybody asks for the target of its number, one after the other with a pause between them.
-    pub(crate) fn ask(
-        &mut self,
-        size_bytes: u64,
-        pause: Duration,
-        target: impl Fn(usize) -> String,
-    ) {
+    /// Everybody asks for the response of its number, one after the other with a pause between
+    /// them.
+    pub(crate) fn ask(&mut self, pause: Duration, spec: impl Fn(usize) -> ResponseSpec) {
         for (number, member) in self.members.iter_mut().enumerate() {
             let before = std::mem::replace(member, Member::Whole);
             *member = match before {
-                Member::Idle(mut stream) => {
-                    let target = target(number);
-                    match stream.write_all(request(&target).as_bytes()) {
-                        Ok(()) => Member::Reading(stream, Incoming::new(&target, size_bytes)),
-                        Err(error) => Member::Failed(format!("cannot ask: {}", error.kind())),
-                    }
-                }
+                Member::Idle(stream) => match Transfer::ask(stream, &spec(number)) {
+                    Ok(transfer) => Member::Reading(transfer),
+                    Err(error) => Member::Failed(format!("cannot ask: {}", error.kind())),
+                },
                 other => other,
             };
             if pause > Duration::ZERO {
@@ -83,14 +72,16 @@ impl Crowd {
         }
     }
 
-    /// Everybody reads at most so much of what has arrived.
+    /// Everybody reads at most so much of what has arrived. Whoever is through closes its
+    /// connection.
     pub(crate) fn read(&mut self, bytes_max: usize) {
         let bytes_max = bytes_max.min(self.buffer.len());
         for member in &mut self.members {
-            if let Member::Reading(stream, incoming) = member {
-                let next = read_once(stream, incoming, &mut self.buffer[..bytes_max]);
-                if let Some(next) = next {
-                    *member = next;
+            if let Member::Reading(transfer) = member {
+                match transfer.read(&mut self.buffer[..bytes_max]) {
+                    Err(what) => *member = Member::Failed(what),
+                    Ok(_) if transfer.is_whole() => *member = Member::Whole,
+                    Ok(_) => {}
                 }
             }
         }
@@ -101,10 +92,10 @@ impl Crowd {
         for member in &self.members {
             match member {
                 Member::Idle(_) => {}
-                Member::Reading(_, incoming) => {
+                Member::Reading(transfer) => {
                     standing.reading += 1;
-                    standing.begun += usize::from(incoming.read_bytes() > 0);
-                    standing.read_bytes += incoming.read_bytes();
+                    standing.begun += usize::from(transfer.read_bytes() > 0);
+                    standing.read_bytes += transfer.read_bytes();
                 }
                 Member::Whole => standing.whole += 1,
                 Member::Failed(why) => *standing.failed.entry(why.clone()).or_default() += 1,
@@ -114,33 +105,19 @@ impl Crowd {
     }
 }
 
-/// What becomes of a member that reads, if it changes. Closing its connection takes place with it.
-fn read_once(stream: &mut TcpStream, incoming: &mut Incoming, buffer: &mut [u8]) -> Option<Member> {
-    match stream.read(buffer) {
-        Ok(0) => Some(Member::Failed("cut".to_owned())),
-        Ok(length) => match incoming.take(&buffer[..length]) {
-            Ok(()) => incoming.is_whole().then_some(Member::Whole),
-            Err(what) => Some(Member::Failed(what)),
-        },
-        Err(error) if error.kind() == io::ErrorKind::WouldBlock => None,
-        Err(error) => Some(Member::Failed(error.kind().to_string())),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::origin::{in_thread, target};
+    use crate::origin::in_threads;
 
     #[test]
     fn client_with_an_unexpected_response_fails_and_the_others_complete() {
-        let origin = in_thread();
-        let mut crowd = Crowd::connect(origin, 20, 64 * 1024);
-        let size_bytes = 100_000;
-        // the last one expects more than there is
-        crowd.ask(size_bytes, Duration::ZERO, |number| {
-            let size_bytes = size_bytes - u64::from(number == 19);
-            target(&format!("/{number}"), size_bytes, None, true)
+        let (_origin, address) = in_threads();
+        let mut crowd = Crowd::connect(address, 20, 64 * 1024);
+        // a size that the origin refuses
+        let size_bytes = |number| if number == 19 { u64::MAX } else { 100_000 };
+        crowd.ask(Duration::ZERO, |number| {
+            ResponseSpec::new(&format!("/{number}"), size_bytes(number))
         });
         let mut standing = crowd.standing();
         while standing.reading > 0 {
@@ -151,7 +128,7 @@ mod tests {
         let failed = standing.failed.first_key_value();
         assert_eq!(
             failed.map(|(why, count)| (why.as_str(), *count)),
-            Some(("a Content-Length of 99999", 1))
+            Some(("status 404", 1))
         );
     }
 
@@ -169,7 +146,7 @@ mod tests {
         let bound = rustix::net::getsockname(&socket).expect("its address");
         let address = SocketAddr::try_from(bound).expect("an address of IPv4");
         let mut crowd = Crowd::connect(address, 3, 64 * 1024);
-        crowd.ask(1, Duration::ZERO, |_| String::new());
+        crowd.ask(Duration::ZERO, |_| ResponseSpec::new("/", 1));
         assert_eq!(crowd.standing().failed.values().sum::<usize>(), 3);
     }
 }

@@ -1,10 +1,15 @@
 //! A client of a few lines: one GET on a connection that stays open.
 
+use rustix::net::{AddressFamily, SocketType, bind, connect as connect_socket, socket, sockopt};
 use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpStream};
 use std::time::Duration;
 
 const SILENCE_MAX: Duration = Duration::from_secs(5);
+
+/// From one address to one port there are some 28 000 ports, many of them in `TIME_WAIT` after
+/// other measurements.
+const CONNECTIONS_PER_ADDRESS: usize = 1000;
 
 /// What is checked of a response.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,17 +18,38 @@ pub(crate) struct Answer {
     pub(crate) body: Vec<u8>,
 }
 
+/// A connection on which nothing waits for ever.
 pub(crate) fn connect(to: SocketAddr) -> io::Result<TcpStream> {
-    let stream = TcpStream::connect_timeout(&to, SILENCE_MAX)?;
-    limit(&stream)?;
+    connect_from(Ipv4Addr::UNSPECIFIED, to, None)
+}
+
+/// The same from one of this machine's addresses, and with a receive buffer of its own size.
+pub(crate) fn connect_from(
+    from: Ipv4Addr,
+    to: SocketAddr,
+    receive_buffer_bytes: Option<usize>,
+) -> io::Result<TcpStream> {
+    let socket = socket(AddressFamily::INET, SocketType::STREAM, None)?;
+    if let Some(bytes) = receive_buffer_bytes {
+        // before connecting: the window is negotiated then
+        sockopt::set_socket_recv_buffer_size(&socket, bytes)?;
+    }
+    if from != Ipv4Addr::UNSPECIFIED {
+        bind(&socket, &SocketAddrV4::new(from, 0))?;
+    }
+    // on Linux the timeout of sending is that of connecting too
+    sockopt::set_socket_timeout(&socket, sockopt::Timeout::Send, Some(SILENCE_MAX))?;
+    connect_socket(&socket, &to)?;
+    let stream = TcpStream::from(socket);
+    stream.set_read_timeout(Some(SILENCE_MAX))?;
+    stream.set_nodelay(true)?;
     Ok(stream)
 }
 
-/// A connection on which nothing waits for ever.
-pub(crate) fn limit(stream: &TcpStream) -> io::Result<()> {
-    stream.set_read_timeout(Some(SILENCE_MAX))?;
-    stream.set_write_timeout(Some(SILENCE_MAX))?;
-    stream.set_nodelay(true)
+/// An address of this machine for one of many connections.
+pub(crate) fn source_address(number: usize) -> Ipv4Addr {
+    let host = u8::try_from(2 + number / CONNECTIONS_PER_ADDRESS).unwrap_or(u8::MAX);
+    Ipv4Addr::new(127, 0, 0, host)
 }
 
 /// Asks once on a new connection.
@@ -31,10 +57,17 @@ pub(crate) fn get_once(to: SocketAddr, path: &str) -> io::Result<Answer> {
     get(&mut connect(to)?, path)
 }
 
+/// Asks on a connection that stays open.
+///
 /// # Errors
 /// The connection broke, or the response is not framed by `Content-Length` or chunks.
 pub(crate) fn get(stream: &mut TcpStream, path: &str) -> io::Result<Answer> {
-    stream.write_all(format!("GET {path} HTTP/1.1\r\nHost: origin.example\r\n\r\n").as_bytes())?;
+    get_of(stream, "origin.example", path)
+}
+
+/// The same of a host.
+pub(crate) fn get_of(stream: &mut TcpStream, host: &str, path: &str) -> io::Result<Answer> {
+    stream.write_all(format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n").as_bytes())?;
     let mut received = Vec::new();
     let head_length = loop {
         if let Some(at) = received.windows(4).position(|four| four == b"\r\n\r\n") {

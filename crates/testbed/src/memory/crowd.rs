@@ -1,14 +1,16 @@
 //! Slow and fast clients in two threads, and what they have had.
 
 use super::options::Options;
-use crate::client::content::Content;
-use crate::origin::{target, without_length};
+use crate::client::get::connect;
+use crate::client::transfer::Transfer;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::io::{self, ErrorKind, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::io;
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+use weir_bench::origin::ResponseSpec;
+use weir_workload::Chance;
 
 /// Bodies that are asked for at the same time, half of them with a length.
 const BODIES: u64 = 8;
@@ -21,8 +23,6 @@ const SLOW_BYTES_S_MAX: u64 = 1 << 20;
 const SLOW_BYTES_S_MIN: u64 = 16 << 10;
 
 const TURN: Duration = Duration::from_millis(20);
-
-const HEAD_BYTES_MAX: usize = 64 * 1024;
 
 /// What the clients have had.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -52,31 +52,20 @@ struct Member {
     /// `None` as fast as it can.
     bytes_s: Option<u64>,
     begins: Instant,
-    transfer: Option<Transfer>,
+    /// And whether its response has a length.
+    transfer: Option<(Transfer, bool)>,
     owed_bytes: u64,
     looked: Instant,
-}
-
-#[derive(Debug)]
-struct Transfer {
-    stream: TcpStream,
-    content: Content,
-    has_length: bool,
-    head: Vec<u8>,
-    has_head: bool,
-    at: u64,
 }
 
 /// Reads until it is to stop; `is_fast` says which of the clients.
 pub(crate) fn run(to: SocketAddr, options: &Options, is_fast: bool, stop: &AtomicBool) -> Received {
     let begun = Instant::now();
-    let mut dice = options.seed;
     let mut members: Vec<Member> = (0..options.clients)
         .map(|number| {
-            dice = mixed(dice);
-            let rate = SLOW_BYTES_S_MIN + dice % (SLOW_BYTES_S_MAX - SLOW_BYTES_S_MIN);
-            let within_ms = options.seconds * 1000 / 3;
-            let later = Duration::from_millis(mixed(dice) % within_ms.max(1));
+            let mut chance = Chance::new(options.seed, number);
+            let rate = SLOW_BYTES_S_MIN + chance.below(SLOW_BYTES_S_MAX - SLOW_BYTES_S_MIN);
+            let later = Duration::from_millis(chance.below(options.seconds * 1000 / 3));
             let is_fast = number % FAST_ONE_IN == 0;
             Member {
                 number,
@@ -140,21 +129,22 @@ impl Member {
                 }
             }
         }
-        let Some(transfer) = &mut self.transfer else {
+        let Some((transfer, has_length)) = &mut self.transfer else {
             return false;
         };
-        let (before, has_length) = (transfer.at, transfer.has_length);
-        let read = transfer.read(&mut buffer[..most], body_bytes);
-        let came = transfer.at - before;
+        let (before, has_length) = (transfer.read_bytes(), *has_length);
+        let read = transfer.read(&mut buffer[..most]);
+        let came = transfer.read_bytes() - before;
+        let is_whole = transfer.is_whole();
         received.content_bytes += came;
         self.owed_bytes = self.owed_bytes.saturating_sub(came);
         match read {
-            Ok(false) => {}
-            Ok(true) => {
+            Err(why) => self.fail(&why, has_length, received),
+            Ok(_) if is_whole => {
                 received.whole += 1;
                 self.transfer = None;
             }
-            Err(why) => self.fail(&why, has_length, received),
+            Ok(_) => {}
         }
         came > 0
     }
@@ -170,79 +160,17 @@ impl Member {
         self.begins = Instant::now() + Duration::from_secs(1);
     }
 
-    fn ask(&mut self, to: SocketAddr, body_bytes: u64) -> io::Result<Transfer> {
+    fn ask(&mut self, to: SocketAddr, body_bytes: u64) -> io::Result<(Transfer, bool)> {
         let body = (self.number / FAST_ONE_IN + self.number + self.asked) % BODIES;
         let path = format!("/memory/{body}/{}", self.asked);
         self.asked += 1;
         let has_length = body.is_multiple_of(2);
-        let target = target(&path, body_bytes, None, true);
-        let (target, version) = if has_length {
-            (target, "1.1")
-        } else {
-            // without chunks between its bytes
-            (without_length(&target), "1.0")
-        };
-        let mut stream = TcpStream::connect(to)?;
-        let request = format!("GET {target} HTTP/{version}\r\nHost: origin.example\r\n\r\n");
-        stream.write_all(request.as_bytes())?;
-        stream.set_nonblocking(true)?;
-        Ok(Transfer {
-            stream,
-            content: Content::of(&target),
+        let spec = ResponseSpec {
             has_length,
-            head: Vec::new(),
-            has_head: false,
-            at: 0,
-        })
-    }
-}
-
-impl Transfer {
-    /// Reads once; whether it is whole by now.
-    fn read(&mut self, buffer: &mut [u8], body_bytes: u64) -> Result<bool, String> {
-        let length = match self.stream.read(buffer) {
-            Ok(0) if self.has_head && self.at == body_bytes => return Ok(true),
-            Ok(0) => return Err("cut".to_owned()),
-            Ok(length) => length,
-            Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
-            Err(error) if error.kind() == ErrorKind::ConnectionReset => {
-                return Err("cut".to_owned());
-            }
-            Err(error) => return Err(error.kind().to_string()),
+            ..ResponseSpec::new(&path, body_bytes)
         };
-        let mut bytes = &buffer[..length];
-        let rest;
-        if !self.has_head {
-            self.head.extend_from_slice(bytes);
-            let end = self.head.windows(4).position(|four| four == b"\r\n\r\n");
-            let Some(end) = end else {
-                return if self.head.len() > HEAD_BYTES_MAX {
-                    Err("a head without an end".to_owned())
-                } else {
-                    Ok(false)
-                };
-            };
-            rest = self.head.split_off(end + 4);
-            let head = String::from_utf8_lossy(&self.head);
-            let status = head.split(' ').nth(1).unwrap_or_default();
-            if status != "200" {
-                return Err(format!("status {status}"));
-            }
-            self.has_head = true;
-            bytes = &rest;
-        }
-        if !self.content.is_at(self.at, bytes) {
-            return Err("content mismatch".to_owned());
-        }
-        self.at += bytes.len() as u64;
-        Ok(self.has_length && self.at == body_bytes)
+        let transfer = Transfer::ask(connect(to)?, &spec)?;
+        transfer.stream().set_nonblocking(true)?;
+        Ok((transfer, has_length))
     }
-}
-
-/// `SplitMix64` (Steele, Lea, Flood 2014).
-fn mixed(state: u64) -> u64 {
-    let state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let state = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let state = (state ^ (state >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    state ^ (state >> 31)
 }

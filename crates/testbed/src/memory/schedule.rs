@@ -3,7 +3,7 @@
 use super::crowd::{self, Received};
 use super::options::Options;
 use super::slow_disk::SlowDisk;
-use crate::client::get as client;
+use crate::client::metrics;
 use crate::failure::{During, Failure};
 use crate::origin::{self, Origin, READY};
 use crate::process::usage;
@@ -13,7 +13,6 @@ use crate::proxy::server::{self, Place, Server};
 use crate::proxy::template::Words;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -63,7 +62,7 @@ pub(crate) fn run(
     let workplace = Workplace::make("memory")?;
     let disk = SlowDisk::make(workplace.path(), STORE_MIB + 512, options.disk_mb_s)?;
     let place = origin::Place {
-        hosts: &[Ipv4Addr::LOCALHOST],
+        host: Ipv4Addr::LOCALHOST,
         within: &[],
         send_buffer_bytes: None,
         life: LIFE,
@@ -147,29 +146,10 @@ fn process(server: &Server) -> Result<u32, Failure> {
 }
 
 fn counts(admin: SocketAddr) -> Result<BTreeMap<String, u64>, Failure> {
-    let text = metrics(admin).during("ask the proxy for its metrics")?;
-    if !COUNTED.iter().all(|name| text.contains(name)) {
-        return Err(Failure::Outside(
-            "the proxy's metrics are not what they were".to_owned(),
-        ));
-    }
-    let sum = |name: &str| {
-        let lines = text.lines().filter(|line| {
-            let rest = line.strip_prefix(name);
-            rest.is_some_and(|rest| rest.starts_with([' ', '{']))
-        });
-        let values = lines.filter_map(|line| line.rsplit(' ').next()?.parse::<u64>().ok());
-        values.sum()
+    let text = metrics::text(admin).during("ask the proxy for its metrics")?;
+    let count = |name: &str| {
+        let sum = metrics::sum(&text, name).ok_or_else(|| format!("there is no `{name}`"));
+        Ok((name.to_owned(), sum.during("read the proxy's metrics")?))
     };
-    Ok(COUNTED.map(|name| (name.to_owned(), sum(name))).into())
-}
-
-/// The admin interface answers only who names it.
-fn metrics(admin: SocketAddr) -> std::io::Result<String> {
-    let mut stream = client::connect(admin)?;
-    let request = format!("GET /metrics HTTP/1.1\r\nHost: {admin}\r\nConnection: close\r\n\r\n");
-    stream.write_all(request.as_bytes())?;
-    let mut text = Vec::new();
-    stream.read_to_end(&mut text)?;
-    Ok(String::from_utf8_lossy(&text).into_owned())
+    COUNTED.into_iter().map(count).collect()
 }

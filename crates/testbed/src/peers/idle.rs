@@ -2,20 +2,15 @@
 
 use super::contender::CELLS;
 use super::run;
-use crate::client::get as client;
+use crate::client::get;
 use crate::failure::{During, Failure};
 use crate::process::affinity::Cores;
 use crate::proxy::contender::Contender;
 use crate::proxy::server::Server;
-use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
 use serde::{Deserialize, Serialize};
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
-
-/// From one address to one port there are some 28 000 ports, many of them in `TIME_WAIT` after the
-/// runs with wrk.
-const CONNECTIONS_PER_ADDRESS: usize = 1000;
 
 /// How long a server may use to put its memory in order.
 const REST: Duration = Duration::from_secs(1);
@@ -85,14 +80,8 @@ pub(crate) fn measure(
 }
 
 fn open(to: SocketAddr, number: usize, path: &str) -> io::Result<TcpStream> {
-    let host = u8::try_from(2 + number / CONNECTIONS_PER_ADDRESS).unwrap_or(u8::MAX);
-    let from = SocketAddrV4::new(Ipv4Addr::new(127, 0, 0, host), 0);
-    let socket = socket(AddressFamily::INET, SocketType::STREAM, None)?;
-    bind(&socket, &from)?;
-    connect(&socket, &to)?;
-    let mut stream = TcpStream::from(socket);
-    client::limit(&stream)?;
-    match client::get(&mut stream, path)?.status {
+    let mut stream = get::connect_from(get::source_address(number), to, None)?;
+    match get::get(&mut stream, path)?.status {
         200 => Ok(stream),
         status => Err(io::Error::other(format!("status {status}"))),
     }

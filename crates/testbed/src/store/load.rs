@@ -2,13 +2,14 @@
 //! every byte.
 
 use super::latency::micros;
-use super::mix::{self, Chance};
-use crate::client::incoming::{Incoming, request};
-use crate::origin::target;
-use std::io::{Read, Write};
+use super::mix;
+use crate::client::get::connect;
+use crate::client::transfer::{CUT, Transfer};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
+use weir_bench::origin::ResponseSpec;
+use weir_workload::Chance;
 
 pub(crate) const CONNECTIONS_MAX: usize = 1000;
 
@@ -69,11 +70,10 @@ impl Ask<'_> {
         (0..self.count).map(|number| self.size_bytes(number)).sum()
     }
 
-    fn target(&self, number: u64) -> (String, u64) {
-        let size = self.size_bytes(number);
-        (
-            target(&format!("{}/{number}", self.prefix), size, None, true),
-            size,
+    fn spec(&self, number: u64) -> ResponseSpec {
+        ResponseSpec::new(
+            &format!("{}/{number}", self.prefix),
+            self.size_bytes(number),
         )
     }
 
@@ -133,16 +133,16 @@ impl Ask<'_> {
             }
         };
         let mut received = Received::default();
-        let mut connection = None;
+        let mut connection: Option<TcpStream> = None;
         let mut buffer = vec![0; 64 * 1024];
         while let Some(number) = next(&mut chance) {
-            let (target, size) = self.target(number);
+            let spec = self.spec(number);
             let since = Instant::now();
-            self.get(&mut connection, &target, size, &mut buffer)
-                .map_err(|error| format!("{target}: {error}"))?;
+            let stream = self.get(connection.take(), &spec, &mut buffer);
+            connection = Some(stream.map_err(|error| format!("{spec}: {error}"))?);
             received.times_us.push(micros(since.elapsed()));
             received.responses += 1;
-            received.content_bytes += size;
+            received.content_bytes += spec.size_bytes;
         }
         Ok(received)
     }
@@ -150,22 +150,21 @@ impl Ask<'_> {
     /// One request; a connection that the proxy closed between two is opened anew.
     fn get(
         &self,
-        connection: &mut Option<TcpStream>,
-        target: &str,
-        size: u64,
+        connection: Option<TcpStream>,
+        spec: &ResponseSpec,
         buffer: &mut [u8],
-    ) -> Result<(), String> {
+    ) -> Result<TcpStream, String> {
         if let Some(stream) = connection {
-            match exchange(stream, target, size, buffer) {
-                Err(Trouble::ClosedBefore) => *connection = None,
+            match exchange(stream, spec, buffer) {
+                Err(Trouble::ClosedBefore) => {}
                 Err(Trouble::Wrong(what)) => return Err(what),
-                Ok(()) => return Ok(()),
+                Ok(stream) => return Ok(stream),
             }
         }
-        let mut stream = open(self.to).map_err(|error| error.to_string())?;
-        let done = exchange(&mut stream, target, size, buffer);
-        *connection = Some(stream);
-        done.map_err(|trouble| match trouble {
+        let stream = connect(self.to).map_err(|error| error.to_string())?;
+        let limited = stream.set_read_timeout(Some(SILENCE_MAX));
+        limited.map_err(|error| error.to_string())?;
+        exchange(stream, spec, buffer).map_err(|trouble| match trouble {
             Trouble::ClosedBefore => "closed without a response".to_owned(),
             Trouble::Wrong(what) => what,
         })
@@ -178,52 +177,39 @@ enum Trouble {
     Wrong(String),
 }
 
-fn open(to: SocketAddr) -> std::io::Result<TcpStream> {
-    let stream = TcpStream::connect_timeout(&to, SILENCE_MAX)?;
-    stream.set_read_timeout(Some(SILENCE_MAX))?;
-    stream.set_write_timeout(Some(SILENCE_MAX))?;
-    stream.set_nodelay(true)?;
-    Ok(stream)
-}
-
 fn exchange(
-    stream: &mut TcpStream,
-    target: &str,
-    size: u64,
+    stream: TcpStream,
+    spec: &ResponseSpec,
     buffer: &mut [u8],
-) -> Result<(), Trouble> {
-    if stream.write_all(request(target).as_bytes()).is_err() {
-        return Err(Trouble::ClosedBefore);
-    }
-    let mut incoming = Incoming::new(target, size);
-    let mut is_first = true;
-    while !incoming.is_whole() {
-        match stream.read(buffer) {
-            Ok(0) if is_first => return Err(Trouble::ClosedBefore),
-            Ok(0) => {
-                let read = incoming.read_bytes();
-                return Err(Trouble::Wrong(format!("cut after {read} of {size} bytes")));
-            }
-            Ok(length) => incoming.take(&buffer[..length]).map_err(Trouble::Wrong)?,
-            Err(error) if is_first && error.kind() == std::io::ErrorKind::ConnectionReset => {
+) -> Result<TcpStream, Trouble> {
+    let mut transfer = Transfer::ask(stream, spec).map_err(|_| Trouble::ClosedBefore)?;
+    while !transfer.is_whole() {
+        let what = match transfer.read(buffer) {
+            Ok(0) => "silence".to_owned(),
+            Ok(_) => continue,
+            Err(what) if what == CUT && transfer.is_unanswered() => {
                 return Err(Trouble::ClosedBefore);
             }
-            Err(error) => return Err(Trouble::Wrong(error.to_string())),
-        }
-        is_first = false;
+            Err(what) => what,
+        };
+        let (read, size) = (transfer.read_bytes(), spec.size_bytes);
+        return Err(Trouble::Wrong(format!(
+            "{what} after {read} of {size} bytes"
+        )));
     }
-    Ok(())
+    Ok(transfer.into_stream())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::origin::in_thread;
+    use crate::origin::in_threads;
 
     #[test]
     fn clients_receive_the_whole_content_of_all_responses() {
+        let (_origin, to) = in_threads();
         let ask = Ask {
-            to: in_thread(),
+            to,
             prefix: "/a",
             sizes: Sizes::Mix(1),
             count: 50,

@@ -6,53 +6,30 @@
 //! log-normal of 25 KB (10 KB). 10.6 KB in the mean. A hot set of 1 % of the working set is asked
 //! for by 10 % of requests, the rest evenly. A response's size is a function of seed and number.
 
+use std::sync::LazyLock;
+use weir_workload::{Chance, Law};
+
+/// Up to which share of all responses, and the law of their sizes.
+static SIZES: LazyLock<Vec<(f64, Law)>> = LazyLock::new(|| {
+    let law = |text: &str| text.parse::<Law>().ok();
+    let sizes = [
+        (0.65, "exp(4.5KB)"),
+        (0.80, "exp(8.5KB)"),
+        (0.805, "lognormal(300KB, 300KB)"),
+        (1.0, "lognormal(25KB, 10KB)"),
+    ];
+    sizes
+        .into_iter()
+        .filter_map(|(up_to, text)| Some((up_to, law(text)?)))
+        .collect()
+});
+
 /// No response is larger: a log-normal law has no end.
 const SIZE_BYTES_MAX: f64 = 16.0 * 1024.0 * 1024.0;
 
-/// Share of requests for the hot set, and its share of the working set.
+/// Share of requests for the hot set, and one response in so many is in it.
 const HOT_REQUESTS: f64 = 0.1;
-const HOT_SHARE: f64 = 0.01;
-
-/// Numbers that look random and come again for the same seed: splitmix64.
-#[derive(Clone, Debug)]
-pub(crate) struct Chance(u64);
-
-impl Chance {
-    pub(crate) fn new(seed: u64, stream: u64) -> Self {
-        let mut chance = Self(seed ^ stream.wrapping_mul(0xd134_2543_de82_ef95));
-        chance.next();
-        chance
-    }
-
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    /// Above 0, at most 1.
-    #[expect(clippy::cast_precision_loss, reason = "53 bits are what a float holds")]
-    fn unit(&mut self) -> f64 {
-        ((self.next() >> 11) + 1) as f64 / (1_u64 << 53) as f64
-    }
-
-    pub(crate) fn below(&mut self, end: u64) -> u64 {
-        self.next() % end.max(1)
-    }
-
-    fn exponential(&mut self, mean: f64) -> f64 {
-        -mean * self.unit().ln()
-    }
-
-    /// Mean and deviation are those of the variable, not of its logarithm.
-    fn log_normal(&mut self, mean: f64, deviation: f64) -> f64 {
-        let variance = (1.0 + (deviation / mean).powi(2)).ln();
-        let normal = (-2.0 * self.unit().ln()).sqrt() * (std::f64::consts::TAU * self.unit()).cos();
-        (mean.ln() - variance / 2.0 + variance.sqrt() * normal).exp()
-    }
-}
+const HOT_ONE_IN: u64 = 100;
 
 /// Bytes of content of response `number`.
 #[expect(
@@ -62,12 +39,9 @@ impl Chance {
 )]
 pub(crate) fn size_bytes(seed: u64, number: u64) -> u64 {
     let mut chance = Chance::new(seed, number + 1);
-    let size = match chance.unit() {
-        kind if kind <= 0.65 => chance.exponential(4.5 * 1024.0),
-        kind if kind <= 0.80 => chance.exponential(8.5 * 1024.0),
-        kind if kind <= 0.805 => chance.log_normal(300.0 * 1024.0, 300.0 * 1024.0),
-        _ => chance.log_normal(25.0 * 1024.0, 10.0 * 1024.0),
-    };
+    let kind = chance.unit();
+    let law = SIZES.iter().find(|(up_to, _)| kind < *up_to);
+    let size = law.map_or(0.0, |(_, law)| law.draw(&mut chance));
     size.clamp(1.0, SIZE_BYTES_MAX) as u64
 }
 
@@ -83,16 +57,9 @@ pub(crate) fn count(seed: u64, bytes: u64) -> u64 {
 }
 
 /// The number of the response that is asked for next, of `count`.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    clippy::cast_precision_loss,
-    reason = "a share of a count"
-)]
 pub(crate) fn next(chance: &mut Chance, count: u64) -> u64 {
-    let hot = ((count as f64 * HOT_SHARE) as u64).max(1);
-    if chance.unit() <= HOT_REQUESTS {
-        chance.below(hot)
+    if chance.is(HOT_REQUESTS) {
+        chance.below((count / HOT_ONE_IN).max(1))
     } else {
         chance.below(count)
     }

@@ -3,11 +3,11 @@
 use super::load::{Ask, Course, Sizes};
 use super::options::Options;
 use super::schedule::{Entrant, Field, millis};
+use crate::client::metrics;
 use crate::failure::{During, Failure};
 use crate::origin::READY;
 use crate::proxy::contender::WEIR;
 use serde::{Deserialize, Serialize};
-use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
@@ -97,7 +97,11 @@ pub(crate) fn measure(
     };
     if name == WEIR {
         let admin = SocketAddr::from((Ipv4Addr::LOCALHOST, admin));
-        let value = |name: &str| metrics(admin).ok().and_then(|text| metric(&text, name));
+        let value = |name: &str| {
+            metrics::text(admin)
+                .ok()
+                .and_then(|text| metrics::sum(&text, name))
+        };
         wait_until(LOAD_MAX, || value("weir_disk_loading") == Some(0))
             .during("wait for the index of weir")?;
         restart.loaded_ms = Some(millis(begun.elapsed()));
@@ -119,47 +123,4 @@ fn wait_until(limit: Duration, mut is_so: impl FnMut() -> bool) -> Result<(), St
         std::thread::sleep(POLL);
     }
     Ok(())
-}
-
-/// What the admin interface says of itself; it closes the connection after that.
-fn metrics(admin: SocketAddr) -> std::io::Result<String> {
-    let mut stream = TcpStream::connect(admin)?;
-    stream.set_read_timeout(Some(Duration::from_secs(5)))?;
-    let request = format!("GET /metrics HTTP/1.1\r\nHost: {admin}\r\nConnection: close\r\n\r\n");
-    stream.write_all(request.as_bytes())?;
-    let mut text = String::new();
-    stream.read_to_string(&mut text)?;
-    Ok(text)
-}
-
-/// The sum of a metric over its labels.
-fn metric(text: &str, name: &str) -> Option<u64> {
-    let values = text.lines().filter_map(|line| {
-        let rest = line.strip_prefix(name)?;
-        let is_it = rest.starts_with([' ', '{']);
-        let value = rest.rsplit(' ').next()?.parse::<f64>().ok();
-        value.filter(|_| is_it)
-    });
-    values.map(whole).reduce(|sum, value| sum + value)
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a gauge of bytes or entries"
-)]
-fn whole(value: f64) -> u64 {
-    value.max(0.0) as u64
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn metric_is_matched_by_its_whole_name_and_summed_over_labels() {
-        let text = "weir_disk_entries_total 9\nweir_disk_entries{dir=\"0\"} 2\nweir_disk_entries{dir=\"1\"} 3\n";
-        assert_eq!(metric(text, "weir_disk_entries"), Some(5));
-        assert_eq!(metric(text, "weir_disk_loading"), None);
-    }
 }

@@ -73,7 +73,7 @@ pub(crate) fn run(
     affinity::stay_on(cores.load)?;
     let workplace = Workplace::make("store-bench")?;
     let place = origin::Place {
-        hosts: &[Ipv4Addr::LOCALHOST],
+        host: Ipv4Addr::LOCALHOST,
         within: &[],
         send_buffer_bytes: None,
         life: LIFE,

@@ -2,9 +2,9 @@
 
 use super::measured::Subject;
 use crate::client::reader::{RECEIVE_BUFFER_BYTES, Reader};
-use crate::origin::{Fetch, target};
 use serde::{Deserialize, Serialize};
 use std::time::{Duration, Instant};
+use weir_bench::origin::{Fetch, FetchTally, ResponseSpec};
 
 const SIZE_BYTES: u64 = 20_000_000;
 
@@ -74,16 +74,14 @@ pub(crate) fn second(subject: &Subject<'_>) -> Result<Second, String> {
 }
 
 fn ask(subject: &Subject<'_>) -> Result<Reader, String> {
-    let target = target(&subject.path("abort"), SIZE_BYTES, Some(RATE_BYTES_S), true);
-    Reader::ask(
-        subject.address,
-        &target,
-        SIZE_BYTES,
-        Some(RECEIVE_BUFFER_BYTES),
-    )
+    let spec = ResponseSpec {
+        rate_bytes_per_s: Some(RATE_BYTES_S),
+        ..ResponseSpec::new(&subject.path("abort"), SIZE_BYTES)
+    };
+    Reader::ask(subject.address, &spec, Some(RECEIVE_BUFFER_BYTES))
 }
 
-fn tally(subject: &Subject<'_>) -> Result<crate::origin::Tally, String> {
+fn tally(subject: &Subject<'_>) -> Result<FetchTally, String> {
     let tally = subject.origin.tally(&subject.path("abort"));
     tally.map_err(|failure| failure.to_string())
 }

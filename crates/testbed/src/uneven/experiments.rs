@@ -12,7 +12,7 @@ use crate::process::workplace::Workplace;
 use crate::proxy::contender::{Contender, WEIR};
 use crate::proxy::server::{Place, Server};
 use crate::proxy::template::Words;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 /// A child that is still there after this has been forgotten.
@@ -91,11 +91,8 @@ impl Field {
     ) -> Result<Self, Failure> {
         let directory = workplace.path().join(name);
         let host = Ipv4Addr::LOCALHOST;
-        // one address for whoever measures, one for each proxy
-        let own = (1..=u8::MAX).map(|number| Ipv4Addr::new(127, 0, 1, number));
-        let hosts: Vec<Ipv4Addr> = [host].into_iter().chain(own.take(present.len())).collect();
         let place = origin::Place {
-            hosts: &hosts,
+            host,
             within: &[],
             send_buffer_bytes: Some(SEND_BUFFER_BYTES),
             life: LIFE,
@@ -109,7 +106,10 @@ impl Field {
             life: LIFE,
         };
         let mut servers = Vec::new();
-        for (contender, address) in present.iter().zip(origin.addresses().iter().skip(1)) {
+        // one address for whoever measures, one for each proxy
+        let hosts = (1..=u8::MAX).map(|number| Ipv4Addr::new(127, 0, 1, number));
+        for (contender, host) in present.iter().zip(hosts) {
+            let address = SocketAddr::from((host, origin.address().port()));
             let directory = directory.join(contender.name);
             let mut words = words.clone();
             words.set("ORIGIN", address);

@@ -3,10 +3,10 @@
 use super::measured::Subject;
 use crate::client::crowd::{Crowd, Standing};
 use crate::client::reader::RECEIVE_BUFFER_BYTES;
-use crate::origin::{after_thought, target};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
+use weir_bench::origin::ResponseSpec;
 
 const SIZE_BYTES: u64 = 20_000;
 
@@ -17,7 +17,7 @@ struct Manner {
     /// From one request to the next.
     pause: Duration,
     /// Until the origin begins to answer: nobody can be a hit while the others ask.
-    think_ms: u64,
+    delay_ms: u64,
     rate_bytes_s: u64,
 }
 
@@ -27,13 +27,13 @@ const MANNERS: [Manner; 2] = [
     Manner {
         clients: 50,
         pause: Duration::from_millis(1),
-        think_ms: 200,
+        delay_ms: 200,
         rate_bytes_s: 20_000,
     },
     Manner {
         clients: 10_000,
         pause: Duration::ZERO,
-        think_ms: 2000,
+        delay_ms: 2000,
         rate_bytes_s: 4000,
     },
 ];
@@ -69,11 +69,14 @@ pub(crate) fn measure(subject: &Subject<'_>, clients: usize) -> Result<Herd, Str
     let manner = MANNERS.iter().find(|manner| manner.clients == clients);
     let manner = manner.ok_or("there is no such herd")?;
     let path = subject.path(&format!("herd-{clients}"));
-    let target = target(&path, SIZE_BYTES, Some(manner.rate_bytes_s), true);
-    let target = after_thought(&target, manner.think_ms);
+    let spec = ResponseSpec {
+        rate_bytes_per_s: Some(manner.rate_bytes_s),
+        delay: Duration::from_millis(manner.delay_ms),
+        ..ResponseSpec::new(&path, SIZE_BYTES)
+    };
     let mut crowd = Crowd::connect(subject.address, clients, RECEIVE_BUFFER_BYTES);
     let begun = Instant::now();
-    crowd.ask(SIZE_BYTES, manner.pause, |_| target.clone());
+    crowd.ask(manner.pause, |_| spec.clone());
     let asking = begun.elapsed();
     let standing = wait(&mut crowd, begun);
     let duration = begun.elapsed();

@@ -2,11 +2,11 @@
 
 use super::measured::Subject;
 use crate::client::reader::{RECEIVE_BUFFER_BYTES, Reader};
-use crate::origin::target;
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+use weir_bench::origin::ResponseSpec;
 
 const SIZE_BYTES: u64 = 30_000_000;
 
@@ -40,13 +40,11 @@ pub(crate) struct Join {
 
 pub(crate) fn measure(subject: &Subject<'_>) -> Result<Join, String> {
     let path = subject.path("join");
-    let shared = target(&path, SIZE_BYTES, Some(RATE_BYTES_S), true);
-    let own = target(
-        &subject.path("direct"),
-        SIZE_BYTES,
-        Some(RATE_BYTES_S),
-        true,
-    );
+    let paced = |path: &str| ResponseSpec {
+        rate_bytes_per_s: Some(RATE_BYTES_S),
+        ..ResponseSpec::new(path, SIZE_BYTES)
+    };
+    let (shared, own) = (paced(&path), paced(&subject.path("direct")));
     let is_over = AtomicBool::new(false);
     let (slow, fast, direct) = std::thread::scope(|scope| {
         let slow = scope.spawn(|| read_slowly(subject.address, &shared, &is_over));
@@ -75,8 +73,8 @@ pub(crate) fn measure(subject: &Subject<'_>) -> Result<Join, String> {
     })
 }
 
-fn read_slowly(to: SocketAddr, target: &str, is_over: &AtomicBool) -> Result<u64, String> {
-    let mut reader = Reader::ask(to, target, SIZE_BYTES, Some(RECEIVE_BUFFER_BYTES))?;
+fn read_slowly(to: SocketAddr, spec: &ResponseSpec, is_over: &AtomicBool) -> Result<u64, String> {
+    let mut reader = Reader::ask(to, spec, Some(RECEIVE_BUFFER_BYTES))?;
     let mut next = Instant::now();
     while !is_over.load(Ordering::Relaxed) {
         next += STEP;
@@ -87,9 +85,9 @@ fn read_slowly(to: SocketAddr, target: &str, is_over: &AtomicBool) -> Result<u64
 }
 
 /// How long it took, if it was done in time, and what was read.
-fn read_fast(to: SocketAddr, target: &str) -> Result<(Option<Duration>, u64), String> {
+fn read_fast(to: SocketAddr, spec: &ResponseSpec) -> Result<(Option<Duration>, u64), String> {
     let begun = Instant::now();
-    let mut reader = Reader::ask(to, target, SIZE_BYTES, None)?;
+    let mut reader = Reader::ask(to, spec, None)?;
     let is_done = reader.read_until(SIZE_BYTES, begun + FAST_MAX)?;
     Ok((is_done.then(|| begun.elapsed()), reader.read_bytes()))
 }

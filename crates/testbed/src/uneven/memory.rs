@@ -2,10 +2,10 @@
 
 use super::measured::Subject;
 use crate::client::crowd::Crowd;
-use crate::origin::target;
 use crate::proxy::server::Server;
 use serde::{Deserialize, Serialize};
 use std::time::{Duration, Instant};
+use weir_bench::origin::ResponseSpec;
 
 const CLIENTS: usize = 2000;
 
@@ -51,11 +51,14 @@ impl Kind {
         }
     }
 
-    fn target(self, path: &str, client: usize) -> String {
-        match self {
-            Self::OneStored => target(path, SIZE_BYTES, None, true),
-            Self::EachPassed => target(&format!("{path}/{client}"), SIZE_BYTES, None, false),
-            Self::EachStored => target(&format!("{path}/{client}"), SIZE_BYTES, None, true),
+    fn spec(self, path: &str, client: usize) -> ResponseSpec {
+        let path = match self {
+            Self::OneStored => path.to_owned(),
+            Self::EachPassed | Self::EachStored => format!("{path}/{client}"),
+        };
+        ResponseSpec {
+            is_storable: self != Self::EachPassed,
+            ..ResponseSpec::new(&path, SIZE_BYTES)
         }
     }
 }
@@ -141,9 +144,7 @@ pub(crate) fn measure(
     };
     let before = sample(0)?;
     let mut crowd = Crowd::connect(subject.address, CLIENTS, RECEIVE_BUFFER_BYTES);
-    crowd.ask(SIZE_BYTES, Duration::ZERO, |client| {
-        kind.target(&path, client)
-    });
+    crowd.ask(Duration::ZERO, |client| kind.spec(&path, client));
     let mut samples = Vec::new();
     let mut begun_all = None;
     let mut next = Instant::now();

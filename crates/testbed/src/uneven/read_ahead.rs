@@ -2,9 +2,9 @@
 
 use super::measured::Subject;
 use crate::client::reader::{RECEIVE_BUFFER_BYTES, Reader};
-use crate::origin::target;
 use serde::{Deserialize, Serialize};
 use std::time::{Duration, Instant};
+use weir_bench::origin::ResponseSpec;
 
 const SIZE_BYTES: u64 = 60_000_000;
 
@@ -73,9 +73,11 @@ pub(crate) fn measure(subject: &Subject<'_>, kind: Kind) -> Result<ReadAhead, St
     let who = if kind.reads { "slow" } else { "stopped" };
     let stored = if kind.is_storable { "stored" } else { "passed" };
     let path = subject.path(&format!("lead-{who}-{stored}"));
-    let target = target(&path, SIZE_BYTES, None, kind.is_storable);
-    let receive_buffer = Some(RECEIVE_BUFFER_BYTES);
-    let mut reader = Reader::ask(subject.address, &target, SIZE_BYTES, receive_buffer)?;
+    let spec = ResponseSpec {
+        is_storable: kind.is_storable,
+        ..ResponseSpec::new(&path, SIZE_BYTES)
+    };
+    let mut reader = Reader::ask(subject.address, &spec, Some(RECEIVE_BUFFER_BYTES))?;
     let begun = Instant::now();
     let mut step = 0;
     let mut lead = ReadAhead {

@@ -10,9 +10,10 @@ mod namespace;
 
 pub(crate) use link::{Rules, Traffic};
 
+use crate::client::get;
 use crate::client::reader::Reader;
 use crate::failure::{During, Failure};
-use crate::origin::{self, Origin, READY, target};
+use crate::origin::{self, Origin, READY};
 use crate::proxy::contender::Contender;
 use crate::proxy::server::{Place, Server};
 use crate::proxy::template::Words;
@@ -26,6 +27,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+use weir_bench::origin::ResponseSpec;
 
 /// Each way.
 const RULES: Rules = Rules {
@@ -233,7 +235,7 @@ impl Bench {
         // the kernel's own send buffer: a small one would be the bottleneck of a long path
         let command = space.command();
         let place = origin::Place {
-            hosts: &[host],
+            host,
             within: &command,
             send_buffer_bytes: None,
             life,
@@ -277,7 +279,7 @@ impl Bench {
         let to = self.origin.address();
         let connected = self.client_space(net).inside(|| {
             let begun = Instant::now();
-            crate::client::reader::open(Ipv4Addr::UNSPECIFIED, to, None)?;
+            get::connect(to)?;
             std::io::Result::Ok(begun.elapsed())
         })?;
         let connected = connected.during("connect across the link")?;
@@ -307,10 +309,10 @@ impl Bench {
                 Way::Unbounded => self.unbounded.as_ref().map(Server::address),
             };
             let path = format!("/path/{:?}/{way:?}/{pair}", self.side);
-            let target = target(&path, SIZE_BYTES, None, true);
+            let spec = ResponseSpec::new(&path, SIZE_BYTES);
             let space = self.client_space(net);
             let outcome = match to {
-                Ok(to) => space.inside(|| download(to, &target))?,
+                Ok(to) => space.inside(|| download(to, &spec))?,
                 Err(why) => Err(why.clone()),
             };
             let mut done = Download {
@@ -344,9 +346,9 @@ impl Bench {
 }
 
 /// Times to the early mark and to the end.
-fn download(to: SocketAddr, target: &str) -> Result<(Duration, Duration), String> {
+fn download(to: SocketAddr, spec: &ResponseSpec) -> Result<(Duration, Duration), String> {
     let begun = Instant::now();
-    let mut reader = Reader::ask(to, target, SIZE_BYTES, None)?;
+    let mut reader = Reader::ask(to, spec, None)?;
     let deadline = begun + DOWNLOAD_MAX;
     let mut until = |bytes| match reader.read_until(bytes, deadline) {
         Ok(true) => Ok(begun.elapsed()),

@@ -1,0 +1,224 @@
+//! A response as it arrives at a client: head, then content of which every byte is checked.
+
+use super::get::field;
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+use weir_bench::origin::{ResponseSpec, content_of};
+use weir_workload::Content;
+
+const HEAD_BYTES_MAX: usize = 64 * 1024;
+
+/// A request that was sent, and what has arrived of its response.
+#[derive(Debug)]
+pub(crate) struct Transfer {
+    stream: TcpStream,
+    response: Response,
+}
+
+impl Transfer {
+    /// Asks for all of a response. One without a length is asked for in HTTP/1.0, so that no chunks
+    /// are between its bytes.
+    pub(crate) fn ask(mut stream: TcpStream, spec: &ResponseSpec) -> io::Result<Self> {
+        let version = if spec.has_length { "1.1" } else { "1.0" };
+        let request = format!("GET {spec} HTTP/{version}\r\nHost: origin.example\r\n\r\n");
+        stream.write_all(request.as_bytes())?;
+        let response = Response::new(spec);
+        Ok(Self { stream, response })
+    }
+
+    /// Reads once, at most as much as `buffer` holds, and says how many bytes came. None came if
+    /// the socket's time limit passed, if it does not wait, or at the end of a whole response.
+    ///
+    /// # Errors
+    /// Says what is wrong with the response or the connection; the transfer is over.
+    pub(crate) fn read(&mut self, buffer: &mut [u8]) -> Result<usize, String> {
+        match self.stream.read(buffer) {
+            Ok(0) => self.response.end().map(|()| 0),
+            Ok(length) => self.response.take(&buffer[..length]).map(|()| length),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(0),
+            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => Err(CUT.to_owned()),
+            Err(error) => Err(error.kind().to_string()),
+        }
+    }
+
+    /// Whether nothing of a response came.
+    pub(crate) fn is_unanswered(&self) -> bool {
+        !self.response.has_head && self.response.head.is_empty()
+    }
+
+    pub(crate) fn is_whole(&self) -> bool {
+        self.response.is_whole()
+    }
+
+    /// Content that arrived.
+    pub(crate) fn read_bytes(&self) -> u64 {
+        self.response.read_bytes
+    }
+
+    pub(crate) fn stream(&self) -> &TcpStream {
+        &self.stream
+    }
+
+    /// The connection, for another request.
+    pub(crate) fn into_stream(self) -> TcpStream {
+        self.stream
+    }
+}
+
+/// The connection ended before the response did.
+pub(crate) const CUT: &str = "cut";
+
+#[derive(Debug)]
+struct Response {
+    content: Content,
+    size_bytes: u64,
+    has_length: bool,
+    /// Until it is whole.
+    head: Vec<u8>,
+    has_head: bool,
+    read_bytes: u64,
+    has_ended: bool,
+}
+
+impl Response {
+    fn new(spec: &ResponseSpec) -> Self {
+        Self {
+            content: content_of(&spec.to_string()),
+            size_bytes: spec.size_bytes,
+            has_length: spec.has_length,
+            head: Vec::new(),
+            has_head: false,
+            read_bytes: 0,
+            has_ended: false,
+        }
+    }
+
+    fn is_whole(&self) -> bool {
+        let has_all = self.has_head && self.read_bytes == self.size_bytes;
+        has_all && (self.has_length || self.has_ended)
+    }
+
+    fn end(&mut self) -> Result<(), String> {
+        self.has_ended = true;
+        self.is_whole().then_some(()).ok_or(CUT.to_owned())
+    }
+
+    fn take(&mut self, bytes: &[u8]) -> Result<(), String> {
+        if self.has_head {
+            return self.take_content(bytes);
+        }
+        self.head.extend_from_slice(bytes);
+        let end = self.head.windows(4).position(|four| four == b"\r\n\r\n");
+        let Some(end) = end else {
+            return if self.head.len() > HEAD_BYTES_MAX {
+                Err("a head without an end".to_owned())
+            } else {
+                Ok(())
+            };
+        };
+        let rest = self.head.split_off(end + 4);
+        let head = std::mem::take(&mut self.head);
+        self.check_head(&String::from_utf8_lossy(&head))?;
+        self.has_head = true;
+        self.take_content(&rest)
+    }
+
+    fn check_head(&self, head: &str) -> Result<(), String> {
+        let status = head.split([' ', '\r']).nth(1).unwrap_or_default();
+        if status != "200" {
+            return Err(format!("status {status}"));
+        }
+        let length = field(head, "content-length");
+        let is_right = length.and_then(|length| length.parse().ok()) == Some(self.size_bytes);
+        match length {
+            _ if is_right || !self.has_length => Ok(()),
+            Some(length) => Err(format!("a Content-Length of {length}")),
+            None => Err("no Content-Length".to_owned()),
+        }
+    }
+
+    fn take_content(&mut self, bytes: &[u8]) -> Result<(), String> {
+        if bytes.len() as u64 > self.size_bytes - self.read_bytes {
+            return Err("more content than there is".to_owned());
+        }
+        if let Some(at) = self.content.differs_at(self.read_bytes, bytes) {
+            return Err(format!("wrong content at {at}"));
+        }
+        self.read_bytes += bytes.len() as u64;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SIZE_BYTES: u64 = 10_000;
+
+    fn response(status_line: &str, length: &str, content_of_path: &str) -> Vec<u8> {
+        let mut bytes =
+            format!("HTTP/1.1 {status_line}\r\nContent-Length: {length}\r\n\r\n").into_bytes();
+        let head_bytes = bytes.len();
+        bytes.resize(head_bytes + 10_000, 0);
+        let spec = ResponseSpec::new(content_of_path, SIZE_BYTES);
+        content_of(&spec.to_string()).fill(0, &mut bytes[head_bytes..]);
+        bytes
+    }
+
+    /// The same whole and in pieces of seven bytes.
+    fn check(bytes: &[u8], expected: Result<u64, &str>) {
+        for piece in [bytes.len(), 7] {
+            let mut response = Response::new(&ResponseSpec::new("/a", SIZE_BYTES));
+            let taken = bytes.chunks(piece).try_for_each(|part| response.take(part));
+            match (taken, expected) {
+                (Ok(()), Ok(bytes)) => assert_eq!(response.read_bytes, bytes),
+                (Err(said), Err(part)) => assert!(said.contains(part), "{said}"),
+                (taken, expected) => panic!("{taken:?} instead of {expected:?}"),
+            }
+            assert_eq!(response.is_whole(), expected == Ok(SIZE_BYTES));
+        }
+    }
+
+    #[test]
+    fn matching_response_is_whole_only_at_its_last_byte() {
+        let right = response("200 OK", "10000", "/a");
+        check(&right, Ok(SIZE_BYTES));
+        check(&right[..right.len() - 1], Ok(SIZE_BYTES - 1));
+        check(&right[..10], Ok(0));
+    }
+
+    #[test]
+    fn response_with_wrong_status_length_or_content_is_refused() {
+        check(
+            &response("503 Service Unavailable", "10000", "/a"),
+            Err("status 503"),
+        );
+        check(&response("200 OK", "9999", "/a"), Err("Content-Length"));
+        check(&response("200 OK", "10000", "/b"), Err("wrong content"));
+        let mut longer = response("200 OK", "10000", "/a");
+        longer.push(0);
+        check(&longer, Err("more content"));
+        let mut changed = response("200 OK", "10000", "/a");
+        let last = changed.len() - 1;
+        changed[last] ^= 1;
+        check(&changed, Err("wrong content at 9999"));
+    }
+
+    #[test]
+    fn response_without_length_is_whole_only_at_the_end_of_its_connection() {
+        let spec = ResponseSpec {
+            has_length: false,
+            ..ResponseSpec::new("/a", 3)
+        };
+        let mut bytes = b"HTTP/1.0 200 OK\r\n\r\n".to_vec();
+        bytes.resize(bytes.len() + 3, 0);
+        let head_bytes = bytes.len() - 3;
+        content_of(&spec.to_string()).fill(0, &mut bytes[head_bytes..]);
+        for missing in [0, 1] {
+            let mut response = Response::new(&spec);
+            let taken = response.take(&bytes[..bytes.len() - missing]);
+            assert!(taken.is_ok() && !response.is_whole());
+            assert_eq!(response.end().is_ok(), missing == 0);
+        }
+    }
+}
