@@ -15,4 +15,6 @@ mod processes;
 mod watcher;
 
 pub use own_threads::{OwnThreads, ThreadLoad};
+pub use proc_file::{Stat, TICKS_PER_S, named_numbers};
+pub use processes::{process_tree, stat_of};
 pub use watcher::{ProxyProcess, UsageWatcher};

@@ -7,6 +7,7 @@ use crate::failure::{During, Failure};
 use crate::ioctl;
 use crate::process::guarded;
 use crate::proxy::server::{self, Server};
+use clap::Args;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::time::Duration;
@@ -74,15 +75,19 @@ fn tally(origin: SocketAddr, prefix: &str) -> Result<FetchTally, Failure> {
     serde_json::from_slice(&answer.body).during("understand the origin's tally")
 }
 
-/// Serves until the process is ended: port, and size of send buffers or none.
-pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
-    let number = |text: &String| text.parse::<usize>().ok();
-    let port = arguments.first().and_then(number);
-    let port = port.and_then(|port| u16::try_from(port).ok());
-    let port = port.ok_or_else(|| Failure::Usage(format!("`{ROLE}` wants a port")))?;
-    let send_buffer_bytes = arguments.get(1).and_then(number);
-    let address = SocketAddr::from((Ipv4Addr::UNSPECIFIED, port));
-    let _serving = serve(address, send_buffer_bytes)?;
+/// Options of the process that is the origin.
+#[derive(Args, Debug)]
+pub(crate) struct Options {
+    /// Where it listens, on all addresses
+    port: u16,
+    /// The size of send buffers; the kernel's, if not given
+    send_buffer_bytes: Option<usize>,
+}
+
+/// Serves until the process is ended.
+pub(crate) fn run(options: &Options) -> Result<(), Failure> {
+    let address = SocketAddr::from((Ipv4Addr::UNSPECIFIED, options.port));
+    let _serving = serve(address, options.send_buffer_bytes)?;
     loop {
         std::thread::park();
     }

@@ -1,17 +1,83 @@
-//! Record files: JSON that says by its schema who can read it.
+//! Record files: everything that was measured, with what is needed to measure it again, as JSON.
 
+use crate::benchmark::Benchmark;
 use crate::failure::{During, Failure};
-use crate::host;
+use crate::host::{self, Host};
 use crate::root;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// The command that makes a record again.
-pub(crate) fn command(chore: &str, arguments: &[String]) -> String {
-    let mut words = vec!["cargo xtask", chore];
-    words.extend(arguments.iter().map(String::as_str));
-    words.join(" ")
+/// The record of a benchmark.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(bound = "")]
+pub(crate) struct Record<B: Benchmark> {
+    pub(crate) schema: u32,
+    pub(crate) command: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) seed: Option<String>,
+    pub(crate) commit: String,
+    pub(crate) begun: String,
+    pub(crate) host: Host,
+    #[serde(default)]
+    pub(crate) versions: BTreeMap<String, String>,
+    pub(crate) settings: B::Options,
+    /// Proxies, and parts of the measurement, that did not take part, with the reason.
+    #[serde(default)]
+    pub(crate) left_out: BTreeMap<String, String>,
+    #[serde(flatten)]
+    pub(crate) figures: B,
+}
+
+impl<B: Benchmark> Record<B> {
+    /// An empty record of this machine.
+    pub(crate) fn begin(settings: B::Options, arguments: &[String]) -> Self {
+        Self {
+            schema: B::SCHEMA,
+            command: format!("cargo xtask {}", arguments.join(" ")),
+            seed: B::SEED.map(str::to_owned),
+            commit: host::commit(),
+            begun: host::time(),
+            host: Host::here(),
+            versions: BTreeMap::new(),
+            settings,
+            left_out: BTreeMap::new(),
+            figures: B::default(),
+        }
+    }
+
+    /// # Errors
+    /// The file is not there, is not understood, or has another schema.
+    pub(crate) fn read(file: &Path) -> Result<Self, Failure> {
+        let name = file.display();
+        let text = std::fs::read_to_string(file).during(format_args!("read `{name}`"))?;
+        let record: Self =
+            serde_json::from_str(&text).during(format_args!("understand `{name}`"))?;
+        if record.schema == B::SCHEMA {
+            return Ok(record);
+        }
+        let (found, known) = (record.schema, B::SCHEMA);
+        Err(Failure::Usage(format!(
+            "`{name}` has schema {found}, this is for {known}"
+        )))
+    }
+
+    /// # Errors
+    /// The file cannot be written.
+    pub(crate) fn write(&self, file: &Path) -> Result<(), Failure> {
+        if let Some(parent) = file.parent() {
+            std::fs::create_dir_all(parent).during(format_args!("make `{}`", parent.display()))?;
+        }
+        let text = serde_json::to_string_pretty(self).during("write the record as JSON")?;
+        std::fs::write(file, text + "\n").during(format_args!("write `{}`", file.display()))
+    }
+
+    /// Leaves something out, and says so.
+    pub(crate) fn leave_out(&mut self, what: impl Into<String>, why: &Failure) {
+        let what = what.into();
+        eprintln!("  {what}: {why}");
+        self.left_out.insert(what, why.to_string());
+    }
 }
 
 /// The path that a record is written to: `given` if it was named on the command line, else
@@ -22,9 +88,9 @@ pub(crate) fn command(chore: &str, arguments: &[String]) -> String {
 ///
 /// # Errors
 /// The path is below `records/`, and files outside of `records/` have uncommitted changes.
-pub(crate) fn place(given: Option<&str>, name: &str) -> Result<PathBuf, Failure> {
+pub(crate) fn place(given: Option<PathBuf>, name: &str) -> Result<PathBuf, Failure> {
     let records = root::directory().join("records");
-    let path = given.map_or_else(|| records.join(name), PathBuf::from);
+    let path = given.unwrap_or_else(|| records.join(name));
     if is_below(&path, &records) {
         refuse_changes(&path, &host::changes())?;
     }
@@ -57,36 +123,6 @@ fn refuse_changes(path: &Path, changes: &[String]) -> Result<(), Failure> {
     )))
 }
 
-/// # Errors
-/// The file is not there, is not understood, or has another schema.
-pub(crate) fn read<T: DeserializeOwned>(
-    file: &Path,
-    schema: u32,
-    schema_of: impl Fn(&T) -> u32,
-) -> Result<T, Failure> {
-    let text = std::fs::read_to_string(file).during(format_args!("read `{}`", file.display()))?;
-    let record: T =
-        serde_json::from_str(&text).during(format_args!("understand `{}`", file.display()))?;
-    let found = schema_of(&record);
-    if found == schema {
-        return Ok(record);
-    }
-    Err(Failure::Usage(format!(
-        "`{}` has schema {found}, this is for {schema}",
-        file.display()
-    )))
-}
-
-/// # Errors
-/// The file cannot be written.
-pub(crate) fn write<T: Serialize>(record: &T, file: &Path) -> Result<(), Failure> {
-    if let Some(parent) = file.parent() {
-        std::fs::create_dir_all(parent).during(format_args!("make `{}`", parent.display()))?;
-    }
-    let text = serde_json::to_string_pretty(record).during("write the record as JSON")?;
-    std::fs::write(file, text + "\n").during(format_args!("write `{}`", file.display()))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -115,7 +151,7 @@ mod tests {
     #[test]
     fn record_outside_the_records_folder_is_always_accepted() {
         let path = std::env::temp_dir().join("a.json");
-        let given = path.to_string_lossy().into_owned();
-        assert_eq!(place(Some(&given), "b.json").ok(), Some(path));
+
+        assert_eq!(place(Some(path.clone()), "b.json").ok(), Some(path));
     }
 }

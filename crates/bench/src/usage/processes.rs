@@ -3,7 +3,7 @@
 use super::proc_file::{Stat, named_numbers};
 use std::collections::{HashMap, HashSet};
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The sums over a process tree at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -62,10 +62,10 @@ impl Processes {
 
     /// Looks at the tree. `None` when its root has ended.
     pub(super) fn look(&mut self) -> Option<Totals> {
-        let stats = self.stats();
+        let stats = stats(&self.proc);
         let root = *stats.get(&self.root)?;
         let is_the_same = *self.root_started.get_or_insert(root.started) == root.started;
-        if !is_the_same || !self.is_alive(self.root) {
+        if !is_the_same || !root.is_running {
             return None;
         }
         let tree = tree(self.root, root.started, &stats);
@@ -89,7 +89,7 @@ impl Processes {
         for id in tree {
             let Some(now) = self.bytes(*id) else {
                 // one that is just ending hides nothing from us
-                self.hides_bytes |= self.is_alive(*id);
+                self.hides_bytes |= stats[id].is_running;
                 continue;
             };
             let name = (*id, stats[id].started);
@@ -102,18 +102,6 @@ impl Processes {
             seen.insert(name, now);
         }
         self.last = seen;
-    }
-
-    /// Every process of the machine.
-    fn stats(&self) -> HashMap<u32, Stat> {
-        let Ok(entries) = fs::read_dir(&self.proc) else {
-            return HashMap::new();
-        };
-        entries
-            .flatten()
-            .filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok())
-            .filter_map(|id| Some((id, Stat::parse(&self.read(id, "stat")?)?)))
-            .collect()
     }
 
     fn rss_bytes(&self, id: u32) -> u64 {
@@ -131,17 +119,35 @@ impl Processes {
         })
     }
 
-    /// Whether it is there and has not ended: one that nobody has waited for yet has the state Z,
-    /// and nothing to look at.
-    fn is_alive(&self, id: u32) -> bool {
-        let stat = self.read(id, "stat").unwrap_or_default();
-        let state = stat.rsplit_once(')').map(|(_, rest)| rest.trim_start());
-        state.is_some_and(|state| !state.starts_with(['Z', 'X']))
-    }
-
     fn read(&self, id: u32, file: &str) -> Option<String> {
         fs::read_to_string(self.proc.join(id.to_string()).join(file)).ok()
     }
+}
+
+/// A process and its descendants, the process first; nothing if it is not there.
+#[must_use]
+pub fn process_tree(root: u32) -> Vec<(u32, Stat)> {
+    let stats = stats(Path::new("/proc"));
+    let started = stats.get(&root).map(|stat| stat.started);
+    let ids = started.map_or_else(Vec::new, |started| tree(root, started, &stats));
+    ids.into_iter().map(|id| (id, stats[&id])).collect()
+}
+
+/// One process; `None` if it is not there.
+#[must_use]
+pub fn stat_of(id: u32) -> Option<Stat> {
+    Stat::parse(&fs::read_to_string(format!("/proc/{id}/stat")).ok()?)
+}
+
+/// Every process of the machine.
+fn stats(proc: &Path) -> HashMap<u32, Stat> {
+    let entries = fs::read_dir(proc).into_iter().flatten().flatten();
+    let ids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let stat = |id| {
+        let file = proc.join(format!("{id}/stat"));
+        Stat::parse(&fs::read_to_string(file).ok()?)
+    };
+    ids.filter_map(|id| Some((id, stat(id)?))).collect()
 }
 
 /// The ids of a process and its descendants. An id that was given out again is not mistaken for a
@@ -171,7 +177,6 @@ fn tree(root: u32, started: u64, stats: &HashMap<u32, Stat>) -> Vec<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::path::Path;
 
     /// A folder that looks like `/proc`.
     struct Proc(tempfile::TempDir);

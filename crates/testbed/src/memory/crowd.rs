@@ -1,6 +1,6 @@
 //! Slow and fast clients in two threads, and what they have had.
 
-use super::options::Options;
+use super::Options;
 use crate::client::get::connect;
 use crate::client::transfer::Transfer;
 use serde::{Deserialize, Serialize};

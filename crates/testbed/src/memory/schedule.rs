@@ -1,14 +1,13 @@
 //! The course of a measurement: at rest, under load, at rest again.
 
 use super::crowd::{self, Received};
-use super::options::Options;
 use super::slow_disk::SlowDisk;
+use super::{CONTENDERS, Options, REST_SLACK_KIB};
 use crate::client::metrics;
 use crate::failure::{During, Failure};
 use crate::origin::{self, Origin, READY};
 use crate::process::usage;
-use crate::process::workplace::Workplace;
-use crate::proxy::contender::Contender;
+use crate::process::workplace;
 use crate::proxy::server::{self, Place, Server};
 use crate::proxy::template::Words;
 use serde::{Deserialize, Serialize};
@@ -40,7 +39,7 @@ const COUNTED: [&str; 5] = [
 
 /// What was measured.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Figures {
+pub(crate) struct Measured {
     /// Resident memory before the first client, KiB.
     pub(crate) before_kib: u64,
     /// The most there was, by the kernel's account, KiB.
@@ -54,12 +53,8 @@ pub(crate) struct Figures {
     pub(crate) counts: BTreeMap<String, u64>,
 }
 
-pub(crate) fn run(
-    options: &Options,
-    words: &Words,
-    subject: &Contender,
-) -> Result<Figures, Failure> {
-    let workplace = Workplace::make("memory")?;
+pub(super) fn run(options: &Options, words: &Words) -> Result<Measured, Failure> {
+    let workplace = workplace("memory")?;
     let disk = SlowDisk::make(workplace.path(), STORE_MIB + 512, options.disk_mb_s)?;
     let place = origin::Place {
         host: Ipv4Addr::LOCALHOST,
@@ -83,13 +78,18 @@ pub(crate) fn run(
         within: &within,
         life: LIFE,
     };
-    let mut server = Server::launch(subject, &workplace.path().join("weir"), &words, &place)?;
+    let mut server = Server::launch(
+        &CONTENDERS[0],
+        &workplace.path().join("weir"),
+        &words,
+        &place,
+    )?;
     server.wait_until_it_answers(READY)?;
     let admin = SocketAddr::from((Ipv4Addr::LOCALHOST, admin));
     watch(options, &server, admin)
 }
 
-fn watch(options: &Options, server: &Server, admin: SocketAddr) -> Result<Figures, Failure> {
+fn watch(options: &Options, server: &Server, admin: SocketAddr) -> Result<Measured, Failure> {
     let id = process(server)?;
     let rss_kib = || usage::memory(id).rss_kib;
     let before_kib = rss_kib();
@@ -119,12 +119,12 @@ fn watch(options: &Options, server: &Server, admin: SocketAddr) -> Result<Figure
         return Err(Failure::Refused("the proxy ended under load".to_owned()));
     }
     let peak_kib = usage::peak_rss_kib(id);
-    let near_kib = before_kib + super::record::REST_SLACK_KIB;
+    let near_kib = before_kib + REST_SLACK_KIB;
     let until = Instant::now() + REST;
     while Instant::now() < until && rss_kib() > near_kib {
         std::thread::sleep(SAMPLE_EVERY);
     }
-    Ok(Figures {
+    Ok(Measured {
         before_kib,
         peak_kib,
         after_kib: rss_kib(),

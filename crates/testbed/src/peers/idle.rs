@@ -1,6 +1,6 @@
 //! What an idle keep-alive connection costs the server in user memory.
 
-use super::contender::CELLS;
+use super::cells::CELLS;
 use super::run;
 use crate::client::get;
 use crate::failure::{During, Failure};
@@ -19,7 +19,7 @@ const REST: Duration = Duration::from_secs(1);
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Idle {
     pub(crate) contender: String,
-    pub(crate) connections: usize,
+    pub(crate) connections: u32,
     pub(crate) pss_before_kib: u64,
     pub(crate) pss_after_kib: u64,
     pub(crate) rss_before_kib: u64,
@@ -32,7 +32,7 @@ impl Idle {
     /// Bytes of user memory (PSS) for each connection.
     pub(crate) fn bytes_per_connection(&self) -> u64 {
         let growth_kib = self.pss_after_kib.saturating_sub(self.pss_before_kib);
-        growth_kib * 1024 / u64::try_from(self.connections.max(1)).unwrap_or(u64::MAX)
+        growth_kib * 1024 / u64::from(self.connections.max(1))
     }
 }
 
@@ -41,7 +41,7 @@ impl Idle {
 pub(crate) fn measure(
     contender: &Contender,
     server: &Server,
-    connections: usize,
+    connections: u32,
     cores: Cores,
 ) -> Result<Idle, Failure> {
     let [cell, ..] = &CELLS;
@@ -50,8 +50,8 @@ pub(crate) fn measure(
     std::thread::sleep(REST);
     let before = server.memory();
     let mut trouble = None;
-    let mut streams = Vec::with_capacity(connections);
-    for number in 0..connections {
+    let mut streams = Vec::new();
+    for (number, _) in (0..).zip(0..connections) {
         match open(server.address(), number, cell.path) {
             Ok(stream) => streams.push(stream),
             Err(error) => {
@@ -70,7 +70,7 @@ pub(crate) fn measure(
     }
     Ok(Idle {
         contender: contender.name.to_owned(),
-        connections: streams.len(),
+        connections: u32::try_from(streams.len()).unwrap_or(u32::MAX),
         pss_before_kib: before.pss_kib,
         pss_after_kib: after.pss_kib,
         rss_before_kib: before.rss_kib,

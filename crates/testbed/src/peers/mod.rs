@@ -10,73 +10,150 @@
 //! and the origin's own counter says that hits did not reach it and uncacheable requests did. A run
 //! that fails a check stays in the record with the reason and out of the table.
 
-mod contender;
+mod cells;
 mod idle;
-mod options;
 mod origin;
-mod record;
 mod rounds;
 mod run;
-mod scenario;
+pub(crate) mod scenario;
 mod table;
 mod wrk;
 
+use crate::benchmark::{Benchmark, Output, Participants};
 use crate::failure::Failure;
 use crate::host;
-use crate::options::Task;
-use crate::proxy::contender as contenders;
-use options::Options;
-pub(crate) use record::Record;
+use crate::process::affinity::Cores;
+use crate::proxy::contender::{self, Contender};
+use cells::FLOOR;
+use clap::{Args, value_parser};
+use idle::Idle;
+use run::Run;
+use serde::{Deserialize, Serialize};
 use std::path::Path;
-pub(crate) use table::{cells, idle_bytes, median_cpu_us, render};
+pub(crate) use table::{cells, idle_bytes, median_cpu_us};
 
-/// `cargo xtask peers [options]`; with `--scenario` see [`scenario`].
-pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
-    if arguments.iter().any(|argument| argument == "--scenario") {
-        return scenario::run(arguments);
+pub(crate) type Record = crate::record::Record<Figures>;
+
+/// Who is measured and how each is started, in the order of the table.
+pub(crate) static CONTENDERS: [Contender; 7] = [
+    Contender::WEIR,
+    Contender {
+        name: FLOOR,
+        command: &["@FLOOR@", "--port", "@PORT@", "--size", "1024"],
+        is_cache: false,
+        ..Contender::NONE
+    },
+    Contender::NGINX,
+    Contender::HAPROXY,
+    Contender {
+        // a small log, because it is shared memory that grows with traffic and would be counted as
+        // memory of connections
+        arguments: &[
+            "-s",
+            "malloc,1g",
+            "-p",
+            "thread_pools=1",
+            "-p",
+            "thread_pool_min=50",
+            "-p",
+            "thread_pool_max=200",
+            "-p",
+            "timeout_idle=600",
+            "-p",
+            "vsl_space=8M",
+        ],
+        ..Contender::VARNISH
+    },
+    Contender::SQUID,
+    Contender::TRAFFIC_SERVER,
+];
+
+/// How to measure; kept in the record.
+#[derive(Args, Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Options {
+    /// Proxies to measure, comma separated; all, if not given
+    #[arg(long, value_delimiter = ',', value_parser = contender::names(&CONTENDERS))]
+    only: Vec<String>,
+    /// Length of one run
+    #[arg(long, default_value_t = 2, value_parser = value_parser!(u32).range(1..=600))]
+    seconds: u32,
+    /// Runs of each kind, interleaved over the proxies
+    #[arg(long, default_value_t = 5, value_parser = value_parser!(u32).range(1..=100))]
+    pub(crate) rounds: u32,
+    /// Idle connections to hold; 0 leaves that part out
+    // more would not fit between one source address and one port by much, nor under usual file
+    // limits
+    #[arg(long = "idle", default_value_t = 10_000, value_parser = value_parser!(u32).range(..=15_000))]
+    idle_connections: u32,
+    #[command(flatten)]
+    #[serde(skip)]
+    output: Output,
+}
+
+impl AsRef<Output> for Options {
+    fn as_ref(&self) -> &Output {
+        &self.output
     }
-    match crate::options::parse(arguments)? {
-        Task::Show(file) => {
-            print!("{}", table::render(&Record::read(Path::new(&file))?));
-            Ok(())
+}
+
+/// What was measured.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Figures {
+    cores: Cores,
+    wrk_connections: u32,
+    runs: Vec<Run>,
+    idle: Vec<Idle>,
+}
+
+impl Benchmark for Figures {
+    type Options = Options;
+
+    const FILE: &'static str = "peers";
+    const SCHEMA: u32 = 1;
+    const SEED: Option<&'static str> = Some("none: every request is the same, nothing is drawn");
+
+    fn measure(record: &mut Record, _: &Path) -> Result<(), Failure> {
+        let only = record.settings.only.clone();
+        let connections = usize::try_from(record.settings.idle_connections).unwrap_or(usize::MAX);
+        let all = (&CONTENDERS[..], &only[..]);
+        let mut participants = Participants::prepare(record, all, &["nginx", "wrk"], connections)?;
+        let words = &mut participants.words;
+        for (name, command) in [("wrk", ["wrk", "-v"]), ("origin", ["nginx", "-v"])] {
+            let version = host::version(&command, words);
+            record.versions.insert(name.to_owned(), version);
         }
-        Task::Measure(options) => measure(&options, arguments),
+        if participants.present.iter().any(|it| it.name == FLOOR) {
+            words.set("FLOOR", rounds::build_floor()?);
+        }
+        record.figures.cores = Cores::choose()?;
+        record.figures.wrk_connections = wrk::CONNECTIONS;
+        rounds::fill(record, &participants)
+    }
+
+    fn render(record: &Record) -> String {
+        table::render(record)
+    }
+
+    /// Every check of everybody's must have passed.
+    fn faults(record: &Record) -> Vec<String> {
+        let mut faults = table::troubles(record);
+        if record.figures.runs.is_empty() {
+            faults.push("nothing was measured".to_owned());
+        }
+        faults
     }
 }
 
 /// Whether every contender is in the record with every kind of request.
 pub(crate) fn record_is_whole(record: &Record) -> bool {
-    let all = contender::CONTENDERS.iter();
-    all.clone().all(|contender| {
+    let caches = || CONTENDERS.iter().filter(|contender| contender.is_cache);
+    let has_idle = |name| {
         record
+            .figures
             .idle
             .iter()
-            .any(|idle| idle.contender == contender.name)
-            || !contender.is_cache
-    }) && all
-        .filter(|contender| contender.is_cache)
-        .all(|contender| cells().all(|cell| median_cpu_us(record, cell, contender.name).is_some()))
-}
-
-fn measure(options: &Options, arguments: &[String]) -> Result<(), Failure> {
-    let name = format!("peers-{}.json", host::date());
-    let file = crate::record::place(options.record.as_deref(), &name)?;
-    let chosen = contenders::named(&contender::CONTENDERS, &options.only)?;
-    let tools = ["nginx", "wrk", "setpriv", "timeout"];
-    let (present, left_out) = contenders::prepare(&chosen, &tools, "peers", options.install)?;
-    let programs = rounds::Programs::build(&present)?;
-    let mut record = Record::begin(options, arguments, &programs, &present)?;
-    for (name, reason) in left_out {
-        record.left_out.insert(name, reason);
-    }
-    rounds::fill(&mut record, options, &programs, &present)?;
-    record.write(&file)?;
-    print!("{}", table::render(&record));
-    eprintln!("recorded in {}", file.display());
-    if record.is_sound() {
-        return Ok(());
-    }
-    Err(Failure::Refused(
-        "not every run passed its checks; the table says which".to_owned(),
-    ))
+            .any(|idle| idle.contender == name)
+    };
+    let has_cells = |name| cells().all(|cell| median_cpu_us(record, cell, name).is_some());
+    caches().all(|contender| has_idle(contender.name) && has_cells(contender.name))
 }

@@ -1,6 +1,6 @@
 //! The origin: a real nginx with static files, on the core of the load generator.
 
-use super::contender::CELLS;
+use super::cells::CELLS;
 use crate::client::get as client;
 use crate::failure::{During, Failure};
 use crate::process::affinity::Cores;
@@ -40,7 +40,8 @@ impl Origin {
         words.set("PORT", port);
         words.set("DIR", directory.display());
         let config = directory.join("origin.conf");
-        server::write_template("origin-nginx.conf", &config, &words)?;
+        let template = server::file_of_peers("", "origin-nginx.conf");
+        server::write_template(&template, &config, &words)?;
         let config = config.display().to_string();
         let log = directory.join("origin-error.log").display().to_string();
         let arguments = [

@@ -1,56 +1,23 @@
-//! The course of a measurement: build, start everybody, warm up, go round, hold idle connections.
+//! The rounds of a measurement: start everybody, warm up, go round, hold idle connections.
 
-use super::contender::{CELLS, FLOOR};
-use super::options::Options;
+use super::cells::{CELLS, FLOOR};
 use super::origin::Origin;
-use super::record::Record;
-use super::{idle, run};
+use super::{Options, Record, idle, run};
+use crate::benchmark::Participants;
 use crate::failure::{During, Failure};
-use crate::host;
 use crate::process::affinity::Cores;
-use crate::process::files;
-use crate::process::workplace::Workplace;
-use crate::proxy::contender::{Contender, WEIR};
+use crate::process::workplace;
+use crate::proxy::contender::Contender;
 use crate::proxy::program;
 use crate::proxy::server::{Place, Server};
 use crate::proxy::template::Words;
 use std::net::Ipv4Addr;
 use std::time::Duration;
+use tempfile::TempDir;
 
-/// What was built from this repository.
-#[derive(Debug, Default)]
-pub(crate) struct Programs {
-    weir: Option<String>,
-    floor: Option<String>,
-}
-
-impl Programs {
-    /// Builds, in release, what takes part.
-    pub(crate) fn build(present: &[&'static Contender]) -> Result<Self, Failure> {
-        let takes_part = |name: &str| present.iter().any(|contender| contender.name == name);
-        let mut programs = Self::default();
-        if takes_part(WEIR) {
-            programs.weir = Some(program::build(
-                &["-p", "weir-cli", "--bin", "weir"],
-                "weir",
-            )?);
-        }
-        if takes_part(FLOOR) {
-            programs.floor = Some(program::build(
-                &["-p", "weir-testbed", "--example", "floor"],
-                "floor",
-            )?);
-        }
-        Ok(programs)
-    }
-
-    /// The words that name them in commands.
-    pub(crate) fn words(&self) -> Words {
-        let mut words = Words::default();
-        words.set("WEIR", self.weir.as_deref().unwrap_or("weir"));
-        words.set("FLOOR", self.floor.as_deref().unwrap_or("floor"));
-        words
-    }
+/// The bare server that the others are set against.
+pub(super) fn build_floor() -> Result<String, Failure> {
+    program::build(&["-p", "weir-testbed", "--example", "floor"], FLOOR)
 }
 
 /// Everything that runs during a measurement. Servers end before their directory goes.
@@ -60,18 +27,14 @@ struct Bench {
     words: Words,
     cores: Cores,
     life: Duration,
-    workplace: Workplace,
+    workplace: TempDir,
 }
 
 /// Measures everybody who is present, into the record.
-pub(crate) fn fill(
-    record: &mut Record,
-    options: &Options,
-    programs: &Programs,
-    present: &[&'static Contender],
-) -> Result<(), Failure> {
-    let files = files::raise_limit(options.idle_connections, "`--idle N`")?;
-    let mut bench = Bench::open(record.cores, options, programs, files)?;
+pub(super) fn fill(record: &mut Record, participants: &Participants) -> Result<(), Failure> {
+    let options = record.settings.clone();
+    let present = &participants.present[..];
+    let mut bench = Bench::open(record.figures.cores, &options, participants)?;
     bench.start_all(record, present);
     for (contender, server) in &bench.servers {
         for cell in CELLS.iter().filter(|cell| contender.takes_part_in(cell)) {
@@ -94,16 +57,9 @@ pub(crate) fn fill(
 }
 
 impl Bench {
-    fn open(
-        cores: Cores,
-        options: &Options,
-        programs: &Programs,
-        files: u64,
-    ) -> Result<Self, Failure> {
-        let workplace = Workplace::make("peers")?;
-        let mut words = programs.words();
-        words.set("FILES", files);
-        words.set("USER", host::user_name());
+    fn open(cores: Cores, options: &Options, participants: &Participants) -> Result<Self, Failure> {
+        let workplace = workplace("peers")?;
+        let mut words = participants.words.clone();
         let life = life(options);
         let directory = workplace.path().join("origin");
         std::fs::create_dir_all(&directory).during("make the origin's directory")?;
@@ -142,12 +98,7 @@ impl Bench {
         for contender in present {
             match self.start(contender, "") {
                 Ok(server) => self.servers.push((contender, server)),
-                Err(failure) => {
-                    eprintln!("{}: {failure}", contender.name);
-                    record
-                        .left_out
-                        .insert(contender.name.to_owned(), failure.to_string());
-                }
+                Err(failure) => record.leave_out(contender.name, &failure),
             }
         }
     }
@@ -162,19 +113,18 @@ impl Bench {
                 match run::measure(round, contender, server, &self.origin, cell, how) {
                     Ok(run) => {
                         eprintln!("  {}", run.summary());
-                        record.runs.push(run);
+                        record.figures.runs.push(run);
                     }
                     Err(failure) => {
                         let place = format!("{}, round {round}, {}", contender.name, cell.name);
-                        eprintln!("  {place}: {failure}");
-                        record.left_out.insert(place, failure.to_string());
+                        record.leave_out(place, &failure);
                     }
                 }
             }
         }
     }
 
-    fn hold_idle(&self, record: &mut Record, connections: usize, present: &[&'static Contender]) {
+    fn hold_idle(&self, record: &mut Record, connections: u32, present: &[&'static Contender]) {
         let caches = present.iter().filter(|contender| contender.is_cache);
         for contender in caches
             .filter(|contender| !record.left_out.contains_key(contender.name))
@@ -191,14 +141,9 @@ impl Bench {
                         "  idle {:<14} {bytes} bytes a connection {trouble}",
                         contender.name
                     );
-                    record.idle.push(idle);
+                    record.figures.idle.push(idle);
                 }
-                Err(failure) => {
-                    eprintln!("  idle {}: {failure}", contender.name);
-                    record
-                        .left_out
-                        .insert(format!("{} (idle)", contender.name), failure.to_string());
-                }
+                Err(failure) => record.leave_out(format!("{} (idle)", contender.name), &failure),
             }
         }
     }

@@ -1,10 +1,11 @@
 //! One measured run and the checks that make its number worth keeping.
 
-use super::contender::Cell;
+use super::cells::Cell;
 use super::origin::{self, Origin};
 use super::wrk::{self, Report};
 use crate::client::get as client;
 use crate::failure::Failure;
+use crate::markdown::ratio;
 use crate::process::affinity::Cores;
 use crate::process::usage::{CpuTime, Memory};
 use crate::proxy::contender::Contender;
@@ -66,14 +67,6 @@ impl Run {
     pub(crate) fn pss_mib(&self) -> f64 {
         ratio(self.pss_kib, 1024)
     }
-}
-
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "counts of a run are far below 2^52"
-)]
-fn ratio(of: u64, to: u64) -> f64 {
-    of as f64 / to.max(1) as f64
 }
 
 /// Asks a few times, so that the response is stored where it will be served from.
@@ -176,7 +169,8 @@ fn check_report(
 
 #[cfg(test)]
 mod tests {
-    use super::super::contender::{CELLS, CONTENDERS};
+    use super::super::CONTENDERS;
+    use super::super::cells::CELLS;
     use super::*;
 
     fn check(cell: &Cell, report: &Report, origin_requests: u64, expected: Option<&str>) {

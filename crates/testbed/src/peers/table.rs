@@ -1,11 +1,10 @@
 //! The tables of a record: medians, with the least and the most of all sound runs.
 
-use super::contender::{CELLS, CONTENDERS, FLOOR, FORWARD_1K, HIT_1K};
-use super::record::Record;
+use super::cells::{CELLS, FLOOR, FORWARD_1K, HIT_1K};
 use super::run::Run;
+use super::{CONTENDERS, Record};
+use crate::markdown::{self, Spread, Target, line, list, row};
 use crate::proxy::contender::WEIR;
-use crate::spread::{Spread, spread};
-use std::fmt::Write;
 
 /// The figures that were agreed for the first proxy: weir's CPU time as a multiple of somebody
 /// else's, at most.
@@ -18,55 +17,31 @@ const FIGURES: [(&str, &str, f64); 3] = [
 /// Agreed user memory of an idle connection.
 const IDLE_BYTES_MAX: u64 = 2048;
 
-pub(crate) fn render(record: &Record) -> String {
-    let mut out = String::new();
-    head(&mut out, record);
-    for cell in &CELLS {
-        cell_table(&mut out, record, cell.name);
+pub(super) fn render(record: &Record) -> String {
+    let mut out = head(record);
+    for cell in cells() {
+        cell_table(&mut out, record, cell);
     }
     idle_table(&mut out, record);
-    figures(&mut out, record);
-    trouble(&mut out, record);
+    let title = "CPU time of weir beside the agreed figures";
+    list(&mut out, title, figures(record));
+    list(&mut out, "Left out", troubles(record));
     out
 }
 
-fn line(out: &mut String, text: std::fmt::Arguments<'_>) {
-    // writing to a string cannot fail
-    let _ = out.write_fmt(text);
-    out.push('\n');
-}
-
-fn head(out: &mut String, record: &Record) {
-    let Record {
-        command,
-        begun,
-        commit,
-        host,
-        settings,
-        cores,
-        ..
-    } = record;
-    line(
-        out,
-        format_args!("`{command}`, begun {begun}, commit `{commit}`\\"),
+fn head(record: &Record) -> String {
+    let (settings, cores) = (&record.settings, &record.figures.cores);
+    let mut out = format!(
+        "{}\\\n{} rounds of {} s, wrk with {} connections; server on core {}, wrk and origin on core {}\n\n",
+        markdown::origin(record, "\\\n"),
+        settings.rounds,
+        settings.seconds,
+        record.figures.wrk_connections,
+        cores.server,
+        cores.load
     );
-    line(
-        out,
-        format_args!(
-            "{}, {} cores, Linux {}, load average {} at the beginning\\",
-            host.cpu, host.cores, host.kernel, host.load_average
-        ),
-    );
-    line(
-        out,
-        format_args!(
-            "{} rounds of {} s, wrk with {} connections; server on core {}, wrk and origin on core {}\n",
-            settings.rounds, settings.seconds, record.wrk_connections, cores.server, cores.load
-        ),
-    );
-    for (name, version) in &record.versions {
-        line(out, format_args!("* {name}: {version}"));
-    }
+    markdown::versions(&mut out, record);
+    out
 }
 
 fn of(
@@ -75,9 +50,13 @@ fn of(
     contender: &str,
     number: impl Fn(&Run) -> f64,
 ) -> Option<Spread> {
-    let sound = record.runs.iter().filter(|run| run.trouble.is_none());
+    let sound = record
+        .figures
+        .runs
+        .iter()
+        .filter(|run| run.trouble.is_none());
     let these = sound.filter(|run| run.cell == cell && run.contender == contender);
-    spread(these.map(number).collect())
+    Spread::of(these.map(number))
 }
 
 /// Names of the kinds of requests, in the order of the tables.
@@ -92,7 +71,8 @@ pub(crate) fn median_cpu_us(record: &Record, cell: &str, contender: &str) -> Opt
 
 /// User memory of an idle connection, bytes; `None` if it was not measured.
 pub(crate) fn idle_bytes(record: &Record, contender: &str) -> Option<u64> {
-    let mut sound = record.idle.iter().filter(|idle| idle.trouble.is_none());
+    let idle = record.figures.idle.iter();
+    let mut sound = idle.filter(|idle| idle.trouble.is_none());
     let found = sound.find(|idle| idle.contender == contender);
     found.map(super::idle::Idle::bytes_per_connection)
 }
@@ -102,143 +82,87 @@ fn cpu(record: &Record, cell: &str, contender: &str) -> Option<Spread> {
 }
 
 fn cell_table(out: &mut String, record: &Record, cell: &str) {
-    let reference = cpu(record, cell, WEIR).map(|spread| spread.median);
-    let mut rows = String::new();
-    for name in CONTENDERS.iter().map(|contender| contender.name) {
+    let reference = median_cpu_us(record, cell, WEIR);
+    let rows = CONTENDERS.iter().filter_map(|contender| {
+        let name = contender.name;
+        let cpu = cpu(record, cell, name)?;
         let median = |number: fn(&Run) -> f64| {
             of(record, cell, name, number).map_or(0.0, |spread| spread.median)
         };
-        let Some(cpu) = cpu(record, cell, name) else {
-            continue;
-        };
         let ratio = reference.map_or("-".to_owned(), |weir| format!("{:.2}", cpu.median / weir));
+        Some(row([
+            format!("{name:<13}"),
+            format!("{:>10.0}", median(Run::requests_per_second)),
+            format!("{:>8.1}", cpu.median),
+            format!("{:>7.1} - {:<7.1}", cpu.least, cpu.most),
+            format!("{:>8.1}", median(Run::system_us_per_request)),
+            format!("{:>8.0}", median(Run::p99_us)),
+            format!("{:>8.1}", median(Run::pss_mib)),
+            format!("{ratio:>7}"),
+        ]))
+    });
+    let rows: Vec<String> = rows.collect();
+    if !rows.is_empty() {
         line(
-            &mut rows,
+            out,
             format_args!(
-                "| {name:<13} | {:>10.0} | {:>8.1} | {:>7.1} - {:<7.1} | {:>8.1} | {:>8.0} | {:>8.1} | {ratio:>7} |",
-                median(Run::requests_per_second),
-                cpu.median,
-                cpu.least,
-                cpu.most,
-                median(Run::system_us_per_request),
-                median(Run::p99_us),
-                median(Run::pss_mib),
+                "\n### {cell}\n\n\
+                 |               | requests/s |   CPU us |      least - most |   system |   p99 us |  PSS MiB | to weir |\n\
+                 | --- | --: | --: | :-: | --: | --: | --: | --: |\n{}",
+                rows.join("\n")
             ),
         );
     }
-    if rows.is_empty() {
-        return;
-    }
-    line(out, format_args!("\n### {cell}\n"));
-    line(
-        out,
-        format_args!(
-            "| {:<13} | {:>10} | {:>8} | {:>17} | {:>8} | {:>8} | {:>8} | {:>7} |",
-            "", "requests/s", "CPU us", "least - most", "system", "p99 us", "PSS MiB", "to weir"
-        ),
-    );
-    line(
-        out,
-        format_args!("| --- | --: | --: | :-: | --: | --: | --: | --: |"),
-    );
-    out.push_str(&rows);
 }
 
 fn idle_table(out: &mut String, record: &Record) {
-    let sound: Vec<_> = record
-        .idle
-        .iter()
-        .filter(|idle| idle.trouble.is_none())
-        .collect();
-    if sound.is_empty() {
-        return;
-    }
-    line(
-        out,
-        format_args!("\n### Idle keep-alive connections, growth of user memory (PSS)\n"),
-    );
-    line(
-        out,
-        format_args!(
-            "| {:<13} | {:>11} | {:>18} |",
-            "", "connections", "bytes a connection"
-        ),
-    );
-    line(out, format_args!("| --- | --: | --: |"));
-    for idle in sound {
-        let bytes = idle.bytes_per_connection();
-        line(
-            out,
-            format_args!(
-                "| {:<13} | {:>11} | {bytes:>18} |",
-                idle.contender, idle.connections
-            ),
-        );
-    }
+    let idle = record.figures.idle.iter();
+    let rows = idle.filter(|idle| idle.trouble.is_none()).map(|idle| {
+        let (contender, bytes) = (&idle.contender, idle.bytes_per_connection());
+        format!(
+            "| {contender:<13} | {:>11} | {bytes:>18} |",
+            idle.connections
+        )
+    });
+    let title = "### Idle keep-alive connections, growth of user memory (PSS)";
+    let columns = "|               | connections | bytes a connection |";
+    markdown::table(out, title, columns, &rows.collect::<Vec<_>>());
 }
 
-fn figures(out: &mut String, record: &Record) {
-    let mut lines = String::new();
-    let verdict = |is_met: bool| if is_met { "met" } else { "MISSED" };
-    for (cell, other, most) in FIGURES {
-        if let (Some(weir), Some(other_cpu)) = (cpu(record, cell, WEIR), cpu(record, cell, other)) {
-            let ratio = weir.median / other_cpu.median;
-            let verdict = verdict(ratio <= most);
-            line(
-                &mut lines,
-                format_args!("* {cell}: {ratio:.2} x {other}, at most {most:.2}: {verdict}"),
-            );
-        }
-    }
-    if let Some(idle) = record
-        .idle
-        .iter()
-        .find(|idle| idle.contender == WEIR && idle.trouble.is_none())
-    {
-        let bytes = idle.bytes_per_connection();
-        let verdict = verdict(bytes <= IDLE_BYTES_MAX);
-        line(
-            &mut lines,
-            format_args!("* idle connection: {bytes} bytes, at most {IDLE_BYTES_MAX}: {verdict}"),
-        );
-    }
-    if !lines.is_empty() {
-        line(
-            out,
-            format_args!("\n### CPU time of weir beside the agreed figures\n"),
-        );
-        out.push_str(&lines);
-    }
+fn figures(record: &Record) -> Vec<Target> {
+    let of_cpu = FIGURES.into_iter().filter_map(|(cell, other, most)| {
+        let (weir, of_other) = (cpu(record, cell, WEIR)?, cpu(record, cell, other)?);
+        let ratio = weir.median / of_other.median;
+        let what = format!("{cell}: {ratio:.2} x {other}, at most {most:.2}");
+        Some(Target::new(what, ratio <= most))
+    });
+    let idle = idle_bytes(record, WEIR).map(|bytes| {
+        let what = format!("idle connection: {bytes} bytes, at most {IDLE_BYTES_MAX}");
+        Target::new(what, bytes <= IDLE_BYTES_MAX)
+    });
+    of_cpu.chain(idle).collect()
 }
 
-fn trouble(out: &mut String, record: &Record) {
-    let mut lines = String::new();
-    for (name, reason) in &record.left_out {
-        line(&mut lines, format_args!("* {name}: {reason}"));
-    }
-    for run in &record.runs {
+/// What is not there or failed a check, with the reason.
+pub(super) fn troubles(record: &Record) -> Vec<String> {
+    let mut troubles = markdown::left_out(record);
+    for run in &record.figures.runs {
         if let Some(trouble) = &run.trouble {
-            line(
-                &mut lines,
-                format_args!(
-                    "* round {}, {}, {}: {trouble}",
-                    run.round, run.cell, run.contender
-                ),
-            );
+            let Run {
+                round,
+                cell,
+                contender,
+                ..
+            } = run;
+            troubles.push(format!("round {round}, {cell}, {contender}: {trouble}"));
         }
     }
-    for idle in &record.idle {
+    for idle in &record.figures.idle {
         if let Some(trouble) = &idle.trouble {
-            line(
-                &mut lines,
-                format_args!("* idle, {}: {trouble}", idle.contender),
-            );
+            troubles.push(format!("idle, {}: {trouble}", idle.contender));
         }
     }
-    if !lines.is_empty() {
-        line(out, format_args!("\n### Left out\n"));
-        out.push_str(&lines);
-    }
+    troubles
 }
 
 #[cfg(test)]

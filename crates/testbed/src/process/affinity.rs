@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use std::process::{Child, Command};
 
 /// The two cores of a measurement.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Cores {
     /// Only the server that is measured (the others are idle meanwhile).
     pub(crate) server: usize,

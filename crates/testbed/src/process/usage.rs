@@ -1,7 +1,12 @@
 //! What a process tree has used, read from `/proc`.
 
-use rustix::param::clock_ticks_per_second;
+use rustix::fs::{major, minor};
+use serde::{Deserialize, Serialize};
+use std::fs;
 use std::ops::Sub;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use weir_bench::usage::{TICKS_PER_S, named_numbers, process_tree, stat_of};
 
 /// CPU time of a process tree, threads and ended children included. The kernel rounds to ticks
 /// (usually 10 ms).
@@ -9,6 +14,12 @@ use std::ops::Sub;
 pub(crate) struct CpuTime {
     pub(crate) user_us: u64,
     pub(crate) system_us: u64,
+}
+
+impl CpuTime {
+    pub(crate) fn sum_us(self) -> u64 {
+        self.user_us + self.system_us
+    }
 }
 
 impl Sub for CpuTime {
@@ -30,90 +41,107 @@ pub(crate) struct Memory {
     pub(crate) pss_kib: u64,
 }
 
-/// A line of `/proc/ID/stat`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Stat {
-    is_running: bool,
-    parent: u32,
-    /// Own and of children that ended and were waited for.
-    user_ticks: u64,
-    system_ticks: u64,
+/// Bytes read and written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Traffic {
+    pub(crate) read_bytes: u64,
+    pub(crate) written_bytes: u64,
+}
+
+impl Sub for Traffic {
+    type Output = Self;
+
+    fn sub(self, earlier: Self) -> Self {
+        Self {
+            read_bytes: self.read_bytes.saturating_sub(earlier.read_bytes),
+            written_bytes: self.written_bytes.saturating_sub(earlier.written_bytes),
+        }
+    }
 }
 
 /// `root` and everything that descends from it.
 pub(crate) fn tree(root: u32) -> Vec<u32> {
-    let all: Vec<(u32, Stat)> = std::fs::read_dir("/proc")
-        .into_iter()
-        .flatten()
-        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
-        .filter_map(|id| Some((id, stat(id)?)))
-        .collect();
-    let mut found = vec![root];
-    let mut next = 0;
-    while let Some(&parent) = found.get(next) {
-        found.extend(
-            all.iter()
-                .filter(|(_, stat)| stat.parent == parent)
-                .map(|(id, _)| id),
-        );
-        next += 1;
-    }
-    found
+    process_tree(root).into_iter().map(|(id, _)| id).collect()
 }
 
 /// Whether a process is there and is no zombie.
 pub(crate) fn is_running(id: u32) -> bool {
-    stat(id).is_some_and(|stat| stat.is_running)
+    stat_of(id).is_some_and(|stat| stat.is_running)
 }
 
 pub(crate) fn cpu_time(root: u32) -> CpuTime {
-    let tick_us = 1_000_000 / clock_ticks_per_second();
-    let stats = tree(root).into_iter().filter_map(stat);
-    stats.fold(CpuTime::default(), |sum, stat| CpuTime {
-        user_us: sum.user_us + stat.user_ticks * tick_us,
-        system_us: sum.system_us + stat.system_ticks * tick_us,
+    let tree = process_tree(root).into_iter();
+    tree.fold(CpuTime::default(), |sum, (_, stat)| {
+        let system_ticks = stat.own_ticks + stat.children_ticks - stat.user_ticks;
+        CpuTime {
+            user_us: sum.user_us + micros(stat.user_ticks),
+            system_us: sum.system_us + micros(system_ticks),
+        }
     })
 }
 
+/// CPU time of all children of this process that have ended and were waited for.
+pub(crate) fn ended_children_us() -> u64 {
+    stat_of(std::process::id()).map_or(0, |stat| micros(stat.children_ticks))
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "ticks are some hundreds a second"
+)]
+fn micros(ticks: u64) -> u64 {
+    ticks * (1_000_000 / TICKS_PER_S as u64)
+}
+
 pub(crate) fn memory(root: u32) -> Memory {
-    let texts = tree(root)
-        .into_iter()
-        .filter_map(|id| std::fs::read_to_string(format!("/proc/{id}/smaps_rollup")).ok());
-    texts.fold(Memory::default(), |sum, text| Memory {
-        rss_kib: sum.rss_kib + kib_of(&text, "Rss:"),
-        pss_kib: sum.pss_kib + kib_of(&text, "Pss:"),
+    Memory {
+        rss_kib: sum(root, "smaps_rollup", "Rss"),
+        pss_kib: sum(root, "smaps_rollup", "Pss"),
+    }
+}
+
+/// What a process tree caused the storage layer to read and write (`/proc/ID/io`, see proc(5)):
+/// pages that were in the page cache are not read; a page is written once however often it is
+/// dirtied before it goes out.
+pub(crate) fn traffic(root: u32) -> Traffic {
+    Traffic {
+        read_bytes: sum(root, "io", "read_bytes"),
+        written_bytes: sum(root, "io", "write_bytes"),
+    }
+}
+
+/// What the device of `path` has read and written, for whomever. `None` where it is no block
+/// device.
+pub(crate) fn device_traffic(path: &Path) -> Option<Traffic> {
+    let device = fs::metadata(path).ok()?.dev();
+    let stat = format!("/sys/dev/block/{}:{}/stat", major(device), minor(device));
+    parse_device(&fs::read_to_string(stat).ok()?)
+}
+
+/// Sectors of 512 bytes: the third and the seventh number.
+fn parse_device(text: &str) -> Option<Traffic> {
+    let sectors = |place| text.split_whitespace().nth(place)?.parse::<u64>().ok();
+    Some(Traffic {
+        read_bytes: sectors(2)? * 512,
+        written_bytes: sectors(6)? * 512,
     })
 }
 
 /// The most memory that one process has had; 0 if it is gone.
 pub(crate) fn peak_rss_kib(id: u32) -> u64 {
-    let text = std::fs::read_to_string(format!("/proc/{id}/status"));
-    kib_of(&text.unwrap_or_default(), "VmHWM:")
+    number(id, "status", "VmHWM")
 }
 
-fn stat(id: u32) -> Option<Stat> {
-    parse_stat(&std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?)
+/// The sum of a number of `/proc/ID/FILE` over a process tree.
+fn sum(root: u32, file: &str, name: &str) -> u64 {
+    let tree = tree(root).into_iter();
+    tree.map(|id| number(id, file, name)).sum()
 }
 
-/// Fields are counted as in proc(5); the name of the program (2) may hold anything, so reading
-/// begins behind its `)`.
-fn parse_stat(line: &str) -> Option<Stat> {
-    let (_, rest) = line.rsplit_once(") ")?;
-    let fields: Vec<&str> = rest.split_whitespace().collect();
-    let field = |number: usize| fields.get(number - 3).copied();
-    let ticks = |number: usize| field(number).and_then(|text| text.parse::<u64>().ok());
-    Some(Stat {
-        is_running: !matches!(field(3)?, "Z" | "X"),
-        parent: field(4)?.parse().ok()?,
-        user_ticks: ticks(14)? + ticks(16)?,
-        system_ticks: ticks(15)? + ticks(17)?,
-    })
-}
-
-fn kib_of(text: &str, name: &str) -> u64 {
-    let line = text.lines().find_map(|line| line.strip_prefix(name));
-    line.and_then(|rest| rest.split_whitespace().next()?.parse().ok())
-        .unwrap_or_default()
+fn number(id: u32, file: &str, name: &str) -> u64 {
+    let text = fs::read_to_string(format!("/proc/{id}/{file}")).unwrap_or_default();
+    named_numbers(&text).get(name).copied().unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -121,37 +149,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn process_name_with_brackets_does_not_shift_stat_fields() {
-        let line = "42 (a) b (c) S 7 42 42 0 -1 4194560 100 0 0 0 11 22 33 44 20 0 1 0 5 1 1";
-        let expected = Stat {
-            is_running: true,
-            parent: 7,
-            user_ticks: 44,
-            system_ticks: 66,
-        };
-        assert_eq!(parse_stat(line), Some(expected));
-        let zombie = line.replace(" S ", " Z ");
-        assert_eq!(parse_stat(&zombie).map(|stat| stat.is_running), Some(false));
-    }
-
-    #[test]
-    fn memory_field_is_matched_by_its_whole_name() {
-        let text = "Rss:                1760 kB\nPss_Dirty:           108 kB\nPss:                 365 kB\n";
-        assert_eq!(
-            (
-                kib_of(text, "Rss:"),
-                kib_of(text, "Pss:"),
-                kib_of(text, "Swap:")
-            ),
-            (1760, 365, 0)
-        );
-    }
-
-    #[test]
     fn current_process_is_in_its_own_tree_and_uses_memory() {
         let id = std::process::id();
         assert!(tree(id).contains(&id) && is_running(id));
-        assert!(memory(id).rss_kib > 0);
+        assert!(memory(id).rss_kib > 0 && memory(id).pss_kib > 0);
         assert!(peak_rss_kib(id) >= 1000, "{}", peak_rss_kib(id));
+    }
+
+    #[test]
+    fn device_traffic_is_read_in_sectors_of_512_bytes() {
+        let expected = Traffic {
+            read_bytes: 12 * 512,
+            written_bytes: 22 * 512,
+        };
+        let stat = "  10 11 12 13 20 21 22 23 0 5 6";
+        assert_eq!(parse_device(stat), Some(expected));
     }
 }

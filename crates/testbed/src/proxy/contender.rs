@@ -1,7 +1,8 @@
 //! Who may take part, and which of them are here.
 
+use super::need;
 use crate::failure::Failure;
-use crate::proxy::need;
+use clap::builder::PossibleValuesParser;
 
 /// A server that takes part.
 #[derive(Debug)]
@@ -10,10 +11,15 @@ pub(crate) struct Contender {
     /// The program of a Debian package; `None` is built from this repository.
     pub(crate) installed_as: Option<&'static str>,
     pub(crate) version: &'static [&'static str],
-    /// Files of `peers/` and what they are called in the server's own directory.
-    pub(crate) templates: &'static [(&'static str, &'static str)],
+    /// The folder below `peers/` of the benchmark's own files.
+    pub(crate) folder: &'static str,
+    /// Files of that folder, or of `peers/` where it has none of that name. Each is filled in and
+    /// put into the server's own directory.
+    pub(crate) files: &'static [&'static str],
     pub(crate) directories: &'static [&'static str],
     pub(crate) command: &'static [&'static str],
+    /// Behind the command.
+    pub(crate) arguments: &'static [&'static str],
     /// Whether it really is a cache before the origin; the floor only answers.
     pub(crate) is_cache: bool,
 }
@@ -21,114 +27,142 @@ pub(crate) struct Contender {
 /// The one that is built from this repository.
 pub(crate) const WEIR: &str = "weir";
 
-/// How each is started where the chore does not say otherwise; what is in its files does.
+/// How each is started where the benchmark does not say otherwise; what is in its files does.
 impl Contender {
+    /// Parts that most have in common.
+    pub(crate) const NONE: Self = Self {
+        name: "",
+        installed_as: None,
+        version: &[],
+        folder: "",
+        files: &[],
+        directories: &[],
+        command: &[],
+        arguments: &[],
+        is_cache: true,
+    };
+
     pub(crate) const WEIR: Self = Self {
         name: WEIR,
-        installed_as: None,
         version: &["@WEIR@", "--version"],
-        templates: &[],
-        directories: &[],
+        files: &["weir.toml"],
         command: &["@WEIR@", "serve", "--config", "@DIR@/weir.toml"],
-        is_cache: true,
+        ..Self::NONE
     };
 
     pub(crate) const NGINX: Self = Self {
         name: "nginx",
         installed_as: Some("nginx"),
         version: &["nginx", "-v"],
-        templates: &[],
-        directories: &[],
+        files: &["nginx.conf"],
         command: &["nginx", "-e", "@DIR@/error.log", "-c", "@DIR@/nginx.conf"],
-        is_cache: true,
+        ..Self::NONE
     };
 
     pub(crate) const HAPROXY: Self = Self {
         name: "haproxy",
         installed_as: Some("haproxy"),
         version: &["haproxy", "-v"],
-        templates: &[],
-        directories: &[],
+        files: &["haproxy.cfg"],
         command: &["haproxy", "-db", "-f", "@DIR@/haproxy.cfg"],
-        is_cache: true,
+        ..Self::NONE
     };
 
-    /// Its command says what it stores where, and is the chore's.
+    /// What it stores where is the benchmark's argument. No jail: it would need users that only
+    /// exist on an installed system.
     pub(crate) const VARNISH: Self = Self {
         name: "varnish",
         installed_as: Some("varnishd"),
         version: &["varnishd", "-V"],
-        templates: &[("varnish.vcl", "varnish.vcl")],
-        directories: &[],
-        command: &[],
-        is_cache: true,
+        files: &["varnish.vcl"],
+        command: &[
+            "varnishd",
+            "-F",
+            "-j",
+            "none",
+            "-n",
+            "@DIR@/work",
+            "-a",
+            "@HOST@:@PORT@",
+            "-T",
+            "none",
+            "-f",
+            "@DIR@/varnish.vcl",
+        ],
+        ..Self::NONE
     };
 
     pub(crate) const SQUID: Self = Self {
         name: "squid",
         installed_as: Some("squid"),
         version: &["squid", "-v"],
-        templates: &[],
-        directories: &[],
+        files: &["squid.conf"],
         command: &["squid", "-N", "-f", "@DIR@/squid.conf"],
-        is_cache: true,
+        ..Self::NONE
+    };
+
+    /// With a store on disk: its directories are made first, which changes nothing where they are.
+    pub(crate) const SQUID_ON_DISK: Self = Self {
+        directories: &["cache"],
+        command: &[
+            "sh",
+            "-c",
+            "squid -z -N -f @DIR@/squid.conf && exec squid -N -f @DIR@/squid.conf",
+        ],
+        ..Self::SQUID
     };
 
     pub(crate) const TRAFFIC_SERVER: Self = Self {
         name: "trafficserver",
         installed_as: Some("traffic_server"),
         version: &["traffic_server", "-V"],
-        templates: &[],
+        files: &[
+            "trafficserver/runroot.yaml",
+            "trafficserver/records.config",
+            "trafficserver/storage.config",
+            "trafficserver/remap.config",
+            "trafficserver/ip_allow.yaml",
+        ],
         directories: &["span"],
         command: &["traffic_server", "--run-root=@DIR@/runroot.yaml"],
-        is_cache: true,
+        ..Self::NONE
     };
 }
 
-/// The contenders of these names, in the order of the table; all when there are none.
-///
-/// # Errors
-/// A name that nobody has is bad usage.
-pub(crate) fn named(
-    all: &'static [Contender],
-    names: &[String],
-) -> Result<Vec<&'static Contender>, Failure> {
-    let is_known = |name: &&String| all.iter().any(|contender| contender.name == *name);
-    if let Some(name) = names.iter().find(|name| !is_known(name)) {
-        let known: Vec<&str> = all.iter().map(|contender| contender.name).collect();
-        return Err(Failure::Usage(format!(
-            "`{name}` is none of {}",
-            known.join(", ")
-        )));
-    }
-    let is_chosen = |contender: &&Contender| {
-        names.is_empty() || names.iter().any(|name| name == contender.name)
-    };
-    Ok(all.iter().filter(is_chosen).collect())
+/// Values of an option that names contenders.
+pub(crate) fn names(all: &'static [Contender]) -> PossibleValuesParser {
+    PossibleValuesParser::new(all.iter().map(|contender| contender.name))
 }
 
 /// Those that are here, and those that are not with the reason.
 pub(crate) type Prepared = (Vec<&'static Contender>, Vec<(String, String)>);
 
-/// Divides the chosen into those that are installed and those that are left out, with the reason;
-/// installs what is missing first when that is wanted.
+/// Divides those of these names (all, if there are none) into those that are installed and those
+/// that are left out, with the reason; installs what is missing first when that is wanted.
 ///
 /// # Errors
 /// A tool without which nothing can be measured is missing.
 pub(crate) fn prepare(
-    chosen: &[&'static Contender],
+    all: &'static [Contender],
+    names: &[String],
     tools: &[&str],
-    chore: &str,
     install: bool,
 ) -> Result<Prepared, Failure> {
+    let is_chosen = |contender: &&Contender| {
+        names.is_empty() || names.iter().any(|name| name == contender.name)
+    };
+    let chosen = all.iter().filter(is_chosen);
+    let tools = ["setpriv", "timeout"].iter().chain(tools).copied();
     if install {
-        let peers = chosen.iter().filter_map(|contender| contender.installed_as);
-        let programs: Vec<&str> = tools.iter().copied().chain(peers).collect();
+        let peers = chosen
+            .clone()
+            .filter_map(|contender| contender.installed_as);
+        let programs: Vec<&str> = tools.clone().chain(peers).collect();
         need::install(&programs)?;
     }
-    if let Some(tool) = tools.iter().find(|tool| need::find(tool).is_none()) {
+    if let Some(tool) = tools.clone().find(|tool| need::find(tool).is_none()) {
         return Err(Failure::Outside(format!(
-            "`{tool}` is not installed\nhint: `cargo xtask {chore} --install` gets it"
+            "`{tool}` is not installed\nhint: `--install` gets it"
         )));
     }
     let (mut present, mut left_out) = (Vec::new(), Vec::new());
@@ -139,7 +173,7 @@ pub(crate) fn prepare(
                 eprintln!("{}: {reason}", contender.name);
                 left_out.push((contender.name.to_owned(), reason));
             }
-            _ => present.push(*contender),
+            _ => present.push(contender),
         }
     }
     Ok((present, left_out))
@@ -148,37 +182,72 @@ pub(crate) fn prepare(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::proxy::server::file_of_peers;
+    use crate::proxy::template::Words;
+    use crate::{memory, peers, store, uneven};
 
-    const fn contender(name: &'static str) -> Contender {
-        Contender {
-            name,
-            installed_as: None,
-            version: &[],
-            templates: &[],
-            directories: &[],
-            command: &[],
-            is_cache: true,
+    #[test]
+    fn contenders_are_in_table_order_with_or_without_names() {
+        let check = |names: &[&str]| {
+            let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
+            let (present, left_out) =
+                prepare(&store::CONTENDERS, &names, &[], false).expect("tools");
+            let there = present.iter().map(|contender| contender.name.to_owned());
+            let mut all: Vec<String> = there.chain(left_out.into_iter().map(|it| it.0)).collect();
+            all.sort();
+            all
+        };
+        assert_eq!(check(&["squid", "nginx"]), ["nginx", "squid"]);
+        assert_eq!(check(&[]).len(), store::CONTENDERS.len());
+    }
+
+    #[test]
+    fn every_program_has_a_known_package_and_every_word_a_value() {
+        let mut words = Words::default();
+        for name in [
+            "WEIR",
+            "FLOOR",
+            "FILES",
+            "USER",
+            "MODULES",
+            "HOST",
+            "PORT",
+            "DIR",
+            "DISK",
+            "ADMIN",
+            "FETCH",
+            "ORIGIN",
+            "ORIGIN_HOST",
+            "ORIGIN_PORT",
+            "MEMORY_MIB",
+            "MEMORY_BYTES",
+            "DISK_MIB",
+        ] {
+            words.set(name, "1");
         }
-    }
-
-    static ALL: [Contender; 3] = [contender("a"), contender("b"), contender("c")];
-
-    fn check(names: &[&str], expected: Option<&[&str]>) {
-        let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
-        let chosen = named(&ALL, &names).ok();
-        let chosen: Option<Vec<&str>> =
-            chosen.map(|them| them.iter().map(|contender| contender.name).collect());
-        assert_eq!(chosen.as_deref(), expected, "{names:?}");
-    }
-
-    #[test]
-    fn named_peers_are_selected_in_table_order() {
-        check(&["c", "a"], Some(&["a", "c"]));
-        check(&[], Some(&["a", "b", "c"]));
-    }
-
-    #[test]
-    fn unknown_peer_name_is_refused() {
-        check(&["a", "d"], None);
+        peers::scenario::set_store(&mut words, 75, true);
+        let tables: [&[Contender]; 5] = [
+            &peers::CONTENDERS,
+            &peers::scenario::CONTENDERS,
+            &uneven::CONTENDERS,
+            &store::CONTENDERS,
+            &memory::CONTENDERS,
+        ];
+        for contender in tables.into_iter().flatten() {
+            let name = contender.name;
+            if let Some(program) = contender.installed_as {
+                assert!(need::is_known(program), "{program}");
+            }
+            for file in contender.files {
+                let text = std::fs::read_to_string(file_of_peers(contender.folder, file));
+                assert!(
+                    words.fill(&text.expect("a file of peers/")).is_ok(),
+                    "{name}: {file}"
+                );
+            }
+            for word in contender.command.iter().chain(contender.arguments) {
+                assert!(words.fill(word).is_ok(), "{name}: {word}");
+            }
+        }
     }
 }

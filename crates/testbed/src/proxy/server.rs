@@ -10,7 +10,7 @@ use crate::root;
 use std::fs::{self, Permissions};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -25,7 +25,7 @@ pub(crate) struct Server {
     name: String,
     address: SocketAddr,
     guarded: Guarded,
-    output: std::path::PathBuf,
+    output: PathBuf,
 }
 
 /// Where and how a server runs.
@@ -64,11 +64,13 @@ impl Server {
         words.set("HOST", place.host);
         words.set("PORT", port);
         words.set("DIR", directory.display());
-        for (from, to) in contender.templates {
-            write_template(from, &directory.join(to), &words)?;
+        for file in contender.files {
+            let from = file_of_peers(contender.folder, file);
+            let name = from.file_name().unwrap_or_default().to_owned();
+            write_template(&from, &directory.join(name), &words)?;
         }
         let mut arguments = place.within.to_vec();
-        for word in contender.command {
+        for word in contender.command.iter().chain(contender.arguments) {
             arguments.push(words.fill(word)?);
         }
         let mut command = guarded::command(&arguments, place.life);
@@ -170,9 +172,15 @@ pub(crate) fn free_port() -> Result<u16, Failure> {
         .during("find a free port")
 }
 
-pub(crate) fn write_template(from: &str, to: &Path, words: &Words) -> Result<(), Failure> {
-    let text = fs::read_to_string(root::directory().join("peers").join(from));
-    let text = text.during(format_args!("read `peers/{from}`"))?;
+/// A file of a folder below `peers/`, or of `peers/` if the folder has none of that name.
+pub(crate) fn file_of_peers(folder: &str, file: &str) -> PathBuf {
+    let peers = root::directory().join("peers");
+    let own = peers.join(folder).join(file);
+    if own.is_file() { own } else { peers.join(file) }
+}
+
+pub(crate) fn write_template(from: &Path, to: &Path, words: &Words) -> Result<(), Failure> {
+    let text = fs::read_to_string(from).during(format_args!("read `{}`", from.display()))?;
     fs::write(to, words.fill(&text)?).during(format_args!("write `{}`", to.display()))
 }
 

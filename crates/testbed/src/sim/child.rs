@@ -1,9 +1,9 @@
 //! A program that is run to its end: how long it took, and the most memory it had.
 
-use super::ours;
 use crate::failure::{During, Failure};
 use crate::process::usage;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::io::Read as _;
 use std::process::{Command, Stdio};
 use std::thread;
@@ -25,8 +25,7 @@ const LOOK_EACH: Duration = Duration::from_millis(5);
 /// Runs a command; what it printed, and what it took.
 pub(crate) fn run(command: &mut Command) -> Result<(String, Took), Failure> {
     let name = command.get_program().to_string_lossy().into_owned();
-    let own = std::process::id();
-    let before = usage::cpu_time(own);
+    let before = usage::ended_children_us();
     let begun = Instant::now();
     let mut child = command
         .stdin(Stdio::null())
@@ -52,9 +51,7 @@ pub(crate) fn run(command: &mut Command) -> Result<(String, Took), Failure> {
         thread::sleep(LOOK_EACH);
     };
     took.seconds = begun.elapsed().as_secs_f64();
-    // of a child that was waited for
-    let used = usage::cpu_time(own) - before;
-    took.cpu_us = used.user_us + used.system_us;
+    took.cpu_us = usage::ended_children_us() - before;
     let text = reading
         .join()
         .map_err(|_| Failure::Outside(format!("what `{name}` says cannot be read")))?
@@ -66,8 +63,18 @@ pub(crate) fn run(command: &mut Command) -> Result<(String, Took), Failure> {
 }
 
 /// The same of a command that says JSON.
-pub(crate) fn said(command: &mut Command) -> Result<(serde_json::Value, Took), Failure> {
+pub(crate) fn said(command: &mut Command) -> Result<(Value, Took), Failure> {
     let name = command.get_program().to_string_lossy().into_owned();
     let (text, took) = run(command)?;
-    Ok((ours::understood(&name, text.as_bytes())?, took))
+    let value = serde_json::from_str(&text);
+    Ok((
+        value.during(format_args!("understand what `{name}` says"))?,
+        took,
+    ))
+}
+
+/// A whole number that `name` said.
+pub(crate) fn figure(name: &str, value: &Value) -> Result<u64, Failure> {
+    let missing = || Failure::Outside(format!("`{name}` lacks a figure"));
+    value.as_u64().ok_or_else(missing)
 }

@@ -1,7 +1,6 @@
 //! Traces in files: made, read, and streamed.
 
-use super::child::{self, Took};
-use super::ours::figure;
+use super::child::{self, Took, figure};
 use crate::failure::{During, Failure};
 use serde::{Deserialize, Serialize};
 use std::path::Path;

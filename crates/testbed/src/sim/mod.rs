@@ -10,121 +10,188 @@
 
 mod child;
 mod files;
-mod options;
-mod ours;
+mod hits;
 mod packets;
-mod record;
 mod table;
-mod theirs;
 
+use crate::benchmark::{self, Benchmark, Output};
 use crate::failure::Failure;
-use crate::host;
-use crate::options::Task;
-use crate::process::workplace::Workplace;
+use crate::process::workplace;
 use crate::proxy::program;
-use files::Streamed;
-use options::Options;
-use packets::Packets;
-use record::{Hits, Record, SCHEMA};
+use clap::{Args, value_parser};
+use files::{Made, Streamed};
+use hits::Hits;
+use packets::{Memory, Packets};
+use serde::{Deserialize, Serialize};
 use std::path::Path;
 
-/// Policies of both, by our names.
-pub(crate) const POLICIES: [&str; 4] = ["fifo", "lru", "sieve", "s3-fifo"];
+type Record = crate::record::Record<Figures>;
 
-/// `cargo xtask sim-bench [options]`.
-pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
-    match crate::options::parse(arguments)? {
-        Task::Show(file) => {
-            let record = crate::record::read(Path::new(&file), SCHEMA, |it: &Record| it.schema)?;
-            print!("{}", table::render(&record));
-            Ok(())
-        }
-        Task::Measure(options) => measure(&options, arguments),
+/// The parts that there are.
+const PARTS: [&str; 5] = ["hits", "made", "packets", "memory", "streamed"];
+
+/// What to measure; kept in the record.
+#[derive(Args, Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Options {
+    /// What is measured, comma separated; a record that is there keeps its other parts
+    #[arg(long, value_delimiter = ',', value_parser = PARTS, default_values_t = PARTS.map(str::to_owned))]
+    parts: Vec<String>,
+    /// Requests drawn for the trace
+    #[arg(long, default_value_t = 10_000_000, value_parser = value_parser!(u64).range(1000..=REQUESTS_MAX))]
+    requests: u64,
+    /// Responses that they are drawn from, Zipf-like with exponent 0.8
+    #[arg(long, default_value_t = 2_000_000, value_parser = value_parser!(u64).range(10..=1 << 31))]
+    keys: u64,
+    /// Size of the cache, of all responses that are asked for
+    #[arg(long, default_value_t = 10, value_parser = value_parser!(u64).range(1..=100))]
+    percent: u64,
+    /// Runs of each, in turn
+    #[arg(long, default_value_t = 3, value_parser = value_parser!(u64).range(1..=100))]
+    rounds: u64,
+    /// Of the traces
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Requests of the trace of 1997 that is made
+    #[arg(long, default_value_t = 1_000_000, value_parser = value_parser!(u64).range(1000..=REQUESTS_MAX))]
+    made: u64,
+    /// Requests at most where memory is looked at; a quarter and a sixteenth of them before
+    #[arg(long, default_value_t = 16_000_000, value_parser = value_parser!(u64).range(160_000..=REQUESTS_MAX))]
+    memory: u64,
+    /// Requests of the long trace, of half as many keys as the other
+    #[arg(long, default_value_t = 100_000_000, value_parser = value_parser!(u64).range(1000..=REQUESTS_MAX))]
+    streamed: u64,
+    /// A Python that may have the package `libcachesim`
+    #[arg(long, default_value = "python3")]
+    python: String,
+    #[command(flatten)]
+    #[serde(skip)]
+    output: Output,
+}
+
+const REQUESTS_MAX: u64 = 1_000_000_000;
+
+impl AsRef<Output> for Options {
+    fn as_ref(&self) -> &Output {
+        &self.output
     }
 }
 
-fn measure(options: &Options, arguments: &[String]) -> Result<(), Failure> {
-    let name = format!("sim-{}.json", host::date());
-    let file = crate::record::place(options.out.as_deref(), &name)?;
-    let mut record = Record::resume(&file, options, arguments)?;
-    let weir = program::build(&["-p", "weir-cli", "--bin", "weir"], "weir")?;
-    let speed = program::build(&["-p", "weir-sim", "--example", "sim_speed"], "sim_speed")?;
-    let place = Workplace::make("sim-bench")?;
-    if options.has("hits") {
-        record.hits = Some(hits(options, &weir, place.path())?);
-        crate::record::write(&record, &file)?;
+impl Options {
+    fn has(&self, part: &str) -> bool {
+        self.parts.iter().any(|named| named == part)
     }
-    if options.has("made") || options.has("packets") {
-        let trace = place.path().join("modem-1997.parquet");
-        let made = files::make(&weir, "modem-1997", options.made, options.seed, &trace)?;
-        eprintln!(
-            "made {} requests: {:.1} s",
-            made.requests, made.took.seconds
-        );
-        if options.has("made") {
-            record.made = Some(made);
+
+    /// What two measurements must have in common, be they of other parts.
+    fn sizes(&self) -> [u64; 7] {
+        let of_hits = [self.requests, self.keys, self.percent, self.seed];
+        let [requests, keys, percent, seed] = of_hits;
+        [
+            requests,
+            keys,
+            percent,
+            seed,
+            self.made,
+            self.memory,
+            self.streamed,
+        ]
+    }
+}
+
+/// What was measured.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Figures {
+    /// Hits alone, beside the other.
+    hits: Option<Hits>,
+    /// Packets and connections on a trace of 1997: each scenario of each round.
+    packets: Vec<Packets>,
+    /// The proxy alone, for more and more requests of the same keys.
+    memory: Vec<Memory>,
+    /// A trace made, read and run.
+    made: Option<Made>,
+    /// A long trace in a file.
+    streamed: Vec<Streamed>,
+}
+
+impl Benchmark for Figures {
+    type Options = Options;
+
+    const FILE: &'static str = "sim";
+    const SCHEMA: u32 = 2;
+
+    fn measure(record: &mut Record, file: &Path) -> Result<(), Failure> {
+        let options = record.settings.clone();
+        resume(record, file)?;
+        let weir = program::build(&["-p", "weir-cli", "--bin", "weir"], "weir")?;
+        let speed = program::build(&["-p", "weir-sim", "--example", "sim_speed"], "sim_speed")?;
+        let place = workplace("sim-bench")?;
+        if options.has("hits") {
+            record.figures.hits = Some(hits::measure(&options, &weir, place.path())?);
+            record.write(file)?;
         }
-        if options.has("packets") {
-            record.packets = packets(options, &speed, &trace)?;
+        if options.has("made") || options.has("packets") {
+            let trace = place.path().join("modem-1997.parquet");
+            let made = files::make(&weir, "modem-1997", options.made, options.seed, &trace)?;
+            eprintln!(
+                "made {} requests: {:.1} s",
+                made.requests, made.took.seconds
+            );
+            if options.has("made") {
+                record.figures.made = Some(made);
+            }
+            if options.has("packets") {
+                record.figures.packets = packets(&options, &speed, &trace)?;
+            }
+            record.write(file)?;
         }
-        crate::record::write(&record, &file)?;
-    }
-    if options.has("memory") {
-        record.memory.clear();
-        for requests in [options.memory / 16, options.memory / 4, options.memory] {
-            let run = packets::memory(&speed, requests, MEMORY_KEYS)?;
-            eprintln!("{requests} requests: {} KiB", run.took.peak_rss_kib);
-            record.memory.push(run);
+        if options.has("memory") {
+            record.figures.memory.clear();
+            for requests in [options.memory / 16, options.memory / 4, options.memory] {
+                let run = packets::memory(&speed, requests, MEMORY_KEYS)?;
+                eprintln!("{requests} requests: {} KiB", run.took.peak_rss_kib);
+                record.figures.memory.push(run);
+            }
+            record.write(file)?;
         }
-        crate::record::write(&record, &file)?;
+        if options.has("streamed") {
+            record.figures.streamed = streamed(&options, &weir, place.path())?;
+        }
+        Ok(())
     }
-    if options.has("streamed") {
-        record.streamed = streamed(options, &weir, place.path())?;
-        crate::record::write(&record, &file)?;
+
+    fn render(record: &Record) -> String {
+        table::render(record)
     }
-    print!("{}", table::render(&record));
-    eprintln!("recorded in {}", file.display());
-    let missed = table::targets(&record)
-        .into_iter()
-        .filter(|target| !target.is_met);
-    match missed.count() {
-        0 => Ok(()),
-        missed => Err(Failure::Refused(format!("{missed} targets are missed"))),
+
+    fn faults(record: &Record) -> Vec<String> {
+        benchmark::missed(table::targets(record))
     }
+}
+
+/// Goes on with the record in `file`, if parts of it were measured before.
+fn resume(record: &mut Record, file: &Path) -> Result<(), Failure> {
+    if !file.exists() {
+        return Ok(());
+    }
+    let former = Record::read(file)?;
+    // the record itself is a change on top of the commit
+    let bare = |commit: &str| commit.split(' ').next().map(str::to_owned);
+    let is_same = bare(&former.commit) == bare(&record.commit)
+        && former.host.cpu == record.host.cpu
+        && former.settings.sizes() == record.settings.sizes();
+    if !is_same {
+        return Err(Failure::Usage(format!(
+            "`{}` is of another commit, machine or size (commit {}): name another file with --out, or remove it",
+            file.display(),
+            former.commit
+        )));
+    }
+    let command = format!("{}; {}", former.command, record.command);
+    *record = Record { command, ..former };
+    Ok(())
 }
 
 /// Targets of the requests that are drawn where memory is looked at.
 const MEMORY_KEYS: u64 = 200_000;
-
-/// Hits alone, beside libCacheSim.
-fn hits(options: &Options, weir: &str, place: &Path) -> Result<Hits, Failure> {
-    let trace = place.join("zipf.oracleGeneral.bin");
-    eprintln!("drawing {} requests", options.requests);
-    let whole = ours::make_trace(weir, options.requests, options.keys, options.seed, &trace)?;
-    let mut hits = Hits {
-        trace: whole,
-        capacity_bytes: whole.footprint_bytes / 100 * options.percent,
-        libcachesim: theirs::version(&options.python),
-        ..Hits::default()
-    };
-    for round in 1..=options.rounds {
-        for policy in POLICIES {
-            let mine = ours::measure(weir, &trace, policy, hits.capacity_bytes)?;
-            eprintln!(
-                "round {round}, {policy}: weir {:.2} M/s",
-                mine.millions_a_second()
-            );
-            hits.add_ours(policy, mine);
-            if hits.libcachesim.is_some() {
-                let capacity_bytes = hits.capacity_bytes;
-                let other = theirs::measure(&options.python, &trace, policy, capacity_bytes)?;
-                eprintln!("  libCacheSim {:.2} M/s", other.millions_a_second());
-                hits.add_theirs(policy, other);
-            }
-        }
-    }
-    Ok(hits)
-}
 
 /// Packets and connections.
 fn packets(options: &Options, speed: &str, trace: &Path) -> Result<Vec<Packets>, Failure> {
@@ -149,7 +216,7 @@ fn streamed(options: &Options, weir: &str, place: &Path) -> Result<Vec<Streamed>
     for requests in [options.streamed / 10, options.streamed] {
         let trace = place.join("long.oracleGeneral.bin");
         eprintln!("drawing {requests} requests");
-        let whole = ours::make_trace(weir, requests, options.keys / 2, options.seed, &trace)?;
+        let whole = hits::make_trace(weir, requests, options.keys / 2, options.seed, &trace)?;
         let capacity_bytes = whole.footprint_bytes / 100 * options.percent;
         for policy in ["lru", "s3-fifo"] {
             let run = files::stream(weir, policy, capacity_bytes, &trace)?;
@@ -161,4 +228,14 @@ fn streamed(options: &Options, weir: &str, place: &Path) -> Result<Vec<Streamed>
         }
     }
     Ok(all)
+}
+
+/// An empty record with the options that there are without any.
+#[cfg(test)]
+fn record_of_defaults() -> Record {
+    use clap::FromArgMatches;
+    let command = Options::augment_args(clap::Command::new("sim-bench"));
+    let matches = command.get_matches_from(["sim-bench"]);
+    let options = Options::from_arg_matches(&matches).expect("every option has a default");
+    Record::begin(options, &[])
 }

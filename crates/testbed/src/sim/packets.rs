@@ -1,7 +1,6 @@
 //! Packets and connections: how many requests of a trace a second on one core, in how much memory.
 
-use super::child::{self, Took};
-use super::ours::figure;
+use super::child::{self, Took, figure};
 use crate::failure::Failure;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

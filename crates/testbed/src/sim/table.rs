@@ -1,25 +1,19 @@
 //! The table of a record, as Markdown.
 
-use super::POLICIES;
+use super::Record;
 use super::child::Took;
 use super::files::Made;
+use super::hits::{Hits, Measured, POLICIES};
 use super::packets::Packets;
-use super::record::{Hits, Measured, Record};
+use crate::markdown::{Target, ratio, row, table};
 
 /// How far the hit ratio of a policy may be from the other's, in a whole of 1. FIFO and LRU are the
 /// same algorithm everywhere; byte-capacity variants of the others differ in small things.
 const RATIO_OFF_MAX: [(&str, f64); 2] = [("sieve", 0.005), ("s3-fifo", 0.02)];
 
-/// What is wanted, and whether it is so.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Target {
-    pub(crate) what: String,
-    pub(crate) is_met: bool,
-}
-
-pub(crate) fn render(record: &Record) -> String {
+pub(super) fn render(record: &Record) -> String {
     let mut out = format!(
-        "## Simulation\n\n* {}, {} cores, load {}, {}\n* commit {}\n* {}\n\n",
+        "## Simulation\n\n* {}, {} cores, load {}, {}\n* commit {}\n* {}\n",
         record.host.cpu,
         record.host.cores,
         record.host.load_average,
@@ -27,140 +21,116 @@ pub(crate) fn render(record: &Record) -> String {
         record.commit,
         record.command,
     );
-    if let Some(hits) = &record.hits {
-        out.push_str(&hits_table(hits));
+    let figures = &record.figures;
+    if let Some(hits) = &figures.hits {
+        hits_table(&mut out, hits);
     }
-    if !record.packets.is_empty() {
-        out.push_str(&packets_table(record));
+    let mut rows: Vec<String> = SCENARIOS
+        .iter()
+        .filter_map(|scenario| fastest(&figures.packets, scenario))
+        .map(packets_row)
+        .collect();
+    if let Some(all) = all_three(&figures.packets) {
+        rows.push(format!("| all three, one after the other | {all:.0} | | |"));
     }
-    if !record.memory.is_empty() {
-        out.push_str(&memory_table(record));
+    let title =
+        "### Packets and connections: `modem-1997`, one thread, its processor time, rows at hand";
+    table(
+        &mut out,
+        title,
+        "| scenario | requests/s | packets each | hit ratio |",
+        &rows,
+    );
+    let rows = figures.memory.iter().map(|run| {
+        let (seconds, mib) = (run.took.seconds, run.took.peak_rss_kib / 1024);
+        format!("| {} | {} | {seconds:.1} | {mib} |", run.requests, run.keys)
+    });
+    let title = "### Memory: the proxy alone, requests drawn as they are needed";
+    let columns = "| requests | targets at most | seconds | peak, MiB |";
+    table(&mut out, title, columns, &rows.collect::<Vec<_>>());
+    if let Some(made) = &figures.made {
+        made_table(&mut out, made);
     }
-    if let Some(made) = &record.made {
-        out.push_str(&made_table(made));
-    }
-    if !record.streamed.is_empty() {
-        out.push_str(&streamed_table(record));
-    }
+    let rows = figures.streamed.iter().map(|run| {
+        row([
+            run.policy.clone(),
+            run.requests.to_string(),
+            run.keys.to_string(),
+            (run.file_bytes / 1_000_000).to_string(),
+            cost(run.requests, &run.took),
+        ])
+    });
+    let title = "### Long traces in a file: `weir sim hits`";
+    let columns = "| policy | requests | keys | file, MB | seconds | requests/s | peak, MiB |";
+    table(&mut out, title, columns, &rows.collect::<Vec<_>>());
+    out.push('\n');
     for target in targets(record) {
-        let met = if target.is_met { "met" } else { "MISSED" };
-        out.push_str(&format!("* {}: {met}\n", target.what));
+        out.push_str(&format!("* {target}\n"));
     }
     out
 }
 
-fn hits_table(hits: &Hits) -> String {
-    let mut out = format!(
-        "### Hits alone\n\n* {} requests for {} responses of {} bytes; cache {} bytes\n* libCacheSim: {}\n* processor time: of weir of the whole process, of libCacheSim of the simulation alone\n\n",
+fn hits_table(out: &mut String, hits: &Hits) {
+    let rows = POLICIES.iter().filter_map(|&policy| {
+        let (ours, theirs) = (best(hits.weir.get(policy))?, best(hits.others.get(policy)));
+        let of = |value: &dyn Fn(Measured) -> String| theirs.map_or("-".to_owned(), value);
+        let speed = |run: Measured| format!("{:.2}", run.millions_a_second());
+        let hit_ratio = |run: Measured| format!("{:.6}", ratio(run.hits, run.requests));
+        let times = |other: Measured| {
+            let times = ours.millions_a_second() / other.millions_a_second();
+            format!("{times:.2}")
+        };
+        Some(row([
+            policy.to_owned(),
+            speed(ours),
+            of(&speed),
+            of(&times),
+            hit_ratio(ours),
+            of(&hit_ratio),
+            ours.hits.to_string(),
+            of(&|other| other.hits.to_string()),
+        ]))
+    });
+    let title = format!(
+        "### Hits alone\n\n* {} requests for {} responses of {} bytes; cache {} bytes\n* libCacheSim: {}\n* processor time: of weir of the whole process, of libCacheSim of the simulation alone",
         hits.trace.requests,
         hits.trace.keys,
         hits.trace.footprint_bytes,
         hits.capacity_bytes,
         hits.libcachesim.as_deref().unwrap_or("not installed"),
     );
-    out.push_str("| policy | weir, M/s | libCacheSim, M/s | weir / libCacheSim | hit ratio | libCacheSim's | hits | libCacheSim's |\n");
-    out.push_str("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n");
-    for policy in POLICIES {
-        let (ours, theirs) = (best(hits.weir.get(policy)), best(hits.others.get(policy)));
-        let Some(ours) = ours else { continue };
-        let speed = |run: Measured| format!("{:.2}", run.millions_a_second());
-        let of = |value: fn(Measured) -> String| theirs.map_or_else(|| "-".to_owned(), value);
-        let times = theirs.map_or_else(
-            || "-".to_owned(),
-            |other| {
-                format!(
-                    "{:.2}",
-                    ours.millions_a_second() / other.millions_a_second()
-                )
-            },
-        );
-        out.push_str(&format!(
-            "| {policy} | {} | {} | {times} | {:.6} | {} | {} | {} |\n",
-            speed(ours),
-            theirs.map_or_else(|| "-".to_owned(), speed),
-            ratio(ours),
-            of(|other| format!("{:.6}", ratio(other))),
-            ours.hits,
-            of(|other| other.hits.to_string()),
-        ));
-    }
-    out.push('\n');
-    out
+    let columns = "| policy | weir, M/s | libCacheSim, M/s | weir / libCacheSim | hit ratio | libCacheSim's | hits | libCacheSim's |";
+    table(out, &title, columns, &rows.collect::<Vec<_>>());
 }
 
-fn packets_table(record: &Record) -> String {
-    let mut out = "### Packets and connections: `modem-1997`, one thread, its processor time, rows at hand\n\n| scenario | requests/s | packets each | hit ratio |\n| --- | ---: | ---: | ---: |\n".to_owned();
-    for scenario in SCENARIOS {
-        if let Some(run) = fastest(&record.packets, scenario) {
-            out.push_str(&format!(
-                "| {scenario} | {:.0} | {:.1} | {:.3} |\n",
-                run.requests_s(),
-                run.packets_each,
-                run.hit_ratio
-            ));
-        }
-    }
-    if let Some(all) = all_three(&record.packets) {
-        out.push_str(&format!(
-            "| all three, one after the other | {all:.0} | | |\n"
-        ));
-    }
-    out.push('\n');
-    out
+fn packets_row(run: &Packets) -> String {
+    let (rate, packets, ratio) = (run.requests_s(), run.packets_each, run.hit_ratio);
+    format!(
+        "| {} | {rate:.0} | {packets:.1} | {ratio:.3} |",
+        run.scenario
+    )
 }
 
-fn memory_table(record: &Record) -> String {
-    let mut out = "### Memory: the proxy alone, requests drawn as they are needed\n\n| requests | targets at most | seconds | peak, MiB |\n| ---: | ---: | ---: | ---: |\n".to_owned();
-    for run in &record.memory {
-        out.push_str(&format!(
-            "| {} | {} | {:.1} | {} |\n",
-            run.requests,
-            run.keys,
-            run.took.seconds,
-            run.took.peak_rss_kib / 1024
-        ));
-    }
-    out.push('\n');
-    out
-}
-
-fn made_table(made: &Made) -> String {
-    let mut out = format!(
-        "### A trace of {} requests, `{}`, {} bytes\n\n| | seconds | requests/s | peak, MiB |\n| --- | ---: | ---: | ---: |\n",
-        made.requests, made.profile, made.file_bytes
-    );
-    for (what, took) in [
+fn made_table(out: &mut String, made: &Made) {
+    let rows = [
         ("`weir trace make`", &made.took),
         ("`weir trace stats`", &made.stats),
         ("`weir sim run`", &made.run),
-    ] {
-        out.push_str(&format!(
-            "| {what} | {:.1} | {:.0} | {} |\n",
-            took.seconds,
-            rate(made.requests, took),
-            took.peak_rss_kib / 1024
-        ));
-    }
-    out.push('\n');
-    out
+    ]
+    .map(|(what, took)| row([what, &cost(made.requests, took)]));
+    let title = format!(
+        "### A trace of {} requests, `{}`, {} bytes",
+        made.requests, made.profile, made.file_bytes
+    );
+    table(out, &title, "| | seconds | requests/s | peak, MiB |", &rows);
 }
 
-fn streamed_table(record: &Record) -> String {
-    let mut out = "### Long traces in a file: `weir sim hits`\n\n| policy | requests | keys | file, MB | seconds | requests/s | peak, MiB |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: |\n".to_owned();
-    for run in &record.streamed {
-        out.push_str(&format!(
-            "| {} | {} | {} | {} | {:.1} | {:.0} | {} |\n",
-            run.policy,
-            run.requests,
-            run.keys,
-            run.file_bytes / 1_000_000,
-            run.took.seconds,
-            rate(run.requests, &run.took),
-            run.took.peak_rss_kib / 1024
-        ));
-    }
-    out.push('\n');
-    out
+/// Three cells: seconds, requests a second, MiB at most.
+#[expect(clippy::cast_precision_loss, reason = "printed in thousands")]
+fn cost(requests: u64, took: &Took) -> String {
+    let rate = requests as f64 / took.seconds.max(1e-9);
+    let mib = took.peak_rss_kib / 1024;
+    format!("{:.1} | {rate:.0} | {mib}", took.seconds)
 }
 
 /// The scenarios of the example, in its order.
@@ -173,94 +143,74 @@ const GROWTH_MAX: f64 = 1.25;
 /// For a million requests made and written.
 const MADE_MAX_S: f64 = 20.0;
 
-/// A line for each target of which there are figures.
-pub(crate) fn targets(record: &Record) -> Vec<Target> {
-    let mut targets = record.hits.as_ref().map_or_else(Vec::new, hits_targets);
-    if let Some(run) = fastest(&record.packets, SCENARIOS[0]) {
+/// A target for each of which there are figures.
+pub(super) fn targets(record: &Record) -> Vec<Target> {
+    let figures = &record.figures;
+    let mut targets = figures.hits.as_ref().map_or_else(Vec::new, hits_targets);
+    if let Some(run) = fastest(&figures.packets, SCENARIOS[0]) {
         let rate = run.requests_s();
-        targets.push(Target {
-            what: format!("packets: {rate:.0} requests a second, at least {PACKETS_MIN:.0}"),
-            is_met: rate >= PACKETS_MIN,
-        });
-        let others = |other: &&Packets| other.scenario == run.scenario;
-        let mut same = record.packets.iter().filter(others);
-        targets.push(Target {
-            what: "packets: every round has the same outcome".to_owned(),
-            is_met: same.all(|other| other.outcome == run.outcome),
-        });
+        let what = format!("packets: {rate:.0} requests a second, at least {PACKETS_MIN:.0}");
+        targets.push(Target::new(what, rate >= PACKETS_MIN));
+        let is_other = |other: &&Packets| other.scenario == run.scenario;
+        let mut same = figures.packets.iter().filter(is_other);
+        let what = "packets: every round has the same outcome".to_owned();
+        let is_met = same.all(|other| other.outcome == run.outcome);
+        targets.push(Target::new(what, is_met));
     }
-    if let (Some(first), Some(last)) = (record.memory.first(), record.memory.last()) {
+    if let (Some(first), Some(last)) = (figures.memory.first(), figures.memory.last()) {
         // the first may not have met every target yet
-        let second = record.memory.get(1).unwrap_or(first);
-        let growth = times(last.took.peak_rss_kib, second.took.peak_rss_kib);
-        targets.push(Target {
-            what: format!(
-                "memory: {growth:.2} x for {} x the requests of the same targets, at most {GROWTH_MAX}",
-                last.requests / second.requests.max(1)
-            ),
-            is_met: growth <= GROWTH_MAX,
-        });
+        let second = figures.memory.get(1).unwrap_or(first);
+        let growth = ratio(last.took.peak_rss_kib, second.took.peak_rss_kib);
+        let times = last.requests / second.requests.max(1);
+        let what = format!(
+            "memory: {growth:.2} x for {times} x the requests of the same targets, at most {GROWTH_MAX}"
+        );
+        targets.push(Target::new(what, growth <= GROWTH_MAX));
     }
-    if let Some(made) = record
-        .made
-        .as_ref()
-        .filter(|made| made.requests == 1_000_000)
-    {
-        targets.push(Target {
-            what: format!(
-                "trace make: {:.1} s, at most {MADE_MAX_S}",
-                made.took.seconds
-            ),
-            is_met: made.took.seconds <= MADE_MAX_S,
-        });
+    if let Some(made) = figures.made.iter().find(|made| made.requests == 1_000_000) {
+        let seconds = made.took.seconds;
+        let what = format!("trace make: {seconds:.1} s, at most {MADE_MAX_S}");
+        targets.push(Target::new(what, seconds <= MADE_MAX_S));
     }
-    for (place, long) in record.streamed.iter().enumerate() {
-        let before = record.streamed[..place].iter();
+    for (place, long) in figures.streamed.iter().enumerate() {
+        let before = figures.streamed[..place].iter();
         let Some(short) = before.rev().find(|run| run.policy == long.policy) else {
             continue;
         };
-        let growth = times(long.took.peak_rss_kib, short.took.peak_rss_kib);
-        targets.push(Target {
-            what: format!(
-                "streamed, {}: {growth:.2} x the memory for {} x the requests, at most {GROWTH_MAX}",
-                long.policy,
-                long.requests / short.requests.max(1)
-            ),
-            is_met: growth <= GROWTH_MAX,
-        });
+        let growth = ratio(long.took.peak_rss_kib, short.took.peak_rss_kib);
+        let times = long.requests / short.requests.max(1);
+        let what = format!(
+            "streamed, {}: {growth:.2} x the memory for {times} x the requests, at most {GROWTH_MAX}",
+            long.policy
+        );
+        targets.push(Target::new(what, growth <= GROWTH_MAX));
     }
     targets
 }
 
 fn hits_targets(hits: &Hits) -> Vec<Target> {
-    let mut targets = Vec::new();
-    for policy in POLICIES {
-        let (ours, theirs) = (best(hits.weir.get(policy)), best(hits.others.get(policy)));
-        let Some((ours, theirs)) = ours.zip(theirs) else {
-            continue;
-        };
+    let of_policy = |policy: &str| {
+        let (ours, theirs) = (best(hits.weir.get(policy))?, best(hits.others.get(policy))?);
         let times = ours.millions_a_second() / theirs.millions_a_second();
-        targets.push(Target {
-            what: format!("{policy}: {times:.2} x the rate of libCacheSim, at least 1"),
-            is_met: times >= 1.0,
-        });
+        let what = format!("{policy}: {times:.2} x the rate of libCacheSim, at least 1");
+        let rate = Target::new(what, times >= 1.0);
         let off_max = RATIO_OFF_MAX.iter().find(|(name, _)| *name == policy);
-        targets.push(match off_max {
-            None => Target {
-                what: format!("{policy}: hits and hit bytes equal"),
-                is_met: (ours.hits, ours.hit_bytes) == (theirs.hits, theirs.hit_bytes),
-            },
-            Some((_, off_max)) => {
-                let off = (ratio(ours) - ratio(theirs)).abs();
-                Target {
-                    what: format!("{policy}: hit ratios {off:.4} apart, at most {off_max}"),
-                    // both sides of a difference are rounded
-                    is_met: off <= *off_max + 1e-9,
-                }
-            }
-        });
-    }
-    targets
+        let Some((_, off_max)) = off_max else {
+            let what = format!("{policy}: hits and hit bytes equal");
+            let is_met = (ours.hits, ours.hit_bytes) == (theirs.hits, theirs.hit_bytes);
+            return Some([rate, Target::new(what, is_met)]);
+        };
+        let hit_ratio = |run: Measured| ratio(run.hits, run.requests);
+        let off = (hit_ratio(ours) - hit_ratio(theirs)).abs();
+        let what = format!("{policy}: hit ratios {off:.4} apart, at most {off_max}");
+        // both sides of a difference are rounded
+        Some([rate, Target::new(what, off <= *off_max + 1e-9)])
+    };
+    POLICIES
+        .into_iter()
+        .filter_map(of_policy)
+        .flatten()
+        .collect()
 }
 
 /// The run of a scenario that took the least.
@@ -278,31 +228,16 @@ fn all_three(runs: &[Packets]) -> Option<f64> {
     Some(all[0]?.requests as f64 / seconds.max(1e-9))
 }
 
-#[expect(clippy::cast_precision_loss, reason = "printed in thousands")]
-fn rate(requests: u64, took: &Took) -> f64 {
-    requests as f64 / took.seconds.max(1e-9)
-}
-
-#[expect(clippy::cast_precision_loss, reason = "printed with three digits")]
-fn times(whole: u64, of: u64) -> f64 {
-    whole as f64 / of.max(1) as f64
-}
-
 /// The run that took the least: what disturbs a run only makes it longer.
 fn best(runs: Option<&Vec<Measured>>) -> Option<Measured> {
     runs?.iter().copied().min_by_key(|run| run.cpu_us)
 }
 
-#[expect(clippy::cast_precision_loss, reason = "printed with six digits")]
-fn ratio(run: Measured) -> f64 {
-    run.hits as f64 / run.requests.max(1) as f64
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::options::Options;
     use super::super::packets::Memory;
     use super::*;
+    use crate::sim::record_of_defaults;
 
     fn run(hits: u64, cpu_us: u64) -> Measured {
         Measured {
@@ -316,13 +251,13 @@ mod tests {
     fn met(policy: &str, ours: &[Measured], theirs: &[Measured]) -> Vec<bool> {
         let mut hits = Hits::default();
         for run in ours {
-            hits.add_ours(policy, *run);
+            hits.weir.entry(policy.to_owned()).or_default().push(*run);
         }
         for run in theirs {
-            hits.add_theirs(policy, *run);
+            hits.others.entry(policy.to_owned()).or_default().push(*run);
         }
-        let mut record = Record::begin(&Options::default(), &[]);
-        record.hits = Some(hits);
+        let mut record = record_of_defaults();
+        record.figures.hits = Some(hits);
         assert!(render(&record).contains(policy));
         targets(&record)
             .iter()
@@ -357,9 +292,9 @@ mod tests {
     #[test]
     fn simulation_meets_targets_only_when_fast_repeatable_and_bounded() {
         let met = |seconds: [f64; 2], peaks: [u64; 3]| {
-            let mut record = Record::begin(&Options::default(), &[]);
+            let mut record = record_of_defaults();
             for (round, seconds) in seconds.into_iter().enumerate() {
-                record.packets.push(Packets {
+                record.figures.packets.push(Packets {
                     scenario: "proxy".to_owned(),
                     requests: 300_000,
                     seconds: 2.0 * seconds,
@@ -380,7 +315,7 @@ mod tests {
                     peak_rss_kib,
                     ..Took::default()
                 };
-                record.memory.push(Memory {
+                record.figures.memory.push(Memory {
                     requests: 1000 << (2 * place),
                     keys: 10,
                     took,

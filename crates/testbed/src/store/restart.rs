@@ -1,7 +1,7 @@
 //! A store with many small responses is killed and started again.
 
+use super::Options;
 use super::load::{Ask, Course, Sizes};
-use super::options::Options;
 use super::schedule::{Entrant, Field, millis};
 use crate::client::metrics;
 use crate::failure::{During, Failure};

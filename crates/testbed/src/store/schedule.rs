@@ -1,16 +1,15 @@
 //! The course of a measurement: each store is filled with misses, then all are asked in turn for
 //! what is in them, round after round, and another store of each is killed and started again.
 
-use super::device::{self, Traffic};
 use super::latency::{Latency, quantiles};
 use super::load::{Ask, Course, Received, Sizes};
-use super::options::Options;
-use super::record::{Record, Row};
-use super::{mix, restart};
+use super::{Options, Record, Row, mix, restart};
+use crate::benchmark::Participants;
 use crate::failure::{During, Failure};
 use crate::origin::{self, Origin, READY};
 use crate::process::affinity::{self, Cores};
-use crate::process::workplace::Workplace;
+use crate::process::usage::{self, Traffic};
+use crate::process::workplace;
 use crate::proxy::contender::Contender;
 use crate::proxy::server::{self, Place, Server};
 use crate::proxy::template::Words;
@@ -18,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use tempfile::TempDir;
 
 /// A child that is still there after this has been forgotten.
 const LIFE: Duration = Duration::from_secs(3 * 3600);
@@ -57,21 +57,18 @@ pub(crate) struct Field<'a> {
     pub(crate) words: &'a Words,
     pub(crate) cores: Cores,
     pub(crate) origin: Origin,
-    workplace: Workplace,
+    workplace: TempDir,
 }
 
 /// Measures everybody who is present, into the record.
-pub(crate) fn run(
-    record: &mut Record,
-    options: &Options,
-    words: &Words,
-    present: &[&'static Contender],
-    cores: Cores,
-) -> Result<(), Failure> {
+pub(crate) fn run(record: &mut Record, participants: &Participants) -> Result<(), Failure> {
+    let (options, cores) = (record.settings.clone(), record.figures.cores);
+    let options = &options;
+    let Participants { present, words, .. } = participants;
     // load, origin and all that is started from here stay there; the server alone is sent to its
     // own core
     affinity::stay_on(cores.load)?;
-    let workplace = Workplace::make("store-bench")?;
+    let workplace = workplace("store-bench")?;
     let place = origin::Place {
         host: Ipv4Addr::LOCALHOST,
         within: &[],
@@ -87,7 +84,7 @@ pub(crate) fn run(
         workplace,
     };
     let mut entrants = Vec::new();
-    for contender in present {
+    for &contender in present {
         eprintln!("{}: fill", contender.name);
         let mut entrant = Entrant::new(contender, options.cgroup_mib)?;
         if let Err(failure) = field.fill(&mut entrant, options) {
@@ -115,7 +112,7 @@ pub(crate) fn run(
             }
         }
         eprintln!("  {:?}", entrant.row);
-        record.rows.push(entrant.row);
+        record.figures.rows.push(entrant.row);
     }
     Ok(())
 }
@@ -133,7 +130,10 @@ impl Entrant {
     fn new(contender: &'static Contender, cgroup_mib: u64) -> Result<Self, Failure> {
         Ok(Self {
             contender,
-            row: Row::new(contender.name),
+            row: Row {
+                contender: contender.name.to_owned(),
+                ..Row::default()
+            },
             group: Group::make(contender.name, cgroup_mib)?,
             server: None,
         })
@@ -143,7 +143,10 @@ impl Entrant {
     fn fail(&mut self, record: &mut Record, what: &str, failure: &Failure) {
         let name = self.contender.name;
         eprintln!("  {what}: {failure}");
-        record.troubles.push(format!("{name} ({what}): {failure}"));
+        record
+            .figures
+            .troubles
+            .push(format!("{name} ({what}): {failure}"));
         self.server = None;
     }
 
@@ -241,9 +244,9 @@ impl Field<'_> {
         course: Course,
     ) -> Result<(Received, Cost), Failure> {
         let now = || Cost {
-            cpu_us: server.cpu_time().user_us + server.cpu_time().system_us,
-            process: device::of_processes(server.id()),
-            device: device::of_device(self.workplace.path()),
+            cpu_us: server.cpu_time().sum_us(),
+            process: usage::traffic(server.id()),
+            device: usage::device_traffic(self.workplace.path()),
         };
         rustix::fs::sync();
         let before = now();

@@ -1,9 +1,10 @@
 //! The tables of a record, as Markdown.
 
-use super::device::Traffic;
-use super::record::{Record, Row};
 use super::restart::Restart;
 use super::schedule::{Fill, Hits};
+use super::{Record, Row};
+use crate::markdown::{self, COULD_NOT, TARGETS, Target, list, ratio, row, table};
+use crate::process::usage::Traffic;
 use crate::proxy::contender::WEIR;
 
 /// Weir's hits a second against those of the best of the others, at least.
@@ -16,47 +17,39 @@ const ACCEPTED_MS_MAX: u64 = 1000;
 
 const INDEX_BYTES_MAX: f64 = 32.0;
 
-pub(crate) fn render(record: &Record) -> String {
+pub(super) fn render(record: &Record) -> String {
     let mut out = head(record);
-    out.push_str("\n### Hits from disk\n\n");
-    out.push_str("| proxy | responses/s | MB/s | CPU a request, us | p50, ms | p99, ms | fetched again | read by it, B/B | written by it, B/B | device read, B/B | device written, B/B | RSS, MiB |\n");
-    out.push_str("| --- | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: |\n");
-    rows(&mut out, record, |row| median(&row.hits).map(hits));
-    out.push_str(&rounds(record));
-    out.push_str("\n### Fill by misses\n\n");
-    out.push_str("| proxy | responses/s | MB/s | CPU a request, us | written by it, B/B | device written, B/B |\n");
-    out.push_str("| --- | --: | --: | --: | --: | --: |\n");
-    rows(&mut out, record, |row| row.fill.as_ref().map(fill));
-    if record.rows.iter().any(|row| row.restart.is_some()) {
-        out.push_str("\n### Start after kill -9\n\n");
-        out.push_str("| proxy | responses | accepts after, ms | hits at once | hits later | index full after, ms | index, B a response |\n");
-        out.push_str("| --- | --: | --: | --: | --: | --: | --: |\n");
-        rows(&mut out, record, |row| row.restart.as_ref().map(restart));
+    let columns = "| proxy | responses/s | MB/s | CPU a request, us | p50, ms | p99, ms | fetched again | read by it, B/B | written by it, B/B | device read, B/B | device written, B/B | RSS, MiB |";
+    let hits = rows(record, |row| median(&row.hits).map(hits));
+    table(&mut out, "### Hits from disk", columns, &hits);
+    let rounds = record.figures.rows.iter().map(|row| row.hits.len()).max();
+    if let Some(count @ 2..) = rounds {
+        let title = format!(
+            "That is the round with the middle speed of {count}. Over all rounds, slowest, quartiles and fastest, each with its CPU time a request:"
+        );
+        let columns =
+            "| proxy | slowest | a quarter below | half below | three quarters below | fastest |";
+        let rounds = rows(record, |row| quartiles(&row.hits));
+        table(&mut out, &title, columns, &rounds);
     }
-    list(&mut out, "Targets of weir", &targets(record));
-    let left_out = record.left_out.iter();
-    let mut troubles: Vec<String> = left_out.map(|(who, why)| format!("{who}: {why}")).collect();
-    troubles.extend(record.troubles.iter().cloned());
-    list(&mut out, "What could not be", &troubles);
+    let columns = "| proxy | responses/s | MB/s | CPU a request, us | written by it, B/B | device written, B/B |";
+    let fills = rows(record, |row| row.fill.as_ref().map(fill));
+    table(&mut out, "### Fill by misses", columns, &fills);
+    let columns = "| proxy | responses | accepts after, ms | hits at once | hits later | index full after, ms | index, B a response |";
+    let restarts = rows(record, |row| row.restart.as_ref().map(restart));
+    table(&mut out, "### Start after kill -9", columns, &restarts);
+    list(&mut out, TARGETS, targets(record));
+    let mut troubles = markdown::left_out(record);
+    troubles.extend(record.figures.troubles.iter().cloned());
+    list(&mut out, COULD_NOT, troubles);
     out
 }
 
 fn head(record: &Record) -> String {
-    let Record {
-        command,
-        begun,
-        commit,
-        host,
-        settings,
-        ..
-    } = record;
+    let settings = &record.settings;
     let mut out = format!(
-        "`{command}`, begun {begun}, commit `{commit}`; {}, {} cores, Linux {}, load average {} at the beginning. {} MiB of \
-         memory for stored responses, a working set {} times that, {} connections, seed {}{}.\n\n",
-        host.cpu,
-        host.cores,
-        host.kernel,
-        host.load_average,
+        "{}. {} MiB of memory for stored responses, a working set {} times that, {} connections, seed {}{}.\n\n",
+        markdown::origin(record, "; "),
         settings.memory_mib,
         settings.times,
         settings.connections,
@@ -66,27 +59,16 @@ fn head(record: &Record) -> String {
             mib => format!(", {mib} MiB for the process and its page cache"),
         }
     );
-    for (name, version) in &record.versions {
-        out.push_str(&format!("* {name}: {version}\n"));
-    }
+    markdown::versions(&mut out, record);
     out
 }
 
-fn rows(out: &mut String, record: &Record, cells: impl Fn(&Row) -> Option<Vec<String>>) {
-    for row in &record.rows {
-        if let Some(cells) = cells(row) {
-            out.push_str(&format!("| {} | {} |\n", row.contender, cells.join(" | ")));
-        }
-    }
-}
-
-fn list(out: &mut String, title: &str, entries: &[String]) {
-    if !entries.is_empty() {
-        out.push_str(&format!("\n### {title}\n\n"));
-        for entry in entries {
-            out.push_str(&format!("* {entry}\n"));
-        }
-    }
+fn rows(record: &Record, cells: impl Fn(&Row) -> Option<Vec<String>>) -> Vec<String> {
+    let cells = |it: &Row| {
+        let cells = cells(it)?;
+        Some(row([it.contender.clone()].into_iter().chain(cells)))
+    };
+    record.figures.rows.iter().filter_map(cells).collect()
 }
 
 fn hits(hits: &Hits) -> Vec<String> {
@@ -146,14 +128,11 @@ fn index_bytes(restart: &Restart) -> Option<f64> {
     Some(ratio(restart.index_bytes?, restart.entries?))
 }
 
-/// A line for each target of which there are figures.
-fn targets(record: &Record) -> Vec<String> {
-    let mut lines = Vec::new();
-    let mut say = |what: String, is_met: bool| {
-        lines.push(format!("{what}: {}", if is_met { "met" } else { "MISSED" }));
-    };
-    let Some(weir) = record.rows.iter().find(|row| row.contender == WEIR) else {
-        return lines;
+/// A target for each of which there are figures.
+fn targets(record: &Record) -> Vec<Target> {
+    let mut targets = Vec::new();
+    let Some(weir) = record.figures.rows.iter().find(|row| row.contender == WEIR) else {
+        return targets;
     };
     let mut times = times(weir, record);
     times.sort_by(f64::total_cmp);
@@ -163,42 +142,38 @@ fn targets(record: &Record) -> Vec<String> {
             1 => String::new(),
             rounds => format!(" (median of {rounds} rounds; quartiles {low:.2} and {high:.2})"),
         };
-        say(
-            format!(
-                "hits a second: {middle:.2} x the best of the others{of}, at least {HITS_TIMES_MIN}"
-            ),
-            *middle >= HITS_TIMES_MIN,
+        let what = format!(
+            "hits a second: {middle:.2} x the best of the others{of}, at least {HITS_TIMES_MIN}"
         );
+        targets.push(Target::new(what, *middle >= HITS_TIMES_MIN));
     }
     if let Some(fill) = &weir.fill {
         let written = ratio(fill.process.written_bytes, fill.content_bytes);
-        say(
-            format!(
-                "bytes written for a byte of content: {written:.3}, at most {AMPLIFICATION_MAX}"
-            ),
-            written <= AMPLIFICATION_MAX,
+        let what = format!(
+            "bytes written for a byte of content: {written:.3}, at most {AMPLIFICATION_MAX}"
         );
+        targets.push(Target::new(what, written <= AMPLIFICATION_MAX));
     }
     if let Some(restart) = &weir.restart {
         let ms = restart.accepted_ms;
-        say(
-            format!("accepts after {ms} ms, at most {ACCEPTED_MS_MAX}"),
-            ms <= ACCEPTED_MS_MAX,
-        );
+        let what = format!("accepts after {ms} ms, at most {ACCEPTED_MS_MAX}");
+        targets.push(Target::new(what, ms <= ACCEPTED_MS_MAX));
         if let Some(bytes) = index_bytes(restart) {
-            say(
-                format!("index: {bytes:.1} B a response, at most {INDEX_BYTES_MAX}"),
-                bytes <= INDEX_BYTES_MAX,
-            );
+            let what = format!("index: {bytes:.1} B a response, at most {INDEX_BYTES_MAX}");
+            targets.push(Target::new(what, bytes <= INDEX_BYTES_MAX));
         }
     }
-    lines
+    targets
 }
 
 /// How many times the hits a second of the best of the others, in each round in which there are
 /// any.
 fn times(weir: &Row, record: &Record) -> Vec<f64> {
-    let others = record.rows.iter().filter(|row| row.contender != WEIR);
+    let others = record
+        .figures
+        .rows
+        .iter()
+        .filter(|row| row.contender != WEIR);
     let best = |round: usize| {
         let speeds = others.clone().filter_map(|row| row.hits.get(round));
         speeds.map(speed).reduce(f64::max)
@@ -217,24 +192,6 @@ fn median(rounds: &[Hits]) -> Option<&Hits> {
 
 fn speed(hits: &Hits) -> f64 {
     per_second(hits.responses, hits.took_ms)
-}
-
-/// What each round was, where there are several.
-fn rounds(record: &Record) -> String {
-    let lengths = record.rows.iter().map(|row| row.hits.len());
-    let count = lengths.max().unwrap_or(0);
-    let mut out = String::new();
-    if count > 1 {
-        out.push_str(&format!(
-            "\nThat is the round with the middle speed of {count}. Over all rounds, slowest, quartiles and fastest, each with its CPU time a request:\n\n"
-        ));
-        out.push_str(
-            "| proxy | slowest | a quarter below | half below | three quarters below | fastest |\n",
-        );
-        out.push_str("| --- | --: | --: | --: | --: | --: |\n");
-        rows(&mut out, record, |row| quartiles(&row.hits));
-    }
-    out
 }
 
 /// Responses a second and CPU time a request of five rounds, from the slowest to the fastest.
@@ -259,18 +216,10 @@ fn per_second(count: u64, took_ms: u64) -> f64 {
     ratio(count, took_ms) * 1000.0
 }
 
-#[expect(clippy::cast_precision_loss, reason = "printed with three digits")]
-fn ratio(count: u64, of: u64) -> f64 {
-    if of == 0 {
-        return 0.0;
-    }
-    count as f64 / of as f64
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::latency::Latency;
     use super::*;
-    use crate::store::latency::Latency;
 
     fn row(contender: &str, responses: &[u64]) -> Row {
         let hits = responses.iter().map(|responses| Hits {
@@ -286,7 +235,8 @@ mod tests {
         });
         Row {
             hits: hits.collect(),
-            ..Row::new(contender)
+            contender: contender.to_owned(),
+            ..Row::default()
         }
     }
 
@@ -295,8 +245,12 @@ mod tests {
             crate::root::directory().join("records/store-2026-11-21-direct.json"),
         );
         let mut record: Record = serde_json::from_str(&text.unwrap()).unwrap();
-        assert_eq!(record.rows[0].hits.len(), 1, "a record without rounds");
-        record.rows = rows;
+        assert_eq!(
+            record.figures.rows[0].hits.len(),
+            1,
+            "a record without rounds"
+        );
+        record.figures.rows = rows;
         record
     }
 

@@ -5,6 +5,7 @@
 //! means are computed by the schema's own methods.
 
 use crate::failure::{During, Failure};
+use crate::markdown::median;
 use crate::root;
 use std::fmt::Write;
 use weir_measure::record::{Phase, Record};
@@ -207,18 +208,6 @@ fn phase_s(phase: &Phase) -> Option<f64> {
 )]
 fn rate_per_s(run: &Record) -> Option<f64> {
     (run.seconds > 0.0).then(|| run.total.client.answered() as f64 / run.seconds)
-}
-
-/// Of two, what lies between them.
-fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
-    let mut values: Vec<f64> = values.collect();
-    values.sort_by(f64::total_cmp);
-    let middle = values.len() / 2;
-    let upper = *values.get(middle)?;
-    if values.len().is_multiple_of(2) {
-        return Some(f64::midpoint(values[middle - 1], upper));
-    }
-    Some(upper)
 }
 
 #[cfg(test)]

@@ -16,8 +16,7 @@ mod bench_wpb;
 mod newest;
 mod peers_cpu;
 
-pub(crate) use newest::Begun;
-
+use crate::benchmark::Benchmark;
 use crate::failure::{During, Failure};
 use crate::peers;
 use crate::root;
@@ -39,20 +38,20 @@ const TABLES: [(&str, MakeTable); 6] = [
         bench_wpb::newest().map(|course| bench_wpb::render_load(&course))
     }),
     ("peers-cpu", || {
-        let (record, path) = newest::record("peers", peers::record_is_whole)?;
+        let (record, path) = newest::record(peers::record_is_whole)?;
         peers_cpu::render(&record).map(|table| from(&path, &table))
     }),
     ("peers", || {
-        newest::record("peers", peers::record_is_whole)
-            .map(|(record, path)| from(&path, &peers::render(&record)))
+        newest::record(peers::record_is_whole)
+            .map(|(record, path)| from(&path, &peers::Figures::render(&record)))
     }),
     ("uneven", || {
-        let (record, path) = newest::record("uneven", uneven::record_has_experiments)?;
+        let (record, path) = newest::record(uneven::record_has_experiments)?;
         Ok(from(&path, &uneven::render_experiments(&record)))
     }),
     ("uneven-record", || {
-        newest::record("uneven", uneven::record_has_experiments)
-            .map(|(record, path)| from(&path, &uneven::render(&record)))
+        newest::record(uneven::record_has_experiments)
+            .map(|(record, path)| from(&path, &uneven::Figures::render(&record)))
     }),
 ];
 

@@ -1,46 +1,38 @@
-//! The newest record of a chore.
+//! The newest record of a benchmark.
 
+use crate::benchmark::Benchmark;
 use crate::failure::{During, Failure};
+use crate::record::Record;
 use crate::root;
-use serde::de::DeserializeOwned;
 
-/// What a record says of itself, whatever it holds.
-pub(crate) trait Begun: DeserializeOwned {
-    /// When its measurement began, `YYYY-MM-DDThh:mm:ssZ`.
-    fn begun(&self) -> &str;
-}
-
-/// Of the records `records/CHORE-*.json` that are `whole`, the one that was begun last, and its
-/// path.
+/// Of a benchmark's records `records/NAME-*.json` that are `whole`, the one that was begun last,
+/// and its path.
 ///
 /// # Errors
 /// There is none, or a file cannot be read.
-pub(super) fn record<T: Begun>(
-    chore: &str,
-    whole: impl Fn(&T) -> bool,
-) -> Result<(T, String), Failure> {
+pub(super) fn record<B: Benchmark>(
+    whole: impl Fn(&Record<B>) -> bool,
+) -> Result<(Record<B>, String), Failure> {
     let folder = root::directory().join("records");
-    let mut newest: Option<(T, String)> = None;
+    let mut newest: Option<(Record<B>, String)> = None;
     for entry in std::fs::read_dir(&folder).during("list `records/`")? {
         let entry = entry.during("list `records/`")?;
         let name = entry.file_name().to_string_lossy().into_owned();
-        if !is_of(chore, &name) {
+        if !is_of(B::FILE, &name) {
             continue;
         }
-        let text =
-            std::fs::read_to_string(entry.path()).during(format_args!("read `records/{name}`"))?;
-        let record: T =
-            serde_json::from_str(&text).during(format_args!("understand `records/{name}`"))?;
+        let record = Record::read(&entry.path())?;
         let is_newer = newest
             .as_ref()
-            .is_none_or(|(known, _)| record.begun() > known.begun());
+            .is_none_or(|(known, _)| record.begun > known.begun);
         if is_newer && whole(&record) {
             newest = Some((record, format!("records/{name}")));
         }
     }
     newest.ok_or_else(|| {
         Failure::Refused(format!(
-            "no record `records/{chore}-*.json` has all rows of the table"
+            "no record `records/{}-*.json` has all rows of the table",
+            B::FILE
         ))
     })
 }

@@ -1,18 +1,18 @@
 //! The course of a measurement: start everybody, one experiment after the other, then what wants
 //! servers of its own.
 
-use super::contender::NGINX;
 use super::measured::{Measured, Subject};
-use super::options::{Experiment, Options};
-use super::record::Record;
+use super::{Experiment, Record};
 use super::{abort, herd, join, memory, path, read_ahead};
+use crate::benchmark::Participants;
 use crate::failure::Failure;
 use crate::origin::{self, Origin, READY};
-use crate::process::workplace::Workplace;
+use crate::process::workplace;
 use crate::proxy::contender::{Contender, WEIR};
 use crate::proxy::server::{Place, Server};
 use crate::proxy::template::Words;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
 use std::time::Duration;
 
 /// A child that is still there after this has been forgotten.
@@ -23,17 +23,15 @@ const LIFE: Duration = Duration::from_secs(3 * 3600);
 const SEND_BUFFER_BYTES: usize = 32 * 1024;
 
 /// Whose memory is looked at: weir's, and that of the one with the least.
-const MEMORY_OF: [&str; 2] = [WEIR, NGINX];
+const MEMORY_OF: [&str; 2] = [WEIR, Contender::NGINX.name];
 
 /// Measures everybody who is present, into the record.
-pub(crate) fn run(
-    record: &mut Record,
-    options: &Options,
-    words: &Words,
-    present: &[&'static Contender],
-) -> Result<(), Failure> {
-    let workplace = Workplace::make("uneven")?;
-    let wants = |experiment| options.experiments.contains(&experiment);
+pub(super) fn run(record: &mut Record, participants: &Participants) -> Result<(), Failure> {
+    let Participants { present, words, .. } = participants;
+    let workplace = workplace("uneven")?;
+    let directory = workplace.path();
+    let experiments = record.settings.experiments.clone();
+    let wants = |experiment| experiments.contains(&experiment);
     let together = [
         Experiment::Abort,
         Experiment::ReadAhead,
@@ -41,34 +39,26 @@ pub(crate) fn run(
         Experiment::Herd,
     ];
     if together.into_iter().any(wants) {
-        Field::open(&workplace, words, present, record, "together")?.go(record, options);
+        Field::open(directory, words, present, record, "together")?.go(record, wants);
     }
     if wants(Experiment::Memory) {
-        for contender in present
-            .iter()
-            .filter(|contender| MEMORY_OF.contains(&contender.name))
-        {
+        let is_of_memory = |contender: &&&Contender| MEMORY_OF.contains(&contender.name);
+        for contender in present.iter().filter(is_of_memory) {
             for kind in memory::KINDS {
                 // a fresh process each time: memory that was left free would hide what the clients
                 // need
                 let name = format!("memory-{kind:?}");
-                Field::open(&workplace, words, &[contender], record, &name)?
+                Field::open(directory, words, &[contender], record, &name)?
                     .look_at_memory(record, kind);
             }
         }
     }
-    if let Some(weir) = present.iter().find(|contender| contender.name == WEIR)
-        && wants(Experiment::Path)
-    {
+    let weir = present.iter().find(|contender| contender.name == WEIR);
+    if let Some(weir) = weir.filter(|_| wants(Experiment::Path)) {
         eprintln!("a long path");
-        match path::measure(weir, workplace.path(), words, options.pairs, LIFE) {
-            Ok(path) => record.path = Some(path),
-            Err(failure) => {
-                eprintln!("  {failure}");
-                record
-                    .left_out
-                    .insert(format!("{WEIR} (long path)"), failure.to_string());
-            }
+        match path::measure(weir, directory, words, record.settings.pairs, LIFE) {
+            Ok(path) => record.figures.path = Some(path),
+            Err(failure) => record.leave_out(format!("{WEIR} (long path)"), &failure),
         }
     }
     Ok(())
@@ -83,13 +73,13 @@ struct Field {
 impl Field {
     /// Starts everybody; one that does not start is left out.
     fn open(
-        workplace: &Workplace,
+        directory: &Path,
         words: &Words,
         present: &[&'static Contender],
         record: &mut Record,
         name: &str,
     ) -> Result<Self, Failure> {
-        let directory = workplace.path().join(name);
+        let directory = directory.join(name);
         let host = Ipv4Addr::LOCALHOST;
         let place = origin::Place {
             host,
@@ -123,11 +113,7 @@ impl Field {
                 });
             match started {
                 Ok(server) => servers.push((*contender, server)),
-                Err(failure) => {
-                    eprintln!("{}: {failure}", contender.name);
-                    let place = format!("{} ({name})", contender.name);
-                    record.left_out.insert(place, failure.to_string());
-                }
+                Err(failure) => record.leave_out(format!("{} ({name})", contender.name), &failure),
             }
         }
         Ok(Self { servers, origin })
@@ -141,29 +127,29 @@ impl Field {
         })
     }
 
-    fn go(&self, record: &mut Record, options: &Options) {
-        let wants = |experiment| options.experiments.contains(&experiment);
+    fn go(&self, record: &mut Record, wants: impl Fn(Experiment) -> bool) {
+        let figures = &mut record.figures;
         if wants(Experiment::Abort) {
             eprintln!("a client leaves, another comes");
-            record.aborts = self.at_once(abort::first);
-            record.seconds = self.at_once(abort::second);
+            figures.aborts = self.at_once(abort::first);
+            figures.seconds = self.at_once(abort::second);
         }
         if wants(Experiment::ReadAhead) {
             for kind in read_ahead::KINDS {
                 eprintln!("ahead of a client: {kind:?}");
                 let leads = self.in_turn(|subject| read_ahead::measure(subject, kind));
-                record.leads.extend(leads);
+                figures.leads.extend(leads);
             }
         }
         if wants(Experiment::Join) {
             eprintln!("a fast reader joins a slow one");
-            record.joins = self.in_turn(join::measure);
+            figures.joins = self.in_turn(join::measure);
         }
         if wants(Experiment::Herd) {
             for clients in herd::CLIENTS {
                 eprintln!("{clients} clients want the same");
                 let herds = self.in_turn(|subject| herd::measure(subject, clients));
-                record.herds.extend(herds);
+                figures.herds.extend(herds);
             }
         }
     }
@@ -203,7 +189,10 @@ impl Field {
         for ((contender, server), subject) in self.servers.iter().zip(self.subjects()) {
             eprintln!("memory of {}: {}", contender.name, kind.name());
             let outcome = memory::measure(&subject, server, kind);
-            record.memories.push(Measured::new(contender.name, outcome));
+            record
+                .figures
+                .memories
+                .push(Measured::new(contender.name, outcome));
         }
     }
 }

@@ -8,92 +8,150 @@
 //! experiment, so that each row is of the same minutes. `docs/uneven.md` says what each row means.
 
 mod abort;
-mod contender;
 mod experiments;
 mod herd;
 mod join;
 mod measured;
 mod memory;
-mod options;
 mod path;
 mod read_ahead;
-mod record;
 mod table;
 mod targets;
 
+use crate::benchmark::{self, Benchmark, Output, Participants};
 use crate::failure::Failure;
-use crate::host;
-use crate::options::Task;
-use crate::process::files;
-use crate::proxy::contender as contenders;
-use crate::proxy::program;
-use crate::proxy::template::Words;
-use options::Options;
-pub(crate) use record::Record;
-use record::SCHEMA;
+use crate::proxy::contender::{self, Contender};
+use abort::{Abort, Second};
+use clap::{Args, ValueEnum};
+use herd::Herd;
+use join::Join;
+use measured::Measured;
+use memory::Memory;
+use path::LongPath;
+use read_ahead::ReadAhead;
+use serde::{Deserialize, Serialize};
 use std::path::Path;
-pub(crate) use table::{experiments as render_experiments, render};
+pub(crate) use table::experiments as render_experiments;
+
+pub(crate) type Record = crate::record::Record<Figures>;
+
+/// Who is measured and how each is started: shipped defaults, and of the rest only a cache that is
+/// on, large enough and not on disk where there is a choice, responses of up to 200 MB, one thread
+/// or worker, no log, and room for many connections. In the order of the table.
+pub(crate) static CONTENDERS: [Contender; 6] = [
+    of(Contender::WEIR),
+    of(Contender::NGINX),
+    Contender {
+        arguments: &["-s", "malloc,1g"],
+        ..of(Contender::VARNISH)
+    },
+    of(Contender::SQUID),
+    of(Contender::TRAFFIC_SERVER),
+    of(Contender::HAPROXY),
+];
+
+const fn of(contender: Contender) -> Contender {
+    Contender {
+        folder: "uneven",
+        ..contender
+    }
+}
+
+/// A part of the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+enum Experiment {
+    Abort,
+    /// Old records say `lead`.
+    #[serde(alias = "lead")]
+    ReadAhead,
+    Join,
+    Herd,
+    Memory,
+    Path,
+}
+
+/// What to measure; kept in the record.
+#[derive(Args, Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Options {
+    /// Proxies to measure, comma separated; all, if not given
+    #[arg(long, value_delimiter = ',', value_parser = contender::names(&CONTENDERS))]
+    peers: Vec<String>,
+    /// Parts of the table, comma separated
+    #[arg(
+        long,
+        value_delimiter = ',',
+        value_enum,
+        default_value = "abort,read-ahead,join,herd,memory,path"
+    )]
+    experiments: Vec<Experiment>,
+    /// Downloads over the long path with each read-ahead, on each side
+    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u32).range(..=100))]
+    pairs: u32,
+    #[command(flatten)]
+    #[serde(skip)]
+    output: Output,
+}
+
+impl AsRef<Output> for Options {
+    fn as_ref(&self) -> &Output {
+        &self.output
+    }
+}
+
+/// What was measured.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Figures {
+    /// Open files that each process may have.
+    files_max: u64,
+    /// In the order of the table.
+    contenders: Vec<String>,
+    aborts: Vec<Measured<Abort>>,
+    seconds: Vec<Measured<Second>>,
+    leads: Vec<Measured<ReadAhead>>,
+    joins: Vec<Measured<Join>>,
+    herds: Vec<Measured<Herd>>,
+    memories: Vec<Measured<Memory>>,
+    path: Option<LongPath>,
+}
 
 /// Connections at once, of the clients: the most that an experiment wants.
 const CONNECTIONS_MAX: usize = 10_000;
 
-/// `cargo xtask uneven [options]`, and the origin that it starts.
-pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
-    if let Some((crate::origin::ROLE, rest)) = arguments
-        .split_first()
-        .map(|(first, rest)| (first.as_str(), rest))
-    {
-        return crate::origin::run(rest);
+impl Benchmark for Figures {
+    type Options = Options;
+
+    const FILE: &'static str = "uneven";
+    const SCHEMA: u32 = 1;
+    const SEED: Option<&'static str> =
+        Some("none: content is a function of target and offset, nothing is drawn");
+
+    fn measure(record: &mut Record, _: &Path) -> Result<(), Failure> {
+        let peers = record.settings.peers.clone();
+        let all = (&CONTENDERS[..], &peers[..]);
+        let participants = Participants::prepare(record, all, &[], CONNECTIONS_MAX)?;
+        let names = participants.present.iter();
+        record.figures.contenders = names.map(|contender| contender.name.to_owned()).collect();
+        record.figures.files_max = participants.files_max;
+        experiments::run(record, &participants)
     }
-    match crate::options::parse(arguments)? {
-        Task::Show(file) => {
-            let record = crate::record::read(Path::new(&file), SCHEMA, |it: &Record| it.schema)?;
-            print!("{}", table::render(&record));
-            Ok(())
-        }
-        Task::Measure(options) => measure(&options, arguments),
+
+    fn render(record: &Record) -> String {
+        table::render(record)
+    }
+
+    fn faults(record: &Record) -> Vec<String> {
+        benchmark::of_weir(table::troubles(record))
     }
 }
 
 /// Whether every contender is in the record with the experiments that all of them take part in.
 pub(crate) fn record_has_experiments(record: &Record) -> bool {
-    let has = |name: &str| record.contenders.iter().any(|contender| contender == name);
-    let is_measured = !record.aborts.is_empty()
-        && !record.leads.is_empty()
-        && !record.joins.is_empty()
-        && !record.herds.is_empty();
-    is_measured
-        && contender::CONTENDERS
-            .iter()
-            .all(|contender| has(contender.name))
-}
-
-fn measure(options: &Options, arguments: &[String]) -> Result<(), Failure> {
-    let name = format!("uneven-{}.json", host::date());
-    let file = crate::record::place(options.out.as_deref(), &name)?;
-    let chosen = contenders::named(&contender::CONTENDERS, &options.peers)?;
-    let tools = ["setpriv", "timeout"];
-    let (present, left_out) = contenders::prepare(&chosen, &tools, "uneven", options.install)?;
-    let files_max = files::raise_limit(CONNECTIONS_MAX, "other experiments: `--experiments`")?;
-    let weir = program::build(&["-p", "weir-cli", "--bin", "weir"], contenders::WEIR)?;
-    let mut words = Words::default();
-    words.set("WEIR", weir);
-    words.set("FILES", files_max);
-    words.set("USER", host::user_name());
-    let mut record = Record::begin(options, arguments, &words, &present, files_max);
-    record.left_out.extend(left_out);
-    experiments::run(&mut record, options, &words, &present)?;
-    crate::record::write(&record, &file)?;
-    print!("{}", table::render(&record));
-    eprintln!("recorded in {}", file.display());
-    // what another proxy cannot do is a figure; what weir cannot, a fault
-    match table::troubles(&record)
-        .iter()
-        .any(|trouble| trouble.starts_with(contenders::WEIR))
-    {
-        true => Err(Failure::Refused(
-            "not everything of weir could be measured; the list at the end says what".to_owned(),
-        )),
-        false => Ok(()),
-    }
+    let figures = &record.figures;
+    let has = |contender: &Contender| figures.contenders.iter().any(|it| it == contender.name);
+    let is_measured = !figures.aborts.is_empty()
+        && !figures.leads.is_empty()
+        && !figures.joins.is_empty()
+        && !figures.herds.is_empty();
+    is_measured && CONTENDERS.iter().all(has)
 }

@@ -4,162 +4,110 @@ use super::herd::{CLIENTS, Herd};
 use super::join::Join;
 use super::measured::Measured;
 use super::path::{Download, LongPath, SIDES, Side, Way};
-use super::read_ahead::{KINDS, ReadAhead};
-use super::record::Record;
-use super::targets;
+use super::read_ahead::{KINDS, Kind};
+use super::{Record, targets};
+use crate::markdown::{self, COULD_NOT, TARGETS, line, list, median, ratio, row, table};
 use crate::proxy::contender::WEIR;
-use crate::spread::spread;
-use std::fmt::Write;
 
-pub(crate) fn render(record: &Record) -> String {
-    let mut out = String::new();
-    head(&mut out, record);
+pub(super) fn render(record: &Record) -> String {
+    let (origin, files_max) = (markdown::origin(record, "; "), record.figures.files_max);
+    let mut out = format!("{origin}, {files_max} open files a process.\n\n");
+    markdown::versions(&mut out, record);
     out.push_str(&experiments(record));
     memory(&mut out, record);
-    if let Some(path) = &record.path {
+    if let Some(path) = &record.figures.path {
         long_path(&mut out, path);
     }
-    list(&mut out, "Targets of weir", &targets::judge(record));
-    list(&mut out, "What could not be", &troubles(record));
+    list(&mut out, TARGETS, targets::judge(record));
+    list(&mut out, COULD_NOT, troubles(record));
     out
 }
 
-fn line(out: &mut String, text: &str) {
-    out.push_str(text);
-    out.push('\n');
+/// Rows with a cell for every contender.
+struct Rows<'r> {
+    contenders: &'r [String],
+    rows: Vec<String>,
 }
 
-fn list(out: &mut String, title: &str, entries: &[String]) {
-    if !entries.is_empty() {
-        line(out, &format!("\n### {title}\n"));
-        for entry in entries {
-            line(out, &format!("* {entry}"));
-        }
-    }
-}
-
-fn head(out: &mut String, record: &Record) {
-    let Record {
-        command,
-        begun,
-        commit,
-        host,
-        files_max,
-        ..
-    } = record;
-    line(
-        out,
-        &format!(
-            "`{command}`, begun {begun}, commit `{commit}`; {}, {} cores, Linux {}, load average {} at the beginning, \
-             {files_max} open files a process.",
-            host.cpu, host.cores, host.kernel, host.load_average
-        ),
-    );
-    line(out, "");
-    for (name, version) in &record.versions {
-        line(out, &format!("* {name}: {version}"));
-    }
-}
-
-/// A row with a cell for every contender, if anybody has one.
-fn row<T>(
-    out: &mut String,
-    record: &Record,
-    name: &str,
-    of: &[Measured<T>],
-    cell: impl Fn(&T) -> Option<String>,
-) {
-    let cells: Vec<Option<String>> = record
-        .contenders
-        .iter()
-        .map(|contender| {
+impl Rows<'_> {
+    /// Adds a row, if anybody has a cell.
+    fn add<T>(&mut self, name: &str, of: &[Measured<T>], cell: impl Fn(&T) -> Option<String>) {
+        let cell = |contender: &String| {
             let mut these = of.iter().filter(|one| one.contender == *contender);
             these.find_map(|one| one.figures.as_ref().and_then(&cell))
-        })
-        .collect();
-    if cells.iter().any(Option::is_some) {
-        let cells: Vec<String> = cells.into_iter().map(Option::unwrap_or_default).collect();
-        line(out, &format!("| {name} | {} |", cells.join(" | ")));
+        };
+        let cells: Vec<Option<String>> = self.contenders.iter().map(cell).collect();
+        if cells.iter().any(Option::is_some) {
+            let cells = cells.into_iter().map(Option::unwrap_or_default);
+            self.rows
+                .push(row([name.to_owned()].into_iter().chain(cells)));
+        }
     }
 }
 
 /// What happens to each proxy: a row an experiment, a column a proxy.
 pub(crate) fn experiments(record: &Record) -> String {
-    let mut rows = String::new();
-    row(
-        &mut rows,
-        record,
-        "a client leaves a 20 MB download after 0.26 MB: fetched",
-        &record.aborts,
-        |abort| Some(bytes(abort.fetched_bytes)),
-    );
-    row(
-        &mut rows,
-        record,
-        "a second client takes all of it: fetched again",
-        &record.seconds,
-        |second| Some(bytes(second.fetched_bytes)),
-    );
+    let figures = &record.figures;
+    let contenders = &figures.contenders[..];
+    let rows = Vec::new();
+    let mut rows = Rows { contenders, rows };
+    let name = "a client leaves a 20 MB download after 0.26 MB: fetched";
+    rows.add(name, &figures.aborts, |abort| {
+        Some(bytes(abort.fetched_bytes))
+    });
+    let name = "a second client takes all of it: fetched again";
+    rows.add(name, &figures.seconds, |second| {
+        Some(bytes(second.fetched_bytes))
+    });
     for kind in KINDS {
-        let client = if kind.reads {
-            "of 50 KB/s"
-        } else {
-            "that reads nothing"
-        };
-        let stored = if kind.is_storable {
-            "storable"
-        } else {
-            "`no-store`"
-        };
-        let name = format!("read-ahead over a client {client} after 8 s, {stored}");
-        row(
-            &mut rows,
-            record,
-            &name,
-            &record.leads,
-            |lead: &ReadAhead| (lead.kind == kind).then(|| bytes(lead.over_program())),
-        );
+        rows.add(&read_ahead(kind), &figures.leads, |lead| {
+            (lead.kind == kind).then(|| bytes(lead.over_program()))
+        });
     }
-    row(
-        &mut rows,
-        record,
-        "a fast reader joins a slow reader's 30 MB: time",
-        &record.joins,
-        |join| Some(join_time(join)),
-    );
-    row(
-        &mut rows,
-        record,
-        "its speed beside a direct download",
-        &record.joins,
-        |join| join_ratio(join).map(|ratio| format!("{ratio:.2} ×")),
-    );
-    row(
-        &mut rows,
-        record,
-        "fetches for the two of them",
-        &record.joins,
-        |join| Some(format!("{} ({})", join.fetches, bytes(join.fetched_bytes))),
-    );
+    let joins = &figures.joins;
+    let name = "a fast reader joins a slow reader's 30 MB: time";
+    rows.add(name, joins, |join| Some(join_time(join)));
+    rows.add("its speed beside a direct download", joins, |join| {
+        join_ratio(join).map(|ratio| format!("{ratio:.2} ×"))
+    });
+    rows.add("fetches for the two of them", joins, |join| {
+        Some(format!("{} ({})", join.fetches, bytes(join.fetched_bytes)))
+    });
     for clients in CLIENTS {
         let name = format!("fetches for {clients} concurrent misses");
-        row(&mut rows, record, &name, &record.herds, |herd: &Herd| {
+        rows.add(&name, &figures.herds, |herd| {
             (herd.clients == clients).then(|| fetches(herd))
         });
     }
-    if rows.is_empty() {
-        return rows;
+    let mut out = String::new();
+    if !rows.rows.is_empty() {
+        let columns = format!("| | {} |", contenders.join(" | "));
+        out.push('\n');
+        table(&mut out, "", &columns, &rows.rows);
     }
-    let names = record.contenders.join(" | ");
-    let rule = " --: |".repeat(record.contenders.len());
-    format!("\n| | {names} |\n| --- |{rule}\n{rows}")
+    out
+}
+
+fn read_ahead(kind: Kind) -> String {
+    let client = if kind.reads {
+        "of 50 KB/s"
+    } else {
+        "that reads nothing"
+    };
+    let stored = if kind.is_storable {
+        "storable"
+    } else {
+        "`no-store`"
+    };
+    format!("read-ahead over a client {client} after 8 s, {stored}")
 }
 
 fn join_time(join: &Join) -> String {
+    let seconds = |ms| format!("{:.1} s", ratio(ms, 1000));
     match join.joined_ms {
-        Some(ms) => format!("{} s", seconds(ms)),
+        Some(ms) => seconds(ms),
         None => format!(
-            "stalled: {} in {} s",
+            "stalled: {} in {}",
             bytes(join.joined_bytes),
             seconds(join.limit_ms)
         ),
@@ -167,22 +115,22 @@ fn join_time(join: &Join) -> String {
 }
 
 /// The joiner's speed over that of a direct download; `None` when it was not done in time.
-pub(crate) fn join_ratio(join: &Join) -> Option<f64> {
+pub(super) fn join_ratio(join: &Join) -> Option<f64> {
     join.joined_ms.map(|ms| ratio(join.direct_ms, ms))
 }
 
 fn fetches(herd: &Herd) -> String {
-    let failed = herd.clients - herd.whole;
-    if failed == 0 {
-        herd.fetches.to_string()
-    } else {
-        format!("{} (could not: {failed} clients failed)", herd.fetches)
+    match herd.clients - herd.whole {
+        0 => herd.fetches.to_string(),
+        failed => format!("{} (could not: {failed} clients failed)", herd.fetches),
     }
 }
 
 fn memory(out: &mut String, record: &Record) {
-    let mut rows = String::new();
-    for measured in &record.memories {
+    let mib = |kib: u64| format!("{:.1}", ratio(kib, 1024));
+    let mut clients = 0;
+    let mut rows = Vec::new();
+    for measured in &record.figures.memories {
         let Some(memory) = &measured.figures else {
             continue;
         };
@@ -190,93 +138,66 @@ fn memory(out: &mut String, record: &Record) {
             continue;
         };
         let (least, most) = memory.extent_kib().unwrap_or_default();
-        let mib = |kib: u64| format!("{:.1}", ratio(kib, 1024));
-        line(
-            &mut rows,
-            &format!(
-                "| {} | {} | {} + {} | {} + {} | {:.0}-{:.0} | {:.2} | {} | {} |",
-                memory.kind.name(),
-                measured.contender,
-                mib(first.pss_kib),
-                mib(first.sockets_kib),
-                mib(last.pss_kib),
-                mib(last.sockets_kib),
-                ratio(least, 1024),
-                ratio(most, 1024),
-                memory.growth().unwrap_or_default(),
-                bytes(last.taken_bytes),
-                bytes(last.read_bytes),
-            ),
-        );
+        clients = memory.clients;
+        rows.push(row([
+            memory.kind.name().to_owned(),
+            measured.contender.clone(),
+            format!("{} + {}", mib(first.pss_kib), mib(first.sockets_kib)),
+            format!("{} + {}", mib(last.pss_kib), mib(last.sockets_kib)),
+            format!("{:.0}-{:.0}", ratio(least, 1024), ratio(most, 1024)),
+            format!("{:.2}", memory.growth().unwrap_or_default()),
+            bytes(last.taken_bytes),
+            bytes(last.read_bytes),
+        ]));
     }
-    if !rows.is_empty() {
-        let clients = record
-            .memories
-            .iter()
-            .find_map(|measured| measured.figures.as_ref())
-            .map_or(0, |memory| memory.clients);
-        line(
-            out,
-            &format!(
-                "\nMiB with {clients} clients at 28.8 Kbit/s on responses of 1 MB: PSS of the proxy + TCP buffers of the machine\n"
-            ),
-        );
-        line(
-            out,
-            "| responses | | when all had begun | a minute later | least-most | last third / first | fetched by then | read by then |",
-        );
-        line(out, "| --- | --- | --: | --: | --: | --: | --: | --: |");
-        out.push_str(&rows);
+    if rows.is_empty() {
+        return;
     }
+    line(
+        out,
+        format_args!(
+            "\nMiB with {clients} clients at 28.8 Kbit/s on responses of 1 MB: PSS of the proxy + TCP buffers of the machine\n\n\
+             | responses | | when all had begun | a minute later | least-most | last third / first | fetched by then | read by then |\n\
+             | --- | --- | --: | --: | --: | --: | --: | --: |\n{}",
+            rows.join("\n")
+        ),
+    );
 }
 
 fn long_path(out: &mut String, path: &LongPath) {
     let rules = &path.rules;
-    line(
-        out,
-        &format!(
-            "\nOne client on a path of {} ms, {} MB/s (packets through TUN interfaces of two network namespaces, delayed in user \
-             space, the latest by {} ms; {} dropped; {}; round trip of connecting {:.1} ms); medians\n",
-            2 * rules.delay_ms,
-            rules.rate_bytes_s / 1_000_000,
-            path.traffic
-                .iter()
-                .map(|way| way.late_us_max / 1000)
-                .max()
-                .unwrap_or_default(),
-            path.traffic.iter().map(|way| way.dropped).sum::<u64>(),
-            path.congestion_control,
-            ratio(path.round_trip_us, 1000),
-        ),
+    let latest_ms = path.traffic.iter().map(|way| way.late_us_max / 1000).max();
+    let title = format!(
+        "One client on a path of {} ms, {} MB/s (packets through TUN interfaces of two network namespaces, delayed in user \
+         space, the latest by {} ms; {} dropped; {}; round trip of connecting {:.1} ms); medians",
+        2 * rules.delay_ms,
+        rules.rate_bytes_s / 1_000_000,
+        latest_ms.unwrap_or_default(),
+        path.traffic.iter().map(|way| way.dropped).sum::<u64>(),
+        path.congestion_control,
+        ratio(path.round_trip_us, 1000),
     );
-    line(
-        out,
-        "| long path to | direct | default read-ahead | unbounded | default / unbounded | first 5 MB: default | unbounded |",
-    );
-    line(out, "| --- | --: | --: | --: | --: | --: | --: |");
-    for side in SIDES {
+    let rows = SIDES.map(|side| {
         let speed = |way| {
-            path_median(path, side, way, Download::mb_per_s)
-                .map_or(String::new(), |speed| format!("{speed:.1} MB/s"))
+            let speed = path_median(path, side, way, Download::mb_per_s);
+            speed.map_or(String::new(), |speed| format!("{speed:.1} MB/s"))
         };
         let early = |way| {
-            path_median(path, side, way, |download| ratio(download.early_ms, 1000))
-                .map_or(String::new(), |early| format!("{early:.2} s"))
+            let early = path_median(path, side, way, |download| ratio(download.early_ms, 1000));
+            early.map_or(String::new(), |early| format!("{early:.2} s"))
         };
-        line(
-            out,
-            &format!(
-                "| {} | {} | {} | {} | {} | {} | {} |",
-                side.name(),
-                speed(Way::Direct),
-                speed(Way::Default),
-                speed(Way::Unbounded),
-                path_ratio(path, side).map_or(String::new(), |ratio| format!("{ratio:.3}")),
-                early(Way::Default),
-                early(Way::Unbounded),
-            ),
-        );
-    }
+        row([
+            side.name().to_owned(),
+            speed(Way::Direct),
+            speed(Way::Default),
+            speed(Way::Unbounded),
+            path_ratio(path, side).map_or(String::new(), |ratio| format!("{ratio:.3}")),
+            early(Way::Default),
+            early(Way::Unbounded),
+        ])
+    });
+    let columns = "| long path to | direct | default read-ahead | unbounded | default / unbounded | first 5 MB: default | unbounded |";
+    table(out, &title, columns, &rows);
 }
 
 fn path_median(
@@ -286,83 +207,63 @@ fn path_median(
     number: impl Fn(&Download) -> f64,
 ) -> Option<f64> {
     let sound = path.downloads.iter().filter(|one| one.trouble.is_none());
-    let these = sound.filter(|one| one.side == side && one.way == way);
-    spread(these.map(number).collect()).map(|spread| spread.median)
+    median(
+        sound
+            .filter(|one| one.side == side && one.way == way)
+            .map(number),
+    )
 }
 
 /// Speed with the default read-ahead over that without a bound, medians.
-pub(crate) fn path_ratio(path: &LongPath, side: Side) -> Option<f64> {
+pub(super) fn path_ratio(path: &LongPath, side: Side) -> Option<f64> {
     let bounded = path_median(path, side, Way::Default, Download::mb_per_s)?;
     let unbounded = path_median(path, side, Way::Unbounded, Download::mb_per_s)?;
     Some(bounded / unbounded)
 }
 
 /// What could not be measured, and why.
-pub(crate) fn troubles(record: &Record) -> Vec<String> {
-    let mut entries: Vec<String> = record
-        .left_out
-        .iter()
-        .map(|(name, reason)| format!("{name}: {reason}"))
-        .collect();
-    let mut add = |what: &str, contender: &str, trouble: &Option<String>| {
-        entries.extend(
-            trouble
-                .as_ref()
-                .map(|trouble| format!("{contender}, {what}: {trouble}")),
-        );
-    };
-    fn each<T>(of: &[Measured<T>], what: &str, add: &mut impl FnMut(&str, &str, &Option<String>)) {
-        for one in of {
-            add(what, &one.contender, &one.trouble);
-        }
+pub(super) fn troubles(record: &Record) -> Vec<String> {
+    fn of<T>(measured: &[Measured<T>], what: &str) -> Vec<String> {
+        let trouble = |one: &Measured<T>| {
+            let trouble = one.trouble.as_ref()?;
+            Some(format!("{}, {what}: {trouble}", one.contender))
+        };
+        measured.iter().filter_map(trouble).collect()
     }
-    each(&record.aborts, "a client leaves", &mut add);
-    each(&record.seconds, "a second client", &mut add);
-    each(&record.leads, "read-ahead", &mut add);
-    each(&record.joins, "a fast reader joins", &mut add);
-    each(&record.herds, "concurrent misses", &mut add);
-    each(&record.memories, "memory", &mut add);
-    for download in record.path.iter().flat_map(|path| &path.downloads) {
-        let side = download.side.name();
-        let what = format!("long path to {side}, {:?}", download.way);
-        add(&what, WEIR, &download.trouble);
+    let figures = &record.figures;
+    let mut entries = markdown::left_out(record);
+    entries.extend(of(&figures.aborts, "a client leaves"));
+    entries.extend(of(&figures.seconds, "a second client"));
+    entries.extend(of(&figures.leads, "read-ahead"));
+    entries.extend(of(&figures.joins, "a fast reader joins"));
+    entries.extend(of(&figures.herds, "concurrent misses"));
+    entries.extend(of(&figures.memories, "memory"));
+    for download in figures.path.iter().flat_map(|path| &path.downloads) {
+        if let Some(trouble) = &download.trouble {
+            let (side, way) = (download.side.name(), download.way);
+            entries.push(format!("{WEIR}, long path to {side}, {way:?}: {trouble}"));
+        }
     }
     // one that did not start has the same trouble in every pair
     entries.dedup();
-    for herd in &record.herds {
-        for (why, count) in herd.figures.iter().flat_map(|herd| &herd.failed) {
-            let clients = herd.figures.as_ref().map_or(0, |herd| herd.clients);
-            entries.push(format!(
-                "{}, {clients} concurrent misses: {count} clients: {why}",
-                herd.contender
-            ));
+    for measured in &figures.herds {
+        if let Some(herd) = &measured.figures {
+            let (contender, clients) = (&measured.contender, herd.clients);
+            entries.extend(herd.failed.iter().map(|(why, count)| {
+                format!("{contender}, {clients} concurrent misses: {count} clients: {why}")
+            }));
         }
     }
     entries
 }
 
-/// KiB below a megabyte, since leads are promised in them; above, decimal as downloads are.
-pub(crate) fn bytes(count: u64) -> String {
-    let mut text = String::new();
-    // writing to a string cannot fail
-    let _ = match count {
-        0 => write!(text, "0"),
-        1..1_000_000 => write!(text, "{:.0} KiB", ratio(count, 1024)),
-        _ => write!(text, "{:.1} MB", ratio(count, 1_000_000)),
-    };
-    text
-}
-
-fn seconds(ms: u64) -> String {
-    format!("{:.1}", ratio(ms, 1000))
-}
-
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "bytes and milliseconds of a measurement are far below 2^52"
-)]
-pub(crate) fn ratio(of: u64, to: u64) -> f64 {
-    of as f64 / to.max(1) as f64
+/// KiB below a megabyte, since read-ahead is promised in them; above, decimal as downloads are.
+pub(super) fn bytes(count: u64) -> String {
+    match count {
+        0 => "0".to_owned(),
+        1..1_000_000 => format!("{:.0} KiB", ratio(count, 1024)),
+        _ => format!("{:.1} MB", ratio(count, 1_000_000)),
+    }
 }
 
 #[cfg(test)]

@@ -1,15 +1,14 @@
 //! The course: for each step fresh proxies, a `weir bench run` against each, and a record; then the
 //! report.
 
-use super::options::Options;
-use super::peer;
 use super::plan::{Plan, Variant};
+use super::{Options, is_gateway, set_store};
+use crate::benchmark::Participants;
 use crate::failure::{During, Failure};
 use crate::host;
 use crate::process::affinity::{self, Cores};
-use crate::process::files;
 use crate::process::guarded::{self, Guarded};
-use crate::process::workplace::Workplace;
+use crate::process::workplace;
 use crate::proxy::contender::{Contender, WEIR};
 use crate::proxy::program;
 use crate::proxy::server::{self, Place, Server};
@@ -18,13 +17,10 @@ use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
+use tempfile::TempDir;
 
 /// Where Debian keeps the modules of Apache.
 const APACHE_MODULES: &str = "/usr/lib/apache2/modules";
-
-/// Room under the limit of open files: thousands of requests may be under way, on both sides of a
-/// proxy.
-const CONNECTIONS: usize = 17_000;
 
 /// How much longer than expected a run may take: four times, and a minute for those that take no
 /// time.
@@ -51,7 +47,7 @@ struct Course<'a> {
     cores: Cores,
     scale: f64,
     life: Duration,
-    workplace: Workplace,
+    workplace: TempDir,
     records: Vec<PathBuf>,
     troubles: Vec<String>,
     /// Who has failed where the load rises until then.
@@ -69,18 +65,17 @@ struct Run {
 }
 
 /// Measures everybody who is present, and writes records, report and figures into `out`.
-pub(crate) fn run(
+pub(super) fn run(
     options: &Options,
-    present: &[&'static Contender],
+    participants: Participants,
     out: &Path,
 ) -> Result<Outcome, Failure> {
-    let limit = files::raise_limit(CONNECTIONS, "a larger limit alone")?;
+    let Participants {
+        present, mut words, ..
+    } = participants;
+    let present = &present[..];
     let weir = program::build(&["-p", "weir-cli", "--bin", "weir"], WEIR)?;
     std::fs::create_dir_all(out).during(format_args!("make `{}`", out.display()))?;
-    let mut words = Words::default();
-    words.set("WEIR", &weir);
-    words.set("FILES", limit);
-    words.set("USER", host::user_name());
     words.set("MODULES", APACHE_MODULES);
     let versions = present
         .iter()
@@ -90,15 +85,15 @@ pub(crate) fn run(
     let scale = options.scale(turns(options, present.len()));
     let mut course = Course {
         options,
-        plan: options.scenario,
+        plan: options.plan(),
         out,
         words,
         versions,
         weir,
         cores,
         scale,
-        life: life(options.scenario, scale),
-        workplace: Workplace::make("bench")?,
+        life: life(options.plan(), scale),
+        workplace: workplace("bench")?,
         records: Vec::new(),
         troubles: Vec::new(),
         failed: Vec::new(),
@@ -110,7 +105,7 @@ pub(crate) fn run(
         course.step(&variants, present);
     }
     // numbers of clients that were asked for are the whole course
-    let then = options.scenario.then.filter(|_| options.clients.is_empty());
+    let then = options.plan().then.filter(|_| options.clients.is_empty());
     if let Some(then) = then.and_then(Plan::named) {
         course.plan = then;
         course.scale = then.scale;
@@ -129,7 +124,7 @@ fn life(plan: &Plan, scale: f64) -> Duration {
 
 /// The steps of the scenario, or those for the numbers of clients that were asked for.
 fn steps(options: &Options) -> Vec<Vec<Variant>> {
-    let mut steps: Vec<Vec<Variant>> = options.scenario.steps().collect();
+    let mut steps: Vec<Vec<Variant>> = options.plan().steps().collect();
     if options.clients.is_empty() {
         return steps;
     }
@@ -200,7 +195,7 @@ impl Course<'_> {
         let directory = self.workplace.path().join(&name);
         let mut words = self.words.clone();
         let cache_mib = self.options.cache_mib.unwrap_or(self.plan.cache_mib);
-        peer::set_store(&mut words, cache_mib, variant.is_caching);
+        set_store(&mut words, cache_mib, variant.is_caching);
         let origin_port = server::free_port()?;
         words.set("ORIGIN_HOST", Ipv4Addr::LOCALHOST);
         words.set("ORIGIN_PORT", origin_port);
@@ -235,7 +230,7 @@ impl Course<'_> {
     /// The plan that follows another has its name in those of its files.
     fn file_name(&self, contender: &Contender, variant: Variant) -> String {
         let name = file_name(contender, variant);
-        if self.plan.name == self.options.scenario.name {
+        if self.plan.name == self.options.scenario {
             return name;
         }
         format!("{}-{name}", self.plan.name)
@@ -277,7 +272,7 @@ impl Course<'_> {
         for set in &self.options.set {
             option("--set", set.clone());
         }
-        if peer::is_gateway(contender) {
+        if is_gateway(contender) {
             option("--origin-listen", format!("127.0.0.1:{origin_port}"));
             arguments.push("--gateway".to_owned());
         }
@@ -380,12 +375,7 @@ fn last_line(log: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::peers::scenario::options;
-
-    fn parsed(line: &str) -> Options {
-        let arguments: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
-        options::parse(&arguments).expect("a command line")
-    }
+    use crate::peers::scenario::{CONTENDERS, parsed};
 
     #[test]
     fn requested_client_counts_become_the_steps() {
@@ -401,7 +391,7 @@ mod tests {
         let mut names: Vec<String> = Vec::new();
         for variant in steps(&options).into_iter().flatten() {
             names.extend(
-                peer::CONTENDERS
+                CONTENDERS
                     .iter()
                     .map(|contender| file_name(contender, variant)),
             );

@@ -1,0 +1,145 @@
+//! What every benchmark has: options, a record that is written at the end, and tables that are made
+//! of the record.
+
+use crate::failure::Failure;
+use crate::proxy::contender::{self, Contender};
+use crate::proxy::program;
+use crate::proxy::template::Words;
+use crate::record::{self, Record};
+use crate::{host, markdown::Target};
+use clap::Args;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::path::{Path, PathBuf};
+use weir_bench::descriptors;
+
+/// A benchmark, by the figures that it puts into a record.
+pub(crate) trait Benchmark: Default + Serialize + DeserializeOwned {
+    /// What can be said of it; kept in the record.
+    type Options: Args + AsRef<Output> + Serialize + DeserializeOwned;
+
+    /// What names of record files begin with.
+    const FILE: &'static str;
+
+    /// Raised when a field changes its meaning.
+    const SCHEMA: u32;
+
+    /// What the record says of the seed, if it is not among the options.
+    const SEED: Option<&'static str> = None;
+
+    /// Measures, into the record. Long ones may write it to `file` meanwhile.
+    fn measure(record: &mut Record<Self>, file: &Path) -> Result<(), Failure>;
+
+    /// The tables, as Markdown.
+    fn render(record: &Record<Self>) -> String;
+
+    /// What went wrong with weir; what another proxy cannot do is a figure.
+    fn faults(record: &Record<Self>) -> Vec<String>;
+}
+
+/// Options that all benchmarks have.
+#[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Output {
+    /// Get missing programs from Debian
+    #[arg(long)]
+    pub(crate) install: bool,
+    /// Where the numbers go [default: records/NAME-DATE.json]
+    #[arg(long, alias = "record", value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+    /// Print the tables of a record as Markdown and measure nothing
+    #[arg(long, value_name = "FILE")]
+    show: Option<PathBuf>,
+}
+
+/// Does what the options say. `arguments` are those of the command line.
+pub(crate) fn run<B: Benchmark>(options: B::Options, arguments: &[String]) -> Result<(), Failure> {
+    let Output { out, show, .. } = options.as_ref().clone();
+    if let Some(file) = show {
+        print!("{}", B::render(&Record::read(&file)?));
+        return Ok(());
+    }
+    let name = format!("{}-{}.json", B::FILE, host::date());
+    let file = record::place(out, &name)?;
+    let mut record = Record::<B>::begin(options, arguments);
+    B::measure(&mut record, &file)?;
+    record.write(&file)?;
+    print!("{}", B::render(&record));
+    eprintln!("recorded in {}", file.display());
+    match B::faults(&record).as_slice() {
+        [] => Ok(()),
+        faults => Err(Failure::Refused(faults.join("\n  "))),
+    }
+}
+
+/// The targets that were missed.
+pub(crate) fn missed(targets: Vec<Target>) -> Vec<String> {
+    let missed = targets.into_iter().filter(|target| !target.is_met);
+    missed.map(|target| target.to_string()).collect()
+}
+
+/// Faults of weir among what could not be measured.
+pub(crate) fn of_weir(troubles: Vec<String>) -> Vec<String> {
+    let is_of_weir = |trouble: &String| trouble.starts_with(contender::WEIR);
+    troubles.into_iter().filter(is_of_weir).collect()
+}
+
+/// Proxies that take part, and what their files are filled with.
+#[derive(Debug)]
+pub(crate) struct Participants {
+    pub(crate) present: Vec<&'static Contender>,
+    pub(crate) words: Words,
+    /// Open files that each process may have.
+    pub(crate) files_max: u64,
+}
+
+/// What else a process has open beside its connections.
+const FILES_BESIDE: usize = 100;
+
+impl Participants {
+    /// Finds those of these names (all, if there are none) and `tools`, and builds weir. So many
+    /// `connections` fit under the limit of open files.
+    ///
+    /// # Errors
+    /// A tool is missing, weir cannot be built, or the limit is too low.
+    pub(crate) fn prepare<B: Benchmark>(
+        record: &mut Record<B>,
+        (all, names): (&'static [Contender], &[String]),
+        tools: &[&str],
+        connections: usize,
+    ) -> Result<Self, Failure> {
+        let install = record.settings.as_ref().install;
+        let (present, left_out) = contender::prepare(all, names, tools, install)?;
+        record.left_out.extend(left_out);
+        let participants = Self::start(present, connections)?;
+        record.versions = host::versions(&participants.present, &participants.words);
+        Ok(participants)
+    }
+
+    /// The same for those who are known to be there.
+    pub(crate) fn start(
+        present: Vec<&'static Contender>,
+        connections: usize,
+    ) -> Result<Self, Failure> {
+        let wanted = u64::try_from(connections + FILES_BESIDE).unwrap_or(u64::MAX);
+        let outside = |error: std::io::Error| Failure::Outside(error.to_string());
+        descriptors::raise_towards(u64::MAX);
+        let files_max = descriptors::raise(wanted).map_err(outside)?;
+        let mut words = Words::default();
+        if present
+            .iter()
+            .any(|contender| contender.name == contender::WEIR)
+        {
+            words.set(
+                "WEIR",
+                program::build(&["-p", "weir-cli", "--bin", "weir"], "weir")?,
+            );
+        }
+        words.set("FILES", files_max);
+        words.set("USER", host::user_name());
+        Ok(Self {
+            present,
+            words,
+            files_max,
+        })
+    }
+}

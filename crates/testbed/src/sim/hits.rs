@@ -1,0 +1,164 @@
+//! Hits alone: our simulator, the real binary, beside libCacheSim, through its Python package where
+//! that is installed.
+
+use super::Options;
+use super::child::{figure, said};
+use crate::failure::Failure;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// Policies of both, by our names.
+pub(super) const POLICIES: [&str; 4] = ["fifo", "lru", "sieve", "s3-fifo"];
+
+/// The other's program: the processor time is that of the simulation alone, without the start of
+/// Python.
+const PROGRAM: &str = include_str!("libcachesim.py");
+
+/// Hits alone.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Hits {
+    pub(super) trace: Whole,
+    pub(super) capacity_bytes: u64,
+    /// The version of libCacheSim's Python package; `None` where it was not installed.
+    pub(super) libcachesim: Option<String>,
+    /// By policy.
+    pub(super) weir: BTreeMap<String, Vec<Measured>>,
+    /// By policy; empty where it was not installed.
+    pub(super) others: BTreeMap<String, Vec<Measured>>,
+}
+
+/// The trace.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Whole {
+    pub(super) requests: u64,
+    pub(super) bytes: u64,
+    pub(super) keys: u64,
+    pub(super) footprint_bytes: u64,
+}
+
+/// One run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Measured {
+    pub(super) requests: u64,
+    pub(super) hits: u64,
+    pub(super) hit_bytes: u64,
+    /// User and system time.
+    pub(super) cpu_us: u64,
+}
+
+impl Measured {
+    #[expect(clippy::cast_precision_loss, reason = "printed with three digits")]
+    pub(super) fn millions_a_second(&self) -> f64 {
+        self.requests as f64 / self.cpu_us.max(1) as f64
+    }
+}
+
+pub(super) fn measure(options: &Options, weir: &str, place: &Path) -> Result<Hits, Failure> {
+    let trace = place.join("zipf.oracleGeneral.bin");
+    eprintln!("drawing {} requests", options.requests);
+    let whole = make_trace(weir, options.requests, options.keys, options.seed, &trace)?;
+    let capacity_bytes = whole.footprint_bytes / 100 * options.percent;
+    let mut hits = Hits {
+        trace: whole,
+        capacity_bytes,
+        libcachesim: version(&options.python),
+        ..Hits::default()
+    };
+    for round in 1..=options.rounds {
+        for policy in POLICIES {
+            let run = ours(weir, &trace, policy, capacity_bytes)?;
+            let speed = run.millions_a_second();
+            eprintln!("round {round}, {policy}: weir {speed:.2} M/s");
+            hits.weir.entry(policy.to_owned()).or_default().push(run);
+            if hits.libcachesim.is_some() {
+                let run = theirs(&options.python, &trace, policy, capacity_bytes)?;
+                eprintln!("  libCacheSim {:.2} M/s", run.millions_a_second());
+                hits.others.entry(policy.to_owned()).or_default().push(run);
+            }
+        }
+    }
+    Ok(hits)
+}
+
+/// Draws so many requests of so many keys into a file, and says what is in it.
+pub(super) fn make_trace(
+    weir: &str,
+    requests: u64,
+    keys: u64,
+    seed: u64,
+    to: &Path,
+) -> Result<Whole, Failure> {
+    let mut command = Command::new(weir);
+    command
+        .args([
+            "sim", "hits", "--json", "--size", "1MiB", "--policy", "fifo",
+        ])
+        .args(["--zipf", &requests.to_string()])
+        .args(["--zipf-keys", &keys.to_string()])
+        .args(["--zipf-seed", &seed.to_string()])
+        .arg("--write-oracle-general")
+        .arg(to);
+    let (said, _) = said(&mut command)?;
+    let number = |name: &str| figure("weir sim hits --json", &said[name]);
+    Ok(Whole {
+        requests: number("requests")?,
+        bytes: number("bytes")?,
+        keys: number("keys")?,
+        footprint_bytes: number("footprint_bytes")?,
+    })
+}
+
+/// Simulates one cache. Its processor time is that of the whole process, its start and the reading
+/// of the file included.
+fn ours(weir: &str, trace: &Path, policy: &str, capacity_bytes: u64) -> Result<Measured, Failure> {
+    let mut command = Command::new(weir);
+    command
+        .args(["sim", "hits", "--json", "--format", "oracle-general"])
+        .args(["--policy", policy, "--size", &capacity_bytes.to_string()])
+        .arg(trace);
+    let (said, took) = said(&mut command)?;
+    let cache = &said["caches"][0];
+    let number = |value| figure("weir sim hits --json", value);
+    Ok(Measured {
+        requests: number(&said["requests"])?,
+        hits: number(&cache["hits"])?,
+        hit_bytes: number(&cache["hit_bytes"])?,
+        cpu_us: took.cpu_us,
+    })
+}
+
+/// The version of the package; `None` where it is not installed.
+fn version(python: &str) -> Option<String> {
+    let ask = "import importlib.metadata as m, libcachesim; print(m.version('libcachesim'))";
+    let output = Command::new(python)
+        .args(["-c", ask])
+        .stdin(Stdio::null())
+        .output()
+        .ok()?;
+    let version = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    output.status.success().then_some(version)
+}
+
+/// The same by libCacheSim.
+fn theirs(
+    python: &str,
+    trace: &Path,
+    policy: &str,
+    capacity_bytes: u64,
+) -> Result<Measured, Failure> {
+    let mut command = Command::new(python);
+    command
+        .args(["-c", PROGRAM])
+        .arg(trace)
+        .args([policy, &capacity_bytes.to_string()]);
+    let (said, _) = said(&mut command)?;
+    let number = |name: &str| figure("libcachesim", &said[name]);
+    Ok(Measured {
+        requests: number("requests")?,
+        hits: number("hits")?,
+        hit_bytes: number("hit_bytes")?,
+        cpu_us: number("cpu_us")?,
+    })
+}
