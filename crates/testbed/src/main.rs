@@ -3,12 +3,14 @@
 //!
 //! `peers` measures CPU time and memory, and runs scenarios of `weir bench`; `uneven` is about
 //! links that do not match, `store-bench` about stores on disk, `memory` about a slow disk,
-//! `sim-bench` about the simulator; `tables` writes tables of documents from records. `cargo xtask`
-//! starts this program: it is built in release, or it would be what is measured.
+//! `sim-bench` about the simulator, `bench-speed` about `weir bench` itself; `tables` writes tables
+//! of documents from records. `cargo xtask` starts this program: it is built in release, or it
+//! would be what is measured.
 
 mod benchmark;
 mod client;
 mod failure;
+mod floor;
 mod host;
 mod ioctl;
 mod markdown;
@@ -20,6 +22,7 @@ mod proxy;
 mod record;
 mod root;
 mod sim;
+mod speed;
 mod store;
 mod tables;
 mod uneven;
@@ -34,7 +37,8 @@ use std::process::ExitCode;
 enum Command {
     /// Weir beside other caching proxies: CPU time of a request, memory of a connection
     ///
-    /// With `--scenario NAME`: `weir bench` against every proxy; `peers --scenario --help` says more.
+    /// With `--scenario NAME` it is `weir bench` against every proxy: see `peers --scenario NAME
+    /// --help`.
     Peers(peers::Options),
     /// `peers --scenario NAME`: `weir bench` against every installed proxy, one report of all runs
     ///
@@ -52,11 +56,22 @@ enum Command {
     Memory(memory::Options),
     /// The simulator's rate and memory; hits alone beside libCacheSim
     SimBench(sim::Options),
+    /// The clients and the origin of `weir bench` themselves: their rate, and memory
+    BenchSpeed(speed::Options),
     /// Write the tables of documents anew, from the newest records
     Tables,
     /// The origin of the benchmarks
     #[command(name = origin::ROLE, hide = true)]
     Origin(origin::Options),
+    /// A server that does the least
+    #[command(name = floor::ROLE, hide = true)]
+    Floor(floor::Options),
+    /// The origin of `bench-speed`
+    #[command(name = speed::ROLE, hide = true)]
+    SpeedOrigin(speed::SiteOptions),
+    /// The clients of `bench-speed`
+    #[command(name = speed::client::ROLE, hide = true)]
+    SpeedClients(speed::client::Options),
 }
 
 /// The command that `peers --scenario` is.
@@ -90,8 +105,12 @@ fn run(command: Command, arguments: &[String]) -> Result<(), Failure> {
         Command::StoreBench(options) => benchmark::run::<store::Figures>(options, arguments),
         Command::Memory(options) => benchmark::run::<memory::Figures>(options, arguments),
         Command::SimBench(options) => benchmark::run::<sim::Figures>(options, arguments),
+        Command::BenchSpeed(options) => benchmark::run::<speed::Figures>(options, arguments),
         Command::Tables => tables::run(),
         Command::Origin(options) => origin::run(&options),
+        Command::Floor(options) => floor::run(&options),
+        Command::SpeedOrigin(options) => speed::serve(&options),
+        Command::SpeedClients(options) => speed::client::run(&options),
     }
 }
 
@@ -117,6 +136,7 @@ mod tests {
             "memory --memory 32 --seconds 3 --clients 8 --body 100 --disk 5 --seed 7 --out r.json",
             "sim-bench --requests 5000 --keys 100 --percent 1 --rounds 2 --seed 7 --python p \
              --out r.json --parts hits,memory --made 2000 --memory 160000 --streamed 3000",
+            "bench-speed --parts hits,robots --seconds 4 --rounds 5",
             "tables",
         ] {
             assert!(parses(line), "{line}");

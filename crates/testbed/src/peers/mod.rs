@@ -17,13 +17,13 @@ mod rounds;
 mod run;
 pub(crate) mod scenario;
 mod table;
-mod wrk;
+pub(crate) mod wrk;
 
 use crate::benchmark::{Benchmark, Output, Participants};
-use crate::failure::Failure;
-use crate::host;
+use crate::failure::{During, Failure};
 use crate::process::affinity::Cores;
 use crate::proxy::contender::{self, Contender};
+use crate::{floor, host};
 use cells::FLOOR;
 use clap::{Args, value_parser};
 use idle::Idle;
@@ -39,7 +39,7 @@ pub(crate) static CONTENDERS: [Contender; 7] = [
     Contender::WEIR,
     Contender {
         name: FLOOR,
-        command: &["@FLOOR@", "--port", "@PORT@", "--size", "1024"],
+        command: &["@FLOOR@", floor::ROLE, "@PORT@"],
         is_cache: false,
         ..Contender::NONE
     },
@@ -122,9 +122,8 @@ impl Benchmark for Figures {
             let version = host::version(&command, words);
             record.versions.insert(name.to_owned(), version);
         }
-        if participants.present.iter().any(|it| it.name == FLOOR) {
-            words.set("FLOOR", rounds::build_floor()?);
-        }
+        let own = std::env::current_exe().during("find this program")?;
+        words.set("FLOOR", own.display());
         record.figures.cores = Cores::choose()?;
         record.figures.wrk_connections = wrk::CONNECTIONS;
         rounds::fill(record, &participants)

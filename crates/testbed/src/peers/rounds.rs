@@ -1,6 +1,6 @@
 //! The rounds of a measurement: start everybody, warm up, go round, hold idle connections.
 
-use super::cells::{CELLS, FLOOR};
+use super::cells::CELLS;
 use super::origin::Origin;
 use super::{Options, Record, idle, run};
 use crate::benchmark::Participants;
@@ -8,17 +8,11 @@ use crate::failure::{During, Failure};
 use crate::process::affinity::Cores;
 use crate::process::workplace;
 use crate::proxy::contender::Contender;
-use crate::proxy::program;
 use crate::proxy::server::{Place, Server};
 use crate::proxy::template::Words;
 use std::net::Ipv4Addr;
 use std::time::Duration;
 use tempfile::TempDir;
-
-/// The bare server that the others are set against.
-pub(super) fn build_floor() -> Result<String, Failure> {
-    program::build(&["-p", "weir-testbed", "--example", "floor"], FLOOR)
-}
 
 /// Everything that runs during a measurement. Servers end before their directory goes.
 struct Bench {

@@ -82,7 +82,13 @@ pub(crate) fn warm_up(
     for _ in 0..3 {
         check_response(contender, server, cell)?;
     }
-    wrk::run(server.address(), cell.path, 1, cores).map_err(|failure| failure.to_string())?;
+    wrk::run(
+        server.address(),
+        cell.path,
+        (wrk::CONNECTIONS, 1),
+        cores.load,
+    )
+    .map_err(|failure| failure.to_string())?;
     Ok(())
 }
 
@@ -97,7 +103,8 @@ pub(crate) fn measure(
 ) -> Result<Run, Failure> {
     let response = check_response(contender, server, cell);
     let (seen_before, used_before) = (origin.requests_when_quiet()?, server.cpu_time());
-    let report = wrk::run(server.address(), cell.path, seconds, cores)?;
+    let load = (wrk::CONNECTIONS, seconds);
+    let (report, _) = wrk::run(server.address(), cell.path, load, cores.load)?;
     let CpuTime { user_us, system_us } = server.cpu_time() - used_before;
     let origin_requests = origin::count_between(seen_before, origin.requests()?);
     let Memory { rss_kib, pss_kib } = server.memory();

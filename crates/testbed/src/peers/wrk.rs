@@ -4,13 +4,10 @@
 //! because everybody has it; the figure to compare is the server's CPU time.
 
 use crate::failure::{During, Failure};
-use crate::process::affinity::Cores;
-use crate::process::affinity::spawn_on;
 use crate::process::guarded;
 use crate::root;
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
-use std::process::Stdio;
 use std::time::Duration;
 
 pub(crate) const CONNECTIONS: u32 = 32;
@@ -29,39 +26,31 @@ pub(crate) struct Report {
     pub(crate) statuses: u64,
 }
 
+/// Runs it on one core for so many seconds; also its CPU time, microseconds.
 pub(crate) fn run(
     to: SocketAddr,
     path: &str,
-    seconds: u32,
-    cores: Cores,
-) -> Result<Report, Failure> {
-    let script = root::directory()
-        .join("peers/wrk-report.lua")
-        .display()
-        .to_string();
-    let (connections, duration) = (CONNECTIONS.to_string(), format!("{seconds}s"));
-    let url = format!("http://{to}{path}");
+    (connections, seconds): (u32, u32),
+    core: usize,
+) -> Result<(Report, u64), Failure> {
+    let script = root::directory().join("peers/wrk-report.lua");
     let arguments = [
         "wrk",
         "-t",
         "1",
         "-c",
-        &connections,
+        &connections.to_string(),
         "-d",
-        &duration,
+        &format!("{seconds}s"),
         "-s",
-        &script,
-        &url,
+        &script.display().to_string(),
+        &format!("http://{to}{path}"),
     ];
     let arguments = arguments.map(str::to_owned);
-    let mut command = guarded::command(&arguments, Duration::from_secs(u64::from(seconds) + 20));
-    command.stdout(Stdio::piped()).stderr(Stdio::inherit());
-    let child = spawn_on(cores.load, &mut command)?;
-    let output = child.wait_with_output().during("wait for wrk")?;
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    parse(&text).ok_or_else(|| {
-        Failure::Outside(format!("wrk ended with {} and said: {text}", output.status))
-    })
+    let life = Duration::from_secs(u64::from(seconds) + 20);
+    let (text, cpu_us) = guarded::output(core, &arguments, life)?;
+    let report = parse(&text).ok_or_else(|| format!("it said: {text}"));
+    Ok((report.during("read the report of wrk")?, cpu_us))
 }
 
 fn parse(text: &str) -> Option<Report> {

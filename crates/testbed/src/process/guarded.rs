@@ -40,6 +40,32 @@ pub(crate) fn command(arguments: &[String], life: Duration) -> Command {
     command
 }
 
+/// Runs a command on one core to its end: what it printed, and its CPU time, microseconds.
+///
+/// # Errors
+/// It cannot be started, or failed.
+pub(crate) fn output(
+    core: usize,
+    arguments: &[String],
+    life: Duration,
+) -> Result<(String, u64), Failure> {
+    let before = usage::ended_children_us();
+    let mut command = command(arguments, life);
+    command.stdout(Stdio::piped()).stderr(Stdio::inherit());
+    let child = affinity::spawn_on(core, &mut command)?;
+    let name = arguments.first().map_or("", String::as_str);
+    let output = child.wait_with_output();
+    let output = output.during(format_args!("wait for `{name}`"))?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    if output.status.success() {
+        return Ok((text, usage::ended_children_us() - before));
+    }
+    Err(Failure::Outside(format!(
+        "`{name}` ended with {} and said: {text}",
+        output.status
+    )))
+}
+
 impl Guarded {
     /// Starts it on one core, or on any.
     pub(crate) fn spawn(core: Option<usize>, command: &mut Command) -> Result<Self, Failure> {

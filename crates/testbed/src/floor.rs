@@ -1,19 +1,20 @@
 //! The floor: the least a server on epoll can do for a request, to set everybody's cost against.
 //!
-//! One thread, level-triggered epoll, `httparse` for the request head, a fixed answer; no timers,
-//! no limits, no log, no runtime. A cache that answers from memory has to do more than this and
-//! cannot do less.
-//!
-//! ```text
-//! cargo run --release -p weir-testbed --example floor -- --port 8080 [--size 1024]
-//! ```
+//! One thread, level-triggered epoll, `httparse` for the request head, answers that were made
+//! beforehand; no timers, no limits, no log, no runtime. A cache that answers from memory has to do
+//! more than this and cannot do less.
 
+use crate::failure::{During, Failure};
+use crate::speed;
+use clap::Args;
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll;
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::process::ExitCode;
+
+/// The command that makes a process the floor.
+pub(crate) const ROLE: &str = "floor";
 
 /// The key of the listener among the events; connections count from 1.
 const LISTENER: u64 = 0;
@@ -25,31 +26,27 @@ const FIELDS_MAX: usize = 64;
 
 const EVENTS_MAX: usize = 256;
 
-fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let Some((port, size)) = options(&arguments) else {
-        eprintln!("error: bad usage\nhint: floor --port PORT [--size BYTES]");
-        return ExitCode::from(2);
-    };
-    match serve(port, &answer(size)) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: cannot serve port {port}: {error}");
-            ExitCode::from(3)
-        }
-    }
+/// Options of the process that is the floor.
+#[derive(Args, Debug)]
+pub(crate) struct Options {
+    port: u16,
+    /// Bytes of content of every answer
+    #[arg(long, default_value_t = 1024)]
+    size: usize,
+    /// Answer as the site of `bench-speed` does
+    #[arg(long)]
+    site: bool,
 }
 
-fn options(arguments: &[String]) -> Option<(u16, usize)> {
-    let (mut port, mut size) = (None, 1024);
-    for pair in arguments.chunks(2) {
-        match pair {
-            [name, value] if name == "--port" => port = Some(value.parse().ok()?),
-            [name, value] if name == "--size" => size = value.parse().ok()?,
-            _ => return None,
-        }
-    }
-    Some((port?, size))
+/// Serves until the process is ended.
+pub(crate) fn run(options: &Options) -> Result<(), Failure> {
+    let answers = if options.site {
+        speed::answers()?
+    } else {
+        vec![answer(options.size)]
+    };
+    let port = options.port;
+    serve(port, &answers).during(format_args!("serve port {port}"))
 }
 
 /// As many fields as a plain hit has.
@@ -72,7 +69,7 @@ struct Connection {
     unsent: Vec<u8>,
 }
 
-fn serve(port: u16, answer: &[u8]) -> io::Result<()> {
+fn serve(port: u16, answers: &[Vec<u8>]) -> io::Result<()> {
     let listener = TcpListener::bind(("127.0.0.1", port))?;
     listener.set_nonblocking(true)?;
     let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
@@ -109,7 +106,7 @@ fn serve(port: u16, answer: &[u8]) -> io::Result<()> {
                 }
             } else if let Some(connection) = connections.get_mut(&key) {
                 let waited = !connection.unsent.is_empty();
-                if connection.ready(&mut scratch, answer).is_err() {
+                if connection.ready(&mut scratch, answers).is_err() {
                     // closing the socket takes it out of the epoll set
                     connections.remove(&key);
                 } else if waited == connection.unsent.is_empty() {
@@ -130,7 +127,7 @@ impl Connection {
     ///
     /// # Errors
     /// The connection is over, in whatever way.
-    fn ready(&mut self, scratch: &mut [u8], answer: &[u8]) -> io::Result<()> {
+    fn ready(&mut self, scratch: &mut [u8], answers: &[Vec<u8>]) -> io::Result<()> {
         if !self.unsent.is_empty() {
             let unsent = std::mem::take(&mut self.unsent);
             return self.send(&unsent);
@@ -142,22 +139,42 @@ impl Connection {
             Err(error) => return Err(error),
         };
         if self.partial.is_empty() {
-            let (count, consumed) = requests(&scratch[..length])?;
+            let consumed = self.answer(&scratch[..length], answers)?;
             self.partial.extend_from_slice(&scratch[consumed..length]);
-            return self.answer(count, answer);
+            return Ok(());
         }
         self.partial.extend_from_slice(&scratch[..length]);
-        let (count, consumed) = requests(&self.partial)?;
-        self.partial.drain(..consumed);
-        self.answer(count, answer)
+        let mut partial = std::mem::take(&mut self.partial);
+        let consumed = self.answer(&partial, answers)?;
+        partial.drain(..consumed);
+        self.partial = partial;
+        Ok(())
     }
 
-    fn answer(&mut self, count: usize, answer: &[u8]) -> io::Result<()> {
-        match count {
-            0 => Ok(()),
-            1 => self.send(answer),
-            _ => self.send(&answer.repeat(count)),
+    /// Answers all whole request heads that `bytes` begins with; says how long they are.
+    fn answer(&mut self, bytes: &[u8], answers: &[Vec<u8>]) -> io::Result<usize> {
+        let mut consumed = 0;
+        while consumed < bytes.len() {
+            let mut fields = [httparse::EMPTY_HEADER; FIELDS_MAX];
+            let mut request = httparse::Request::new(&mut fields);
+            match request.parse(&bytes[consumed..]) {
+                Ok(httparse::Status::Complete(length)) => consumed += length,
+                Ok(httparse::Status::Partial) => break,
+                Err(_) => return Err(io::ErrorKind::InvalidData.into()),
+            }
+            let answer = if answers.len() > 1 {
+                answers.get(number_in(request.path.unwrap_or_default()))
+            } else {
+                answers.first()
+            };
+            let answer = answer.ok_or(io::ErrorKind::InvalidInput)?;
+            if self.unsent.is_empty() {
+                self.send(answer)?;
+            } else {
+                self.unsent.extend_from_slice(answer);
+            }
         }
+        Ok(consumed)
     }
 
     fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
@@ -176,19 +193,9 @@ impl Connection {
     }
 }
 
-/// How many whole request heads `bytes` begins with, and how long they are.
-fn requests(bytes: &[u8]) -> io::Result<(usize, usize)> {
-    let (mut count, mut consumed) = (0, 0);
-    while consumed < bytes.len() {
-        let mut fields = [httparse::EMPTY_HEADER; FIELDS_MAX];
-        match httparse::Request::new(&mut fields).parse(&bytes[consumed..]) {
-            Ok(httparse::Status::Complete(length)) => {
-                count += 1;
-                consumed += length;
-            }
-            Ok(httparse::Status::Partial) => break,
-            Err(_) => return Err(io::ErrorKind::InvalidData.into()),
-        }
-    }
-    Ok((count, consumed))
+/// The first number in a path.
+fn number_in(path: &str) -> usize {
+    let digits = path.bytes().skip_while(|byte| !byte.is_ascii_digit());
+    let digits = digits.take_while(u8::is_ascii_digit);
+    digits.fold(0, |number, digit| number * 10 + usize::from(digit - b'0'))
 }

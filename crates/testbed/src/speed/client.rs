@@ -1,0 +1,125 @@
+//! The clients of `weir bench`, as a process of their own.
+
+use super::{SEED, Site};
+use crate::failure::{During, Failure};
+use crate::process::usage;
+use clap::Args;
+use serde::{Deserialize, Serialize};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+use weir_bench::client::{self, ClientLimits, ClientPlan, Feed, Form};
+use weir_bench::tally::{Accounts, PhaseTally, SecondTally};
+use weir_workload::Share;
+
+/// The command that makes a process the clients.
+pub(crate) const ROLE: &str = "speed-clients";
+
+/// Options of the process that is the clients.
+#[derive(Args, Debug)]
+pub(crate) struct Options {
+    /// What is asked
+    site: Site,
+    /// Who is asked
+    server: SocketAddr,
+    /// For how long
+    seconds: u32,
+}
+
+/// What came of it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Asked {
+    /// Of the whole run.
+    pub(super) requests: u64,
+    pub(super) seconds: f64,
+    pub(super) hits: u64,
+    pub(super) forwarded: u64,
+    pub(super) errors: u64,
+    pub(super) wrong: u64,
+    pub(super) content_bytes: u64,
+    pub(super) p50_us: u64,
+    pub(super) p99_us: u64,
+    pub(super) cpu_s: f64,
+    pub(super) late_share: f64,
+    pub(super) late_max_us: u64,
+    pub(super) connections_max: u64,
+    pub(super) agents: u32,
+    pub(super) memory_max_bytes: u64,
+}
+
+impl Asked {
+    /// Requests a second.
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "requests of a run are far below 2^52"
+    )]
+    pub(super) fn rate(&self) -> f64 {
+        self.requests as f64 / self.seconds.max(1e-9)
+    }
+
+    /// `expected` is how many responses were of the kind that all should be.
+    pub(super) fn check(&self, expected: u64) -> Result<(), Failure> {
+        if self.wrong + self.errors == 0 && expected == self.requests {
+            return Ok(());
+        }
+        let what = format!("not every response was right and from where it should be: {self:?}");
+        Err(Failure::Refused(what))
+    }
+}
+
+struct Silent;
+
+impl Feed for Silent {
+    fn second(&self, _: &SecondTally) {}
+}
+
+/// Asks the server that is named, and prints what came of it.
+pub(crate) fn run(options: &Options) -> Result<(), Failure> {
+    let scenario = options.site.scenario(options.seconds)?;
+    let agents = scenario.agents();
+    let plan = ClientPlan {
+        scenario: Arc::new(scenario),
+        seed: SEED,
+        share: Share::WHOLE,
+        proxy: options.server,
+        form: Form::Direct {
+            servers: vec![options.server],
+        },
+        start_at: Instant::now(),
+        sample_every: 100,
+        namespace: None,
+        limits: ClientLimits::default(),
+    };
+    let result = client::run(&plan, &Silent, &AtomicBool::new(false))?;
+    for lie in result.lies.iter().take(3) {
+        eprintln!("{lie:?}");
+    }
+    let (mut total, mut last) = (Accounts::default(), PhaseTally::default());
+    for phase in result.phases {
+        total.merge(&phase.accounts);
+        last.merge(&phase);
+    }
+    if total.errors.sum() > 0 {
+        eprintln!("{:?}", total.errors);
+    }
+    let asked = Asked {
+        requests: total.requests,
+        seconds: last.seconds(),
+        hits: total.hits,
+        forwarded: total.forwarded,
+        errors: total.errors.sum(),
+        wrong: total.wrong.sum(),
+        content_bytes: total.content_bytes,
+        p50_us: last.response_time.all.quantile_us(0.5),
+        p99_us: last.response_time.all.quantile_us(0.99),
+        cpu_s: result.health.cpu_s,
+        late_share: result.health.late_share(),
+        late_max_us: result.health.late_max_us,
+        connections_max: result.health.connections_max,
+        agents,
+        memory_max_bytes: usage::peak_rss_kib(std::process::id()) * 1024,
+    };
+    println!("{}", serde_json::to_string(&asked).during("write JSON")?);
+    Ok(())
+}
