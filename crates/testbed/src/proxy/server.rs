@@ -163,9 +163,9 @@ impl Server {
     }
 }
 
-/// A port that nobody listens on right now.
+/// A port that is free on all addresses right now.
 pub(crate) fn free_port() -> Result<u16, Failure> {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).during("find a free port")?;
+    let listener = TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0)).during("find a free port")?;
     listener
         .local_addr()
         .map(|address| address.port())
