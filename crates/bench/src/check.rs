@@ -4,10 +4,10 @@
 mod cache_status;
 mod examination;
 mod grounds;
-mod lie;
 mod refusal;
+mod wrong_response;
 
 pub(crate) use examination::{Asked, Conclusion, Examination, Inspecting};
 pub(crate) use grounds::Grounds;
-pub use lie::{HEAD_BYTES_MAX, Lie, LieKind};
 pub(crate) use refusal::refusal;
+pub use wrong_response::{HEAD_BYTES_MAX, WrongKind, WrongResponse};

@@ -31,7 +31,7 @@ mod timers;
 pub(crate) use connection::{Ending, Inspect};
 pub use run::run;
 
-use crate::check::Lie;
+use crate::check::WrongResponse;
 pub use crate::link::Namespace;
 use crate::tally::{Health, PhaseTally, Sample, SecondTally};
 use serde::{Deserialize, Serialize};
@@ -90,8 +90,8 @@ pub struct ClientLimits {
     /// The most samples that are kept. When there are so many, every second one is dropped and half
     /// as many are taken from then on.
     pub samples_max: usize,
-    /// The most lies that are kept whole; all are counted.
-    pub lies_max: usize,
+    /// The most wrong responses that are kept whole; all are counted.
+    pub wrong_responses_max: usize,
     /// The most seconds that outstanding requests are waited for after the last one was due.
     pub drain_s: f64,
 }
@@ -100,7 +100,7 @@ impl Default for ClientLimits {
     fn default() -> Self {
         Self {
             samples_max: 100_000,
-            lies_max: 100,
+            wrong_responses_max: 100,
             drain_s: 60.0,
         }
     }
@@ -123,7 +123,7 @@ pub struct ClientResult {
     /// Single transactions.
     pub samples: Vec<Sample>,
     /// Wrong responses, the first ones.
-    pub lies: Vec<Lie>,
+    pub wrong_responses: Vec<WrongResponse>,
     /// The first response that was no answer, such as one with status 403 or 502.
     pub first_refusal: Option<Refusal>,
     /// How the generator did.
@@ -146,7 +146,7 @@ impl ClientResult {
         merge_by(&mut self.phases, other.phases, PhaseTally::merge);
         merge_seconds(&mut self.series, other.series);
         self.samples.extend(other.samples);
-        self.lies.extend(other.lies);
+        self.wrong_responses.extend(other.wrong_responses);
         let refusals = self.first_refusal.take().into_iter();
         self.first_refusal = refusals
             .chain(other.first_refusal)

@@ -2,7 +2,7 @@
 //!
 //! The master waits until all have come, tells them what to do, starts them at one instant and
 //! gathers what they bring. `weir bench run` is the same with all roles in one process, over
-//! loopback: there is one course of a run, and every test of the short form is one of the long.
+//! loopback: there is one way that a run goes, and every test of the short form is one of the long.
 //!
 //! Messages are lines of JSON over TCP, so that a run that hangs can be looked at with `tcpdump
 //! -A`:
@@ -33,21 +33,20 @@
 
 mod asking;
 mod connections;
-mod course;
-mod crew;
-mod gathered;
 mod interrupt;
 mod line;
 mod local;
 mod master;
 mod message;
 mod participant;
+mod participant_pool;
 mod plan;
 mod probe;
+mod run;
+mod run_outcome;
 mod serving;
 mod shaping;
 
-pub use gathered::{Gathered, Participant};
 pub use interrupt::Interrupt;
 pub use local::{LocalPlan, run};
 pub use master::{Expected, Master};
@@ -55,6 +54,7 @@ pub use message::Role;
 pub use participant::{AsClients, AsOrigin, Joining};
 pub use plan::{Approach, ERRORS_SHARE_MAX, RunPlan};
 pub use probe::ask_all;
+pub use run_outcome::{Participant, RunOutcome};
 pub use shaping::Shaping;
 
 use std::time::Duration;

@@ -2,7 +2,7 @@
 //!
 //! A client marks every request with an [`Id`] of its own, `Weir-Bench: <phase>-<share>-<number>`,
 //! each in lower-case hexadecimal. The origin says in its response which request it answers and
-//! which version of the target it sent ([`Answered`]): `Weir-Bench: <id> <version>`, the version in
+//! which version of the target it sent ([`ResponseMark`]): `Weir-Bench: <id> <version>`, the version in
 //! decimal, followed by ` validated` in a 304, and by ` @<time>`: when the origin began to answer,
 //! microseconds since 1970 by its wall clock, in decimal. A request without an id, which a proxy
 //! made for itself, is answered with `-` in place of one.
@@ -47,7 +47,7 @@ pub struct Id {
 
 /// What the origin says about its response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Answered {
+pub struct ResponseMark {
     /// The request it answers; `None` if that had no id, or one that cannot be read.
     pub id: Option<Id>,
     /// The version of the target that was current.
@@ -85,7 +85,7 @@ impl Id {
     }
 }
 
-impl Answered {
+impl ResponseMark {
     /// Reads the value of a response's field and nothing else.
     #[must_use]
     pub fn parse(value: &[u8]) -> Option<Self> {
@@ -210,7 +210,7 @@ mod tests {
     }
 
     fn check_answered(value: &str, expected: Option<(Option<u64>, u64, bool, Option<u64>)>) {
-        let expected = expected.map(|(number, version, is_validated, begun_us)| Answered {
+        let expected = expected.map(|(number, version, is_validated, begun_us)| ResponseMark {
             id: number.map(|number| Id {
                 phase: 1,
                 share: 2,
@@ -220,7 +220,7 @@ mod tests {
             is_validated,
             begun_us,
         });
-        assert_eq!(Answered::parse(value.as_bytes()), expected, "{value:?}");
+        assert_eq!(ResponseMark::parse(value.as_bytes()), expected, "{value:?}");
     }
 
     #[test]
@@ -268,10 +268,10 @@ mod tests {
             let mut text = Vec::new();
             id.write(&mut text);
             prop_assert_eq!(Id::parse(&text), Some(id));
-            let answered = Answered { id: has_id.then_some(id), version, is_validated, begun_us };
+            let answered = ResponseMark { id: has_id.then_some(id), version, is_validated, begun_us };
             text.clear();
             answered.write(&mut text);
-            prop_assert_eq!(Answered::parse(&text), Some(answered));
+            prop_assert_eq!(ResponseMark::parse(&text), Some(answered));
         }
     }
 }

@@ -15,20 +15,20 @@
 
 mod accept;
 mod answer;
-mod asked;
 mod by_target;
 mod connection;
 mod counts;
-mod course;
 mod door;
 mod fate;
 mod fetches;
 mod listen;
 mod pace;
+mod request_facts;
 mod response;
 mod seen;
 mod sending;
 mod timer;
+mod transmission;
 mod worker;
 
 use std::net::SocketAddr;

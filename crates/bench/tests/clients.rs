@@ -3,8 +3,8 @@
 
 mod support;
 
-#[path = "clients/liars.rs"]
-mod liars;
+#[path = "clients/faulty_proxies.rs"]
+mod faulty_proxies;
 #[path = "clients/links.rs"]
 mod links;
 #[path = "clients/overload.rs"]

@@ -14,9 +14,9 @@ use weir_workload::{AskKind, Content, Described, Method, Target};
 
 use super::cache_status::Claim;
 use super::grounds::Grounds;
-use super::lie::{HEAD_BYTES_MAX, LieKind};
+use super::wrong_response::{HEAD_BYTES_MAX, WrongKind};
 use crate::client::{Ending, Inspect};
-use crate::mark::{self, Answered, Id};
+use crate::mark::{self, Id, ResponseMark};
 use crate::tally::{CrossCheck, ErrorKind, Outcome};
 
 /// By how much the clocks of clients and origin may differ, and how late an answer may be on its
@@ -41,7 +41,7 @@ pub(crate) struct Asked {
 /// What is wrong with a response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Finding {
-    pub(crate) kind: LieKind,
+    pub(crate) kind: WrongKind,
     /// In the content.
     pub(crate) offset: Option<u64>,
     /// What should be there, and what is.
@@ -65,7 +65,7 @@ pub(crate) struct Examination {
     asked: Asked,
     /// None before the head.
     pub(crate) status: Option<u16>,
-    pub(crate) answered: Option<Answered>,
+    pub(crate) answered: Option<ResponseMark>,
     content: Content,
     /// How long the content is.
     length: u64,
@@ -75,14 +75,14 @@ pub(crate) struct Examination {
     abort_from: u64,
     finding: Option<Finding>,
     claim: Option<Claim>,
-    /// The head as received, for the record of a lie. Keeps its room.
+    /// The head as received, for the record of a wrong response. Keeps its room.
     pub(crate) head: Vec<u8>,
 }
 
 /// The fields that are examined.
 #[derive(Default)]
 struct Fields<'a> {
-    answered: Option<Answered>,
+    answered: Option<ResponseMark>,
     entity_tag: Option<&'a [u8]>,
     modified: Option<Timestamp>,
     declared: Option<u64>,
@@ -125,7 +125,7 @@ impl Examination {
             Ending::Surplus => self.surplus(grounds),
             Ending::Aborted => Outcome::Aborted,
             Ending::Unreadable(why) => {
-                self.find(LieKind::Unreadable, None, || why.to_owned());
+                self.find(WrongKind::Unreadable, None, || why.to_owned());
                 Outcome::Error(ErrorKind::Unreadable)
             }
             Ending::Failed(kind) | Ending::Stale(kind) => self.failed(grounds, kind),
@@ -151,7 +151,7 @@ impl Examination {
                 return Outcome::Error(ErrorKind::OriginFault);
             }
             let (received, length) = (self.received, self.length);
-            self.find(LieKind::ShortBody, Some(received), || {
+            self.find(WrongKind::ShortBody, Some(received), || {
                 format!("the content ends after {received} bytes and has {length}")
             });
         }
@@ -164,9 +164,9 @@ impl Examination {
         }
         let (received, length) = (self.received, self.length);
         let kind = if received < length {
-            LieKind::WrongLength
+            WrongKind::WrongLength
         } else {
-            LieKind::LongBody
+            WrongKind::LongBody
         };
         self.find(kind, Some(received), || {
             format!("bytes follow the {received} that were announced; the content has {length}")
@@ -183,7 +183,7 @@ impl Examination {
             if grounds.may_have_wrong_length(self.asked.target) {
                 return Outcome::Error(ErrorKind::OriginFault);
             }
-            self.find(LieKind::WrongLength, None, || {
+            self.find(WrongKind::WrongLength, None, || {
                 format!(
                     "Content-Length is {}, the content has {length}",
                     declared.unwrap_or(0)
@@ -218,7 +218,7 @@ impl Examination {
     }
 
     /// The first thing that is wrong is kept.
-    fn find(&mut self, kind: LieKind, offset: Option<u64>, what: impl FnOnce() -> String) {
+    fn find(&mut self, kind: WrongKind, offset: Option<u64>, what: impl FnOnce() -> String) {
         if self.finding.is_none() {
             self.finding = Some(Finding {
                 kind,
@@ -242,7 +242,7 @@ impl Examination {
         }
     }
 
-    fn read_200(&mut self, grounds: &Grounds<'_>, fields: &Fields<'_>, answered: Answered) {
+    fn read_200(&mut self, grounds: &Grounds<'_>, fields: &Fields<'_>, answered: ResponseMark) {
         let target = self.asked.target;
         self.content = Content::of(grounds.seed, target, answered.version);
         if let Some(tag) = fields.entity_tag
@@ -252,7 +252,7 @@ impl Examination {
         }
         let Some(truth) = self.truth(grounds, answered.version) else {
             self.length = grounds.site.describe(target, grounds.now).length;
-            self.find(LieKind::StaleVersion, None, || {
+            self.find(WrongKind::StaleVersion, None, || {
                 let current = grounds.site.describe(target, grounds.now).version;
                 format!(
                     "version {} was not current when it may have been; version {current} is",
@@ -265,7 +265,7 @@ impl Examination {
         if let (Some(found), Some(right)) = (fields.modified, truth.modified)
             && found != right
         {
-            self.find(LieKind::StaleVersion, None, || {
+            self.find(WrongKind::StaleVersion, None, || {
                 format!(
                     "Last-Modified is {} s beside that of version {}",
                     found.0 - right.0,
@@ -278,7 +278,7 @@ impl Examination {
             if declared.is_some_and(|declared| declared != length)
                 && !grounds.may_have_wrong_length(target)
             {
-                self.find(LieKind::WrongLength, None, || {
+                self.find(WrongKind::WrongLength, None, || {
                     format!(
                         "Content-Length is {}, the content has {length}",
                         declared.unwrap_or(0)
@@ -296,12 +296,12 @@ impl Examination {
     fn is_swapped(&mut self, grounds: &Grounds<'_>, tag: &[u8], version: u64) -> bool {
         match grounds.site.parse_entity_tag(self.asked.target, tag) {
             Some(found) if found == version => {}
-            Some(found) => self.find(LieKind::StaleVersion, None, || {
+            Some(found) => self.find(WrongKind::StaleVersion, None, || {
                 format!("the entity tag is that of version {found}, the mark that of {version}")
             }),
             None => {
                 let target = self.asked.target;
-                self.find(LieKind::Swapped, None, || {
+                self.find(WrongKind::Swapped, None, || {
                     let mut right = Vec::new();
                     grounds.site.write_entity_tag(target, version, &mut right);
                     let (tag, right) = (
@@ -352,7 +352,7 @@ impl Examination {
     /// after the date in the condition.
     fn read_304(&mut self, grounds: &Grounds<'_>) {
         let Some(since) = self.asked.modified_since else {
-            self.find(LieKind::WrongStatus, None, || {
+            self.find(WrongKind::WrongStatus, None, || {
                 "304 to a request without a condition".to_owned()
             });
             return;
@@ -362,7 +362,7 @@ impl Examination {
         let (from, _) = self.excuse(grounds, &now);
         let oldest = grounds.site.describe(target, from).modified;
         if oldest.is_some_and(|oldest| oldest > since) {
-            self.find(LieKind::WrongStatus, None, || {
+            self.find(WrongKind::WrongStatus, None, || {
                 format!(
                     "304, and it was modified {} s after the date in the condition",
                     now.modified.map_or(0, |modified| modified.0 - since.0)
@@ -371,12 +371,12 @@ impl Examination {
         }
     }
 
-    fn read_other(&mut self, grounds: &Grounds<'_>, status: u16, answered: Option<Answered>) {
+    fn read_other(&mut self, grounds: &Grounds<'_>, status: u16, answered: Option<ResponseMark>) {
         let is_error = (400..600).contains(&status);
         if grounds.may_have_status(self.asked.target, status) || (is_error && answered.is_none()) {
             return;
         }
-        self.find(LieKind::WrongStatus, None, || {
+        self.find(WrongKind::WrongStatus, None, || {
             format!(
                 "status {status}, where the origin answers 200 or, to a condition that holds, 304"
             )
@@ -395,7 +395,7 @@ impl Examination {
         }
         if bytes.len() > right.len() && !grounds.may_have_wrong_length(self.asked.target) {
             let length = self.length;
-            self.find(LieKind::LongBody, Some(length), || {
+            self.find(WrongKind::LongBody, Some(length), || {
                 format!("the content goes on after its {length} bytes")
             });
         }
@@ -406,7 +406,7 @@ impl Examination {
         if at == 0
             && let Some(other) = grounds.who_has(bytes)
         {
-            self.find(LieKind::Swapped, Some(at), || {
+            self.find(WrongKind::Swapped, Some(at), || {
                 format!(
                     "it is the content of server {}, number {}",
                     other.server, other.number
@@ -418,7 +418,7 @@ impl Examination {
         let shown = &bytes[..bytes.len().min(SHOWN_BYTES)];
         self.content.fill(at, &mut right[..shown.len()]);
         let right = &right[..shown.len()];
-        self.find(LieKind::WrongByte, Some(at), || {
+        self.find(WrongKind::WrongByte, Some(at), || {
             format!("{shown:02x?} instead of {right:02x?}")
         });
     }
@@ -440,7 +440,7 @@ impl<'a> Fields<'a> {
                     read.claim = read.claim.or_else(|| Claim::of_x_cache(line.value));
                 }
                 10 if line.name.eq_ignore_ascii_case(mark::FIELD) => {
-                    read.answered = Answered::parse(line.value);
+                    read.answered = ResponseMark::parse(line.value);
                 }
                 12 if line.name.eq_ignore_ascii_case("Cache-Status") => {
                     read.claim = Claim::of_cache_status(line.value).or(read.claim);

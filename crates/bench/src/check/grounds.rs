@@ -59,7 +59,7 @@ impl<'s> Grounds<'s> {
     }
 
     /// Does the scenario have the origin send a wrong length for this target? Then who passes it on
-    /// does not lie.
+    /// is not wrong.
     pub(super) fn may_have_wrong_length(&self, target: Target) -> bool {
         self.may_have(target, FaultKind::WrongLength)
     }

@@ -6,7 +6,7 @@ use weir_workload::{AskKind, Method, PhasePlan};
 
 use super::agent::Order;
 use super::{ClientLimits, ClientResult, Refusal};
-use crate::check::{Conclusion, Examination, Lie, refusal};
+use crate::check::{Conclusion, Examination, WrongResponse, refusal};
 use crate::mark::Id;
 use crate::tally::{
     BUSY_SHARE, ErrorKind, LATE_US, LONGEST_US, LinkTime, Outcome, PhaseTally, RequestKind, Sample,
@@ -312,7 +312,7 @@ impl Ledger {
         let Some(finding) = conclusion.finding else {
             return;
         };
-        if self.result.lies.len() >= self.limits.lies_max {
+        if self.result.wrong_responses.len() >= self.limits.wrong_responses_max {
             self.result.health.lies_dropped += 1;
             return;
         }
@@ -320,7 +320,7 @@ impl Ledger {
         let asked = examination.asked();
         let mut mark = Vec::new();
         asked.id.write(&mut mark);
-        self.result.lies.push(Lie {
+        self.result.wrong_responses.push(WrongResponse {
             kind: finding.kind,
             phase: transaction.order.ask.phase,
             at_us: transaction.ended_us,

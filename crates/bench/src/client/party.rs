@@ -5,7 +5,7 @@ use mio::net::TcpStream;
 
 use super::agent::Order;
 use super::connection::{Connection, Ending};
-use super::timers::{Armed, NEVER_US};
+use super::timers::{NEVER_US, TimerId};
 use crate::check::Examination;
 use crate::link::Flow;
 
@@ -56,7 +56,7 @@ pub(super) struct Party {
     pub(super) is_backlogged: bool,
     /// When silence is too long.
     pub(super) silent_at_us: u64,
-    pub(super) armed: Armed,
+    pub(super) armed: TimerId,
     /// Is the connection not there yet?
     pub(super) is_connecting: bool,
     /// May there be something to read?
@@ -90,7 +90,7 @@ impl Party {
             pause_until_us: NEVER_US,
             is_backlogged: false,
             silent_at_us: NEVER_US,
-            armed: Armed::default(),
+            armed: TimerId::default(),
             is_connecting: false,
             is_readable: false,
             is_read_closed: false,

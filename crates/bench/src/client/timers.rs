@@ -16,9 +16,9 @@ pub(super) struct Timers {
 /// When the owner of a key is woken next, kept beside it, so that a wake-up that moves away costs
 /// nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Armed(u64);
+pub(super) struct TimerId(u64);
 
-impl Default for Armed {
+impl Default for TimerId {
     fn default() -> Self {
         Self(NEVER_US)
     }
@@ -26,7 +26,7 @@ impl Default for Armed {
 
 impl Timers {
     /// Wakes `key` at this time, or earlier if that is what it is armed for.
-    pub(super) fn arm(&mut self, armed: &mut Armed, key: usize, at_us: u64) {
+    pub(super) fn arm(&mut self, armed: &mut TimerId, key: usize, at_us: u64) {
         if at_us < armed.0 {
             armed.0 = at_us;
             self.heap.push(Reverse((at_us, key)));
@@ -41,7 +41,7 @@ impl Timers {
     }
 
     /// Takes the next wake-up that is due; its key, and the time it was for, which
-    /// [`Armed::is_for`] compares.
+    /// [`TimerId::is_for`] compares.
     pub(super) fn due(&mut self, now_us: u64) -> Option<(usize, u64)> {
         if self.next_us() > now_us {
             return None;
@@ -50,7 +50,7 @@ impl Timers {
     }
 }
 
-impl Armed {
+impl TimerId {
     /// Was it this wake-up that the owner waits for? If so, it is disarmed.
     pub(super) fn is_for(&mut self, at_us: u64) -> bool {
         if self.0 != at_us {
@@ -68,7 +68,7 @@ mod tests {
     #[test]
     fn timer_fires_once_at_the_earliest_armed_time() {
         let mut timers = Timers::default();
-        let mut armed = [Armed::default(); 2];
+        let mut armed = [TimerId::default(); 2];
         timers.arm(&mut armed[0], 0, 50);
         timers.arm(&mut armed[1], 1, 40);
         // later is no news, earlier is

@@ -74,7 +74,7 @@ pub(super) fn ask(post: &Post<'_>, clients: &AsClients) -> Result<(), Failure> {
     post.send(&ToMaster::Result(Box::new(ClientsResult {
         phases: result.phases,
         series: result.series,
-        lies: result.lies,
+        wrong_responses: result.wrong_responses,
         first_refusal: result.first_refusal,
         health: result.health,
         load: load.load(),

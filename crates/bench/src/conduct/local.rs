@@ -1,11 +1,11 @@
 //! A run in one process: the same master and the same participants, over loopback.
 
 use super::connections;
-use super::gathered::Gathered;
 use super::interrupt::Interrupt;
 use super::master::{Expected, Master};
 use super::participant::{AsClients, AsOrigin, Joining};
 use super::plan::{Approach, RunPlan};
+use super::run_outcome::RunOutcome;
 use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::usage::ProxyProcess;
@@ -34,7 +34,7 @@ pub fn run(
     local: &LocalPlan,
     interrupt: &Interrupt,
     progress: &mut Progress<'_>,
-) -> Result<Gathered, Failure> {
+) -> Result<RunOutcome, Failure> {
     let what = "cannot start the run";
     // rather than when the threads wait for a master that has given up
     plan.proxy_pid.map(ProxyProcess::find).transpose()?;
@@ -62,7 +62,7 @@ pub fn run(
         let gathered = master.conduct(plan, interrupt, progress);
         // what they failed with they have told the master
         let _ = (origin.join(), clients.join());
-        gathered.map(|gathered| Gathered {
+        gathered.map(|gathered| RunOutcome {
             is_one_process: true,
             ..gathered
         })
@@ -87,7 +87,7 @@ fn reached_from(proxy: Option<SocketAddr>) -> io::Result<Option<SocketAddr>> {
 
 /// An address of the loopback network that no earlier run has used, most likely. A cache under test
 /// may still hold what an origin of an earlier run sent, and ports are given out again: the same
-/// URL with other content would pass for a lie.
+/// URL with other content would pass for a wrong one.
 fn own_loopback(plan: &RunPlan) -> Option<SocketAddr> {
     if plan.approach == Approach::Gateway || plan.scenario.origin.addresses != Addresses::One {
         return None;

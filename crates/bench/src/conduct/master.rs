@@ -1,11 +1,11 @@
 //! The master: who takes part, when it starts, when it is over.
 
-use super::course::Course;
-use super::crew::{Crew, Heard};
-use super::gathered::{Gathered, Participant};
 use super::interrupt::Interrupt;
 use super::message::{Hello, PROTOCOL, Role, ToMaster};
+use super::participant_pool::{ParticipantPool, PoolEvent};
 use super::plan::RunPlan;
+use super::run::Run;
+use super::run_outcome::{Participant, RunOutcome};
 use super::{ARRIVAL_MAX, CLOCKS_APART_MAX};
 use crate::failure::Failure;
 use crate::progress::Progress;
@@ -80,14 +80,14 @@ impl Master {
         plan: &RunPlan,
         interrupt: &Interrupt,
         progress: &mut Progress<'_>,
-    ) -> Result<Gathered, Failure> {
+    ) -> Result<RunOutcome, Failure> {
         // before anybody is waited for
         let process = plan.proxy_pid.map(ProxyProcess::find).transpose()?;
-        let mut crew = Crew::new();
-        self.assemble(&mut crew, interrupt, progress)?;
+        let mut pool = ParticipantPool::new();
+        self.assemble(&mut pool, interrupt, progress)?;
         drop(self.listener);
-        let participants = crew.all().into_iter().filter_map(|index| {
-            let hello = crew.guest(index).hello.as_ref()?;
+        let participants = pool.all().into_iter().filter_map(|index| {
+            let hello = pool.member(index).hello.as_ref()?;
             Some(Participant {
                 role: hello.role,
                 name: hello.name.clone(),
@@ -95,62 +95,68 @@ impl Master {
                 host: hello.host.clone(),
             })
         });
-        let gathered = Gathered::begun(participants.collect());
-        Course::new(crew, plan, interrupt, process).run(gathered, progress)
+        let gathered = RunOutcome::begun(participants.collect());
+        Run::new(pool, plan, interrupt, process).run(gathered, progress)
     }
 
     /// Waits until all have come.
     fn assemble(
         &self,
-        crew: &mut Crew,
+        pool: &mut ParticipantPool,
         interrupt: &Interrupt,
         progress: &mut Progress<'_>,
     ) -> Result<(), Failure> {
         let what = "cannot start the run";
         let until = Instant::now() + self.expected.within;
         loop {
-            crew.accept(&self.listener)
+            pool.accept(&self.listener)
                 .map_err(|error| Failure::outside(what, error))?;
-            match crew.hear(GLANCE) {
-                Some((from, Heard::Said(message))) => match *message {
-                    ToMaster::Hello(hello) => self.receive(crew, from, hello, progress),
-                    _ => crew.refuse(from, "the first message has to be `hello`"),
+            match pool.hear(GLANCE) {
+                Some((from, PoolEvent::Said(message))) => match *message {
+                    ToMaster::Hello(hello) => self.receive(pool, from, hello, progress),
+                    _ => pool.refuse(from, "the first message has to be `hello`"),
                 },
-                Some((from, Heard::Gone(why))) if crew.guest(from).hello.is_some() => {
-                    progress.say(&format!("{} has gone: {why}", crew.name(from)));
+                Some((from, PoolEvent::Gone(why))) if pool.member(from).hello.is_some() => {
+                    progress.say(&format!("{} has gone: {why}", pool.name(from)));
                 }
                 _ => {}
             }
-            if self.missing(crew) == (0, 0) {
+            if self.missing(pool) == (0, 0) {
                 return Ok(());
             }
             if interrupt.is_set() {
                 return Err(Failure::outside(what, "interrupted"));
             }
             if Instant::now() >= until {
-                return Err(self.nobody_came(crew));
+                return Err(self.nobody_came(pool));
             }
         }
     }
 
-    fn receive(&self, crew: &mut Crew, from: usize, hello: Hello, progress: &mut Progress<'_>) {
-        match self.objection(crew, &hello) {
+    fn receive(
+        &self,
+        pool: &mut ParticipantPool,
+        from: usize,
+        hello: Hello,
+        progress: &mut Progress<'_>,
+    ) {
+        match self.objection(pool, &hello) {
             Some(why) => {
-                crew.refuse(from, &why);
-                let address = crew.guest(from).address;
+                pool.refuse(from, &why);
+                let address = pool.member(from).address;
                 progress.say(&format!(
                     "refused {} `{}` ({address}): {why}",
                     hello.role, hello.name
                 ));
             }
             None => {
-                crew.admit(from, hello);
-                progress.joined(&crew.name(from));
+                pool.admit(from, hello);
+                progress.joined(&pool.name(from));
             }
         }
     }
 
-    fn objection(&self, crew: &Crew, hello: &Hello) -> Option<String> {
+    fn objection(&self, pool: &ParticipantPool, hello: &Hello) -> Option<String> {
         if hello.protocol != PROTOCOL {
             return Some(format!(
                 "it speaks version {} of the protocol and the master version {PROTOCOL}: use the same weir everywhere",
@@ -174,7 +180,7 @@ impl Master {
             Role::Origin => self.expected.origins,
             Role::Clients => self.expected.clients,
         };
-        let there = crew.members(hello.role);
+        let there = pool.members(hello.role);
         if there.len() >= usize::try_from(wanted).unwrap_or(usize::MAX) {
             return Some(format!(
                 "all {wanted} participants with the role {} are there",
@@ -183,17 +189,17 @@ impl Master {
         }
         let same_name = there
             .iter()
-            .filter_map(|&index| crew.guest(index).hello.as_ref());
+            .filter_map(|&index| pool.member(index).hello.as_ref());
         let same_name = same_name.filter(|other| other.name == hello.name).count();
         (same_name > 0).then(|| format!("the name `{}` is taken: use --name", hello.name))
     }
 
     /// How many origins and clients are not there yet.
-    fn missing(&self, crew: &Crew) -> (usize, usize) {
+    fn missing(&self, pool: &ParticipantPool) -> (usize, usize) {
         let missing = |wanted: u32, role| {
             usize::try_from(wanted)
                 .unwrap_or(usize::MAX)
-                .saturating_sub(crew.members(role).len())
+                .saturating_sub(pool.members(role).len())
         };
         (
             missing(self.expected.origins, Role::Origin),
@@ -201,17 +207,17 @@ impl Master {
         )
     }
 
-    fn nobody_came(&self, crew: &Crew) -> Failure {
-        let (origins, clients) = self.missing(crew);
+    fn nobody_came(&self, pool: &ParticipantPool) -> Failure {
+        let (origins, clients) = self.missing(pool);
         let Expected {
             origins: all_origins,
             clients: all_clients,
             within,
         } = self.expected;
-        let came: Vec<String> = crew
+        let came: Vec<String> = pool
             .all()
             .into_iter()
-            .map(|index| crew.name(index))
+            .map(|index| pool.name(index))
             .collect();
         let came = match came.as_slice() {
             [] => "nobody came".to_owned(),

@@ -1,7 +1,7 @@
 //! What is said, each way.
 
 use super::plan::Approach;
-use crate::check::Lie;
+use crate::check::WrongResponse;
 use crate::client::Refusal;
 use crate::failure::{Failure, Whose};
 use crate::origin::OriginCounts;
@@ -103,7 +103,7 @@ pub(super) struct Hello {
 pub(super) struct ClientsResult {
     pub(super) phases: Vec<PhaseTally>,
     pub(super) series: Vec<SecondTally>,
-    pub(super) lies: Vec<Lie>,
+    pub(super) wrong_responses: Vec<WrongResponse>,
     pub(super) first_refusal: Option<Refusal>,
     pub(super) health: Health,
     pub(super) load: ThreadLoad,

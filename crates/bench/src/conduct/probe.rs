@@ -4,7 +4,7 @@
 use super::plan::{Approach, RunPlan};
 use crate::check::refusal;
 use crate::failure::Failure;
-use crate::mark::{self, Answered};
+use crate::mark::{self, ResponseMark};
 use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
@@ -148,7 +148,7 @@ fn judge(proxy: SocketAddr, bytes: &[u8]) -> Result<(), Failure> {
         .fields
         .iter()
         .find(|line| line.name.eq_ignore_ascii_case(mark::FIELD));
-    let is_origins = mark.is_some_and(|line| Answered::parse(line.value).is_some());
+    let is_origins = mark.is_some_and(|line| ResponseMark::parse(line.value).is_some());
     if head.status == 200 && is_origins {
         return Ok(());
     }

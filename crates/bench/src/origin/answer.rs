@@ -8,9 +8,9 @@ use weir_semantics::{
 use weir_wire::{Version, write};
 use weir_workload::{Content, Described, Site, Target, UnixSeconds};
 
-use super::asked::Asked;
 use super::by_target;
-use crate::mark::{self, Answered};
+use super::request_facts::RequestFacts;
+use crate::mark::{self, ResponseMark};
 
 /// A response before it is written.
 #[derive(Clone, Debug)]
@@ -137,7 +137,7 @@ impl<'s> Answer<'s> {
     /// Appends the head. `declared` is what `Content-Length` says.
     pub(super) fn write_head(
         &self,
-        asked: &Asked,
+        asked: &RequestFacts,
         manner: &Manner<'_>,
         declared: u64,
         out: &mut Vec<u8>,
@@ -160,7 +160,7 @@ impl<'s> Answer<'s> {
         {
             write_cookie(site.cookie_bytes(target), out);
         }
-        let answered = Answered {
+        let answered = ResponseMark {
             id: asked.id,
             version: about.version,
             is_validated: self.status == 304,
@@ -218,7 +218,7 @@ impl<'s> Answer<'s> {
 pub(super) fn write_plain(
     status: u16,
     text: &str,
-    asked: Option<&Asked>,
+    asked: Option<&RequestFacts>,
     manner: &Manner<'_>,
     out: &mut Vec<u8>,
 ) -> usize {
@@ -231,7 +231,7 @@ pub(super) fn write_plain(
     }
     match asked {
         Some(asked) => {
-            let answered = Answered {
+            let answered = ResponseMark {
                 id: asked.id,
                 version: 0,
                 is_validated: false,
@@ -254,7 +254,7 @@ fn start(status: u16, manner: &Manner<'_>, out: &mut Vec<u8>) {
 }
 
 /// The mark, and what becomes of the connection (RFC 9112 §9.3).
-fn end(answered: Answered, asked: &Asked, manner: &Manner<'_>, out: &mut Vec<u8>) {
+fn end(answered: ResponseMark, asked: &RequestFacts, manner: &Manner<'_>, out: &mut Vec<u8>) {
     out.extend_from_slice(mark::FIELD.as_bytes());
     out.extend_from_slice(b": ");
     answered.write(out);

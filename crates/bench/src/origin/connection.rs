@@ -20,14 +20,14 @@ use weir_wire::{
     Arrival, BodyEvent, BodyReader, HeadLimits, LineBuffer, Progress, RequestHead, parse_request,
 };
 
-use super::asked::Asked;
-use super::course::Then;
 use super::door::Spot;
 use super::fate;
 use super::fetches::FetchEnd;
-use super::response::{self, Made};
+use super::request_facts::RequestFacts;
+use super::response::{self, ConnectionFacts};
 use super::sending::Sending;
 use super::timer::Timer;
+use super::transmission::Then;
 use super::worker::Worker;
 
 /// A response that hangs hangs no longer; then the connection is closed.
@@ -237,7 +237,7 @@ impl Connection {
 
     /// Answers one request; leaves `sending` (and `upload`) where that takes more than one write.
     fn answer(&mut self, head: &RequestHead<'_, '_>, cx: &mut Context<'_>) -> Option<End> {
-        let asked = match Asked::read(head) {
+        let asked = match RequestFacts::read(head) {
             Ok(asked) => asked,
             Err(error) => {
                 let text = format!("cannot tell where the request ends: {error}\n");
@@ -248,7 +248,7 @@ impl Connection {
         };
         self.peer_keeps = asked.keeps;
         self.requests += 1;
-        let made = Made {
+        let made = ConnectionFacts {
             spot: self.spot,
             requests: self.requests,
             is_last: self.requests >= self.requests_max,
@@ -273,7 +273,7 @@ impl Connection {
     }
 
     /// Tells a peer that waits for it to send the content.
-    fn invite(&mut self, asked: &Asked) -> Option<End> {
+    fn invite(&mut self, asked: &RequestFacts) -> Option<End> {
         if !asked.expects_continue {
             return None;
         }

@@ -10,20 +10,20 @@ use weir_wire::{RequestHead, Version};
 use weir_workload::{Content, FaultKind, Http, Target};
 
 use super::answer::{self, Answer, Manner, Source};
-use super::asked::{self, Asked};
 use super::by_target::{Ledger, ResponseSpec, TALLY};
 use super::counts::PhaseCounts;
-use super::course::{Course, Then};
 use super::door::Spot;
 use super::fate::{self, Circumstance, Fate, Spoil};
 use super::pace::Pace;
+use super::request_facts::{self, RequestFacts};
 use super::seen::Sight;
 use super::sending::Sending;
+use super::transmission::{Then, Transmission};
 use super::worker::{Worker, wall, wall_us};
 
 /// What is known of a request's connection.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Made {
+pub(super) struct ConnectionFacts {
     pub(super) spot: Spot,
     /// Requests on it, this one included.
     pub(super) requests: u64,
@@ -37,9 +37,9 @@ pub(super) struct Made {
 /// Makes the response, and counts request and response.
 pub(super) fn make(
     worker: &Worker,
-    asked: &Asked,
+    asked: &RequestFacts,
     head: &RequestHead<'_, '_>,
-    made: Made,
+    made: ConnectionFacts,
 ) -> Sending {
     let shared = &worker.shared;
     if asked.is_probe {
@@ -68,7 +68,7 @@ pub(super) fn make(
             counts,
         );
     }
-    let found = asked::path(head.target)
+    let found = request_facts::path(head.target)
         .and_then(|path| made.spot.split(path))
         .and_then(|(server, path)| shared.site.parse_path(server, path));
     match found {
@@ -82,7 +82,7 @@ pub(super) fn make(
 
 /// The response to a request that only asks whether there is a way to the origin. Nothing is
 /// counted.
-fn probed(worker: &Worker, asked: &Asked) -> Sending {
+fn probed(worker: &Worker, asked: &RequestFacts) -> Sending {
     let reply = Reply {
         worker,
         asked,
@@ -97,10 +97,10 @@ fn probed(worker: &Worker, asked: &Asked) -> Sending {
 /// The response that the target describes, or the account of fetches. Nothing else is counted.
 fn by_target(
     worker: &Worker,
-    asked: &Asked,
+    asked: &RequestFacts,
     head: &RequestHead<'_, '_>,
     ledger: &Ledger,
-    made: Made,
+    made: ConnectionFacts,
 ) -> Sending {
     let unacknowledged_bytes = ledger.options.unacknowledged_bytes;
     if let Some(fetch) = made.fetch {
@@ -115,7 +115,7 @@ fn by_target(
     };
     let mut uncounted = PhaseCounts::default();
     let mut plain = |status, text: &str| reply.plain(status, text, Duration::ZERO, &mut uncounted);
-    let target = asked::path(head.target).and_then(|path| str::from_utf8(path).ok());
+    let target = request_facts::path(head.target).and_then(|path| str::from_utf8(path).ok());
     let target = target.unwrap_or_default();
     if let Some(prefix) = target.strip_prefix(TALLY) {
         return plain(200, &ledger.tally(prefix));
@@ -128,14 +128,14 @@ fn by_target(
     let answer = Answer::new(source, spec.described(), request, wall(spec.delay), true);
     let has_length = spec.has_length || answer.status != 200;
     reply.keeps &= has_length;
-    let course = Course::whole(answer.to - answer.from, reply.keeps);
+    let transmission = Transmission::whole(answer.to - answer.from, reply.keeps);
     let range = line_named(head.fields, "range");
     let fetch = ledger.with(|fetches| fetches.begin(&spec.path, range, answer.status, made.socket));
     Sending {
         fetch: Some(fetch),
         ..reply.send(
             &answer,
-            course,
+            transmission,
             spec.delay,
             spec.rate_bytes_per_s,
             has_length,
@@ -164,7 +164,7 @@ pub(super) fn refuse(worker: &Worker, status: u16, text: &str) -> Sending {
 
 struct Reply<'a> {
     worker: &'a Worker,
-    asked: &'a Asked,
+    asked: &'a RequestFacts,
     phase: u8,
     /// Is it the first request of the connection?
     is_first: bool,
@@ -212,19 +212,19 @@ impl Reply<'_> {
         );
         let answer = Answer::new(source, about, request, at, origin.conditional);
         counts.status(answer.status);
-        let mut course = Course::whole(answer.to - answer.from, self.keeps);
+        let mut transmission = Transmission::whole(answer.to - answer.from, self.keeps);
         if let Some(spoil) = fate.spoil.filter(|_| has_content) {
-            course.spoil(spoil, counts);
+            transmission.spoil(spoil, counts);
         }
         let rate = fate::rate_bytes_per_s(origin);
-        self.send(&answer, course, fate.wait, rate, true)
+        self.send(&answer, transmission, fate.wait, rate, true)
     }
 
     /// The response, to be sent after `wait`.
     fn send(
         &self,
         answer: &Answer<'_>,
-        course: Course,
+        transmission: Transmission,
         wait: Duration,
         rate_bytes_per_s: Option<u64>,
         has_length: bool,
@@ -238,19 +238,21 @@ impl Reply<'_> {
         };
         let mut head = self.worker.head.take();
         head.clear();
-        answer.write_head(self.asked, &manner, course.declared, &mut head);
+        answer.write_head(self.asked, &manner, transmission.declared, &mut head);
         let head_bytes = head.len();
         let begins = (!wait.is_zero()).then(|| now + wait);
         let has_content = self.asked.method != Method::Head;
-        let sent = if has_content { course.sent } else { 0 };
+        let sent = if has_content { transmission.sent } else { 0 };
         Sending {
             content: answer.content(),
             at: answer.from,
             to: answer.from + sent,
             begins,
             pace: rate_bytes_per_s.map(|rate| Pace::new(rate, begins.unwrap_or(now))),
-            slow: course.slow.map(|(from, rate)| (answer.from + from, rate)),
-            ..sending(head, head_bytes, self.phase, course.then)
+            slow: transmission
+                .slow
+                .map(|(from, rate)| (answer.from + from, rate)),
+            ..sending(head, head_bytes, self.phase, transmission.then)
         }
     }
 
@@ -281,7 +283,12 @@ impl Reply<'_> {
     }
 }
 
-fn count_request(counts: &mut PhaseCounts, asked: &Asked, sight: Sight, made: Made) {
+fn count_request(
+    counts: &mut PhaseCounts,
+    asked: &RequestFacts,
+    sight: Sight,
+    made: ConnectionFacts,
+) {
     counts.requests += 1;
     *match sight {
         Sight::First => &mut counts.distinct,

@@ -12,9 +12,9 @@ use tokio::time::Instant;
 use weir_workload::Content;
 
 use super::counts::OriginCounts;
-use super::course::Then;
 use super::pace::Pace;
 use super::timer::Timer;
+use super::transmission::Then;
 use super::worker::Worker;
 
 /// A peer that takes no byte for so long has gone.

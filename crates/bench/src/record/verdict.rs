@@ -5,7 +5,7 @@
 //! validity, and neither are the rules of a benchmark: those stand beside it.
 
 use super::accounts::audit;
-use crate::conduct::{Gathered, RunPlan};
+use crate::conduct::{RunOutcome, RunPlan};
 use crate::origin::connections_for;
 use crate::tally::{Accounts, BUSY_SECONDS_SHARE_MAX, CrossCheck};
 use crate::usage::ThreadLoad;
@@ -28,7 +28,7 @@ const WAIT_SHARE_MAX: f64 = 0.10;
 const BEYOND_OFFERED_SHARE_MAX: f64 = 0.01;
 
 /// Judges a run.
-pub(super) fn verdict(plan: &RunPlan, gathered: &Gathered, rules: &[Rule]) -> Verdict {
+pub(super) fn verdict(plan: &RunPlan, gathered: &RunOutcome, rules: &[Rule]) -> Verdict {
     let mut verdict = Verdict::default();
     verdict.participants(gathered);
     let mut accounts = Accounts::default();
@@ -68,7 +68,7 @@ impl Verdict {
         self.warnings.push(warning.into());
     }
 
-    fn participants(&mut self, gathered: &Gathered) {
+    fn participants(&mut self, gathered: &RunOutcome) {
         if gathered.is_interrupted {
             self.because(format!(
                 "It was interrupted after {:.0} s.",
@@ -96,7 +96,7 @@ impl Verdict {
     }
 
     /// Books with a page missing do not balance, and that is no news.
-    fn balance(&mut self, gathered: &Gathered) {
+    fn balance(&mut self, gathered: &RunOutcome) {
         if !gathered.lost.is_empty() {
             return;
         }
@@ -105,7 +105,7 @@ impl Verdict {
         self.warnings.extend(audit.notes);
     }
 
-    fn errors(&mut self, plan: &RunPlan, gathered: &Gathered, accounts: &Accounts) {
+    fn errors(&mut self, plan: &RunPlan, gathered: &RunOutcome, accounts: &Accounts) {
         let errors = accounts.errors.sum();
         let words = words(accounts) + &first_refusal(gathered);
         if accounts.responses() == 0 {
@@ -144,7 +144,7 @@ impl Verdict {
         }
     }
 
-    fn generator(&mut self, plan: &RunPlan, gathered: &Gathered) {
+    fn generator(&mut self, plan: &RunPlan, gathered: &RunOutcome) {
         self.reasons.extend(gathered.clients.health.reasons());
         let ThreadLoad {
             seconds,
@@ -198,7 +198,7 @@ impl Verdict {
         }
     }
 
-    fn notes(&mut self, gathered: &Gathered, accounts: &Accounts) {
+    fn notes(&mut self, gathered: &RunOutcome, accounts: &Accounts) {
         let beyond = accounts.hits.saturating_sub(accounts.could_hit);
         if share(beyond, accounts.requests) > BEYOND_OFFERED_SHARE_MAX {
             self.warn(format!(
@@ -237,7 +237,7 @@ impl Verdict {
 }
 
 /// What the first response said that was no answer.
-fn first_refusal(gathered: &Gathered) -> String {
+fn first_refusal(gathered: &RunOutcome) -> String {
     let refusal = gathered.clients.first_refusal.as_ref();
     refusal.map_or_else(String::new, |refusal| {
         let at_s = Duration::from_micros(refusal.at_us).as_secs_f64();

@@ -3,8 +3,8 @@
 use super::phases::{phases, series, total};
 use super::tool::tool;
 use super::verdict::verdict;
-use crate::check::Lie;
-use crate::conduct::{Gathered, Role, RunPlan};
+use crate::check::WrongResponse;
+use crate::conduct::{Role, RunOutcome, RunPlan};
 use std::collections::BTreeMap;
 use weir_measure::record::{FORMAT, Generator, Host, LieFound, Record, Rule, Subject, VERSION};
 use weir_workload::{RunFacts, Site, Target, Workload, check_rules};
@@ -14,7 +14,7 @@ const LIES_MAX: usize = 100;
 
 /// Writes up what was gathered. `version` is the program's.
 #[must_use]
-pub fn write_up(plan: &RunPlan, gathered: &Gathered, version: &str) -> Record {
+pub fn write_up(plan: &RunPlan, gathered: &RunOutcome, version: &str) -> Record {
     let clients = &gathered.clients;
     let rules = rules(plan, gathered);
     let verdict = verdict(plan, gathered, &rules);
@@ -55,13 +55,13 @@ pub fn stamp() -> String {
         .to_string()
 }
 
-fn started(gathered: &Gathered) -> String {
+fn started(gathered: &RunOutcome) -> String {
     let started = jiff::Timestamp::try_from(gathered.started).unwrap_or_default();
     format!("{started:.0}")
 }
 
 /// That of the first clients.
-fn host(gathered: &Gathered) -> Host {
+fn host(gathered: &RunOutcome) -> Host {
     let mut clients = gathered.with_role(Role::Clients);
     clients
         .next()
@@ -69,7 +69,7 @@ fn host(gathered: &Gathered) -> Host {
         .unwrap_or_default()
 }
 
-fn versions(plan: &RunPlan, gathered: &Gathered, version: &str) -> BTreeMap<String, String> {
+fn versions(plan: &RunPlan, gathered: &RunOutcome, version: &str) -> BTreeMap<String, String> {
     let mut versions = BTreeMap::from([("weir bench".to_owned(), version.to_owned())]);
     for one in &gathered.participants {
         if one.version != version {
@@ -108,7 +108,7 @@ fn parameters(plan: &RunPlan) -> BTreeMap<String, f64> {
 }
 
 /// Only the Wisconsin benchmark has rules.
-fn rules(plan: &RunPlan, gathered: &Gathered) -> Vec<Rule> {
+fn rules(plan: &RunPlan, gathered: &RunOutcome) -> Vec<Rule> {
     let Workload::Wpb(wpb) = &plan.scenario.workload else {
         return Vec::new();
     };
@@ -135,7 +135,7 @@ fn rules(plan: &RunPlan, gathered: &Gathered) -> Vec<Rule> {
         .collect()
 }
 
-fn generator(gathered: &Gathered) -> Generator {
+fn generator(gathered: &RunOutcome) -> Generator {
     let health = &gathered.clients.health;
     let (clients, origin) = (&gathered.client_load, &gathered.origin_load);
     let busy = |busy_seconds: u64, seconds: u64| float(busy_seconds) / float(seconds.max(1));
@@ -162,18 +162,18 @@ fn generator(gathered: &Gathered) -> Generator {
     }
 }
 
-fn lies(plan: &RunPlan, gathered: &Gathered) -> Vec<LieFound> {
-    if gathered.clients.lies.is_empty() {
+fn lies(plan: &RunPlan, gathered: &RunOutcome) -> Vec<LieFound> {
+    if gathered.clients.wrong_responses.is_empty() {
         return Vec::new();
     }
     let site = Site::new(&plan.scenario, plan.seed);
-    let mut lies: Vec<&Lie> = gathered.clients.lies.iter().collect();
+    let mut lies: Vec<&WrongResponse> = gathered.clients.wrong_responses.iter().collect();
     lies.sort_by_key(|lie| lie.at_us);
     let found = lies.into_iter().take(LIES_MAX);
     found.map(|lie| found_lie(lie, &site, gathered)).collect()
 }
 
-fn found_lie(lie: &Lie, site: &Site, gathered: &Gathered) -> LieFound {
+fn found_lie(lie: &WrongResponse, site: &Site, gathered: &RunOutcome) -> LieFound {
     let phase = gathered.clients.phases.get(usize::from(lie.phase));
     let target = Target {
         server: lie.server,

@@ -4,7 +4,7 @@
 use super::by_kind::ByKind;
 use super::counts::Counts;
 use super::outcome::{CrossCheck, ErrorKind, Outcome};
-use crate::check::LieKind;
+use crate::check::WrongKind;
 use serde::{Deserialize, Serialize};
 
 /// What became of the requests of a phase, or of a second.
@@ -14,16 +14,16 @@ pub struct Accounts {
     /// Requests that were begun, whatever became of them. One that is repeated on a fresh
     /// connection counts once.
     pub requests: u64,
-    /// Answered with content that another request brought: it bears another's mark.
+    /// ResponseMark with content that another request brought: it bears another's mark.
     pub hits: u64,
     /// Of those, the ones that waited for another request's fetch: the origin began to answer after
     /// they were sent.
     pub collapsed: u64,
-    /// Answered with stored content after the origin was asked whether it is current.
+    /// ResponseMark with stored content after the origin was asked whether it is current.
     pub validated: u64,
-    /// Answered with what the origin sent for this request.
+    /// ResponseMark with what the origin sent for this request.
     pub forwarded: u64,
-    /// Answered with 304, from whomever.
+    /// ResponseMark with 304, from whomever.
     pub not_modified: u64,
     /// Of those, the ones for which the origin was asked: they bear their own mark.
     pub not_modified_forwarded: u64,
@@ -31,8 +31,8 @@ pub struct Accounts {
     pub errors: Counts<ErrorKind>,
     /// Left by the client before the end, as the scenario wants it.
     pub aborted: u64,
-    /// Answers that were lies, by kind. They are in one of the accounts above as well.
-    pub wrong: Counts<LieKind>,
+    /// Wrong responses, by kind. They are in one of the accounts above as well.
+    pub wrong: Counts<WrongKind>,
     /// 200 to a request whose condition held: allowed, and a waste.
     pub condition_ignored: u64,
     /// Hits where the request asked that no stored response be used: common, and not what was

@@ -150,7 +150,7 @@ pub(crate) use kinds;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::LieKind;
+    use crate::check::WrongKind;
     use crate::tally::{CrossCheck, ErrorKind};
 
     fn check<K: Kind + fmt::Debug>() {
@@ -169,7 +169,7 @@ mod tests {
     #[test]
     fn counts_by_kind_survive_the_json_round_trip() {
         check::<ErrorKind>();
-        check::<LieKind>();
+        check::<WrongKind>();
         check::<CrossCheck>();
     }
 

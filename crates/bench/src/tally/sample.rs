@@ -31,6 +31,6 @@ pub struct Sample {
     pub content_bytes: u64,
     /// What became of it.
     pub outcome: Outcome,
-    /// Did the response lie?
+    /// Was the response wrong?
     pub is_wrong: bool,
 }

@@ -20,7 +20,7 @@ pub struct SecondTally {
     pub hits: u64,
     /// Requests that ended in an error.
     pub errors: u64,
-    /// Answers that were lies.
+    /// Wrong responses.
     pub wrong: u64,
     /// Bytes of content received.
     pub content_bytes: u64,

@@ -16,12 +16,12 @@ const SECONDS_MAX: usize = 200_000;
 #[derive(Debug)]
 pub struct UsageWatcher {
     stop: mpsc::Sender<()>,
-    thread: JoinHandle<Watched>,
+    thread: JoinHandle<UsageLog>,
 }
 
 /// What was seen.
 #[derive(Debug, Default)]
-struct Watched {
+struct UsageLog {
     seconds: Vec<UsageSecond>,
     warnings: Vec<String>,
 }
@@ -101,8 +101,8 @@ fn watch(
     processes: &mut Processes,
     start_at: Instant,
     stopped: &mpsc::Receiver<()>,
-) -> Watched {
-    let mut watched = Watched::default();
+) -> UsageLog {
+    let mut watched = UsageLog::default();
     let ahead = start_at.saturating_duration_since(Instant::now());
     if stopped.recv_timeout(ahead) != Err(RecvTimeoutError::Timeout) {
         return watched;

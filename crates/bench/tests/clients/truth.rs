@@ -5,7 +5,7 @@ use weir_bench::tally::{CrossCheck, ErrorKind};
 use weir_workload::Scenario;
 
 use crate::rig::{Remembered, direct, forward, nowhere, plan, run, total};
-use crate::support::{Liar, Lie, Served, hits, web, wpb};
+use crate::support::{Fault, FaultyProxy, Served, hits, web, wpb};
 
 /// Runs without a proxy; requests on both sides must be the same, and everything forwarded.
 fn check_direct(scenario: Scenario) -> weir_bench::client::ClientResult {
@@ -14,7 +14,7 @@ fn check_direct(scenario: Scenario) -> weir_bench::client::ClientResult {
     let total = total(&result);
     let origin = served.counts();
     assert!(total.requests > 0);
-    assert_eq!(total.wrong.sum(), 0, "{:?}", result.lies);
+    assert_eq!(total.wrong.sum(), 0, "{:?}", result.wrong_responses);
     assert_eq!(total.errors.sum(), 0, "{:?}", total.errors);
     let sum = |count: fn(&weir_bench::origin::PhaseCounts) -> u64| -> u64 {
         origin.phases.iter().map(count).sum()
@@ -139,10 +139,10 @@ fn hits_and_forwards_are_distinguished_by_the_origin_mark() {
     // a proxy that sends for ever what it stored first does not lie about targets that never change
     let scenario = hits(&["workload.connections=2", "workload.targets=10"]);
     let served = Served::new(scenario.clone());
-    let proxy = Liar::forward(Lie::Stale);
+    let proxy = FaultyProxy::forward(Fault::Stale);
     let result = forward(&served, &scenario, proxy.address());
     let total = total(&result);
-    assert_eq!(total.wrong.sum(), 0, "{:?}", result.lies);
+    assert_eq!(total.wrong.sum(), 0, "{:?}", result.wrong_responses);
     assert_eq!((total.forwarded, total.hits), (10, total.requests - 10));
     assert_eq!(total.requests, proxy.asked());
     assert_eq!(total.hit_content_bytes, total.hits * 10_000);
@@ -153,7 +153,7 @@ fn hits_and_forwards_are_distinguished_by_the_origin_mark() {
 fn false_hit_claim_is_counted_as_forward_and_disagreement() {
     let scenario = hits(&["workload.connections=2", "workload.targets=5"]);
     let served = Served::new(scenario.clone());
-    let proxy = Liar::forward(Lie::FalseHit);
+    let proxy = FaultyProxy::forward(Fault::FalseHit);
     let result = forward(&served, &scenario, proxy.address());
     let total = total(&result);
     assert_eq!(total.forwarded, total.requests);
@@ -165,7 +165,7 @@ fn request_through_a_gateway_reaches_its_own_server() {
     let scenario = wpb(&["clients.connections_max=1"]);
     let gateway = weir_bench::origin::OriginListen::Gateway("127.0.0.1:0".parse().expect("one"));
     let served = Served::on(scenario.clone(), gateway, 1);
-    let proxy = Liar::gateway(served.address(), Lie::None);
+    let proxy = FaultyProxy::gateway(served.address(), Fault::None);
     let authority = proxy.address().to_string();
     let result = run(&plan(
         &scenario,
@@ -176,7 +176,7 @@ fn request_through_a_gateway_reaches_its_own_server() {
     assert_eq!(
         total.forwarded, total.requests,
         "{total:?} {:?}",
-        result.lies
+        result.wrong_responses
     );
 }
 

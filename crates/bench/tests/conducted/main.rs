@@ -6,15 +6,15 @@ mod support;
 
 mod ends_early;
 mod generator;
-mod lies;
 mod separate;
 mod streams;
+mod wrong_responses;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use support::{Liar, Lie};
+use support::{Fault, FaultyProxy};
 use weir_bench::conduct::{
-    Approach, AsClients, AsOrigin, ERRORS_SHARE_MAX, Gathered, Interrupt, LocalPlan, RunPlan,
+    Approach, AsClients, AsOrigin, ERRORS_SHARE_MAX, Interrupt, LocalPlan, RunOutcome, RunPlan,
     Shaping,
 };
 use weir_bench::failure::Failure;
@@ -61,7 +61,11 @@ fn local(threads: u32) -> LocalPlan {
 }
 
 /// A run in this process, with what was said on the way.
-fn conduct(plan: &RunPlan, local: &LocalPlan, interrupt: &Interrupt) -> Result<Gathered, Failure> {
+fn conduct(
+    plan: &RunPlan,
+    local: &LocalPlan,
+    interrupt: &Interrupt,
+) -> Result<RunOutcome, Failure> {
     let mut said = Vec::new();
     weir_bench::conduct::run(plan, local, interrupt, &mut Progress::new(&mut said, false))
 }
@@ -116,12 +120,12 @@ fn run_without_a_proxy_has_no_hits_and_counts_every_request() {
 
 #[test]
 fn run_through_a_proxy_without_a_cache_is_valid_with_hit_ratio_zero() {
-    let liar = Liar::forward(Lie::None);
-    let record = run(&plan(support::wpb(&[]), Some(liar.address())), 1);
+    let faulty_proxy = FaultyProxy::forward(Fault::None);
+    let record = run(&plan(support::wpb(&[]), Some(faulty_proxy.address())), 1);
     assert!(record.is_valid, "{:#?}", record.reasons);
     assert_eq!(record.total.hit_ratio(), Some(0.0));
     assert_eq!(record.total.client.hits, 0);
-    assert_eq!(record.subject.proxy, liar.address().to_string());
+    assert_eq!(record.subject.proxy, faulty_proxy.address().to_string());
 }
 
 #[test]
@@ -130,10 +134,10 @@ fn run_through_a_gateway_is_valid_and_forwards_every_request() {
     let port = std::net::TcpListener::bind("127.0.0.1:0")
         .and_then(|listener| listener.local_addr())
         .expect("a free port");
-    let liar = Liar::gateway(port, Lie::None);
+    let faulty_proxy = FaultyProxy::gateway(port, Fault::None);
     let plan = RunPlan {
         approach: Approach::Gateway,
-        ..plan(support::wpb(&[]), Some(liar.address()))
+        ..plan(support::wpb(&[]), Some(faulty_proxy.address()))
     };
     let mut local = local(1);
     local.origin.listen = Some(port);

@@ -1,6 +1,6 @@
 //! Roles apart from each other, each with a connection to the master.
 
-use super::support::{self, Liar, Lie};
+use super::support::{self, Fault, FaultyProxy};
 use super::{counts, plan, run};
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -52,8 +52,11 @@ fn run_apart(plan: &RunPlan, origins: u32, clients: u32) -> Result<Record, Failu
 
 #[test]
 fn separate_participants_count_the_same_as_a_single_process() {
-    let liar = Liar::forward(Lie::None);
-    let plan = plan(support::wpb(&["workload.clients=7"]), Some(liar.address()));
+    let faulty_proxy = FaultyProxy::forward(Fault::None);
+    let plan = plan(
+        support::wpb(&["workload.clients=7"]),
+        Some(faulty_proxy.address()),
+    );
     let together = run(&plan, 1);
     let apart = run_apart(&plan, 2, 2).expect("it runs");
     assert!(apart.is_valid, "{:#?}", apart.reasons);

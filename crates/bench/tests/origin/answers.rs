@@ -1,6 +1,6 @@
 //! What is answered to whom, content and status.
 
-use weir_bench::mark::{Answered, Id};
+use weir_bench::mark::{Id, ResponseMark};
 use weir_wire::Version;
 
 use crate::support::{Curl, Served, hits, target, wpb};
@@ -54,8 +54,8 @@ fn origin_mark_names_the_id_of_the_request_it_answers() {
         let path = served.path(target(1));
         let reply = wire.ask(&[&format!("GET {path} HTTP/1.1"), "Host: a", mark]);
         let answered = reply.field("weir-bench").expect("a mark");
-        let answered = Answered::parse(answered.as_bytes()).expect("a mark");
-        let expected = Answered {
+        let answered = ResponseMark::parse(answered.as_bytes()).expect("a mark");
+        let expected = ResponseMark {
             id,
             version: 0,
             is_validated: false,

@@ -1,6 +1,6 @@
 //! Conditional requests and ranges.
 
-use weir_bench::mark::Answered;
+use weir_bench::mark::ResponseMark;
 use weir_semantics::Timestamp;
 
 use crate::support::{Curl, Reply, Served, date, hits, now, target};
@@ -35,7 +35,7 @@ fn matching_validator_is_answered_with_304() {
         let reply = ask(&served, &[&condition]);
         assert_eq!((reply.status, reply.content.len()), (304, 0), "{condition}");
         let answered = reply.field("weir-bench").expect("a mark");
-        let answered = Answered::parse(answered.as_bytes()).expect("ours");
+        let answered = ResponseMark::parse(answered.as_bytes()).expect("ours");
         assert!(answered.is_validated, "{condition}");
         assert_eq!(reply.field("etag"), Some(tag.as_str()));
         assert_eq!(reply.field("last-modified"), Some(at.as_str()));

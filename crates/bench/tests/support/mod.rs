@@ -1,4 +1,4 @@
-//! What the tests of the benchmark share: a proxy that lies on command, curl, and a client that
+//! What the tests of the benchmark share: a proxy that is wrong on command, curl, and a client that
 //! sends exact bytes.
 
 #![allow(dead_code, reason = "each test program uses a part of it")]
@@ -6,14 +6,14 @@
 
 mod curl;
 mod exchange;
-mod liar;
-mod lie;
+mod fault;
+mod faulty_proxy;
 mod scenario;
 
 pub(crate) use curl::{Curl, Fetched};
 pub(crate) use exchange::{Reply, Wire};
-pub(crate) use liar::Liar;
-pub(crate) use lie::Lie;
+pub(crate) use fault::Fault;
+pub(crate) use faulty_proxy::FaultyProxy;
 pub(crate) use scenario::{SEED, Served, date, faulty, hits, now, ports, target, web, wpb};
 
 use std::time::Duration;

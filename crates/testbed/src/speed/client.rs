@@ -92,7 +92,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         limits: ClientLimits::default(),
     };
     let result = client::run(&plan, &Silent, &AtomicBool::new(false))?;
-    for lie in result.lies.iter().take(3) {
+    for lie in result.wrong_responses.iter().take(3) {
         eprintln!("{lie:?}");
     }
     let (mut total, mut last) = (Accounts::default(), PhaseTally::default());

@@ -5,7 +5,7 @@ use crate::failure::{During, Failure};
 use clap::{Args, ValueEnum};
 use std::net::Ipv4Addr;
 use std::sync::Arc;
-use weir_bench::mark::{self, Answered, Id};
+use weir_bench::mark::{self, Id, ResponseMark};
 use weir_bench::origin::{OriginListen, OriginPlan, start};
 use weir_semantics::write_http_date;
 use weir_wire::{Version, write};
@@ -194,7 +194,7 @@ fn answer(site: &weir_workload::Site, target: Target) -> Vec<u8> {
         share: 9999,
         number: target.number,
     };
-    let answered = Answered {
+    let answered = ResponseMark {
         id: Some(id),
         version: about.version,
         is_validated: false,

@@ -9,7 +9,7 @@ use weir_measure::record::{Host, LinkShaping, UsageSecond};
 
 /// What all participants brought, added up.
 #[derive(Clone, Debug)]
-pub struct Gathered {
+pub struct RunOutcome {
     /// When it started.
     pub started: SystemTime,
     /// From the start to the last result of clients.
@@ -53,7 +53,7 @@ pub struct Participant {
     pub host: Host,
 }
 
-impl Gathered {
+impl RunOutcome {
     /// Nothing yet.
     pub(super) fn begun(participants: Vec<Participant>) -> Self {
         Self {
@@ -84,7 +84,7 @@ impl Gathered {
             phases: result.phases,
             series: result.series,
             samples: Vec::new(),
-            lies: result.lies,
+            wrong_responses: result.wrong_responses,
             first_refusal: result.first_refusal,
             health: result.health,
         });
@@ -123,7 +123,7 @@ mod tests {
     #[test]
     fn differing_link_shapings_of_participants_are_reported_as_mixed() {
         let together = |all: &[Option<LinkShaping>]| {
-            let mut gathered = Gathered::begun(Vec::new());
+            let mut gathered = RunOutcome::begun(Vec::new());
             for &link_shaping in all {
                 gathered.add_clients(ClientsResult {
                     link_shaping,

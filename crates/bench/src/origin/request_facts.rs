@@ -8,7 +8,7 @@ use crate::mark::{self, Id};
 
 /// A request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Asked {
+pub(super) struct RequestFacts {
     pub(super) method: Method,
     pub(super) version: Version,
     pub(super) id: Option<Id>,
@@ -21,7 +21,7 @@ pub(super) struct Asked {
     pub(super) content: BodyLength,
 }
 
-impl Asked {
+impl RequestFacts {
     /// Reads a head.
     ///
     /// # Errors
@@ -85,14 +85,14 @@ mod tests {
 
     use super::*;
 
-    fn check(text: &str, expected: impl FnOnce(Asked) -> bool) {
+    fn check(text: &str, expected: impl FnOnce(RequestFacts) -> bool) {
         let mut lines = LineBuffer::new();
         let text = text.replace('\n', "\r\n") + "\r\n\r\n";
         let parsed = parse_request(text.as_bytes(), &HeadLimits::default(), &mut lines);
         let Ok(Progress::Complete { head, .. }) = parsed else {
             panic!("{text:?}: {parsed:?}");
         };
-        let asked = Asked::read(&head).expect("framed");
+        let asked = RequestFacts::read(&head).expect("framed");
         assert!(expected(asked), "{text:?}: {asked:?}");
     }
 

@@ -1,11 +1,11 @@
-//! The course of a run, once all are there.
+//! A run, once all participants are there.
 
-use super::crew::{Crew, Heard};
-use super::gathered::Gathered;
 use super::interrupt::Interrupt;
 use super::master::GLANCE;
 use super::message::{AskTask, Role, ServeTask, ToMaster, ToParticipant};
+use super::participant_pool::{ParticipantPool, PoolEvent};
 use super::plan::RunPlan;
+use super::run_outcome::RunOutcome;
 use super::{LEAD, PREPARATION_MAX, SILENCE_MAX, STOP_MAX};
 use crate::failure::{Failure, Whose};
 use crate::progress::Progress;
@@ -16,8 +16,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 /// A run under way.
 #[derive(Debug)]
-pub(super) struct Course<'r> {
-    crew: Crew,
+pub(super) struct Run<'r> {
+    pool: ParticipantPool,
     plan: &'r RunPlan,
     interrupt: &'r Interrupt,
     /// The proxy's, if it is to be watched.
@@ -30,16 +30,16 @@ pub(super) struct Course<'r> {
     preparation: Duration,
 }
 
-impl<'r> Course<'r> {
+impl<'r> Run<'r> {
     pub(super) fn new(
-        crew: Crew,
+        pool: ParticipantPool,
         plan: &'r RunPlan,
         interrupt: &'r Interrupt,
         process: Option<ProxyProcess>,
     ) -> Self {
-        let outstanding = crew.all().into_iter().collect();
+        let outstanding = pool.all().into_iter().collect();
         Self {
-            crew,
+            pool,
             plan,
             interrupt,
             process,
@@ -52,9 +52,9 @@ impl<'r> Course<'r> {
     /// From the tasks to the last result.
     pub(super) fn run(
         mut self,
-        mut gathered: Gathered,
+        mut gathered: RunOutcome,
         progress: &mut Progress<'_>,
-    ) -> Result<Gathered, Failure> {
+    ) -> Result<RunOutcome, Failure> {
         let servers = self.prepare_origins(progress)?;
         let shares = self.prepare_clients(servers, progress)?;
         if let Some(process) = &mut self.process {
@@ -78,7 +78,7 @@ impl<'r> Course<'r> {
     /// The address of every server.
     fn prepare_origins(&mut self, progress: &mut Progress<'_>) -> Result<Vec<SocketAddr>, Failure> {
         progress.state("preparing the origin");
-        let origins = self.crew.members(Role::Origin);
+        let origins = self.pool.members(Role::Origin);
         let task = ToParticipant::Serve(Box::new(ServeTask {
             scenario: self.plan.scenario.to_toml(),
             seed: self.plan.seed,
@@ -108,7 +108,7 @@ impl<'r> Course<'r> {
     ) -> Result<u32, Failure> {
         progress.state("preparing the clients");
         progress.expect(&self.plan.scenario, self.plan.seed);
-        let clients = self.crew.members(Role::Clients);
+        let clients = self.pool.members(Role::Clients);
         let shares = self.shares();
         let nowhere = || Failure::outside("cannot start the run", "the origin has no server");
         let proxy = match self.plan.proxy {
@@ -134,12 +134,12 @@ impl<'r> Course<'r> {
     }
 
     fn threads(&self, member: usize) -> u32 {
-        let hello = self.crew.guest(member).hello.as_ref();
+        let hello = self.pool.member(member).hello.as_ref();
         hello.map_or(0, |hello| hello.threads)
     }
 
     fn shares(&self) -> u32 {
-        let clients = self.crew.members(Role::Clients);
+        let clients = self.pool.members(Role::Clients);
         clients.into_iter().map(|member| self.threads(member)).sum()
     }
 
@@ -174,8 +174,8 @@ impl<'r> Course<'r> {
         let until = Instant::now() + within;
         let mut waiting: Vec<usize> = members.to_vec();
         while !waiting.is_empty() {
-            match self.crew.hear(GLANCE) {
-                Some((from, Heard::Said(message))) => match *message {
+            match self.pool.hear(GLANCE) {
+                Some((from, PoolEvent::Said(message))) => match *message {
                     ToMaster::Failed {
                         is_usage,
                         what: their_what,
@@ -187,7 +187,7 @@ impl<'r> Course<'r> {
                         } else {
                             Whose::Outside
                         };
-                        let cause = format!("{} {their_what}: {cause}", self.crew.name(from));
+                        let cause = format!("{} {their_what}: {cause}", self.pool.name(from));
                         let what = what.to_owned();
                         return Err(Failure {
                             whose,
@@ -202,8 +202,8 @@ impl<'r> Course<'r> {
                         }
                     }
                 },
-                Some((from, Heard::Gone(why))) if self.crew.guest(from).hello.is_some() => {
-                    let cause = format!("{} has gone: {why}", self.crew.name(from));
+                Some((from, PoolEvent::Gone(why))) if self.pool.member(from).hello.is_some() => {
+                    let cause = format!("{} has gone: {why}", self.pool.name(from));
                     return Err(Failure::outside(what, cause));
                 }
                 _ => {}
@@ -214,7 +214,7 @@ impl<'r> Course<'r> {
             if Instant::now() >= until {
                 let names: Vec<String> = waiting
                     .iter()
-                    .map(|&member| self.crew.name(member))
+                    .map(|&member| self.pool.name(member))
                     .collect();
                 let cause = format!(
                     "after {} s still waiting for {} to {to}",
@@ -229,7 +229,7 @@ impl<'r> Course<'r> {
 
     /// All start at the instant that is returned.
     fn start(&mut self) -> Result<Instant, Failure> {
-        let members = self.crew.all();
+        let members = self.pool.all();
         let mut round_trips = Vec::with_capacity(members.len());
         for &member in &members {
             let sent = Instant::now();
@@ -249,7 +249,7 @@ impl<'r> Course<'r> {
         Ok(start_at)
     }
 
-    fn until_clients_are_done(&mut self, gathered: &mut Gathered, progress: &mut Progress<'_>) {
+    fn until_clients_are_done(&mut self, gathered: &mut RunOutcome, progress: &mut Progress<'_>) {
         while self.has_outstanding(Role::Clients) {
             self.step(gathered, progress);
             if self.interrupt.is_set() && !gathered.is_interrupted {
@@ -267,7 +267,11 @@ impl<'r> Course<'r> {
         }
     }
 
-    fn until_origins_have_counted(&mut self, gathered: &mut Gathered, progress: &mut Progress<'_>) {
+    fn until_origins_have_counted(
+        &mut self,
+        gathered: &mut RunOutcome,
+        progress: &mut Progress<'_>,
+    ) {
         self.stop(Role::Origin);
         let stopped_at = Instant::now();
         while self.has_outstanding(Role::Origin) {
@@ -279,17 +283,17 @@ impl<'r> Course<'r> {
     }
 
     /// Hears one thing, and looks who has fallen silent.
-    fn step(&mut self, gathered: &mut Gathered, progress: &mut Progress<'_>) {
-        match self.crew.hear(GLANCE) {
-            Some((from, Heard::Said(message))) => self.take(from, *message, gathered, progress),
-            Some((from, Heard::Gone(why))) => self.lose(from, &why, gathered),
+    fn step(&mut self, gathered: &mut RunOutcome, progress: &mut Progress<'_>) {
+        match self.pool.hear(GLANCE) {
+            Some((from, PoolEvent::Said(message))) => self.take(from, *message, gathered, progress),
+            Some((from, PoolEvent::Gone(why))) => self.lose(from, &why, gathered),
             None => {}
         }
         let silent: Vec<usize> = self
             .outstanding
             .iter()
             .copied()
-            .filter(|&member| self.crew.guest(member).last_heard.elapsed() > SILENCE_MAX)
+            .filter(|&member| self.pool.member(member).last_heard.elapsed() > SILENCE_MAX)
             .collect();
         for member in silent {
             let why = format!("it has said nothing for {} s", SILENCE_MAX.as_secs());
@@ -302,7 +306,7 @@ impl<'r> Course<'r> {
         &mut self,
         from: usize,
         message: ToMaster,
-        gathered: &mut Gathered,
+        gathered: &mut RunOutcome,
         progress: &mut Progress<'_>,
     ) {
         match message {
@@ -328,17 +332,17 @@ impl<'r> Course<'r> {
     }
 
     /// Whoever has brought a result may leave; others end the run.
-    fn lose(&mut self, member: usize, why: &str, gathered: &mut Gathered) {
+    fn lose(&mut self, member: usize, why: &str, gathered: &mut RunOutcome) {
         if self.outstanding.remove(&member) {
-            let name = self.crew.name(member);
+            let name = self.pool.name(member);
             gathered
                 .lost
                 .push(format!("The participant {name} was lost: {why}."));
         }
     }
 
-    fn give_up(&mut self, role: Role, gathered: &mut Gathered) {
-        for member in self.crew.members(role) {
+    fn give_up(&mut self, role: Role, gathered: &mut RunOutcome) {
+        for member in self.pool.members(role) {
             let why = format!(
                 "it did not say what it had counted within {} s",
                 STOP_MAX.as_secs()
@@ -347,8 +351,8 @@ impl<'r> Course<'r> {
         }
         // those that are gone as well
         self.outstanding.retain(|&member| {
-            self.crew
-                .guest(member)
+            self.pool
+                .member(member)
                 .hello
                 .as_ref()
                 .is_some_and(|hello| hello.role != role)
@@ -357,7 +361,7 @@ impl<'r> Course<'r> {
 
     fn has_outstanding(&self, role: Role) -> bool {
         let is_role = |member: &usize| {
-            let hello = self.crew.guest(*member).hello.as_ref();
+            let hello = self.pool.member(*member).hello.as_ref();
             hello.is_some_and(|hello| hello.role == role)
         };
         self.outstanding.iter().any(is_role)
@@ -367,15 +371,15 @@ impl<'r> Course<'r> {
         if role == Role::Clients {
             self.stopped_at = Some(Instant::now());
         }
-        for member in self.crew.members(role) {
+        for member in self.pool.members(role) {
             // who is gone is noticed by its reader
-            let _ = self.crew.send(member, &ToParticipant::Stop);
+            let _ = self.pool.send(member, &ToParticipant::Stop);
         }
     }
 
     fn tell(&self, member: usize, message: &ToParticipant) -> Result<(), Failure> {
-        self.crew.send(member, message).map_err(|error| {
-            let cause = format!("{} has gone: {error}", self.crew.name(member));
+        self.pool.send(member, message).map_err(|error| {
+            let cause = format!("{} has gone: {error}", self.pool.name(member));
             Failure::outside("cannot start the run", cause)
         })
     }

@@ -1,20 +1,20 @@
 //! Every lie of a proxy makes the run invalid, and is named.
 
-use super::support::{self, Liar, Lie};
+use super::support::{self, Fault, FaultyProxy};
 use super::{plan, run};
 use weir_bench::report::{self, Named};
 use weir_measure::record::Record;
 
 /// One lie in a Wisconsin benchmark: found once, and called by its name.
 #[track_caller]
-fn check(lie: Lie, kind: &str) {
-    let liar = Liar::forward(Lie::None);
-    liar.tell_once(30, lie);
+fn check(lie: Fault, kind: &str) {
+    let faulty_proxy = FaultyProxy::forward(Fault::None);
+    faulty_proxy.tell_once(30, lie);
     // a fault of this kind is no error that the scenario wants
     let record = run(
         &plan(
             support::wpb(&["workload.sizes=constant(10KB)"]),
-            Some(liar.address()),
+            Some(faulty_proxy.address()),
         ),
         1,
     );
@@ -31,7 +31,8 @@ fn check(lie: Lie, kind: &str) {
     is_named(record, kind);
 }
 
-/// Record, table and page say that the run is not valid, and why: all of its lies are of this kind.
+/// Record, table and page say that the run is not valid, and why: all wrong responses are of this
+/// kind.
 #[track_caller]
 fn is_named(record: Record, kind: &str) {
     assert!(!record.is_valid, "{kind}: {record:#?}");
@@ -66,37 +67,37 @@ fn is_named(record: Record, kind: &str) {
 
 #[test]
 fn changed_byte_makes_the_run_invalid_and_is_named() {
-    check(Lie::WrongByte { offset: 4321 }, "wrong-byte");
+    check(Fault::WrongByte { offset: 4321 }, "wrong-byte");
 }
 
 #[test]
 fn surplus_content_makes_the_run_invalid_and_is_named() {
-    check(Lie::Long { added: 10 }, "long-body");
+    check(Fault::Long { added: 10 }, "long-body");
 }
 
 #[test]
 fn response_of_another_target_makes_the_run_invalid_and_is_named() {
-    check(Lie::Swapped, "swapped");
+    check(Fault::Swapped, "swapped");
 }
 
 #[test]
 fn unexpected_status_makes_the_run_invalid_and_is_named() {
-    check(Lie::Status(304), "wrong-status");
+    check(Fault::Status(304), "wrong-status");
 }
 
 #[test]
 fn missing_content_makes_the_run_invalid_and_is_named() {
-    check(Lie::ShortFramed { missing: 10 }, "short-body");
+    check(Fault::ShortFramed { missing: 10 }, "short-body");
 }
 
 #[test]
 fn wrong_content_length_makes_the_run_invalid_and_is_named() {
-    check(Lie::WrongLength { by: 1 }, "wrong-length");
+    check(Fault::WrongLength { by: 1 }, "wrong-length");
 }
 
 #[test]
 fn unreadable_response_makes_the_run_invalid_and_is_named() {
-    check(Lie::Unreadable, "unreadable");
+    check(Fault::Unreadable, "unreadable");
 }
 
 #[test]
@@ -114,16 +115,16 @@ fn stale_version_makes_the_run_invalid_and_is_named() {
         "workload.cache_control=[{ share = 1.0, max_age = true, directives = \"must-revalidate\" }]",
         "clients.queue_max=1000",
     ]);
-    let liar = Liar::forward(Lie::Stale);
-    let record = run(&plan(scenario, Some(liar.address())), 1);
+    let faulty_proxy = FaultyProxy::forward(Fault::Stale);
+    let record = run(&plan(scenario, Some(faulty_proxy.address())), 1);
     assert!(record.lies.len() > 10, "{:?}", record.total.client);
     is_named(record, "stale-version");
 }
 
 #[test]
 fn false_cache_status_hit_is_not_counted_and_gives_a_warning() {
-    let liar = Liar::forward(Lie::FalseHit);
-    let record = run(&plan(support::wpb(&[]), Some(liar.address())), 1);
+    let faulty_proxy = FaultyProxy::forward(Fault::FalseHit);
+    let record = run(&plan(support::wpb(&[]), Some(faulty_proxy.address())), 1);
     assert!(record.is_valid, "{:#?}", record.reasons);
     assert_eq!(
         (record.total.client.hits, record.total.hit_ratio()),

@@ -1,4 +1,4 @@
-//! The course of a response: what of its content is sent, how fast, and what becomes of the
+//! The transmission of a response: what of its content is sent, how fast, and what becomes of the
 //! connection.
 
 use weir_workload::{BodyPoint, FaultKind};
@@ -22,7 +22,7 @@ pub(super) enum Then {
 
 /// How content of a length is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Course {
+pub(super) struct Transmission {
     /// Bytes that `Content-Length` says.
     pub(super) declared: u64,
     /// Bytes that are sent.
@@ -32,7 +32,7 @@ pub(super) struct Course {
     pub(super) then: Then,
 }
 
-impl Course {
+impl Transmission {
     /// All of it.
     pub(super) const fn whole(length: u64, keeps: bool) -> Self {
         Self {
@@ -105,25 +105,26 @@ impl Course {
 mod tests {
     use super::*;
 
-    fn check(length: u64, spoil: Spoil, expected: Course, counted: u64) {
-        let (mut course, mut counts) = (Course::whole(length, true), PhaseCounts::default());
-        course.spoil(spoil, &mut counts);
-        assert_eq!(course, expected, "{length} {spoil:?}");
+    fn check(length: u64, spoil: Spoil, expected: Transmission, counted: u64) {
+        let (mut transmission, mut counts) =
+            (Transmission::whole(length, true), PhaseCounts::default());
+        transmission.spoil(spoil, &mut counts);
+        assert_eq!(transmission, expected, "{length} {spoil:?}");
         let total = counts.aborted + counts.faulted.total();
         assert_eq!(total, counted, "{length} {spoil:?}");
     }
 
     #[test]
     fn abort_drops_at_least_the_last_byte_and_spares_empty_content() {
-        let cut_at = |length, sent| Course {
+        let cut_at = |length, sent| Transmission {
             sent,
             then: Then::Close,
-            ..Course::whole(length, true)
+            ..Transmission::whole(length, true)
         };
         check(100, Spoil::Abort(0.0), cut_at(100, 0), 1);
         check(100, Spoil::Abort(0.999_999), cut_at(100, 99), 1);
         check(1, Spoil::Abort(0.5), cut_at(1, 0), 1);
-        check(0, Spoil::Abort(0.5), Course::whole(0, true), 0);
+        check(0, Spoil::Abort(0.5), Transmission::whole(0, true), 0);
     }
 
     #[test]
@@ -140,12 +141,17 @@ mod tests {
                 BodyPoint::Bytes(1000),
                 BodyPoint::Share(1.0),
             ] {
-                check(100, Spoil::Fault(kind, at), Course::whole(100, true), 0);
+                check(
+                    100,
+                    Spoil::Fault(kind, at),
+                    Transmission::whole(100, true),
+                    0,
+                );
             }
             check(
                 0,
                 Spoil::Fault(kind, BodyPoint::Bytes(0)),
-                Course::whole(0, true),
+                Transmission::whole(0, true),
                 0,
             );
         }
@@ -153,25 +159,25 @@ mod tests {
 
     #[test]
     fn fault_inside_the_content_takes_effect_at_its_offset() {
-        let whole = Course::whole(100, true);
+        let whole = Transmission::whole(100, true);
         let half = BodyPoint::Share(0.5);
-        let cut = Course {
+        let cut = Transmission {
             sent: 50,
             then: Then::Close,
             ..whole
         };
         check(100, Spoil::Fault(FaultKind::Cut, half), cut, 1);
-        let reset = Course {
+        let reset = Transmission {
             then: Then::Reset,
             ..cut
         };
         check(100, Spoil::Fault(FaultKind::Reset, half), reset, 1);
-        let hang = Course {
+        let hang = Transmission {
             then: Then::Hang,
             ..cut
         };
         check(100, Spoil::Fault(FaultKind::Hang, half), hang, 1);
-        let slow = Course {
+        let slow = Transmission {
             slow: Some((50, 7)),
             ..whole
         };
@@ -185,10 +191,10 @@ mod tests {
 
     #[test]
     fn wrong_length_fault_declares_another_length_and_closes() {
-        let wrong = |declared| Course {
+        let wrong = |declared| Transmission {
             declared,
             then: Then::Close,
-            ..Course::whole(100, true)
+            ..Transmission::whole(100, true)
         };
         let kind = FaultKind::WrongLength;
         check(100, Spoil::Fault(kind, BodyPoint::Share(0.5)), wrong(50), 1);
@@ -201,7 +207,7 @@ mod tests {
         check(
             100,
             Spoil::Fault(kind, BodyPoint::Bytes(100)),
-            Course::whole(100, true),
+            Transmission::whole(100, true),
             0,
         );
     }

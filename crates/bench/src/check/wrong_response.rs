@@ -1,11 +1,11 @@
-//! What a lie is, and what is kept of one.
+//! How a response can be wrong, and what is kept of one that is.
 
 use crate::tally::kinds;
 use serde::{Deserialize, Serialize};
 
 kinds! {
     /// How a response can be wrong. The first that is found counts; a response is wrong once.
-    LieKind {
+    WrongKind {
         /// A byte of the content is not what it should be.
         WrongByte = "wrong-byte",
         /// The content passes for whole and is shorter than it is.
@@ -29,9 +29,9 @@ kinds! {
 /// A wrong response, with what is needed to believe it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Lie {
+pub struct WrongResponse {
     /// How it is wrong.
-    pub kind: LieKind,
+    pub kind: WrongKind,
     /// The place of the phase in the plan.
     pub phase: u8,
     /// When it was found, in microseconds since the start.
@@ -55,5 +55,5 @@ pub struct Lie {
     pub head: String,
 }
 
-/// The most bytes that are kept of the head of a response that lies.
+/// The most bytes that are kept of the head of a wrong response.
 pub const HEAD_BYTES_MAX: usize = 2048;

@@ -4,7 +4,7 @@ use super::exchange::Reply;
 
 /// One way to lie. `None` of them is an honest proxy without a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Lie {
+pub(crate) enum Fault {
     /// No lie: the response of the origin.
     None,
     /// The byte at this offset is another one; a shorter response is left as it is.
@@ -55,7 +55,7 @@ pub(crate) struct Told {
     pub(crate) is_lie: bool,
 }
 
-impl Lie {
+impl Fault {
     /// The response as it is sent; `is_head`: to a HEAD request.
     pub(crate) fn tell(self, mut reply: Reply, is_head: bool) -> Told {
         let length = if is_head {
@@ -96,7 +96,7 @@ impl Lie {
                 }
             }
             Self::FalseHit => {
-                let claim = "liar;hit;ttl=60".to_owned();
+                let claim = "faulty_proxy;hit;ttl=60".to_owned();
                 reply.fields.push(("Cache-Status".to_owned(), claim));
             }
             Self::Unreadable => {
@@ -128,7 +128,7 @@ fn written(reply: &Reply, declared: usize) -> Vec<u8> {
     if reply.status != 304 && reply.status != 204 {
         head.push_str(&format!("Content-Length: {declared}\r\n"));
     }
-    head.push_str("Via: 1.1 liar\r\n\r\n");
+    head.push_str("Via: 1.1 faulty_proxy\r\n\r\n");
     let mut bytes = head.into_bytes();
     bytes.extend_from_slice(&reply.content);
     bytes

@@ -1,41 +1,48 @@
-//! A proxy that lies is caught, whatever the lie.
+//! A faulty proxy is noticed, whatever its fault.
 
-use weir_bench::check::LieKind;
+use weir_bench::check::WrongKind;
 use weir_bench::client::ClientResult;
 use weir_bench::tally::ErrorKind;
 
 use crate::rig::{forward, total};
-use crate::support::{Liar, Lie, Served, hits, web};
+use crate::support::{Fault, FaultyProxy, Served, hits, web};
 
-/// All lies told are of one of these kinds, none is missed, and the first is described.
-fn check(lie: Lie, expected: &[LieKind]) -> ClientResult {
+/// All wrong responses are of one of these kinds, none is missed, and the first is described.
+fn check(lie: Fault, expected: &[WrongKind]) -> ClientResult {
     let scenario = hits(&["workload.connections=2", "workload.targets=20"]);
     let served = Served::new(scenario.clone());
-    let proxy = Liar::forward(Lie::None);
+    let proxy = FaultyProxy::forward(Fault::None);
     // the beginning is honest
     proxy.tell_after(10, lie);
     let result = forward(&served, &scenario, proxy.address());
     let wrong = total(&result).wrong;
     assert!(proxy.told() > 10);
     let found: u64 = expected.iter().map(|kind| wrong.of(*kind)).sum();
-    assert_eq!(found, proxy.told(), "{wrong:?}, {:?}", result.lies.first());
+    assert_eq!(
+        found,
+        proxy.told(),
+        "{wrong:?}, {:?}",
+        result.wrong_responses.first()
+    );
     assert_eq!(wrong.sum(), found);
     assert!(
-        result.lies[0].head.starts_with("HTTP/1.1 "),
+        result.wrong_responses[0].head.starts_with("HTTP/1.1 "),
         "{:?}",
-        result.lies[0]
+        result.wrong_responses[0]
     );
-    assert!(!result.lies[0].what.is_empty() && !result.lies[0].mark.is_empty());
+    assert!(
+        !result.wrong_responses[0].what.is_empty() && !result.wrong_responses[0].mark.is_empty()
+    );
     result
 }
 
 #[test]
 fn wrong_byte_is_detected_at_its_offset() {
     for offset in [0, 1, 4095, 4096, 9999] {
-        let result = check(Lie::WrongByte { offset }, &[LieKind::WrongByte]);
+        let result = check(Fault::WrongByte { offset }, &[WrongKind::WrongByte]);
         assert!(
             result
-                .lies
+                .wrong_responses
                 .iter()
                 .all(|lie| lie.offset == Some(offset as u64))
         );
@@ -44,39 +51,42 @@ fn wrong_byte_is_detected_at_its_offset() {
 
 #[test]
 fn short_content_is_detected() {
-    check(Lie::ShortFramed { missing: 1 }, &[LieKind::ShortBody]);
-    check(Lie::ShortFramed { missing: 10_000 }, &[LieKind::ShortBody]);
+    check(Fault::ShortFramed { missing: 1 }, &[WrongKind::ShortBody]);
+    check(
+        Fault::ShortFramed { missing: 10_000 },
+        &[WrongKind::ShortBody],
+    );
 }
 
 #[test]
 fn long_content_is_detected() {
-    check(Lie::Long { added: 1 }, &[LieKind::LongBody]);
+    check(Fault::Long { added: 1 }, &[WrongKind::LongBody]);
 }
 
 #[test]
 fn wrong_content_length_is_detected() {
-    check(Lie::WrongLength { by: 1 }, &[LieKind::WrongLength]);
+    check(Fault::WrongLength { by: 1 }, &[WrongKind::WrongLength]);
     // what goes beyond may come a moment later: then it is a body that ends too early
     check(
-        Lie::WrongLength { by: -1 },
-        &[LieKind::WrongLength, LieKind::ShortBody],
+        Fault::WrongLength { by: -1 },
+        &[WrongKind::WrongLength, WrongKind::ShortBody],
     );
 }
 
 #[test]
 fn response_of_another_target_is_detected() {
-    let result = check(Lie::Swapped, &[LieKind::Swapped]);
+    let result = check(Fault::Swapped, &[WrongKind::Swapped]);
     assert!(
-        result.lies[0].what.contains("another target's"),
+        result.wrong_responses[0].what.contains("another target's"),
         "{:?}",
-        result.lies[0]
+        result.wrong_responses[0]
     );
 }
 
 #[test]
 fn unexpected_status_is_detected() {
     for status in [204, 206, 304, 404, 500] {
-        check(Lie::Status(status), &[LieKind::WrongStatus]);
+        check(Fault::Status(status), &[WrongKind::WrongStatus]);
     }
 }
 
@@ -86,16 +96,16 @@ fn unreadable_response_is_detected_and_counted_as_an_error() {
     let total = total(&result);
     assert_eq!(
         total.errors.of(ErrorKind::Unreadable),
-        total.wrong.of(LieKind::Unreadable)
+        total.wrong.of(WrongKind::Unreadable)
     );
 }
 
 fn check_unreadable() -> ClientResult {
     let scenario = hits(&["workload.connections=2", "workload.targets=20"]);
     let served = Served::new(scenario.clone());
-    let proxy = Liar::forward(Lie::Unreadable);
+    let proxy = FaultyProxy::forward(Fault::Unreadable);
     let result = forward(&served, &scenario, proxy.address());
-    assert_eq!(total(&result).wrong.of(LieKind::Unreadable), proxy.told());
+    assert_eq!(total(&result).wrong.of(WrongKind::Unreadable), proxy.told());
     result
 }
 
@@ -103,7 +113,7 @@ fn check_unreadable() -> ClientResult {
 fn truncated_response_is_an_early_close_error_not_a_content_mismatch() {
     let scenario = hits(&["workload.connections=2", "workload.targets=20"]);
     let served = Served::new(scenario.clone());
-    let proxy = Liar::forward(Lie::ShortClosed { missing: 1 });
+    let proxy = FaultyProxy::forward(Fault::ShortClosed { missing: 1 });
     let total = total(&forward(&served, &scenario, proxy.address()));
     assert_eq!(total.wrong.sum(), 0);
     assert_eq!(total.errors.of(ErrorKind::EarlyClose), proxy.told());
@@ -125,12 +135,12 @@ fn stale_version_is_detected() {
         "clients.queue_max=1000",
     ]);
     let served = Served::new(scenario.clone());
-    let proxy = Liar::forward(Lie::Stale);
+    let proxy = FaultyProxy::forward(Fault::Stale);
     let result = forward(&served, &scenario, proxy.address());
     let total = total(&result);
     assert_eq!(
         total.wrong.sum(),
-        total.wrong.of(LieKind::StaleVersion),
+        total.wrong.of(WrongKind::StaleVersion),
         "{:?}",
         total.wrong
     );

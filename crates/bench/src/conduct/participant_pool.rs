@@ -13,15 +13,15 @@ const CONNECTIONS_MAX: usize = 256;
 
 /// Those who take part, and those who have not said who they are.
 #[derive(Debug)]
-pub(super) struct Crew {
-    guests: Vec<Guest>,
-    sender: Sender<(usize, Heard)>,
-    heard: Receiver<(usize, Heard)>,
+pub(super) struct ParticipantPool {
+    members: Vec<Member>,
+    sender: Sender<(usize, PoolEvent)>,
+    heard: Receiver<(usize, PoolEvent)>,
 }
 
 /// One connection.
 #[derive(Debug)]
-pub(super) struct Guest {
+pub(super) struct Member {
     outlet: Outlet,
     pub(super) address: SocketAddr,
     /// Once it said who it is and was let in.
@@ -33,17 +33,17 @@ pub(super) struct Guest {
 
 /// What came over a connection.
 #[derive(Debug)]
-pub(super) enum Heard {
+pub(super) enum PoolEvent {
     Said(Box<ToMaster>),
     /// It will say no more, and why.
     Gone(String),
 }
 
-impl Crew {
+impl ParticipantPool {
     pub(super) fn new() -> Self {
         let (sender, heard) = mpsc::channel();
         Self {
-            guests: Vec::new(),
+            members: Vec::new(),
             sender,
             heard,
         }
@@ -53,7 +53,7 @@ impl Crew {
     pub(super) fn accept(&mut self, listener: &TcpListener) -> io::Result<()> {
         loop {
             match listener.accept() {
-                Ok((stream, address)) if self.guests.len() < CONNECTIONS_MAX => {
+                Ok((stream, address)) if self.members.len() < CONNECTIONS_MAX => {
                     self.add(stream, address)?;
                 }
                 Ok(_too_many) => {}
@@ -68,11 +68,11 @@ impl Crew {
     fn add(&mut self, stream: TcpStream, address: SocketAddr) -> io::Result<()> {
         stream.set_nonblocking(false)?;
         let (lines, outlet) = line::both(stream)?;
-        let (index, sender) = (self.guests.len(), self.sender.clone());
+        let (index, sender) = (self.members.len(), self.sender.clone());
         std::thread::Builder::new()
-            .name(format!("weir-guest-{index}"))
+            .name(format!("weir-member-{index}"))
             .spawn(move || listen(lines, index, &sender))?;
-        self.guests.push(Guest {
+        self.members.push(Member {
             outlet,
             address,
             hello: None,
@@ -83,39 +83,39 @@ impl Crew {
     }
 
     /// What is said next, if anything is within that time.
-    pub(super) fn hear(&mut self, within: Duration) -> Option<(usize, Heard)> {
+    pub(super) fn hear(&mut self, within: Duration) -> Option<(usize, PoolEvent)> {
         let (from, heard) = self.heard.recv_timeout(within).ok()?;
-        self.guests[from].last_heard = Instant::now();
-        self.guests[from].is_gone |= matches!(heard, Heard::Gone(_));
+        self.members[from].last_heard = Instant::now();
+        self.members[from].is_gone |= matches!(heard, PoolEvent::Gone(_));
         Some((from, heard))
     }
 
-    pub(super) fn guest(&self, index: usize) -> &Guest {
-        &self.guests[index]
+    pub(super) fn member(&self, index: usize) -> &Member {
+        &self.members[index]
     }
 
     pub(super) fn admit(&mut self, index: usize, hello: Hello) {
-        self.guests[index].hello = Some(hello);
+        self.members[index].hello = Some(hello);
     }
 
     /// Says why it is not wanted, and ends the connection.
     pub(super) fn refuse(&mut self, index: usize, why: &str) {
         let why = why.to_owned();
-        let guest = &mut self.guests[index];
+        let member = &mut self.members[index];
         // whoever is gone needs no answer
-        let _ = guest.outlet.send(&ToParticipant::Refused { why });
-        guest.hello = None;
-        guest.is_gone = true;
+        let _ = member.outlet.send(&ToParticipant::Refused { why });
+        member.hello = None;
+        member.is_gone = true;
     }
 
     /// The admitted of this role who are still there, in the order they came.
     pub(super) fn members(&self, role: Role) -> Vec<usize> {
-        let has_role = |guest: &Guest| {
-            let hello = guest.hello.as_ref();
-            !guest.is_gone && hello.is_some_and(|hello| hello.role == role)
+        let has_role = |member: &Member| {
+            let hello = member.hello.as_ref();
+            !member.is_gone && hello.is_some_and(|hello| hello.role == role)
         };
-        (0..self.guests.len())
-            .filter(|&index| has_role(&self.guests[index]))
+        (0..self.members.len())
+            .filter(|&index| has_role(&self.members[index]))
             .collect()
     }
 
@@ -128,24 +128,24 @@ impl Crew {
 
     /// Its name, and where it is.
     pub(super) fn name(&self, index: usize) -> String {
-        let guest = &self.guests[index];
-        match &guest.hello {
-            Some(hello) => format!("{} `{}` ({})", hello.role, hello.name, guest.address.ip()),
-            None => format!("someone at {}", guest.address),
+        let member = &self.members[index];
+        match &member.hello {
+            Some(hello) => format!("{} `{}` ({})", hello.role, hello.name, member.address.ip()),
+            None => format!("someone at {}", member.address),
         }
     }
 
     pub(super) fn send(&self, index: usize, message: &ToParticipant) -> io::Result<()> {
-        self.guests[index].outlet.send(message)
+        self.members[index].outlet.send(message)
     }
 }
 
 /// Passes on what is said until there is no more.
-fn listen(mut lines: Lines, index: usize, sender: &Sender<(usize, Heard)>) {
+fn listen(mut lines: Lines, index: usize, sender: &Sender<(usize, PoolEvent)>) {
     loop {
         let (heard, is_last) = match lines.read() {
-            Ok(message) => (Heard::Said(Box::new(message)), false),
-            Err(error) => (Heard::Gone(error.to_string()), true),
+            Ok(message) => (PoolEvent::Said(Box::new(message)), false),
+            Err(error) => (PoolEvent::Gone(error.to_string()), true),
         };
         // nobody listens any more when the run is over
         if sender.send((index, heard)).is_err() || is_last {

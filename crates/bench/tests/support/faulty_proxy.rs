@@ -1,4 +1,4 @@
-//! A small proxy that lies on command: real sockets, one thread a connection, responses held whole.
+//! A small proxy that is wrong on command: real sockets, one thread a connection, responses held whole.
 
 use std::collections::HashMap;
 use std::io;
@@ -8,22 +8,22 @@ use std::sync::{Arc, Mutex};
 use weir_wire::Version;
 
 use super::exchange::{Asked, Reply, Wire};
-use super::lie::Lie;
+use super::fault::Fault;
 
 /// A proxy that is told what to lie.
 ///
 /// Requests in absolute-form go to the authority they name, those in origin-form to the origin
-/// given to [`Liar::gateway`]. Every response is fetched anew, except where the [`Lie`] is about
+/// given to [`FaultyProxy::gateway`]. Every response is fetched anew, except where the [`Fault`] is about
 /// stored ones.
 #[derive(Debug)]
-pub(crate) struct Liar {
+pub(crate) struct FaultyProxy {
     address: SocketAddr,
     mind: Arc<Mutex<Mind>>,
 }
 
 #[derive(Debug)]
 struct Mind {
-    lie: Lie,
+    lie: Fault,
     /// Honest responses before the lie begins.
     honest: u64,
     /// After one lie the truth again.
@@ -36,14 +36,14 @@ struct Mind {
     gateway_to: Option<SocketAddr>,
 }
 
-impl Liar {
+impl FaultyProxy {
     /// A forward proxy on a port of 127.0.0.1.
-    pub(crate) fn forward(lie: Lie) -> Self {
+    pub(crate) fn forward(lie: Fault) -> Self {
         Self::start(lie, None)
     }
 
     /// A gateway in front of `origin`.
-    pub(crate) fn gateway(origin: SocketAddr, lie: Lie) -> Self {
+    pub(crate) fn gateway(origin: SocketAddr, lie: Fault) -> Self {
         Self::start(lie, Some(origin))
     }
 
@@ -53,24 +53,24 @@ impl Liar {
     }
 
     /// Lies so from now on.
-    pub(crate) fn tell(&self, lie: Lie) {
+    pub(crate) fn tell(&self, lie: Fault) {
         self.tell_after(0, lie);
     }
 
     /// Lies so after that many more honest responses.
-    pub(crate) fn tell_after(&self, honest: u64, lie: Lie) {
+    pub(crate) fn tell_after(&self, honest: u64, lie: Fault) {
         let mut mind = self.mind.lock().expect("a sound mind");
         (mind.lie, mind.honest, mind.once) = (lie, honest, false);
     }
 
     /// Lies so once, after that many more honest responses.
-    pub(crate) fn tell_once(&self, honest: u64, lie: Lie) {
+    pub(crate) fn tell_once(&self, honest: u64, lie: Fault) {
         let mut mind = self.mind.lock().expect("a sound mind");
         (mind.lie, mind.honest, mind.once) = (lie, honest, true);
     }
 
     /// Responses so far that were not the origin's. A stored response that is still right is no
-    /// lie, and one that has changed at the origin cannot be told from it here: [`Lie::Stale`]
+    /// lie, and one that has changed at the origin cannot be told from it here: [`Fault::Stale`]
     /// counts every stored response that is sent.
     pub(crate) fn told(&self) -> u64 {
         self.mind.lock().expect("a sound mind").told
@@ -81,7 +81,7 @@ impl Liar {
         self.mind.lock().expect("a sound mind").asked
     }
 
-    fn start(lie: Lie, gateway_to: Option<SocketAddr>) -> Self {
+    fn start(lie: Fault, gateway_to: Option<SocketAddr>) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
         let address = listener.local_addr().expect("its address");
         let mind = Arc::new(Mutex::new(Mind {
@@ -136,8 +136,8 @@ fn respond(asked: &Asked, mind: &Mutex<Mind>) -> io::Result<(Vec<u8>, bool)> {
     let stored = {
         let mind = mind.lock().expect("a sound mind");
         match lie {
-            Lie::Stale => mind.stored.get(&asked.target).cloned(),
-            Lie::Swapped => mind
+            Fault::Stale => mind.stored.get(&asked.target).cloned(),
+            Fault::Swapped => mind
                 .last
                 .clone()
                 .filter(|(target, _)| *target != asked.target)
@@ -159,11 +159,11 @@ fn respond(asked: &Asked, mind: &Mutex<Mind>) -> io::Result<(Vec<u8>, bool)> {
     }
     let told = lie.tell(reply, asked.method == "HEAD");
     let is_lie = match lie {
-        Lie::Stale | Lie::Swapped => is_stored,
+        Fault::Stale | Fault::Swapped => is_stored,
         _ => told.is_lie,
     };
     mind.told += u64::from(is_lie);
-    if mind.once && lie != Lie::None && !is_lie {
+    if mind.once && lie != Fault::None && !is_lie {
         // it did not fit: the next one
         (mind.lie, mind.honest) = (lie, 0);
     }
@@ -172,14 +172,14 @@ fn respond(asked: &Asked, mind: &Mutex<Mind>) -> io::Result<(Vec<u8>, bool)> {
 
 impl Mind {
     /// What the next response is.
-    fn next(&mut self) -> Lie {
+    fn next(&mut self) -> Fault {
         if self.honest > 0 {
             self.honest -= 1;
-            return Lie::None;
+            return Fault::None;
         }
         let lie = self.lie;
         if self.once {
-            self.lie = Lie::None;
+            self.lie = Fault::None;
         }
         lie
     }
@@ -207,7 +207,7 @@ fn fetch(asked: &Asked, gateway_to: Option<SocketAddr>) -> io::Result<Reply> {
     if asked.method == "POST" {
         request.push_str(&format!("Content-Length: {}\r\n", asked.content.len()));
     }
-    request.push_str("Via: 1.1 liar\r\nConnection: close\r\n\r\n");
+    request.push_str("Via: 1.1 faulty_proxy\r\nConnection: close\r\n\r\n");
     let mut origin = Wire::of(TcpStream::connect(next_hop)?);
     origin.send(request.as_bytes())?;
     origin.send(&asked.content)?;
