@@ -2,10 +2,10 @@
 //!
 //! A client marks every request with an [`Id`] of its own, `Weir-Bench: <phase>-<share>-<number>`,
 //! each in lower-case hexadecimal. The origin says in its response which request it answers and
-//! which version of the target it sent ([`ResponseMark`]): `Weir-Bench: <id> <version>`, the version in
-//! decimal, followed by ` validated` in a 304, and by ` @<time>`: when the origin began to answer,
-//! microseconds since 1970 by its wall clock, in decimal. A request without an id, which a proxy
-//! made for itself, is answered with `-` in place of one.
+//! which version of the target it sent ([`ResponseMark`]): `Weir-Bench: <id> <version>`, the
+//! version in decimal, followed by ` validated` in a 304, and by ` @<time>`: when the origin began
+//! to answer, microseconds since 1970 by its wall clock, in decimal. A request without an id, which
+//! a proxy made for itself, is answered with `-` in place of one.
 //!
 //! A stored response keeps the mark it was stored with. So a client knows without the proxy's word
 //! what it got: another request's id is a hit, its own id was forwarded, and its own id with

@@ -18,9 +18,7 @@ mod answer;
 mod by_target;
 mod connection;
 mod counts;
-mod door;
 mod fate;
-mod fetches;
 mod listen;
 mod pace;
 mod request_facts;
@@ -40,9 +38,9 @@ use std::time::Instant;
 use tokio::sync::watch;
 use weir_workload::Scenario;
 
+pub use by_target::fetches::{Fetch, FetchEnd, FetchTally};
 pub use by_target::{ByTarget, ResponseSpec, content_of, start_by_target};
 pub use counts::{FaultCounts, OriginCounts, PhaseCounts};
-pub use fetches::{Fetch, FetchEnd, FetchTally};
 pub use listen::OriginListen;
 
 use crate::descriptors;

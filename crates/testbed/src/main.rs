@@ -10,10 +10,6 @@
 mod benchmark;
 mod client;
 mod failure;
-mod floor;
-mod host;
-mod ioctl;
-mod markdown;
 mod memory;
 mod origin;
 mod peers;
@@ -29,6 +25,7 @@ mod uneven;
 
 use clap::Parser;
 use failure::Failure;
+use proxy::floor;
 use std::process::ExitCode;
 
 /// Weir beside other programs
@@ -108,7 +105,10 @@ fn run(command: Command, arguments: &[String]) -> Result<(), Failure> {
         Command::BenchSpeed(options) => benchmark::run::<speed::Figures>(options, arguments),
         Command::Tables => tables::run(),
         Command::Origin(options) => origin::run(&options),
-        Command::Floor(options) => floor::run(&options),
+        Command::Floor(options) => {
+            let answers = options.site.then(speed::answers).transpose()?;
+            floor::run(&options, answers)
+        }
         Command::SpeedOrigin(options) => speed::serve(&options),
         Command::SpeedClients(options) => speed::client::run(&options),
     }

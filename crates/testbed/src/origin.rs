@@ -4,8 +4,8 @@
 
 use crate::client::get;
 use crate::failure::{During, Failure};
-use crate::ioctl;
 use crate::process::guarded;
+use crate::process::ioctl;
 use crate::proxy::server::{self, Server};
 use clap::Args;
 use std::net::{Ipv4Addr, SocketAddr};

@@ -14,8 +14,8 @@ use tokio::task::{JoinSet, spawn_local};
 
 use super::connection;
 use super::counts::OriginCounts;
-use super::door::Door;
 use super::listen::Listening;
+use super::listen::door::Door;
 use super::worker::{Shared, Worker};
 
 /// Pause after a failed accept: being out of descriptors does not pass at once.

@@ -9,6 +9,8 @@
 //! /tally?/weir/                              what was fetched below a path, as JSON
 //! ```
 
+pub(super) mod fetches;
+
 use std::fmt;
 use std::net::SocketAddr;
 use std::os::fd::RawFd;
@@ -17,10 +19,10 @@ use std::time::Duration;
 
 use weir_workload::{Content, Described, Scenario, Target, UnixSeconds};
 
-use super::fetches::Fetches;
 use super::worker::lock;
 use super::{OriginHandle, OriginListen, OriginPlan};
 use crate::failure::Failure;
+use fetches::Fetches;
 
 /// How such an origin sends, and what it needs to know of the kernel.
 #[derive(Clone, Copy, Debug)]

@@ -20,9 +20,9 @@ use weir_wire::{
     Arrival, BodyEvent, BodyReader, HeadLimits, LineBuffer, Progress, RequestHead, parse_request,
 };
 
-use super::door::Spot;
+use super::by_target::fetches::FetchEnd;
 use super::fate;
-use super::fetches::FetchEnd;
+use super::listen::door::Spot;
 use super::request_facts::RequestFacts;
 use super::response::{self, ConnectionFacts};
 use super::sending::Sending;

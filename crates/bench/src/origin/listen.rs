@@ -1,12 +1,14 @@
 //! Listening sockets: one a server, or one for all of them.
 
+pub(super) mod door;
+
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
-use super::door::Door;
 use crate::failure::Failure;
+use door::Door;
 
 /// How the origin is reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

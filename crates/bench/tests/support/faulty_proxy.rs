@@ -1,4 +1,5 @@
-//! A small proxy that is wrong on command: real sockets, one thread a connection, responses held whole.
+//! A small proxy that is wrong on command: real sockets, one thread a connection, responses held
+//! whole.
 
 use std::collections::HashMap;
 use std::io;
@@ -10,11 +11,11 @@ use weir_wire::Version;
 use super::exchange::{Asked, Reply, Wire};
 use super::fault::Fault;
 
-/// A proxy that is told what to lie.
+/// A proxy with a fault that the test chooses.
 ///
 /// Requests in absolute-form go to the authority they name, those in origin-form to the origin
-/// given to [`FaultyProxy::gateway`]. Every response is fetched anew, except where the [`Fault`] is about
-/// stored ones.
+/// given to [`FaultyProxy::gateway`]. Every response is fetched anew, except where the [`Fault`] is
+/// about stored ones.
 #[derive(Debug)]
 pub(crate) struct FaultyProxy {
     address: SocketAddr,

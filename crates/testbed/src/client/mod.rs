@@ -5,3 +5,4 @@ pub(crate) mod get;
 pub(crate) mod metrics;
 pub(crate) mod reader;
 pub(crate) mod transfer;
+pub(crate) mod wrk;

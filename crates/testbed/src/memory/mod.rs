@@ -10,8 +10,8 @@ mod slow_disk;
 
 use crate::benchmark::{Benchmark, Output, Participants};
 use crate::failure::Failure;
-use crate::markdown::{row, table};
 use crate::proxy::contender::Contender;
+use crate::record::markdown::{row, table};
 use clap::{Args, value_parser};
 use schedule::Measured;
 use serde::{Deserialize, Serialize};

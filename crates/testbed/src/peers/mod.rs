@@ -17,13 +17,14 @@ mod rounds;
 mod run;
 pub(crate) mod scenario;
 mod table;
-pub(crate) mod wrk;
 
 use crate::benchmark::{Benchmark, Output, Participants};
+use crate::client::wrk;
 use crate::failure::{During, Failure};
 use crate::process::affinity::Cores;
 use crate::proxy::contender::{self, Contender};
-use crate::{floor, host};
+use crate::proxy::floor;
+use crate::record::host;
 use cells::FLOOR;
 use clap::{Args, value_parser};
 use idle::Idle;

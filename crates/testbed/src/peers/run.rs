@@ -2,14 +2,14 @@
 
 use super::cells::Cell;
 use super::origin::{self, Origin};
-use super::wrk::{self, Report};
 use crate::client::get as client;
+use crate::client::wrk::{self, Report};
 use crate::failure::Failure;
-use crate::markdown::ratio;
 use crate::process::affinity::Cores;
 use crate::process::usage::{CpuTime, Memory};
 use crate::proxy::contender::Contender;
 use crate::proxy::server::Server;
+use crate::record::markdown::ratio;
 use serde::{Deserialize, Serialize};
 
 /// The raw numbers of a run.

@@ -3,8 +3,8 @@
 use super::cells::{CELLS, FLOOR, FORWARD_1K, HIT_1K};
 use super::run::Run;
 use super::{CONTENDERS, Record};
-use crate::markdown::{self, Spread, Target, line, list, row};
 use crate::proxy::contender::WEIR;
+use crate::record::markdown::{self, Spread, Target, line, list, row};
 
 /// The figures that were agreed for the first proxy: weir's CPU time as a multiple of somebody
 /// else's, at most.

@@ -2,6 +2,7 @@
 
 pub(crate) mod affinity;
 pub(crate) mod guarded;
+pub(crate) mod ioctl;
 pub(crate) mod usage;
 
 use crate::failure::{During, Failure};

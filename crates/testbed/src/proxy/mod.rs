@@ -3,6 +3,7 @@
 //! benchmark.
 
 pub(crate) mod contender;
+pub(crate) mod floor;
 pub(crate) mod need;
 pub(crate) mod program;
 pub(crate) mod server;

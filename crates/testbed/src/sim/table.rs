@@ -5,7 +5,7 @@ use super::child::Took;
 use super::files::Made;
 use super::hits::{Hits, Measured, POLICIES};
 use super::packets::Packets;
-use crate::markdown::{Target, ratio, row, table};
+use crate::record::markdown::{Target, ratio, row, table};
 
 /// How far the hit ratio of a policy may be from the other's, in a whole of 1. FIFO and LRU are the
 /// same algorithm everywhere; byte-capacity variants of the others differ in small things.

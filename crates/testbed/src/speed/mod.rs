@@ -15,13 +15,14 @@ pub(crate) mod client;
 mod site;
 
 use crate::benchmark::{self, Benchmark, Output, Participants};
+use crate::client::wrk::{self, Report};
 use crate::failure::{During, Failure};
-use crate::markdown::{self, TARGETS, Target, list, median, ratio, row, table};
-use crate::peers::wrk::{self, Report};
 use crate::process::affinity::Cores;
 use crate::process::{guarded, workplace};
+use crate::proxy::floor;
 use crate::proxy::server::{self, Server};
-use crate::{floor, host};
+use crate::record::host;
+use crate::record::markdown::{self, TARGETS, Target, list, median, ratio, row, table};
 use clap::{Args, value_parser};
 use client::Asked;
 use serde::{Deserialize, Serialize};

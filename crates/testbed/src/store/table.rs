@@ -3,9 +3,9 @@
 use super::restart::Restart;
 use super::schedule::{Fill, Hits};
 use super::{Record, Row};
-use crate::markdown::{self, COULD_NOT, TARGETS, Target, list, ratio, row, table};
 use crate::process::usage::Traffic;
 use crate::proxy::contender::WEIR;
+use crate::record::markdown::{self, COULD_NOT, TARGETS, Target, list, ratio, row, table};
 
 /// Weir's hits a second against those of the best of the others, at least.
 const HITS_TIMES_MIN: f64 = 1.5;

@@ -5,7 +5,7 @@
 //! means are computed by the schema's own methods.
 
 use crate::failure::{During, Failure};
-use crate::markdown::median;
+use crate::record::markdown::median;
 use crate::root;
 use std::fmt::Write;
 use weir_measure::record::{Phase, Record};

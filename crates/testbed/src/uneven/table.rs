@@ -6,8 +6,8 @@ use super::measured::Measured;
 use super::path::{Download, LongPath, SIDES, Side, Way};
 use super::read_ahead::{KINDS, Kind};
 use super::{Record, targets};
-use crate::markdown::{self, COULD_NOT, TARGETS, line, list, median, ratio, row, table};
 use crate::proxy::contender::WEIR;
+use crate::record::markdown::{self, COULD_NOT, TARGETS, line, list, median, ratio, row, table};
 
 pub(super) fn render(record: &Record) -> String {
     let (origin, files_max) = (markdown::origin(record, "; "), record.figures.files_max);

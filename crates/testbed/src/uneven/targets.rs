@@ -6,8 +6,8 @@ use super::memory::Kind;
 use super::path::Side;
 use super::read_ahead::ReadAhead;
 use super::table::{bytes, join_ratio, path_ratio};
-use crate::markdown::Target;
 use crate::proxy::contender::WEIR;
+use crate::record::markdown::Target;
 
 /// Fetched beyond what the client that left had read; and fetched twice when the next one wants it
 /// all, which is what was in the proxy's kernel when the connection was closed.

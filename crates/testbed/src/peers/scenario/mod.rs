@@ -18,7 +18,7 @@ use crate::benchmark::Participants;
 use crate::failure::Failure;
 use crate::proxy::contender::{self, Contender};
 use crate::proxy::template::Words;
-use crate::{host, record};
+use crate::record::{self, host};
 use clap::{Args, value_parser};
 use plan::{PLANS, Plan};
 use std::path::PathBuf;

@@ -1,7 +1,7 @@
 //! A network of its own on this machine.
 
 use crate::failure::{During, Failure};
-use crate::ioctl;
+use crate::process::ioctl;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader};

@@ -5,7 +5,6 @@
 //! more than this and cannot do less.
 
 use crate::failure::{During, Failure};
-use crate::speed;
 use clap::Args;
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll;
@@ -35,16 +34,12 @@ pub(crate) struct Options {
     size: usize,
     /// Answer as the site of `bench-speed` does
     #[arg(long)]
-    site: bool,
+    pub(crate) site: bool,
 }
 
-/// Serves until the process is ended.
-pub(crate) fn run(options: &Options) -> Result<(), Failure> {
-    let answers = if options.site {
-        speed::answers()?
-    } else {
-        vec![answer(options.size)]
-    };
+/// Serves until the process is ended; by number in the path, if there are `answers`.
+pub(crate) fn run(options: &Options, answers: Option<Vec<Vec<u8>>>) -> Result<(), Failure> {
+    let answers = answers.unwrap_or_else(|| vec![answer(options.size)]);
     let port = options.port;
     serve(port, &answers).during(format_args!("serve port {port}"))
 }

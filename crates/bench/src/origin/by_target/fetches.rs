@@ -57,11 +57,11 @@ type UnacknowledgedBytes = fn(RawFd) -> Option<u64>;
 
 /// Every fetch since the origin began; a place in it names a fetch.
 #[derive(Debug, Default)]
-pub(super) struct Fetches(Vec<Fetch>);
+pub(in crate::origin) struct Fetches(Vec<Fetch>);
 
 impl Fetches {
     /// Enters a fetch whose response goes to `socket`.
-    pub(super) fn begin(
+    pub(in crate::origin) fn begin(
         &mut self,
         path: &str,
         range: Option<&[u8]>,
@@ -80,13 +80,13 @@ impl Fetches {
         self.0.len() - 1
     }
 
-    pub(super) fn handed(&mut self, fetch: usize, bytes: u64) {
+    pub(in crate::origin) fn handed(&mut self, fetch: usize, bytes: u64) {
         if let Some(fetch) = self.0.get_mut(fetch) {
             fetch.handed_bytes += bytes;
         }
     }
 
-    pub(super) fn end(&mut self, fetch: usize, end: FetchEnd) {
+    pub(in crate::origin) fn end(&mut self, fetch: usize, end: FetchEnd) {
         if let Some(fetch) = self.0.get_mut(fetch)
             && fetch.end == FetchEnd::Running
         {
@@ -96,14 +96,18 @@ impl Fetches {
 
     /// Asks the kernel about a fetch for the last time: its socket carries another response now, or
     /// is about to be closed.
-    pub(super) fn settle(&mut self, fetch: usize, unacknowledged_bytes: UnacknowledgedBytes) {
+    pub(in crate::origin) fn settle(
+        &mut self,
+        fetch: usize,
+        unacknowledged_bytes: UnacknowledgedBytes,
+    ) {
         if let Some(fetch) = self.0.get_mut(fetch) {
             fetch.look(unacknowledged_bytes);
             fetch.socket = None;
         }
     }
 
-    pub(super) fn tally(
+    pub(in crate::origin) fn tally(
         &mut self,
         prefix: &str,
         unacknowledged_bytes: UnacknowledgedBytes,

@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 /// How a listening socket tells servers apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Door {
+pub(in crate::origin) enum Door {
     /// It is one server's.
     Server(u32),
     /// Each server has an address of its own, counted up from the first.
@@ -20,7 +20,7 @@ pub(super) enum Door {
 
 /// How a connection tells servers apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Spot {
+pub(in crate::origin) enum Spot {
     /// All requests are this server's.
     Server(u32),
     /// By the prefix of the path.
@@ -29,7 +29,10 @@ pub(super) enum Spot {
 
 impl Door {
     /// For a connection to this address of ours; `None` if that is no server's.
-    pub(super) fn spot(self, local: impl FnOnce() -> Option<SocketAddr>) -> Option<Spot> {
+    pub(in crate::origin) fn spot(
+        self,
+        local: impl FnOnce() -> Option<SocketAddr>,
+    ) -> Option<Spot> {
         match self {
             Self::Server(server) => Some(Spot::Server(server)),
             Self::Prefix => Some(Spot::Prefix),
@@ -46,7 +49,7 @@ impl Door {
 
 impl Spot {
     /// The server, and the path without what named it.
-    pub(super) fn split(self, path: &[u8]) -> Option<(u32, &[u8])> {
+    pub(in crate::origin) fn split(self, path: &[u8]) -> Option<(u32, &[u8])> {
         match self {
             Self::Server(server) => Some((server, path)),
             Self::Prefix => {

@@ -1,9 +1,12 @@
 //! Record files: everything that was measured, with what is needed to measure it again, as JSON.
 
+pub(crate) mod host;
+pub(crate) mod markdown;
+
 use crate::benchmark::Benchmark;
 use crate::failure::{During, Failure};
-use crate::host::{self, Host};
 use crate::root;
+use host::Host;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
