@@ -3,15 +3,19 @@
 use crate::failure::{During, Failure};
 use crate::root;
 
-/// Runs the program with these arguments. It is built in release: a load generator must not be
-/// slower than what it measures. Only `tables`, which measures nothing, is built as tests are.
+/// What is asked for without measuring: for that the program is built as tests are.
+const MEASURING_NOTHING: [&str; 4] = ["tables", "--show", "--help", "-h"];
+
+/// Runs the program with these arguments. It is built in release if it measures: a load generator
+/// must not be slower than what it measures.
 ///
 /// # Errors
 /// As the program has it: it said why.
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     let mut command = root::cargo();
     command.args(["run", "--quiet", "--locked", "--package", "weir-testbed"]);
-    if arguments.first().is_some_and(|name| name != "tables") {
+    let measures_nothing = |word: &String| MEASURING_NOTHING.contains(&word.as_str());
+    if !arguments.iter().any(measures_nothing) {
         command.arg("--release");
     }
     // paths on the command line are those of the caller
