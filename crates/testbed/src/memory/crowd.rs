@@ -26,7 +26,7 @@ const TURN: Duration = Duration::from_millis(20);
 
 /// What the clients have had.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Received {
+pub(crate) struct ReceivedTotals {
     pub(crate) content_bytes: u64,
     /// Bodies that came whole.
     pub(crate) whole: u64,
@@ -34,7 +34,7 @@ pub(crate) struct Received {
     pub(crate) failed: BTreeMap<String, u64>,
 }
 
-impl Received {
+impl ReceivedTotals {
     pub(crate) fn add(&mut self, other: Self) {
         self.content_bytes += other.content_bytes;
         self.whole += other.whole;
@@ -59,7 +59,12 @@ struct Member {
 }
 
 /// Reads until it is to stop; `is_fast` says which of the clients.
-pub(crate) fn run(to: SocketAddr, options: &Options, is_fast: bool, stop: &AtomicBool) -> Received {
+pub(crate) fn run(
+    to: SocketAddr,
+    options: &Options,
+    is_fast: bool,
+    stop: &AtomicBool,
+) -> ReceivedTotals {
     let begun = Instant::now();
     let mut members: Vec<Member> = (0..options.clients)
         .map(|number| {
@@ -79,7 +84,7 @@ pub(crate) fn run(to: SocketAddr, options: &Options, is_fast: bool, stop: &Atomi
         })
         .filter(|member| member.bytes_s.is_none() == is_fast)
         .collect();
-    let mut received = Received::default();
+    let mut received = ReceivedTotals::default();
     let mut buffer = vec![0; 256 * 1024];
     let body_bytes = options.body_mb * 1_000_000;
     while !stop.load(Ordering::Relaxed) {
@@ -101,7 +106,7 @@ impl Member {
         to: SocketAddr,
         body_bytes: u64,
         buffer: &mut [u8],
-        received: &mut Received,
+        received: &mut ReceivedTotals,
     ) -> bool {
         let now = Instant::now();
         if now < self.begins {
@@ -149,7 +154,7 @@ impl Member {
         came > 0
     }
 
-    fn fail(&mut self, why: &str, has_length: bool, received: &mut Received) {
+    fn fail(&mut self, why: &str, has_length: bool, received: &mut ReceivedTotals) {
         let length = if has_length { "with" } else { "without" };
         *received
             .failed

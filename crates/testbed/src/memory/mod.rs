@@ -13,7 +13,7 @@ use crate::failure::Failure;
 use crate::proxy::contender::Contender;
 use crate::record::markdown::{row, table};
 use clap::{Args, value_parser};
-use schedule::Measured;
+use schedule::Measurement;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
@@ -59,7 +59,7 @@ impl AsRef<Output> for Options {
 /// What was measured.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Figures {
-    figures: Option<Measured>,
+    figures: Option<Measurement>,
 }
 
 /// Beside `memory`: the queue towards the disk, content that passes by, tables, code and stacks.
@@ -81,7 +81,7 @@ fn bound_kib(options: &Options) -> u64 {
 }
 
 /// Resident memory afterwards at most, KiB.
-fn rest_kib(measured: &Measured) -> u64 {
+fn rest_kib(measured: &Measurement) -> u64 {
     let stored = measured.counts.get("weir_store_used_bytes");
     measured.before_kib + REST_SLACK_KIB + stored.copied().unwrap_or_default() / 1024
 }

@@ -1,6 +1,6 @@
 //! The course of a measurement: at rest, under load, at rest again.
 
-use super::crowd::{self, Received};
+use super::crowd::{self, ReceivedTotals};
 use super::slow_disk::SlowDisk;
 use super::{CONTENDERS, Options, REST_SLACK_KIB};
 use crate::client::metrics;
@@ -39,7 +39,7 @@ const COUNTED: [&str; 5] = [
 
 /// What was measured.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Measured {
+pub(crate) struct Measurement {
     /// Resident memory before the first client, KiB.
     pub(crate) before_kib: u64,
     /// The most there was, by the kernel's account, KiB.
@@ -48,12 +48,12 @@ pub(crate) struct Measured {
     pub(crate) after_kib: u64,
     /// Twice a second, under load, KiB.
     pub(crate) samples_kib: Vec<u64>,
-    pub(crate) received: Received,
+    pub(crate) received: ReceivedTotals,
     /// Numbers of the proxy at the end, summed over labels.
     pub(crate) counts: BTreeMap<String, u64>,
 }
 
-pub(super) fn run(options: &Options, words: &Words) -> Result<Measured, Failure> {
+pub(super) fn run(options: &Options, words: &Words) -> Result<Measurement, Failure> {
     let workplace = workplace("memory")?;
     let disk = SlowDisk::make(workplace.path(), STORE_MIB + 512, options.disk_mb_s)?;
     let place = origin::Place {
@@ -89,7 +89,7 @@ pub(super) fn run(options: &Options, words: &Words) -> Result<Measured, Failure>
     watch(options, &server, admin)
 }
 
-fn watch(options: &Options, server: &Server, admin: SocketAddr) -> Result<Measured, Failure> {
+fn watch(options: &Options, server: &Server, admin: SocketAddr) -> Result<Measurement, Failure> {
     let id = process(server)?;
     let rss_kib = || usage::memory(id).rss_kib;
     let before_kib = rss_kib();
@@ -106,7 +106,7 @@ fn watch(options: &Options, server: &Server, admin: SocketAddr) -> Result<Measur
             samples_kib.push(rss_kib());
         }
         stop.store(true, Ordering::Relaxed);
-        let mut received = Received::default();
+        let mut received = ReceivedTotals::default();
         for crowd in crowds {
             match crowd.join() {
                 Ok(its) => received.add(its),
@@ -124,7 +124,7 @@ fn watch(options: &Options, server: &Server, admin: SocketAddr) -> Result<Measur
     while Instant::now() < until && rss_kib() > near_kib {
         std::thread::sleep(SAMPLE_EVERY);
     }
-    Ok(Measured {
+    Ok(Measurement {
         before_kib,
         peak_kib,
         after_kib: rss_kib(),

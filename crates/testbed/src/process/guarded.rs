@@ -17,7 +17,7 @@ const POLL: Duration = Duration::from_millis(20);
 
 /// A running child; ended when dropped.
 #[derive(Debug)]
-pub(crate) struct Guarded {
+pub(crate) struct GuardedProcess {
     child: Child,
     grace: Duration,
 }
@@ -66,7 +66,7 @@ pub(crate) fn output(
     )))
 }
 
-impl Guarded {
+impl GuardedProcess {
     /// Starts it on one core, or on any.
     pub(crate) fn spawn(core: Option<usize>, command: &mut Command) -> Result<Self, Failure> {
         let child = match core {
@@ -134,7 +134,7 @@ impl Guarded {
     }
 }
 
-impl Drop for Guarded {
+impl Drop for GuardedProcess {
     fn drop(&mut self) {
         self.stop();
     }
@@ -157,7 +157,7 @@ mod tests {
         let mut command = command(&words, Duration::from_secs(20));
         let child = command.spawn().expect("setpriv and timeout are there");
         let grace = Duration::from_millis(100);
-        let guarded = Guarded { child, grace };
+        let guarded = GuardedProcess { child, grace };
         let deadline = Instant::now() + Duration::from_secs(10);
         while usage::tree(guarded.id()).len() < 3 && Instant::now() < deadline {
             std::thread::yield_now();

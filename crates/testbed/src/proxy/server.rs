@@ -4,7 +4,7 @@ use super::contender::Contender;
 use super::template::Words;
 use crate::client::get as client;
 use crate::failure::{During, Failure};
-use crate::process::guarded::{self, Guarded};
+use crate::process::guarded::{self, GuardedProcess};
 use crate::process::usage::{self, CpuTime, Memory};
 use crate::root;
 use std::fs::{self, Permissions};
@@ -24,7 +24,7 @@ const POLL: Duration = Duration::from_millis(50);
 pub(crate) struct Server {
     name: String,
     address: SocketAddr,
-    guarded: Guarded,
+    guarded: GuardedProcess,
     output: PathBuf,
 }
 
@@ -93,7 +93,7 @@ impl Server {
             .current_dir(directory)
             .stdout(Stdio::from(file))
             .stderr(Stdio::from(second));
-        let guarded = Guarded::spawn(core, command)?;
+        let guarded = GuardedProcess::spawn(core, command)?;
         Ok(Self {
             name: name.to_owned(),
             address,

@@ -8,7 +8,7 @@ use std::process::Command;
 
 /// `weir trace make`, with the file written.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Made {
+pub(crate) struct MadeTrace {
     pub(crate) profile: String,
     pub(crate) requests: u64,
     pub(crate) file_bytes: u64,
@@ -21,7 +21,7 @@ pub(crate) struct Made {
 
 /// A trace that is much larger than memory could be taken for, read once or twice.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Streamed {
+pub(crate) struct StreamedTrace {
     pub(crate) policy: String,
     pub(crate) requests: u64,
     pub(crate) keys: u64,
@@ -36,7 +36,7 @@ pub(crate) fn make(
     requests: u64,
     seed: u64,
     to: &Path,
-) -> Result<Made, Failure> {
+) -> Result<MadeTrace, Failure> {
     let mut command = Command::new(weir);
     command
         .args([
@@ -55,7 +55,7 @@ pub(crate) fn make(
         .args(["--profile", "http-1998", "--json"])
         .arg(to);
     let (_, run) = child::said(&mut run)?;
-    Ok(Made {
+    Ok(MadeTrace {
         profile: profile.to_owned(),
         requests,
         file_bytes: length(to)?,
@@ -71,14 +71,14 @@ pub(crate) fn stream(
     policy: &str,
     capacity_bytes: u64,
     trace: &Path,
-) -> Result<Streamed, Failure> {
+) -> Result<StreamedTrace, Failure> {
     let mut command = Command::new(weir);
     command
         .args(["sim", "hits", "--json", "--format", "oracle-general"])
         .args(["--policy", policy, "--size", &capacity_bytes.to_string()])
         .arg(trace);
     let (said, took) = child::said(&mut command)?;
-    Ok(Streamed {
+    Ok(StreamedTrace {
         policy: policy.to_owned(),
         requests: figure("weir sim hits --json", &said["requests"])?,
         keys: figure("weir sim hits --json", &said["keys"])?,

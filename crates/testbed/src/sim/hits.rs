@@ -24,9 +24,9 @@ pub(super) struct Hits {
     /// The version of libCacheSim's Python package; `None` where it was not installed.
     pub(super) libcachesim: Option<String>,
     /// By policy.
-    pub(super) weir: BTreeMap<String, Vec<Measured>>,
+    pub(super) weir: BTreeMap<String, Vec<HitsRun>>,
     /// By policy; empty where it was not installed.
-    pub(super) others: BTreeMap<String, Vec<Measured>>,
+    pub(super) others: BTreeMap<String, Vec<HitsRun>>,
 }
 
 /// The trace.
@@ -40,7 +40,7 @@ pub(super) struct Whole {
 
 /// One run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Measured {
+pub(super) struct HitsRun {
     pub(super) requests: u64,
     pub(super) hits: u64,
     pub(super) hit_bytes: u64,
@@ -48,7 +48,7 @@ pub(super) struct Measured {
     pub(super) cpu_us: u64,
 }
 
-impl Measured {
+impl HitsRun {
     #[expect(clippy::cast_precision_loss, reason = "printed with three digits")]
     pub(super) fn millions_a_second(&self) -> f64 {
         self.requests as f64 / self.cpu_us.max(1) as f64
@@ -112,7 +112,7 @@ pub(super) fn make_trace(
 
 /// Simulates one cache. Its processor time is that of the whole process, its start and the reading
 /// of the file included.
-fn ours(weir: &str, trace: &Path, policy: &str, capacity_bytes: u64) -> Result<Measured, Failure> {
+fn ours(weir: &str, trace: &Path, policy: &str, capacity_bytes: u64) -> Result<HitsRun, Failure> {
     let mut command = Command::new(weir);
     command
         .args(["sim", "hits", "--json", "--format", "oracle-general"])
@@ -121,7 +121,7 @@ fn ours(weir: &str, trace: &Path, policy: &str, capacity_bytes: u64) -> Result<M
     let (said, took) = said(&mut command)?;
     let cache = &said["caches"][0];
     let number = |value| figure("weir sim hits --json", value);
-    Ok(Measured {
+    Ok(HitsRun {
         requests: number(&said["requests"])?,
         hits: number(&cache["hits"])?,
         hit_bytes: number(&cache["hit_bytes"])?,
@@ -147,7 +147,7 @@ fn theirs(
     trace: &Path,
     policy: &str,
     capacity_bytes: u64,
-) -> Result<Measured, Failure> {
+) -> Result<HitsRun, Failure> {
     let mut command = Command::new(python);
     command
         .args(["-c", PROGRAM])
@@ -155,7 +155,7 @@ fn theirs(
         .args([policy, &capacity_bytes.to_string()]);
     let (said, _) = said(&mut command)?;
     let number = |name: &str| figure("libcachesim", &said[name]);
-    Ok(Measured {
+    Ok(HitsRun {
         requests: number("requests")?,
         hits: number("hits")?,
         hit_bytes: number("hit_bytes")?,

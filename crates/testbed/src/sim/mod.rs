@@ -19,7 +19,7 @@ use crate::failure::Failure;
 use crate::process::workplace;
 use crate::proxy::program;
 use clap::{Args, value_parser};
-use files::{Made, Streamed};
+use files::{MadeTrace, StreamedTrace};
 use hits::Hits;
 use packets::{Memory, Packets};
 use serde::{Deserialize, Serialize};
@@ -107,9 +107,9 @@ pub(crate) struct Figures {
     /// The proxy alone, for more and more requests of the same keys.
     memory: Vec<Memory>,
     /// A trace made, read and run.
-    made: Option<Made>,
+    made: Option<MadeTrace>,
     /// A long trace in a file.
-    streamed: Vec<Streamed>,
+    streamed: Vec<StreamedTrace>,
 }
 
 impl Benchmark for Figures {
@@ -211,7 +211,7 @@ fn packets(options: &Options, speed: &str, trace: &Path) -> Result<Vec<Packets>,
 
 /// A trace of a hundred million requests that is in a file, and one of a tenth beside it: memory
 /// must be the same. Of half the keys, so that nearly all of them are asked for in either.
-fn streamed(options: &Options, weir: &str, place: &Path) -> Result<Vec<Streamed>, Failure> {
+fn streamed(options: &Options, weir: &str, place: &Path) -> Result<Vec<StreamedTrace>, Failure> {
     let mut all = Vec::new();
     for requests in [options.streamed / 10, options.streamed] {
         let trace = place.join("long.oracleGeneral.bin");

@@ -2,8 +2,8 @@
 
 use super::Record;
 use super::child::Took;
-use super::files::Made;
-use super::hits::{Hits, Measured, POLICIES};
+use super::files::MadeTrace;
+use super::hits::{Hits, HitsRun, POLICIES};
 use super::packets::Packets;
 use crate::record::markdown::{Target, ratio, row, table};
 
@@ -73,10 +73,10 @@ pub(super) fn render(record: &Record) -> String {
 fn hits_table(out: &mut String, hits: &Hits) {
     let rows = POLICIES.iter().filter_map(|&policy| {
         let (ours, theirs) = (best(hits.weir.get(policy))?, best(hits.others.get(policy)));
-        let of = |value: &dyn Fn(Measured) -> String| theirs.map_or("-".to_owned(), value);
-        let speed = |run: Measured| format!("{:.2}", run.millions_a_second());
-        let hit_ratio = |run: Measured| format!("{:.6}", ratio(run.hits, run.requests));
-        let times = |other: Measured| {
+        let of = |value: &dyn Fn(HitsRun) -> String| theirs.map_or("-".to_owned(), value);
+        let speed = |run: HitsRun| format!("{:.2}", run.millions_a_second());
+        let hit_ratio = |run: HitsRun| format!("{:.6}", ratio(run.hits, run.requests));
+        let times = |other: HitsRun| {
             let times = ours.millions_a_second() / other.millions_a_second();
             format!("{times:.2}")
         };
@@ -111,7 +111,7 @@ fn packets_row(run: &Packets) -> String {
     )
 }
 
-fn made_table(out: &mut String, made: &Made) {
+fn made_table(out: &mut String, made: &MadeTrace) {
     let rows = [
         ("`weir trace make`", &made.took),
         ("`weir trace stats`", &made.stats),
@@ -200,7 +200,7 @@ fn hits_targets(hits: &Hits) -> Vec<Target> {
             let is_met = (ours.hits, ours.hit_bytes) == (theirs.hits, theirs.hit_bytes);
             return Some([rate, Target::new(what, is_met)]);
         };
-        let hit_ratio = |run: Measured| ratio(run.hits, run.requests);
+        let hit_ratio = |run: HitsRun| ratio(run.hits, run.requests);
         let off = (hit_ratio(ours) - hit_ratio(theirs)).abs();
         let what = format!("{policy}: hit ratios {off:.4} apart, at most {off_max}");
         // both sides of a difference are rounded
@@ -229,7 +229,7 @@ fn all_three(runs: &[Packets]) -> Option<f64> {
 }
 
 /// The run that took the least: what disturbs a run only makes it longer.
-fn best(runs: Option<&Vec<Measured>>) -> Option<Measured> {
+fn best(runs: Option<&Vec<HitsRun>>) -> Option<HitsRun> {
     runs?.iter().copied().min_by_key(|run| run.cpu_us)
 }
 
@@ -239,8 +239,8 @@ mod tests {
     use super::*;
     use crate::sim::record_of_defaults;
 
-    fn run(hits: u64, cpu_us: u64) -> Measured {
-        Measured {
+    fn run(hits: u64, cpu_us: u64) -> HitsRun {
+        HitsRun {
             requests: 1000,
             hits,
             hit_bytes: hits * 10,
@@ -248,7 +248,7 @@ mod tests {
         }
     }
 
-    fn met(policy: &str, ours: &[Measured], theirs: &[Measured]) -> Vec<bool> {
+    fn met(policy: &str, ours: &[HitsRun], theirs: &[HitsRun]) -> Vec<bool> {
         let mut hits = Hits::default();
         for run in ours {
             hits.weir.entry(policy.to_owned()).or_default().push(*run);

@@ -29,7 +29,7 @@ pub(crate) struct Options {
 
 /// What came of it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Asked {
+pub(super) struct ClientTotals {
     /// Of the whole run.
     pub(super) requests: u64,
     pub(super) seconds: f64,
@@ -48,7 +48,7 @@ pub(super) struct Asked {
     pub(super) memory_max_bytes: u64,
 }
 
-impl Asked {
+impl ClientTotals {
     /// Requests a second.
     #[expect(
         clippy::cast_precision_loss,
@@ -103,7 +103,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     if total.errors.sum() > 0 {
         eprintln!("{:?}", total.errors);
     }
-    let asked = Asked {
+    let asked = ClientTotals {
         requests: total.requests,
         seconds: last.seconds(),
         hits: total.hits,

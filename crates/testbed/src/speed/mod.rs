@@ -24,7 +24,7 @@ use crate::proxy::server::{self, Server};
 use crate::record::host;
 use crate::record::markdown::{self, TARGETS, Target, list, median, ratio, row, table};
 use clap::{Args, value_parser};
-use client::Asked;
+use client::ClientTotals;
 use serde::{Deserialize, Serialize};
 use site::Site;
 pub(crate) use site::{Options as SiteOptions, ROLE, answers, serve};
@@ -86,7 +86,7 @@ pub(crate) struct Figures {
     cores: Cores,
     hits: Vec<Hits>,
     origin: Vec<OriginRun>,
-    robots: Option<Asked>,
+    robots: Option<ClientTotals>,
 }
 
 /// Our clients beside wrk.
@@ -94,7 +94,7 @@ pub(crate) struct Figures {
 struct Hits {
     wrk: Report,
     wrk_cpu_us: u64,
-    ours: Asked,
+    ours: ClientTotals,
     ours_cpu_us: u64,
 }
 
@@ -112,7 +112,7 @@ impl Hits {
 /// What a response costs the origin.
 #[derive(Debug, Serialize, Deserialize)]
 struct OriginRun {
-    asked: Asked,
+    asked: ClientTotals,
     user_us: u64,
     system_us: u64,
 }
@@ -278,7 +278,7 @@ impl Bench {
         })
     }
 
-    fn robots(&self, seconds: u32) -> Result<Asked, Failure> {
+    fn robots(&self, seconds: u32) -> Result<ClientTotals, Failure> {
         let server = self.start(&[ROLE, "PORT", "robots"], seconds)?;
         Ok(self.ask(Site::Robots, server.address(), seconds)?.0)
     }
@@ -301,7 +301,12 @@ impl Bench {
     }
 
     /// What our clients had from a server, and their CPU time, microseconds.
-    fn ask(&self, site: Site, to: SocketAddr, seconds: u32) -> Result<(Asked, u64), Failure> {
+    fn ask(
+        &self,
+        site: Site,
+        to: SocketAddr,
+        seconds: u32,
+    ) -> Result<(ClientTotals, u64), Failure> {
         let arguments = [
             own()?,
             client::ROLE.to_owned(),

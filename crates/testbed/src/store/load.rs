@@ -49,7 +49,7 @@ pub(crate) enum Course {
 
 /// What the clients received.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Received {
+pub(crate) struct ReceivedTotals {
     pub(crate) responses: u64,
     pub(crate) content_bytes: u64,
     pub(crate) times_us: Vec<u32>,
@@ -81,10 +81,10 @@ impl Ask<'_> {
     ///
     /// # Errors
     /// The first response that is not what it should be.
-    pub(crate) fn go(&self, course: Course) -> Result<Received, String> {
+    pub(crate) fn go(&self, course: Course) -> Result<ReceivedTotals, String> {
         let begun = Instant::now();
         let asked = AtomicU64::new(0);
-        let parts: Vec<Result<Received, String>> = std::thread::scope(|scope| {
+        let parts: Vec<Result<ReceivedTotals, String>> = std::thread::scope(|scope| {
             let threads: Vec<_> = (0..self.connections)
                 .map(|client| {
                     let asked = &asked;
@@ -96,9 +96,9 @@ impl Ask<'_> {
                 .map(|part| part.unwrap_or_else(|_| Err("a client broke".to_owned())))
                 .collect()
         });
-        let mut all = Received {
+        let mut all = ReceivedTotals {
             took: begun.elapsed(),
-            ..Received::default()
+            ..ReceivedTotals::default()
         };
         for part in parts {
             let part = part?;
@@ -115,7 +115,7 @@ impl Ask<'_> {
         client: u64,
         asked: &AtomicU64,
         begun: Instant,
-    ) -> Result<Received, String> {
+    ) -> Result<ReceivedTotals, String> {
         let mut chance = match course {
             Course::Random(seed, _) | Course::Sample(seed, _) => Chance::new(seed, client),
             Course::All => Chance::new(0, client),
@@ -132,7 +132,7 @@ impl Ask<'_> {
                 }
             }
         };
-        let mut received = Received::default();
+        let mut received = ReceivedTotals::default();
         let mut connection: Option<TcpStream> = None;
         let mut buffer = vec![0; 64 * 1024];
         while let Some(number) = next(&mut chance) {

@@ -2,7 +2,7 @@
 //! what is in them, round after round, and another store of each is killed and started again.
 
 use super::latency::{Latency, quantiles};
-use super::load::{Ask, Course, Received, Sizes};
+use super::load::{Ask, Course, ReceivedTotals, Sizes};
 use super::{Options, Record, Row, mix, restart};
 use crate::benchmark::Participants;
 use crate::failure::{During, Failure};
@@ -242,7 +242,7 @@ impl Field<'_> {
         server: &Server,
         ask: &Ask<'_>,
         course: Course,
-    ) -> Result<(Received, Cost), Failure> {
+    ) -> Result<(ReceivedTotals, Cost), Failure> {
         let now = || Cost {
             cpu_us: server.cpu_time().sum_us(),
             process: usage::traffic(server.id()),

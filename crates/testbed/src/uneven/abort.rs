@@ -1,6 +1,6 @@
 //! A client leaves in the middle of a long download, and another one wants it all.
 
-use super::measured::Subject;
+use super::measurement::Subject;
 use crate::client::reader::{RECEIVE_BUFFER_BYTES, Reader};
 use serde::{Deserialize, Serialize};
 use std::time::{Duration, Instant};

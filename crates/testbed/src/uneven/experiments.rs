@@ -1,7 +1,7 @@
 //! The course of a measurement: start everybody, one experiment after the other, then what wants
 //! servers of its own.
 
-use super::measured::{Measured, Subject};
+use super::measurement::{Measurement, Subject};
 use super::{Experiment, Record};
 use super::{abort, herd, join, memory, path, read_ahead};
 use crate::benchmark::Participants;
@@ -158,7 +158,7 @@ impl Field {
     fn at_once<T: Send + std::fmt::Debug>(
         &self,
         experiment: impl Fn(&Subject<'_>) -> Result<T, String> + Sync,
-    ) -> Vec<Measured<T>> {
+    ) -> Vec<Measurement<T>> {
         std::thread::scope(|scope| {
             let experiment = &experiment;
             let running: Vec<_> = self
@@ -169,7 +169,7 @@ impl Field {
                 .into_iter()
                 .map(|(subject, thread)| {
                     let outcome = thread.join().unwrap_or(Err("it broke".to_owned()));
-                    said(Measured::new(subject.contender.name, outcome))
+                    said(Measurement::new(subject.contender.name, outcome))
                 })
                 .collect()
         })
@@ -179,9 +179,14 @@ impl Field {
     fn in_turn<T: std::fmt::Debug>(
         &self,
         experiment: impl Fn(&Subject<'_>) -> Result<T, String>,
-    ) -> Vec<Measured<T>> {
+    ) -> Vec<Measurement<T>> {
         self.subjects()
-            .map(|subject| said(Measured::new(subject.contender.name, experiment(&subject))))
+            .map(|subject| {
+                said(Measurement::new(
+                    subject.contender.name,
+                    experiment(&subject),
+                ))
+            })
             .collect()
     }
 
@@ -192,13 +197,13 @@ impl Field {
             record
                 .figures
                 .memories
-                .push(Measured::new(contender.name, outcome));
+                .push(Measurement::new(contender.name, outcome));
         }
     }
 }
 
 /// One line for whoever watches.
-fn said<T: std::fmt::Debug>(measured: Measured<T>) -> Measured<T> {
+fn said<T: std::fmt::Debug>(measured: Measurement<T>) -> Measurement<T> {
     let name = &measured.contender;
     match (&measured.figures, &measured.trouble) {
         (Some(figures), _) => eprintln!("  {name}: {figures:?}"),

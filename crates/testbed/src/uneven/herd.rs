@@ -1,6 +1,6 @@
 //! Many clients ask for the same thing at once, and nobody has it.
 
-use super::measured::Subject;
+use super::measurement::Subject;
 use crate::client::crowd::{Crowd, Standing};
 use crate::client::reader::RECEIVE_BUFFER_BYTES;
 use serde::{Deserialize, Serialize};

@@ -1,6 +1,6 @@
 //! A fast reader asks for what a slow one is being served.
 
-use super::measured::Subject;
+use super::measurement::Subject;
 use crate::client::reader::{RECEIVE_BUFFER_BYTES, Reader};
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;

@@ -1,6 +1,6 @@
 //! What thousands of modem users cost a proxy in memory, and whether it grows while they read.
 
-use super::measured::Subject;
+use super::measurement::Subject;
 use crate::client::crowd::Crowd;
 use crate::proxy::server::Server;
 use serde::{Deserialize, Serialize};

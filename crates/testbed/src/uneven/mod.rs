@@ -11,7 +11,7 @@ mod abort;
 mod experiments;
 mod herd;
 mod join;
-mod measured;
+mod measurement;
 mod memory;
 mod path;
 mod read_ahead;
@@ -25,7 +25,7 @@ use abort::{Abort, Second};
 use clap::{Args, ValueEnum};
 use herd::Herd;
 use join::Join;
-use measured::Measured;
+use measurement::Measurement;
 use memory::Memory;
 use path::LongPath;
 use read_ahead::ReadAhead;
@@ -106,12 +106,12 @@ pub(crate) struct Figures {
     files_max: u64,
     /// In the order of the table.
     contenders: Vec<String>,
-    aborts: Vec<Measured<Abort>>,
-    seconds: Vec<Measured<Second>>,
-    leads: Vec<Measured<ReadAhead>>,
-    joins: Vec<Measured<Join>>,
-    herds: Vec<Measured<Herd>>,
-    memories: Vec<Measured<Memory>>,
+    aborts: Vec<Measurement<Abort>>,
+    seconds: Vec<Measurement<Second>>,
+    leads: Vec<Measurement<ReadAhead>>,
+    joins: Vec<Measurement<Join>>,
+    herds: Vec<Measurement<Herd>>,
+    memories: Vec<Measurement<Memory>>,
     path: Option<LongPath>,
 }
 

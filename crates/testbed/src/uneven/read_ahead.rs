@@ -1,6 +1,6 @@
 //! How far a proxy runs ahead of a client that is slow, or that stops reading.
 
-use super::measured::Subject;
+use super::measurement::Subject;
 use crate::client::reader::{RECEIVE_BUFFER_BYTES, Reader};
 use serde::{Deserialize, Serialize};
 use std::time::{Duration, Instant};

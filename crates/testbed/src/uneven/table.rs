@@ -2,7 +2,7 @@
 
 use super::herd::{CLIENTS, Herd};
 use super::join::Join;
-use super::measured::Measured;
+use super::measurement::Measurement;
 use super::path::{Download, LongPath, SIDES, Side, Way};
 use super::read_ahead::{KINDS, Kind};
 use super::{Record, targets};
@@ -31,7 +31,7 @@ struct Rows<'r> {
 
 impl Rows<'_> {
     /// Adds a row, if anybody has a cell.
-    fn add<T>(&mut self, name: &str, of: &[Measured<T>], cell: impl Fn(&T) -> Option<String>) {
+    fn add<T>(&mut self, name: &str, of: &[Measurement<T>], cell: impl Fn(&T) -> Option<String>) {
         let cell = |contender: &String| {
             let mut these = of.iter().filter(|one| one.contender == *contender);
             these.find_map(|one| one.figures.as_ref().and_then(&cell))
@@ -223,8 +223,8 @@ pub(super) fn path_ratio(path: &LongPath, side: Side) -> Option<f64> {
 
 /// What could not be measured, and why.
 pub(super) fn troubles(record: &Record) -> Vec<String> {
-    fn of<T>(measured: &[Measured<T>], what: &str) -> Vec<String> {
-        let trouble = |one: &Measured<T>| {
+    fn of<T>(measured: &[Measurement<T>], what: &str) -> Vec<String> {
+        let trouble = |one: &Measurement<T>| {
             let trouble = one.trouble.as_ref()?;
             Some(format!("{}, {what}: {trouble}", one.contender))
         };

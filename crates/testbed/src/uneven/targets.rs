@@ -1,7 +1,7 @@
 //! What was agreed that weir reaches, and whether it does.
 
 use super::Record;
-use super::measured::Measured;
+use super::measurement::Measurement;
 use super::memory::Kind;
 use super::path::Side;
 use super::read_ahead::ReadAhead;
@@ -31,7 +31,7 @@ pub(super) fn judge(record: &Record) -> Vec<Target> {
     targets
 }
 
-fn of_weir<T>(measured: &[Measured<T>]) -> impl Iterator<Item = &T> {
+fn of_weir<T>(measured: &[Measurement<T>]) -> impl Iterator<Item = &T> {
     let of_weir = measured.iter().filter(|one| one.contender == WEIR);
     of_weir.filter_map(|one| one.figures.as_ref())
 }

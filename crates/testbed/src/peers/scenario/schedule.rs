@@ -6,7 +6,7 @@ use super::{Options, is_gateway, set_store};
 use crate::benchmark::Participants;
 use crate::failure::{During, Failure};
 use crate::process::affinity::{self, Cores};
-use crate::process::guarded::{self, Guarded};
+use crate::process::guarded::{self, GuardedProcess};
 use crate::process::workplace;
 use crate::proxy::contender::{Contender, WEIR};
 use crate::proxy::program;
@@ -59,7 +59,7 @@ struct Run {
     contender: &'static Contender,
     variant: Variant,
     record: PathBuf,
-    bench: Guarded,
+    bench: GuardedProcess,
     log: PathBuf,
     _server: Server,
 }
@@ -216,7 +216,7 @@ impl Course<'_> {
         command
             .stdout(Stdio::from(file))
             .stderr(Stdio::from(second));
-        let bench = Guarded::spawn(Some(self.cores.load), &mut command)?;
+        let bench = GuardedProcess::spawn(Some(self.cores.load), &mut command)?;
         Ok(Run {
             contender,
             variant,

@@ -23,13 +23,13 @@ impl Subject<'_> {
 
 /// The figures of one proxy, or why there are none.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Measured<T> {
+pub(crate) struct Measurement<T> {
     pub(crate) contender: String,
     pub(crate) figures: Option<T>,
     pub(crate) trouble: Option<String>,
 }
 
-impl<T> Measured<T> {
+impl<T> Measurement<T> {
     pub(crate) fn new(contender: &str, outcome: Result<T, String>) -> Self {
         let (figures, trouble) = match outcome {
             Ok(figures) => (Some(figures), None),
