@@ -12,6 +12,9 @@ use crate::counters::bump;
 /// Number of buckets: limits 2^0 to 2^26 microseconds, and one without a limit.
 pub const BUCKETS: usize = 28;
 
+/// What the histogram of response times shows.
+pub const RESPONSE_TIME_HELP: &str = "From the first byte of a request to the last of its response, by where the response came from.";
+
 /// Largest time that bucket `index` holds, in microseconds; `None` for the last bucket, which has
 /// no limit.
 #[must_use]

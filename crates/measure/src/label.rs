@@ -10,6 +10,8 @@ pub trait Label: Copy + Sized + 'static {
     const ALL: &'static [Self];
     /// The words of [`Label::ALL`].
     const WORDS: &'static [&'static str];
+    /// What each of [`Label::ALL`] means, a paragraph.
+    const ABOUT: &'static [&'static str];
 
     /// Place of this value in [`Label::ALL`].
     fn index(self) -> usize;
@@ -30,11 +32,11 @@ pub trait Label: Copy + Sized + 'static {
 macro_rules! labels {
     ($(
         $(#[$outer:meta])*
-        $name:ident { $( $(#[$inner:meta])* $variant:ident = $word:literal, )+ }
+        $name:ident { $( $(#[doc = $doc:literal])+ $variant:ident = $word:literal, )+ }
     )+) => { $(
         $(#[$outer])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        pub enum $name { $( $(#[$inner])* #[doc = concat!("\n\nShown as `", $word, "`.")] $variant, )+ }
+        pub enum $name { $( $(#[doc = $doc])+ #[doc = concat!("\n\nShown as `", $word, "`.")] $variant, )+ }
 
         impl $name {
             /// How many values there are.
@@ -44,6 +46,7 @@ macro_rules! labels {
         impl Label for $name {
             const ALL: &'static [Self] = &[$( Self::$variant, )+];
             const WORDS: &'static [&'static str] = &[$( $word, )+];
+            const ABOUT: &'static [&'static str] = &[$( concat!($($doc),+), )+];
 
             #[inline]
             fn index(self) -> usize {

@@ -26,7 +26,7 @@ pub mod record;
 pub mod snapshot;
 
 pub use counters::Counters;
-pub use histogram::{BUCKETS, Histogram, HistogramSnapshot, bucket_limit_us};
+pub use histogram::{BUCKETS, Histogram, HistogramSnapshot, RESPONSE_TIME_HELP, bucket_limit_us};
 pub use label::{
     Aborted, DiskLookupEnd, DiskRefusal, DnsOutcome, HopOutcome, Joined, Label, Lost, NotStored,
     OpenReason, ReloadOutcome, Reuse, Source, StatusClass, Supply, Unrecorded, Verdict, WaitEnd,

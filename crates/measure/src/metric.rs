@@ -27,6 +27,8 @@ pub struct LabelSet {
     pub name: &'static str,
     /// Its values, one slot each.
     pub words: &'static [&'static str],
+    /// What each value means.
+    pub about: &'static [&'static str],
 }
 
 /// One row of the table.
@@ -110,6 +112,7 @@ macro_rules! label_set {
         Some(LabelSet {
             name: stringify!($field),
             words: <$label as Label>::WORDS,
+            about: <$label as Label>::ABOUT,
         })
     };
 }

@@ -4,27 +4,31 @@
 //! them. A request may skip phases: a hit has no `Forward`, a response that is not stored has no
 //! `Store`.
 
-/// One phase of a request; it is *reached* when what it names is complete.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Phase {
-    /// The request head has arrived and is well-formed.
-    RequestHead,
-    /// The client may ask this of this listener.
-    Authorise,
-    /// The source of the response is decided: store, next hop, or an answer of our own.
-    Choose,
-    /// A connection to the next hop is ready.
-    Forward,
-    /// The content of the request was sent to the next hop.
-    RequestContent,
-    /// The head of the response for the client is made.
-    ResponseHead,
-    /// It is decided what of the response is stored.
-    Store,
-    /// The content of the response was sent to the client.
-    ResponseContent,
-    /// The request is counted and logged.
-    Done,
+use weir_semantics::words;
+
+words! {
+    /// One phase of a request; it is *reached* when what it names is complete.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Phase {
+        /// The request head has arrived and is well-formed.
+        RequestHead = "request-head",
+        /// The client may ask this of this listener.
+        Authorise = "authorise",
+        /// The source of the response is decided: store, next hop, or an answer of our own.
+        Choose = "choose",
+        /// A connection to the next hop is ready.
+        Forward = "forward",
+        /// The content of the request was sent to the next hop.
+        RequestContent = "request-content",
+        /// The head of the response for the client is made.
+        ResponseHead = "response-head",
+        /// It is decided what of the response is stored.
+        Store = "store",
+        /// The content of the response was sent to the client.
+        ResponseContent = "response-content",
+        /// The request is counted and logged.
+        Done = "done",
+    }
 }
 
 impl Phase {
@@ -45,22 +49,6 @@ impl Phase {
     #[must_use]
     pub const fn index(self) -> usize {
         self as usize
-    }
-
-    /// Its name, as documents and messages have it.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::RequestHead => "request-head",
-            Self::Authorise => "authorise",
-            Self::Choose => "choose",
-            Self::Forward => "forward",
-            Self::RequestContent => "request-content",
-            Self::ResponseHead => "response-head",
-            Self::Store => "store",
-            Self::ResponseContent => "response-content",
-            Self::Done => "done",
-        }
     }
 }
 

@@ -5,7 +5,13 @@
 //! disagree.
 
 use crate::catalog::Refusal;
-use weir_semantics::{CacheStatus, DecidedBy, Fwd, NotStorable};
+use weir_semantics::{CacheStatus, DecidedBy, Fwd, NotStorable, words};
+
+/// The detail of a hit that came from disk, and its meaning.
+pub const FROM_DISK: (&str, &str) = (
+    "disk",
+    "The stored response, or its content, came from disk and not from memory.",
+);
 
 /// What happened to one request, complete when its transaction is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,51 +50,57 @@ pub enum Handling {
     Tunnel,
 }
 
-/// Why a stored response could be used at once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Hit {
-    /// It was fresh (RFC 9111 §4.2).
-    Fresh,
-    /// Stale, and the client's `max-stale` allows it (RFC 9111 §5.2.1.2).
-    MaxStale,
-    /// Stale, served while it is validated in the background (RFC 5861 §3).
-    WhileRevalidate,
-    /// It was fresh and still arriving: what is there was served at once, the rest as it came.
-    /// Elsewhere called a delayed hit.
-    Delayed,
+words! {
+    /// Why a stored response could be used at once.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Hit {
+        /// It was fresh (RFC 9111 §4.2).
+        Fresh = "fresh",
+        /// Stale, and the client's `max-stale` allows it (RFC 9111 §5.2.1.2).
+        MaxStale = "max-stale",
+        /// Stale, served while it is validated in the background (RFC 5861 §3).
+        WhileRevalidate = "stale-while-revalidate",
+        /// It was fresh and still arriving: what is there was served at once, the rest as it came.
+        /// Elsewhere called a delayed hit.
+        Delayed = "delayed",
+    }
 }
 
-/// Why a stale response was served although the next hop was asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Excuse {
-    /// `stale-if-error` allows it for this error (RFC 5861 §4).
-    IfError,
-    /// The next hop could not be reached at all (RFC 9111 §4.2.4, "disconnected").
-    Disconnected,
+words! {
+    /// Why a stale response was served although the next hop was asked.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Excuse {
+        /// `stale-if-error` allows it for this error (RFC 5861 §4).
+        IfError = "stale-if-error",
+        /// The next hop could not be reached at all (RFC 9111 §4.2.4, "disconnected").
+        Disconnected = "disconnected",
+    }
 }
 
-/// Why we answered a request ourselves without a stored response.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refused {
-    /// `only-if-cached` and nothing usable is stored: 504 (RFC 9111 §5.2.1.7).
-    OnlyIfCached,
-    /// It asks the proxy itself, or may go no further: `OPTIONS` (RFC 9110 §7.6.2).
-    AnsweredHere,
-    /// The client's message broke the rules.
-    BadRequest,
-    /// The client, its destination or its port is not allowed.
-    Denied,
-    /// The next hop could not be used; the proxy error says how.
-    NextHop,
-    /// The next hop could not be used, and the stored response must not be used without it: 504
-    /// (RFC 9111 §5.2.2.2).
-    MustRevalidate,
-    /// The request came back to us.
-    Loop,
-    /// One of our own limits.
-    Overloaded,
-    /// What is stored was to be sent, and cannot be read.
-    Unreadable,
+words! {
+    /// Why we answered a request ourselves without a stored response.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Refused {
+        /// `only-if-cached` and nothing usable is stored: 504 (RFC 9111 §5.2.1.7).
+        OnlyIfCached = "only-if-cached",
+        /// It asks the proxy itself, or may go no further: `OPTIONS` (RFC 9110 §7.6.2).
+        AnsweredHere = "answered-here",
+        /// The client's message broke the rules.
+        BadRequest = "bad-request",
+        /// The client, its destination or its port is not allowed.
+        Denied = "denied",
+        /// The next hop could not be used; the proxy error says how.
+        NextHop = "next-hop",
+        /// The next hop could not be used, and the stored response must not be used without it: 504
+        /// (RFC 9111 §5.2.2.2).
+        MustRevalidate = "must-revalidate",
+        /// The request came back to us.
+        Loop = "loop",
+        /// One of our own limits.
+        Overloaded = "overloaded",
+        /// What is stored was to be sent, and cannot be read.
+        Unreadable = "unreadable",
+    }
 }
 
 /// What became of a response from the next hop.
@@ -100,55 +112,61 @@ pub enum Storing {
     NotStored(NotStored),
 }
 
-/// Why a response was not stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NotStored {
-    /// RFC 9111 §3 does not allow it.
-    Rule(NotStorable),
-    /// The profile `http-1998` does not allow it.
-    Profile(Uncachable1998),
-    /// It sets a cookie, and the origin did not say that it may be shared: neither `public` nor
-    /// `s-maxage`. RFC 9111 §7.3 would let us store it; `SetCookieRule` says why we do not.
-    SetCookie,
-    /// It is an error, or a redirect without a lifetime, and the stored response stays: the client
-    /// wanted to go around one that is fresh, or no client asked (`stale-while-revalidate`).
-    StoredIsUsable,
-    /// It updates a stored response, and would have it vary on other fields than those it is stored
-    /// under.
-    VaryChanged,
-    /// It could never be reused: it has no lifetime (errors: none given explicitly) and no
-    /// validator.
-    Useless,
-    /// It answers If-Match or its like, Range, or Expect (412, 416, 417): fields that are in no
-    /// cache key, so that one request's answer would be everybody's, whatever lifetime the origin
-    /// gives it.
-    Conditional,
-    /// The catalog refused it.
-    Catalog(Refusal),
-    /// The request itself goes around the cache.
-    Bypass,
-    /// It did not arrive whole, and is of no use in part.
-    Incomplete,
+words! {
+    /// Why a response was not stored.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum NotStored {
+        /// It sets a cookie, and the origin did not say that it may be shared: neither `public` nor
+        /// `s-maxage`. RFC 9111 §7.3 would allow it; the setting `cache.set_cookie` chooses.
+        SetCookie = "set-cookie",
+        /// It is an error, or a redirect without a lifetime, and the stored response stays: the
+        /// client wanted to go around one that is fresh, or no client asked
+        /// (`stale-while-revalidate`).
+        StoredIsUsable = "stored-is-usable",
+        /// It updates a stored response, and would have it vary on other fields than those it is
+        /// stored under.
+        VaryChanged = "vary-changed",
+        /// It could never be reused: it has no lifetime (errors: none given explicitly) and no
+        /// validator.
+        Useless = "no-lifetime",
+        /// It answers If-Match or its like, Range, or Expect (412, 416, 417): fields that are in no
+        /// cache key, so that one request's answer would be everybody's, whatever lifetime the
+        /// origin gives it.
+        Conditional = "conditional",
+        /// The request itself goes around the cache.
+        Bypass = "bypass",
+        /// It did not arrive whole, and is of no use in part.
+        Incomplete = "incomplete",
+        of
+        /// RFC 9111 §3 does not allow it.
+        Rule(NotStorable),
+        /// The profile `http-1998` does not allow it.
+        Profile(Uncachable1998),
+        /// The catalog refused it.
+        Catalog(Refusal),
+    }
 }
 
-/// Causes by which the profile `http-1998` leaves a response uncached
-/// (Feldmann et al., INFOCOM 1999: the table of uncachable causes).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Uncachable1998 {
-    /// The request's method is neither GET nor HEAD.
-    Method,
-    /// The target has a query.
-    Query,
-    /// The target's path holds `cgi-bin`.
-    CgiBin,
-    /// The request carries credentials.
-    Authorization,
-    /// The request carries a Cookie, or the response sets one.
-    Cookie,
-    /// The request has Cache-Control or Pragma.
-    ClientCacheControl,
-    /// The response has Cache-Control or Expires.
-    ServerCacheControl,
+words! {
+    /// Causes by which the profile `http-1998` leaves a response uncached (Feldmann et al., INFOCOM
+    /// 1999: the table of uncachable causes).
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Uncachable1998 {
+        /// The request's method is neither GET nor HEAD.
+        Method = "1998-method",
+        /// The target has a query.
+        Query = "1998-query",
+        /// The target's path holds `cgi-bin`.
+        CgiBin = "1998-cgi-bin",
+        /// The request carries credentials.
+        Authorization = "1998-authorization",
+        /// The request carries a Cookie, or the response sets one.
+        Cookie = "1998-cookie",
+        /// The request has Cache-Control or Pragma.
+        ClientCacheControl = "1998-client-cache-control",
+        /// The response has Cache-Control or Expires.
+        ServerCacheControl = "1998-server-cache-control",
+    }
 }
 
 impl Verdict {
@@ -212,7 +230,7 @@ impl Verdict {
     pub const fn detail(&self) -> Option<&'static str> {
         match (self.handling.detail(), self.handling, self.storing) {
             (Some(detail), ..) => Some(detail),
-            (None, Handling::Hit(_), _) if self.from_disk => Some("disk"),
+            (None, Handling::Hit(_), _) if self.from_disk => Some(FROM_DISK.0),
             (None, _, Some(Storing::NotStored(why))) => Some(why.as_str()),
             (None, ..) => None,
         }
@@ -238,65 +256,9 @@ impl Handling {
     pub const fn detail(self) -> Option<&'static str> {
         match self {
             Self::Hit(Hit::Fresh) | Self::Forward(_) | Self::Collapsed(_) | Self::Tunnel => None,
-            Self::Hit(Hit::MaxStale) => Some("max-stale"),
-            Self::Hit(Hit::WhileRevalidate) => Some("stale-while-revalidate"),
-            Self::Hit(Hit::Delayed) => Some("delayed"),
-            Self::StaleInstead(Excuse::IfError) => Some("stale-if-error"),
-            Self::StaleInstead(Excuse::Disconnected) => Some("disconnected"),
+            Self::Hit(hit) => Some(hit.as_str()),
+            Self::StaleInstead(excuse) => Some(excuse.as_str()),
             Self::Refused(refused) => Some(refused.as_str()),
-        }
-    }
-}
-
-impl Refused {
-    /// The reason as a word.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::OnlyIfCached => "only-if-cached",
-            Self::AnsweredHere => "answered-here",
-            Self::BadRequest => "bad-request",
-            Self::Denied => "denied",
-            Self::NextHop => "next-hop",
-            Self::MustRevalidate => "must-revalidate",
-            Self::Loop => "loop",
-            Self::Overloaded => "overloaded",
-            Self::Unreadable => "unreadable",
-        }
-    }
-}
-
-impl NotStored {
-    /// The reason as a word.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Rule(rule) => rule.as_str(),
-            Self::Profile(cause) => cause.as_str(),
-            Self::SetCookie => "set-cookie",
-            Self::StoredIsUsable => "stored-is-usable",
-            Self::VaryChanged => "vary-changed",
-            Self::Useless => "no-lifetime",
-            Self::Conditional => "conditional",
-            Self::Catalog(refusal) => refusal.as_str(),
-            Self::Bypass => "bypass",
-            Self::Incomplete => "incomplete",
-        }
-    }
-}
-
-impl Uncachable1998 {
-    /// The reason as a word.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Method => "1998-method",
-            Self::Query => "1998-query",
-            Self::CgiBin => "1998-cgi-bin",
-            Self::Authorization => "1998-authorization",
-            Self::Cookie => "1998-cookie",
-            Self::ClientCacheControl => "1998-client-cache-control",
-            Self::ServerCacheControl => "1998-server-cache-control",
         }
     }
 }

@@ -27,6 +27,7 @@ mod status;
 mod targets;
 mod time;
 mod validation;
+mod words;
 
 pub use caching::cache_control::{RequestDirectives, ResponseDirectives};
 pub use caching::cache_status::{CacheStatus, Fwd};

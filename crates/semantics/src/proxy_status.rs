@@ -5,12 +5,12 @@ use alloc::vec::Vec;
 use crate::fields::structured::{write_string, write_token_or_string};
 
 macro_rules! proxy_errors {
-    ($($(#[$doc:meta])* $variant:ident = $token:literal, $status:expr;)*) => {
+    ($($(#[doc = $doc:literal])* $variant:ident = $token:literal, $status:expr;)*) => {
         /// The types of error of RFC 9209 §2.3.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum ProxyError {
-            $($(#[$doc])* $variant,)*
+            $($(#[doc = $doc])* $variant,)*
         }
 
         impl ProxyError {
@@ -21,6 +21,12 @@ macro_rules! proxy_errors {
             #[must_use]
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $token,)* }
+            }
+
+            /// What it means, in a sentence.
+            #[must_use]
+            pub const fn about(self) -> &'static str {
+                match self { $(Self::$variant => concat!($($doc),*),)* }
             }
 
             /// The status that RFC 9209 §2.3 recommends for the response; `None` where it depends

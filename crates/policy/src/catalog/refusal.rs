@@ -1,55 +1,44 @@
 //! Why the catalog did not take something.
 
 use core::fmt;
+use weir_semantics::words;
 
-/// Why the catalog did not take a response, or a new size of one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refusal {
-    /// It would not fit even if all others left.
-    TooLarge {
-        /// The size asked for.
-        size_bytes: u64,
-        /// The largest that would fit.
-        size_max_bytes: u64,
-    },
-    /// It is larger than the queue that newcomers enter: all of that would leave for it, and it
-    /// would be the next.
-    TooLargeForSmallQueue {
-        /// The size asked for.
-        size_bytes: u64,
-        /// The size of that queue.
-        size_max_bytes: u64,
-    },
-    /// All 2^32 - 1 slots are in use, and the bytes would still have allowed one more.
-    NoSlot,
-    /// The slot to be resized is vacant: its entry has left.
-    NotResident,
-    /// Those who would have to leave are being read: their bytes would not be given back.
-    AllInUse {
-        /// The size asked for.
-        size_bytes: u64,
-    },
-    /// Responses that are still arriving are never victims; they hold all that they may together.
-    NoRoomArriving {
-        /// The bytes asked for, with those it holds already.
-        size_bytes: u64,
-        /// The bytes the others leave of the share of those arriving.
-        room_bytes: u64,
-    },
-}
-
-impl Refusal {
-    /// The reason as a word for logs, counters and reports.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::TooLarge { .. } => "too-large",
-            Self::TooLargeForSmallQueue { .. } => "too-large-for-small-queue",
-            Self::NoSlot => "no-slot",
-            Self::NotResident => "not-resident",
-            Self::AllInUse { .. } => "all-in-use",
-            Self::NoRoomArriving { .. } => "no-room-arriving",
-        }
+words! {
+    /// Why the catalog did not take a response, or a new size of one.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Refusal {
+        /// It would not fit even if all others left.
+        TooLarge {
+            /// The size asked for.
+            size_bytes: u64,
+            /// The largest that would fit.
+            size_max_bytes: u64,
+        } = "too-large",
+        /// It is larger than the queue that newcomers enter: all of that would leave for it, and it
+        /// would be the next.
+        TooLargeForSmallQueue {
+            /// The size asked for.
+            size_bytes: u64,
+            /// The size of that queue.
+            size_max_bytes: u64,
+        } = "too-large-for-small-queue",
+        /// All 2^32 - 1 slots are in use, and the bytes would still have allowed one more.
+        NoSlot = "no-slot",
+        /// The slot to be resized is vacant: its entry has left.
+        NotResident = "not-resident",
+        /// Those who would have to leave are being read: their bytes would not be given back.
+        AllInUse {
+            /// The size asked for.
+            size_bytes: u64,
+        } = "all-in-use",
+        /// Responses that are still arriving are never victims; they hold all that they may
+        /// together.
+        NoRoomArriving {
+            /// The bytes asked for, with those it holds already.
+            size_bytes: u64,
+            /// The bytes the others leave of the share of those arriving.
+            room_bytes: u64,
+        } = "no-room-arriving",
     }
 }
 

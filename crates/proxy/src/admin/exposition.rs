@@ -10,12 +10,13 @@ use prometheus_client::encoding::text::encode;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, MetricEncoder, NoLabelSet};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::{Registry, Unit};
-use weir_measure::{BUCKETS, Family, HistogramSnapshot, Kind, Snapshot, bucket_limit_us};
+use weir_measure::{
+    BUCKETS, Family, HistogramSnapshot, Kind, RESPONSE_TIME_HELP, Snapshot, bucket_limit_us,
+};
 
 pub(super) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 const RESPONSE_TIME: &str = "weir_response_time";
-const RESPONSE_TIME_HELP: &str = "From the first byte of a request to the last of its response, by where the response came from.";
 
 /// The whole answer to `/metrics`.
 pub(super) fn write(snapshot: Snapshot) -> Result<String, fmt::Error> {

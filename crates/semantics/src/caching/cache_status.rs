@@ -3,26 +3,29 @@
 use alloc::vec::Vec;
 
 use crate::fields::structured::{write_integer, write_token_or_string};
+use crate::words;
 
-/// Why a request was forwarded, RFC 9211 §2.2.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Fwd {
-    /// The cache was configured not to handle this request.
-    Bypass,
-    /// The method has to be forwarded.
-    Method,
-    /// No stored response for this URI.
-    UriMiss,
-    /// There were some, but none that `Vary` lets this request choose.
-    VaryMiss,
-    /// No stored response, for one of the two reasons above.
-    Miss,
-    /// There was a fresh one, but the request's directives did not allow to use it.
-    Request,
-    /// There was one, but it was stale.
-    Stale,
-    /// There was a part only.
-    Partial,
+words! {
+    /// Why a request was forwarded, RFC 9211 §2.2.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum Fwd {
+        /// The cache was configured not to handle this request.
+        Bypass = "bypass",
+        /// The method has to be forwarded.
+        Method = "method",
+        /// No stored response for this URI.
+        UriMiss = "uri-miss",
+        /// There were some, but none that `Vary` lets this request choose.
+        VaryMiss = "vary-miss",
+        /// No stored response could be used, and neither `uri-miss` nor `vary-miss` says why.
+        Miss = "miss",
+        /// There was a fresh one, but the request's directives did not allow to use it.
+        Request = "request",
+        /// There was one, but it was stale.
+        Stale = "stale",
+        /// There was a part only.
+        Partial = "partial",
+    }
 }
 
 impl Fwd {
@@ -37,21 +40,6 @@ impl Fwd {
         Self::Stale,
         Self::Partial,
     ];
-
-    /// The token of RFC 9211 §2.2.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Bypass => "bypass",
-            Self::Method => "method",
-            Self::UriMiss => "uri-miss",
-            Self::VaryMiss => "vary-miss",
-            Self::Miss => "miss",
-            Self::Request => "request",
-            Self::Stale => "stale",
-            Self::Partial => "partial",
-        }
-    }
 }
 
 /// One member of `Cache-Status`.

@@ -13,38 +13,42 @@ use crate::ranges::content_range::ContentRange;
 use crate::ranges::range::RangeKind;
 use crate::status::{is_final, is_heuristically_cacheable, is_understood};
 use crate::validation::entity_tag::Strength;
+use crate::words;
 
-/// Why a response is not storable.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum NotStorable {
-    /// The method is not `GET`. A response to `HEAD` has nothing to store; it may freshen (RFC 9111
-    /// §4.3.5).
-    Method,
-    /// The request says `no-store`.
-    RequestNoStore,
-    /// The status is interim or none at all.
-    StatusNotFinal,
-    /// A part of a representation that can neither be told from the whole for sure, nor joined with
-    /// another one: see [`storable`].
-    PartialContent,
-    /// Some lines of the head end in LF and some in CRLF. A user of the origin may have put a LF
-    /// into a value (response splitting, RFC 9112 §11.1): what follows it must not reach other
-    /// users.
-    LineEnds,
-    /// The status needs understanding, by itself (304) or by `must-understand`, and we have none of
-    /// it.
-    StatusNotUnderstood,
-    /// The response says `no-store`.
-    ResponseNoStore,
-    /// The response says `private`.
-    Private,
-    /// The request has `Authorization` and the response does not permit to share it (§3.5).
-    Authorization,
-    /// `Vary: *`: no other request would match (§4.1).
-    VaryStar,
-    /// No explicit lifetime, no `public`, and the status is not heuristically cacheable.
-    NoExplicitLifetime,
+words! {
+    /// Why a response is not storable.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    #[non_exhaustive]
+    pub enum NotStorable {
+        /// The method is not `GET`. A response to `HEAD` has nothing to store; it may freshen (RFC
+        /// 9111 §4.3.5).
+        Method = "method",
+        /// The request says `no-store`.
+        RequestNoStore = "request-no-store",
+        /// The status is interim or none at all.
+        StatusNotFinal = "status-not-final",
+        /// A part of a representation that can neither be told from the whole for sure, nor joined
+        /// with another part later: no strong entity tag, no complete length, not asked for as one
+        /// range.
+        PartialContent = "partial-content",
+        /// Some lines of the head end in LF and some in CRLF. A user of the origin may have put a
+        /// LF into a value (response splitting, RFC 9112 §11.1): what follows it must not reach
+        /// other users.
+        LineEnds = "line-ends",
+        /// The status needs understanding, by itself (304) or by `must-understand`, and we have
+        /// none of it.
+        StatusNotUnderstood = "status-not-understood",
+        /// The response says `no-store`.
+        ResponseNoStore = "response-no-store",
+        /// The response says `private`.
+        Private = "private",
+        /// The request has `Authorization` and the response does not permit to share it (§3.5).
+        Authorization = "authorization",
+        /// `Vary: *`: no other request would match (§4.1).
+        VaryStar = "vary-star",
+        /// No explicit lifetime, no `public`, and the status is not heuristically cacheable.
+        NoExplicitLifetime = "no-explicit-lifetime",
+    }
 }
 
 impl NotStorable {
@@ -62,25 +66,6 @@ impl NotStorable {
         Self::VaryStar,
         Self::NoExplicitLifetime,
     ];
-
-    /// The reason as one word in kebab-case: the same in `Cache-Status`, log, counter and
-    /// simulator.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Method => "method",
-            Self::RequestNoStore => "request-no-store",
-            Self::StatusNotFinal => "status-not-final",
-            Self::PartialContent => "partial-content",
-            Self::LineEnds => "line-ends",
-            Self::StatusNotUnderstood => "status-not-understood",
-            Self::ResponseNoStore => "response-no-store",
-            Self::Private => "private",
-            Self::Authorization => "authorization",
-            Self::VaryStar => "vary-star",
-            Self::NoExplicitLifetime => "no-explicit-lifetime",
-        }
-    }
 }
 
 impl fmt::Display for NotStorable {
