@@ -2,37 +2,60 @@
 //!
 //! `Transaction::handle(now, event) -> commands`: the driver tells what happened, the transaction
 //! says what to do. Heads and lengths go in; content never does. Nothing is allocated and nothing
-//! is formatted. The whole order of events is:
+//! is formatted. What follows is every state (the command whose outcome the driver tells), its
+//! events, and the commands that each may give; `tests/transitions.rs` makes it. After a command
+//! that no state is named after, the transaction is over.
 //!
 //! ```text
-//! Request ─┬─ LookUp ── Found, or FoundPart that covers what is wanted
-//!          │             │       ├─ Serve                                  (hit)
-//!          │             │       ├─ Serve + RefreshInBackground            (hit, stale-while-revalidate)
-//!          │             │       ├─ Forward{validate} ─┬─ Update ─┬─ Freshen|Drop + ServeMerged    (304)
-//!          │             │       │                     │          ├─ Drop + AskAgain ── Response ─ ...  (304, another's)
-//!          │             │       │                     │          └─ Relay + Freshen|Drop           (200 to HEAD)
-//!          │             │       │                     └─ Response ─┬─ Serve                (5xx, stale-if-error)
-//!          │             │       │                                  └─ Relay [+ Store|Drop]
-//!          │             │       └─ Answer(OnlyIfCached)
-//!          │             ├─ FoundPart that lacks some of it
-//!          │             │       ├─ Forward{complete} ─┬─ Update ─┬─ Relay + Combine         (206 that fits)
-//!          │             │       │                     │          └─ [Drop +] AskAgain ── Response ─ ...
-//!          │             │       │                     └─ Response ─┬─ [Drop +] AskAgain      (206, 416)
-//!          │             │       │                                  └─ Relay [+ Drop [+ Store]]
-//!          │             │       ├─ Forward ── Response ── Relay [+ Store|Drop]
-//!          │             │       └─ Answer(OnlyIfCached)
-//!          │             └─ Missing ─┬─ Forward ── Response ── Relay [+ Store]
-//!          │                         └─ Answer(OnlyIfCached)
-//!          └─ Forward (method, bypass) ── Response ── Relay [+ Invalidate]
+//! start
+//! └─ Request  ── Forward | LookUp
 //!
-//! Store, Combine ── Incomplete ─┬─ KeepPart            (strong entity tag)
-//!                               └─ nothing
+//! LookUp
+//! ├─ Found, FoundPart (Wanted)  ── Answer | Forward | Forward{validate} | Serve | Serve + RefreshInBackground
+//! ├─ FoundPart (Lacking)        ── Answer | Forward | Forward{complete}
+//! ├─ Missing                    ── Answer | Forward
+//! └─ joined                     ── Forward | Serve
 //!
-//! Forward ── Failed ─┬─ Serve              (stale, where allowed)
-//!                    └─ Answer
+//! Forward
+//! ├─ Failed             ── Answer | Serve
+//! ├─ Response 200, 301  ── Relay | Relay + Drop | Relay + Invalidate | Relay + Store
+//! ├─ Response 206       ── Relay | Relay + Invalidate | Relay + Store
+//! ├─ Response 304       ── Relay | Relay + Invalidate
+//! ├─ Response 404       ── Relay | Relay + Drop | Relay + Store
+//! ├─ Response 416       ── Relay
+//! ├─ Response 503       ── Relay | Relay + Store | Serve
+//! └─ Update 200         ── Relay | Relay + Drop | Relay + Freshen
 //!
-//! LookUp ── joined ─┬─ Serve               (with another request's response: collapsed, delayed)
-//!                   └─ Forward             (alone)
+//! Forward{validate}
+//! ├─ Failed             ── Answer | Serve
+//! ├─ Response 200       ── Relay + Drop | Relay + Store
+//! ├─ Response 206, 416  ── Relay
+//! ├─ Response 301, 404  ── Relay | Relay + Drop | Relay + Store
+//! ├─ Response 503       ── Relay | Relay + Store | Serve
+//! ├─ Update 200         ── Relay | Relay + Drop | Relay + Freshen
+//! └─ Update 304         ── Drop + AskAgain | Drop + ServeMerged | Freshen + ServeMerged
+//!
+//! Forward{complete}
+//! ├─ Failed                  ── Answer
+//! ├─ Response 200, 301, 404  ── Relay | Relay + Drop | Relay + Drop + Store
+//! ├─ Response 304            ── Relay
+//! ├─ Response 416            ── AskAgain | Drop + AskAgain
+//! ├─ Response 503            ── Relay | Relay + Store
+//! └─ Update 206              ── AskAgain | Drop + AskAgain | Relay + Combine
+//!
+//! AskAgain
+//! ├─ Failed                  ── Answer
+//! ├─ Response 200, 301, 404  ── Relay | Relay + Drop | Relay + Store
+//! ├─ Response 206, 503       ── Relay | Relay + Store
+//! └─ Response 304, 416       ── Relay
+//!
+//! Store
+//! ├─ Incomplete   ── KeepPart | nothing
+//! └─ NotAdmitted  ── nothing
+//!
+//! Combine
+//! ├─ Incomplete   ── KeepPart
+//! └─ NotAdmitted  ── nothing
 //! ```
 //!
 //! RFC 9111 §4 (choosing and reusing), §3 (storing), §3.3 and §3.4 (parts), §4.3 (validation), §4.4
