@@ -1,5 +1,7 @@
 //! The command line as a stranger meets it: each command beside exit code, stdout and stderr.
 
+#[path = "snapshot/references.rs"]
+mod references;
 mod snapshot;
 
 use snapshot::{compare, finish, folder, weir, whole};

@@ -3,12 +3,10 @@
 //! With `WEIR_BLESS=1` the pages are written instead of compared. A word that is added to the code
 //! is missing from its page until that is done, so that it cannot be forgotten.
 
-mod snapshot;
-
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use snapshot::{compare, finish, folder, weir, whole};
+use crate::snapshot::{compare, finish, folder, weir, whole};
 use weir_measure::{BUCKETS, Family, Kind, Label, Metric, RESPONSE_TIME_HELP, Source};
 use weir_policy::catalog::Refusal;
 use weir_policy::verdict::FROM_DISK;
@@ -18,7 +16,7 @@ use weir_semantics::{Fwd, NotStorable, ProxyError};
 const COLUMNS_MAX: usize = 100;
 
 const MADE: &str = "This page is made from the code by `WEIR_BLESS=1 cargo test -p weir-cli --test \
-    references`. A test compares it with the code.";
+    commands`. A test compares it with the code.";
 
 #[test]
 fn references_show_what_the_code_declares() {
