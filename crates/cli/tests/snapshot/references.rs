@@ -113,6 +113,59 @@ fn log_fields() -> String {
     ended(page)
 }
 
+/// Words, each with its meaning.
+type Words = &'static [(&'static str, &'static str)];
+
+/// Parameters of RFC 9211 that we send.
+const PARAMETERS: [(&str, &str); 7] = [
+    (
+        "hit",
+        "Answered from a stored response without a request to the next hop.",
+    ),
+    (
+        "fwd",
+        "The request was forwarded, or would have been: the reason, see below.",
+    ),
+    ("fwd-status", "Status with which the next hop answered."),
+    (
+        "ttl",
+        "Freshness that is left, seconds; negative for a stale response.",
+    ),
+    ("stored", "The response was stored."),
+    (
+        "collapsed",
+        "The request waited for the response to another request, and was answered by it.",
+    ),
+    ("detail", "The finer reason, see below."),
+];
+
+/// Title, introduction and words of each kind of detail but those of hits.
+const DETAILS: [(&str, &str, Words); 6] = [
+    (
+        "Stale responses in place of an error",
+        "With `fwd=stale`.",
+        Excuse::WORDS,
+    ),
+    (
+        "Answers of the proxy",
+        "Why it answered itself. [Proxy-Status](proxy-status.md) has more where an error is the \
+         reason.",
+        Refused::WORDS,
+    ),
+    (
+        "Not stored: RFC 9111 §3 does not allow it",
+        "",
+        NotStorable::WORDS,
+    ),
+    ("Not stored: Weir chooses not to", "", NotStored::WORDS),
+    ("Not stored: the catalog refuses it", "", Refusal::WORDS),
+    (
+        "Not stored: the profile `http-1998` does not allow it",
+        "",
+        Uncachable1998::WORDS,
+    ),
+];
+
 fn cache_status() -> String {
     let mut page = head(
         "Cache-Status",
@@ -125,28 +178,7 @@ fn cache_status() -> String {
          Cache-Status: weir;hit;ttl=376\n\
          ```\n\n",
     );
-    let parameters = [
-        (
-            "hit",
-            "Answered from a stored response without a request to the next hop.",
-        ),
-        (
-            "fwd",
-            "The request was forwarded, or would have been: the reason, see below.",
-        ),
-        ("fwd-status", "Status with which the next hop answered."),
-        (
-            "ttl",
-            "Freshness that is left, seconds; negative for a stale response.",
-        ),
-        ("stored", "The response was stored."),
-        (
-            "collapsed",
-            "The request waited for the response to another request, and was answered by it.",
-        ),
-        ("detail", "The finer reason, see below."),
-    ];
-    page.push_str(&table("parameter", parameters.into_iter()));
+    page.push_str(&table("parameter", PARAMETERS.into_iter()));
     page.push_str("\n## `fwd`\n\nWhy it was forwarded.\n\n");
     page.push_str(&table("word", Fwd::WORDS.iter().copied()));
     page.push_str("\n## `detail`\n\n");
@@ -165,43 +197,9 @@ fn cache_status() -> String {
         "A fresh response from memory has no detail.",
         &hits,
     );
-    section(
-        &mut page,
-        "Stale responses in place of an error",
-        "With `fwd=stale`.",
-        Excuse::WORDS,
-    );
-    section(
-        &mut page,
-        "Answers of the proxy",
-        "Why it answered itself. [Proxy-Status](proxy-status.md) has more where an error is the \
-         reason.",
-        Refused::WORDS,
-    );
-    section(
-        &mut page,
-        "Not stored: RFC 9111 §3 does not allow it",
-        "",
-        NotStorable::WORDS,
-    );
-    section(
-        &mut page,
-        "Not stored: Weir chooses not to",
-        "",
-        NotStored::WORDS,
-    );
-    section(
-        &mut page,
-        "Not stored: the catalog refuses it",
-        "",
-        Refusal::WORDS,
-    );
-    section(
-        &mut page,
-        "Not stored: the profile `http-1998` does not allow it",
-        "",
-        Uncachable1998::WORDS,
-    );
+    for (title, text, words) in DETAILS {
+        section(&mut page, title, text, words);
+    }
     ended(page)
 }
 
