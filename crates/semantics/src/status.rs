@@ -10,7 +10,7 @@ pub const fn is_final(status: u16) -> bool {
 /// `must-understand`)?
 ///
 /// The final codes of RFC 9110 §15, RFC 6585 and RFC 7725. 206 among them: what it requires is
-/// asked before this ([`crate::caching::storable`]), and when parts are joined
+/// asked before this ([`crate::storable`]), and when parts are joined
 /// ([`crate::combines`]). Not 304: it updates, and is never stored.
 #[must_use]
 pub const fn is_understood(status: u16) -> bool {
