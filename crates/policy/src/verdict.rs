@@ -60,8 +60,8 @@ words! {
         MaxStale = "max-stale",
         /// Stale, served while it is validated in the background (RFC 5861 §3).
         WhileRevalidate = "stale-while-revalidate",
-        /// It was fresh and still arriving: what is there was served at once, the rest as it came.
-        /// Elsewhere called a delayed hit.
+        /// It was fresh and still arriving: what was there was sent at once, the rest as it came (a
+        /// delayed hit).
         Delayed = "delayed",
     }
 }
@@ -83,9 +83,9 @@ words! {
     pub enum Refused {
         /// `only-if-cached` and nothing usable is stored: 504 (RFC 9111 §5.2.1.7).
         OnlyIfCached = "only-if-cached",
-        /// It asks the proxy itself, or may go no further: `OPTIONS` (RFC 9110 §7.6.2).
+        /// `OPTIONS` that asks the proxy itself, or may go no further (RFC 9110 §7.6.2).
         AnsweredHere = "answered-here",
-        /// The client's message broke the rules.
+        /// The message of the client breaks the rules of HTTP or a limit.
         BadRequest = "bad-request",
         /// The client, its destination or its port is not allowed.
         Denied = "denied",
@@ -94,11 +94,11 @@ words! {
         /// The next hop could not be used, and the stored response must not be used without it: 504
         /// (RFC 9111 §5.2.2.2).
         MustRevalidate = "must-revalidate",
-        /// The request came back to us.
+        /// The request came back to this proxy.
         Loop = "loop",
-        /// One of our own limits.
+        /// One of the limits of the proxy was reached.
         Overloaded = "overloaded",
-        /// What is stored was to be sent, and cannot be read.
+        /// The stored response was to be sent, and cannot be read from disk.
         Unreadable = "unreadable",
     }
 }
@@ -129,11 +129,10 @@ words! {
         /// It could never be reused: it has no lifetime (errors: none given explicitly) and no
         /// validator.
         Useless = "no-lifetime",
-        /// It answers If-Match or its like, Range, or Expect (412, 416, 417): fields that are in no
-        /// cache key, so that one request's answer would be everybody's, whatever lifetime the
-        /// origin gives it.
+        /// It answers a condition, a range or an expectation of its request (412, 416, 417). Those
+        /// fields are in no cache key: other requests would get it too, whatever lifetime it has.
         Conditional = "conditional",
-        /// The request itself goes around the cache.
+        /// The request bypasses the cache.
         Bypass = "bypass",
         /// It did not arrive whole, and is of no use in part.
         Incomplete = "incomplete",

@@ -7,15 +7,15 @@ words! {
     /// Why the catalog did not take a response, or a new size of one.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Refusal {
-        /// It would not fit even if all others left.
+        /// It would not fit even if everything else were evicted.
         TooLarge {
             /// The size asked for.
             size_bytes: u64,
             /// The largest that would fit.
             size_max_bytes: u64,
         } = "too-large",
-        /// It is larger than the queue that newcomers enter: all of that would leave for it, and it
-        /// would be the next.
+        /// It is larger than the queue that new responses enter: it would evict all of that queue,
+        /// and be the next victim.
         TooLargeForSmallQueue {
             /// The size asked for.
             size_bytes: u64,
@@ -24,15 +24,16 @@ words! {
         } = "too-large-for-small-queue",
         /// All 2^32 - 1 slots are in use, and the bytes would still have allowed one more.
         NoSlot = "no-slot",
-        /// The slot to be resized is vacant: its entry has left.
+        /// Its entry was removed meanwhile: evicted, purged or replaced.
         NotResident = "not-resident",
-        /// Those who would have to leave are being read: their bytes would not be given back.
+        /// The entries that would have to be evicted are being read: evicting them would give no
+        /// bytes back.
         AllInUse {
             /// The size asked for.
             size_bytes: u64,
         } = "all-in-use",
-        /// Responses that are still arriving are never victims; they hold all that they may
-        /// together.
+        /// Responses that are still arriving are never evicted, and they hold all the room that
+        /// they may together.
         NoRoomArriving {
             /// The bytes asked for, with those it holds already.
             size_bytes: u64,

@@ -9,21 +9,22 @@ words! {
     /// Why a request was forwarded, RFC 9211 §2.2.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub enum Fwd {
-        /// The cache was configured not to handle this request.
+        /// The cache does not handle this request: it has content or asks for an upgrade, the
+        /// profile keeps it out, or the cache is off.
         Bypass = "bypass",
-        /// The method has to be forwarded.
+        /// The method has to be forwarded: it is neither GET nor HEAD.
         Method = "method",
-        /// No stored response for this URI.
+        /// Nothing is stored for this URI.
         UriMiss = "uri-miss",
-        /// There were some, but none that `Vary` lets this request choose.
+        /// Something is stored for this URI, but for other values of the fields that `Vary` names.
         VaryMiss = "vary-miss",
         /// No stored response could be used, and neither `uri-miss` nor `vary-miss` says why.
         Miss = "miss",
-        /// There was a fresh one, but the request's directives did not allow to use it.
+        /// The stored response is fresh, but the directives of the request forbid to use it.
         Request = "request",
-        /// There was one, but it was stale.
+        /// The stored response is stale.
         Stale = "stale",
-        /// There was a part only.
+        /// Only a part of the wanted response is stored.
         Partial = "partial",
     }
 }
