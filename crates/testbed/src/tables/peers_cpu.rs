@@ -1,4 +1,4 @@
-//! CPU time of a request, one row a proxy: the README's table.
+//! CPU time of a request, one row a proxy: the first table of `docs/performance.md`.
 
 use crate::failure::Failure;
 use crate::peers::{self, Record};
