@@ -16,6 +16,8 @@ use weir_policy::Phase;
 
 /// The diagram's place in a document: behind this line, up to the end of the fence.
 const DOCUMENT_BEGIN: &str = "<!-- transitions: made by a test of crates/policy -->\n\n```text\n";
+const COLLAPSE_BEGIN: &str =
+    "<!-- collapsed requests: from crates/policy/src/collapse -->\n\n```text\n";
 const PHASES_BEGIN: &str = "| phase | reached when |\n| --- | --- |\n";
 const CODE_BEGIN: &str = "//! ```text\n";
 
@@ -38,6 +40,27 @@ fn page_shows_every_phase_in_order() {
         .map(|(word, about)| format!("| `{word}` | {} |\n", about.trim()))
         .collect();
     compare(&page(), PHASES_BEGIN, "\n", &rows);
+}
+
+#[test]
+fn page_shows_the_diagram_of_collapsed_requests() {
+    let code = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/collapse/mod.rs");
+    let code = std::fs::read_to_string(code).expect("the code is there");
+    let diagram: String = code
+        .lines()
+        .skip_while(|line| *line != CODE_BEGIN.trim_end())
+        .skip(1)
+        .take_while(|line| *line != "//! ```")
+        .map(|line| {
+            format!(
+                "{}\n",
+                line.trim_start_matches("//!")
+                    .strip_prefix(' ')
+                    .unwrap_or_default()
+            )
+        })
+        .collect();
+    compare(&page(), COLLAPSE_BEGIN, "```\n", &diagram);
 }
 
 fn page() -> PathBuf {
