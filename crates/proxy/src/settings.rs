@@ -3,10 +3,11 @@
 
 use crate::config::{self, Abort, Cidr, Config, Eviction, Mode, NextHopUrl, Profile, SetCookie};
 use crate::net::next_hops::destination::HopKey;
+use crate::net::next_hops::rules::ConnectionRules;
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
-use weir_policy::connections::HopId;
+use weir_policy::connections::{HopId, OpenRules};
 use weir_policy::destination::{ClientRules, ConnectPorts, DenyDefault, DestinationRules};
 use weir_policy::eviction::EvictionKind;
 use weir_policy::fetch::{AbortPolicy, ReadAhead};
@@ -34,8 +35,9 @@ pub(crate) struct Settings {
     targeted: [Arc<TargetedFields>; 2],
     /// Who may use forward listeners.
     pub(crate) clients: ClientRules,
-    /// Where a forward proxy may connect to.
-    pub(crate) destinations: DestinationRules,
+    /// How connections to next hops are opened and waited for, and where a forward proxy may connect
+    /// to.
+    pub(crate) connections: Arc<ConnectionRules>,
     /// Ports for CONNECT.
     pub(crate) connect_ports: ConnectPorts,
     /// Routes of gateways and the health of their next hops; locked for a choice, never across an
@@ -76,11 +78,7 @@ impl Settings {
                 allow: nets(&access.clients),
                 deny: nets(&access.deny_clients),
             },
-            destinations: DestinationRules {
-                allow: nets(&access.allow_destinations),
-                deny: nets(&access.deny_destinations),
-                deny_default: DenyDefault::Special,
-            },
+            connections: Arc::new(compile_connections(&config)),
             connect_ports: ConnectPorts(
                 access
                     .connect_ports
@@ -177,6 +175,27 @@ pub(crate) fn eviction_kind(eviction: Eviction) -> EvictionKind {
         Eviction::Sieve => EvictionKind::Sieve,
         Eviction::Lru => EvictionKind::Lru,
         Eviction::Fifo => EvictionKind::Fifo,
+    }
+}
+
+fn compile_connections(config: &Config) -> ConnectionRules {
+    let (limits, access) = (&config.limits, &config.access);
+    ConnectionRules {
+        connect_limit: limits.connect.as_duration(),
+        wait_limit: limits.next_hop_wait.as_duration(),
+        open: OpenRules {
+            per_hop_max: limits.connections_per_next_hop_max as usize,
+            total_max: limits.next_hop_connections_max as usize,
+            when_busy: limits.next_hop_busy.rule(),
+        },
+        connections_ahead: limits.connections_ahead as usize,
+        used_within: limits.next_hop_idle.as_duration(),
+        destinations: DestinationRules {
+            allow: nets(&access.allow_destinations),
+            deny: nets(&access.deny_destinations),
+            deny_default: DenyDefault::Special,
+        },
+        denied_hint: "--allow-destination or access.allow_destinations opens more",
     }
 }
 

@@ -4,9 +4,9 @@ use crate::cache::chosen::Chosen;
 use crate::config::Mode;
 use crate::exchange::download::Downloaded;
 use crate::exchange::forward::{self, Asked};
+use crate::exchange::next_hop::NextHop;
 use crate::exchange::state::{Plan, RequestState};
 use crate::log::report;
-use crate::net::next_hops::destination::Destination;
 use crate::net::next_hops::pool;
 use crate::worker::core::Worker;
 use std::rc::Rc;
@@ -56,9 +56,8 @@ async fn run(
     let Plan::Forward { forwarding, .. } = exchange.plan else {
         return None;
     };
-    let destination = Destination::of(&exchange, mode, worker).ok()?;
-    let asked =
-        forward::in_background(worker, &mut exchange, destination, forwarding, stored).await;
+    let next_hop = NextHop::of(&exchange, mode, worker).ok()?;
+    let asked = forward::in_background(worker, &mut exchange, next_hop, forwarding, stored).await;
     report::count_next_hop(worker.counters(), &exchange.log);
     match asked {
         Asked::Answered(

@@ -2,10 +2,10 @@
 
 use crate::client::connection::Client;
 use crate::exchange::forward;
+use crate::exchange::next_hop::NextHop;
 use crate::exchange::respond;
 use crate::exchange::state::RequestState;
 use crate::exchange::switch;
-use crate::net::next_hops::destination::Destination;
 use crate::net::next_hops::dial;
 use crate::net::next_hops::next_hop::Connection;
 use crate::request::answer::{Answer, Trouble};
@@ -28,15 +28,15 @@ pub(crate) async fn run(client: &mut Client, exchange: &mut RequestState) -> boo
         return respond::respond(client, exchange, answer).await;
     }
     let worker = Rc::clone(&client.worker);
-    let destination = match Destination::of(exchange, client.listener.mode, &worker) {
-        Ok(destination) => destination,
+    let destination = match NextHop::of(exchange, client.listener.mode, &worker) {
+        Ok(next_hop) => next_hop.destination,
         Err(answer) => return respond::respond(client, exchange, answer).await,
     };
-    let limits = &settings.config.limits;
+    let rules = &settings.connections;
     let Ok(permit) = worker
         .shared
         .open
-        .take(&destination.hop, limits, Place::Opening)
+        .take(&destination.hop, &rules.open, Place::Opening)
     else {
         let answer = Answer::open(
             503,
@@ -47,8 +47,8 @@ pub(crate) async fn run(client: &mut Client, exchange: &mut RequestState) -> boo
         );
         return respond::respond(client, exchange, answer).await;
     };
-    match dial::run(&worker, &settings, &destination).await {
-        Err(trouble) => forward::fail(client, exchange, None, trouble).await,
+    match dial::run(&worker, rules, &destination).await {
+        Err(trouble) => forward::fail(client, exchange, None, trouble.into()).await,
         Ok(connected) => {
             worker
                 .counters()

@@ -3,9 +3,11 @@
 use crate::cache::chosen::Chosen;
 use crate::cache::disk_lookup;
 use crate::client::connection::Client;
+use crate::exchange::attempts::Attempts;
 use crate::exchange::download::{self, Arrived, Downloaded, HopTrouble};
 use crate::exchange::follow::{self, Gate};
 use crate::exchange::inbound::Framing;
+use crate::exchange::next_hop::NextHop;
 use crate::exchange::outbound;
 use crate::exchange::respond;
 use crate::exchange::state::RequestState;
@@ -19,8 +21,7 @@ use crate::fetch::reader::{Attached, Start};
 use crate::fetch::transfer;
 use crate::log::record::End;
 use crate::net::deadline::Deadline;
-use crate::net::next_hops::destination::Destination;
-use crate::net::next_hops::next_hop::{Attempts, Connection};
+use crate::net::next_hops::next_hop::Connection;
 use crate::net::next_hops::pool;
 use crate::net::next_hops::uses;
 use crate::request::answer::{Answer, Trouble};
@@ -63,8 +64,8 @@ pub(crate) async fn run(
             .as_deref()
             .and_then(|stored| gap::missing(exchange, stored, worker.now()));
     }
-    let destination = match Destination::of(exchange, client.listener.mode, &worker) {
-        Ok(destination) => destination,
+    let next_hop = match NextHop::of(exchange, client.listener.mode, &worker) {
+        Ok(next_hop) => next_hop,
         Err(answer) => {
             // nobody was asked: each finds that out for itself
             exchange.go_alone(&worker, false);
@@ -74,23 +75,23 @@ pub(crate) async fn run(
     if let Err(error) = upload::check_begin(upload::Content::of(exchange), &client.unread) {
         return respond::respond(client, exchange, Answer::bad_request(&error)).await;
     }
-    ask(client, exchange, destination, forwarding, stored).await
+    ask(client, exchange, next_hop, forwarding, stored).await
 }
 
-/// Asks `destination`, again where that is safe or the first question was the wrong one.
+/// Asks `next_hop`, again where that is safe or the first question was the wrong one.
 async fn ask(
     client: &mut Client,
     exchange: &mut RequestState,
-    destination: Destination,
+    next_hop: NextHop,
     mut forwarding: Forwarding,
     mut stored: Option<Arc<StoredResponse>>,
 ) -> bool {
     let worker = Rc::clone(&client.worker);
-    let mut attempts = Attempts::new(destination);
+    let mut attempts = Attempts::new(next_hop);
     loop {
         let mut connection = match attempts.connect(exchange, &worker).await {
             Ok(connection) => connection,
-            Err(trouble) => return fail(client, exchange, stored, trouble).await,
+            Err(trouble) => return fail(client, exchange, stored, trouble.into()).await,
         };
         note_connection(client, exchange, &mut connection);
         if !exchange.expect(&worker) && stored.take().is_some() {
@@ -223,20 +224,20 @@ pub(crate) enum Asked {
     Failed(Trouble),
 }
 
-/// Asks `destination` about `stored` for no client, as it would be asked for one; a failure is
+/// Asks `next_hop` about `stored` for no client, as it would be asked for one; a failure is
 /// counted, and told to the transaction.
 pub(crate) async fn in_background(
     worker: &Rc<Worker>,
     exchange: &mut RequestState,
-    destination: Destination,
+    next_hop: NextHop,
     forwarding: Forwarding,
     stored: &Arc<StoredResponse>,
 ) -> Asked {
-    let mut attempts = Attempts::new(destination);
+    let mut attempts = Attempts::new(next_hop);
     let asked = loop {
         let mut connection = match attempts.connect(exchange, worker).await {
             Ok(connection) => connection,
-            Err(trouble) => break Asked::Failed(trouble),
+            Err(trouble) => break Asked::Failed(trouble.into()),
         };
         // what fills a gap is expected by the in-flight response
         if !exchange.fills_gap() && !exchange.expect(worker) {

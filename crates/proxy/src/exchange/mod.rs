@@ -1,12 +1,14 @@
 //! A request that needs more than one pass: forwarded, answered with a large response, or
 //! tunnelled.
 
+pub(crate) mod attempts;
 pub(crate) mod connect;
 pub(crate) mod download;
 pub(crate) mod downloaded;
 pub(crate) mod follow;
 pub(crate) mod forward;
 pub(crate) mod inbound;
+pub(crate) mod next_hop;
 pub(crate) mod outbound;
 pub(crate) mod respond;
 pub(crate) mod run;

@@ -8,11 +8,11 @@ use crate::client::connection::Client;
 use crate::config::Mode;
 use crate::exchange::download::{Downloaded, HopTrouble};
 use crate::exchange::forward::{self, Asked};
+use crate::exchange::next_hop::NextHop;
 use crate::exchange::state::{Plan, RequestState};
 use crate::fetch::in_flight::InFlightResponse;
 use crate::fetch::transfer;
 use crate::log::report;
-use crate::net::next_hops::destination::Destination;
 use crate::request::answer::Trouble;
 use crate::send::heads::{ServedForm, stored_fields};
 use crate::worker::core::Worker;
@@ -224,9 +224,9 @@ async fn ask(
     forwarding: Forwarding,
 ) -> Option<Asked> {
     let worker = &pending.worker;
-    let destination = Destination::of(exchange, mode, worker).ok()?;
+    let next_hop = NextHop::of(exchange, mode, worker).ok()?;
     let response = Arc::clone(&pending.in_flight.response);
-    Some(forward::in_background(worker, exchange, destination, forwarding, &response).await)
+    Some(forward::in_background(worker, exchange, next_hop, forwarding, &response).await)
 }
 
 /// A fetch that counts as begun, and has not.

@@ -1,8 +1,8 @@
 //! The worker threads, and how the control thread speaks to them.
 
 use crate::config;
+use crate::exchange::next_hop::keep_ready;
 use crate::net::listener;
-use crate::net::next_hops::ahead;
 use crate::net::next_hops::pool;
 use crate::worker::core::Worker;
 use crate::worker::shared::{Shared, Stage};
@@ -120,7 +120,7 @@ async fn work(
             Some(_) = listeners.join_next() => {}
             _ = sweep.tick() => {
                 pool::sweep(&worker);
-                ahead::sweep(&worker);
+                keep_ready(&worker);
                 sweeps = sweeps.wrapping_add(1);
                 if sweeps.is_multiple_of(SWEEPS_PER_GIVE_BACK) {
                     give_back_memory();

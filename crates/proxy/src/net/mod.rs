@@ -6,6 +6,7 @@ pub mod clock;
 pub(crate) mod crew;
 pub(crate) mod deadline;
 pub(crate) mod descriptors;
+pub(crate) mod failure;
 pub(crate) mod flow;
 pub(crate) mod listener;
 pub(crate) mod local_address;

@@ -4,6 +4,7 @@
 //! says in a sentence what happened and, where there is one, what to do.
 
 use crate::log::words::write_cache_status;
+use crate::net::failure::ConnectFailure;
 use crate::send::disk_read::ReadTrouble;
 use crate::settings::Settings;
 use std::fmt::Display;
@@ -59,6 +60,12 @@ impl Trouble {
     /// A rule says no.
     pub(crate) fn denied(text: impl Into<String>) -> Self {
         Self::new(ProxyError::HttpRequestDenied, text)
+    }
+}
+
+impl From<ConnectFailure> for Trouble {
+    fn from(failure: ConnectFailure) -> Self {
+        Self::new(failure.error, failure.text)
     }
 }
 

@@ -29,6 +29,7 @@ use weir_disk::Disk;
 use weir_disk::files::Files;
 use weir_measure::Counters;
 use weir_policy::Secret;
+use weir_policy::connections::IdleLimits;
 use weir_store::MemoryStore;
 
 /// How long a failed answer of the resolver may be covered by an older one (RFC 8767 §5 recommends
@@ -268,7 +269,7 @@ fn share(
     };
     Ok(Shared {
         pools: (0..workers)
-            .map(|_| Pool::new(&settings, workers))
+            .map(|_| Pool::new(idle_limits(config), workers))
             .collect(),
         access_log: open_log(config, say)?,
         record,
@@ -334,6 +335,17 @@ pub(crate) fn clients_max(config: &Config) -> usize {
     let own = HOUSE_DESCRIPTORS + WORKER_DESCRIPTORS * worker_count(config) as u64;
     usize::try_from(descriptors.saturating_sub(own) / 2)
         .map_or(1 << 20, |half| half.clamp(16, 1 << 20))
+}
+
+/// What may be idle in all workers together.
+fn idle_limits(config: &Config) -> IdleLimits {
+    let limits = &config.limits;
+    IdleLimits {
+        per_hop_max: limits.idle_per_next_hop_max as usize,
+        total_max: limits.idle_next_hop_connections_max as usize,
+        idle_timeout_ms: limits.next_hop_idle.as_millis(),
+        lifetime_ms: limits.next_hop_age.as_millis(),
+    }
 }
 
 fn resolver_config(config: &Config) -> ResolverConfig {

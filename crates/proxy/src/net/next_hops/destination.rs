@@ -1,20 +1,16 @@
-//! Where a request goes next: the origin itself for a forward proxy, a route's next hop for a
-//! gateway.
+//! Where a connection leads to, and which addresses it may lead to.
 
-use crate::config::Mode;
-use crate::exchange::state::RequestState;
+use crate::net::failure::ConnectFailure;
 use crate::net::local_address::is_local;
-use crate::request::answer::{Answer, Trouble};
-use crate::settings::Settings;
-use crate::worker::core::Worker;
+use crate::net::next_hops::rules::ConnectionRules;
 use crate::worker::shared::Shared;
 use std::fmt;
 use std::net::SocketAddr;
-use std::sync::{Arc, PoisonError};
-use weir_policy::connections::HopId;
+use std::rc::Rc;
+use std::sync::Arc;
+use weir_policy::Now;
 use weir_policy::destination::{Denied, DeniedWhy};
 use weir_policy::fetch::ReadAhead;
-use weir_policy::route::Outcome;
 use weir_semantics::ProxyError;
 
 /// A next hop by name and port; connections are pooled by it.
@@ -37,113 +33,91 @@ impl fmt::Display for HopKey {
 }
 
 /// A next hop for one request.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Destination {
     /// Where to connect.
     pub(crate) hop: HopKey,
     /// The rules for destinations apply: a client chose the address. A configured next hop is
-    /// allowed wherever it lives.
+    /// allowed at any address, and connections to it may be opened in advance.
     pub(crate) guarded: bool,
-    /// The route's number for it, for its health.
-    pub(crate) route_hop: Option<HopId>,
-    /// How far a fetch from it may run ahead of its readers.
+    /// How far a response may be read ahead of its readers: the first receive window follows from
+    /// it.
     pub(crate) read_ahead: ReadAhead,
+    /// Is told how connecting went.
+    pub(crate) observer: Option<Rc<dyn ConnectObserver>>,
+}
+
+/// How connecting went, as far as it tells something of the next hop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ConnectOutcome {
+    /// A connection is open.
+    Connected,
+    /// None of its addresses accepted a connection in time.
+    Failed,
+}
+
+/// Is told how connecting to a next hop went, such as to keep its health.
+pub(crate) trait ConnectObserver {
+    /// Connecting to `hop` ended at `now`.
+    fn connect_ended(&self, now: Now, hop: &HopKey, outcome: ConnectOutcome);
 }
 
 impl Destination {
-    /// The destination of an exchange; the answer to give if there is none.
-    pub(crate) fn of(exchange: &RequestState, mode: Mode, worker: &Worker) -> Result<Self, Answer> {
-        match mode {
-            Mode::Forward => Self::of_target(exchange, worker),
-            Mode::Gateway => Self::of_route(exchange, worker),
+    /// Tells the observer how connecting went.
+    pub(super) fn report(&self, now: Now, outcome: ConnectOutcome) {
+        if let Some(observer) = &self.observer {
+            observer.connect_ended(now, &self.hop, outcome);
         }
     }
 
-    fn of_target(exchange: &RequestState, worker: &Worker) -> Result<Self, Answer> {
-        let host = exchange.request.host;
-        if let Some(ip) = host.ip() {
-            let address = SocketAddr::new(ip, exchange.request.port);
-            not_ours(&worker.shared, address)
-                .and_then(|()| exchange.settings.destinations.check(ip))
-                .map_err(|denied| Answer::open(403, prohibited(&denied)))?;
-        }
-        let bare = host.as_str().trim_start_matches('[').trim_end_matches(']');
-        Ok(Self {
-            hop: HopKey {
-                host: bare.into(),
-                port: exchange.request.port,
-            },
-            guarded: true,
-            route_hop: None,
-            read_ahead: exchange.settings.lead_of(None),
-        })
+    /// Whether a connection to `address` may be opened.
+    ///
+    /// # Errors
+    ///
+    /// Why it may not: this process listens there, or the rules deny it.
+    pub(crate) fn check(
+        &self,
+        shared: &Shared,
+        rules: &ConnectionRules,
+        address: SocketAddr,
+    ) -> Result<(), Denied> {
+        not_ours(shared, address)?;
+        self.check_rules(rules, address)
     }
 
-    fn of_route(exchange: &RequestState, worker: &Worker) -> Result<Self, Answer> {
-        let settings = &exchange.settings;
-        let path = exchange.request.path_and_query();
-        let mut routes = settings
-            .routes
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        let host = exchange.request.host;
-        let path = if path == "*" { "/" } else { path };
-        match routes.choose(worker.now(), host.as_str(), path) {
-            Ok(choice) => Ok(Self {
-                hop: settings.hops[choice.hop.0 as usize].clone(),
-                guarded: false,
-                route_hop: Some(choice.hop),
-                read_ahead: settings.lead_of(Some(choice.route)),
-            }),
-            Err(none) => Err(Answer::open(
-                404,
-                Trouble::new(
-                    ProxyError::DestinationNotFound,
-                    format!("{none} ({}{path})", host.as_str()),
-                ),
-            )),
-        }
-    }
-
-    /// The next hop that the routes choose now, with its number.
-    pub(crate) fn another(exchange: &RequestState, worker: &Worker) -> Option<(HopId, Self)> {
-        let another = Self::of_route(exchange, worker).ok()?;
-        Some((another.route_hop?, another))
-    }
-
-    /// Tells the routes how connecting went.
-    pub(crate) fn report(&self, settings: &Settings, worker: &Worker, outcome: Outcome) {
-        let Some(hop) = self.route_hop else {
-            return;
-        };
-        let tell = |settings: &Settings, hop| {
-            let mut routes = settings
-                .routes
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
-            routes.report(worker.now(), hop, outcome);
-        };
-        tell(settings, hop);
-        // a reload came while it connected: those that choose now are to know too
-        let current = worker.settings();
-        if !std::ptr::eq(&raw const *current, settings)
-            && let Some(hop) = current.hop_id(&self.hop)
-        {
-            tell(&current, hop);
+    /// Whether the rules allow a connection to `address`.
+    ///
+    /// # Errors
+    ///
+    /// Why they do not.
+    pub(crate) fn check_rules(
+        &self,
+        rules: &ConnectionRules,
+        address: SocketAddr,
+    ) -> Result<(), Denied> {
+        if self.guarded {
+            rules.destinations.check(address.ip())
+        } else {
+            Ok(())
         }
     }
 }
 
-/// Whether `address` is another's than this proxy's own, listeners and admin interface.
+/// Whether `address` is none at which this process listens.
+///
+/// # Errors
+///
+/// It is one of them.
 pub(crate) fn not_ours(shared: &Shared, address: SocketAddr) -> Result<(), Denied> {
     shared.own.load().check(address, is_local)
 }
 
-/// The trouble when a destination is not allowed.
-pub(crate) fn prohibited(denied: &Denied) -> Trouble {
+/// The failure when a destination is not allowed.
+pub(crate) fn prohibited(rules: &ConnectionRules, denied: &Denied) -> ConnectFailure {
     let text = match denied.why {
         DeniedWhy::Own => format!("{denied}: this proxy itself listens there"),
-        _ => format!("{denied}; --allow-destination or access.allow_destinations opens more"),
+        _ if rules.denied_hint.is_empty() => denied.to_string(),
+        _ => format!("{denied}; {}", rules.denied_hint),
     };
-    Trouble::new(ProxyError::DestinationIpProhibited, text)
+    ConnectFailure::new(ProxyError::DestinationIpProhibited, text)
 }

@@ -1,11 +1,11 @@
 //! Opening a connection: resolve, judge every address, try them one after the other with a head
 //! start each.
 
+use crate::net::failure::ConnectFailure;
 use crate::net::flow::{self, first_window};
-use crate::net::next_hops::destination::{Destination, not_ours, prohibited};
+use crate::net::next_hops::destination::{ConnectOutcome, Destination, prohibited};
+use crate::net::next_hops::rules::ConnectionRules;
 use crate::net::resolver::ResolveError;
-use crate::request::answer::Trouble;
-use crate::settings::Settings;
 use crate::worker::core::Worker;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -14,7 +14,6 @@ use tokio::net::{TcpSocket, TcpStream};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout_at};
 use weir_measure::{HopOutcome, Metric};
-use weir_policy::route::Outcome;
 use weir_semantics::ProxyError;
 
 /// Head start of one address before the next one is tried as well (RFC 8305 §5 recommends 250 ms).
@@ -35,11 +34,11 @@ pub(crate) struct Connected {
 /// Connects.
 pub(crate) async fn run(
     worker: &Worker,
-    settings: &Settings,
+    rules: &ConnectionRules,
     destination: &Destination,
-) -> Result<Connected, Trouble> {
-    let addresses = allowed_addresses(worker, settings, destination).await?;
-    let limit = settings.config.limits.connect.as_duration();
+) -> Result<Connected, ConnectFailure> {
+    let addresses = allowed_addresses(worker, rules, destination).await?;
+    let limit = rules.connect_limit;
     let until = Instant::now() + limit;
     let window = first_window(destination.read_ahead, worker.now());
     let raced = timeout_at(until, race(&addresses, window)).await;
@@ -48,7 +47,7 @@ pub(crate) async fn run(
         Ok(Err(error)) => (outcome_of(&error), Err(refused(destination, &error))),
         Err(_) => (
             HopOutcome::Timeout,
-            Err(Trouble::new(
+            Err(ConnectFailure::new(
                 ProxyError::ConnectionTimeout,
                 format!(
                     "{} did not accept a connection within {} s",
@@ -60,10 +59,10 @@ pub(crate) async fn run(
     };
     worker.counters().inc(Metric::NextHopConnections(outcome));
     match outcome {
-        HopOutcome::Opened => destination.report(settings, worker, Outcome::Connected),
+        HopOutcome::Opened => destination.report(worker.now(), ConnectOutcome::Connected),
         // our own lack says nothing about the next hop
         HopOutcome::Limit => {}
-        _ => destination.report(settings, worker, Outcome::ConnectFailed),
+        _ => destination.report(worker.now(), ConnectOutcome::Failed),
     }
     result
 }
@@ -72,9 +71,9 @@ pub(crate) async fn run(
 /// judged.
 async fn allowed_addresses(
     worker: &Worker,
-    settings: &Settings,
+    rules: &ConnectionRules,
     destination: &Destination,
-) -> Result<Vec<SocketAddr>, Trouble> {
+) -> Result<Vec<SocketAddr>, ConnectFailure> {
     let hop = &destination.hop;
     let addresses = match hop.host.parse::<IpAddr>() {
         Ok(ip) => vec![ip],
@@ -90,19 +89,14 @@ async fn allowed_addresses(
     let mut allowed = Vec::new();
     for ip in addresses {
         let address = SocketAddr::new(ip, hop.port);
-        // whatever is opened, and whoever named it: ourselves never
-        let judged = not_ours(&worker.shared, address).and_then(|()| {
-            let rules = settings.destinations.check(ip);
-            if destination.guarded { rules } else { Ok(()) }
-        });
-        match judged {
+        match destination.check(&worker.shared, rules, address) {
             Err(why) => denied = denied.or(Some(why)),
             Ok(()) => allowed.push(address),
         }
     }
     allowed.truncate(ADDRESSES_MAX);
     match denied {
-        Some(denied) if allowed.is_empty() => Err(prohibited(&denied)),
+        Some(denied) if allowed.is_empty() => Err(prohibited(rules, &denied)),
         _ => Ok(allowed),
     }
 }
@@ -179,22 +173,22 @@ fn is_our_lack(error: &io::Error) -> bool {
         .any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
 }
 
-fn refused(destination: &Destination, error: &io::Error) -> Trouble {
+fn refused(destination: &Destination, error: &io::Error) -> ConnectFailure {
     let kind = match error.kind() {
         _ if is_our_lack(error) => ProxyError::ConnectionLimitReached,
         io::ErrorKind::ConnectionRefused => ProxyError::ConnectionRefused,
         _ => ProxyError::DestinationUnavailable,
     };
-    Trouble::new(
+    ConnectFailure::new(
         kind,
         format!("cannot connect to {}: {error}", destination.hop),
     )
 }
 
-fn unresolved(host: &str, error: &ResolveError) -> Trouble {
+fn unresolved(host: &str, error: &ResolveError) -> ConnectFailure {
     let kind = match error {
         ResolveError::Timeout | ResolveError::Overloaded => ProxyError::DnsTimeout,
         _ => ProxyError::DnsError,
     };
-    Trouble::new(kind, format!("cannot resolve `{host}`: {error}"))
+    ConnectFailure::new(kind, format!("cannot resolve `{host}`: {error}"))
 }

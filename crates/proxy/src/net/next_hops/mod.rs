@@ -6,6 +6,7 @@ pub(crate) mod dial;
 pub(crate) mod next_hop;
 pub(crate) mod open_connections;
 pub(crate) mod pool;
+pub(crate) mod rules;
 pub(crate) mod seek;
 pub(crate) mod to_come;
 pub(crate) mod uses;

@@ -4,24 +4,23 @@
 //! `weir_policy::connections` decides; here it is done. Finding an idle connection takes one lock
 //! and allocates nothing; everything else lives in a box of its own while it lasts.
 
-use crate::exchange::state::RequestState;
+use crate::net::failure::ConnectFailure;
 use crate::net::next_hops::ahead;
 use crate::net::next_hops::destination::{Destination, HopKey};
 use crate::net::next_hops::dial::{self, Connected};
 use crate::net::next_hops::open_connections::{Permit, Waiting};
 use crate::net::next_hops::pool::{self, Socket};
+use crate::net::next_hops::rules::ConnectionRules;
 use crate::net::next_hops::seek::Seeker;
 use crate::net::next_hops::uses::Uses;
-use crate::request::answer::Trouble;
-use crate::settings::Settings;
 use crate::worker::core::Worker;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout_at};
 use weir_measure::{Metric, OpenReason as OpenLabel, Supply, WaitEnd, WaitReason};
 use weir_policy::Now;
 use weir_policy::connections::OpenReason;
-use weir_policy::retry::{BodySent, Closed, HopsTried, NoConnection, may_repeat};
 use weir_semantics::ProxyError;
 
 /// An open connection to a next hop, in use by one exchange.
@@ -97,103 +96,28 @@ impl Connection {
     }
 }
 
-/// The attempts to send one request: to the next hops of its route, and once more where that is
-/// safe.
-pub(crate) struct Attempts {
-    destination: Destination,
-    is_repetition: bool,
-}
-
-impl Attempts {
-    /// None so far, with `destination` to be tried first.
-    pub(crate) fn new(destination: Destination) -> Self {
-        Self {
-            destination,
-            is_repetition: false,
-        }
-    }
-
-    /// A connection for the next one: to the destination, or to another next hop of its route if
-    /// this one cannot be had.
-    ///
-    /// # Errors
-    ///
-    /// The trouble with the last one that was tried.
-    pub(crate) async fn connect(
-        &mut self,
-        exchange: &RequestState,
-        worker: &Worker,
-    ) -> Result<Connection, Trouble> {
-        let settings = &exchange.settings;
-        let mut hops_tried = HopsTried::first(self.destination.route_hop);
-        loop {
-            let obtained = obtain(worker, settings, &self.destination, self.is_repetition).await;
-            let trouble = match obtained {
-                Ok(connection) => return Ok(connection),
-                Err(trouble) => trouble,
-            };
-            let failure = match trouble.error {
-                ProxyError::ConnectionLimitReached => NoConnection::Ours,
-                _ => NoConnection::NextHop,
-            };
-            let choose = || Destination::another(exchange, worker);
-            match hops_tried.next(failure, choose) {
-                Ok(another) => self.destination = another,
-                Err(_) => return Err(trouble),
-            }
-        }
-    }
-
-    /// Whether the request is sent once more, after `connection` was closed without a byte of an
-    /// answer.
-    pub(crate) fn repeat(
-        &mut self,
-        exchange: &RequestState,
-        worker: &Worker,
-        connection: &Connection,
-    ) -> bool {
-        let closed = Closed {
-            method: exchange.request.method,
-            body: if exchange.request.has_content() {
-                BodySent::Consumed
-            } else {
-                BodySent::None
-            },
-            connection_was_reused: connection.reused,
-            response_begun: false,
-            is_repetition: self.is_repetition,
-        };
-        let repeats = may_repeat(&closed).is_ok();
-        if repeats {
-            worker.counters().inc(Metric::Retries);
-            self.is_repetition = true;
-        }
-        repeats
-    }
-}
-
 /// Gets a connection; `fresh` asks for a new one.
 ///
 /// # Errors
 ///
-/// The trouble to report: no address, not allowed, refused, timed out, limit reached.
-async fn obtain(
+/// The failure to report: no address, not allowed, refused, timed out, limit reached.
+pub(crate) async fn obtain(
     worker: &Worker,
-    settings: &Settings,
+    rules: &Arc<ConnectionRules>,
     destination: &Destination,
     fresh: bool,
-) -> Result<Connection, Trouble> {
+) -> Result<Connection, ConnectFailure> {
     let idle = if fresh {
         None
     } else {
-        pool::check_out(worker, settings, destination)
+        pool::check_out(worker, rules, destination)
     };
     let connection = match idle {
         Some(connection) => connection,
-        None => Box::pin(Seeker::new(worker, settings, destination, fresh).run()).await?,
+        None => Box::pin(Seeker::new(worker, rules, destination, fresh).run()).await?,
     };
-    if settings.config.limits.connections_ahead > 0 {
-        ahead::top_up(worker, destination);
+    if rules.connections_ahead > 0 {
+        ahead::top_up(worker, rules, destination);
     }
     Ok(connection)
 }
@@ -201,13 +125,13 @@ async fn obtain(
 /// Opens a connection for a request.
 pub(crate) async fn open(
     worker: &Worker,
-    settings: &Settings,
+    rules: &Arc<ConnectionRules>,
     destination: &Destination,
     permit: Permit,
     until: Instant,
     why: OpenReason,
-) -> Result<Connection, Trouble> {
-    let mut connection = set_up(worker, settings, destination, permit, until, why).await?;
+) -> Result<Connection, ConnectFailure> {
+    let mut connection = set_up(worker, rules, destination, permit, until, why).await?;
     connection.send(worker, worker.now(), Supply::New);
     Ok(connection)
 }
@@ -217,19 +141,19 @@ pub(crate) async fn open(
 /// do not wake each other.
 pub(crate) async fn set_up(
     worker: &Worker,
-    settings: &Settings,
+    rules: &Arc<ConnectionRules>,
     destination: &Destination,
     mut permit: Permit,
     until: Instant,
     why: OpenReason,
-) -> Result<Connection, Trouble> {
+) -> Result<Connection, ConnectFailure> {
     let open = &worker.shared.open;
     let mut waits: Option<DescriptorWait<'_>> = None;
     loop {
         let freed = open.freed();
         let client_left = worker.shared.client_closed.notified();
         let began = worker.shared.clock.tick();
-        match dial::run(worker, settings, destination).await {
+        match dial::run(worker, rules, destination).await {
             Ok(connected) => {
                 let took_ms = worker.shared.clock.tick().ms_since(began);
                 permit.opened(took_ms);
@@ -238,7 +162,7 @@ pub(crate) async fn set_up(
                 let ahead = why == OpenReason::Ahead;
                 return Ok(Connection::new(worker, connected, hop, permit, ahead));
             }
-            Err(trouble) if trouble.error == ProxyError::ConnectionLimitReached => {
+            Err(failure) if failure.error == ProxyError::ConnectionLimitReached => {
                 if pool::close_oldest(worker) {
                     continue;
                 }
@@ -251,11 +175,11 @@ pub(crate) async fn set_up(
                 };
                 if timeout_at(until, descriptor).await.is_err() {
                     wait.end = WaitEnd::Refused;
-                    return Err(trouble);
+                    return Err(failure);
                 }
                 wait.end = WaitEnd::Place;
             }
-            Err(trouble) => return Err(trouble),
+            Err(failure) => return Err(failure),
         }
     }
 }

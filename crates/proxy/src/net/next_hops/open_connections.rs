@@ -10,10 +10,9 @@ mod waiter;
 
 pub(crate) use waiter::{Waiter, Waiting};
 
-use crate::config::Limits;
+use crate::net::failure::ConnectFailure;
 use crate::net::next_hops::destination::HopKey;
 use crate::net::next_hops::pool::Socket;
-use crate::request::answer::Trouble;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -93,7 +92,7 @@ impl Entry {
 }
 
 /// What somebody who waits gets: a connection, or why there is none.
-pub(crate) type Handed = Result<Socket, Trouble>;
+pub(crate) type Handed = Result<Socket, ConnectFailure>;
 
 #[derive(Debug)]
 struct Queued {
@@ -136,7 +135,7 @@ impl OpenConnections {
     }
 
     /// Decides for a request that found no idle connection it could use.
-    pub(crate) fn ask(self: &Arc<Self>, hop: &HopKey, limits: &Limits, demand: Demand) -> Asked {
+    pub(crate) fn ask(self: &Arc<Self>, hop: &HopKey, rules: &OpenRules, demand: Demand) -> Asked {
         let mut book = self.lock();
         let id = book.next_waiter;
         book.next_waiter += 1;
@@ -145,7 +144,7 @@ impl OpenConnections {
             open_in_all: self.total(),
             ..demand
         };
-        match entry.hop.choose(&rules(limits), &demand) {
+        match entry.hop.choose(rules, &demand) {
             Choice::Open(why) => Asked::Open(self.place(entry, hop, Place::Opening), why),
             Choice::Race => Asked::Race(
                 self.place(entry, hop, Place::ToCome),
@@ -168,12 +167,12 @@ impl OpenConnections {
     pub(crate) fn take(
         self: &Arc<Self>,
         hop: &HopKey,
-        limits: &Limits,
+        rules: &OpenRules,
         place: Place,
     ) -> Result<Permit, Full> {
         let mut book = self.lock();
         let open = book.hops.get(hop).map_or(0, |entry| entry.hop.open());
-        if let Some(full) = self.full(open, limits) {
+        if let Some(full) = self.full(open, rules) {
             return Err(full);
         }
         let entry = book.hops.entry(hop.clone()).or_default();
@@ -181,14 +180,13 @@ impl OpenConnections {
     }
 
     /// Whether a connection to `hop` could be opened now; else which limit is reached.
-    pub(crate) fn is_full(&self, hop: &HopKey, limits: &Limits) -> Option<Full> {
+    pub(crate) fn is_full(&self, hop: &HopKey, rules: &OpenRules) -> Option<Full> {
         let book = self.lock();
         let open = book.hops.get(hop).map_or(0, |entry| entry.hop.open());
-        self.full(open, limits)
+        self.full(open, rules)
     }
 
-    fn full(&self, open: usize, limits: &Limits) -> Option<Full> {
-        let rules = rules(limits);
+    fn full(&self, open: usize, rules: &OpenRules) -> Option<Full> {
         if open >= rules.per_hop_max {
             Some(Full::NextHop)
         } else if self.total() >= rules.total_max {
@@ -264,14 +262,14 @@ impl OpenConnections {
 
     /// A connection that was to come for whoever waits first does not: `id` learns why, or if it
     /// has been served already, somebody who relied on it.
-    pub(crate) fn did_not_come(&self, hop: &HopKey, id: Option<u64>, trouble: Trouble) {
+    pub(crate) fn did_not_come(&self, hop: &HopKey, id: Option<u64>, failure: ConnectFailure) {
         let mut book = self.lock();
         let Some(entry) = book.hops.get_mut(hop) else {
             return;
         };
         if let Some(asker) = id.and_then(|id| entry.remove(id)) {
             // if it has gone, nobody needs to know
-            let _ = asker.sender.send(Err(trouble));
+            let _ = asker.sender.send(Err(failure));
         }
         entry.settle();
     }
@@ -319,14 +317,6 @@ impl OpenConnections {
             open: Arc::clone(self),
         };
         (ahead, entry.ahead)
-    }
-}
-
-fn rules(limits: &Limits) -> OpenRules {
-    OpenRules {
-        per_hop_max: limits.connections_per_next_hop_max as usize,
-        total_max: limits.next_hop_connections_max as usize,
-        when_busy: limits.next_hop_busy.rule(),
     }
 }
 

@@ -10,8 +10,8 @@
 use crate::net::next_hops::destination::{Destination, HopKey};
 use crate::net::next_hops::next_hop::Connection;
 use crate::net::next_hops::open_connections::Permit;
+use crate::net::next_hops::rules::ConnectionRules;
 use crate::net::next_hops::uses::Uses;
-use crate::settings::Settings;
 use crate::worker::core::Worker;
 use rustix::net::{RecvFlags, recv};
 use std::collections::HashMap;
@@ -74,23 +74,17 @@ pub(crate) struct Socket {
 }
 
 impl Pool {
-    /// A pool with a worker's share of the limits.
-    pub(crate) fn new(settings: &Settings, workers: usize) -> Self {
-        let limits = &settings.config.limits;
-        let share = |max: u32| {
-            if max == 0 {
-                0
-            } else {
-                (max as usize / workers).max(1)
-            }
+    /// A pool with the share of `limits` that one of so many workers has.
+    pub(crate) fn new(limits: IdleLimits, workers: usize) -> Self {
+        let share = |max: usize| {
+            if max == 0 { 0 } else { (max / workers).max(1) }
         };
         Self {
             inner: Mutex::new(Inner {
                 idle: IdleConnections::new(IdleLimits {
-                    per_hop_max: share(limits.idle_per_next_hop_max),
-                    total_max: share(limits.idle_next_hop_connections_max),
-                    idle_timeout_ms: limits.next_hop_idle.as_millis(),
-                    lifetime_ms: limits.next_hop_age.as_millis(),
+                    per_hop_max: share(limits.per_hop_max),
+                    total_max: share(limits.total_max),
+                    ..limits
                 }),
                 hops: HashMap::new(),
                 next_hop: 0,
@@ -232,7 +226,7 @@ impl Inner {
 /// Takes an idle connection for `destination`: this worker's newest, else another worker's.
 pub(crate) fn check_out(
     worker: &Worker,
-    settings: &Settings,
+    rules: &ConnectionRules,
     destination: &Destination,
 ) -> Option<Connection> {
     let now = worker.now();
@@ -247,7 +241,7 @@ pub(crate) fn check_out(
             let Some(socket) = socket else {
                 break;
             };
-            match usable(socket, settings, destination, at != worker.index) {
+            match usable(socket, rules, destination, at != worker.index) {
                 Some(mut connection) => {
                     worker.counters().inc(Metric::ConnectionCache(Reuse::Hit));
                     connection.begin(worker, now, false);
@@ -270,11 +264,11 @@ fn own_first(worker: &Worker) -> impl Iterator<Item = usize> + use<> {
 /// `moves` if it is with another worker's reactor.
 pub(crate) fn usable(
     socket: Socket,
-    settings: &Settings,
+    rules: &ConnectionRules,
     destination: &Destination,
     moves: bool,
 ) -> Option<Connection> {
-    let allowed = !destination.guarded || settings.destinations.check(socket.address.ip()).is_ok();
+    let allowed = destination.check_rules(rules, socket.address).is_ok();
     if !allowed || !is_quiet(&socket.stream) {
         return None;
     }

@@ -1,15 +1,16 @@
 //! What a request does that found no idle connection: open one, wait for one, or both, as the
 //! policy says.
 
+use crate::net::failure::ConnectFailure;
 use crate::net::next_hops::destination::Destination;
 use crate::net::next_hops::next_hop::{self, Connection};
 use crate::net::next_hops::open_connections::{Asked, Full, Handed, Waiter};
 use crate::net::next_hops::pool;
+use crate::net::next_hops::rules::ConnectionRules;
 use crate::net::next_hops::to_come::{self, ToCome};
-use crate::request::answer::Trouble;
-use crate::settings::Settings;
 use crate::worker::core::Worker;
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::futures::Notified;
 use tokio::time::{Instant, sleep_until};
@@ -20,7 +21,7 @@ use weir_semantics::ProxyError;
 /// A request that wants a connection.
 pub(crate) struct Seeker<'a> {
     worker: &'a Worker,
-    settings: &'a Settings,
+    rules: &'a Arc<ConnectionRules>,
     destination: &'a Destination,
     demand: Demand,
     /// When it stops waiting for a place.
@@ -30,7 +31,7 @@ pub(crate) struct Seeker<'a> {
 /// What a wait came to.
 enum Waited {
     Got(Box<Connection>),
-    Failed(Trouble),
+    Failed(ConnectFailure),
     Again,
 }
 
@@ -44,13 +45,13 @@ enum First {
 impl<'a> Seeker<'a> {
     pub(crate) fn new(
         worker: &'a Worker,
-        settings: &'a Settings,
+        rules: &'a Arc<ConnectionRules>,
         destination: &'a Destination,
         fresh: bool,
     ) -> Self {
         Self {
             worker,
-            settings,
+            rules,
             destination,
             demand: Demand {
                 idle: 0,
@@ -60,7 +61,7 @@ impl<'a> Seeker<'a> {
                 patient: true,
                 busy_us: pool::busy_us(worker, &destination.hop),
             },
-            until: Instant::now() + settings.config.limits.next_hop_wait.as_duration(),
+            until: Instant::now() + rules.wait_limit,
         }
     }
 
@@ -69,20 +70,19 @@ impl<'a> Seeker<'a> {
     /// # Errors
     ///
     /// As for [`next_hop::obtain`].
-    pub(crate) async fn run(mut self) -> Result<Connection, Trouble> {
+    pub(crate) async fn run(mut self) -> Result<Connection, ConnectFailure> {
         let (worker, destination) = (self.worker, self.destination);
-        let limits = &self.settings.config.limits;
         loop {
             let freed = worker.shared.open.freed();
             let asked = worker
                 .shared
                 .open
-                .ask(&destination.hop, limits, self.demand);
+                .ask(&destination.hop, &self.rules.open, self.demand);
             let (waiter, at_most_us) = match asked {
                 Asked::Open(permit, why) => {
                     self.count(Reuse::Miss);
                     let until = self.until;
-                    return next_hop::open(worker, self.settings, destination, permit, until, why)
+                    return next_hop::open(worker, self.rules, destination, permit, until, why)
                         .await;
                 }
                 Asked::Close(room) => {
@@ -90,14 +90,20 @@ impl<'a> Seeker<'a> {
                     continue;
                 }
                 Asked::Race(permit, waiter) => {
-                    to_come::spawn(worker, destination, permit, ToCome::Raced(waiter.id));
+                    to_come::spawn(
+                        worker,
+                        self.rules,
+                        destination,
+                        permit,
+                        ToCome::Raced(waiter.id),
+                    );
                     (waiter, None)
                 }
                 Asked::Wait(waiter, at_most_us) => (waiter, at_most_us),
             };
             match self.wait(waiter, at_most_us, freed).await {
                 Waited::Got(connection) => return Ok(*connection),
-                Waited::Failed(trouble) => return Err(trouble),
+                Waited::Failed(failure) => return Err(failure),
                 Waited::Again => {}
             }
         }
@@ -115,7 +121,7 @@ impl<'a> Seeker<'a> {
         let for_a_place = matches!(why, WaitReason::PerHopMax | WaitReason::TotalMax);
         // what came back just before it began to wait was handed to nobody
         if !self.demand.fresh
-            && let Some(connection) = pool::check_out(self.worker, self.settings, self.destination)
+            && let Some(connection) = pool::check_out(self.worker, self.rules, self.destination)
         {
             wait.waiter.end = WaitEnd::Returned;
             return Waited::Got(Box::new(connection));
@@ -153,11 +159,7 @@ impl<'a> Seeker<'a> {
     /// Whether a connection can be opened now: one that is idle and of no use to it gives way.
     fn has_place(&self) -> bool {
         let (worker, hop) = (self.worker, &self.destination.hop);
-        match worker
-            .shared
-            .open
-            .is_full(hop, &self.settings.config.limits)
-        {
+        match worker.shared.open.is_full(hop, &self.rules.open) {
             None => true,
             Some(Full::All) => pool::close_one(worker, hop, Room::AnyHop),
             Some(Full::NextHop) => self.demand.fresh && pool::close_one(worker, hop, Room::SameHop),
@@ -169,7 +171,7 @@ impl<'a> Seeker<'a> {
             Some(Ok(socket)) => {
                 wait.waiter.end = WaitEnd::Returned;
                 let moves = socket.uses.worker != self.worker.index;
-                let usable = pool::usable(socket, self.settings, self.destination, moves);
+                let usable = pool::usable(socket, self.rules, self.destination, moves);
                 let Some(mut connection) = usable else {
                     self.worker.counters().inc(Metric::ConnectionCacheUnusable);
                     return Waited::Again;
@@ -182,10 +184,10 @@ impl<'a> Seeker<'a> {
                 connection.begin(self.worker, self.worker.now(), true);
                 Waited::Got(Box::new(connection))
             }
-            Some(Err(trouble)) => {
+            Some(Err(failure)) => {
                 wait.waiter.end = WaitEnd::Failed;
                 self.count(Reuse::Miss);
-                Waited::Failed(trouble)
+                Waited::Failed(failure)
             }
             None => {
                 wait.waiter.end = WaitEnd::InVain;
@@ -202,7 +204,7 @@ impl<'a> Seeker<'a> {
         }
         if for_a_place {
             wait.waiter.end = WaitEnd::Refused;
-            return Waited::Failed(Trouble::new(
+            return Waited::Failed(ConnectFailure::new(
                 ProxyError::ConnectionLimitReached,
                 format!(
                     "all connections allowed to {} are in use",

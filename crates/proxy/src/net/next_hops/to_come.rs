@@ -1,11 +1,12 @@
 //! A connection that is opened for whoever needs it first: in a race with a busy one, or before
 //! anybody asks.
 
+use crate::net::failure::ConnectFailure;
 use crate::net::next_hops::destination::{Destination, HopKey};
 use crate::net::next_hops::next_hop;
 use crate::net::next_hops::open_connections::{Ahead, OpenConnections, Permit};
 use crate::net::next_hops::pool;
-use crate::request::answer::Trouble;
+use crate::net::next_hops::rules::ConnectionRules;
 use crate::worker::core::Worker;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -25,7 +26,13 @@ pub(crate) enum ToCome {
 }
 
 /// Opens it in a task of its own.
-pub(crate) fn spawn(worker: &Worker, destination: &Destination, permit: Permit, why: ToCome) {
+pub(crate) fn spawn(
+    worker: &Worker,
+    rules: &Arc<ConnectionRules>,
+    destination: &Destination,
+    permit: Permit,
+    why: ToCome,
+) {
     let mut promise = Promise {
         open: Arc::clone(&worker.shared.open),
         hop: destination.hop.clone(),
@@ -33,7 +40,7 @@ pub(crate) fn spawn(worker: &Worker, destination: &Destination, permit: Permit, 
             ToCome::Raced(id) => Some(id),
             ToCome::Ahead { .. } => None,
         },
-        broken: Some(Trouble::new(
+        broken: Some(ConnectFailure::new(
             ProxyError::ProxyInternalError,
             "the connection was given up",
         )),
@@ -41,10 +48,10 @@ pub(crate) fn spawn(worker: &Worker, destination: &Destination, permit: Permit, 
     let Some(worker) = worker.me() else {
         return;
     };
-    let destination = destination.clone();
+    let (rules, destination) = (Arc::clone(rules), destination.clone());
     tokio::task::spawn_local(async move {
         // boxed: the task's memory is held only while it runs
-        let came = Box::pin(run(&worker, &destination, permit, &why)).await;
+        let came = Box::pin(run(&worker, &rules, &destination, permit, &why)).await;
         promise.broken = came.err();
         drop(promise);
         drop(why);
@@ -53,27 +60,27 @@ pub(crate) fn spawn(worker: &Worker, destination: &Destination, permit: Permit, 
 
 async fn run(
     worker: &Rc<Worker>,
+    rules: &Arc<ConnectionRules>,
     destination: &Destination,
     permit: Permit,
     why: &ToCome,
-) -> Result<(), Trouble> {
-    let settings = worker.settings();
-    let until = Instant::now() + settings.config.limits.next_hop_wait.as_duration();
+) -> Result<(), ConnectFailure> {
+    let until = Instant::now() + rules.wait_limit;
     let reason = match why {
         ToCome::Raced(_) => OpenReason::Race,
         ToCome::Ahead { .. } => OpenReason::Ahead,
     };
-    let came = next_hop::set_up(worker, &settings, destination, permit, until, reason).await;
+    let came = next_hop::set_up(worker, rules, destination, permit, until, reason).await;
     match came {
         Ok(connection) => {
             pool::keep(worker, worker.now(), connection.rest(), None);
             Ok(())
         }
-        Err(trouble) => {
+        Err(failure) => {
             if let ToCome::Ahead { .. } = why {
                 pool::ahead_failed(worker, &destination.hop);
             }
-            Err(trouble)
+            Err(failure)
         }
     }
 }
@@ -83,13 +90,13 @@ struct Promise {
     open: Arc<OpenConnections>,
     hop: HopKey,
     asker: Option<u64>,
-    broken: Option<Trouble>,
+    broken: Option<ConnectFailure>,
 }
 
 impl Drop for Promise {
     fn drop(&mut self) {
-        if let Some(trouble) = self.broken.take() {
-            self.open.did_not_come(&self.hop, self.asker, trouble);
+        if let Some(failure) = self.broken.take() {
+            self.open.did_not_come(&self.hop, self.asker, failure);
         }
     }
 }

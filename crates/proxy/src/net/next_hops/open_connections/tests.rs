@@ -2,6 +2,7 @@ use super::*;
 use crate::net::next_hops::uses::Uses;
 use std::net::TcpListener;
 use weir_policy::Tick;
+use weir_policy::connections::WhenBusy;
 use weir_semantics::ProxyError;
 
 const DEMAND: Demand = Demand {
@@ -14,25 +15,26 @@ const DEMAND: Demand = Demand {
 };
 
 /// The open connections, at most two to a next hop, and one that is busy and took 20 ms to set up.
-fn one_busy() -> (Arc<OpenConnections>, HopKey, Limits, Permit) {
+fn one_busy() -> (Arc<OpenConnections>, HopKey, OpenRules, Permit) {
     let open = Arc::new(OpenConnections::default());
     let hop = HopKey {
         host: "a.example".into(),
         port: 80,
     };
-    let limits = Limits {
-        connections_per_next_hop_max: 2,
-        ..Limits::default()
+    let rules = OpenRules {
+        per_hop_max: 2,
+        total_max: 4096,
+        when_busy: WhenBusy::default(),
     };
-    let Asked::Open(mut permit, OpenReason::NoneBusy) = open.ask(&hop, &limits, DEMAND) else {
+    let Asked::Open(mut permit, OpenReason::NoneBusy) = open.ask(&hop, &rules, DEMAND) else {
         panic!("nobody else is there");
     };
     permit.opened(20);
-    (open, hop, limits, permit)
+    (open, hop, rules, permit)
 }
 
-fn trouble() -> Trouble {
-    Trouble::new(ProxyError::ConnectionRefused, "refused")
+fn failure() -> ConnectFailure {
+    ConnectFailure::new(ProxyError::ConnectionRefused, "refused")
 }
 
 /// A connection in this place.
@@ -50,15 +52,15 @@ fn socket(permit: Permit) -> Socket {
     }
 }
 
-fn race(open: &Arc<OpenConnections>, hop: &HopKey, limits: &Limits) -> (Permit, Waiter) {
-    match open.ask(hop, limits, DEMAND) {
+fn race(open: &Arc<OpenConnections>, hop: &HopKey, rules: &OpenRules) -> (Permit, Waiter) {
+    match open.ask(hop, rules, DEMAND) {
         Asked::Race(permit, waiter) => (permit, waiter),
         _ => panic!("one may be opened"),
     }
 }
 
-fn wait(open: &Arc<OpenConnections>, hop: &HopKey, limits: &Limits) -> Waiter {
-    match open.ask(hop, limits, DEMAND) {
+fn wait(open: &Arc<OpenConnections>, hop: &HopKey, rules: &OpenRules) -> Waiter {
+    match open.ask(hop, rules, DEMAND) {
         Asked::Wait(waiter, None) => waiter,
         _ => panic!("it has to wait"),
     }
@@ -72,10 +74,10 @@ fn check_empty(open: &OpenConnections) {
 
 #[tokio::test]
 async fn waiters_are_served_in_order_skipping_abandoned_ones() {
-    let (open, hop, limits, busy) = one_busy();
-    let (to_come, mut first) = race(&open, &hop, &limits);
-    let second = wait(&open, &hop, &limits);
-    let mut third = wait(&open, &hop, &limits);
+    let (open, hop, rules, busy) = one_busy();
+    let (to_come, mut first) = race(&open, &hop, &rules);
+    let second = wait(&open, &hop, &rules);
+    let mut third = wait(&open, &hop, &rules);
     drop(second);
     assert!(open.hand(socket(busy)).is_none());
     let handed = first.handed().await.expect("handed").expect("open");
@@ -89,12 +91,12 @@ async fn waiters_are_served_in_order_skipping_abandoned_ones() {
 
 #[tokio::test]
 async fn waiter_whose_new_connection_went_to_another_is_woken_to_retry() {
-    let (open, hop, limits, busy) = one_busy();
-    let (to_come, first) = race(&open, &hop, &limits);
-    let mut for_a_place = wait(&open, &hop, &limits);
+    let (open, hop, rules, busy) = one_busy();
+    let (to_come, first) = race(&open, &hop, &rules);
+    let mut for_a_place = wait(&open, &hop, &rules);
     // the first leaves, and so does the busy one: a place is free before anybody looks
     drop((first, to_come));
-    let (mut to_come, mut last) = race(&open, &hop, &limits);
+    let (mut to_come, mut last) = race(&open, &hop, &rules);
     to_come.opened(20);
     assert!(open.hand(socket(to_come)).is_none());
     assert!(matches!(for_a_place.handed().await, Some(Ok(_))));
@@ -105,23 +107,23 @@ async fn waiter_whose_new_connection_went_to_another_is_woken_to_retry() {
 
 #[tokio::test]
 async fn waiter_is_woken_when_its_connection_set_up_fails() {
-    let (open, hop, limits, busy) = one_busy();
-    let (to_come, mut first) = race(&open, &hop, &limits);
+    let (open, hop, rules, busy) = one_busy();
+    let (to_come, mut first) = race(&open, &hop, &rules);
     let id = first.id;
     drop(to_come);
-    open.did_not_come(&hop, Some(id), trouble());
+    open.did_not_come(&hop, Some(id), failure());
     assert!(matches!(first.handed().await, Some(Err(_))));
     drop(first);
     // and where who asked for it has another already, the one that took it over
-    let (to_come, first) = race(&open, &hop, &limits);
+    let (to_come, first) = race(&open, &hop, &rules);
     let id = first.id;
     let returned = open.hand(socket(busy));
     assert!(returned.is_none());
     drop(first);
-    let mut relying = wait(&open, &hop, &limits);
+    let mut relying = wait(&open, &hop, &rules);
     assert_eq!(relying.why, WaitReason::UnderWay);
     drop(to_come);
-    open.did_not_come(&hop, Some(id), trouble());
+    open.did_not_come(&hop, Some(id), failure());
     assert!(relying.handed().await.is_none(), "it is to ask again");
     drop(relying);
     check_empty(&open);
@@ -129,9 +131,9 @@ async fn waiter_is_woken_when_its_connection_set_up_fails() {
 
 #[tokio::test]
 async fn returned_connection_without_waiter_goes_back_to_the_caller() {
-    let (open, hop, limits, busy) = one_busy();
+    let (open, hop, rules, busy) = one_busy();
     let waiter = {
-        let (to_come, waiter) = race(&open, &hop, &limits);
+        let (to_come, waiter) = race(&open, &hop, &rules);
         drop(to_come);
         waiter
     };
@@ -145,12 +147,12 @@ async fn returned_connection_without_waiter_goes_back_to_the_caller() {
 
 #[test]
 fn tunnel_keeps_its_place_and_is_never_waited_for() {
-    let (open, hop, limits, mut busy) = one_busy();
+    let (open, hop, rules, mut busy) = one_busy();
     busy.lost();
-    let Asked::Open(other, OpenReason::NoneBusy) = open.ask(&hop, &limits, DEMAND) else {
+    let Asked::Open(other, OpenReason::NoneBusy) = open.ask(&hop, &rules, DEMAND) else {
         panic!("there is nothing to wait for");
     };
-    assert_eq!(open.is_full(&hop, &limits), Some(Full::NextHop));
+    assert_eq!(open.is_full(&hop, &rules), Some(Full::NextHop));
     drop((busy, other));
     check_empty(&open);
 }

@@ -1,0 +1,86 @@
+//! The attempts to send one request: which next hop after which, and whether the request is sent
+//! again.
+
+use crate::exchange::next_hop::NextHop;
+use crate::exchange::state::RequestState;
+use crate::net::failure::ConnectFailure;
+use crate::net::next_hops::next_hop::{Connection, obtain};
+use crate::worker::core::Worker;
+use weir_measure::Metric;
+use weir_policy::retry::{BodySent, Closed, HopsTried, NoConnection, may_repeat};
+use weir_semantics::ProxyError;
+
+/// The attempts to send one request: to the next hops of its route, and once more where that is
+/// safe.
+pub(crate) struct Attempts {
+    next_hop: NextHop,
+    is_repetition: bool,
+}
+
+impl Attempts {
+    /// None so far, with `next_hop` to be tried first.
+    pub(crate) fn new(next_hop: NextHop) -> Self {
+        Self {
+            next_hop,
+            is_repetition: false,
+        }
+    }
+
+    /// A connection for the next one: to the next hop, or to another one of its route if this one
+    /// cannot be had.
+    ///
+    /// # Errors
+    ///
+    /// The failure of the last one that was tried.
+    pub(crate) async fn connect(
+        &mut self,
+        exchange: &RequestState,
+        worker: &Worker,
+    ) -> Result<Connection, ConnectFailure> {
+        let rules = &exchange.settings.connections;
+        let mut hops_tried = HopsTried::first(self.next_hop.route_hop());
+        loop {
+            let destination = &self.next_hop.destination;
+            let obtained = obtain(worker, rules, destination, self.is_repetition).await;
+            let failure = match obtained {
+                Ok(connection) => return Ok(connection),
+                Err(failure) => failure,
+            };
+            let lack = match failure.error {
+                ProxyError::ConnectionLimitReached => NoConnection::Ours,
+                _ => NoConnection::NextHop,
+            };
+            match hops_tried.next(lack, || NextHop::another(exchange, worker)) {
+                Ok(another) => self.next_hop = another,
+                Err(_) => return Err(failure),
+            }
+        }
+    }
+
+    /// Whether the request is sent once more, after `connection` was closed without a byte of an
+    /// answer.
+    pub(crate) fn repeat(
+        &mut self,
+        exchange: &RequestState,
+        worker: &Worker,
+        connection: &Connection,
+    ) -> bool {
+        let closed = Closed {
+            method: exchange.request.method,
+            body: if exchange.request.has_content() {
+                BodySent::Consumed
+            } else {
+                BodySent::None
+            },
+            connection_was_reused: connection.reused,
+            response_begun: false,
+            is_repetition: self.is_repetition,
+        };
+        let repeats = may_repeat(&closed).is_ok();
+        if repeats {
+            worker.counters().inc(Metric::Retries);
+            self.is_repetition = true;
+        }
+        repeats
+    }
+}
