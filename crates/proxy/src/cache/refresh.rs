@@ -63,7 +63,7 @@ async fn run(
         Asked::Answered(
             connection,
             Downloaded::Merged { reusable: true, .. } | Downloaded::Relayed { reusable: true, .. },
-        ) => pool::check_in(worker, connection),
+        ) => pool::check_in(worker.net(), connection),
         // what was stored is dropped if it has changed: the next request for it asks. A response
         // that nobody takes is ended by closing its connection
         Asked::Answered(..) | Asked::Failed(_) => {}

@@ -11,9 +11,11 @@ use crate::exchange::run;
 use crate::exchange::state::RequestState;
 use crate::log::client::{ClientFacts, ListenerFacts};
 use crate::log::served::{self, UnsentResponses};
+use crate::net::clients::ClientPlace;
 use crate::net::deadline::Deadline;
 use crate::net::next_hops::pool;
 use crate::net::next_hops::uses::Distinct;
+use crate::net::worker_pool::Accepted;
 use crate::request::answer::{Answer, Trouble};
 use crate::send::outgoing::Outgoing;
 use crate::settings::Settings;
@@ -38,6 +40,8 @@ const LINGER: Duration = Duration::from_secs(2);
 
 /// A connection from a client.
 pub(crate) struct Client {
+    /// Given back before the connection is closed.
+    _place: ClientPlace,
     pub(crate) stream: TcpStream,
     pub(crate) peer: SocketAddr,
     /// Which connection it is, of all that the process had.
@@ -75,19 +79,15 @@ pub(crate) enum Turn {
 }
 
 /// Serves a connection until it ends.
-pub(crate) async fn serve(
-    stream: TcpStream,
-    peer: SocketAddr,
-    listener: Rc<ListenerFacts>,
-    worker: Rc<Worker>,
-) {
+pub(crate) async fn serve(accepted: Accepted<ListenerFacts>, worker: Rc<Worker>) {
     let idle = worker.settings().config.limits.client_idle.as_duration();
     let mut client = Client {
-        stream,
-        peer,
-        listener,
+        stream: accepted.stream,
+        peer: accepted.peer,
+        listener: accepted.listener,
+        _place: accepted.place,
         deadline: Deadline::new(idle),
-        number: worker.number(),
+        number: worker.net().number(),
         worker,
         unread: Vec::new(),
         outgoing: Outgoing::default(),
@@ -175,7 +175,7 @@ impl Client {
     /// connection.
     fn poll_read_more(&mut self, cx: &mut Context<'_>) -> Poll<bool> {
         let worker = Rc::clone(&self.worker);
-        let mut scratch = worker.scratch.borrow_mut();
+        let mut scratch = worker.scratch();
         let mut buffer = ReadBuf::new(&mut scratch);
         let read = ready!(Pin::new(&mut self.stream).poll_read(cx, &mut buffer));
         let bytes = buffer.filled();
@@ -313,7 +313,9 @@ impl Client {
         if idle && self.worker.shared.is_draining() && pool::is_quiet(&self.stream) {
             return Poll::Ready(Turn::Close);
         }
-        self.worker.remember_sleeper(&mut self.sleeper, cx.waker());
+        self.worker
+            .net()
+            .remember_sleeper(&mut self.sleeper, cx.waker());
         ready!(self.deadline.poll_passed(cx));
         if !idle {
             let settings = self.worker.settings();
@@ -353,7 +355,7 @@ impl Client {
     }
 
     fn poll_discard(&mut self, cx: &mut Context<'_>) -> Poll<usize> {
-        let mut scratch = self.worker.scratch.borrow_mut();
+        let mut scratch = self.worker.scratch();
         let mut buffer = ReadBuf::new(&mut scratch);
         match ready!(Pin::new(&mut self.stream).poll_read(cx, &mut buffer)) {
             Ok(()) => Poll::Ready(buffer.filled().len()),
@@ -364,16 +366,9 @@ impl Client {
 
 impl Drop for Client {
     fn drop(&mut self) {
-        if std::thread::panicking() {
-            self.worker.counters().inc(Metric::Panics);
-        }
         // cut by the end of a drain
         self.report_unsent(true);
-        self.worker.forget_sleeper(self.sleeper);
-        let clients = &self.worker.clients;
-        clients.set(clients.get().saturating_sub(1));
-        self.worker.counters().dec(Metric::ClientsOpen);
-        self.worker.shared.client_left();
+        self.worker.net().forget_sleeper(self.sleeper);
     }
 }
 

@@ -2,3 +2,4 @@
 
 pub(crate) mod connection;
 pub(crate) mod fast;
+pub(crate) mod service;

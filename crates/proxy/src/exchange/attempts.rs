@@ -41,7 +41,7 @@ impl Attempts {
         let mut hops_tried = HopsTried::first(self.next_hop.route_hop());
         loop {
             let destination = &self.next_hop.destination;
-            let obtained = obtain(worker, rules, destination, self.is_repetition).await;
+            let obtained = obtain(worker.net(), rules, destination, self.is_repetition).await;
             let failure = match obtained {
                 Ok(connection) => return Ok(connection),
                 Err(failure) => failure,

@@ -6,13 +6,10 @@ use crate::exchange::next_hop::NextHop;
 use crate::exchange::respond;
 use crate::exchange::state::RequestState;
 use crate::exchange::switch;
-use crate::net::next_hops::dial;
-use crate::net::next_hops::next_hop::Connection;
+use crate::net::next_hops::tunnel;
 use crate::request::answer::{Answer, Trouble};
 use std::rc::Rc;
 use std::sync::Arc;
-use weir_measure::{Metric, OpenReason};
-use weir_policy::connections::Place;
 
 /// Opens a tunnel; the client's connection never goes on as HTTP afterwards.
 pub(crate) async fn run(client: &mut Client, exchange: &mut RequestState) -> bool {
@@ -33,27 +30,15 @@ pub(crate) async fn run(client: &mut Client, exchange: &mut RequestState) -> boo
         Err(answer) => return respond::respond(client, exchange, answer).await,
     };
     let rules = &settings.connections;
-    let Ok(permit) = worker
-        .shared
-        .open
-        .take(&destination.hop, &rules.open, Place::Opening)
-    else {
-        let answer = Answer::open(
-            503,
-            Trouble::new(
-                weir_semantics::ProxyError::ConnectionLimitReached,
-                "all next-hop connections allowed are in use",
-            ),
-        );
-        return respond::respond(client, exchange, answer).await;
+    let permit = match tunnel::reserve(worker.network(), rules, &destination) {
+        Ok(permit) => permit,
+        Err(failure) => {
+            return respond::respond(client, exchange, Answer::open(503, failure.into())).await;
+        }
     };
-    match dial::run(&worker, rules, &destination).await {
-        Err(trouble) => forward::fail(client, exchange, None, trouble.into()).await,
-        Ok(connected) => {
-            worker
-                .counters()
-                .inc(Metric::NextHopOpens(OpenReason::Tunnel));
-            let connection = Connection::new(&worker, connected, destination.hop, permit, false);
+    match tunnel::open(worker.net(), rules, &destination, permit).await {
+        Err(failure) => forward::fail(client, exchange, None, failure.into()).await,
+        Ok(connection) => {
             exchange.log.connected(&connection);
             let head = b"HTTP/1.1 200 Connection established\r\n\r\n";
             switch::run(client, exchange, connection, (200, head), &[]).await

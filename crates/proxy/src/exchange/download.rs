@@ -191,7 +191,7 @@ impl Download<'_> {
     /// Reads once into the worker's scratch, and copies: a head is small, and large content follows
     /// by itself.
     fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<Read> {
-        let mut scratch = self.parties.worker.scratch.borrow_mut();
+        let mut scratch = self.parties.worker.scratch();
         let mut buffer = ReadBuf::new(&mut scratch);
         match Pin::new(&mut self.parties.from_hop).poll_read(cx, &mut buffer) {
             Poll::Pending => {

@@ -23,7 +23,6 @@ use crate::log::record::End;
 use crate::net::deadline::Deadline;
 use crate::net::next_hops::next_hop::Connection;
 use crate::net::next_hops::pool;
-use crate::net::next_hops::uses;
 use crate::request::answer::{Answer, Trouble};
 use crate::send::sink::Sink;
 use crate::worker::core::Worker;
@@ -143,7 +142,7 @@ async fn answer(
                 .log
                 .connection_kept(reusable && talked.upload_whole);
             if reusable && talked.upload_whole {
-                pool::check_in(&worker, connection);
+                pool::check_in(worker.net(), connection);
             }
             let goes_on = client_alive && talked.upload_whole;
             // what the client still sends must not bring about a reset that overtakes the answer
@@ -158,7 +157,7 @@ async fn answer(
         } => {
             exchange.log.connection_kept(reusable);
             if reusable {
-                pool::check_in(&worker, connection);
+                pool::check_in(worker.net(), connection);
             }
             let ready = stored::ready(client, exchange, &response).await;
             let Ok(ready) = ready else {
@@ -241,7 +240,7 @@ pub(crate) async fn in_background(
         };
         // what fills a gap is expected by the in-flight response
         if !exchange.fills_gap() && !exchange.expect(worker) {
-            pool::check_in(worker, connection);
+            pool::check_in(worker.net(), connection);
             break Asked::Forgotten;
         }
         let request = outbound::request_head(exchange, forwarding, Some(stored));
@@ -289,7 +288,11 @@ async fn talk_alone(
 }
 
 fn note_connection(client: &mut Client, exchange: &mut RequestState, connection: &mut Connection) {
-    uses::note(client, connection);
+    let counters = client.worker.counters();
+    if client.next_hops.insert_hop(&connection.hop) {
+        counters.inc(Metric::ClientNextHops);
+    }
+    connection.uses.serve(counters, client.peer.ip());
     exchange.log.connected(connection);
 }
 

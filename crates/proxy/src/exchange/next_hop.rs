@@ -53,7 +53,7 @@ impl NextHop {
             let rules = &exchange.settings.connections;
             let address = SocketAddr::new(ip, exchange.request.port);
             destination
-                .check(&worker.shared, rules, address)
+                .check(worker.network(), rules, address)
                 .map_err(|denied| Answer::open(403, prohibited(rules, &denied).into()))?;
         }
         Ok(Self {
@@ -167,6 +167,6 @@ pub(crate) fn keep_ready(worker: &Worker) {
             read_ahead: settings.lead_of(None),
             observer: Some(RouteHealth::of(&settings, worker, HopId(number))),
         };
-        ahead::fill(worker, &settings.connections, &destination);
+        ahead::fill(worker.net(), &settings.connections, &destination);
     }
 }

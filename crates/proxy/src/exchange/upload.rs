@@ -213,7 +213,7 @@ impl Upload {
             if self.finished {
                 return Poll::Ready(UploadEnd::Whole);
             }
-            let mut scratch = worker.scratch.borrow_mut();
+            let mut scratch = worker.scratch();
             let mut buffer = ReadBuf::new(&mut scratch);
             match Pin::new(&mut *from_client).poll_read(cx, &mut buffer) {
                 Poll::Pending => {
@@ -318,7 +318,7 @@ pub(crate) async fn discard(client: &mut Client, exchange: &RequestState) -> boo
 }
 
 fn poll_into(client: &mut Client, into: &mut Vec<u8>, cx: &mut Context<'_>) -> Poll<bool> {
-    let mut scratch = client.worker.scratch.borrow_mut();
+    let mut scratch = client.worker.scratch();
     let mut buffer = ReadBuf::new(&mut scratch);
     match Pin::new(&mut client.stream).poll_read(cx, &mut buffer) {
         Poll::Pending => {

@@ -310,7 +310,7 @@ impl<'a> Relay<'a> {
             Ok(allowed) => allowed.min(self.govern(to_client)),
             Err(end) => return Poll::Ready(Err(end)),
         };
-        let mut scratch = worker.scratch.borrow_mut();
+        let mut scratch = worker.scratch();
         let max = max.min(scratch.len());
         let mut buffer = ReadBuf::new(&mut scratch[..max]);
         match Pin::new(&mut self.from_hop).poll_read(cx, &mut buffer) {

@@ -152,7 +152,7 @@ impl Fetch {
     fn poll_read(&mut self, cx: &mut Context<'_>, most: u64) -> Poll<()> {
         self.adjust();
         let worker = Rc::clone(&self.worker);
-        let mut scratch = worker.scratch.borrow_mut();
+        let mut scratch = worker.scratch();
         let most = usize::try_from(most).map_or(scratch.len(), |most| most.min(scratch.len()));
         let mut buffer = ReadBuf::new(&mut scratch[..most.max(1)]);
         let Some(connection) = &mut self.connection else {
@@ -318,7 +318,7 @@ impl Fetch {
             // what the next hop was offered it may send to whoever uses the connection next
             && u64::from(self.flow.settle(&connection.stream)) <= self.in_flight.read_ahead.bytes()
         {
-            pool::check_in(&self.worker, connection);
+            pool::check_in(self.worker.net(), connection);
         }
     }
 }

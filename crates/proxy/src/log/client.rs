@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use weir_semantics::Authority;
 
 /// What a listener gives its connections.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct ListenerFacts {
     /// Forward or gateway.
     pub(crate) mode: Mode,

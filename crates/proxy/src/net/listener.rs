@@ -1,20 +1,15 @@
 //! Accepting clients: one listening socket a worker and address, shared by the kernel
 //! (`SO_REUSEPORT`).
 
-use crate::client::connection;
-use crate::config;
-use crate::log::client::ListenerFacts;
-use crate::worker::core::Worker;
-use crate::worker::shared::Stage;
+use crate::net::shutdown::Stage;
+use crate::net::worker::Worker;
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io;
 use std::net::SocketAddr;
-use std::rc::Rc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
 use weir_measure::Metric;
-use weir_semantics::Authority;
 
 /// Connections the kernel holds for us until they are accepted.
 const BACKLOG: i32 = 4096;
@@ -29,7 +24,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(500);
 /// # Errors
 ///
 /// The address cannot be had.
-pub(crate) fn probe(address: SocketAddr) -> io::Result<()> {
+fn probe(address: SocketAddr) -> io::Result<()> {
     let socket = Socket::new(
         Domain::for_address(address),
         Type::STREAM,
@@ -48,7 +43,7 @@ pub(crate) fn probe(address: SocketAddr) -> io::Result<()> {
 /// # Errors
 ///
 /// The address cannot be had.
-pub(crate) fn bind(address: SocketAddr) -> io::Result<std::net::TcpListener> {
+fn bind(address: SocketAddr) -> io::Result<std::net::TcpListener> {
     let socket = Socket::new(
         Domain::for_address(address),
         Type::STREAM,
@@ -65,41 +60,69 @@ pub(crate) fn bind(address: SocketAddr) -> io::Result<std::net::TcpListener> {
     Ok(socket.into())
 }
 
+/// One listening socket for each worker, bound to the same address.
+#[derive(Debug)]
+pub(crate) struct Sockets {
+    pub(super) address: SocketAddr,
+    pub(super) each: Vec<std::net::TcpListener>,
+}
+
+impl Sockets {
+    /// Binds `address` once for each of `workers`; port 0 becomes one that is free. `shares` says
+    /// that this process listens there already, and is to do so beside.
+    ///
+    /// # Errors
+    ///
+    /// The address cannot be had: it is not of this machine, not allowed, or another process
+    /// listens there.
+    pub(crate) fn bind(address: SocketAddr, workers: usize, shares: bool) -> io::Result<Self> {
+        if !shares {
+            probe(address)?;
+        }
+        let first = bind(address)?;
+        let address = first.local_addr()?;
+        let mut each = vec![first];
+        while each.len() < workers {
+            each.push(bind(address)?);
+        }
+        Ok(Self { address, each })
+    }
+
+    /// Where they are bound.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+}
+
 /// Accepts on `listener` until told to stop; what the kernel holds by then is still taken.
-pub(crate) async fn run(
-    worker: Rc<Worker>,
+pub(super) async fn run(
+    worker: &Worker,
     listener: std::net::TcpListener,
-    of: config::Listener,
-    mut stop: tokio::sync::watch::Receiver<bool>,
+    mut stop: watch::Receiver<bool>,
+    admit: impl Fn((TcpStream, SocketAddr)),
 ) -> io::Result<()> {
-    let default = Authority::parse(&of.address.to_string())
-        .map_err(|error| io::Error::other(error.to_string()))?;
-    let facts = Rc::new(ListenerFacts {
-        mode: of.mode,
-        default,
-    });
     let listener = TcpListener::from_std(listener)?;
-    let mut stage = worker.shared.stage.subscribe();
+    let mut stage = worker.network().stage();
     loop {
         let accepted = tokio::select! {
             biased;
             _ = stage.wait_for(|stage| *stage > Stage::Serving) => break,
             _ = stop.wait_for(|stop| *stop) => break,
-            accepted = next_client(&worker, &listener) => accepted,
+            accepted = next_client(worker, &listener) => accepted,
         };
         match accepted {
-            Ok((stream, peer)) => admit(&worker, &facts, stream, peer),
-            Err(error) if is_exhausted(&error) => pause(&worker).await,
+            Ok(client) => admit(client),
+            Err(error) if is_exhausted(&error) => pause(worker).await,
             // the client left before we looked: nothing of ours
             Err(_) => {}
         }
     }
-    take_backlog(&worker, &facts, listener);
+    take_backlog(listener, admit);
     Ok(())
 }
 
 /// Closing the socket would reset the connections the kernel has completed for it.
-fn take_backlog(worker: &Rc<Worker>, facts: &Rc<ListenerFacts>, listener: TcpListener) {
+fn take_backlog(listener: TcpListener, admit: impl Fn((TcpStream, SocketAddr))) {
     let Ok(listener) = listener.into_std() else {
         return;
     };
@@ -108,26 +131,9 @@ fn take_backlog(worker: &Rc<Worker>, facts: &Rc<ListenerFacts>, listener: TcpLis
             .set_nonblocking(true)
             .and_then(|()| TcpStream::from_std(stream));
         if let Ok(stream) = taken {
-            admit(worker, facts, stream, peer);
+            admit((stream, peer));
         }
     }
-}
-
-fn admit(worker: &Rc<Worker>, facts: &Rc<ListenerFacts>, stream: TcpStream, peer: SocketAddr) {
-    let counters = worker.counters();
-    counters.inc(Metric::ClientsAccepted);
-    counters.inc(Metric::ClientsOpen);
-    worker.shared.client_came();
-    worker.clients.set(worker.clients.get() + 1);
-    // answers are whole when they are written: waiting for more would only delay them
-    let _ = stream.set_nodelay(true);
-    // a panic ends this task alone: the runtime catches it, and the connection's drop counts it
-    tokio::task::spawn_local(connection::serve(
-        stream,
-        peer,
-        Rc::clone(facts),
-        Rc::clone(worker),
-    ));
 }
 
 /// The next client, once there is room for one.
@@ -142,8 +148,9 @@ async fn next_client(
 /// Waits while as many clients are connected as may be.
 async fn wait_for_room(worker: &Worker) {
     loop {
-        let closed = worker.shared.client_closed.notified();
-        if worker.shared.clients.load(Ordering::Relaxed) < worker.shared.clients_max() {
+        let clients = worker.network().clients();
+        let closed = clients.closed();
+        if clients.has_room() {
             return;
         }
         closed.await;
@@ -153,7 +160,7 @@ async fn wait_for_room(worker: &Worker) {
 /// Waits until a descriptor may be free again, without spinning on the full backlog.
 async fn pause(worker: &Worker) {
     worker.counters().inc(Metric::AcceptPauses);
-    let closed = worker.shared.client_closed.notified();
+    let closed = worker.network().client_closed();
     let _ = tokio::time::timeout(ACCEPT_PAUSE, closed).await;
 }
 

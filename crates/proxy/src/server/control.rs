@@ -3,23 +3,24 @@
 use crate::admin::{self, PurgeFailure, Token};
 use crate::cache::invalidate::DURABLE_WAIT;
 use crate::config::{self, AdminAddress, Config, Mode};
-use crate::net::crew::{Crew, Order};
-use crate::net::listener;
+use crate::log::client::ListenerFacts;
+use crate::net::listener::Sockets;
 use crate::net::local_address::is_local;
+use crate::net::shutdown::Stage;
+use crate::net::worker_pool::{OpenListener, WorkerPool};
 use crate::request::judge::key_of;
 use crate::server::advice;
 use crate::server::disk_tier;
 use crate::server::run::{Describe, Reload, StartError, clients_max, read_token};
 use crate::server::until_restart;
 use crate::settings::Settings;
-use crate::worker::shared::{Shared, Stage};
+use crate::worker::core::Worker;
+use crate::worker::shared::Shared;
 use arc_swap::ArcSwapOption;
 use std::io;
-use std::net::{IpAddr, SocketAddr, TcpListener};
-use std::sync::atomic::Ordering;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use tokio::sync::watch;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
 use weir_measure::{Metric, ReloadOutcome, Snapshot};
 use weir_policy::destination::OwnAddresses;
 use weir_semantics::{Authority, Form, Method, Scheme, Target, canonical_target};
@@ -28,7 +29,7 @@ use weir_store::Purge;
 /// Handle on a running proxy, for the admin interface and for signals.
 pub struct Control {
     shared: Arc<Shared>,
-    crew: Crew,
+    workers: WorkerPool<Worker>,
     state: Mutex<State>,
     reload: Reload,
     describe: Describe,
@@ -48,9 +49,8 @@ struct State {
 struct Open {
     /// As configured: the port may be 0.
     configured: config::Listener,
-    /// As bound.
-    bound: config::Listener,
-    stop: watch::Sender<bool>,
+    /// As bound; closed when dropped.
+    bound: OpenListener,
 }
 
 impl State {
@@ -60,21 +60,21 @@ impl State {
             .open
             .iter()
             .filter(|open| config.listeners.contains(&open.configured));
-        stays.map(|open| open.bound.address).collect()
+        stays.map(|open| open.bound.address()).collect()
     }
 }
 
 impl Control {
     pub(crate) fn new(
         shared: Arc<Shared>,
-        crew: Crew,
+        workers: WorkerPool<Worker>,
         config: Config,
         reload: Reload,
         describe: Describe,
     ) -> std::io::Result<Self> {
         Ok(Self {
             shared,
-            crew,
+            workers,
             state: Mutex::new(State {
                 config,
                 open: Vec::new(),
@@ -101,7 +101,7 @@ impl Control {
     }
 
     pub(crate) fn join(&self) {
-        self.crew.join();
+        self.workers.join();
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -114,7 +114,10 @@ impl Control {
         self.state()
             .open
             .iter()
-            .map(|open| open.bound.clone())
+            .map(|open| config::Listener {
+                address: open.bound.address(),
+                ..open.configured.clone()
+            })
             .collect()
     }
 
@@ -123,7 +126,7 @@ impl Control {
     /// is no destination from before it is.
     pub(crate) fn open_listeners(&self, config: &Config) -> Result<(), StartError> {
         let mut state = self.state();
-        let before = self.shared.own.load_full();
+        let before = self.shared.network.own_addresses();
         let configured = config.listeners.iter().map(|listener| listener.address);
         let bound = state.bound_for(config);
         let wanted = OwnAddresses::new(
@@ -135,9 +138,11 @@ impl Control {
         );
         self.refuse_own_next_hops(config, &wanted)?;
         let configured = config.listeners.iter().map(|listener| listener.address);
-        self.shared.own.store(Arc::new(before.and(configured)));
+        self.shared
+            .network
+            .set_own_addresses(Arc::new(before.and(configured)));
         let opened = self.change_listeners(&mut state, config);
-        self.shared.own.store(match opened {
+        self.shared.network.set_own_addresses(match opened {
             Ok(()) => Arc::new(OwnAddresses::new(
                 self.admin
                     .socket()
@@ -156,7 +161,7 @@ impl Control {
         for hop in config.routes.iter().flat_map(|route| &route.next_hops) {
             let known = match hop.host.ip() {
                 Some(ip) => vec![ip],
-                None => self.shared.resolver.known(hop.host.as_str()),
+                None => self.shared.network.resolver().known(hop.host.as_str()),
             };
             let is_own = |ip: &IpAddr| own.check(SocketAddr::new(*ip, hop.port), is_local).is_err();
             if let Some(ip) = known.iter().find(|ip| is_own(ip)) {
@@ -180,35 +185,26 @@ impl Control {
                 let ours = state
                     .open
                     .iter()
-                    .any(|open| open.bound.address == wanted.address);
-                added.push((wanted.clone(), self.bind_all(wanted, ours)?));
+                    .any(|open| open.bound.address() == wanted.address);
+                added.push((wanted, self.bind(wanted, ours)?));
             }
         }
-        state.open.retain(|open| {
-            let stays = config.listeners.contains(&open.configured);
-            if !stays {
-                open.stop.send_replace(true);
-            }
-            stays
-        });
-        for (configured, (bound, sockets)) in added {
-            let (stop, stopped) = watch::channel(false);
-            for (index, socket) in sockets.into_iter().enumerate() {
-                let order = Order {
-                    socket,
-                    listener: bound.clone(),
-                    stop: stopped.clone(),
-                };
-                self.crew.give(index, order).map_err(|cause| StartError {
+        state
+            .open
+            .retain(|open| config.listeners.contains(&open.configured));
+        for (wanted, (sockets, role)) in added {
+            let address = sockets.address();
+            let bound = self
+                .workers
+                .serve(sockets, &role)
+                .map_err(|cause| StartError {
                     hint: None,
-                    what: format!("serve {}", bound.address),
+                    what: format!("serve {address}"),
                     cause,
                 })?;
-            }
             state.open.push(Open {
-                configured,
+                configured: wanted.clone(),
                 bound,
-                stop,
             });
         }
         let order = |open: &Open| {
@@ -223,11 +219,11 @@ impl Control {
 
     /// Binds an address once a worker; one that is `ours` already is bound a second time beside the
     /// first.
-    fn bind_all(
+    fn bind(
         &self,
         wanted: &config::Listener,
         ours: bool,
-    ) -> Result<(config::Listener, Vec<TcpListener>), StartError> {
+    ) -> Result<(Sockets, ListenerFacts), StartError> {
         let failed = |cause| StartError {
             hint: advice::of_address(
                 Some(wanted.address),
@@ -237,17 +233,15 @@ impl Control {
             what: format!("listen on {}", wanted.address),
             cause,
         };
-        if !ours {
-            listener::probe(wanted.address).map_err(failed)?;
-        }
-        let first = listener::bind(wanted.address).map_err(failed)?;
-        let mut bound = wanted.clone();
-        bound.address = first.local_addr().map_err(failed)?;
-        let mut sockets = vec![first];
-        while sockets.len() < self.crew.len() {
-            sockets.push(listener::bind(bound.address).map_err(failed)?);
-        }
-        Ok((bound, sockets))
+        let workers = self.shared.network.workers();
+        let sockets = Sockets::bind(wanted.address, workers, ours).map_err(failed)?;
+        let default = Authority::parse(&sockets.address().to_string())
+            .map_err(|error| failed(io::Error::other(error.to_string())))?;
+        let role = ListenerFacts {
+            mode: wanted.mode,
+            default,
+        };
+        Ok((sockets, role))
     }
 
     /// Makes the configuration anew and puts it in force; a bad one is refused whole, and the old
@@ -280,9 +274,7 @@ impl Control {
         self.shared.settings.store(Arc::new(settings));
         let rate = config.fetch.background_rate.bytes();
         self.shared.background.set_rate(rate);
-        self.shared
-            .clients_max
-            .store(clients_max(&config), Ordering::Relaxed);
+        self.shared.network.set_clients_max(clients_max(&config));
         self.shared.store.set_budget(config.cache.memory.bytes());
         self.token.store(token);
         let log = self.shared.access_log.reopen();
@@ -362,16 +354,11 @@ impl Control {
     /// The sum of all counters.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
-        let mut snapshot = Snapshot::sum(self.shared.counters.iter().map(AsRef::as_ref));
-        self.shared.store.settle(self.shared.clock.now());
+        let mut snapshot = Snapshot::sum(self.shared.network.counters().iter().map(AsRef::as_ref));
+        self.shared.store.settle(self.shared.network.clock().now());
         let memory = self.shared.store.memory_use();
         let settings = self.shared.settings.load();
-        let idle: usize = self
-            .shared
-            .pools
-            .iter()
-            .map(crate::net::next_hops::pool::Pool::len)
-            .sum();
+        let network = &self.shared.network;
         for (metric, value) in [
             (Metric::StoreUsedBytes, memory.used_bytes),
             (Metric::StoreLingeringBytes, memory.lingering_bytes),
@@ -385,15 +372,21 @@ impl Control {
                 Metric::StoreBudgetBytes,
                 settings.config.cache.memory.bytes(),
             ),
-            (Metric::NextHopsOpen, self.shared.open.total() as u64),
-            (Metric::NextHopsOpenMost, self.shared.open.most() as u64),
             (
-                Metric::ClientsOpenMost,
-                self.shared.clients_most.load(Ordering::Relaxed) as u64,
+                Metric::NextHopsOpen,
+                network.open_connections().total() as u64,
             ),
-            (Metric::ConnectionCacheIdle, idle as u64),
+            (
+                Metric::NextHopsOpenMost,
+                network.open_connections().most() as u64,
+            ),
+            (Metric::ClientsOpenMost, network.clients_open_max() as u64),
+            (
+                Metric::ConnectionCacheIdle,
+                network.idle_connections() as u64,
+            ),
             (Metric::LogLinesDropped, self.shared.access_log.dropped()),
-            (Metric::Workers, self.crew.len() as u64),
+            (Metric::Workers, network.workers() as u64),
         ] {
             snapshot.set(metric, value);
         }
@@ -409,7 +402,7 @@ impl Control {
     /// Stops accepting, lets what is under way finish within the limit, cuts the rest; whether
     /// nothing was cut.
     pub(crate) fn drain(&self) -> bool {
-        self.shared.advance(Stage::Draining);
+        self.shared.network.advance(Stage::Draining);
         let limit = self
             .shared
             .settings
@@ -419,26 +412,11 @@ impl Control {
             .drain
             .as_duration();
         let finished = self.runtime.block_on(async {
-            let until = Instant::now() + limit;
-            let cut = self.shared.cut();
-            tokio::pin!(cut);
-            loop {
-                let closed = self.shared.client_closed.notified();
-                if self.shared.is_deserted() {
-                    return true;
-                }
-                tokio::select! {
-                    waited = tokio::time::timeout_at(until, closed) => {
-                        if waited.is_err() {
-                            return false;
-                        }
-                    }
-                    () = &mut cut => return false,
-                }
-            }
+            let drained = self.shared.network.drained();
+            timeout(limit, drained).await.unwrap_or(false)
         });
-        self.shared.advance(Stage::Cut);
-        self.crew.join();
+        self.shared.network.advance(Stage::Cut);
+        self.workers.join();
         self.close_disk();
         self.shared.access_log.flush(LOG_FLUSH);
         self.close_record();

@@ -5,29 +5,28 @@ use crate::config::{self, AdminAddress, Config, LogFormat, LogTarget, TokenFile}
 use crate::log::access_log::{AccessLog, Destination, Format, Say};
 use crate::log::record::{Record, Recorder};
 use crate::net::clock::Clock;
-use crate::net::crew::Crew;
 use crate::net::descriptors::room_for_a_request;
-use crate::net::next_hops::open_connections::OpenConnections;
-use crate::net::next_hops::pool::Pool;
-use crate::net::resolver::{Resolver, ResolverConfig};
+use crate::net::network::{Network, NetworkSettings};
+use crate::net::resolver::ResolverConfig;
+use crate::net::shutdown::Stage;
+use crate::net::worker_pool::WorkerPool;
 use crate::server::advice;
 use crate::server::control::Control;
 use crate::server::disk_tier::{self, DiskTier};
 use crate::settings::{Settings, eviction_kind};
+use crate::worker::core::Worker;
 use crate::worker::demand::{Background, Popularity, Refreshes};
-use crate::worker::shared::{Shared, Stage};
+use crate::worker::shared::Shared;
 use arc_swap::ArcSwap;
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
-use tokio::sync::{Notify, watch};
 use weir_disk::Disk;
 use weir_disk::files::Files;
-use weir_measure::Counters;
 use weir_policy::Secret;
 use weir_policy::connections::IdleLimits;
 use weir_store::MemoryStore;
@@ -134,8 +133,19 @@ impl Proxy {
             what: "start the recorder".into(),
             cause,
         })?;
-        let shared = Arc::new(share(&config, options.clock, disk, record, options.say)?);
-        let crew = Crew::start(&shared, options.give_back_memory).map_err(|cause| StartError {
+        let shared = Arc::new(share(
+            &config,
+            options.clock,
+            disk,
+            record,
+            options.say,
+            options.give_back_memory,
+        )?);
+        let service = {
+            let shared = Arc::clone(&shared);
+            move |net| Worker::new(net, Arc::clone(&shared))
+        };
+        let workers = WorkerPool::start(&shared.network, service).map_err(|cause| StartError {
             hint: None,
             what: "start a worker thread".into(),
             cause,
@@ -151,7 +161,7 @@ impl Proxy {
             .map_or(AdminAddress::Off, |socket| socket.address().clone());
         let control = Control::new(
             shared,
-            crew,
+            workers,
             config.clone(),
             options.reload,
             options.describe,
@@ -209,7 +219,7 @@ impl Proxy {
     /// Why names cannot be resolved, if they cannot.
     #[must_use]
     pub fn resolver_problem(&self) -> Option<String> {
-        let problem = self.control.shared().resolver.problem();
+        let problem = self.control.shared().network.resolver().problem();
         problem.map(ToOwned::to_owned)
     }
 
@@ -230,7 +240,7 @@ impl Proxy {
 
 impl Drop for Proxy {
     fn drop(&mut self) {
-        self.control.shared().advance(Stage::Cut);
+        self.control.shared().network.advance(Stage::Cut);
         self.control.join();
         self.control.close_disk();
         self.control.close_record();
@@ -246,16 +256,22 @@ fn share(
     disk: Option<Arc<Disk>>,
     record: Option<Record>,
     say: Say,
+    give_back_memory: fn(),
 ) -> Result<Shared, StartError> {
     let workers = worker_count(config);
     let settings = Settings::new(config.clone(), &instance());
-    let counters: Box<[Arc<Counters>]> = (0..=workers).map(|_| Arc::default()).collect();
-    let resolver = Resolver::start(resolver_config(config), Arc::clone(&counters[workers]))
-        .map_err(|cause| StartError {
-            hint: None,
-            what: "start the resolver".into(),
-            cause,
-        })?;
+    let network = Network::new(NetworkSettings {
+        workers,
+        clock,
+        resolver: resolver_config(config),
+        idle: idle_limits(config),
+        clients_max: clients_max(config),
+    })
+    .map_err(|cause| StartError {
+        hint: None,
+        what: "start the resolver".into(),
+        cause,
+    })?;
     let store = MemoryStore::new(
         config.cache.memory.bytes(),
         eviction_kind(config.cache.eviction),
@@ -268,25 +284,12 @@ fn share(
         None => store,
     };
     Ok(Shared {
-        pools: (0..workers)
-            .map(|_| Pool::new(idle_limits(config), workers))
-            .collect(),
         access_log: open_log(config, say)?,
         record,
         settings: Arc::new(ArcSwap::from_pointee(settings)),
-        own: ArcSwap::default(),
-        clock,
+        network: Arc::new(network),
+        give_back_memory,
         store: Arc::new(store),
-        resolver,
-        counters,
-        open: Arc::new(OpenConnections::default()),
-        clients: AtomicUsize::new(0),
-        clients_most: AtomicUsize::new(0),
-        accepting: AtomicUsize::new(workers),
-        clients_max: AtomicUsize::new(clients_max(config)),
-        client_closed: Notify::new(),
-        stage: watch::Sender::new(Stage::Serving),
-        draining: AtomicBool::new(false),
         refreshes: Refreshes::default(),
         collapsed: Arc::default(),
         popularity: Popularity::default(),

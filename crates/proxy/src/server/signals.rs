@@ -1,7 +1,7 @@
 //! `SIGHUP`, `SIGTERM` and `SIGINT`.
 
+use crate::net::shutdown::Stage;
 use crate::server::run::Proxy;
-use crate::worker::shared::Stage;
 use std::io;
 use std::sync::Arc;
 use tokio::signal::unix::{SignalKind, signal};
@@ -66,7 +66,7 @@ pub fn run_until_signalled(
 
 /// Ends a drain at once; never `true`.
 async fn cut(proxy: &Proxy, draining: JoinHandle<bool>) -> bool {
-    proxy.control().shared().advance(Stage::Cut);
+    proxy.control().shared().network.advance(Stage::Cut);
     // it may find nobody left, since we cut them
     let _ = draining.await;
     false

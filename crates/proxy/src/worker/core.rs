@@ -1,87 +1,47 @@
-//! One worker: a thread with its own runtime, listeners, counters, scratch memory and idle
-//! connections.
+//! One worker of the proxy: what the network has for its thread, and the memory and settings of its
+//! requests.
 
 use crate::log::report::LogSinks;
 use crate::log::served::ServedRequest;
+use crate::net::network::Network;
+use crate::net::worker as net;
 use crate::settings::Settings;
 use crate::worker::shared::Shared;
-use std::cell::{Cell, RefCell};
-use std::rc::{Rc, Weak};
+use std::cell::{Cell, RefCell, RefMut};
+use std::rc::Rc;
 use std::sync::Arc;
-use std::task::Waker;
 use weir_measure::Counters;
-use weir_policy::{Now, Tick};
-use weir_semantics::{Timestamp, write_http_date};
+use weir_policy::Now;
 
-/// Bytes lent to whoever reads; one buffer a worker, so that a connection that waits owns none.
-pub(crate) const SCRATCH_BYTES: usize = 64 * 1024;
-
-/// The wall clock may be this late, milliseconds.
-const WALL_MS: u64 = 10;
+/// Bytes that are lent to a task to read into.
+pub(crate) use crate::net::worker::SCRATCH_BYTES;
 
 /// What the tasks of one thread share. Nothing here is locked: a task borrows between two awaits
 /// only.
 pub(crate) struct Worker {
-    me: Weak<Self>,
-    /// Position among the workers, from 0.
-    pub(crate) index: usize,
+    net: Rc<net::Worker>,
     /// What all workers share.
     pub(crate) shared: Arc<Shared>,
-    /// Memory to read into.
-    pub(crate) scratch: RefCell<Box<[u8]>>,
     /// Memory to make responses in.
     pub(crate) output: RefCell<Vec<u8>>,
     /// Memory for what is reported when it is sent.
     pub(crate) served: RefCell<Vec<ServedRequest>>,
+    /// Seconds since it began.
+    pub(crate) ticks: Cell<u32>,
     settings: RefCell<arc_swap::Cache<Arc<arc_swap::ArcSwap<Settings>>, Arc<Settings>>>,
-    sleepers: RefCell<Sleepers>,
-    date: RefCell<(Timestamp, [u8; 29])>,
-    wall: Cell<Now>,
-    /// Connections of clients open on this worker.
-    pub(crate) clients: Cell<usize>,
-    /// Connections that were given a number.
-    numbered: Cell<u64>,
-}
-
-/// Wakers of the connections that wait for a request, so that a drain can close them.
-#[derive(Default)]
-struct Sleepers {
-    wakers: Vec<Option<Waker>>,
-    free: Vec<usize>,
 }
 
 impl Worker {
-    pub(crate) fn new(index: usize, shared: Arc<Shared>) -> Rc<Self> {
+    pub(crate) fn new(net: Rc<net::Worker>, shared: Arc<Shared>) -> Rc<Self> {
         let settings = arc_swap::Cache::new(Arc::clone(&shared.settings));
-        Rc::new_cyclic(|me| Self {
-            me: Weak::clone(me),
-            index,
+        Rc::new(Self {
+            net,
             shared,
-            scratch: RefCell::new(vec![0; SCRATCH_BYTES].into_boxed_slice()),
             output: RefCell::new(Vec::with_capacity(SCRATCH_BYTES)),
             served: RefCell::default(),
+            ticks: Cell::new(0),
             settings: RefCell::new(settings),
-            sleepers: RefCell::default(),
-            date: RefCell::new((Timestamp(i64::MIN), [b' '; 29])),
-            wall: Cell::new(Now {
-                wall: Timestamp(i64::MIN),
-                tick: Tick(0),
-            }),
-            clients: Cell::new(0),
-            numbered: Cell::new(0),
         })
-    }
-
-    /// A number for a connection, which no other has, of this worker or another.
-    pub(crate) fn number(&self) -> u64 {
-        let before = self.numbered.get();
-        self.numbered.set(before + 1);
-        before * self.shared.pools.len() as u64 + self.index as u64
-    }
-
-    /// For a task that may outlive whoever starts it.
-    pub(crate) fn me(&self) -> Option<Rc<Self>> {
-        self.me.upgrade()
     }
 
     /// The settings in force; a request keeps what it started with.
@@ -89,37 +49,29 @@ impl Worker {
         Arc::clone(self.settings.borrow_mut().load())
     }
 
-    /// The time. The wall clock counts whole seconds, so the machine's is asked only when a few
-    /// milliseconds have passed.
+    /// The worker of the network, for what connects.
+    pub(crate) fn net(&self) -> &Rc<net::Worker> {
+        &self.net
+    }
+
+    /// What the workers share of the network.
+    pub(crate) fn network(&self) -> &Arc<Network> {
+        self.net.network()
+    }
+
+    /// The time.
     pub(crate) fn now(&self) -> Now {
-        let clock = &self.shared.clock;
-        let tick = clock.tick();
-        let known = self.wall.get();
-        if !clock.is_manual() && known.wall.0 != i64::MIN && tick.ms_since(known.tick) < WALL_MS {
-            return Now {
-                wall: known.wall,
-                tick,
-            };
-        }
-        let now = self.shared.clock.now();
-        self.wall.set(now);
-        now
+        self.net.now()
     }
 
-    /// The time as an HTTP-date; made once a second.
+    /// The time as an HTTP-date.
     pub(crate) fn date(&self) -> [u8; 29] {
-        let wall = self.now().wall;
-        let mut date = self.date.borrow_mut();
-        if date.0 != wall {
-            date.0 = wall;
-            write_http_date(wall, &mut date.1);
-        }
-        date.1
+        self.net.date()
     }
 
-    /// This worker's numbers; nobody else writes them.
+    /// This worker's counters, which no other thread writes.
     pub(crate) fn counters(&self) -> &Counters {
-        &self.shared.counters[self.index]
+        self.net.counters()
     }
 
     /// Where this worker's requests are written down.
@@ -131,40 +83,8 @@ impl Worker {
         }
     }
 
-    /// Remembers how to wake a connection that waits; the place is the connection's until
-    /// `forget_sleeper`.
-    pub(crate) fn remember_sleeper(&self, place: &mut Option<usize>, waker: &Waker) {
-        let mut sleepers = self.sleepers.borrow_mut();
-        if let Some(at) = *place {
-            if !sleepers.wakers[at]
-                .as_ref()
-                .is_some_and(|known| known.will_wake(waker))
-            {
-                sleepers.wakers[at] = Some(waker.clone());
-            }
-            return;
-        }
-        let at = sleepers.free.pop().unwrap_or(sleepers.wakers.len());
-        if at == sleepers.wakers.len() {
-            sleepers.wakers.push(None);
-        }
-        sleepers.wakers[at] = Some(waker.clone());
-        *place = Some(at);
-    }
-
-    /// The connection ends.
-    pub(crate) fn forget_sleeper(&self, place: Option<usize>) {
-        if let Some(at) = place {
-            let mut sleepers = self.sleepers.borrow_mut();
-            sleepers.wakers[at] = None;
-            sleepers.free.push(at);
-        }
-    }
-
-    /// Wakes every connection that waits for a request.
-    pub(crate) fn wake_sleepers(&self) {
-        for waker in self.sleepers.borrow().wakers.iter().flatten() {
-            waker.wake_by_ref();
-        }
+    /// Memory to read into, until the next await.
+    pub(crate) fn scratch(&self) -> RefMut<'_, Box<[u8]>> {
+        self.net.scratch()
     }
 }

@@ -8,7 +8,7 @@ use crate::net::next_hops::destination::Destination;
 use crate::net::next_hops::pool;
 use crate::net::next_hops::rules::ConnectionRules;
 use crate::net::next_hops::to_come::{self, ToCome};
-use crate::worker::core::Worker;
+use crate::net::worker::Worker;
 use std::sync::Arc;
 use weir_policy::connections::{AheadRules, Place, judge_ahead};
 
@@ -33,7 +33,7 @@ pub(crate) fn fill(worker: &Worker, rules: &Arc<ConnectionRules>, destination: &
 
 /// Opens one more if that is wanted and allowed.
 fn open_one(worker: &Worker, rules: &Arc<ConnectionRules>, destination: &Destination) -> bool {
-    let (shared, hop) = (&worker.shared, &destination.hop);
+    let (network, hop) = (worker.network(), &destination.hop);
     let ahead = AheadRules {
         ready: rules.connections_ahead,
         lately_ms: u64::try_from(rules.used_within.as_millis()).unwrap_or(u64::MAX),
@@ -43,16 +43,19 @@ fn open_one(worker: &Worker, rules: &Arc<ConnectionRules>, destination: &Destina
         let demand = pool::ahead_demand(worker, hop, under_way);
         judge_ahead(&ahead, &demand, worker.now()).is_ok()
     };
-    if shared.is_draining() || !wanted(0) {
+    if network.is_draining() || !wanted(0) {
         return false;
     }
     // counted before the idle ones: one that falls idle in between is then counted twice, and never
     // not at all
-    let (under_way, with_it) = shared.open.begin_ahead(hop);
+    let (under_way, with_it) = network.open_connections().begin_ahead(hop);
     if !wanted(with_it - 1) {
         return false;
     }
-    let Ok(permit) = shared.open.take(hop, &rules.open, Place::ToCome) else {
+    let Ok(permit) = network
+        .open_connections()
+        .take(hop, &rules.open, Place::ToCome)
+    else {
         return false;
     };
     to_come::spawn(

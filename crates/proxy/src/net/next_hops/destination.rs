@@ -1,9 +1,8 @@
 //! Where a connection leads to, and which addresses it may lead to.
 
 use crate::net::failure::ConnectFailure;
-use crate::net::local_address::is_local;
+use crate::net::network::Network;
 use crate::net::next_hops::rules::ConnectionRules;
-use crate::worker::shared::Shared;
 use std::fmt;
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -77,11 +76,11 @@ impl Destination {
     /// Why it may not: this process listens there, or the rules deny it.
     pub(crate) fn check(
         &self,
-        shared: &Shared,
+        network: &Network,
         rules: &ConnectionRules,
         address: SocketAddr,
     ) -> Result<(), Denied> {
-        not_ours(shared, address)?;
+        network.check_not_own(address)?;
         self.check_rules(rules, address)
     }
 
@@ -101,15 +100,6 @@ impl Destination {
             Ok(())
         }
     }
-}
-
-/// Whether `address` is none at which this process listens.
-///
-/// # Errors
-///
-/// It is one of them.
-pub(crate) fn not_ours(shared: &Shared, address: SocketAddr) -> Result<(), Denied> {
-    shared.own.load().check(address, is_local)
 }
 
 /// The failure when a destination is not allowed.

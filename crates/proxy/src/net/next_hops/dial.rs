@@ -6,7 +6,7 @@ use crate::net::flow::{self, first_window};
 use crate::net::next_hops::destination::{ConnectOutcome, Destination, prohibited};
 use crate::net::next_hops::rules::ConnectionRules;
 use crate::net::resolver::ResolveError;
-use crate::worker::core::Worker;
+use crate::net::worker::Worker;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -78,8 +78,8 @@ async fn allowed_addresses(
     let addresses = match hop.host.parse::<IpAddr>() {
         Ok(ip) => vec![ip],
         Err(_) => worker
-            .shared
-            .resolver
+            .network()
+            .resolver()
             .resolve(&hop.host)
             .await
             .map_err(|error| unresolved(&hop.host, &error))?
@@ -89,7 +89,7 @@ async fn allowed_addresses(
     let mut allowed = Vec::new();
     for ip in addresses {
         let address = SocketAddr::new(ip, hop.port);
-        match destination.check(&worker.shared, rules, address) {
+        match destination.check(worker.network(), rules, address) {
             Err(why) => denied = denied.or(Some(why)),
             Ok(()) => allowed.push(address),
         }

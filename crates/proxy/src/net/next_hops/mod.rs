@@ -9,4 +9,5 @@ pub(crate) mod pool;
 pub(crate) mod rules;
 pub(crate) mod seek;
 pub(crate) mod to_come;
+pub(crate) mod tunnel;
 pub(crate) mod uses;

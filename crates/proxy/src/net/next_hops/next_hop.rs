@@ -13,7 +13,7 @@ use crate::net::next_hops::pool::{self, Socket};
 use crate::net::next_hops::rules::ConnectionRules;
 use crate::net::next_hops::seek::Seeker;
 use crate::net::next_hops::uses::Uses;
-use crate::worker::core::Worker;
+use crate::net::worker::Worker;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use tokio::net::TcpStream;
@@ -46,7 +46,7 @@ impl Connection {
         permit: Permit,
         ahead: bool,
     ) -> Self {
-        let mut uses = Uses::new(worker.index, worker.now().tick, ahead);
+        let mut uses = Uses::new(worker.index(), worker.now().tick, ahead);
         uses.number = worker.number();
         uses.setup_us = connected.setup_us;
         Self {
@@ -80,8 +80,8 @@ impl Connection {
             (_, false) => Supply::Idle,
         };
         self.reused = supply != Supply::New;
-        if uses.worker != worker.index {
-            uses.worker = worker.index;
+        if uses.worker != worker.index() {
+            uses.worker = worker.index();
             if uses.requests > 0 {
                 worker.counters().inc(Metric::ReusesByOtherWorker);
             }
@@ -147,15 +147,15 @@ pub(crate) async fn set_up(
     until: Instant,
     why: OpenReason,
 ) -> Result<Connection, ConnectFailure> {
-    let open = &worker.shared.open;
+    let open = worker.network().open_connections();
     let mut waits: Option<DescriptorWait<'_>> = None;
     loop {
         let freed = open.freed();
-        let client_left = worker.shared.client_closed.notified();
-        let began = worker.shared.clock.tick();
+        let client_left = worker.network().client_closed();
+        let began = worker.network().clock().tick();
         match dial::run(worker, rules, destination).await {
             Ok(connected) => {
-                let took_ms = worker.shared.clock.tick().ms_since(began);
+                let took_ms = worker.network().clock().tick().ms_since(began);
                 permit.opened(took_ms);
                 worker.counters().inc(Metric::NextHopOpens(label(why)));
                 let hop = destination.hop.clone();
@@ -198,7 +198,7 @@ impl<'a> DescriptorWait<'a> {
         Self {
             worker,
             end: WaitEnd::Left,
-            _waiting: Waiting::begin(&worker.shared.open),
+            _waiting: Waiting::begin(worker.network().open_connections()),
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::net::next_hops::next_hop::Connection;
 use crate::net::next_hops::open_connections::Permit;
 use crate::net::next_hops::rules::ConnectionRules;
 use crate::net::next_hops::uses::Uses;
-use crate::worker::core::Worker;
+use crate::net::worker::Worker;
 use rustix::net::{RecvFlags, recv};
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -232,7 +232,7 @@ pub(crate) fn check_out(
     let now = worker.now();
     for at in own_first(worker) {
         loop {
-            let (socket, expired) = worker.shared.pools[at]
+            let (socket, expired) = worker.network().pools()[at]
                 .lock()
                 .check_out(now, &destination.hop);
             worker
@@ -241,7 +241,7 @@ pub(crate) fn check_out(
             let Some(socket) = socket else {
                 break;
             };
-            match usable(socket, rules, destination, at != worker.index) {
+            match usable(socket, rules, destination, at != worker.index()) {
                 Some(mut connection) => {
                     worker.counters().inc(Metric::ConnectionCache(Reuse::Hit));
                     connection.begin(worker, now, false);
@@ -256,7 +256,7 @@ pub(crate) fn check_out(
 
 /// The numbers of all pools, this worker's in front.
 fn own_first(worker: &Worker) -> impl Iterator<Item = usize> + use<> {
-    let (own, all) = (worker.index, worker.shared.pools.len());
+    let (own, all) = (worker.index(), worker.network().workers());
     (0..all).map(move |step| (own + step) % all)
 }
 
@@ -308,7 +308,7 @@ pub(crate) fn check_in(worker: &Worker, connection: Connection) {
 /// Somebody may begin to wait just while it is put among the idle ones. Who begins looks there once
 /// more; and if somebody did begin, it is looked for here whether there is anybody who missed it.
 pub(crate) fn keep(worker: &Worker, now: Now, socket: Socket, busy_ms: Option<u64>) {
-    let open = &worker.shared.open;
+    let open = worker.network().open_connections();
     let (mut socket, mut busy_ms) = (socket, busy_ms);
     loop {
         let begun = open.waits_begun();
@@ -352,18 +352,18 @@ fn hand(worker: &Worker, socket: Socket, busy_ms: &mut Option<u64>) -> Option<So
         // it is closed as one that falls idle
         return Some(socket);
     }
-    worker.shared.open.hand(socket)
+    worker.network().open_connections().hand(socket)
 }
 
 fn own(worker: &Worker) -> MutexGuard<'_, Inner> {
-    worker.shared.pools[worker.index].lock()
+    worker.network().pools()[worker.index()].lock()
 }
 
 /// How long connections to a next hop are busy with one exchange, microseconds, as far as any
 /// worker knows.
 pub(crate) fn busy_us(worker: &Worker, hop: &HopKey) -> Option<u64> {
     own_first(worker).find_map(|at| {
-        let pool = worker.shared.pools[at].lock();
+        let pool = worker.network().pools()[at].lock();
         pool.hops.get(hop).and_then(|known| known.busy.us())
     })
 }
@@ -384,12 +384,12 @@ pub(crate) fn ahead_failed(worker: &Worker, hop: &HopKey) {
 pub(crate) fn ahead_demand(worker: &Worker, hop: &HopKey, under_way: usize) -> AheadDemand {
     let (mut idle, mut used, mut failed, mut has_room) = (0, None, None, false);
     for at in own_first(worker) {
-        let pool = worker.shared.pools[at].lock();
+        let pool = worker.network().pools()[at].lock();
         let Some(known) = pool.hops.get(hop) else {
             continue;
         };
         idle += pool.idle.idle(known.id);
-        if at == worker.index {
+        if at == worker.index() {
             (used, failed) = (known.used, known.ahead_failed);
             has_room = pool.idle.has_room(known.id);
         }
@@ -420,7 +420,7 @@ pub(crate) fn close_oldest(worker: &Worker) -> bool {
 
 fn close_by(worker: &Worker, choose: impl Fn(&Inner) -> Option<ConnectionId>) -> bool {
     for at in own_first(worker) {
-        let mut pool = worker.shared.pools[at].lock();
+        let mut pool = worker.network().pools()[at].lock();
         let chosen = choose(&pool);
         if let Some(socket) = chosen.and_then(|id| pool.take_back(id)) {
             drop(pool);
@@ -434,7 +434,9 @@ fn close_by(worker: &Worker, choose: impl Fn(&Inner) -> Option<ConnectionId>) ->
 
 /// Closes what need not wait for its next use; called about once a second.
 pub(crate) fn sweep(worker: &Worker) {
-    let (expired, unusable) = worker.shared.pools[worker.index].lock().sweep(worker.now());
+    let (expired, unusable) = worker.network().pools()[worker.index()]
+        .lock()
+        .sweep(worker.now());
     let counters = worker.counters();
     counters.add(Metric::ConnectionCacheExpiries, expired as u64);
     counters.add(Metric::ConnectionCacheUnusable, unusable as u64);

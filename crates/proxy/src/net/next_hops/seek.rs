@@ -8,7 +8,7 @@ use crate::net::next_hops::open_connections::{Asked, Full, Handed, Waiter};
 use crate::net::next_hops::pool;
 use crate::net::next_hops::rules::ConnectionRules;
 use crate::net::next_hops::to_come::{self, ToCome};
-use crate::worker::core::Worker;
+use crate::net::worker::Worker;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -73,11 +73,12 @@ impl<'a> Seeker<'a> {
     pub(crate) async fn run(mut self) -> Result<Connection, ConnectFailure> {
         let (worker, destination) = (self.worker, self.destination);
         loop {
-            let freed = worker.shared.open.freed();
-            let asked = worker
-                .shared
-                .open
-                .ask(&destination.hop, &self.rules.open, self.demand);
+            let freed = worker.network().open_connections().freed();
+            let asked = worker.network().open_connections().ask(
+                &destination.hop,
+                &self.rules.open,
+                self.demand,
+            );
             let (waiter, at_most_us) = match asked {
                 Asked::Open(permit, why) => {
                     self.count(Reuse::Miss);
@@ -115,7 +116,7 @@ impl<'a> Seeker<'a> {
         at_most_us: Option<u64>,
         freed: Notified<'_>,
     ) -> Waited {
-        let open = &self.worker.shared.open;
+        let open = self.worker.network().open_connections();
         let mut wait = Wait::begin(self.worker, waiter);
         let why = wait.waiter.why;
         let for_a_place = matches!(why, WaitReason::PerHopMax | WaitReason::TotalMax);
@@ -159,7 +160,11 @@ impl<'a> Seeker<'a> {
     /// Whether a connection can be opened now: one that is idle and of no use to it gives way.
     fn has_place(&self) -> bool {
         let (worker, hop) = (self.worker, &self.destination.hop);
-        match worker.shared.open.is_full(hop, &self.rules.open) {
+        match worker
+            .network()
+            .open_connections()
+            .is_full(hop, &self.rules.open)
+        {
             None => true,
             Some(Full::All) => pool::close_one(worker, hop, Room::AnyHop),
             Some(Full::NextHop) => self.demand.fresh && pool::close_one(worker, hop, Room::SameHop),
@@ -170,7 +175,7 @@ impl<'a> Seeker<'a> {
         match handed {
             Some(Ok(socket)) => {
                 wait.waiter.end = WaitEnd::Returned;
-                let moves = socket.uses.worker != self.worker.index;
+                let moves = socket.uses.worker != self.worker.index();
                 let usable = pool::usable(socket, self.rules, self.destination, moves);
                 let Some(mut connection) = usable else {
                     self.worker.counters().inc(Metric::ConnectionCacheUnusable);

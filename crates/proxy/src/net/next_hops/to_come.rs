@@ -7,7 +7,7 @@ use crate::net::next_hops::next_hop;
 use crate::net::next_hops::open_connections::{Ahead, OpenConnections, Permit};
 use crate::net::next_hops::pool;
 use crate::net::next_hops::rules::ConnectionRules;
-use crate::worker::core::Worker;
+use crate::net::worker::Worker;
 use std::rc::Rc;
 use std::sync::Arc;
 use tokio::time::Instant;
@@ -34,7 +34,7 @@ pub(crate) fn spawn(
     why: ToCome,
 ) {
     let mut promise = Promise {
-        open: Arc::clone(&worker.shared.open),
+        open: Arc::clone(worker.network().open_connections()),
         hop: destination.hop.clone(),
         asker: match why {
             ToCome::Raced(id) => Some(id),
@@ -45,7 +45,7 @@ pub(crate) fn spawn(
             "the connection was given up",
         )),
     };
-    let Some(worker) = worker.me() else {
+    let Some(worker) = worker.handle() else {
         return;
     };
     let (rules, destination) = (Arc::clone(rules), destination.clone());

@@ -4,9 +4,7 @@
 //! PROXIM (INFOCOM 1999) tells clients apart by their address, and so do we: behind a balancer
 //! there is one.
 
-use crate::client::connection::Client;
 use crate::net::next_hops::destination::HopKey;
-use crate::net::next_hops::next_hop::Connection;
 use std::net::IpAddr;
 use weir_measure::{Counters, Metric};
 use weir_policy::Tick;
@@ -64,15 +62,6 @@ impl Uses {
     }
 }
 
-/// Counts that a request of `client` goes over `connection`.
-pub(crate) fn note(client: &mut Client, connection: &mut Connection) {
-    let counters = client.worker.counters();
-    if client.next_hops.insert(Mark::of_hop(&connection.hop)) {
-        counters.inc(Metric::ClientNextHops);
-    }
-    connection.uses.serve(counters, client.peer.ip());
-}
-
 /// What tells one peer from another: a hash, in which two of the few that meet here hardly ever
 /// agree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,11 +84,16 @@ impl Mark {
 /// Most peers that are told apart for one connection: those beyond it are not counted.
 const DISTINCT_MAX: usize = 64;
 
-/// A few different peers.
+/// A few different peers of one connection.
 #[derive(Debug, Default)]
 pub(crate) struct Distinct(Vec<Mark>);
 
 impl Distinct {
+    /// Adds a next hop; whether it is a new one.
+    pub(crate) fn insert_hop(&mut self, hop: &HopKey) -> bool {
+        self.insert(Mark::of_hop(hop))
+    }
+
     /// Whether this one was not there before, and is now.
     fn insert(&mut self, mark: Mark) -> bool {
         if self.0.contains(&mark) || self.0.len() >= DISTINCT_MAX {
