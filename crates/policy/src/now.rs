@@ -1,6 +1,6 @@
 //! The time a decision is told: never asked for, always given.
 //!
-//! `Now` is made in the driver only (`proxy/src/net/clock.rs`, `sim/src/world.rs`), so that one
+//! `Now` is made in the driver only (`net/src/clock.rs`, `sim/src/world.rs`), so that one
 //! decision runs the same live, simulated and under test. RFC 9111 arithmetic uses the wall clock,
 //! intervals use the tick: a wall clock that steps can then change no time-out.
 

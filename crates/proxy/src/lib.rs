@@ -8,7 +8,7 @@
 //! Deliberately absent: any decision about caching, routing or retrying, which are values in
 //! `weir_policy`; TLS and HTTP/2; reading configuration files, which is `weir_cli`'s.
 //!
-//! A request's way: `net::listener` → `client::connection` → `request::judge` → `client::fast`
+//! A request's way: `weir_net::listener` → `client::connection` → `request::judge` → `client::fast`
 //! (answered from memory) or `exchange::state` → `exchange::forward` → `exchange::download` →
 //! `fetch::relay` → `log::report`.
 
@@ -19,7 +19,6 @@ pub mod config;
 mod exchange;
 mod fetch;
 mod log;
-mod net;
 mod request;
 mod send;
 mod server;
@@ -28,8 +27,6 @@ mod worker;
 
 pub use log::access_log::log_fields;
 pub use log::record;
-pub use net::clock;
-pub use net::descriptors::raise_descriptor_limit;
 pub use server::control::Control;
 pub use server::disk_tier::{DiskTier, default_disk_path};
 pub use server::machine::{
@@ -38,3 +35,5 @@ pub use server::machine::{
 pub use server::on_disk;
 pub use server::run::{Describe, Options, Proxy, Reload, StartError};
 pub use server::signals::{Stopped, run_until_signalled};
+pub use weir_net::clock;
+pub use weir_net::descriptors::raise_descriptor_limit;

@@ -11,11 +11,6 @@ use crate::exchange::run;
 use crate::exchange::state::RequestState;
 use crate::log::client::{ClientFacts, ListenerFacts};
 use crate::log::served::{self, UnsentResponses};
-use crate::net::clients::ClientPlace;
-use crate::net::deadline::Deadline;
-use crate::net::next_hops::pool;
-use crate::net::next_hops::uses::Distinct;
-use crate::net::worker_pool::Accepted;
 use crate::request::answer::{Answer, Trouble};
 use crate::send::outgoing::Outgoing;
 use crate::settings::Settings;
@@ -29,6 +24,11 @@ use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use weir_measure::Metric;
+use weir_net::clients::ClientPlace;
+use weir_net::deadline::Deadline;
+use weir_net::next_hops::pool;
+use weir_net::next_hops::uses::Distinct;
+use weir_net::worker_pool::Accepted;
 use weir_wire::Arrival;
 
 /// Pipelined responses are gathered up to this many bytes before they are written.

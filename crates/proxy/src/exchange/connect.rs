@@ -6,10 +6,10 @@ use crate::exchange::next_hop::NextHop;
 use crate::exchange::respond;
 use crate::exchange::state::RequestState;
 use crate::exchange::switch;
-use crate::net::next_hops::tunnel;
 use crate::request::answer::{Answer, Trouble};
 use std::rc::Rc;
 use std::sync::Arc;
+use weir_net::next_hops::tunnel;
 
 /// Opens a tunnel; the client's connection never goes on as HTTP afterwards.
 pub(crate) async fn run(client: &mut Client, exchange: &mut RequestState) -> bool {

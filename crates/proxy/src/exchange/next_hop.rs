@@ -3,10 +3,6 @@
 
 use crate::config::Mode;
 use crate::exchange::state::RequestState;
-use crate::net::next_hops::ahead;
-use crate::net::next_hops::destination::{
-    ConnectObserver, ConnectOutcome, Destination, HopKey, prohibited,
-};
 use crate::request::answer::{Answer, Trouble};
 use crate::settings::Settings;
 use crate::worker::core::Worker;
@@ -14,6 +10,10 @@ use arc_swap::ArcSwap;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::{Arc, PoisonError};
+use weir_net::next_hops::ahead;
+use weir_net::next_hops::destination::{
+    ConnectObserver, ConnectOutcome, Destination, HopKey, prohibited,
+};
 use weir_policy::Now;
 use weir_policy::connections::HopId;
 use weir_policy::route::Outcome;

@@ -5,10 +5,10 @@
 use crate::client::connection::Client;
 use crate::exchange::state::RequestState;
 use crate::log::record::End;
-use crate::net::next_hops::next_hop::Connection;
-use crate::net::tunnel::{self, Side, TunnelEnd};
 use std::rc::Rc;
 use weir_measure::Metric;
+use weir_net::next_hops::next_hop::Connection;
+use weir_net::tunnel::{self, Side, TunnelEnd};
 
 /// Answers with `head`, then relays bytes both ways until both sides are done. Always ends the
 /// client's connection.

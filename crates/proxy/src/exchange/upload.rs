@@ -4,7 +4,6 @@
 use crate::client::connection::Client;
 use crate::exchange::download::HopTrouble;
 use crate::exchange::state::RequestState;
-use crate::net::deadline::{Deadline, Party};
 use crate::request::answer::Trouble;
 use crate::worker::core::Worker;
 use std::cell::Cell;
@@ -15,6 +14,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::tcp::{ReadHalf, WriteHalf};
 use weir_measure::Metric;
+use weir_net::deadline::{Deadline, Party};
 use weir_semantics::ProxyError;
 use weir_wire::{BodyError, BodyEvent, BodyLength, BodyReader, HeadLimits, write};
 

@@ -7,10 +7,6 @@
 //! response (RFC 9112 §9.3).
 
 use crate::fetch::in_flight::InFlightResponse;
-use crate::net::deadline::{Deadline, Party};
-use crate::net::flow::{self, NextHopFlow};
-use crate::net::next_hops::next_hop::Connection;
-use crate::net::next_hops::pool;
 use crate::settings::Settings;
 use crate::worker::core::{SCRATCH_BYTES, Worker};
 use crate::worker::demand::Allowance;
@@ -22,6 +18,10 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::io::{AsyncRead, ReadBuf};
 use weir_measure::{Aborted, Label as _, Metric};
+use weir_net::deadline::{Deadline, Party};
+use weir_net::flow::{self, NextHopFlow};
+use weir_net::next_hops::next_hop::Connection;
+use weir_net::next_hops::pool;
 use weir_policy::Tick;
 use weir_policy::fetch::{Abort, FetchEnd, FetchId, Stop, Take, judge};
 use weir_wire::{BodyEvent, BodyLength, BodyReader};

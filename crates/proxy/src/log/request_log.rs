@@ -5,9 +5,9 @@
 //! in `access_log` (`Entry` names every field that a format can show).
 
 use crate::log::record::{ContentTimes, End, RecordDetails};
-use crate::net::next_hops::next_hop::Connection;
 use std::net::SocketAddr;
 use std::time::Instant;
+use weir_net::next_hops::next_hop::Connection;
 use weir_policy::Phase;
 use weir_store::StoredResponse;
 

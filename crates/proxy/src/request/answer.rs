@@ -4,10 +4,10 @@
 //! says in a sentence what happened and, where there is one, what to do.
 
 use crate::log::words::write_cache_status;
-use crate::net::failure::ConnectFailure;
 use crate::send::disk_read::ReadTrouble;
 use crate::settings::Settings;
 use std::fmt::Display;
+use weir_net::failure::ConnectFailure;
 use weir_policy::{Handling, Refused, Verdict};
 use weir_semantics::{DecidedBy, ProxyError, write_proxy_status};
 use weir_wire::{Version, write};

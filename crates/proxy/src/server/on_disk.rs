@@ -2,8 +2,8 @@
 //! kept beside content.
 
 use crate::config::Mode;
-use crate::net::clock::Clock;
 use crate::request::judge::key_of;
+use weir_net::clock::Clock;
 use weir_policy::{Digest, Secret};
 use weir_semantics::{Authority, HostName, Method, Scheme, canonical_target};
 use weir_store::record::{Line, Record, variant_key};

@@ -1,11 +1,11 @@
 //! `SIGHUP`, `SIGTERM` and `SIGINT`.
 
-use crate::net::shutdown::Stage;
 use crate::server::run::Proxy;
 use std::io;
 use std::sync::Arc;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinHandle;
+use weir_net::shutdown::Stage;
 
 /// What came of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,13 +4,13 @@ use crate::fetch::collapse::CollapsedRequests;
 use crate::fetch::in_flight::PassingRoom;
 use crate::log::access_log::AccessLog;
 use crate::log::record::Record;
-use crate::net::network::Network;
 use crate::settings::Settings;
 use crate::worker::demand::{Background, Popularity, Refreshes};
 use arc_swap::ArcSwap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use weir_measure::Counters;
+use weir_net::network::Network;
 use weir_store::MemoryStore;
 
 /// The state of one proxy. Everything in it is either immutable, atomic, or behind a lock that is

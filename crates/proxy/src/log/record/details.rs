@@ -1,8 +1,8 @@
 //! What only a recorder reads of a request that left the fast path.
 
 use super::{ContentTimes, NextHop};
-use crate::net::next_hops::next_hop::Connection;
 use std::time::Instant;
+use weir_net::next_hops::next_hop::Connection;
 
 /// The details of one request, part of its log.
 #[derive(Clone, Debug, Default)]

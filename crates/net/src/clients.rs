@@ -1,0 +1,94 @@
+//! How many client connections are open, and how many may be.
+
+use crate::worker::Worker;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use tokio::sync::Notify;
+use tokio::sync::futures::Notified;
+use weir_measure::Metric;
+
+/// The client connections of all workers.
+#[derive(Debug)]
+pub(super) struct ClientCounts {
+    open: AtomicUsize,
+    /// Maximum of `open` so far.
+    open_max: AtomicUsize,
+    /// How many may be open.
+    limit: AtomicUsize,
+    /// Is told when one closes, and when a worker accepts no more.
+    closed: Notify,
+}
+
+impl ClientCounts {
+    pub(super) fn new(limit: usize) -> Self {
+        Self {
+            open: AtomicUsize::new(0),
+            open_max: AtomicUsize::new(0),
+            limit: AtomicUsize::new(limit),
+            closed: Notify::new(),
+        }
+    }
+
+    pub(super) fn open(&self) -> usize {
+        self.open.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn open_max(&self) -> usize {
+        self.open_max.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn has_room(&self) -> bool {
+        self.open() < self.limit.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn set_limit(&self, limit: usize) {
+        self.limit.store(limit, Ordering::Relaxed);
+    }
+
+    /// Ready when one has closed, or a worker accepts no more, after this call.
+    pub(super) fn closed(&self) -> Notified<'_> {
+        self.closed.notified()
+    }
+
+    pub(super) fn notify(&self) {
+        self.closed.notify_waiters();
+    }
+
+    fn begin(&self) {
+        let open = self.open.fetch_add(1, Ordering::Relaxed) + 1;
+        self.open_max.fetch_max(open, Ordering::Relaxed);
+    }
+
+    fn end(&self) {
+        self.open.fetch_sub(1, Ordering::Relaxed);
+        self.notify();
+    }
+}
+
+/// The place of one client connection among those that may be open; given back when dropped.
+///
+/// It is to be dropped with the connection: a drain waits until all are. If it is dropped by a
+/// panic, the panic is counted.
+pub struct ClientPlace(Rc<Worker>);
+
+impl ClientPlace {
+    /// One more client connection is open.
+    pub(super) fn take(worker: &Rc<Worker>) -> Self {
+        let counters = worker.counters();
+        counters.inc(Metric::ClientsAccepted);
+        counters.inc(Metric::ClientsOpen);
+        worker.network().clients().begin();
+        Self(Rc::clone(worker))
+    }
+}
+
+impl Drop for ClientPlace {
+    fn drop(&mut self) {
+        let counters = self.0.counters();
+        if std::thread::panicking() {
+            counters.inc(Metric::Panics);
+        }
+        counters.dec(Metric::ClientsOpen);
+        self.0.network().clients().end();
+    }
+}

@@ -1,0 +1,132 @@
+//! A time limit that costs nothing while it is kept.
+//!
+//! A timer set and cancelled for every request would cost more than a cache look-up. Here moving
+//! the limit later is a store; the timer is armed once, and when it fires early it is set again for
+//! what is left.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::time::{Instant, Sleep, sleep_until};
+
+/// Who is to move bytes next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Party {
+    /// The client.
+    Client,
+    /// The next hop.
+    NextHop,
+}
+
+/// A limit on one wait of one connection.
+#[derive(Debug)]
+pub struct Deadline {
+    at: Instant,
+    waits_for: Option<Party>,
+    timer: Option<Pin<Box<Sleep>>>,
+}
+
+impl Deadline {
+    /// A limit `after` from now.
+    pub fn new(after: Duration) -> Self {
+        Self {
+            at: Instant::now() + after,
+            waits_for: None,
+            timer: None,
+        }
+    }
+
+    /// Sets the limit to `after` from now.
+    pub fn set(&mut self, after: Duration) {
+        self.at = Instant::now() + after;
+        self.waits_for = None;
+        if let Some(timer) = &mut self.timer
+            && timer.deadline() > self.at
+        {
+            timer.as_mut().reset(self.at);
+        }
+    }
+
+    /// The limit of a wait for `party`, from when that wait began: looking again does not lengthen
+    /// it.
+    pub fn wait_for(&mut self, party: Party, limit: Duration) {
+        if self.waits_for != Some(party) {
+            self.set(limit);
+            self.waits_for = Some(party);
+        }
+    }
+
+    /// Bytes have moved: the next wait is a new one.
+    pub fn moved(&mut self) {
+        self.waits_for = None;
+    }
+
+    /// Ready once the limit has passed. To be called whenever the task is about to wait.
+    pub fn poll_passed(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let at = self.at;
+        let timer = self.timer.get_or_insert_with(|| Box::pin(sleep_until(at)));
+        while timer.as_mut().poll(cx).is_ready() {
+            if Instant::now() >= at {
+                return Poll::Ready(());
+            }
+            timer.as_mut().reset(at);
+        }
+        Poll::Pending
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn deadline_moved_later_fires_at_the_later_time() {
+        let mut deadline = Deadline::new(Duration::from_secs(1));
+        let start = Instant::now();
+        let mut moved = false;
+        std::future::poll_fn(|cx| {
+            if !moved {
+                assert!(deadline.poll_passed(cx).is_pending());
+                deadline.set(Duration::from_secs(5));
+                moved = true;
+            }
+            deadline.poll_passed(cx)
+        })
+        .await;
+        assert_eq!(start.elapsed(), Duration::from_secs(5));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn polling_a_wait_does_not_extend_its_time_limit() {
+        let mut deadline = Deadline::new(Duration::from_secs(60));
+        let start = Instant::now();
+        let limit = Duration::from_secs(2);
+        for _ in 0..2 {
+            std::future::poll_fn(|cx| {
+                deadline.wait_for(Party::NextHop, limit);
+                deadline.poll_passed(cx)
+            })
+            .await;
+            deadline.moved();
+        }
+        assert_eq!(start.elapsed(), 2 * limit);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn deadline_moved_earlier_fires_at_the_earlier_time() {
+        let mut deadline = Deadline::new(Duration::from_secs(60));
+        let start = Instant::now();
+        let mut moved = false;
+        std::future::poll_fn(|cx| {
+            if !moved {
+                assert!(deadline.poll_passed(cx).is_pending());
+                deadline.set(Duration::from_secs(2));
+                moved = true;
+            }
+            deadline.poll_passed(cx)
+        })
+        .await;
+        assert_eq!(start.elapsed(), Duration::from_secs(2));
+    }
+}

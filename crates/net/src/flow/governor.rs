@@ -1,0 +1,146 @@
+//! One transfer from a next hop to one client, kept within its read-ahead: what the pace allows,
+//! set on both sockets.
+
+use super::client_flow::ClientFlow;
+use super::next_hop_flow::NextHopFlow;
+use super::tcp_info::tcp_info;
+use std::io;
+use std::task::{Context, Poll};
+use tokio::net::TcpStream;
+use weir_policy::fetch::{Pace, ReadAhead};
+use weir_policy::{Now, Tick};
+
+/// Round trips change slowly: they are asked for this often, milliseconds.
+pub const LOOK_MS: u64 = 50;
+
+/// A larger read-ahead, or one without a bound, leaves connections alone no longer than this one.
+const SHARED_BYTES_MAX: u64 = 64 * 1024;
+
+/// The pace of a transfer and what it has set.
+#[derive(Debug)]
+pub struct Governor {
+    pace: Pace,
+    next_hop: NextHopFlow,
+    client: ClientFlow,
+    looked: Tick,
+    /// Bytes the client's kernel took since the pace was told.
+    handed_over: u64,
+    /// The client's kernel did not take all there was at once.
+    waited: bool,
+}
+
+/// The first window of a connection to a next hop, bytes; `None`: as the kernel likes.
+pub fn first_window(read_ahead: ReadAhead, now: Now) -> Option<u32> {
+    // with nothing to come the window is the one at rest
+    Pace::new(read_ahead, now).window(Some(0))
+}
+
+impl Governor {
+    /// How many bytes of a response of `length` may be written to a client before there has to be a
+    /// governor. The first window towards the next hop is a share of the read-ahead, and bounds
+    /// alone what is read at once. A response that fits into it needs no other; one that does not
+    /// has one from its first byte, as each time that window is used up takes a round trip. Where
+    /// the length is not known, half of a share tells a small response from a large one.
+    pub fn free_bytes(read_ahead: ReadAhead, length: Option<u64>) -> u64 {
+        let share = read_ahead.bytes().min(SHARED_BYTES_MAX) / 4;
+        match length {
+            Some(length) if length > share => 0,
+            Some(_) => 2 * share,
+            None => share / 2,
+        }
+    }
+
+    /// A governor for a transfer from `next_hop` to `client`, of which `written` bytes have been
+    /// written; `None` if it may run ahead as it likes: the connection is then left to the kernel,
+    /// which it may not have been before.
+    pub fn new(
+        read_ahead: ReadAhead,
+        now: Now,
+        next_hop: &TcpStream,
+        client: &TcpStream,
+        written: u64,
+    ) -> Option<Self> {
+        let Some(base) = first_window(read_ahead, now) else {
+            NextHopFlow::of(next_hop, 0).set_window(next_hop, None, None);
+            return None;
+        };
+        let info = tcp_info(next_hop).unwrap_or_default();
+        let mut pace = Pace::new(read_ahead, now);
+        pace.set_round_trips(round_trip_us(client), info.rtt_us);
+        Some(Self {
+            pace,
+            next_hop: NextHopFlow::known(next_hop, base, &info),
+            client: ClientFlow::new(written),
+            looked: now.tick,
+            handed_over: written,
+            waited: false,
+        })
+    }
+
+    /// How many bytes may be read at once, when all that was read before is written.
+    pub fn read_max(&self) -> usize {
+        usize::try_from(self.pace.ahead()).unwrap_or(usize::MAX)
+    }
+
+    /// Tells the pace what the client has taken, and sets what follows; to be called before each
+    /// read. `remaining` is how many bytes are still to be read, if that is known.
+    pub fn before_read(
+        &mut self,
+        now: Now,
+        next_hop: &TcpStream,
+        client: &TcpStream,
+        remaining: Option<u64>,
+    ) {
+        let starving = !std::mem::take(&mut self.waited);
+        let bytes = std::mem::take(&mut self.handed_over);
+        self.pace.handed_over(now, bytes, starving);
+        self.look(now, next_hop, client);
+        let window = self.pace.window(None);
+        self.next_hop.set_window(next_hop, window, remaining);
+        self.client.set_unsent(client, self.pace.unsent());
+    }
+
+    /// How many bytes may be written now; ready when that is at least one.
+    ///
+    /// # Errors
+    /// The client's connection is broken.
+    pub fn poll_room(
+        &mut self,
+        client: &TcpStream,
+        cx: &mut Context<'_>,
+    ) -> Poll<io::Result<usize>> {
+        let room = self.client.poll_room(client, cx);
+        self.waited |= room.is_pending();
+        room
+    }
+
+    /// The client's kernel took so many bytes; 0 if it takes none now.
+    pub fn wrote(&mut self, bytes: usize) {
+        self.client.wrote(bytes);
+        self.handed_over += bytes as u64;
+        self.waited |= bytes == 0;
+    }
+
+    /// The transfer is over: the client's socket is unbounded again, and the next hop's window is
+    /// small. `false` if it is not: the next hop was offered more than the read-ahead, and may send
+    /// that to whoever uses the connection next.
+    pub fn end(&mut self, read_ahead: ReadAhead, next_hop: &TcpStream, client: &TcpStream) -> bool {
+        self.client.release(client);
+        u64::from(self.next_hop.settle(next_hop)) <= read_ahead.bytes()
+    }
+
+    fn look(&mut self, now: Now, next_hop: &TcpStream, client: &TcpStream) {
+        if now.tick.ms_since(self.looked) < LOOK_MS {
+            return;
+        }
+        self.looked = now.tick;
+        let next_hop_us = round_trip_us(next_hop);
+        self.pace
+            .set_round_trips(round_trip_us(client), next_hop_us);
+        self.next_hop.look(next_hop, next_hop_us);
+    }
+}
+
+fn round_trip_us(socket: &TcpStream) -> u32 {
+    tcp_info(socket).map_or(0, |info| info.rtt_us)
+}

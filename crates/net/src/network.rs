@@ -1,0 +1,200 @@
+//! What all workers of a process share: clock, resolver, counters, next-hop connections, limits.
+
+use crate::clients::ClientCounts;
+use crate::clock::Clock;
+use crate::local_address::is_local;
+use crate::next_hops::open_connections::OpenConnections;
+use crate::next_hops::pool::Pool;
+use crate::resolver::{Resolver, ResolverConfig};
+use crate::shutdown::{Shutdown, Stage};
+use arc_swap::ArcSwap;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use tokio::sync::futures::Notified;
+use tokio::sync::watch;
+use weir_measure::Counters;
+use weir_policy::connections::IdleLimits;
+use weir_policy::destination::{Denied, OwnAddresses};
+
+/// What a [`Network`] is made from.
+#[derive(Clone, Debug)]
+pub struct NetworkSettings {
+    /// Worker threads, at least 1.
+    pub workers: usize,
+    /// Where the time comes from.
+    pub clock: Clock,
+    /// How names are resolved.
+    pub resolver: ResolverConfig,
+    /// Idle next-hop connections of all workers together.
+    pub idle: IdleLimits,
+    /// Client connections that may be open, over all workers; see [`Network::set_clients_max`].
+    pub clients_max: usize,
+}
+
+/// The state that all workers share. Everything in it is immutable, atomic, or behind a lock that
+/// is held for a list operation and never across an await.
+pub struct Network {
+    clock: Clock,
+    resolver: Resolver,
+    own: ArcSwap<OwnAddresses>,
+    counters: Box<[Arc<Counters>]>,
+    pools: Box<[Pool]>,
+    open: Arc<OpenConnections>,
+    clients: ClientCounts,
+    shutdown: Shutdown,
+}
+
+impl Network {
+    /// Starts the resolver's thread; workers are started by a [`WorkerPool`].
+    ///
+    /// [`WorkerPool`]: crate::worker_pool::WorkerPool
+    ///
+    /// # Errors
+    ///
+    /// The resolver's thread or its runtime cannot be started.
+    pub fn new(settings: NetworkSettings) -> io::Result<Self> {
+        let workers = settings.workers.max(1);
+        let counters: Box<[Arc<Counters>]> = (0..=workers).map(|_| Arc::default()).collect();
+        Ok(Self {
+            resolver: Resolver::start(settings.resolver, Arc::clone(&counters[workers]))?,
+            clock: settings.clock,
+            own: ArcSwap::default(),
+            counters,
+            pools: (0..workers)
+                .map(|_| Pool::new(settings.idle, workers))
+                .collect(),
+            open: Arc::new(OpenConnections::default()),
+            clients: ClientCounts::new(settings.clients_max),
+            shutdown: Shutdown::new(workers),
+        })
+    }
+
+    /// Number of workers.
+    pub fn workers(&self) -> usize {
+        self.pools.len()
+    }
+
+    /// The source of the time.
+    pub fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    /// Names to addresses.
+    pub fn resolver(&self) -> &Resolver {
+        &self.resolver
+    }
+
+    /// One block of counters for each worker, which no other thread writes, and one more for what
+    /// no worker owns.
+    pub fn counters(&self) -> &[Arc<Counters>] {
+        &self.counters
+    }
+
+    /// The block that no worker owns; to be written with the `_shared` operations.
+    pub fn common_counters(&self) -> &Arc<Counters> {
+        &self.counters[self.workers()]
+    }
+
+    /// The addresses at which this process listens: no connection is opened to them.
+    pub fn own_addresses(&self) -> Arc<OwnAddresses> {
+        self.own.load_full()
+    }
+
+    /// Sets the addresses at which this process listens. To be called before a listener is opened,
+    /// and after one was closed.
+    pub fn set_own_addresses(&self, own: Arc<OwnAddresses>) {
+        self.own.store(own);
+    }
+
+    /// Whether `address` is none at which this process listens.
+    ///
+    /// # Errors
+    ///
+    /// It is one of them.
+    pub fn check_not_own(&self, address: SocketAddr) -> Result<(), Denied> {
+        self.own.load().check(address, is_local)
+    }
+
+    /// The number of open next-hop connections, and the requests that wait for one.
+    pub fn open_connections(&self) -> &Arc<OpenConnections> {
+        &self.open
+    }
+
+    /// Next-hop connections that are idle now.
+    pub fn idle_connections(&self) -> usize {
+        self.pools.iter().map(Pool::len).sum()
+    }
+
+    /// The idle next-hop connections of each worker.
+    pub(super) fn pools(&self) -> &[Pool] {
+        &self.pools
+    }
+
+    /// Maximum number of client connections that were open at once.
+    pub fn clients_open_max(&self) -> usize {
+        self.clients.open_max()
+    }
+
+    /// Sets how many client connections may be open, over all workers. Those that are open stay so;
+    /// further ones wait in the kernel.
+    pub fn set_clients_max(&self, clients: usize) {
+        self.clients.set_limit(clients);
+    }
+
+    pub(super) fn clients(&self) -> &ClientCounts {
+        &self.clients
+    }
+
+    /// Ready when a client connection has closed after this call: its descriptor is free.
+    pub(super) fn client_closed(&self) -> Notified<'_> {
+        self.clients.closed()
+    }
+
+    /// Whether the shutdown has begun: connections are to be closed after the exchange that is
+    /// under way.
+    #[inline]
+    pub fn is_draining(&self) -> bool {
+        self.shutdown.is_draining()
+    }
+
+    /// Moves the shutdown on to `stage`; never back.
+    pub fn advance(&self, stage: Stage) {
+        self.shutdown.advance(stage);
+    }
+
+    pub(super) fn stage(&self) -> watch::Receiver<Stage> {
+        self.shutdown.subscribe()
+    }
+
+    /// Ready when the drain's time is over ([`Stage::Cut`]).
+    pub async fn cut(&self) {
+        let mut stage = self.stage();
+        // the sender lives as long as `self`
+        let _ = stage.wait_for(|stage| *stage == Stage::Cut).await;
+    }
+
+    /// Waits until no client is connected and no worker accepts any: `true`; or until what is under
+    /// way is cut: `false`.
+    pub async fn drained(&self) -> bool {
+        let cut = self.cut();
+        tokio::pin!(cut);
+        loop {
+            let closed = self.client_closed();
+            // in this order: a client that the last worker accepted is counted before it stops
+            if !self.shutdown.is_accepting() && self.clients.open() == 0 {
+                return true;
+            }
+            tokio::select! {
+                () = closed => {}
+                () = &mut cut => return false,
+            }
+        }
+    }
+
+    /// A worker accepts no more, and has taken what the kernel had accepted for it.
+    pub(super) fn accepts_no_more(&self) {
+        self.shutdown.accepts_no_more();
+        self.clients.notify();
+    }
+}

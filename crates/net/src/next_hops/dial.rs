@@ -1,0 +1,194 @@
+//! Opening a connection: resolve, judge every address, try them one after the other with a head
+//! start each.
+
+use crate::failure::ConnectFailure;
+use crate::flow::{self, first_window};
+use crate::next_hops::destination::{ConnectOutcome, Destination, prohibited};
+use crate::next_hops::rules::ConnectionRules;
+use crate::resolver::ResolveError;
+use crate::worker::Worker;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+use tokio::net::{TcpSocket, TcpStream};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep_until, timeout_at};
+use weir_measure::{HopOutcome, Metric};
+use weir_semantics::ProxyError;
+
+/// Head start of one address before the next one is tried as well (RFC 8305 §5 recommends 250 ms).
+const HEAD_START: Duration = Duration::from_millis(250);
+
+/// Addresses tried for one connection.
+const ADDRESSES_MAX: usize = 6;
+
+/// A connection that was opened.
+pub struct Connected {
+    pub stream: TcpStream,
+    /// The address that answered first.
+    pub address: SocketAddr,
+    /// From SYN to SYN-ACK, microseconds.
+    pub setup_us: u64,
+}
+
+/// Connects.
+pub async fn run(
+    worker: &Worker,
+    rules: &ConnectionRules,
+    destination: &Destination,
+) -> Result<Connected, ConnectFailure> {
+    let addresses = allowed_addresses(worker, rules, destination).await?;
+    let limit = rules.connect_limit;
+    let until = Instant::now() + limit;
+    let window = first_window(destination.read_ahead, worker.now());
+    let raced = timeout_at(until, race(&addresses, window)).await;
+    let (outcome, result) = match raced {
+        Ok(Ok(connected)) => (HopOutcome::Opened, Ok(connected)),
+        Ok(Err(error)) => (outcome_of(&error), Err(refused(destination, &error))),
+        Err(_) => (
+            HopOutcome::Timeout,
+            Err(ConnectFailure::new(
+                ProxyError::ConnectionTimeout,
+                format!(
+                    "{} did not accept a connection within {} s",
+                    destination.hop,
+                    limit.as_secs_f32()
+                ),
+            )),
+        ),
+    };
+    worker.counters().inc(Metric::NextHopConnections(outcome));
+    match outcome {
+        HopOutcome::Opened => destination.report(worker.now(), ConnectOutcome::Connected),
+        // our own lack says nothing about the next hop
+        HopOutcome::Limit => {}
+        _ => destination.report(worker.now(), ConnectOutcome::Failed),
+    }
+    result
+}
+
+/// The addresses of a destination that may be connected to: resolved now, judged now, connected as
+/// judged.
+async fn allowed_addresses(
+    worker: &Worker,
+    rules: &ConnectionRules,
+    destination: &Destination,
+) -> Result<Vec<SocketAddr>, ConnectFailure> {
+    let hop = &destination.hop;
+    let addresses = match hop.host.parse::<IpAddr>() {
+        Ok(ip) => vec![ip],
+        Err(_) => worker
+            .network()
+            .resolver()
+            .resolve(&hop.host)
+            .await
+            .map_err(|error| unresolved(&hop.host, &error))?
+            .to_vec(),
+    };
+    let mut denied = None;
+    let mut allowed = Vec::new();
+    for ip in addresses {
+        let address = SocketAddr::new(ip, hop.port);
+        match destination.check(worker.network(), rules, address) {
+            Err(why) => denied = denied.or(Some(why)),
+            Ok(()) => allowed.push(address),
+        }
+    }
+    allowed.truncate(ADDRESSES_MAX);
+    match denied {
+        Some(denied) if allowed.is_empty() => Err(prohibited(rules, &denied)),
+        _ => Ok(allowed),
+    }
+}
+
+/// Tries the addresses in order; a later one starts when the earlier has failed or its head start
+/// is over.
+async fn race(addresses: &[SocketAddr], window: Option<u32>) -> io::Result<Connected> {
+    let (first, rest) = addresses
+        .split_first()
+        .ok_or(io::ErrorKind::AddrNotAvailable)?;
+    if rest.is_empty() {
+        return attempt(*first, window).await;
+    }
+    let mut attempts = JoinSet::new();
+    attempts.spawn_local(attempt(*first, window));
+    let mut waiting = rest.iter();
+    let mut failure = io::Error::from(io::ErrorKind::AddrNotAvailable);
+    let mut next_start = Instant::now() + HEAD_START;
+    loop {
+        tokio::select! {
+            ended = attempts.join_next() => match ended {
+                Some(Ok(Ok(connected))) => return Ok(connected),
+                Some(Ok(Err(error))) => failure = error,
+                Some(Err(_)) => {}
+                None if waiting.len() == 0 => return Err(failure),
+                None => {}
+            },
+            () = sleep_until(next_start), if waiting.len() > 0 => {}
+        }
+        if let Some(address) = waiting.next() {
+            attempts.spawn_local(attempt(*address, window));
+            next_start = Instant::now() + HEAD_START;
+        }
+    }
+}
+
+/// Connects to one address, with a receive window of so many bytes at first; `None`: as the kernel
+/// likes.
+async fn attempt(address: SocketAddr, window: Option<u32>) -> io::Result<Connected> {
+    let socket = match address {
+        SocketAddr::V4(_) => TcpSocket::new_v4(),
+        SocketAddr::V6(_) => TcpSocket::new_v6(),
+    }?;
+    // what an old kernel does not know leaves the window to it, which is better than no connection
+    let bounded = window.is_some_and(|window| flow::before_connect(&socket, window).is_ok());
+    let began = Instant::now();
+    let stream = socket.connect(address).await?;
+    let took = began.elapsed();
+    if bounded {
+        let _ = flow::after_connect(&stream);
+    }
+    stream.set_nodelay(true)?;
+    Ok(Connected {
+        stream,
+        address,
+        setup_us: u64::try_from(took.as_micros()).unwrap_or(u64::MAX),
+    })
+}
+
+fn outcome_of(error: &io::Error) -> HopOutcome {
+    match error.kind() {
+        _ if is_our_lack(error) => HopOutcome::Limit,
+        io::ErrorKind::ConnectionRefused => HopOutcome::Refused,
+        io::ErrorKind::TimedOut => HopOutcome::Timeout,
+        _ => HopOutcome::Failed,
+    }
+}
+
+/// Out of file descriptors, ourselves or the whole machine: nothing the next hop did.
+fn is_our_lack(error: &io::Error) -> bool {
+    use rustix::io::Errno;
+    [Errno::MFILE, Errno::NFILE]
+        .iter()
+        .any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
+}
+
+fn refused(destination: &Destination, error: &io::Error) -> ConnectFailure {
+    let kind = match error.kind() {
+        _ if is_our_lack(error) => ProxyError::ConnectionLimitReached,
+        io::ErrorKind::ConnectionRefused => ProxyError::ConnectionRefused,
+        _ => ProxyError::DestinationUnavailable,
+    };
+    ConnectFailure::new(
+        kind,
+        format!("cannot connect to {}: {error}", destination.hop),
+    )
+}
+
+fn unresolved(host: &str, error: &ResolveError) -> ConnectFailure {
+    let kind = match error {
+        ResolveError::Timeout | ResolveError::Overloaded => ProxyError::DnsTimeout,
+        _ => ProxyError::DnsError,
+    };
+    ConnectFailure::new(kind, format!("cannot resolve `{host}`: {error}"))
+}

@@ -1,0 +1,158 @@
+use super::*;
+use crate::next_hops::uses::Uses;
+use std::net::TcpListener;
+use weir_policy::Tick;
+use weir_policy::connections::WhenBusy;
+use weir_semantics::ProxyError;
+
+const DEMAND: Demand = Demand {
+    idle: 0,
+    open_in_all: 0,
+    fresh: false,
+    can_close: false,
+    patient: true,
+    busy_us: Some(100_000),
+};
+
+/// The open connections, at most two to a next hop, and one that is busy and took 20 ms to set up.
+fn one_busy() -> (Arc<OpenConnections>, HopKey, OpenRules, Permit) {
+    let open = Arc::new(OpenConnections::default());
+    let hop = HopKey {
+        host: "a.example".into(),
+        port: 80,
+    };
+    let rules = OpenRules {
+        per_hop_max: 2,
+        total_max: 4096,
+        when_busy: WhenBusy::default(),
+    };
+    let Asked::Open(mut permit, OpenReason::NoneBusy) = open.ask(&hop, &rules, DEMAND) else {
+        panic!("nobody else is there");
+    };
+    permit.opened(20);
+    (open, hop, rules, permit)
+}
+
+fn failure() -> ConnectFailure {
+    ConnectFailure::new(ProxyError::ConnectionRefused, "refused")
+}
+
+/// A connection in this place.
+fn socket(permit: Permit) -> Socket {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("loopback");
+    let address = listener.local_addr().expect("bound");
+    let stream = std::net::TcpStream::connect(address).expect("it listens");
+    stream.set_nonblocking(true).expect("a socket");
+    Socket {
+        stream: tokio::net::TcpStream::from_std(stream).expect("a runtime"),
+        address,
+        hop: permit.hop.clone(),
+        permit,
+        uses: Box::new(Uses::new(0, Tick(0), false)),
+    }
+}
+
+fn race(open: &Arc<OpenConnections>, hop: &HopKey, rules: &OpenRules) -> (Permit, Waiter) {
+    match open.ask(hop, rules, DEMAND) {
+        Asked::Race(permit, waiter) => (permit, waiter),
+        _ => panic!("one may be opened"),
+    }
+}
+
+fn wait(open: &Arc<OpenConnections>, hop: &HopKey, rules: &OpenRules) -> Waiter {
+    match open.ask(hop, rules, DEMAND) {
+        Asked::Wait(waiter, None) => waiter,
+        _ => panic!("it has to wait"),
+    }
+}
+
+/// Nothing is open, nobody waits, nothing is remembered.
+fn check_empty(open: &OpenConnections) {
+    assert_eq!((open.total(), open.has_waiters()), (0, false));
+    assert!(open.lock().hops.is_empty(), "{:?}", open.lock());
+}
+
+#[tokio::test]
+async fn waiters_are_served_in_order_skipping_abandoned_ones() {
+    let (open, hop, rules, busy) = one_busy();
+    let (to_come, mut first) = race(&open, &hop, &rules);
+    let second = wait(&open, &hop, &rules);
+    let mut third = wait(&open, &hop, &rules);
+    drop(second);
+    assert!(open.hand(socket(busy)).is_none());
+    let handed = first.handed().await.expect("handed").expect("open");
+    drop(first);
+    let again = open.hand(handed);
+    assert!(again.is_none());
+    assert!(matches!(third.handed().await, Some(Ok(_))));
+    drop((third, to_come));
+    check_empty(&open);
+}
+
+#[tokio::test]
+async fn waiter_whose_new_connection_went_to_another_is_woken_to_retry() {
+    let (open, hop, rules, busy) = one_busy();
+    let (to_come, first) = race(&open, &hop, &rules);
+    let mut for_a_place = wait(&open, &hop, &rules);
+    // the first leaves, and so does the busy one: a place is free before anybody looks
+    drop((first, to_come));
+    let (mut to_come, mut last) = race(&open, &hop, &rules);
+    to_come.opened(20);
+    assert!(open.hand(socket(to_come)).is_none());
+    assert!(matches!(for_a_place.handed().await, Some(Ok(_))));
+    assert!(last.handed().await.is_none(), "it is to ask again");
+    drop((for_a_place, last, busy));
+    check_empty(&open);
+}
+
+#[tokio::test]
+async fn waiter_is_woken_when_its_connection_set_up_fails() {
+    let (open, hop, rules, busy) = one_busy();
+    let (to_come, mut first) = race(&open, &hop, &rules);
+    let id = first.id;
+    drop(to_come);
+    open.did_not_come(&hop, Some(id), failure());
+    assert!(matches!(first.handed().await, Some(Err(_))));
+    drop(first);
+    // and where who asked for it has another already, the one that took it over
+    let (to_come, first) = race(&open, &hop, &rules);
+    let id = first.id;
+    let returned = open.hand(socket(busy));
+    assert!(returned.is_none());
+    drop(first);
+    let mut relying = wait(&open, &hop, &rules);
+    assert_eq!(relying.why, WaitReason::UnderWay);
+    drop(to_come);
+    open.did_not_come(&hop, Some(id), failure());
+    assert!(relying.handed().await.is_none(), "it is to ask again");
+    drop(relying);
+    check_empty(&open);
+}
+
+#[tokio::test]
+async fn returned_connection_without_waiter_goes_back_to_the_caller() {
+    let (open, hop, rules, busy) = one_busy();
+    let waiter = {
+        let (to_come, waiter) = race(&open, &hop, &rules);
+        drop(to_come);
+        waiter
+    };
+    drop(waiter);
+    let back = open.hand(socket(busy)).expect("nobody waits");
+    assert_eq!(open.total(), 1);
+    assert_eq!(open.most(), 2);
+    drop(back);
+    check_empty(&open);
+}
+
+#[test]
+fn tunnel_keeps_its_place_and_is_never_waited_for() {
+    let (open, hop, rules, mut busy) = one_busy();
+    busy.lost();
+    let Asked::Open(other, OpenReason::NoneBusy) = open.ask(&hop, &rules, DEMAND) else {
+        panic!("there is nothing to wait for");
+    };
+    assert_eq!(open.is_full(&hop, &rules), Some(Full::NextHop));
+    drop((busy, other));
+    check_empty(&open);
+}

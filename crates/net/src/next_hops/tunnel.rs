@@ -1,0 +1,54 @@
+//! Connections that become tunnels: opened for one client, and never shared or kept.
+
+use crate::failure::ConnectFailure;
+use crate::network::Network;
+use crate::next_hops::destination::Destination;
+use crate::next_hops::dial;
+use crate::next_hops::next_hop::Connection;
+use crate::next_hops::open_connections::Permit;
+use crate::next_hops::rules::ConnectionRules;
+use crate::worker::Worker;
+use weir_measure::{Metric, OpenReason};
+use weir_policy::connections::Place;
+use weir_semantics::ProxyError;
+
+/// Takes a place among the open connections for a tunnel, without waiting for one.
+///
+/// # Errors
+///
+/// [`ProxyError::ConnectionLimitReached`] if as many are open as the rules allow.
+pub fn reserve(
+    network: &Network,
+    rules: &ConnectionRules,
+    destination: &Destination,
+) -> Result<Permit, ConnectFailure> {
+    network
+        .open_connections()
+        .take(&destination.hop, &rules.open, Place::Opening)
+        .map_err(|_full| {
+            ConnectFailure::new(
+                ProxyError::ConnectionLimitReached,
+                "all next-hop connections allowed are in use",
+            )
+        })
+}
+
+/// Opens a connection in that place.
+///
+/// # Errors
+///
+/// The name cannot be resolved, the address is not allowed, or no address accepts a connection in
+/// time.
+pub async fn open(
+    worker: &Worker,
+    rules: &ConnectionRules,
+    destination: &Destination,
+    permit: Permit,
+) -> Result<Connection, ConnectFailure> {
+    let connected = dial::run(worker, rules, destination).await?;
+    worker
+        .counters()
+        .inc(Metric::NextHopOpens(OpenReason::Tunnel));
+    let hop = destination.hop.clone();
+    Ok(Connection::new(worker, connected, hop, permit, false))
+}

@@ -1,0 +1,139 @@
+//! What a next-hop connection was used for: by how many requests, by whom, and where.
+//!
+//! It travels with the connection, and is counted where it changes: nothing here decides anything.
+//! PROXIM (INFOCOM 1999) tells clients apart by their address, and so do we: behind a balancer
+//! there is one.
+
+use crate::next_hops::destination::HopKey;
+use std::net::IpAddr;
+use weir_measure::{Counters, Metric};
+use weir_policy::Tick;
+
+/// The life of one next-hop connection.
+#[derive(Debug)]
+pub struct Uses {
+    /// When it was opened.
+    pub opened: Tick,
+    /// Since when it is busy.
+    pub since: Tick,
+    /// The worker with whose reactor it is.
+    pub worker: usize,
+    /// Requests sent on it.
+    pub requests: u32,
+    /// Its number, which no other connection has.
+    pub number: u64,
+    /// From SYN to SYN-ACK, microseconds.
+    pub setup_us: u64,
+    /// It was opened before anybody asked for it.
+    pub ahead: bool,
+    opener: Option<Mark>,
+    clients: Distinct,
+}
+
+impl Uses {
+    /// Of a connection that was opened by `worker` at `now`. Its number and what it took are still
+    /// to be set.
+    pub fn new(worker: usize, now: Tick, ahead: bool) -> Self {
+        Self {
+            opened: now,
+            since: now,
+            worker,
+            requests: 0,
+            number: 0,
+            setup_us: 0,
+            ahead,
+            opener: None,
+            clients: Distinct::default(),
+        }
+    }
+
+    /// A request is sent on it for the client at `client`.
+    pub fn serve(&mut self, counters: &Counters, client: IpAddr) {
+        let mark = match client {
+            IpAddr::V4(v4) => Mark::of(&v4.octets()),
+            IpAddr::V6(v6) => Mark::of(&v6.octets()),
+        };
+        if self.clients.insert(mark) {
+            counters.inc(Metric::NextHopClients);
+        }
+        if *self.opener.get_or_insert(mark) != mark {
+            counters.inc(Metric::ReusesByOtherClient);
+        }
+    }
+}
+
+/// What tells one peer from another: a hash, in which two of the few that meet here hardly ever
+/// agree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Mark(u32);
+
+impl Mark {
+    /// FNV-1a of 32 bits.
+    fn of(bytes: &[u8]) -> Self {
+        Self(bytes.iter().fold(0x811c_9dc5, |hash, byte| {
+            (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193)
+        }))
+    }
+
+    fn of_hop(hop: &HopKey) -> Self {
+        let host = Self::of(hop.host.as_bytes());
+        Self(host.0.rotate_left(16) ^ u32::from(hop.port))
+    }
+}
+
+/// Most peers that are told apart for one connection: those beyond it are not counted.
+const DISTINCT_MAX: usize = 64;
+
+/// A few different peers of one connection.
+#[derive(Debug, Default)]
+pub struct Distinct(Vec<Mark>);
+
+impl Distinct {
+    /// Adds a next hop; whether it is a new one.
+    pub fn insert_hop(&mut self, hop: &HopKey) -> bool {
+        self.insert(Mark::of_hop(hop))
+    }
+
+    /// Whether this one was not there before, and is now.
+    fn insert(&mut self, mark: Mark) -> bool {
+        if self.0.contains(&mark) || self.0.len() >= DISTINCT_MAX {
+            return false;
+        }
+        self.0.push(mark);
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn client_is_counted_once_and_reuse_by_other_than_the_opener_each_time() {
+        let counters = Counters::new();
+        let mut uses = Uses::new(0, Tick(0), false);
+        let ip = |last: u8| IpAddr::from([192, 0, 2, last]);
+        for last in [1, 1, 2, 1, 2, 3] {
+            uses.serve(&counters, ip(last));
+        }
+        assert_eq!(counters.get(Metric::NextHopClients), 3);
+        assert_eq!(counters.get(Metric::ReusesByOtherClient), 3);
+    }
+
+    #[test]
+    fn adjacent_addresses_or_ports_are_distinct_and_the_set_is_bounded() {
+        let mut distinct = Distinct::default();
+        let inserted = (0..=u8::MAX)
+            .filter(|last| distinct.insert(Mark::of(&[10, 0, 0, *last])))
+            .count();
+        assert_eq!(inserted, DISTINCT_MAX);
+        let hop = |port| {
+            Mark::of_hop(&HopKey {
+                host: "127.0.0.1".into(),
+                port,
+            })
+        };
+        let mut hops = Distinct::default();
+        assert!((1000..1000 + 64).all(|port| hops.insert(hop(port))));
+    }
+}

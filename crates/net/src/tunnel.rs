@@ -1,0 +1,184 @@
+//! Bytes both ways between a client and a next hop, unseen: `CONNECT` (RFC 9110 §9.3.6) and
+//! `Upgrade` (§7.8).
+//!
+//! On Linux the bytes move by `splice` through a pipe and are never copied into this process. The
+//! pipe is borrowed from the thread's pool only while bytes are in flight: an idle tunnel is two
+//! sockets and a timer. Where `splice` is refused, a bounded buffer does the same.
+//!
+//! Each direction ends on its own: an end of one side is passed on as an end of the other's sending
+//! half only after every byte has left. An error is never passed on as a clean end: the other side
+//! is reset, as far as the system lets us (what it had not yet taken from its socket is then lost
+//! with it, as without a proxy).
+//!
+//! The caller sends the 2xx or 101 first, and hands over the bytes that it had read too far.
+
+mod carrier;
+#[cfg(target_os = "linux")]
+mod pipe;
+mod pump;
+#[cfg(test)]
+mod tests;
+
+use std::cell::Cell;
+use std::io;
+use std::time::Duration;
+
+use tokio::net::TcpStream;
+use tokio::time::Instant;
+
+use carrier::Means;
+use pump::{Fault, Pump};
+
+/// The two ends of a tunnel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// Who asked for the tunnel.
+    Client,
+    /// Whom it leads to.
+    NextHop,
+}
+
+/// How a tunnel ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TunnelEnd {
+    /// Both sides finished sending.
+    Closed,
+    /// Nothing moved in either direction for the idle limit.
+    IdleLimit,
+    /// The connection with this side failed; the other was reset.
+    Error(Side, io::ErrorKind),
+    /// The process is going away.
+    Drained,
+}
+
+impl TunnelEnd {
+    /// The word for the access log.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Closed => "closed",
+            Self::IdleLimit => "idle-limit",
+            Self::Error(Side::Client, _) => "client-error",
+            Self::Error(Side::NextHop, _) => "next-hop-error",
+            Self::Drained => "drained",
+        }
+    }
+}
+
+/// What a tunnel did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TunnelReport {
+    /// Bytes given to the client's socket, the first ones included.
+    pub to_client_bytes: u64,
+    /// Bytes given to the next hop's socket, the first ones included.
+    pub to_next_hop_bytes: u64,
+    /// How it ended.
+    pub end: TunnelEnd,
+}
+
+/// Relays until both sides have finished, one fails, nothing moves for `idle_limit`, or `drain` is
+/// ready.
+///
+/// The `first` bytes go out before any other in their direction. Both sockets are the caller's to
+/// close.
+pub async fn relay(
+    client: &TcpStream,
+    next_hop: &TcpStream,
+    to_next_hop_first: &[u8],
+    to_client_first: &[u8],
+    idle_limit: Duration,
+    drain: impl Future<Output = ()>,
+) -> TunnelReport {
+    let firsts = Firsts {
+        to_next_hop: to_next_hop_first,
+        to_client: to_client_first,
+    };
+    relay_by(Means::best(), client, next_hop, firsts, idle_limit, drain).await
+}
+
+struct Firsts<'a> {
+    to_next_hop: &'a [u8],
+    to_client: &'a [u8],
+}
+
+async fn relay_by(
+    means: Means,
+    client: &TcpStream,
+    next_hop: &TcpStream,
+    firsts: Firsts<'_>,
+    idle_limit: Duration,
+    drain: impl Future<Output = ()>,
+) -> TunnelReport {
+    let activity = Activity::new();
+    let outbound = Pump {
+        from: (client, Side::Client),
+        to: (next_hop, Side::NextHop),
+        first: firsts.to_next_hop,
+        activity: &activity,
+        moved: &activity.to_next_hop_bytes,
+    };
+    let inbound = Pump {
+        from: (next_hop, Side::NextHop),
+        to: (client, Side::Client),
+        first: firsts.to_client,
+        activity: &activity,
+        moved: &activity.to_client_bytes,
+    };
+    let both = async { tokio::try_join!(outbound.run(means), inbound.run(means)) };
+    let end = tokio::select! {
+        biased;
+        done = both => match done {
+            Ok(_both_ended) => TunnelEnd::Closed,
+            Err(Fault { side, kind }) => TunnelEnd::Error(side, kind),
+        },
+        () = drain => TunnelEnd::Drained,
+        () = activity.idle_for(idle_limit) => TunnelEnd::IdleLimit,
+    };
+    if let TunnelEnd::Error(side, _) = end {
+        let other = if side == Side::Client {
+            next_hop
+        } else {
+            client
+        };
+        // a socket that refuses is as closed as it can be
+        let _reset = other.set_zero_linger();
+    }
+    TunnelReport {
+        to_client_bytes: activity.to_client_bytes.get(),
+        to_next_hop_bytes: activity.to_next_hop_bytes.get(),
+        end,
+    }
+}
+
+/// What both directions report to the timer.
+struct Activity {
+    last: Cell<Instant>,
+    to_client_bytes: Cell<u64>,
+    to_next_hop_bytes: Cell<u64>,
+}
+
+impl Activity {
+    fn new() -> Self {
+        Self {
+            last: Cell::new(Instant::now()),
+            to_client_bytes: Cell::new(0),
+            to_next_hop_bytes: Cell::new(0),
+        }
+    }
+
+    fn touch(&self) {
+        self.last.set(Instant::now());
+    }
+
+    /// Ready when nothing moved for `limit`. The timer is set anew once per limit, not once per
+    /// move.
+    async fn idle_for(&self, limit: Duration) {
+        loop {
+            let until = self.last.get() + limit;
+            if until <= Instant::now() {
+                return;
+            }
+            tokio::time::sleep_until(until).await;
+        }
+    }
+}

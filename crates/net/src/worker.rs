@@ -1,0 +1,173 @@
+//! One worker: a thread with its own runtime, counters, scratch memory and idle connections.
+
+use crate::clock::Clock;
+use crate::network::Network;
+use std::cell::{Cell, RefCell, RefMut};
+use std::rc::{Rc, Weak};
+use std::sync::Arc;
+use std::task::Waker;
+use weir_measure::Counters;
+use weir_policy::{Now, Tick};
+use weir_semantics::{Timestamp, write_http_date};
+
+/// Bytes that a task can read at once; see [`Worker::scratch`].
+pub const SCRATCH_BYTES: usize = 64 * 1024;
+
+/// The wall clock may be this late, milliseconds.
+const WALL_MS: u64 = 10;
+
+/// What the tasks of one thread share. Nothing here is locked: a task borrows between two awaits
+/// only.
+pub struct Worker {
+    me: Weak<Self>,
+    index: usize,
+    network: Arc<Network>,
+    // these two are the network's too, and are asked for several times a request
+    counters: Arc<Counters>,
+    clock: Clock,
+    wall: Cell<Now>,
+    date: RefCell<(Timestamp, [u8; 29])>,
+    scratch: RefCell<Box<[u8]>>,
+    sleepers: RefCell<Sleepers>,
+    /// Connections that were given a number.
+    numbered: Cell<u64>,
+}
+
+/// Wakers of the connections that wait for a request.
+#[derive(Default)]
+struct Sleepers {
+    wakers: Vec<Option<Waker>>,
+    free: Vec<usize>,
+}
+
+impl Worker {
+    /// Worker number `index`, from 0.
+    pub fn new(index: usize, network: Arc<Network>) -> Rc<Self> {
+        Rc::new_cyclic(|me| Self {
+            me: Weak::clone(me),
+            index,
+            counters: Arc::clone(&network.counters()[index]),
+            clock: network.clock().clone(),
+            network,
+            wall: Cell::new(Now {
+                wall: Timestamp(i64::MIN),
+                tick: Tick(0),
+            }),
+            date: RefCell::new((Timestamp(i64::MIN), [b' '; 29])),
+            scratch: RefCell::new(vec![0; SCRATCH_BYTES].into_boxed_slice()),
+            sleepers: RefCell::default(),
+            numbered: Cell::new(0),
+        })
+    }
+
+    /// Position among the workers, from 0.
+    #[inline]
+    pub fn index(&self) -> usize {
+        self.index
+    }
+
+    /// What all workers share.
+    #[inline]
+    pub fn network(&self) -> &Arc<Network> {
+        &self.network
+    }
+
+    /// A handle for a task that may outlive its caller; `None` while the worker is dropped.
+    pub fn handle(&self) -> Option<Rc<Self>> {
+        self.me.upgrade()
+    }
+
+    /// This worker's counters, which no other thread writes.
+    #[inline]
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// The time. The wall clock counts whole seconds, so the machine's is asked only when 10 ms
+    /// have passed.
+    #[inline]
+    pub fn now(&self) -> Now {
+        let tick = self.clock.tick();
+        let known = self.wall.get();
+        if !self.clock.is_manual()
+            && known.wall.0 != i64::MIN
+            && tick.ms_since(known.tick) < WALL_MS
+        {
+            return Now {
+                wall: known.wall,
+                tick,
+            };
+        }
+        let now = self.clock.now();
+        self.wall.set(now);
+        now
+    }
+
+    /// The time as an HTTP-date (RFC 9110 §5.6.7); made once a second.
+    #[inline]
+    pub fn date(&self) -> [u8; 29] {
+        let wall = self.now().wall;
+        let mut date = self.date.borrow_mut();
+        if date.0 != wall {
+            date.0 = wall;
+            write_http_date(wall, &mut date.1);
+        }
+        date.1
+    }
+
+    /// [`SCRATCH_BYTES`] bytes of memory to read into, shared by the tasks of this worker, so that
+    /// a connection that waits owns none.
+    ///
+    /// # Panics
+    ///
+    /// It is lent already: it must be given back before the next await.
+    #[inline]
+    pub fn scratch(&self) -> RefMut<'_, Box<[u8]>> {
+        self.scratch.borrow_mut()
+    }
+
+    /// A number for a connection, which no other connection of any worker has.
+    pub fn number(&self) -> u64 {
+        let before = self.numbered.get();
+        self.numbered.set(before + 1);
+        before * self.network.workers() as u64 + self.index as u64
+    }
+
+    /// Has `waker` woken when a drain begins, so that a connection that waits for a request can be
+    /// closed. The first call sets `place`; later ones with the same place replace the waker. The
+    /// place is the connection's until [`Self::forget_sleeper`].
+    pub fn remember_sleeper(&self, place: &mut Option<usize>, waker: &Waker) {
+        let mut sleepers = self.sleepers.borrow_mut();
+        if let Some(at) = *place {
+            if !sleepers.wakers[at]
+                .as_ref()
+                .is_some_and(|known| known.will_wake(waker))
+            {
+                sleepers.wakers[at] = Some(waker.clone());
+            }
+            return;
+        }
+        let at = sleepers.free.pop().unwrap_or(sleepers.wakers.len());
+        if at == sleepers.wakers.len() {
+            sleepers.wakers.push(None);
+        }
+        sleepers.wakers[at] = Some(waker.clone());
+        *place = Some(at);
+    }
+
+    /// Gives back the place of a connection that ends, if it has one.
+    pub fn forget_sleeper(&self, place: Option<usize>) {
+        if let Some(at) = place {
+            let mut sleepers = self.sleepers.borrow_mut();
+            sleepers.wakers[at] = None;
+            sleepers.free.push(at);
+        }
+    }
+
+    /// Wakes every connection that waits for a request.
+    pub(super) fn wake_sleepers(&self) {
+        for waker in self.sleepers.borrow().wakers.iter().flatten() {
+            waker.wake_by_ref();
+        }
+    }
+}
