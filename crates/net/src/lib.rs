@@ -1,19 +1,41 @@
-//! Connections and the time they take: listeners, worker threads, clock, deadlines, names, next-hop
-//! connections, tunnels, and what the kernel says of a socket.
+//! How bytes travel: what a program needs to accept connections on many threads and to open, keep
+//! and share connections to next hops. It knows no caching.
+//!
+//! * [`workers`]: one thread a core, each with its own listening sockets, which runs a [`Service`]
+//!   for every connection it accepts; and how all of them are drained.
+//! * [`next_hops`]: connections to next hops, resolved, checked, opened, waited for and reused. The
+//!   decisions are `weir_policy::connections`'; here they are carried out.
+//! * [`tunnel`]: bytes both ways between two sockets.
+//! * [`flow`]: how many bytes the kernel holds on either side of a transfer.
+//! * [`resolver`]: names to addresses, on a thread of its own.
+//! * [`client`]: noticing that a client has disconnected.
+//! * [`clock`] and [`Deadline`]: the time, and limits on waits.
+//!
+//! What is counted has its place in `weir_measure`; a failure is named as RFC 9209 names it.
+//!
+//! Deliberately absent: HTTP, caching, routes and settings. A program makes [`ConnectionRules`] and
+//! [`NetworkSettings`] from its own settings, and is told of the health of next hops by a
+//! [`ConnectObserver`]. TLS is not here yet.
+//!
+//! The example `relay` is a whole program: it accepts connections and relays their bytes to another
+//! address.
+//!
+//! [`Service`]: workers::Service
+//! [`NetworkSettings`]: workers::NetworkSettings
+//! [`ConnectionRules`]: next_hops::ConnectionRules
+//! [`ConnectObserver`]: next_hops::ConnectObserver
 
-pub mod client_disconnect;
-pub mod clients;
+pub mod client;
 pub mod clock;
-pub mod deadline;
-pub mod descriptors;
-pub mod failure;
+mod deadline;
+mod descriptors;
 pub mod flow;
-pub mod listener;
-pub mod local_address;
-pub mod network;
+mod local_address;
 pub mod next_hops;
 pub mod resolver;
-pub mod shutdown;
 pub mod tunnel;
-pub mod worker;
-pub mod worker_pool;
+pub mod workers;
+
+pub use deadline::{Deadline, Party};
+pub use descriptors::{raise_descriptor_limit, room_for_a_request};
+pub use local_address::is_local;

@@ -8,7 +8,7 @@
 //! Deliberately absent: any decision about caching, routing or retrying, which are values in
 //! `weir_policy`; TLS and HTTP/2; reading configuration files, which is `weir_cli`'s.
 //!
-//! A request's way: `weir_net::listener` → `client::connection` → `request::judge` → `client::fast`
+//! A request's way: `weir_net::workers` → `client::connection` → `request::judge` → `client::fast`
 //! (answered from memory) or `exchange::state` → `exchange::forward` → `exchange::download` →
 //! `fetch::relay` → `log::report`.
 
@@ -36,4 +36,4 @@ pub use server::on_disk;
 pub use server::run::{Describe, Options, Proxy, Reload, StartError};
 pub use server::signals::{Stopped, run_until_signalled};
 pub use weir_net::clock;
-pub use weir_net::descriptors::raise_descriptor_limit;
+pub use weir_net::raise_descriptor_limit;

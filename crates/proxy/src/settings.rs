@@ -5,8 +5,8 @@ use crate::config::{self, Abort, Cidr, Config, Eviction, Mode, NextHopUrl, Profi
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
-use weir_net::next_hops::destination::HopKey;
-use weir_net::next_hops::rules::ConnectionRules;
+use weir_net::next_hops::ConnectionRules;
+use weir_net::next_hops::HopKey;
 use weir_policy::connections::{HopId, OpenRules};
 use weir_policy::destination::{ClientRules, ConnectPorts, DenyDefault, DestinationRules};
 use weir_policy::eviction::EvictionKind;

@@ -1,11 +1,9 @@
 //! Against the kernel itself: what it takes, what it holds, when it wakes.
 
-use super::client_watch::{Left, left};
 use super::*;
 use socket2::{Domain, Socket, Type};
-use std::cell::Cell;
 use std::io::{ErrorKind, Read, Write};
-use std::net::{Shutdown, TcpListener, TcpStream};
+use std::net::{TcpListener, TcpStream};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 use tokio::time::timeout;
@@ -320,61 +318,6 @@ async fn small_response_leaves_the_socket_option_unchanged() {
     assert_eq!(write(&mut flow, &ours, 32 * 1024).await, 32 * 1024);
     let after = socket2::SockRef::from(&ours).tcp_notsent_lowat().unwrap();
     assert_eq!(before, after);
-}
-
-/// Whether the watch ends, with time that passes at once.
-async fn watched(ours: &tokio::net::TcpStream, moved: &Cell<u64>) -> Option<Left> {
-    timeout(
-        Duration::from_secs(60),
-        left(ours, Duration::from_secs(5), moved),
-    )
-    .await
-    .ok()
-}
-
-#[tokio::test(start_paused = true)]
-async fn client_half_close_and_reset_are_detected() {
-    let moved = Cell::new(0);
-    let (client_end, ours) = client(32 * 1024).await;
-    assert_eq!(watched(&ours, &moved).await, None);
-    client_end.shutdown(Shutdown::Write).unwrap();
-    assert_eq!(watched(&ours, &moved).await, Some(Left::HalfClosed));
-
-    let (mut ahead, ours) = client(32 * 1024).await;
-    ahead.write_all(b"GET / HTTP/1.1\r\n").unwrap();
-    ahead.shutdown(Shutdown::Write).unwrap();
-    assert_eq!(watched(&ours, &moved).await, Some(Left::HalfClosed));
-
-    let (broken, ours) = client(32 * 1024).await;
-    socket2::SockRef::from(&broken)
-        .set_linger(Some(Duration::ZERO))
-        .unwrap();
-    drop(broken);
-    let reset = left(&ours, Duration::from_secs(3600), &moved);
-    assert_eq!(reset.await, Left::Reset);
-}
-
-#[tokio::test(start_paused = true)]
-async fn half_closed_client_is_not_abandoned_while_bytes_move() {
-    let moved = Cell::new(0);
-    let (half, ours) = client(32 * 1024).await;
-    half.shutdown(Shutdown::Write).unwrap();
-    let moving = async {
-        let mut second = tokio::time::interval(Duration::from_secs(1));
-        for _ in 0..=100 {
-            second.tick().await;
-            moved.set(moved.get() + 1);
-        }
-    };
-    let long = Duration::from_secs(3600);
-    let began = tokio::time::Instant::now();
-    let (ended, ()) = tokio::join!(left(&ours, Duration::from_secs(5), &moved), moving);
-    assert_eq!(ended, Left::HalfClosed);
-    let after = began.elapsed();
-    assert!(
-        (Duration::from_secs(105)..long).contains(&after),
-        "{after:?}"
-    );
 }
 
 #[test]

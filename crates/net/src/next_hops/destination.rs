@@ -1,35 +1,15 @@
 //! Where a connection leads to, and which addresses it may lead to.
 
-use crate::failure::ConnectFailure;
-use crate::network::Network;
-use crate::next_hops::rules::ConnectionRules;
-use std::fmt;
+use super::failure::ConnectFailure;
+use super::hop_key::HopKey;
+use super::rules::ConnectionRules;
+use crate::workers::Network;
 use std::net::SocketAddr;
 use std::rc::Rc;
-use std::sync::Arc;
 use weir_policy::Now;
 use weir_policy::destination::{Denied, DeniedWhy};
 use weir_policy::fetch::ReadAhead;
 use weir_semantics::ProxyError;
-
-/// A next hop by name and port; connections are pooled by it.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct HopKey {
-    /// Canonical host: lower case, an IPv6 address without brackets.
-    pub host: Arc<str>,
-    /// TCP port.
-    pub port: u16,
-}
-
-impl fmt::Display for HopKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.host.contains(':') {
-            write!(f, "[{}]:{}", self.host, self.port)
-        } else {
-            write!(f, "{}:{}", self.host, self.port)
-        }
-    }
-}
 
 /// A next hop for one request.
 #[derive(Clone)]
@@ -56,12 +36,27 @@ pub enum ConnectOutcome {
 }
 
 /// Is told how connecting to a next hop went, such as to keep its health.
+///
+/// An attempt that failed for a lack of file descriptors, or before an address was tried, says
+/// nothing of the next hop and is not reported.
 pub trait ConnectObserver {
-    /// Connecting to `hop` ended at `now`.
+    /// Connecting to `hop` ended at `now`. Called on the worker that connected.
     fn connect_ended(&self, now: Now, hop: &HopKey, outcome: ConnectOutcome);
 }
 
 impl Destination {
+    /// A configured next hop, to which any address is allowed, with a window that the kernel
+    /// chooses.
+    #[must_use]
+    pub fn configured(hop: HopKey) -> Self {
+        Self {
+            hop,
+            guarded: false,
+            read_ahead: ReadAhead::Unbounded,
+            observer: None,
+        }
+    }
+
     /// Tells the observer how connecting went.
     pub(super) fn report(&self, now: Now, outcome: ConnectOutcome) {
         if let Some(observer) = &self.observer {
@@ -73,23 +68,25 @@ impl Destination {
     ///
     /// # Errors
     ///
-    /// Why it may not: this process listens there, or the rules deny it.
+    /// [`ProxyError::DestinationIpProhibited`] if this process listens there, or the rules deny it.
     pub fn check(
         &self,
         network: &Network,
         rules: &ConnectionRules,
         address: SocketAddr,
-    ) -> Result<(), Denied> {
-        network.check_not_own(address)?;
-        self.check_rules(rules, address)
+    ) -> Result<(), ConnectFailure> {
+        network
+            .check_not_own(address)
+            .and_then(|()| self.check_rules(rules, address))
+            .map_err(|denied| prohibited(rules, &denied))
     }
 
     /// Whether the rules allow a connection to `address`.
-    ///
-    /// # Errors
-    ///
-    /// Why they do not.
-    pub fn check_rules(&self, rules: &ConnectionRules, address: SocketAddr) -> Result<(), Denied> {
+    pub(super) fn check_rules(
+        &self,
+        rules: &ConnectionRules,
+        address: SocketAddr,
+    ) -> Result<(), Denied> {
         if self.guarded {
             rules.destinations.check(address.ip())
         } else {
@@ -98,8 +95,7 @@ impl Destination {
     }
 }
 
-/// The failure when a destination is not allowed.
-pub fn prohibited(rules: &ConnectionRules, denied: &Denied) -> ConnectFailure {
+fn prohibited(rules: &ConnectionRules, denied: &Denied) -> ConnectFailure {
     let text = match denied.why {
         DeniedWhy::Own => format!("{denied}: this proxy itself listens there"),
         _ if rules.denied_hint.is_empty() => denied.to_string(),

@@ -1,12 +1,12 @@
 //! Opening a connection: resolve, judge every address, try them one after the other with a head
 //! start each.
 
-use crate::failure::ConnectFailure;
+use super::destination::{ConnectOutcome, Destination};
+use super::failure::ConnectFailure;
+use super::rules::ConnectionRules;
 use crate::flow::{self, first_window};
-use crate::next_hops::destination::{ConnectOutcome, Destination, prohibited};
-use crate::next_hops::rules::ConnectionRules;
 use crate::resolver::ResolveError;
-use crate::worker::Worker;
+use crate::workers::Worker;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -22,21 +22,26 @@ const HEAD_START: Duration = Duration::from_millis(250);
 /// Addresses tried for one connection.
 const ADDRESSES_MAX: usize = 6;
 
-/// A connection that was opened.
-pub struct Connected {
-    pub stream: TcpStream,
+/// A socket that has just been connected.
+pub(crate) struct NewStream {
+    pub(super) stream: TcpStream,
     /// The address that answered first.
-    pub address: SocketAddr,
+    pub(super) address: SocketAddr,
     /// From SYN to SYN-ACK, microseconds.
-    pub setup_us: u64,
+    pub(super) setup_us: u64,
 }
 
-/// Connects.
-pub async fn run(
+/// Connects to `destination`, whose addresses are resolved and judged now.
+///
+/// # Errors
+///
+/// As for [`obtain`](super::obtain); [`ProxyError::ConnectionLimitReached`] if this process or the
+/// machine is out of file descriptors.
+pub(crate) async fn dial(
     worker: &Worker,
     rules: &ConnectionRules,
     destination: &Destination,
-) -> Result<Connected, ConnectFailure> {
+) -> Result<NewStream, ConnectFailure> {
     let addresses = allowed_addresses(worker, rules, destination).await?;
     let limit = rules.connect_limit;
     let until = Instant::now() + limit;
@@ -96,14 +101,14 @@ async fn allowed_addresses(
     }
     allowed.truncate(ADDRESSES_MAX);
     match denied {
-        Some(denied) if allowed.is_empty() => Err(prohibited(rules, &denied)),
+        Some(denied) if allowed.is_empty() => Err(denied),
         _ => Ok(allowed),
     }
 }
 
 /// Tries the addresses in order; a later one starts when the earlier has failed or its head start
 /// is over.
-async fn race(addresses: &[SocketAddr], window: Option<u32>) -> io::Result<Connected> {
+async fn race(addresses: &[SocketAddr], window: Option<u32>) -> io::Result<NewStream> {
     let (first, rest) = addresses
         .split_first()
         .ok_or(io::ErrorKind::AddrNotAvailable)?;
@@ -135,7 +140,7 @@ async fn race(addresses: &[SocketAddr], window: Option<u32>) -> io::Result<Conne
 
 /// Connects to one address, with a receive window of so many bytes at first; `None`: as the kernel
 /// likes.
-async fn attempt(address: SocketAddr, window: Option<u32>) -> io::Result<Connected> {
+async fn attempt(address: SocketAddr, window: Option<u32>) -> io::Result<NewStream> {
     let socket = match address {
         SocketAddr::V4(_) => TcpSocket::new_v4(),
         SocketAddr::V6(_) => TcpSocket::new_v6(),
@@ -149,7 +154,7 @@ async fn attempt(address: SocketAddr, window: Option<u32>) -> io::Result<Connect
         let _ = flow::after_connect(&stream);
     }
     stream.set_nodelay(true)?;
-    Ok(Connected {
+    Ok(NewStream {
         stream,
         address,
         setup_us: u64::try_from(took.as_micros()).unwrap_or(u64::MAX),

@@ -1,13 +1,28 @@
-//! Connections to next hops: where a request goes, opening, pooling, limits, and waiting for one.
+//! Connections to next hops: an idle one if there is one, else a new one, or the first that becomes
+//! free.
 
-pub mod ahead;
-pub mod destination;
-pub mod dial;
-pub mod next_hop;
-pub mod open_connections;
-pub mod pool;
-pub mod rules;
-pub mod seek;
-pub mod to_come;
-pub mod tunnel;
-pub mod uses;
+mod advance;
+mod connection;
+mod destination;
+mod dial;
+mod failure;
+mod hop_key;
+mod open;
+pub(crate) mod open_connections;
+mod pending;
+pub(crate) mod pool;
+mod rules;
+mod set_up;
+mod uses;
+
+pub use advance::keep_ready;
+pub use connection::{Connection, IdleConnection};
+pub use destination::{ConnectObserver, ConnectOutcome, Destination};
+pub(crate) use dial::dial;
+pub use failure::ConnectFailure;
+pub use hop_key::HopKey;
+pub use open_connections::{Limit, OpenConnections, Permit};
+pub use pool::{check_in, is_quiet};
+pub use rules::ConnectionRules;
+pub use set_up::obtain;
+pub use uses::{DistinctPeers, Uses};

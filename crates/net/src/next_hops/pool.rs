@@ -4,18 +4,16 @@
 //! Which one is taken, kept or closed is decided by `weir_policy::connections`. An idle connection
 //! stays with the reactor of the worker that used it last; taking it from there costs two system
 //! calls more, which is still far below opening one. A byte received on an idle connection makes it
-//! unusable: it answers nothing that was asked. One that somebody waits for does not come here: it
-//! is handed over.
+//! unusable: it belongs to no request. A connection that another request waits for does not become
+//! idle: it is handed over.
 
-use crate::next_hops::destination::{Destination, HopKey};
-use crate::next_hops::next_hop::Connection;
-use crate::next_hops::open_connections::Permit;
-use crate::next_hops::rules::ConnectionRules;
-use crate::next_hops::uses::Uses;
-use crate::worker::Worker;
+use super::connection::{Connection, IdleConnection};
+use super::destination::Destination;
+use super::hop_key::HopKey;
+use super::rules::ConnectionRules;
+use crate::workers::Worker;
 use rustix::net::{RecvFlags, recv};
 use std::collections::HashMap;
-use std::net::SocketAddr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::net::TcpStream;
 use weir_measure::{Metric, Reuse};
@@ -24,58 +22,48 @@ use weir_policy::connections::{
 };
 use weir_policy::{Now, Tick};
 
-/// Next hops a pool has numbers for; beyond it those without idle connections are forgotten.
+/// Next hops that a pool has records of; beyond it those without idle connections are dropped.
 const HOPS_MAX: usize = 4096;
 
 /// The idle connections of one worker. Locked for list operations only.
 #[derive(Debug)]
-pub struct Pool {
+pub(crate) struct IdlePool {
     inner: Mutex<Inner>,
 }
 
 #[derive(Debug)]
 struct Inner {
     idle: IdleConnections,
-    hops: HashMap<HopKey, Known>,
+    hops: HashMap<HopKey, HopRecord>,
     next_hop: u32,
-    sockets: Vec<Option<Socket>>,
+    connections: Vec<Option<IdleConnection>>,
     free: Vec<u32>,
     gone: Vec<ConnectionId>,
 }
 
 /// A next hop as one worker knows it.
 #[derive(Clone, Copy, Debug)]
-struct Known {
+struct HopRecord {
     id: HopId,
     /// How long a connection to it is busy with one exchange.
     busy: Mean,
-    /// When a request last went there, as far as somebody wants to know.
+    /// When a request last went there; noted only where connections are opened in advance.
     used: Option<Tick>,
-    /// When opening a connection ahead last failed.
-    ahead_failed: Option<Tick>,
+    /// When opening a connection in advance last failed.
+    advance_failed: Option<Tick>,
 }
 
-/// What became of a connection that fell idle.
-struct Kept {
+/// What became of a connection that was to be kept.
+struct CheckInResult {
     /// Its number, if it was kept.
     id: Option<ConnectionId>,
     /// Why one was closed, it or another.
     closed: Option<CloseReason>,
 }
 
-/// A connection that nobody uses.
-#[derive(Debug)]
-pub struct Socket {
-    pub stream: TcpStream,
-    pub address: SocketAddr,
-    pub hop: HopKey,
-    pub permit: Permit,
-    pub uses: Box<Uses>,
-}
-
-impl Pool {
+impl IdlePool {
     /// A pool with the share of `limits` that one of so many workers has.
-    pub fn new(limits: IdleLimits, workers: usize) -> Self {
+    pub(crate) fn new(limits: IdleLimits, workers: usize) -> Self {
         let share = |max: usize| {
             if max == 0 { 0 } else { (max / workers).max(1) }
         };
@@ -88,7 +76,7 @@ impl Pool {
                 }),
                 hops: HashMap::new(),
                 next_hop: 0,
-                sockets: Vec::new(),
+                connections: Vec::new(),
                 free: Vec::new(),
                 gone: Vec::new(),
             }),
@@ -100,14 +88,14 @@ impl Pool {
     }
 
     /// Idle connections held.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.lock().idle.len()
     }
 }
 
 impl Inner {
     /// The newest idle connection to `hop`; those found past their limit are closed.
-    fn check_out(&mut self, now: Now, hop: &HopKey) -> (Option<Socket>, usize) {
+    fn check_out(&mut self, now: Now, hop: &HopKey) -> (Option<IdleConnection>, usize) {
         let Some(id) = self.hops.get(hop).map(|known| known.id) else {
             return (None, 0);
         };
@@ -118,14 +106,14 @@ impl Inner {
         (taken.and_then(|id| self.take(id)), expired)
     }
 
-    fn take(&mut self, id: ConnectionId) -> Option<Socket> {
-        let socket = self.sockets.get_mut(id.0 as usize)?.take();
+    fn take(&mut self, id: ConnectionId) -> Option<IdleConnection> {
+        let idle = self.connections.get_mut(id.0 as usize)?.take();
         self.free.push(id.0);
-        socket
+        idle
     }
 
     /// Takes a connection that is still idle.
-    fn take_back(&mut self, id: ConnectionId) -> Option<Socket> {
+    fn take_back(&mut self, id: ConnectionId) -> Option<IdleConnection> {
         if self.idle.remove(id) {
             self.take(id)
         } else {
@@ -140,28 +128,29 @@ impl Inner {
         self.gone = std::mem::take(gone);
     }
 
-    /// Keeps a connection that fell idle, if the policy wants to.
-    fn check_in(&mut self, now: Now, socket: Socket, busy_ms: Option<u64>) -> Kept {
-        let hop = self.note(&socket.hop, |known| {
+    /// Keeps a connection that became idle, if the policy wants to. `busy_ms` is for how long it
+    /// was busy with one exchange, if it was.
+    fn check_in(&mut self, now: Now, idle: IdleConnection, busy_ms: Option<u64>) -> CheckInResult {
+        let hop = self.note(&idle.hop, |known| {
             if let Some(ms) = busy_ms {
                 known.busy.note_ms(ms);
             }
         });
-        let opened = socket.uses.opened;
+        let opened = idle.uses.opened;
         let at = match self.free.pop() {
             Some(at) => at,
             None => {
-                self.sockets.push(None);
-                u32::try_from(self.sockets.len() - 1).unwrap_or(u32::MAX)
+                self.connections.push(None);
+                u32::try_from(self.connections.len() - 1).unwrap_or(u32::MAX)
             }
         };
         let id = ConnectionId(at);
-        if let Some(place) = self.sockets.get_mut(at as usize) {
-            *place = Some(socket);
+        if let Some(place) = self.connections.get_mut(at as usize) {
+            *place = Some(idle);
         }
         let (close, why) = match self.idle.check_in(now, hop, id, opened) {
             CheckIn::Kept => {
-                return Kept {
+                return CheckInResult {
                     id: Some(id),
                     closed: None,
                 };
@@ -170,32 +159,32 @@ impl Inner {
             CheckIn::NotKept { why } => (id, why),
         };
         self.take(close);
-        Kept {
+        CheckInResult {
             id: (close != id).then_some(id),
             closed: Some(why),
         }
     }
 
-    /// Enters something about a next hop; its number.
-    fn note(&mut self, hop: &HopKey, enter: impl FnOnce(&mut Known)) -> HopId {
+    /// Changes the record of a next hop; its number.
+    fn note(&mut self, hop: &HopKey, enter: impl FnOnce(&mut HopRecord)) -> HopId {
         if let Some(known) = self.hops.get_mut(hop) {
             enter(known);
             return known.id;
         }
         if self.hops.len() >= HOPS_MAX {
             let used: Vec<HopKey> = self
-                .sockets
+                .connections
                 .iter()
                 .flatten()
-                .map(|socket| socket.hop.clone())
+                .map(|idle| idle.hop.clone())
                 .collect();
             self.hops.retain(|hop, _| used.contains(hop));
         }
-        let mut known = Known {
+        let mut known = HopRecord {
             id: HopId(self.next_hop),
             busy: Mean::default(),
             used: None,
-            ahead_failed: None,
+            advance_failed: None,
         };
         enter(&mut known);
         self.next_hop = self.next_hop.wrapping_add(1);
@@ -208,10 +197,10 @@ impl Inner {
         let mut gone = std::mem::take(&mut self.gone);
         self.idle.expire(now, &mut gone);
         let expired = gone.len();
-        for (at, socket) in self.sockets.iter().enumerate() {
+        for (at, idle) in self.connections.iter().enumerate() {
             let id = ConnectionId(u32::try_from(at).unwrap_or(u32::MAX));
-            if let Some(socket) = socket
-                && !is_quiet(&socket.stream)
+            if let Some(idle) = idle
+                && !is_quiet(&idle.stream)
                 && self.idle.remove(id)
             {
                 gone.push(id);
@@ -224,7 +213,7 @@ impl Inner {
 }
 
 /// Takes an idle connection for `destination`: this worker's newest, else another worker's.
-pub fn check_out(
+pub(super) fn check_out(
     worker: &Worker,
     rules: &ConnectionRules,
     destination: &Destination,
@@ -232,16 +221,16 @@ pub fn check_out(
     let now = worker.now();
     for at in own_first(worker) {
         loop {
-            let (socket, expired) = worker.network().pools()[at]
+            let (idle, expired) = worker.network().pools()[at]
                 .lock()
                 .check_out(now, &destination.hop);
             worker
                 .counters()
                 .add(Metric::ConnectionCacheExpiries, expired as u64);
-            let Some(socket) = socket else {
+            let Some(idle) = idle else {
                 break;
             };
-            match usable(socket, rules, destination, at != worker.index()) {
+            match usable(idle, rules, destination, at != worker.index()) {
                 Some(mut connection) => {
                     worker.counters().inc(Metric::ConnectionCache(Reuse::Hit));
                     connection.begin(worker, now, false);
@@ -261,64 +250,68 @@ fn own_first(worker: &Worker) -> impl Iterator<Item = usize> + use<> {
 }
 
 /// The connection if nothing arrived on it while it was idle and its address is still allowed;
-/// `moves` if it is with another worker's reactor.
-pub fn usable(
-    socket: Socket,
+/// `moves` if it is registered with another worker's reactor.
+pub(super) fn usable(
+    idle: IdleConnection,
     rules: &ConnectionRules,
     destination: &Destination,
     moves: bool,
 ) -> Option<Connection> {
-    let allowed = destination.check_rules(rules, socket.address).is_ok();
-    if !allowed || !is_quiet(&socket.stream) {
+    let allowed = destination.check_rules(rules, idle.address).is_ok();
+    if !allowed || !is_quiet(&idle.stream) {
         return None;
     }
     let stream = if moves {
-        TcpStream::from_std(socket.stream.into_std().ok()?).ok()?
+        TcpStream::from_std(idle.stream.into_std().ok()?).ok()?
     } else {
-        socket.stream
+        idle.stream
     };
     Some(Connection {
         stream,
-        address: socket.address,
-        hop: socket.hop,
+        address: idle.address,
+        hop: idle.hop,
         reused: true,
-        permit: socket.permit,
-        uses: socket.uses,
+        permit: idle.permit,
+        uses: idle.uses,
     })
 }
 
-/// Whether a connection is open and has nothing to read: asked of the kernel, since the reactor may
-/// not have looked.
+/// Whether a connection is open and has nothing to read; the kernel is asked, as the reactor may
+/// not have looked yet.
 pub fn is_quiet(stream: &TcpStream) -> bool {
     let mut byte = [0_u8; 1];
     recv(stream, &mut byte[..], RecvFlags::PEEK | RecvFlags::DONTWAIT)
         .is_err_and(|error| error == rustix::io::Errno::AGAIN)
 }
 
-/// An exchange is over and its connection can be used again: by who waits for it, else by the next
-/// request.
+/// Gives back a connection whose exchange is over and which can be used again: to the request that
+/// waits for it, else to the next one.
+///
+/// Nothing of the exchange may be left to read or to write: a byte that arrives later makes the
+/// connection unusable.
 pub fn check_in(worker: &Worker, connection: Connection) {
     let now = worker.now();
-    let busy_ms = now.tick.ms_since(connection.uses.since);
-    keep(worker, now, connection.rest(), Some(busy_ms));
+    let busy_ms = now.tick.ms_since(connection.uses.busy_since);
+    keep(worker, now, connection.into_idle(), Some(busy_ms));
 }
 
-/// Gives a connection that nobody uses to who waits for one, or keeps it.
+/// Hands an idle connection to a request that waits for one, or keeps it.
 ///
-/// Somebody may begin to wait just while it is put among the idle ones. Who begins looks there once
-/// more; and if somebody did begin, it is looked for here whether there is anybody who missed it.
-pub fn keep(worker: &Worker, now: Now, socket: Socket, busy_ms: Option<u64>) {
+/// A request may begin to wait while the connection is put among the idle ones. It looks there once
+/// more when its wait begins; and if a wait did begin meanwhile, the connection is taken back and
+/// offered again here, in case the request looked too early.
+pub(super) fn keep(worker: &Worker, now: Now, idle: IdleConnection, busy_ms: Option<u64>) {
     let open = worker.network().open_connections();
-    let (mut socket, mut busy_ms) = (socket, busy_ms);
+    let (mut idle, mut busy_ms) = (idle, busy_ms);
     loop {
         let begun = open.waits_begun();
         if open.has_waiters() {
-            match hand(worker, socket, &mut busy_ms) {
-                Some(back) => socket = back,
+            match hand(worker, idle, &mut busy_ms) {
+                Some(back) => idle = back,
                 None => return,
             }
         }
-        let kept = own(worker).check_in(now, socket, busy_ms.take());
+        let kept = own(worker).check_in(now, idle, busy_ms.take());
         match kept.closed {
             Some(CloseReason::PerHopMax | CloseReason::TotalMax) => {
                 worker.counters().inc(Metric::ConnectionCacheEvictions);
@@ -330,29 +323,34 @@ pub fn keep(worker: &Worker, now: Now, socket: Socket, busy_ms: Option<u64>) {
         }
         let missed = kept.id.filter(|_| open.waits_begun() != begun);
         match missed.and_then(|id| own(worker).take_back(id)) {
-            Some(back) => socket = back,
+            Some(back) => idle = back,
             None => break,
         }
     }
     open.announce();
 }
 
-/// Gives a connection to the first who waits for one to its next hop; returned if nobody does.
-fn hand(worker: &Worker, socket: Socket, busy_ms: &mut Option<u64>) -> Option<Socket> {
+/// Hands a connection to the first request that waits for one to its next hop; returned if none
+/// does.
+fn hand(
+    worker: &Worker,
+    idle: IdleConnection,
+    busy_ms: &mut Option<u64>,
+) -> Option<IdleConnection> {
     let is_old = {
         let mut pool = own(worker);
-        pool.note(&socket.hop, |known| {
+        pool.note(&idle.hop, |known| {
             if let Some(ms) = busy_ms.take() {
                 known.busy.note_ms(ms);
             }
         });
-        pool.idle.is_old(worker.now(), socket.uses.opened)
+        pool.idle.is_old(worker.now(), idle.uses.opened)
     };
     if is_old {
-        // it is closed as one that falls idle
-        return Some(socket);
+        // it is closed when it is to be kept
+        return Some(idle);
     }
-    worker.network().open_connections().hand(socket)
+    worker.network().open_connections().hand(idle)
 }
 
 fn own(worker: &Worker) -> MutexGuard<'_, Inner> {
@@ -361,27 +359,28 @@ fn own(worker: &Worker) -> MutexGuard<'_, Inner> {
 
 /// How long connections to a next hop are busy with one exchange, microseconds, as far as any
 /// worker knows.
-pub fn busy_us(worker: &Worker, hop: &HopKey) -> Option<u64> {
+pub(super) fn busy_us(worker: &Worker, hop: &HopKey) -> Option<u64> {
     own_first(worker).find_map(|at| {
         let pool = worker.network().pools()[at].lock();
         pool.hops.get(hop).and_then(|known| known.busy.us())
     })
 }
 
-/// A request went to a next hop that connections are opened to ahead.
-pub fn note_used(worker: &Worker, hop: &HopKey) {
+/// A request went to a next hop to which connections are opened in advance.
+pub(super) fn note_used(worker: &Worker, hop: &HopKey) {
     let now = worker.now().tick;
     own(worker).note(hop, |known| known.used = Some(now));
 }
 
-/// Opening a connection ahead has failed.
-pub fn ahead_failed(worker: &Worker, hop: &HopKey) {
+/// Opening a connection in advance has failed.
+pub(super) fn note_advance_failed(worker: &Worker, hop: &HopKey) {
     let now = worker.now().tick;
-    own(worker).note(hop, |known| known.ahead_failed = Some(now));
+    own(worker).note(hop, |known| known.advance_failed = Some(now));
 }
 
-/// What there is to decide on opening one more connection ahead, with so many under way.
-pub fn ahead_demand(worker: &Worker, hop: &HopKey, under_way: usize) -> AheadDemand {
+/// The facts by which it is decided whether one more connection is opened in advance, while so
+/// many are being opened.
+pub(super) fn advance_demand(worker: &Worker, hop: &HopKey, being_opened: usize) -> AheadDemand {
     let (mut idle, mut used, mut failed, mut has_room) = (0, None, None, false);
     for at in own_first(worker) {
         let pool = worker.network().pools()[at].lock();
@@ -390,12 +389,12 @@ pub fn ahead_demand(worker: &Worker, hop: &HopKey, under_way: usize) -> AheadDem
         };
         idle += pool.idle.idle(known.id);
         if at == worker.index() {
-            (used, failed) = (known.used, known.ahead_failed);
+            (used, failed) = (known.used, known.advance_failed);
             has_room = pool.idle.has_room(known.id);
         }
     }
     AheadDemand {
-        ready: idle + under_way,
+        ready: idle + being_opened,
         used,
         failed,
         has_room,
@@ -403,7 +402,7 @@ pub fn ahead_demand(worker: &Worker, hop: &HopKey, under_way: usize) -> AheadDem
 }
 
 /// Closes an idle connection for the place it holds; `false` if there is none.
-pub fn close_one(worker: &Worker, hop: &HopKey, room: Room) -> bool {
+pub(super) fn close_one(worker: &Worker, hop: &HopKey, room: Room) -> bool {
     match room {
         Room::AnyHop => close_oldest(worker),
         Room::SameHop => close_by(worker, |pool| {
@@ -414,7 +413,7 @@ pub fn close_one(worker: &Worker, hop: &HopKey, room: Room) -> bool {
 }
 
 /// Closes the oldest idle connection of this worker, or of another; `false` if there is none.
-pub fn close_oldest(worker: &Worker) -> bool {
+pub(super) fn close_oldest(worker: &Worker) -> bool {
     close_by(worker, |pool| pool.idle.oldest_connection())
 }
 
@@ -422,9 +421,9 @@ fn close_by(worker: &Worker, choose: impl Fn(&Inner) -> Option<ConnectionId>) ->
     for at in own_first(worker) {
         let mut pool = worker.network().pools()[at].lock();
         let chosen = choose(&pool);
-        if let Some(socket) = chosen.and_then(|id| pool.take_back(id)) {
+        if let Some(idle) = chosen.and_then(|id| pool.take_back(id)) {
             drop(pool);
-            drop(socket);
+            drop(idle);
             worker.counters().inc(Metric::ConnectionCacheEvictions);
             return true;
         }
@@ -432,8 +431,9 @@ fn close_by(worker: &Worker, choose: impl Fn(&Inner) -> Option<ConnectionId>) ->
     false
 }
 
-/// Closes what need not wait for its next use; called about once a second.
-pub fn sweep(worker: &Worker) {
+/// Closes the idle connections of this worker that are too old, were closed by the next hop, or
+/// received something; to be called about once a second.
+pub(crate) fn sweep(worker: &Worker) {
     let (expired, unusable) = worker.network().pools()[worker.index()]
         .lock()
         .sweep(worker.now());

@@ -1,10 +1,11 @@
-//! What a next-hop connection was used for: by how many requests, by whom, and where.
+//! What a next-hop connection was used for: by how many requests, for which clients, on which
+//! worker.
 //!
 //! It travels with the connection, and is counted where it changes: nothing here decides anything.
-//! PROXIM (INFOCOM 1999) tells clients apart by their address, and so do we: behind a balancer
-//! there is one.
+//! PROXIM (INFOCOM 1999) tells clients apart by their address, and so do we: all clients behind a
+//! load balancer count as one.
 
-use crate::next_hops::destination::HopKey;
+use super::hop_key::HopKey;
 use std::net::IpAddr;
 use weir_measure::{Counters, Metric};
 use weir_policy::Tick;
@@ -14,9 +15,9 @@ use weir_policy::Tick;
 pub struct Uses {
     /// When it was opened.
     pub opened: Tick,
-    /// Since when it is busy.
-    pub since: Tick,
-    /// The worker with whose reactor it is.
+    /// When the last exchange on it began.
+    pub(super) busy_since: Tick,
+    /// The worker with whose reactor it is registered.
     pub worker: usize,
     /// Requests sent on it.
     pub requests: u32,
@@ -24,30 +25,30 @@ pub struct Uses {
     pub number: u64,
     /// From SYN to SYN-ACK, microseconds.
     pub setup_us: u64,
-    /// It was opened before anybody asked for it.
-    pub ahead: bool,
+    /// It was opened in advance, before a request asked for it.
+    pub in_advance: bool,
     opener: Option<Mark>,
-    clients: Distinct,
+    clients: DistinctPeers,
 }
 
 impl Uses {
     /// Of a connection that was opened by `worker` at `now`. Its number and what it took are still
     /// to be set.
-    pub fn new(worker: usize, now: Tick, ahead: bool) -> Self {
+    pub(super) fn new(worker: usize, now: Tick, in_advance: bool) -> Self {
         Self {
             opened: now,
-            since: now,
+            busy_since: now,
             worker,
             requests: 0,
             number: 0,
             setup_us: 0,
-            ahead,
+            in_advance,
             opener: None,
-            clients: Distinct::default(),
+            clients: DistinctPeers::default(),
         }
     }
 
-    /// A request is sent on it for the client at `client`.
+    /// Counts a request that is sent on it for the client at `client`.
     pub fn serve(&mut self, counters: &Counters, client: IpAddr) {
         let mark = match client {
             IpAddr::V4(v4) => Mark::of(&v4.octets()),
@@ -81,15 +82,16 @@ impl Mark {
     }
 }
 
-/// Most peers that are told apart for one connection: those beyond it are not counted.
+/// Maximum number of peers that are told apart for one connection: those beyond it are not
+/// counted.
 const DISTINCT_MAX: usize = 64;
 
-/// A few different peers of one connection.
+/// The different peers of one connection, at most 64.
 #[derive(Debug, Default)]
-pub struct Distinct(Vec<Mark>);
+pub struct DistinctPeers(Vec<Mark>);
 
-impl Distinct {
-    /// Adds a next hop; whether it is a new one.
+impl DistinctPeers {
+    /// Adds a next hop; whether it is a new one, and there was room to note it.
     pub fn insert_hop(&mut self, hop: &HopKey) -> bool {
         self.insert(Mark::of_hop(hop))
     }
@@ -122,7 +124,7 @@ mod tests {
 
     #[test]
     fn adjacent_addresses_or_ports_are_distinct_and_the_set_is_bounded() {
-        let mut distinct = Distinct::default();
+        let mut distinct = DistinctPeers::default();
         let inserted = (0..=u8::MAX)
             .filter(|last| distinct.insert(Mark::of(&[10, 0, 0, *last])))
             .count();
@@ -133,7 +135,7 @@ mod tests {
                 port,
             })
         };
-        let mut hops = Distinct::default();
+        let mut hops = DistinctPeers::default();
         assert!((1000..1000 + 64).all(|port| hops.insert(hop(port))));
     }
 }

@@ -10,7 +10,7 @@ use crate::log::report;
 use crate::worker::core::Worker;
 use std::rc::Rc;
 use std::sync::Arc;
-use weir_net::next_hops::pool;
+use weir_net::next_hops;
 use weir_policy::catalog::Refusal;
 use weir_policy::verdict::{NotStored, Storing};
 use weir_policy::{Digest, Transaction};
@@ -63,7 +63,7 @@ async fn run(
         Asked::Answered(
             connection,
             Downloaded::Merged { reusable: true, .. } | Downloaded::Relayed { reusable: true, .. },
-        ) => pool::check_in(worker.net(), connection),
+        ) => next_hops::check_in(worker.net(), connection),
         // what was stored is dropped if it has changed: the next request for it asks. A response
         // that nobody takes is ended by closing its connection
         Asked::Answered(..) | Asked::Failed(_) => {}

@@ -24,11 +24,11 @@ use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use weir_measure::Metric;
-use weir_net::clients::ClientPlace;
-use weir_net::deadline::Deadline;
-use weir_net::next_hops::pool;
-use weir_net::next_hops::uses::Distinct;
-use weir_net::worker_pool::Accepted;
+use weir_net::Deadline;
+use weir_net::next_hops;
+use weir_net::next_hops::DistinctPeers;
+use weir_net::workers::Accepted;
+use weir_net::workers::ClientPlace;
 use weir_wire::Arrival;
 
 /// Pipelined responses are gathered up to this many bytes before they are written.
@@ -55,7 +55,7 @@ pub(crate) struct Client {
     /// Requests taken on this connection.
     pub(crate) requests: u32,
     /// Next hops its requests went to.
-    pub(crate) next_hops: Distinct,
+    pub(crate) next_hops: DistinctPeers,
     /// The connection ends once `outgoing` is sent.
     pub(crate) closing: bool,
     /// `unread` begins with a head that is not whole, and its time limit runs, since its first byte
@@ -92,7 +92,7 @@ pub(crate) async fn serve(accepted: Accepted<ListenerFacts>, worker: Rc<Worker>)
         unread: Vec::new(),
         outgoing: Outgoing::default(),
         requests: 0,
-        next_hops: Distinct::default(),
+        next_hops: DistinctPeers::default(),
         closing: false,
         head_began: None,
         arrival: Arrival::new(),
@@ -310,7 +310,7 @@ impl Client {
     fn poll_idle(&mut self, cx: &mut Context<'_>) -> Poll<Turn> {
         let idle = self.unread.is_empty();
         // a request that the kernel holds already is served: the reactor tells of it in a moment
-        if idle && self.worker.shared.is_draining() && pool::is_quiet(&self.stream) {
+        if idle && self.worker.shared.is_draining() && next_hops::is_quiet(&self.stream) {
             return Poll::Ready(Turn::Close);
         }
         self.worker

@@ -5,7 +5,7 @@ use crate::exchange::next_hop::keep_ready;
 use crate::log::client::ListenerFacts;
 use crate::worker::core::Worker;
 use std::rc::Rc;
-use weir_net::worker_pool::{Accepted, Service};
+use weir_net::workers::{Accepted, Service};
 
 /// Unused memory is given back each so many seconds: it takes the allocator about as long as a hit
 /// for each mebibyte in use.

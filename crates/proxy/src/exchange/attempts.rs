@@ -5,8 +5,7 @@ use crate::exchange::next_hop::NextHop;
 use crate::exchange::state::RequestState;
 use crate::worker::core::Worker;
 use weir_measure::Metric;
-use weir_net::failure::ConnectFailure;
-use weir_net::next_hops::next_hop::{Connection, obtain};
+use weir_net::next_hops::{ConnectFailure, Connection, obtain};
 use weir_policy::retry::{BodySent, Closed, HopsTried, NoConnection, may_repeat};
 use weir_semantics::ProxyError;
 

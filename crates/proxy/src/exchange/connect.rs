@@ -9,7 +9,7 @@ use crate::exchange::switch;
 use crate::request::answer::{Answer, Trouble};
 use std::rc::Rc;
 use std::sync::Arc;
-use weir_net::next_hops::tunnel;
+use weir_net::tunnel;
 
 /// Opens a tunnel; the client's connection never goes on as HTTP afterwards.
 pub(crate) async fn run(client: &mut Client, exchange: &mut RequestState) -> bool {

@@ -27,9 +27,9 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
 use weir_measure::Metric;
-use weir_net::deadline::Deadline;
-use weir_net::next_hops::next_hop::Connection;
-use weir_net::next_hops::pool;
+use weir_net::Deadline;
+use weir_net::next_hops;
+use weir_net::next_hops::Connection;
 use weir_policy::{Command, Event, Failure, Forwarding, Refused};
 use weir_semantics::ProxyError;
 use weir_store::StoredResponse;
@@ -142,7 +142,7 @@ async fn answer(
                 .log
                 .connection_kept(reusable && talked.upload_whole);
             if reusable && talked.upload_whole {
-                pool::check_in(worker.net(), connection);
+                next_hops::check_in(worker.net(), connection);
             }
             let goes_on = client_alive && talked.upload_whole;
             // what the client still sends must not bring about a reset that overtakes the answer
@@ -157,7 +157,7 @@ async fn answer(
         } => {
             exchange.log.connection_kept(reusable);
             if reusable {
-                pool::check_in(worker.net(), connection);
+                next_hops::check_in(worker.net(), connection);
             }
             let ready = stored::ready(client, exchange, &response).await;
             let Ok(ready) = ready else {
@@ -240,7 +240,7 @@ pub(crate) async fn in_background(
         };
         // what fills a gap is expected by the in-flight response
         if !exchange.fills_gap() && !exchange.expect(worker) {
-            pool::check_in(worker.net(), connection);
+            next_hops::check_in(worker.net(), connection);
             break Asked::Forgotten;
         }
         let request = outbound::request_head(exchange, forwarding, Some(stored));

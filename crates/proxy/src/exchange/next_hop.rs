@@ -10,10 +10,7 @@ use arc_swap::ArcSwap;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::{Arc, PoisonError};
-use weir_net::next_hops::ahead;
-use weir_net::next_hops::destination::{
-    ConnectObserver, ConnectOutcome, Destination, HopKey, prohibited,
-};
+use weir_net::next_hops::{self, ConnectObserver, ConnectOutcome, Destination, HopKey};
 use weir_policy::Now;
 use weir_policy::connections::HopId;
 use weir_policy::route::Outcome;
@@ -54,7 +51,7 @@ impl NextHop {
             let address = SocketAddr::new(ip, exchange.request.port);
             destination
                 .check(worker.network(), rules, address)
-                .map_err(|denied| Answer::open(403, prohibited(rules, &denied).into()))?;
+                .map_err(|failure| Answer::open(403, failure.into()))?;
         }
         Ok(Self {
             destination,
@@ -167,6 +164,6 @@ pub(crate) fn keep_ready(worker: &Worker) {
             read_ahead: settings.lead_of(None),
             observer: Some(RouteHealth::of(&settings, worker, HopId(number))),
         };
-        ahead::fill(worker.net(), &settings.connections, &destination);
+        next_hops::keep_ready(worker.net(), &settings.connections, &destination);
     }
 }

@@ -7,7 +7,7 @@ use crate::exchange::state::RequestState;
 use crate::log::record::End;
 use std::rc::Rc;
 use weir_measure::Metric;
-use weir_net::next_hops::next_hop::Connection;
+use weir_net::next_hops::Connection;
 use weir_net::tunnel::{self, Side, TunnelEnd};
 
 /// Answers with `head`, then relays bytes both ways until both sides are done. Always ends the

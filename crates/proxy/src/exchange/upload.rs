@@ -14,7 +14,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::tcp::{ReadHalf, WriteHalf};
 use weir_measure::Metric;
-use weir_net::deadline::{Deadline, Party};
+use weir_net::{Deadline, Party};
 use weir_semantics::ProxyError;
 use weir_wire::{BodyError, BodyEvent, BodyLength, BodyReader, HeadLimits, write};
 

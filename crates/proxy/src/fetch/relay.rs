@@ -23,8 +23,9 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio::net::tcp::ReadHalf;
-use weir_net::deadline::{Deadline, Party};
-use weir_net::flow::{Governor, left};
+use weir_net::client::disconnected;
+use weir_net::flow::Governor;
+use weir_net::{Deadline, Party};
 use weir_policy::catalog::Refusal;
 use weir_policy::fetch::ReadAhead;
 use weir_wire::{BodyEvent, BodyLength, BodyReader, HeadLimits, write};
@@ -534,7 +535,7 @@ impl<'a> Relay<'a> {
 async fn watch(to_client: &Sink<'_>, half_closed: Duration, moved: &Cell<u64>) {
     match to_client.client() {
         Some(client) => {
-            left(client, half_closed, moved).await;
+            disconnected(client, half_closed, moved).await;
         }
         None => pending().await,
     }

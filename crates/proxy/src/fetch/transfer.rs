@@ -18,10 +18,10 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::io::{AsyncRead, ReadBuf};
 use weir_measure::{Aborted, Label as _, Metric};
-use weir_net::deadline::{Deadline, Party};
 use weir_net::flow::{self, NextHopFlow};
-use weir_net::next_hops::next_hop::Connection;
-use weir_net::next_hops::pool;
+use weir_net::next_hops;
+use weir_net::next_hops::Connection;
+use weir_net::{Deadline, Party};
 use weir_policy::Tick;
 use weir_policy::fetch::{Abort, FetchEnd, FetchId, Stop, Take, judge};
 use weir_wire::{BodyEvent, BodyLength, BodyReader};
@@ -318,7 +318,7 @@ impl Fetch {
             // what the next hop was offered it may send to whoever uses the connection next
             && u64::from(self.flow.settle(&connection.stream)) <= self.in_flight.read_ahead.bytes()
         {
-            pool::check_in(self.worker.net(), connection);
+            next_hops::check_in(self.worker.net(), connection);
         }
     }
 }

@@ -7,7 +7,7 @@
 use crate::log::record::{ContentTimes, End, RecordDetails};
 use std::net::SocketAddr;
 use std::time::Instant;
-use weir_net::next_hops::next_hop::Connection;
+use weir_net::next_hops::Connection;
 use weir_policy::Phase;
 use weir_store::StoredResponse;
 

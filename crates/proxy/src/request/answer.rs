@@ -7,7 +7,7 @@ use crate::log::words::write_cache_status;
 use crate::send::disk_read::ReadTrouble;
 use crate::settings::Settings;
 use std::fmt::Display;
-use weir_net::failure::ConnectFailure;
+use weir_net::next_hops::ConnectFailure;
 use weir_policy::{Handling, Refused, Verdict};
 use weir_semantics::{DecidedBy, ProxyError, write_proxy_status};
 use weir_wire::{Version, write};

@@ -18,10 +18,10 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::time::{Instant, timeout, timeout_at};
 use weir_measure::{Metric, ReloadOutcome, Snapshot};
-use weir_net::listener::Sockets;
-use weir_net::local_address::is_local;
-use weir_net::shutdown::Stage;
-use weir_net::worker_pool::{OpenListener, WorkerPool};
+use weir_net::is_local;
+use weir_net::workers::Sockets;
+use weir_net::workers::Stage;
+use weir_net::workers::{OpenListener, WorkerPool};
 use weir_policy::destination::OwnAddresses;
 use weir_semantics::{Authority, Form, Method, Scheme, Target, canonical_target};
 use weir_store::Purge;
@@ -378,7 +378,7 @@ impl Control {
             ),
             (
                 Metric::NextHopsOpenMost,
-                network.open_connections().most() as u64,
+                network.open_connections().total_max() as u64,
             ),
             (Metric::ClientsOpenMost, network.clients_open_max() as u64),
             (

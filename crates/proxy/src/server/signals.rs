@@ -5,7 +5,7 @@ use std::io;
 use std::sync::Arc;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinHandle;
-use weir_net::shutdown::Stage;
+use weir_net::workers::Stage;
 
 /// What came of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

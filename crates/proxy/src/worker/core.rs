@@ -9,12 +9,12 @@ use std::cell::{Cell, RefCell, RefMut};
 use std::rc::Rc;
 use std::sync::Arc;
 use weir_measure::Counters;
-use weir_net::network::Network;
-use weir_net::worker as net;
+use weir_net::workers as net;
+use weir_net::workers::Network;
 use weir_policy::Now;
 
 /// Bytes that are lent to a task to read into.
-pub(crate) use weir_net::worker::SCRATCH_BYTES;
+pub(crate) use weir_net::workers::SCRATCH_BYTES;
 
 /// What the tasks of one thread share. Nothing here is locked: a task borrows between two awaits
 /// only.

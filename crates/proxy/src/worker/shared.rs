@@ -10,7 +10,7 @@ use arc_swap::ArcSwap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use weir_measure::Counters;
-use weir_net::network::Network;
+use weir_net::workers::Network;
 use weir_store::MemoryStore;
 
 /// The state of one proxy. Everything in it is either immutable, atomic, or behind a lock that is

@@ -26,7 +26,8 @@ fn one_busy() -> (Arc<OpenConnections>, HopKey, OpenRules, Permit) {
         total_max: 4096,
         when_busy: WhenBusy::default(),
     };
-    let Asked::Open(mut permit, OpenReason::NoneBusy) = open.ask(&hop, &rules, DEMAND) else {
+    let OpenDecision::Open(mut permit, OpenReason::NoneBusy) = open.ask(&hop, &rules, DEMAND)
+    else {
         panic!("nobody else is there");
     };
     permit.opened(20);
@@ -38,12 +39,12 @@ fn failure() -> ConnectFailure {
 }
 
 /// A connection in this place.
-fn socket(permit: Permit) -> Socket {
+fn idle(permit: Permit) -> IdleConnection {
     let listener = TcpListener::bind("127.0.0.1:0").expect("loopback");
     let address = listener.local_addr().expect("bound");
     let stream = std::net::TcpStream::connect(address).expect("it listens");
     stream.set_nonblocking(true).expect("a socket");
-    Socket {
+    IdleConnection {
         stream: tokio::net::TcpStream::from_std(stream).expect("a runtime"),
         address,
         hop: permit.hop.clone(),
@@ -54,14 +55,14 @@ fn socket(permit: Permit) -> Socket {
 
 fn race(open: &Arc<OpenConnections>, hop: &HopKey, rules: &OpenRules) -> (Permit, Waiter) {
     match open.ask(hop, rules, DEMAND) {
-        Asked::Race(permit, waiter) => (permit, waiter),
+        OpenDecision::Race(permit, waiter) => (permit, waiter),
         _ => panic!("one may be opened"),
     }
 }
 
 fn wait(open: &Arc<OpenConnections>, hop: &HopKey, rules: &OpenRules) -> Waiter {
     match open.ask(hop, rules, DEMAND) {
-        Asked::Wait(waiter, None) => waiter,
+        OpenDecision::Wait(waiter, None) => waiter,
         _ => panic!("it has to wait"),
     }
 }
@@ -79,12 +80,12 @@ async fn waiters_are_served_in_order_skipping_abandoned_ones() {
     let second = wait(&open, &hop, &rules);
     let mut third = wait(&open, &hop, &rules);
     drop(second);
-    assert!(open.hand(socket(busy)).is_none());
-    let handed = first.handed().await.expect("handed").expect("open");
+    assert!(open.hand(idle(busy)).is_none());
+    let handed = first.hand_over().await.expect("handed").expect("open");
     drop(first);
     let again = open.hand(handed);
     assert!(again.is_none());
-    assert!(matches!(third.handed().await, Some(Ok(_))));
+    assert!(matches!(third.hand_over().await, Some(Ok(_))));
     drop((third, to_come));
     check_empty(&open);
 }
@@ -98,9 +99,9 @@ async fn waiter_whose_new_connection_went_to_another_is_woken_to_retry() {
     drop((first, to_come));
     let (mut to_come, mut last) = race(&open, &hop, &rules);
     to_come.opened(20);
-    assert!(open.hand(socket(to_come)).is_none());
-    assert!(matches!(for_a_place.handed().await, Some(Ok(_))));
-    assert!(last.handed().await.is_none(), "it is to ask again");
+    assert!(open.hand(idle(to_come)).is_none());
+    assert!(matches!(for_a_place.hand_over().await, Some(Ok(_))));
+    assert!(last.hand_over().await.is_none(), "it is to ask again");
     drop((for_a_place, last, busy));
     check_empty(&open);
 }
@@ -111,20 +112,20 @@ async fn waiter_is_woken_when_its_connection_set_up_fails() {
     let (to_come, mut first) = race(&open, &hop, &rules);
     let id = first.id;
     drop(to_come);
-    open.did_not_come(&hop, Some(id), failure());
-    assert!(matches!(first.handed().await, Some(Err(_))));
+    open.pending_failed(&hop, Some(id), failure());
+    assert!(matches!(first.hand_over().await, Some(Err(_))));
     drop(first);
     // and where who asked for it has another already, the one that took it over
     let (to_come, first) = race(&open, &hop, &rules);
     let id = first.id;
-    let returned = open.hand(socket(busy));
+    let returned = open.hand(idle(busy));
     assert!(returned.is_none());
     drop(first);
     let mut relying = wait(&open, &hop, &rules);
     assert_eq!(relying.why, WaitReason::UnderWay);
     drop(to_come);
-    open.did_not_come(&hop, Some(id), failure());
-    assert!(relying.handed().await.is_none(), "it is to ask again");
+    open.pending_failed(&hop, Some(id), failure());
+    assert!(relying.hand_over().await.is_none(), "it is to ask again");
     drop(relying);
     check_empty(&open);
 }
@@ -138,9 +139,9 @@ async fn returned_connection_without_waiter_goes_back_to_the_caller() {
         waiter
     };
     drop(waiter);
-    let back = open.hand(socket(busy)).expect("nobody waits");
+    let back = open.hand(idle(busy)).expect("nobody waits");
     assert_eq!(open.total(), 1);
-    assert_eq!(open.most(), 2);
+    assert_eq!(open.total_max(), 2);
     drop(back);
     check_empty(&open);
 }
@@ -149,10 +150,10 @@ async fn returned_connection_without_waiter_goes_back_to_the_caller() {
 fn tunnel_keeps_its_place_and_is_never_waited_for() {
     let (open, hop, rules, mut busy) = one_busy();
     busy.lost();
-    let Asked::Open(other, OpenReason::NoneBusy) = open.ask(&hop, &rules, DEMAND) else {
+    let OpenDecision::Open(other, OpenReason::NoneBusy) = open.ask(&hop, &rules, DEMAND) else {
         panic!("there is nothing to wait for");
     };
-    assert_eq!(open.is_full(&hop, &rules), Some(Full::NextHop));
+    assert_eq!(open.limit_reached(&hop, &rules), Some(Limit::PerHop));
     drop((busy, other));
     check_empty(&open);
 }

@@ -1,37 +1,37 @@
-//! Somebody who waits for a connection, or for a place to open one.
+//! A request that waits for a connection, or for a place to open one.
 
-use super::{Handed, OpenConnections};
-use crate::next_hops::destination::HopKey;
+use super::{HandOver, OpenConnections};
+use crate::next_hops::hop_key::HopKey;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tokio::sync::oneshot;
 use weir_policy::connections::{WaitEnd, WaitReason};
 
-/// Somebody who waits; waits no more when dropped.
-pub struct Waiter {
+/// A request that waits; its wait ends when this is dropped.
+pub(crate) struct Waiter {
     /// Its number.
-    pub id: u64,
+    pub(crate) id: u64,
     /// Why it waits.
-    pub why: WaitReason,
+    pub(crate) why: WaitReason,
     /// How it ends.
-    pub end: WaitEnd,
+    pub(crate) end: WaitEnd,
     pub(super) hop: HopKey,
-    pub(super) receiver: Option<oneshot::Receiver<Handed>>,
+    pub(super) receiver: Option<oneshot::Receiver<HandOver>>,
     pub(super) _waiting: Waiting,
     pub(super) open: Arc<OpenConnections>,
 }
 
 impl Waiter {
-    /// What is handed over; `None` if what it waits for will not come, and it has to ask again.
-    pub async fn handed(&mut self) -> Option<Handed> {
+    /// What is handed over; `None` if what it waits for will not come: it has to decide again.
+    pub(crate) async fn hand_over(&mut self) -> Option<HandOver> {
         match &mut self.receiver {
             Some(receiver) => receiver.await.ok(),
             None => std::future::pending().await,
         }
     }
 
-    /// What was handed over in the last moment.
-    pub fn handed_already(&mut self) -> Option<Handed> {
+    /// Ends the wait for a connection; what was handed over at the last moment.
+    pub(crate) fn last_hand_over(&mut self) -> Option<HandOver> {
         let receiver = self.receiver.as_mut()?;
         receiver.close();
         receiver.try_recv().ok()
@@ -50,11 +50,11 @@ impl Drop for Waiter {
     }
 }
 
-/// Somebody who is to be told when a place is free.
-pub struct Waiting(Arc<OpenConnections>);
+/// Counts a request that is to be woken when a place is free.
+pub(crate) struct Waiting(Arc<OpenConnections>);
 
 impl Waiting {
-    pub fn begin(open: &Arc<OpenConnections>) -> Self {
+    pub(crate) fn begin(open: &Arc<OpenConnections>) -> Self {
         open.waiting.fetch_add(1, Ordering::SeqCst);
         open.waits_begun.fetch_add(1, Ordering::SeqCst);
         Self(Arc::clone(open))

@@ -2,7 +2,7 @@
 
 use super::{ContentTimes, NextHop};
 use std::time::Instant;
-use weir_net::next_hops::next_hop::Connection;
+use weir_net::next_hops::Connection;
 
 /// The details of one request, part of its log.
 #[derive(Clone, Debug, Default)]

@@ -1,8 +1,8 @@
-//! Noticing that a client has gone while nothing is sent to it.
+//! Polling for the disconnect of a client in a task that also waits for other things.
 //!
 //! A reset says so at once. A FIN may be half of a close only, whose client still reads: it is
-//! served on for a limited time without progress, and then counts as gone. Once a FIN, or the next
-//! request, has been seen, looking tells nothing more: what is written tells then.
+//! served on for a limited time without progress, and then counts as disconnected. Once a FIN, or
+//! the next request, has been seen, the socket tells nothing more until something is written.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -12,29 +12,29 @@ use tokio::io::ReadBuf;
 use tokio::net::TcpStream;
 use tokio::time::{Sleep, sleep};
 
-/// What is known of a client that is not being written to.
+/// What is known of a client to which nothing is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Presence {
-    /// It is there, as far as can be told.
+    /// It is connected, as far as can be told.
     #[default]
     Here,
     /// It has sent a FIN: it may still read.
     HalfClosed,
-    /// It has sent its next request: there is no looking past it.
-    Ahead,
+    /// It has sent its next request, which hides what comes behind.
+    Pipelined,
     /// It has reset the connection.
     Gone,
 }
 
 impl Presence {
-    /// Looks, and is woken when there is news.
+    /// Looks at the socket; the task is woken when that may have changed.
     fn poll(&mut self, stream: &TcpStream, cx: &mut Context<'_>) -> Self {
         if *self == Self::Here {
             let mut byte = [0];
             *self = match stream.poll_peek(cx, &mut ReadBuf::new(&mut byte)) {
                 Poll::Pending => Self::Here,
                 Poll::Ready(Ok(0)) => Self::HalfClosed,
-                Poll::Ready(Ok(_)) => Self::Ahead,
+                Poll::Ready(Ok(_)) => Self::Pipelined,
                 Poll::Ready(Err(_)) => Self::Gone,
             };
         }
@@ -42,7 +42,7 @@ impl Presence {
     }
 }
 
-/// Waits for a client to leave while there is nothing to send to it.
+/// Waits for the disconnect of a client while there is nothing to send to it.
 #[derive(Debug)]
 pub struct ClientDisconnect {
     presence: Presence,
@@ -51,7 +51,7 @@ pub struct ClientDisconnect {
 }
 
 impl ClientDisconnect {
-    /// A client that has closed one side is waited for `half_closed` long.
+    /// A client that has closed its sending side counts as disconnected after `half_closed`.
     pub fn new(half_closed: Duration) -> Self {
         Self {
             presence: Presence::Here,
@@ -60,7 +60,7 @@ impl ClientDisconnect {
         }
     }
 
-    /// Ready once it has gone.
+    /// Ready once it has disconnected. Once ready, it is not to be polled again.
     pub fn poll(&mut self, stream: &TcpStream, cx: &mut Context<'_>) -> Poll<()> {
         match self.presence.poll(stream, cx) {
             Presence::Gone => Poll::Ready(()),
@@ -69,11 +69,11 @@ impl ClientDisconnect {
                 let timer = self.timer.get_or_insert_with(|| Box::pin(sleep(after)));
                 timer.as_mut().poll(cx)
             }
-            Presence::Here | Presence::Ahead => Poll::Pending,
+            Presence::Here | Presence::Pipelined => Poll::Pending,
         }
     }
 
-    /// Something was sent: the time begins anew.
+    /// Bytes were sent: the time of a half-closed client begins anew.
     pub fn moved(&mut self) {
         self.timer = None;
     }

@@ -1,7 +1,7 @@
 //! One worker: a thread with its own runtime, counters, scratch memory and idle connections.
 
+use super::network::Network;
 use crate::clock::Clock;
-use crate::network::Network;
 use std::cell::{Cell, RefCell, RefMut};
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
@@ -42,7 +42,7 @@ struct Sleepers {
 
 impl Worker {
     /// Worker number `index`, from 0.
-    pub fn new(index: usize, network: Arc<Network>) -> Rc<Self> {
+    pub(super) fn new(index: usize, network: Arc<Network>) -> Rc<Self> {
         Rc::new_cyclic(|me| Self {
             me: Weak::clone(me),
             index,

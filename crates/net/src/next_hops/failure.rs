@@ -1,5 +1,6 @@
 //! Why there is no connection to a next hop.
 
+use std::fmt;
 use weir_semantics::ProxyError;
 
 /// Why a connection could not be had.
@@ -20,3 +21,11 @@ impl ConnectFailure {
         }
     }
 }
+
+impl fmt::Display for ConnectFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl std::error::Error for ConnectFailure {}

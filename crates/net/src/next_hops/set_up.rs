@@ -1,14 +1,19 @@
-//! What a request does that found no idle connection: open one, wait for one, or both, as the
-//! policy says.
+//! Setting up a connection for a request: an idle one if there is one; else a new one, the first
+//! that becomes free, or both in a race, as `weir_policy::connections` decides.
+//!
+//! Finding an idle connection takes one lock and allocates nothing; everything else lives in a box
+//! of its own while it lasts.
 
-use crate::failure::ConnectFailure;
-use crate::next_hops::destination::Destination;
-use crate::next_hops::next_hop::{self, Connection};
-use crate::next_hops::open_connections::{Asked, Full, Handed, Waiter};
-use crate::next_hops::pool;
-use crate::next_hops::rules::ConnectionRules;
-use crate::next_hops::to_come::{self, ToCome};
-use crate::worker::Worker;
+use super::advance;
+use super::connection::Connection;
+use super::destination::Destination;
+use super::failure::ConnectFailure;
+use super::open;
+use super::open_connections::{HandOver, Limit, OpenDecision, Waiter};
+use super::pending::{self, Purpose};
+use super::pool;
+use super::rules::ConnectionRules;
+use crate::workers::Worker;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,8 +23,39 @@ use weir_measure::{Metric, Reuse, WaitEnd as EndLabel, WaitReason as WaitLabel};
 use weir_policy::connections::{Demand, Room, WaitEnd, WaitReason};
 use weir_semantics::ProxyError;
 
-/// A request that wants a connection.
-pub struct Seeker<'a> {
+/// A connection to `destination` for one request; `fresh` asks for a new one, such as when the
+/// request is sent again because an idle connection failed it (RFC 9112 §9.3.1).
+///
+/// It is to be given back with [`check_in`](super::check_in) if it can be used again, or dropped.
+///
+/// # Errors
+///
+/// The name cannot be resolved, no address is allowed or accepts a connection within
+/// [`ConnectionRules::connect_limit`], or there is no place for one within
+/// [`ConnectionRules::wait_limit`]: [`ProxyError::ConnectionLimitReached`].
+pub async fn obtain(
+    worker: &Worker,
+    rules: &Arc<ConnectionRules>,
+    destination: &Destination,
+    fresh: bool,
+) -> Result<Connection, ConnectFailure> {
+    let idle = if fresh {
+        None
+    } else {
+        pool::check_out(worker, rules, destination)
+    };
+    let connection = match idle {
+        Some(connection) => connection,
+        None => Box::pin(SetUp::new(worker, rules, destination, fresh).run()).await?,
+    };
+    if rules.connections_ahead > 0 {
+        advance::top_up(worker, rules, destination);
+    }
+    Ok(connection)
+}
+
+/// The set-up of a connection for a request that found none idle.
+struct SetUp<'a> {
     worker: &'a Worker,
     rules: &'a Arc<ConnectionRules>,
     destination: &'a Destination,
@@ -28,22 +64,23 @@ pub struct Seeker<'a> {
     until: Instant,
 }
 
-/// What a wait came to.
-enum Waited {
-    Got(Box<Connection>),
-    Failed(ConnectFailure),
-    Again,
+/// What a wait ended with.
+enum WaitResult {
+    Connection(Box<Connection>),
+    Failure(ConnectFailure),
+    /// Decide again.
+    Retry,
 }
 
-/// What came first while it waited.
-enum First {
-    Handed(Option<Handed>),
-    Freed,
-    TooLate,
+/// What came first during a wait.
+enum WaitEvent {
+    HandOver(Option<HandOver>),
+    PlaceFreed,
+    TimeOver,
 }
 
-impl<'a> Seeker<'a> {
-    pub fn new(
+impl<'a> SetUp<'a> {
+    fn new(
         worker: &'a Worker,
         rules: &'a Arc<ConnectionRules>,
         destination: &'a Destination,
@@ -65,47 +102,36 @@ impl<'a> Seeker<'a> {
         }
     }
 
-    /// Seeks until there is a connection, or none can be had.
-    ///
-    /// # Errors
-    ///
-    /// As for [`next_hop::obtain`].
-    pub async fn run(mut self) -> Result<Connection, ConnectFailure> {
-        let (worker, destination) = (self.worker, self.destination);
+    async fn run(mut self) -> Result<Connection, ConnectFailure> {
+        let (worker, rules, destination) = (self.worker, self.rules, self.destination);
+        let open = worker.network().open_connections();
         loop {
-            let freed = worker.network().open_connections().freed();
-            let asked = worker.network().open_connections().ask(
-                &destination.hop,
-                &self.rules.open,
-                self.demand,
-            );
-            let (waiter, at_most_us) = match asked {
-                Asked::Open(permit, why) => {
+            let freed = open.freed();
+            let (waiter, at_most_us) = match open.ask(&destination.hop, &rules.open, self.demand) {
+                OpenDecision::Open(permit, why) => {
                     self.count(Reuse::Miss);
                     let until = self.until;
-                    return next_hop::open(worker, self.rules, destination, permit, until, why)
-                        .await;
+                    let opened = open::open(worker, rules, destination, permit, until, why).await;
+                    return opened.map(|mut connection| {
+                        connection.begin_new(worker);
+                        connection
+                    });
                 }
-                Asked::Close(room) => {
+                OpenDecision::Close(room) => {
                     self.demand.can_close = pool::close_one(worker, &destination.hop, room);
                     continue;
                 }
-                Asked::Race(permit, waiter) => {
-                    to_come::spawn(
-                        worker,
-                        self.rules,
-                        destination,
-                        permit,
-                        ToCome::Raced(waiter.id),
-                    );
+                OpenDecision::Race(permit, waiter) => {
+                    let purpose = Purpose::Race(waiter.id);
+                    pending::spawn(worker, rules, destination, permit, purpose);
                     (waiter, None)
                 }
-                Asked::Wait(waiter, at_most_us) => (waiter, at_most_us),
+                OpenDecision::Wait(waiter, at_most_us) => (waiter, at_most_us),
             };
             match self.wait(waiter, at_most_us, freed).await {
-                Waited::Got(connection) => return Ok(*connection),
-                Waited::Failed(failure) => return Err(failure),
-                Waited::Again => {}
+                WaitResult::Connection(connection) => return Ok(*connection),
+                WaitResult::Failure(failure) => return Err(failure),
+                WaitResult::Retry => {}
             }
         }
     }
@@ -115,17 +141,17 @@ impl<'a> Seeker<'a> {
         waiter: Waiter,
         at_most_us: Option<u64>,
         freed: Notified<'_>,
-    ) -> Waited {
+    ) -> WaitResult {
         let open = self.worker.network().open_connections();
         let mut wait = Wait::begin(self.worker, waiter);
         let why = wait.waiter.why;
         let for_a_place = matches!(why, WaitReason::PerHopMax | WaitReason::TotalMax);
-        // what came back just before it began to wait was handed to nobody
+        // a connection that became free just before the wait began was handed to no waiter
         if !self.demand.fresh
             && let Some(connection) = pool::check_out(self.worker, self.rules, self.destination)
         {
             wait.waiter.end = WaitEnd::Returned;
-            return Waited::Got(Box::new(connection));
+            return WaitResult::Connection(Box::new(connection));
         }
         if for_a_place && self.has_place() {
             return wait.found_place(&mut self.demand);
@@ -136,18 +162,18 @@ impl<'a> Seeker<'a> {
             (_, Some(us)) => Some(self.until.min(Instant::now() + Duration::from_micros(us))),
         };
         let mut freed = pin!(freed);
-        let mut late = pin!(sleep_until(limit.unwrap_or(self.until)));
+        let mut timer = pin!(sleep_until(limit.unwrap_or(self.until)));
         loop {
-            let first = tokio::select! {
+            let event = tokio::select! {
                 biased;
-                handed = wait.waiter.handed() => First::Handed(handed),
-                () = freed.as_mut(), if for_a_place => First::Freed,
-                () = late.as_mut(), if limit.is_some() => First::TooLate,
+                handed = wait.waiter.hand_over() => WaitEvent::HandOver(handed),
+                () = freed.as_mut(), if for_a_place => WaitEvent::PlaceFreed,
+                () = timer.as_mut(), if limit.is_some() => WaitEvent::TimeOver,
             };
-            match first {
-                First::Handed(handed) => return self.take(&mut wait, handed),
-                First::TooLate => return self.too_late(&mut wait, for_a_place),
-                First::Freed => {
+            match event {
+                WaitEvent::HandOver(handed) => return self.take(&mut wait, handed),
+                WaitEvent::TimeOver => return self.time_over(&mut wait, for_a_place),
+                WaitEvent::PlaceFreed => {
                     freed.set(open.freed());
                     if self.has_place() {
                         return wait.found_place(&mut self.demand);
@@ -157,29 +183,28 @@ impl<'a> Seeker<'a> {
         }
     }
 
-    /// Whether a connection can be opened now: one that is idle and of no use to it gives way.
+    /// Whether a connection can be opened now: an idle one that this request cannot use is closed
+    /// for it.
     fn has_place(&self) -> bool {
         let (worker, hop) = (self.worker, &self.destination.hop);
-        match worker
-            .network()
-            .open_connections()
-            .is_full(hop, &self.rules.open)
-        {
+        let open = worker.network().open_connections();
+        match open.limit_reached(hop, &self.rules.open) {
             None => true,
-            Some(Full::All) => pool::close_one(worker, hop, Room::AnyHop),
-            Some(Full::NextHop) => self.demand.fresh && pool::close_one(worker, hop, Room::SameHop),
+            Some(Limit::Total) => pool::close_one(worker, hop, Room::AnyHop),
+            Some(Limit::PerHop) => self.demand.fresh && pool::close_one(worker, hop, Room::SameHop),
         }
     }
 
-    fn take(&mut self, wait: &mut Wait<'_>, handed: Option<Handed>) -> Waited {
+    /// Takes what was handed over; `None` if it will not come.
+    fn take(&mut self, wait: &mut Wait<'_>, handed: Option<HandOver>) -> WaitResult {
         match handed {
-            Some(Ok(socket)) => {
+            Some(Ok(idle)) => {
                 wait.waiter.end = WaitEnd::Returned;
-                let moves = socket.uses.worker != self.worker.index();
-                let usable = pool::usable(socket, self.rules, self.destination, moves);
+                let moves = idle.uses.worker != self.worker.index();
+                let usable = pool::usable(idle, self.rules, self.destination, moves);
                 let Some(mut connection) = usable else {
                     self.worker.counters().inc(Metric::ConnectionCacheUnusable);
-                    return Waited::Again;
+                    return WaitResult::Retry;
                 };
                 self.count(if connection.uses.requests > 0 {
                     Reuse::Hit
@@ -187,29 +212,29 @@ impl<'a> Seeker<'a> {
                     Reuse::Miss
                 });
                 connection.begin(self.worker, self.worker.now(), true);
-                Waited::Got(Box::new(connection))
+                WaitResult::Connection(Box::new(connection))
             }
             Some(Err(failure)) => {
                 wait.waiter.end = WaitEnd::Failed;
                 self.count(Reuse::Miss);
-                Waited::Failed(failure)
+                WaitResult::Failure(failure)
             }
             None => {
                 wait.waiter.end = WaitEnd::InVain;
                 self.demand.patient = false;
-                Waited::Again
+                WaitResult::Retry
             }
         }
     }
 
-    fn too_late(&mut self, wait: &mut Wait<'_>, for_a_place: bool) -> Waited {
-        // in the last moment
-        if let Some(handed) = wait.waiter.handed_already() {
+    fn time_over(&mut self, wait: &mut Wait<'_>, for_a_place: bool) -> WaitResult {
+        // handed over at the last moment
+        if let Some(handed) = wait.waiter.last_hand_over() {
             return self.take(wait, Some(handed));
         }
         if for_a_place {
             wait.waiter.end = WaitEnd::Refused;
-            return Waited::Failed(ConnectFailure::new(
+            return WaitResult::Failure(ConnectFailure::new(
                 ProxyError::ConnectionLimitReached,
                 format!(
                     "all connections allowed to {} are in use",
@@ -240,10 +265,11 @@ impl<'a> Wait<'a> {
         Self { worker, waiter }
     }
 
-    fn found_place(&mut self, demand: &mut Demand) -> Waited {
+    /// There is room to open a connection: the next decision may do so.
+    fn found_place(&mut self, demand: &mut Demand) -> WaitResult {
         self.waiter.end = WaitEnd::Place;
         demand.can_close = true;
-        Waited::Again
+        WaitResult::Retry
     }
 }
 

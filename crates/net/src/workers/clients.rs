@@ -1,6 +1,6 @@
 //! How many client connections are open, and how many may be.
 
-use crate::worker::Worker;
+use super::worker::Worker;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::sync::Notify;

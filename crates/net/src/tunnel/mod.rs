@@ -13,6 +13,7 @@
 //! The caller sends the 2xx or 101 first, and hands over the bytes that it had read too far.
 
 mod carrier;
+mod open;
 #[cfg(target_os = "linux")]
 mod pipe;
 mod pump;
@@ -25,6 +26,8 @@ use std::time::Duration;
 
 use tokio::net::TcpStream;
 use tokio::time::Instant;
+
+pub use open::{open, reserve};
 
 use carrier::Means;
 use pump::{Fault, Pump};

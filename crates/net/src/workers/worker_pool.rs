@@ -1,11 +1,11 @@
 //! The worker threads, and the service that each of them runs.
 
-use crate::clients::ClientPlace;
-use crate::listener::{self, Sockets};
-use crate::network::Network;
+use super::clients::ClientPlace;
+use super::listener::{self, Sockets};
+use super::network::Network;
+use super::shutdown::Stage;
+use super::worker::Worker;
 use crate::next_hops::pool;
-use crate::shutdown::Stage;
-use crate::worker::Worker;
 use std::io;
 use std::net::SocketAddr;
 use std::rc::Rc;

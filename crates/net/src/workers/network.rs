@@ -1,12 +1,12 @@
 //! What all workers of a process share: clock, resolver, counters, next-hop connections, limits.
 
-use crate::clients::ClientCounts;
+use super::clients::ClientCounts;
+use super::shutdown::{Shutdown, Stage};
 use crate::clock::Clock;
-use crate::local_address::is_local;
-use crate::next_hops::open_connections::OpenConnections;
-use crate::next_hops::pool::Pool;
+use crate::is_local;
+use crate::next_hops::OpenConnections;
+use crate::next_hops::pool::IdlePool;
 use crate::resolver::{Resolver, ResolverConfig};
-use crate::shutdown::{Shutdown, Stage};
 use arc_swap::ArcSwap;
 use std::io;
 use std::net::SocketAddr;
@@ -39,7 +39,7 @@ pub struct Network {
     resolver: Resolver,
     own: ArcSwap<OwnAddresses>,
     counters: Box<[Arc<Counters>]>,
-    pools: Box<[Pool]>,
+    pools: Box<[IdlePool]>,
     open: Arc<OpenConnections>,
     clients: ClientCounts,
     shutdown: Shutdown,
@@ -48,7 +48,7 @@ pub struct Network {
 impl Network {
     /// Starts the resolver's thread; workers are started by a [`WorkerPool`].
     ///
-    /// [`WorkerPool`]: crate::worker_pool::WorkerPool
+    /// [`WorkerPool`]: super::WorkerPool
     ///
     /// # Errors
     ///
@@ -62,7 +62,7 @@ impl Network {
             own: ArcSwap::default(),
             counters,
             pools: (0..workers)
-                .map(|_| Pool::new(settings.idle, workers))
+                .map(|_| IdlePool::new(settings.idle, workers))
                 .collect(),
             open: Arc::new(OpenConnections::default()),
             clients: ClientCounts::new(settings.clients_max),
@@ -123,11 +123,11 @@ impl Network {
 
     /// Next-hop connections that are idle now.
     pub fn idle_connections(&self) -> usize {
-        self.pools.iter().map(Pool::len).sum()
+        self.pools.iter().map(IdlePool::len).sum()
     }
 
     /// The idle next-hop connections of each worker.
-    pub(super) fn pools(&self) -> &[Pool] {
+    pub(crate) fn pools(&self) -> &[IdlePool] {
         &self.pools
     }
 
@@ -147,7 +147,7 @@ impl Network {
     }
 
     /// Ready when a client connection has closed after this call: its descriptor is free.
-    pub(super) fn client_closed(&self) -> Notified<'_> {
+    pub(crate) fn client_closed(&self) -> Notified<'_> {
         self.clients.closed()
     }
 

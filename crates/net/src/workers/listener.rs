@@ -1,8 +1,8 @@
 //! Accepting clients: one listening socket a worker and address, shared by the kernel
 //! (`SO_REUSEPORT`).
 
-use crate::shutdown::Stage;
-use crate::worker::Worker;
+use super::shutdown::Stage;
+use super::worker::Worker;
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io;
 use std::net::SocketAddr;

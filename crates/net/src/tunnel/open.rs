@@ -1,13 +1,7 @@
 //! Connections that become tunnels: opened for one client, and never shared or kept.
 
-use crate::failure::ConnectFailure;
-use crate::network::Network;
-use crate::next_hops::destination::Destination;
-use crate::next_hops::dial;
-use crate::next_hops::next_hop::Connection;
-use crate::next_hops::open_connections::Permit;
-use crate::next_hops::rules::ConnectionRules;
-use crate::worker::Worker;
+use crate::next_hops::{ConnectFailure, Connection, ConnectionRules, Destination, Permit, dial};
+use crate::workers::{Network, Worker};
 use weir_measure::{Metric, OpenReason};
 use weir_policy::connections::Place;
 use weir_semantics::ProxyError;
@@ -45,10 +39,10 @@ pub async fn open(
     destination: &Destination,
     permit: Permit,
 ) -> Result<Connection, ConnectFailure> {
-    let connected = dial::run(worker, rules, destination).await?;
+    let stream = dial(worker, rules, destination).await?;
     worker
         .counters()
         .inc(Metric::NextHopOpens(OpenReason::Tunnel));
     let hop = destination.hop.clone();
-    Ok(Connection::new(worker, connected, hop, permit, false))
+    Ok(Connection::new(worker, stream, hop, permit, false))
 }

@@ -1,0 +1,101 @@
+//! An open connection to a next hop, in use or idle.
+
+use super::dial::NewStream;
+use super::hop_key::HopKey;
+use super::open_connections::Permit;
+use super::uses::Uses;
+use crate::workers::Worker;
+use std::net::SocketAddr;
+use tokio::net::TcpStream;
+use weir_measure::{Metric, Supply};
+use weir_policy::Now;
+
+/// A connection in use by one exchange. Dropping it closes it and gives its place back.
+pub struct Connection {
+    /// The socket, registered with the worker that uses it.
+    pub stream: TcpStream,
+    /// The address it is connected to, which was checked.
+    pub address: SocketAddr,
+    /// The next hop it leads to.
+    pub hop: HopKey,
+    /// It was idle before: the next hop may have closed it just when the request was sent.
+    pub reused: bool,
+    /// Its place among the open connections.
+    pub permit: Permit,
+    /// What it was used for; in a box, since a connection is moved with every request.
+    pub uses: Box<Uses>,
+}
+
+/// A connection that no exchange uses.
+#[derive(Debug)]
+pub struct IdleConnection {
+    pub(super) stream: TcpStream,
+    pub(super) address: SocketAddr,
+    pub(super) hop: HopKey,
+    pub(super) permit: Permit,
+    pub(super) uses: Box<Uses>,
+}
+
+impl Connection {
+    /// A connection that has not been used yet; `in_advance` if no request has asked for it.
+    pub(crate) fn new(
+        worker: &Worker,
+        stream: NewStream,
+        hop: HopKey,
+        permit: Permit,
+        in_advance: bool,
+    ) -> Self {
+        let mut uses = Uses::new(worker.index(), worker.now().tick, in_advance);
+        uses.number = worker.number();
+        uses.setup_us = stream.setup_us;
+        Self {
+            stream: stream.stream,
+            address: stream.address,
+            hop,
+            reused: false,
+            permit,
+            uses: Box::new(uses),
+        }
+    }
+
+    /// What is kept of it while it is idle.
+    pub(super) fn into_idle(self) -> IdleConnection {
+        IdleConnection {
+            stream: self.stream,
+            address: self.address,
+            hop: self.hop,
+            permit: self.permit,
+            uses: self.uses,
+        }
+    }
+
+    /// A request begins on it, which `waited` for it or found it idle.
+    pub(super) fn begin(&mut self, worker: &Worker, now: Now, waited: bool) {
+        let uses = &mut self.uses;
+        let supply = match (uses.requests, waited) {
+            (0, true) if !uses.in_advance => Supply::New,
+            (0, _) => Supply::Ahead,
+            (_, true) => Supply::Waited,
+            (_, false) => Supply::Idle,
+        };
+        self.reused = supply != Supply::New;
+        if uses.worker != worker.index() {
+            uses.worker = worker.index();
+            if uses.requests > 0 {
+                worker.counters().inc(Metric::ReusesByOtherWorker);
+            }
+        }
+        self.count_request(worker, now, supply);
+    }
+
+    /// The request that it was opened for begins on it.
+    pub(super) fn begin_new(&mut self, worker: &Worker) {
+        self.count_request(worker, worker.now(), Supply::New);
+    }
+
+    fn count_request(&mut self, worker: &Worker, now: Now, supply: Supply) {
+        self.uses.requests = self.uses.requests.saturating_add(1);
+        self.uses.busy_since = now.tick;
+        worker.counters().inc(Metric::NextHopRequests(supply));
+    }
+}

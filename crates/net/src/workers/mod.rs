@@ -1,0 +1,15 @@
+//! Worker threads: what each of them has, what they share, and how they start, accept and drain.
+
+mod clients;
+mod listener;
+mod network;
+mod shutdown;
+mod worker;
+mod worker_pool;
+
+pub use clients::ClientPlace;
+pub use listener::Sockets;
+pub use network::{Network, NetworkSettings};
+pub use shutdown::Stage;
+pub use worker::{SCRATCH_BYTES, Worker};
+pub use worker_pool::{Accepted, OpenListener, Service, WorkerPool};
