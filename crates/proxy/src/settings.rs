@@ -35,8 +35,8 @@ pub(crate) struct Settings {
     targeted: [Arc<TargetedFields>; 2],
     /// Who may use forward listeners.
     pub(crate) clients: ClientRules,
-    /// How connections to next hops are opened and waited for, and where a forward proxy may connect
-    /// to.
+    /// How connections to next hops are opened and waited for, and the addresses that a client of a
+    /// forward proxy may choose.
     pub(crate) connections: Arc<ConnectionRules>,
     /// Ports for CONNECT.
     pub(crate) connect_ports: ConnectPorts,

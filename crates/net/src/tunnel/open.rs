@@ -27,7 +27,7 @@ pub fn reserve(
         })
 }
 
-/// Opens a connection in that place.
+/// Opens a connection in that place. It is to be dropped when the tunnel ends.
 ///
 /// # Errors
 ///
@@ -37,12 +37,13 @@ pub async fn open(
     worker: &Worker,
     rules: &ConnectionRules,
     destination: &Destination,
-    permit: Permit,
+    mut permit: Permit,
 ) -> Result<Connection, ConnectFailure> {
     let stream = dial(worker, rules, destination).await?;
     worker
         .counters()
         .inc(Metric::NextHopOpens(OpenReason::Tunnel));
+    permit.becomes_tunnel();
     let hop = destination.hop.clone();
     Ok(Connection::new(worker, stream, hop, permit, false))
 }

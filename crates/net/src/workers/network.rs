@@ -32,6 +32,26 @@ pub struct NetworkSettings {
     pub clients_max: usize,
 }
 
+impl Default for NetworkSettings {
+    /// A worker for each core, the machine's clocks, name servers as `/etc/resolv.conf` has them,
+    /// at most 64 idle connections to one next hop and 1024 in all, each idle for 30 s and open
+    /// for an hour at most, and 10 000 clients.
+    fn default() -> Self {
+        Self {
+            workers: std::thread::available_parallelism().map_or(1, usize::from),
+            clock: Clock::system(),
+            resolver: ResolverConfig::default(),
+            idle: IdleLimits {
+                per_hop_max: 64,
+                total_max: 1024,
+                idle_timeout_ms: 30_000,
+                lifetime_ms: 3_600_000,
+            },
+            clients_max: 10_000,
+        }
+    }
+}
+
 /// The state that all workers share. Everything in it is immutable, atomic, or behind a lock that
 /// is held for a list operation and never across an await.
 pub struct Network {

@@ -33,7 +33,7 @@ pub(crate) async fn run(
         mut permit,
         ..
     } = connection;
-    permit.lost();
+    permit.becomes_tunnel();
     let report = tunnel::relay(
         &client.stream,
         &next_hop,

@@ -351,7 +351,12 @@ impl Permit {
     }
 
     /// The connection becomes a tunnel: it will not become free for another request.
-    pub fn lost(&mut self) {
+    ///
+    /// It may be said twice.
+    pub fn becomes_tunnel(&mut self) {
+        if self.place == Place::Lost {
+            return;
+        }
         let place = std::mem::replace(&mut self.place, Place::Lost);
         self.open.lock().change(&self.hop, |entry| {
             entry.hop.lost(place);

@@ -149,7 +149,7 @@ async fn returned_connection_without_waiter_goes_back_to_the_caller() {
 #[test]
 fn tunnel_keeps_its_place_and_is_never_waited_for() {
     let (open, hop, rules, mut busy) = one_busy();
-    busy.lost();
+    busy.becomes_tunnel();
     let OpenDecision::Open(other, OpenReason::NoneBusy) = open.ask(&hop, &rules, DEMAND) else {
         panic!("there is nothing to wait for");
     };
