@@ -46,11 +46,7 @@ pub(crate) fn start(
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let argument = |at| {
-        std::env::args()
-            .nth(at)
-            .ok_or("relay ADDRESS:PORT HOST PORT")
-    };
+    let argument = |at| std::env::args().nth(at).ok_or("too few arguments");
     let (host, port) = (argument(2)?.into(), argument(3)?.parse()?);
     let network = Arc::new(Network::new(NetworkSettings::default())?);
     let (workers, listener) = start(&network, argument(1)?.parse()?, &HopKey { host, port })?;

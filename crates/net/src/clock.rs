@@ -1,4 +1,4 @@
-//! The one place where the live proxy learns the time.
+//! The one place where the live proxy reads the time.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -27,7 +27,7 @@ impl Clock {
         }
     }
 
-    /// Whether asking for the wall clock costs nothing.
+    /// Whether reading the wall clock costs nothing.
     pub const fn is_manual(&self) -> bool {
         matches!(self, Self::Manual(_))
     }

@@ -10,7 +10,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::time::{Instant, Sleep, sleep_until};
 
-/// Who is to move bytes next.
+/// The peer that is to move bytes next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Party {
     /// The client.
@@ -28,7 +28,8 @@ pub struct Deadline {
 }
 
 impl Deadline {
-    /// A limit `after` from now.
+    /// A limit `after` from now; no timer is armed until it is polled.
+    #[must_use]
     pub fn new(after: Duration) -> Self {
         Self {
             at: Instant::now() + after,
@@ -37,7 +38,7 @@ impl Deadline {
         }
     }
 
-    /// Sets the limit to `after` from now.
+    /// Sets the limit to `after` from now, earlier or later than it was.
     pub fn set(&mut self, after: Duration) {
         self.at = Instant::now() + after;
         self.waits_for = None;
@@ -48,8 +49,8 @@ impl Deadline {
         }
     }
 
-    /// The limit of a wait for `party`, from when that wait began: looking again does not lengthen
-    /// it.
+    /// Sets the limit to `limit` from now if a wait for `party` begins with this call. Further
+    /// calls for the same party do not lengthen it until [`Self::moved`].
     pub fn wait_for(&mut self, party: Party, limit: Duration) {
         if self.waits_for != Some(party) {
             self.set(limit);
@@ -62,7 +63,8 @@ impl Deadline {
         self.waits_for = None;
     }
 
-    /// Ready once the limit has passed. To be called whenever the task is about to wait.
+    /// Ready once the limit has passed. To be polled whenever the task is about to wait, so that it
+    /// is woken in time.
     pub fn poll_passed(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let at = self.at;
         let timer = self.timer.get_or_insert_with(|| Box::pin(sleep_until(at)));

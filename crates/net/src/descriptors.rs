@@ -6,7 +6,7 @@ use std::io;
 use rustix::process::{Resource, getrlimit, setrlimit};
 
 /// Raises the limit of open files to what the system allows this process, and returns it.
-/// Connections are what a proxy is made of, and the usual limit of 1024 is from a time of `select`.
+/// A proxy needs one for each connection; the usual limit of 1024 dates from `select`.
 #[must_use]
 pub fn raise_descriptor_limit() -> Option<u64> {
     let mut limit = getrlimit(Resource::Nofile);
@@ -29,7 +29,7 @@ const LATER_DESCRIPTORS: usize = 7;
 ///
 /// # Errors
 ///
-/// What the system says.
+/// The error of the system if there are fewer.
 pub fn room_for_a_request() -> io::Result<()> {
     let all: io::Result<Vec<File>> = (0..LATER_DESCRIPTORS + REQUEST_DESCRIPTORS)
         .map(|_| File::open("/dev/null"))

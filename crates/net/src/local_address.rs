@@ -59,7 +59,7 @@ fn question(ip: IpAddr) -> Vec<u8> {
     let mut message = vec![0; 4];
     message.extend_from_slice(&RTM_GETROUTE.to_ne_bytes());
     message.extend_from_slice(&NLM_F_REQUEST.to_ne_bytes());
-    // sequence number and port: there is one question, and one who asks
+    // sequence number and port: there is one question on this socket
     message.extend_from_slice(&[0; 8]);
     let prefix_bits = u8::try_from(8 * bytes).unwrap_or_default();
     message.extend_from_slice(&[family, prefix_bits, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
@@ -71,7 +71,8 @@ fn question(ip: IpAddr) -> Vec<u8> {
     message
 }
 
-/// What the kernel says; `None` if that cannot be read. No route at all is not here.
+/// Whether the answer says that the address is local; `None` if it cannot be read. An address
+/// without a route is not.
 fn says_local(answer: &[u8]) -> Option<bool> {
     let kind = u16::from_ne_bytes(answer.get(4..6)?.try_into().ok()?);
     match kind {

@@ -25,9 +25,9 @@ fn start(to: SocketAddr) -> (Arc<Network>, WorkerPool<relay::Relay>, OpenListene
         workers: 2,
         ..NetworkSettings::default()
     };
-    let network = Arc::new(Network::new(settings).unwrap());
-    let any = "127.0.0.1:0".parse().unwrap();
-    let (workers, listener) = relay::start(&network, any, &hop(to)).unwrap();
+    let network = Arc::new(Network::new(settings).expect("a resolver"));
+    let any = "127.0.0.1:0".parse().expect("an address");
+    let (workers, listener) = relay::start(&network, any, &hop(to)).expect("a port");
     (network, workers, listener)
 }
 
@@ -44,14 +44,14 @@ fn count(network: &Network, metric: Metric) -> u64 {
 
 /// An origin that sends back what it receives, for so many connections.
 fn echo(connections: usize) -> (SocketAddr, thread::JoinHandle<()>) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("bound");
     let thread = thread::spawn(move || {
         for _ in 0..connections {
-            let (stream, _) = listener.accept().unwrap();
+            let (stream, _) = listener.accept().expect("a client");
             let (mut from, mut to) = (&stream, &stream);
-            std::io::copy(&mut from, &mut to).unwrap();
-            stream.shutdown(Shutdown::Write).unwrap();
+            std::io::copy(&mut from, &mut to).expect("an end");
+            stream.shutdown(Shutdown::Write).expect("open");
         }
     });
     (address, thread)
@@ -64,7 +64,9 @@ fn bytes_are_relayed_both_ways_until_both_sides_end() {
     for _ in 0..2 {
         let mut client = TcpStream::connect(listener.address()).unwrap();
         let mut sending = client.try_clone().unwrap();
-        let sent: Vec<u8> = (0..BYTES).map(|at| (at % 251) as u8).collect();
+        let sent: Vec<u8> = (0..BYTES)
+            .map(|at| u8::try_from(at % 251).unwrap())
+            .collect();
         let expected = sent.clone();
         let sender = thread::spawn(move || {
             sending.write_all(&sent).unwrap();

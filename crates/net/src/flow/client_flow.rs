@@ -1,4 +1,4 @@
-//! How much lies in a client's socket that is not sent yet.
+//! Bounds the bytes in a client's socket that are not sent yet.
 //!
 //! `TCP_NOTSENT_LOWAT` makes a socket writable only while less than half of it is unsent; the size
 //! of the send buffer stays with the kernel, which knows what is on its way. But the kernel asks
@@ -14,8 +14,8 @@ use std::task::{Context, Poll, ready};
 use tokio::io::Interest;
 use tokio::net::TcpStream;
 
-/// What may be unsent in one client's socket: what is set, and what may still be written before
-/// asking again.
+/// The bound on unsent bytes in one client's socket: the option as it is set, and the bytes that
+/// may still be written before the kernel is asked again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClientFlow {
     /// Bytes that may be unsent, and that are written after the kernel was asked once.
@@ -94,15 +94,15 @@ impl ClientFlow {
     }
 
     fn set_mark(&mut self, client: &TcpStream, mark: u32) {
-        // a socket that has been closed refuses; the next write will tell
+        // a socket that has been closed refuses; the next write fails then
         if SockRef::from(client).set_tcp_notsent_lowat(mark).is_ok() {
             self.mark = mark;
         }
     }
 }
 
-/// Ready when less than half of the mark is unsent. The kernel notes that somebody waits when it is
-/// asked by poll(2), and tells the reactor when that has changed.
+/// Ready when less than half of the mark is unsent. poll(2) makes the kernel note that a task
+/// waits, and tell the reactor when that has changed.
 fn poll_drained(client: &TcpStream, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
     loop {
         ready!(client.poll_write_ready(cx))?;

@@ -1,5 +1,5 @@
-//! One transfer from a next hop to one client, kept within its read-ahead: what the pace allows,
-//! set on both sockets.
+//! Keeps one transfer from a next hop to one client within its read-ahead: sets on both sockets
+//! what the pace allows.
 
 use super::client_flow::ClientFlow;
 use super::next_hop_flow::NextHopFlow;
@@ -123,7 +123,7 @@ impl Governor {
 
     /// The transfer is over: the client's socket is unbounded again, and the next hop's window is
     /// small. `false` if it is not: the next hop was offered more than the read-ahead, and may send
-    /// that to whoever uses the connection next.
+    /// that in the next exchange on the connection.
     pub fn end(&mut self, read_ahead: ReadAhead, next_hop: &TcpStream, client: &TcpStream) -> bool {
         self.client.release(client);
         u64::from(self.next_hop.settle(next_hop)) <= read_ahead.bytes()

@@ -1,4 +1,4 @@
-//! How much the kernel takes from a next hop that we have not read: the receive window.
+//! The receive window: how much the kernel takes from a next hop that is not read yet.
 //!
 //! What bounds it is the memory of the receive buffer (`SO_RCVBUF`, never tuned by the kernel), not
 //! `TCP_WINDOW_CLAMP`: a clamp only says how much may be sent before it is acknowledged, and the
@@ -64,8 +64,7 @@ pub fn after_connect(socket: &impl AsFd) -> io::Result<()> {
 }
 
 impl NextHopFlow {
-    /// What is set on a connection now, as the kernel says; `base` is the window it is to have at
-    /// rest, bytes.
+    /// The options of a connection as the kernel has them now; `base` is the window at rest, bytes.
     pub fn of(socket: &impl AsFd, base: u32) -> Self {
         Self::known(socket, base, &tcp_info(socket).unwrap_or_default())
     }
@@ -272,7 +271,7 @@ impl NextHopFlow {
     }
 }
 
-/// What the next hop may still send; `None` if the kernel does not tell.
+/// Bytes that the next hop may still send; `None` if the kernel does not tell.
 fn offered(socket: &impl AsFd) -> Option<u32> {
     tcp_info(socket)?.receive_window
 }

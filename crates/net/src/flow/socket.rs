@@ -20,7 +20,8 @@ impl SocketOption {
     pub(super) const TCP_WINDOW_CLAMP: Self = Self(libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP);
     /// Which buffers are not tuned by the kernel: a set of `BUF_LOCK` bits. Linux 5.14.
     pub(super) const SO_BUF_LOCK: Self = Self(libc::SOL_SOCKET, 72);
-    /// What the socket's buffers hold, the bookkeeping included: an array of numbers. Linux 4.12.
+    /// Bytes that the socket's buffers hold, the bookkeeping included: an array of numbers. Linux
+    /// 4.12.
     pub(super) const SO_MEMINFO: Self = Self(libc::SOL_SOCKET, 55);
 }
 

@@ -1,4 +1,4 @@
-//! What the kernel has measured of a TCP connection.
+//! The kernel's measurements of a TCP connection.
 
 use super::socket::{SocketOption, bytes_out, read_option};
 use std::os::fd::AsFd;
@@ -31,7 +31,8 @@ pub struct TcpInfo {
 /// used.
 const ROOM_BYTES: usize = 256;
 
-/// What the kernel knows of a TCP socket; `None` if it is none, or the kernel is of before 2013.
+/// The kernel's measurements of a TCP socket; `None` if it is no TCP socket, or the kernel is older
+/// than 2013.
 pub fn tcp_info(socket: &impl AsFd) -> Option<TcpInfo> {
     let mut room = [0; ROOM_BYTES];
     let length = read_option(socket.as_fd(), SocketOption::TCP_INFO, &mut room).ok()?;

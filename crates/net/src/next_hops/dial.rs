@@ -65,15 +65,15 @@ pub(crate) async fn dial(
     worker.counters().inc(Metric::NextHopConnections(outcome));
     match outcome {
         HopOutcome::Opened => destination.report(worker.now(), ConnectOutcome::Connected),
-        // our own lack says nothing about the next hop
+        // a lack of descriptors says nothing about the next hop
         HopOutcome::Limit => {}
         _ => destination.report(worker.now(), ConnectOutcome::Failed),
     }
     result
 }
 
-/// The addresses of a destination that may be connected to: resolved now, judged now, connected as
-/// judged.
+/// The addresses of a destination that may be connected to. They are resolved and judged now, and
+/// connected to as they were judged.
 async fn allowed_addresses(
     worker: &Worker,
     rules: &ConnectionRules,
@@ -138,8 +138,8 @@ async fn race(addresses: &[SocketAddr], window: Option<u32>) -> io::Result<NewSt
     }
 }
 
-/// Connects to one address, with a receive window of so many bytes at first; `None`: as the kernel
-/// likes.
+/// Connects to one address, with a receive window of so many bytes at first; `None` leaves it to
+/// the kernel.
 async fn attempt(address: SocketAddr, window: Option<u32>) -> io::Result<NewStream> {
     let socket = match address {
         SocketAddr::V4(_) => TcpSocket::new_v4(),
@@ -170,7 +170,7 @@ fn outcome_of(error: &io::Error) -> HopOutcome {
     }
 }
 
-/// Out of file descriptors, ourselves or the whole machine: nothing the next hop did.
+/// Whether this process, or the whole machine, is out of file descriptors.
 fn is_our_lack(error: &io::Error) -> bool {
     use rustix::io::Errno;
     [Errno::MFILE, Errno::NFILE]

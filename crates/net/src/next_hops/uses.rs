@@ -10,7 +10,7 @@ use std::net::IpAddr;
 use weir_measure::{Counters, Metric};
 use weir_policy::Tick;
 
-/// The life of one next-hop connection.
+/// The uses of one next-hop connection.
 #[derive(Debug)]
 pub struct Uses {
     /// When it was opened.
@@ -32,8 +32,8 @@ pub struct Uses {
 }
 
 impl Uses {
-    /// Of a connection that was opened by `worker` at `now`. Its number and what it took are still
-    /// to be set.
+    /// The uses of a connection that `worker` opened at `now`: none yet. Its number and the time
+    /// that set-up took are still to be set.
     pub(super) fn new(worker: usize, now: Tick, in_advance: bool) -> Self {
         Self {
             opened: now,
@@ -63,8 +63,8 @@ impl Uses {
     }
 }
 
-/// What tells one peer from another: a hash, in which two of the few that meet here hardly ever
-/// agree.
+/// A hash by which peers are told apart: two of the few that are compared hardly ever have the
+/// same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Mark(u32);
 

@@ -2,7 +2,7 @@
 //!
 //! Pure: the time is an argument. An entry holds the last good answer and, beside it, the last
 //! failure; while the failure is recent the good answer is used if it is not too old (RFC 8767 §5),
-//! and nobody is asked again.
+//! and no name server is asked again.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use weir_measure::DnsOutcome;
 
-use super::{ADDRESSES_MAX, Addresses, Found, ResolveError, ResolverConfig, Settled};
+use super::{ADDRESSES_MAX, Addresses, LookupResult, Resolution, ResolveError, ResolverConfig};
 
 /// How long a failure of the name servers is remembered: RFC 9520 §3.2 demands at least one second.
 const FAILURE_TTL: Duration = Duration::from_secs(1);
@@ -27,14 +27,14 @@ pub(super) struct Cache {
     stale_max: Duration,
 }
 
-/// What the cache says about a name.
+/// The state of a name in the cache.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Held {
-    /// Use this.
-    Settled(Settled),
-    /// Ask again; should that be impossible, this is the older answer.
+pub(super) enum CacheState {
+    /// It is known: use this.
+    Known(Resolution),
+    /// Ask again; if that is impossible, use this older answer.
     Stale(Addresses),
-    /// Ask.
+    /// Not known: ask.
     Nothing,
 }
 
@@ -70,9 +70,9 @@ impl Cache {
         }
     }
 
-    pub(super) fn get(&mut self, name: &str, now: Instant) -> Held {
+    pub(super) fn get(&mut self, name: &str, now: Instant) -> CacheState {
         let Some(entry) = self.entries.get_mut(name) else {
-            return Held::Nothing;
+            return CacheState::Nothing;
         };
         entry.used = true;
         if let Some(failure) = entry
@@ -81,26 +81,28 @@ impl Cache {
             .filter(|failure| now < failure.retry_at)
         {
             let error = failure.error;
-            return Held::Settled(
+            return CacheState::Known(
                 entry
                     .usable(now)
-                    .map_or_else(|| Settled::failed(error), Settled::stale),
+                    .map_or_else(|| Resolution::failed(error), Resolution::stale),
             );
         }
         match &entry.good {
             Some(good) if now < good.fresh_until => {
                 let answer = Ok(Arc::clone(&good.addresses));
-                Held::Settled(Settled {
+                CacheState::Known(Resolution {
                     outcome: DnsOutcome::CacheHit,
                     answer,
                 })
             }
-            _ => entry.usable(now).map_or(Held::Nothing, Held::Stale),
+            _ => entry
+                .usable(now)
+                .map_or(CacheState::Nothing, CacheState::Stale),
         }
     }
 
-    /// Keeps what a lookup found, and says what whoever waited for it should use.
-    pub(super) fn put(&mut self, name: &str, found: Found, now: Instant) -> Settled {
+    /// Keeps the result of a lookup; what the callers that waited for it use.
+    pub(super) fn put(&mut self, name: &str, found: LookupResult, now: Instant) -> Resolution {
         let (ttl_min, ttl_max) = (self.ttl_min, self.ttl_max);
         let (negative_ttl, stale_max) = (self.negative_ttl, self.stale_max);
         let entry = self.entry(name, now);
@@ -118,7 +120,7 @@ impl Cache {
                     failure: None,
                     used: entry.used,
                 };
-                Settled {
+                Resolution {
                     outcome: DnsOutcome::Answered,
                     answer: Ok(addresses),
                 }
@@ -134,7 +136,7 @@ impl Cache {
                     failure: Some(failure),
                     used: entry.used,
                 };
-                Settled::failed(ResolveError::NotFound)
+                Resolution::failed(ResolveError::NotFound)
             }
             Err(error) => {
                 entry.failure = Some(Failure {
@@ -143,12 +145,12 @@ impl Cache {
                 });
                 entry
                     .usable(now)
-                    .map_or_else(|| Settled::failed(error), Settled::stale)
+                    .map_or_else(|| Resolution::failed(error), Resolution::stale)
             }
         }
     }
 
-    /// The entry of `name`, made if there is none; another leaves for it if need be.
+    /// The entry of `name`, made if there is none; another one is evicted for it if need be.
     fn entry(&mut self, name: &str, now: Instant) -> &mut Entry {
         if !self.entries.contains_key(name) {
             while self.entries.len() >= self.entries_max {
@@ -236,12 +238,12 @@ mod tests {
         Ipv4Addr::new(192, 0, 2, last).into()
     }
 
-    fn good(last: u8, ttl: Duration) -> Found {
+    fn good(last: u8, ttl: Duration) -> LookupResult {
         Ok((vec![address(last)], ttl))
     }
 
-    fn hit(last: u8) -> Held {
-        Held::Settled(Settled {
+    fn hit(last: u8) -> CacheState {
+        CacheState::Known(Resolution {
             outcome: DnsOutcome::CacheHit,
             answer: Ok(Arc::new([address(last)])),
         })
@@ -257,7 +259,7 @@ mod tests {
             assert_eq!(cache.get("a", end - S / 1000), hit(1), "TTL {ttl}");
             assert_eq!(
                 cache.get("a", end),
-                Held::Stale(Arc::new([address(1)])),
+                CacheState::Stale(Arc::new([address(1)])),
                 "TTL {ttl}"
             );
         }
@@ -267,19 +269,19 @@ mod tests {
     fn failed_lookup_serves_the_stale_answer_until_its_maximum_age() {
         let (mut cache, start) = cache(9);
         cache.put("a", good(1, 10 * S), start);
-        let stale = Settled::stale(Arc::new([address(1)]));
+        let stale = Resolution::stale(Arc::new([address(1)]));
         assert_eq!(
             cache.put("a", Err(ResolveError::Timeout), start + 11 * S),
             stale
         );
         assert_eq!(
             cache.get("a", start + 11 * S),
-            Held::Settled(stale.clone()),
+            CacheState::Known(stale.clone()),
             "asked again at once"
         );
         assert_eq!(
             cache.get("a", start + 12 * S),
-            Held::Stale(Arc::new([address(1)])),
+            CacheState::Stale(Arc::new([address(1)])),
             "never asked again"
         );
         assert_eq!(
@@ -290,29 +292,29 @@ mod tests {
             ),
             stale
         );
-        let failed = Settled::failed(ResolveError::ServerFailure);
+        let failed = Resolution::failed(ResolveError::ServerFailure);
         assert_eq!(
             cache.put("a", Err(ResolveError::ServerFailure), start + 60 * S),
             failed
         );
-        assert_eq!(cache.get("a", start + 60 * S), Held::Settled(failed));
-        assert_eq!(cache.get("a", start + 61 * S), Held::Nothing);
+        assert_eq!(cache.get("a", start + 60 * S), CacheState::Known(failed));
+        assert_eq!(cache.get("a", start + 61 * S), CacheState::Nothing);
     }
 
     #[test]
     fn nxdomain_replaces_the_stale_answer() {
         let (mut cache, start) = cache(9);
         cache.put("a", good(1, 10 * S), start);
-        let gone = Settled::failed(ResolveError::NotFound);
+        let gone = Resolution::failed(ResolveError::NotFound);
         assert_eq!(
             cache.put("a", Err(ResolveError::NotFound), start + 11 * S),
             gone
         );
         assert_eq!(
             cache.get("a", start + 21 * S - S / 1000),
-            Held::Settled(gone)
+            CacheState::Known(gone)
         );
-        assert_eq!(cache.get("a", start + 21 * S), Held::Nothing);
+        assert_eq!(cache.get("a", start + 21 * S), CacheState::Nothing);
     }
 
     #[test]
@@ -326,8 +328,8 @@ mod tests {
         assert_eq!(cache.entries.len(), 3);
         assert_eq!(
             cache.get("b", start),
-            Held::Nothing,
-            "`b` is the oldest nobody asked for"
+            CacheState::Nothing,
+            "`b` is the oldest that was not asked for"
         );
         assert_eq!(cache.get("a", start), hit(1), "`a` was asked for");
         for number in 0..100 {

@@ -10,7 +10,7 @@ use super::Addresses;
 
 const PATH: &str = "/etc/hosts";
 
-/// What is read of the file: people keep lists of a few hundred thousand names in it, but not more.
+/// Maximum of bytes that are read of the file: some lists in use have a few hundred thousand names.
 const FILE_BYTES_MAX: u64 = 64 << 20;
 
 /// Names with addresses of their own; read once, at start.
@@ -49,8 +49,7 @@ impl HostsFile {
                 .next()
                 .unwrap_or("")
                 .split_ascii_whitespace();
-            // a line whose address we do not understand (a zone, a typing error) is no address of
-            // anything
+            // a line whose address cannot be read (a zone, a typing error) is skipped
             let Some(Ok(address)) = words.next().map(str::parse) else {
                 continue;
             };

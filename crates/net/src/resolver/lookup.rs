@@ -18,7 +18,7 @@ use hickory_resolver::proto::rr::{Name, RecordType};
 use hickory_resolver::system_conf::read_system_conf;
 use tokio::sync::mpsc;
 
-use super::{Found, ResolveError, ResolverConfig, Shared};
+use super::{LookupResult, ResolveError, ResolverConfig, Shared};
 
 /// Tries within the time limit: a lost datagram costs a third of it.
 const TRIES: u32 = 3;
@@ -97,16 +97,16 @@ async fn serve(servers: Servers, mut queue: mpsc::Receiver<Arc<str>>, shared: Ar
     }
 }
 
-/// A lookup that somebody waits for: dropped in whatever way (done, panicked, thread ending), it is
-/// answered.
+/// A lookup that callers wait for: it is answered when this is dropped, be it done, by a panic or
+/// at the end of the thread.
 struct Promise {
     shared: Arc<Shared>,
     name: Arc<str>,
-    found: Found,
+    found: LookupResult,
 }
 
 impl Promise {
-    fn fulfil(mut self, found: Found) {
+    fn fulfil(mut self, found: LookupResult) {
         self.found = found;
     }
 }
@@ -118,9 +118,9 @@ impl Drop for Promise {
     }
 }
 
-/// Asks for A and AAAA at once. Who answers first with addresses waits a little for the other: some
-/// servers never answer for AAAA, and such a name is still usable.
-async fn both_families(resolver: &TokioResolver, promise: &Promise) -> Found {
+/// Asks for A and AAAA at once. The first answer with addresses waits a little for the other one:
+/// some servers never answer for AAAA, and such a name is still usable.
+async fn both_families(resolver: &TokioResolver, promise: &Promise) -> LookupResult {
     let limit = promise.shared.config.time_limit;
     let mut v4 = pin!(one_family(resolver, &promise.name, RecordType::A, limit));
     let mut v6 = pin!(one_family(resolver, &promise.name, RecordType::AAAA, limit));
@@ -131,7 +131,7 @@ async fn both_families(resolver: &TokioResolver, promise: &Promise) -> Found {
     join(first, other.unwrap_or(Err(ResolveError::Timeout)))
 }
 
-fn grace(first: &Found, limit: Duration) -> Duration {
+fn grace(first: &LookupResult, limit: Duration) -> Duration {
     if first.is_ok() {
         OTHER_FAMILY_GRACE.min(limit)
     } else {
@@ -141,7 +141,7 @@ fn grace(first: &Found, limit: Duration) -> Duration {
 
 /// Addresses of either; of two failures the one that says more about the servers, since it may
 /// pass.
-fn join(first: Found, other: Found) -> Found {
+fn join(first: LookupResult, other: LookupResult) -> LookupResult {
     match (first, other) {
         (Ok((mut addresses, ttl)), Ok((more, other_ttl))) => {
             addresses.extend(more);
@@ -157,7 +157,7 @@ async fn one_family(
     name: &str,
     family: RecordType,
     limit: Duration,
-) -> Found {
+) -> LookupResult {
     let name = Name::from_ascii(name).map_err(|_error| ResolveError::BadName)?;
     let lookup = match tokio::time::timeout(limit, resolver.lookup(name, family)).await {
         Ok(result) => result.map_err(|error| classify(&error))?,

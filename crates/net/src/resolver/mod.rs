@@ -26,7 +26,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, watch};
 use weir_measure::{Counters, DnsOutcome, Metric};
 
-use cache::{Cache, Held};
+use cache::{Cache, CacheState};
 use hosts::HostsFile;
 use lookup::Servers;
 
@@ -34,7 +34,7 @@ use lookup::Servers;
 /// than 16.
 pub const ADDRESSES_MAX: usize = 16;
 
-/// What the caller may set.
+/// The settings of a resolver.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResolverConfig {
     /// Name servers to ask, over UDP and TCP; empty: those of `/etc/resolv.conf`, with its search
@@ -58,7 +58,7 @@ pub struct ResolverConfig {
 
 impl Default for ResolverConfig {
     /// `time_limit` 5 s as glibc; TTL between 1 s and 1 h; negative 10 s as Squid's minimum is 1
-    /// min and nobody likes waiting for it; stale 1 h (RFC 8767 §5 suggests 1 to 3 days for
+    /// min, which is long for a user; stale 1 h (RFC 8767 §5 suggests 1 to 3 days for
     /// resolvers that many depend on); 10 000 names; 256 lookups.
     fn default() -> Self {
         Self {
@@ -106,7 +106,7 @@ impl std::error::Error for ResolveError {}
 /// Addresses of one name, IPv4 and IPv6 by turns, never empty, at most [`ADDRESSES_MAX`].
 pub type Addresses = Arc<[IpAddr]>;
 
-/// What a question is answered with.
+/// The answer to a question.
 pub type Answer = Result<Addresses, ResolveError>;
 
 /// Where the cache takes the time from; tests move it by hand.
@@ -177,7 +177,7 @@ impl Resolver {
     }
 
     /// The addresses that the hosts file has for `host`, or the loopback's for its own names; none
-    /// for any other. Nobody is asked.
+    /// for any other. No name server is asked.
     pub fn known(&self, host: &str) -> Vec<IpAddr> {
         let name = name::canonical(host).ok();
         let known = name.and_then(|name| self.shared.hosts.get(&name));
@@ -216,9 +216,9 @@ impl Resolver {
         let now = (self.shared.clock)();
         let mut state = self.shared.state();
         let stale = match state.cache.get(name, now) {
-            Held::Settled(settled) => return Step::Done(settled),
-            Held::Stale(addresses) => Some(addresses),
-            Held::Nothing => None,
+            CacheState::Known(settled) => return Step::Done(settled),
+            CacheState::Stale(addresses) => Some(addresses),
+            CacheState::Nothing => None,
         };
         if let Some(lookup) = state.in_flight.get(name) {
             return Step::Wait(lookup.subscribe(), true);
@@ -226,8 +226,8 @@ impl Resolver {
         let name: Arc<str> = Arc::from(name);
         let full = state.in_flight.len() >= self.shared.config.lookups_max;
         if full || self.requests.try_send(Arc::clone(&name)).is_err() {
-            let refused = || Settled::failed(ResolveError::Overloaded);
-            return Step::Done(stale.map_or_else(refused, Settled::stale));
+            let refused = || Resolution::failed(ResolveError::Overloaded);
+            return Step::Done(stale.map_or_else(refused, Resolution::stale));
         }
         let (sender, receiver) = watch::channel(None);
         state.in_flight.insert(name, sender);
@@ -237,7 +237,7 @@ impl Resolver {
 
     /// Waits for a lookup. Past the limit (the resolver thread is stuck) the failure is recorded
     /// from here.
-    async fn wait(&self, name: &str, mut lookup: Pending, joined: bool) -> Settled {
+    async fn wait(&self, name: &str, mut lookup: Pending, joined: bool) -> Resolution {
         // the resolver thread applies the same limit, and knows about stale answers: it goes first
         let limit = self.shared.config.time_limit + CALLER_GRACE;
         let published = match tokio::time::timeout(limit, lookup.wait_for(Option::is_some)).await {
@@ -245,7 +245,8 @@ impl Resolver {
             Ok(Err(_closed)) => None,
             Err(_elapsed) => Some(self.shared.finish(name, Err(ResolveError::Timeout))),
         };
-        let mut settled = published.unwrap_or_else(|| Settled::failed(ResolveError::ServerFailure));
+        let mut settled =
+            published.unwrap_or_else(|| Resolution::failed(ResolveError::ServerFailure));
         if joined && settled.outcome == DnsOutcome::Answered {
             settled.outcome = DnsOutcome::Collapsed;
         }
@@ -256,22 +257,22 @@ impl Resolver {
 /// How much longer than the resolver thread a caller waits.
 const CALLER_GRACE: Duration = Duration::from_millis(250);
 
-type Pending = watch::Receiver<Option<Settled>>;
+type Pending = watch::Receiver<Option<Resolution>>;
 
 enum Step {
-    Done(Settled),
-    /// A lookup to wait for, and whether somebody else started it.
+    Done(Resolution),
+    /// A lookup to wait for, and whether another caller started it.
     Wait(Pending, bool),
 }
 
 /// An answer, and how it came about.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Settled {
+struct Resolution {
     outcome: DnsOutcome,
     answer: Answer,
 }
 
-impl Settled {
+impl Resolution {
     const fn stale(addresses: Addresses) -> Self {
         Self {
             outcome: DnsOutcome::Stale,
@@ -293,32 +294,32 @@ impl Settled {
     }
 }
 
-/// What callers and the resolver thread share.
+/// The state that callers and the resolver thread share.
 struct Shared {
     config: ResolverConfig,
     problem: Option<String>,
     hosts: HostsFile,
     counters: Arc<Counters>,
     clock: Clock,
-    /// Held for a table look-up or insert; nothing is awaited under it.
+    /// CacheState for a table look-up or insert; nothing is awaited under it.
     state: Mutex<State>,
 }
 
 struct State {
     cache: Cache,
-    in_flight: HashMap<Arc<str>, watch::Sender<Option<Settled>>>,
+    in_flight: HashMap<Arc<str>, watch::Sender<Option<Resolution>>>,
 }
 
-/// What a lookup found: addresses and their TTL.
-type Found = Result<(Vec<IpAddr>, Duration), ResolveError>;
+/// The result of a lookup: addresses and their TTL.
+type LookupResult = Result<(Vec<IpAddr>, Duration), ResolveError>;
 
 impl Shared {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Records what the lookup of `name` found and wakes whoever waits for it.
-    fn finish(&self, name: &str, found: Found) -> Settled {
+    /// Records the result of the lookup of `name` and wakes the callers that wait for it.
+    fn finish(&self, name: &str, found: LookupResult) -> Resolution {
         let now = (self.clock)();
         let mut state = self.state();
         let settled = state.cache.put(name, found, now);

@@ -1,4 +1,4 @@
-//! What a host may look like before anybody is asked about it.
+//! Which hosts are looked up: syntax that is checked before a name server is asked.
 
 use std::net::{IpAddr, Ipv6Addr};
 

@@ -1,4 +1,4 @@
-//! What holds bytes between two sockets: a pipe that never leaves the kernel, or a buffer.
+//! Bytes between two sockets, held in a pipe in the kernel or in a buffer.
 
 use std::io;
 
@@ -13,7 +13,7 @@ const BUFFER_BYTES: usize = 16 << 10;
 /// How bytes are to be moved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Means {
-    /// By `splice`; by copying when no pipe is to be had.
+    /// By `splice`; by copying when no pipe is available.
     #[cfg(target_os = "linux")]
     Splice,
     /// Through a buffer.
@@ -35,7 +35,7 @@ pub(super) enum Carrier {
     Buffer(Buffer),
 }
 
-/// What filling an empty carrier did.
+/// The result of filling an empty carrier.
 pub(super) enum Filled {
     Some,
     End,

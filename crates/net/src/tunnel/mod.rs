@@ -1,5 +1,5 @@
-//! Bytes both ways between a client and a next hop, unseen: `CONNECT` (RFC 9110 §9.3.6) and
-//! `Upgrade` (§7.8).
+//! Tunnels: bytes both ways between a client and a next hop, which are not looked at. `CONNECT`
+//! (RFC 9110 §9.3.6) and `Upgrade` (§7.8) open one.
 //!
 //! On Linux the bytes move by `splice` through a pipe and are never copied into this process. The
 //! pipe is borrowed from the thread's pool only while bytes are in flight: an idle tunnel is two
@@ -10,7 +10,8 @@
 //! is reset, as far as the system lets us (what it had not yet taken from its socket is then lost
 //! with it, as without a proxy).
 //!
-//! The caller sends the 2xx or 101 first, and hands over the bytes that it had read too far.
+//! The caller sends the 2xx or 101 first, and hands over the bytes that it has read behind the
+//! head.
 
 mod carrier;
 mod open;
@@ -35,9 +36,9 @@ use pump::{Fault, Pump};
 /// The two ends of a tunnel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// Who asked for the tunnel.
+    /// The client that asked for the tunnel.
     Client,
-    /// Whom it leads to.
+    /// The next hop it leads to.
     NextHop,
 }
 
@@ -50,7 +51,7 @@ pub enum TunnelEnd {
     IdleLimit,
     /// The connection with this side failed; the other was reset.
     Error(Side, io::ErrorKind),
-    /// The process is going away.
+    /// The process is shutting down.
     Drained,
 }
 
@@ -68,7 +69,7 @@ impl TunnelEnd {
     }
 }
 
-/// What a tunnel did.
+/// The bytes and the end of a tunnel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TunnelReport {
     /// Bytes given to the client's socket, the first ones included.
@@ -79,7 +80,7 @@ pub struct TunnelReport {
     pub end: TunnelEnd,
 }
 
-/// Relays until both sides have finished, one fails, nothing moves for `idle_limit`, or `drain` is
+/// Relays until both sides have finished, one fails, no byte moves for `idle_limit`, or `drain` is
 /// ready.
 ///
 /// The `first` bytes go out before any other in their direction. Both sockets are the caller's to
@@ -153,7 +154,7 @@ async fn relay_by(
     }
 }
 
-/// What both directions report to the timer.
+/// What both directions report to the idle timer.
 struct Activity {
     last: Cell<Instant>,
     to_client_bytes: Cell<u64>,

@@ -15,7 +15,7 @@ use tokio::net::TcpStream;
 
 use super::carrier::Filled;
 
-/// Pipes kept open by a thread while nobody uses them.
+/// Unused pipes that a thread keeps open.
 pub(super) const IDLE_MAX: usize = 16;
 /// Pipes lent by a thread at once: as many directions may hold bytes that their receiver does not
 /// take.
@@ -105,7 +105,7 @@ impl Pipe {
         Ok(bytes)
     }
 
-    /// Pipes of this thread that are lent, and that wait.
+    /// Pipes of this thread that are lent, and that are unused.
     #[cfg(test)]
     pub(super) fn counts() -> (usize, usize) {
         POOL.with_borrow(|pool| (pool.lent, pool.idle.len()))

@@ -31,7 +31,7 @@ impl Pump<'_> {
     pub(super) async fn run(&self, mut means: Means) -> Result<(), Fault> {
         self.send_first().await?;
         loop {
-            // nothing is borrowed while nothing is there to move
+            // no pipe is borrowed while there is nothing to move
             self.from
                 .0
                 .readable()
@@ -119,7 +119,7 @@ impl Pump<'_> {
         }
     }
 
-    /// Closing a half of what is closed already is no failure.
+    /// Shutting down a half that is closed already is no failure.
     fn already_gone(&self, errno: rustix::io::Errno) -> Result<(), Fault> {
         if errno == rustix::io::Errno::NOTCONN {
             Ok(())

@@ -40,7 +40,7 @@ impl Setup {
         }
     }
 
-    /// The tunnel, and the sockets of those who use it.
+    /// The tunnel, and the sockets of its users.
     fn open(
         self,
         idle_limit: Duration,
@@ -115,7 +115,7 @@ async fn tunnel_relays_every_byte_once_and_in_order() {
     }
 }
 
-/// The one who sends `first` ends, is heard to the end, and still gets an answer.
+/// The side that sends `first` ends, is read to the end, and still gets an answer.
 async fn half_close(
     tunnel: impl Future<Output = TunnelReport>,
     first: TcpStream,

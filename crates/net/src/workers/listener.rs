@@ -1,5 +1,5 @@
-//! Accepting clients: one listening socket a worker and address, shared by the kernel
-//! (`SO_REUSEPORT`).
+//! Accepting connections: one listening socket for each worker and address, among which the kernel
+//! spreads connections (`SO_REUSEPORT`).
 
 use super::shutdown::Stage;
 use super::worker::Worker;
@@ -14,11 +14,11 @@ use weir_measure::Metric;
 /// Connections the kernel holds for us until they are accepted.
 const BACKLOG: i32 = 4096;
 
-/// Out of descriptors, accepting goes on when a connection closes, or after this long: something
-/// outside this process may have freed one.
+/// Without file descriptors, accepting resumes when a connection closes, or after this long: a
+/// descriptor may have been freed outside of this process.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(500);
 
-/// Whether somebody else listens on `address`: with `SO_REUSEPORT` a second process of the same
+/// Whether no other process listens on `address`: with `SO_REUSEPORT` a second process of the same
 /// user would silently take half of the connections.
 ///
 /// # Errors
@@ -94,7 +94,8 @@ impl Sockets {
     }
 }
 
-/// Accepts on `listener` until told to stop; what the kernel holds by then is still taken.
+/// Accepts on `listener` until `stop` or the shutdown; connections that the kernel has accepted by
+/// then are still taken.
 pub(super) async fn run(
     worker: &Worker,
     listener: std::net::TcpListener,
@@ -113,7 +114,7 @@ pub(super) async fn run(
         match accepted {
             Ok(client) => admit(client),
             Err(error) if is_exhausted(&error) => pause(worker).await,
-            // the client left before we looked: nothing of ours
+            // the client disconnected before it was accepted
             Err(_) => {}
         }
     }
@@ -121,7 +122,7 @@ pub(super) async fn run(
     Ok(())
 }
 
-/// Closing the socket would reset the connections the kernel has completed for it.
+/// Takes the connections that the kernel has accepted: closing the socket would reset them.
 fn take_backlog(listener: TcpListener, admit: impl Fn((TcpStream, SocketAddr))) {
     let Ok(listener) = listener.into_std() else {
         return;
@@ -145,7 +146,7 @@ async fn next_client(
     listener.accept().await
 }
 
-/// Waits while as many clients are connected as may be.
+/// Waits while as many clients are connected as are allowed.
 async fn wait_for_room(worker: &Worker) {
     loop {
         let clients = worker.network().clients();

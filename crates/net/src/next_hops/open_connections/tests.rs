@@ -28,7 +28,7 @@ fn one_busy() -> (Arc<OpenConnections>, HopKey, OpenRules, Permit) {
     };
     let OpenDecision::Open(mut permit, OpenReason::NoneBusy) = open.ask(&hop, &rules, DEMAND)
     else {
-        panic!("nobody else is there");
+        panic!("no other connection is open");
     };
     permit.opened(20);
     (open, hop, rules, permit)
@@ -67,7 +67,7 @@ fn wait(open: &Arc<OpenConnections>, hop: &HopKey, rules: &OpenRules) -> Waiter 
     }
 }
 
-/// Nothing is open, nobody waits, nothing is remembered.
+/// No connection is open, no request waits, no entry is kept.
 fn check_empty(open: &OpenConnections) {
     assert_eq!((open.total(), open.has_waiters()), (0, false));
     assert!(open.lock().hops.is_empty(), "{:?}", open.lock());
@@ -95,7 +95,7 @@ async fn waiter_whose_new_connection_went_to_another_is_woken_to_retry() {
     let (open, hop, rules, busy) = one_busy();
     let (to_come, first) = race(&open, &hop, &rules);
     let mut for_a_place = wait(&open, &hop, &rules);
-    // the first leaves, and so does the busy one: a place is free before anybody looks
+    // the first wait ends and the busy connection is closed: a place is free before a request looks
     drop((first, to_come));
     let (mut to_come, mut last) = race(&open, &hop, &rules);
     to_come.opened(20);
@@ -115,7 +115,7 @@ async fn waiter_is_woken_when_its_connection_set_up_fails() {
     open.pending_failed(&hop, Some(id), failure());
     assert!(matches!(first.hand_over().await, Some(Err(_))));
     drop(first);
-    // and where who asked for it has another already, the one that took it over
+    // and if the request that asked for it has another one already, the one that took it over
     let (to_come, first) = race(&open, &hop, &rules);
     let id = first.id;
     let returned = open.hand(idle(busy));
@@ -139,7 +139,7 @@ async fn returned_connection_without_waiter_goes_back_to_the_caller() {
         waiter
     };
     drop(waiter);
-    let back = open.hand(idle(busy)).expect("nobody waits");
+    let back = open.hand(idle(busy)).expect("no request waits");
     assert_eq!(open.total(), 1);
     assert_eq!(open.total_max(), 2);
     drop(back);
