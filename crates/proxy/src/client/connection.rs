@@ -11,7 +11,7 @@ use crate::exchange::run;
 use crate::exchange::state::RequestState;
 use crate::log::client::{ClientFacts, ListenerFacts};
 use crate::log::served::{self, UnsentResponses};
-use crate::request::answer::{Answer, Trouble};
+use crate::request::answer::{Answer, AnswerReason};
 use crate::send::outgoing::Outgoing;
 use crate::settings::Settings;
 use crate::worker::core::Worker;
@@ -319,8 +319,10 @@ impl Client {
         ready!(self.deadline.poll_passed(cx));
         if !idle {
             let settings = self.worker.settings();
-            let answer =
-                Answer::closing(408, Trouble::bad("the request head did not arrive in time"));
+            let answer = Answer::closing(
+                408,
+                AnswerReason::bad("the request head did not arrive in time"),
+            );
             let mut out = Vec::new();
             let verdict = answer.verdict();
             answer.write(&settings, &verdict, false, &self.worker.date(), &mut out);

@@ -76,7 +76,7 @@ pub(crate) fn take(
             client.requests = client.requests.saturating_add(1);
             let answer = Answer::closing(
                 error.status(),
-                crate::request::answer::Trouble::bad(error.to_string()),
+                crate::request::answer::AnswerReason::bad(error.to_string()),
             );
             let log = RequestLog::new(started, input.len(), readers);
             served.push(refuse(client, settings, None, &answer, log, out));
@@ -342,7 +342,7 @@ fn refuse(
     log.response_made(answer.status);
     log.sent((out.len() - before) as u64);
     log.sent_content(content_bytes, ContentSource::Own);
-    log.failed(answer.trouble.error.as_str());
+    log.failed(answer.reason.error.as_str());
     client.closing = client.closing || answer.close;
     let is_first = client.requests <= 1;
     report::count(client.worker.counters(), is_first, &verdict, &log);

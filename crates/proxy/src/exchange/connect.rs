@@ -6,7 +6,7 @@ use crate::exchange::next_hop::NextHop;
 use crate::exchange::respond;
 use crate::exchange::state::RequestState;
 use crate::exchange::switch;
-use crate::request::answer::{Answer, Trouble};
+use crate::request::answer::{Answer, AnswerReason};
 use std::rc::Rc;
 use std::sync::Arc;
 use weir_net::tunnel;
@@ -20,7 +20,7 @@ pub(crate) async fn run(client: &mut Client, exchange: &mut RequestState) -> boo
     if let Err(denied) = settings.connect_ports.check(exchange.request.port) {
         let answer = Answer::open(
             403,
-            Trouble::denied(format!("{denied}; access.connect_ports opens more")),
+            AnswerReason::denied(format!("{denied}; access.connect_ports opens more")),
         );
         return respond::respond(client, exchange, answer).await;
     }

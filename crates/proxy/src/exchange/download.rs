@@ -8,7 +8,7 @@
 use crate::cache::freshen::{self, Merging};
 use crate::cache::invalidate;
 use crate::exchange::downloaded::silent;
-pub(crate) use crate::exchange::downloaded::{Arrived, Downloaded, HopTrouble, broken};
+pub(crate) use crate::exchange::downloaded::{Arrived, Downloaded, HopFailure, broken};
 use crate::exchange::inbound::{self, Framing};
 use crate::exchange::state::RequestState;
 use crate::exchange::upload::Sending;
@@ -20,7 +20,7 @@ use crate::fetch::relay::{Relay, RelayEnd, Terms};
 use crate::log::record::End;
 use crate::log::report;
 use crate::log::request_log::ContentSource;
-use crate::request::answer::Trouble;
+use crate::request::answer::AnswerReason;
 use crate::send::sink::Sink;
 use crate::worker::core::Worker;
 use std::cell::Cell;
@@ -80,7 +80,7 @@ pub(crate) async fn run(parties: Parties<'_>) -> Downloaded {
     loop {
         let step = match download.next_head().await {
             Ok(step) => step,
-            Err(trouble) => return Downloaded::Failed(trouble),
+            Err(failure) => return Downloaded::Failed(failure),
         };
         if !download.purges.is_empty() {
             let purges = std::mem::take(&mut download.purges);
@@ -151,7 +151,7 @@ enum Read {
 
 impl Download<'_> {
     /// Reads until a whole head is there, and decides on it.
-    async fn next_head(&mut self) -> Result<Step, HopTrouble> {
+    async fn next_head(&mut self) -> Result<Step, HopFailure> {
         let heads = self.parties.exchange.settings.response_heads;
         let silence = self
             .parties
@@ -164,7 +164,7 @@ impl Download<'_> {
         loop {
             if !self.received.is_empty()
                 && self.arrival.is_worth_reading(&self.received, &heads)
-                && let Some(step) = self.try_step().map_err(HopTrouble::Broken)?
+                && let Some(step) = self.try_step().map_err(HopFailure::Broken)?
             {
                 return Ok(step);
             }
@@ -173,13 +173,13 @@ impl Download<'_> {
                 Read::Silent => return Err(silent(silence)),
                 Read::NotAwaited => return Ok(Step::Final(Downloaded::ClientLeft)),
                 Read::End | Read::Failed if self.received.is_empty() && self.interim == 0 => {
-                    return Err(HopTrouble::Unanswered(Trouble::new(
+                    return Err(HopFailure::Unanswered(AnswerReason::new(
                         ProxyError::ConnectionTerminated,
                         "the next hop closed the connection without a response",
                     )));
                 }
                 Read::End | Read::Failed => {
-                    return Err(HopTrouble::Broken(Trouble::new(
+                    return Err(HopFailure::Broken(AnswerReason::new(
                         ProxyError::HttpResponseIncomplete,
                         "the next hop closed the connection within the response head",
                     )));
@@ -238,7 +238,7 @@ impl Download<'_> {
     }
 
     /// Decides on the head at the front of `received`; `None` while it is not whole.
-    fn try_step(&mut self) -> Result<Option<Step>, Trouble> {
+    fn try_step(&mut self) -> Result<Option<Step>, AnswerReason> {
         let received = std::mem::take(&mut self.received);
         let mut lines = LineBuffer::new();
         let heads = self.parties.exchange.settings.response_heads;
@@ -263,7 +263,7 @@ impl Download<'_> {
         repairs: Repairs,
         consumed: usize,
         received: &[u8],
-    ) -> Result<Step, Trouble> {
+    ) -> Result<Step, AnswerReason> {
         let exchange = &mut *self.parties.exchange;
         if head.status == 101 {
             if !exchange.request.upgrade {
@@ -295,7 +295,7 @@ impl Download<'_> {
         repairs: Repairs,
         consumed: usize,
         received: &[u8],
-    ) -> Result<Step, Trouble> {
+    ) -> Result<Step, AnswerReason> {
         let is_repaired = self.is_repaired;
         let Parties {
             exchange,
@@ -544,7 +544,7 @@ impl Download<'_> {
         if let RelayEnd::Cut(word) = ended.end
             && ended.to_client_bytes == 0
         {
-            return Downloaded::Failed(HopTrouble::Broken(broken(&word)));
+            return Downloaded::Failed(HopFailure::Broken(broken(&word)));
         }
         Downloaded::Relayed {
             whole: ended.end == RelayEnd::Whole,

@@ -2,7 +2,7 @@
 
 use crate::fetch::arrival;
 use crate::fetch::transfer::Begun;
-use crate::request::answer::Trouble;
+use crate::request::answer::AnswerReason;
 use std::sync::Arc;
 use weir_policy::Serving;
 use weir_semantics::ProxyError;
@@ -54,7 +54,7 @@ pub(crate) enum Downloaded {
     /// The client's content is not framed as it says, and no answer has begun.
     BadContent(BodyError),
     /// There is no usable response head.
-    Failed(HopTrouble),
+    Failed(HopFailure),
 }
 
 /// A response that is arriving.
@@ -66,24 +66,24 @@ pub(crate) struct Arrived {
 }
 
 /// How the next hop failed before a final head.
-pub(crate) enum HopTrouble {
+pub(crate) enum HopFailure {
     /// It closed before the first byte: the request may be repeated if that is safe.
-    Unanswered(Trouble),
+    Unanswered(AnswerReason),
     /// Anything else.
-    Broken(Trouble),
+    Broken(AnswerReason),
 }
 
-/// The trouble with a next hop that says nothing.
-pub(crate) fn silent(limit: crate::config::Span) -> HopTrouble {
-    HopTrouble::Broken(Trouble::new(
+/// The failure of a next hop that sends nothing.
+pub(crate) fn silent(limit: crate::config::Span) -> HopFailure {
+    HopFailure::Broken(AnswerReason::new(
         ProxyError::ConnectionReadTimeout,
         format!("the next hop was silent for {limit}"),
     ))
 }
 
-/// The trouble with a response that is not HTTP.
-pub(crate) fn broken(why: &dyn std::fmt::Display) -> Trouble {
-    Trouble::new(
+/// The reason of an answer in place of a response that is not HTTP.
+pub(crate) fn broken(why: &dyn std::fmt::Display) -> AnswerReason {
+    AnswerReason::new(
         ProxyError::HttpProtocolError,
         format!("the next hop's response is not valid HTTP/1.1: {why}"),
     )

@@ -4,7 +4,7 @@ use crate::cache::chosen::Chosen;
 use crate::cache::disk_lookup;
 use crate::client::connection::Client;
 use crate::exchange::attempts::Attempts;
-use crate::exchange::download::{self, Arrived, Downloaded, HopTrouble};
+use crate::exchange::download::{self, Arrived, Downloaded, HopFailure};
 use crate::exchange::follow::{self, Gate};
 use crate::exchange::inbound::Framing;
 use crate::exchange::next_hop::NextHop;
@@ -20,7 +20,7 @@ use crate::fetch::in_flight::{self, InFlightResponse};
 use crate::fetch::reader::{Attached, Start};
 use crate::fetch::transfer;
 use crate::log::record::End;
-use crate::request::answer::{Answer, Trouble};
+use crate::request::answer::{Answer, AnswerReason};
 use crate::send::sink::Sink;
 use crate::worker::core::Worker;
 use std::cell::Cell;
@@ -90,7 +90,7 @@ async fn ask(
     loop {
         let mut connection = match attempts.connect(exchange, &worker).await {
             Ok(connection) => connection,
-            Err(trouble) => return fail(client, exchange, stored, trouble.into()).await,
+            Err(failure) => return fail(client, exchange, stored, failure.into()).await,
         };
         note_connection(client, exchange, &mut connection);
         if !exchange.expect(&worker) && stored.take().is_some() {
@@ -106,11 +106,11 @@ async fn ask(
                 exchange.gap = None;
                 forwarding = AS_SENT;
             }
-            Downloaded::Failed(HopTrouble::Unanswered(trouble)) => {
+            Downloaded::Failed(HopFailure::Unanswered(reason)) => {
                 let repeats = attempts.repeat(exchange, &worker, &connection);
                 drop(connection);
                 if !repeats {
-                    return fail(client, exchange, stored, trouble).await;
+                    return fail(client, exchange, stored, reason).await;
                 }
             }
             _ => match answer(client, exchange, connection, talked, stored.take()).await {
@@ -169,7 +169,7 @@ async fn answer(
         }
         Downloaded::Begun(arrived) => match begun(client, exchange, connection, *arrived).await {
             Ok(alive) => alive,
-            Err(trouble) => fail(client, exchange, stored, trouble).await,
+            Err(reason) => fail(client, exchange, stored, reason).await,
         },
         Downloaded::ServeStale(serving) => {
             drop(connection);
@@ -198,9 +198,9 @@ async fn answer(
             drop(connection);
             respond::respond(client, exchange, Answer::bad_request(&error)).await
         }
-        Downloaded::Failed(HopTrouble::Unanswered(trouble) | HopTrouble::Broken(trouble)) => {
+        Downloaded::Failed(HopFailure::Unanswered(reason) | HopFailure::Broken(reason)) => {
             drop(connection);
-            fail(client, exchange, stored, trouble).await
+            fail(client, exchange, stored, reason).await
         }
     })
 }
@@ -220,7 +220,7 @@ pub(crate) enum Asked {
     /// It was not asked: what was to be asked about has been forgotten meanwhile.
     Forgotten,
     /// There is no usable answer.
-    Failed(Trouble),
+    Failed(AnswerReason),
 }
 
 /// Asks `next_hop` about `stored` for no client, as it would be asked for one; a failure is
@@ -236,7 +236,7 @@ pub(crate) async fn in_background(
     let asked = loop {
         let mut connection = match attempts.connect(exchange, worker).await {
             Ok(connection) => connection,
-            Err(trouble) => break Asked::Failed(trouble.into()),
+            Err(failure) => break Asked::Failed(failure.into()),
         };
         // what fills a gap is expected by the in-flight response
         if !exchange.fills_gap() && !exchange.expect(worker) {
@@ -245,18 +245,18 @@ pub(crate) async fn in_background(
         }
         let request = outbound::request_head(exchange, forwarding, Some(stored));
         match talk_alone(worker, exchange, &mut connection, &request, stored).await {
-            Downloaded::Failed(HopTrouble::Unanswered(trouble)) => {
+            Downloaded::Failed(HopFailure::Unanswered(reason)) => {
                 if !attempts.repeat(exchange, worker, &connection) {
-                    break Asked::Failed(trouble);
+                    break Asked::Failed(reason);
                 }
             }
-            Downloaded::Failed(HopTrouble::Broken(trouble)) => break Asked::Failed(trouble),
+            Downloaded::Failed(HopFailure::Broken(reason)) => break Asked::Failed(reason),
             downloaded => break Asked::Answered(connection, downloaded),
         }
     };
-    if let Asked::Failed(trouble) = &asked {
-        count_failure(worker, trouble);
-        exchange.tell(worker, Event::Failed(failure_of(trouble)));
+    if let Asked::Failed(reason) = &asked {
+        count_failure(worker, reason);
+        exchange.tell(worker, Event::Failed(failure_of(reason)));
     }
     asked
 }
@@ -270,8 +270,8 @@ async fn talk_alone(
     stored: &Arc<StoredResponse>,
 ) -> Downloaded {
     let (from_hop, mut to_hop) = connection.stream.split();
-    if let Err(trouble) = upload::send_head(&mut to_hop, request, exchange, worker).await {
-        return Downloaded::Failed(trouble);
+    if let Err(failure) = upload::send_head(&mut to_hop, request, exchange, worker).await {
+        return Downloaded::Failed(failure);
     }
     let silence = exchange.settings.config.limits.next_hop_silence;
     let mut deadline = Deadline::new(silence.as_duration());
@@ -323,10 +323,10 @@ async fn talk(
     let (mut from_client, to_client) = client.stream.split();
     let (from_hop, mut to_hop) = connection.stream.split();
     let sent = upload::send_head(&mut to_hop, request, exchange, &worker).await;
-    if let Err(trouble) = sent {
+    if let Err(failure) = sent {
         client.unread = unread;
         return Talked {
-            downloaded: Downloaded::Failed(trouble),
+            downloaded: Downloaded::Failed(failure),
             upload_whole: !has_content,
         };
     }
@@ -399,7 +399,7 @@ async fn begun(
     exchange: &mut RequestState,
     connection: Connection,
     arrived: Arrived,
-) -> Result<bool, Trouble> {
+) -> Result<bool, AnswerReason> {
     let worker = Rc::clone(&client.worker);
     let in_flight = Arc::clone(&arrived.begun.in_flight);
     let span = match &arrived.answer {
@@ -469,7 +469,7 @@ pub(crate) async fn fail(
     client: &mut Client,
     exchange: &mut RequestState,
     stored: Option<Arc<StoredResponse>>,
-    mut trouble: Trouble,
+    mut reason: AnswerReason,
 ) -> bool {
     let worker = Rc::clone(&client.worker);
     // at once: what this client is sent now may take its time
@@ -481,39 +481,39 @@ pub(crate) async fn fail(
         // purged while this request waited: no excuse to serve it
         let _ = exchange.lose(&worker);
     }
-    let failure = failure_of(&trouble);
+    let failure = failure_of(&reason);
     let settings = Arc::clone(&exchange.settings);
     let failed = Event::Failed(failure);
     let mut commands = exchange.tx.handle(worker.now(), &settings.rules, failed);
     if let (Some(Command::Serve(serving)), Some(stored)) = (commands.first(), stored) {
         if let Ok(ready) = stored::ready(client, exchange, &stored).await {
-            exchange.log.failed(trouble.error.as_str());
+            exchange.log.failed(reason.error.as_str());
             return stored::send_stored(client, exchange, &stored, serving, ready).await;
         }
         lose(exchange, &worker, &stored);
         let failed = Event::Failed(failure);
         commands = exchange.tx.handle(worker.now(), &settings.rules, failed);
     }
-    count_failure(&worker, &trouble);
-    let mut status = status_of(&trouble);
+    count_failure(&worker, &reason);
+    let mut status = status_of(&reason);
     if commands.first() == Some(Command::Answer(Refused::MustRevalidate)) {
         status = 504;
-        trouble.refused = Refused::MustRevalidate;
+        reason.refused = Refused::MustRevalidate;
     }
-    // else the trouble knows a finer reason than the kind of failure
-    let _ = exchange.tx.refuse(trouble.refused);
-    respond::respond(client, exchange, Answer::open(status, trouble)).await
+    // else it has a finer reason than the kind of failure
+    let _ = exchange.tx.refuse(reason.refused);
+    respond::respond(client, exchange, Answer::open(status, reason)).await
 }
 
-fn count_failure(worker: &Worker, trouble: &Trouble) {
-    worker.counters().inc(match status_of(trouble) {
+fn count_failure(worker: &Worker, reason: &AnswerReason) {
+    worker.counters().inc(match status_of(reason) {
         504 => Metric::NextHopTimeouts,
         _ => Metric::NextHopErrors,
     });
 }
 
-fn failure_of(trouble: &Trouble) -> Failure {
-    match trouble.error {
+fn failure_of(reason: &AnswerReason) -> Failure {
+    match reason.error {
         ProxyError::HttpProtocolError | ProxyError::HttpResponseIncomplete => Failure::Protocol,
         ProxyError::DestinationIpProhibited
         | ProxyError::ConnectionLimitReached
@@ -525,8 +525,8 @@ fn failure_of(trouble: &Trouble) -> Failure {
 
 /// The status for a proxy error as RFC 9209 recommends it; but what our rules deny is 403, by name
 /// as by address.
-fn status_of(trouble: &Trouble) -> u16 {
-    match trouble.error {
+fn status_of(reason: &AnswerReason) -> u16 {
+    match reason.error {
         ProxyError::DestinationIpProhibited => 403,
         error => error.recommended_status().unwrap_or(502),
     }

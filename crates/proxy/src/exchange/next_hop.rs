@@ -3,7 +3,7 @@
 
 use crate::config::Mode;
 use crate::exchange::state::RequestState;
-use crate::request::answer::{Answer, Trouble};
+use crate::request::answer::{Answer, AnswerReason};
 use crate::settings::Settings;
 use crate::worker::core::Worker;
 use arc_swap::ArcSwap;
@@ -81,7 +81,7 @@ impl NextHop {
             }),
             Err(none) => Err(Answer::open(
                 404,
-                Trouble::new(
+                AnswerReason::new(
                     ProxyError::DestinationNotFound,
                     format!("{none} ({}{path})", host.as_str()),
                 ),

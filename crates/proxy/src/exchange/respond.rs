@@ -33,7 +33,7 @@ pub(crate) async fn respond(
         exchange.tx.verdict().handling,
         weir_policy::Handling::Refused(_)
     ) {
-        let _ = exchange.tx.refuse(answer.trouble.refused);
+        let _ = exchange.tx.refuse(answer.reason.refused);
     }
     let content = answer.write(
         &settings,
@@ -48,7 +48,7 @@ pub(crate) async fn respond(
     let head_bytes = out.len() as u64 - content;
     let log = &mut exchange.log;
     log.response_head(answer.status, head_of(&out, content));
-    log.failed(answer.trouble.error.as_str());
+    log.failed(answer.reason.error.as_str());
     let mut times = log.content_times();
     let (sent, end) = send_all(client, &mut outgoing, &settings, (&mut times, head_bytes)).await;
     let log = &mut exchange.log;

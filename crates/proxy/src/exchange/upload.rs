@@ -2,9 +2,9 @@
 //! between them.
 
 use crate::client::connection::Client;
-use crate::exchange::download::HopTrouble;
+use crate::exchange::download::HopFailure;
 use crate::exchange::state::RequestState;
-use crate::request::answer::Trouble;
+use crate::request::answer::AnswerReason;
 use crate::worker::core::Worker;
 use std::cell::Cell;
 use std::future::poll_fn;
@@ -96,7 +96,7 @@ pub(crate) async fn send_head(
     head: &[u8],
     exchange: &mut RequestState,
     worker: &Worker,
-) -> Result<(), HopTrouble> {
+) -> Result<(), HopFailure> {
     let silence = exchange
         .settings
         .config
@@ -126,7 +126,7 @@ pub(crate) async fn send_head(
         exchange.log.request_head_sent();
         return Ok(());
     }
-    Err(HopTrouble::Unanswered(Trouble::new(
+    Err(HopFailure::Unanswered(AnswerReason::new(
         ProxyError::ConnectionTerminated,
         "the next hop closed the connection while the request was sent",
     )))

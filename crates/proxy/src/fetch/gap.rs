@@ -6,14 +6,14 @@
 
 use crate::client::connection::Client;
 use crate::config::Mode;
-use crate::exchange::download::{Downloaded, HopTrouble};
+use crate::exchange::download::{Downloaded, HopFailure};
 use crate::exchange::forward::{self, Asked};
 use crate::exchange::next_hop::NextHop;
 use crate::exchange::state::{Plan, RequestState};
 use crate::fetch::in_flight::InFlightResponse;
 use crate::fetch::transfer;
 use crate::log::report;
-use crate::request::answer::Trouble;
+use crate::request::answer::AnswerReason;
 use crate::send::heads::{ServedForm, stored_fields};
 use crate::worker::core::Worker;
 use std::future::{Future, poll_fn};
@@ -97,11 +97,11 @@ pub(crate) fn refused(status: u16) -> Downloaded {
     if status < 400 || matches!(status, 404 | 410) {
         return Downloaded::AskAgain;
     }
-    let trouble = Trouble::new(
+    let reason = AnswerReason::new(
         ProxyError::HttpProtocolError,
         format!("the next hop answers {status} where a part was asked for"),
     );
-    Downloaded::Failed(HopTrouble::Broken(trouble))
+    Downloaded::Failed(HopFailure::Broken(reason))
 }
 
 /// The first gap of a stored part in what the request wants.

@@ -14,7 +14,7 @@ use weir_wire::{Version, write};
 
 /// Why a request is answered by us.
 #[derive(Clone, Debug)]
-pub(crate) struct Trouble {
+pub(crate) struct AnswerReason {
     /// The kind, as RFC 9209 names it.
     pub(crate) error: ProxyError,
     /// A sentence for people.
@@ -29,12 +29,12 @@ pub(crate) struct Answer {
     /// Status code.
     pub(crate) status: u16,
     /// Why.
-    pub(crate) trouble: Trouble,
+    pub(crate) reason: AnswerReason,
     /// The client's connection ends with it.
     pub(crate) close: bool,
 }
 
-impl Trouble {
+impl AnswerReason {
     pub(crate) fn new(error: ProxyError, text: impl Into<String>) -> Self {
         let refused = match error {
             ProxyError::ProxyLoopDetected => Refused::Loop,
@@ -63,7 +63,7 @@ impl Trouble {
     }
 }
 
-impl From<ConnectFailure> for Trouble {
+impl From<ConnectFailure> for AnswerReason {
     fn from(failure: ConnectFailure) -> Self {
         Self::new(failure.error, failure.text)
     }
@@ -71,26 +71,26 @@ impl From<ConnectFailure> for Trouble {
 
 impl Answer {
     /// An answer after which the connection goes on.
-    pub(crate) fn open(status: u16, trouble: Trouble) -> Self {
+    pub(crate) fn open(status: u16, reason: AnswerReason) -> Self {
         Self {
             status,
-            trouble,
+            reason,
             close: false,
         }
     }
 
     /// An answer that ends the connection.
-    pub(crate) fn closing(status: u16, trouble: Trouble) -> Self {
+    pub(crate) fn closing(status: u16, reason: AnswerReason) -> Self {
         Self {
             status,
-            trouble,
+            reason,
             close: true,
         }
     }
 
     /// 400 and close: what follows in the connection cannot be trusted.
     pub(crate) fn bad_request(why: &dyn Display) -> Self {
-        Self::closing(400, Trouble::bad(why.to_string()))
+        Self::closing(400, AnswerReason::bad(why.to_string()))
     }
 
     /// 500: what is stored was to be sent and cannot be read. A fault of the disk, not a lack of
@@ -98,7 +98,7 @@ impl Answer {
     pub(crate) fn unreadable(why: ReadTrouble) -> Self {
         Self::open(
             500,
-            Trouble {
+            AnswerReason {
                 error: ProxyError::ProxyInternalError,
                 text: format!("what is stored cannot be read: {}", why.as_str()),
                 refused: Refused::Unreadable,
@@ -110,7 +110,7 @@ impl Answer {
     pub(crate) fn only_if_cached() -> Self {
         Self::open(
             504,
-            Trouble {
+            AnswerReason {
                 error: ProxyError::ProxyInternalResponse,
                 text: "nothing usable is stored, and the request says only-if-cached".into(),
                 refused: Refused::OnlyIfCached,
@@ -123,7 +123,7 @@ impl Answer {
     pub(crate) fn options() -> Self {
         Self::open(
             200,
-            Trouble {
+            AnswerReason {
                 error: ProxyError::ProxyInternalResponse,
                 text: "this proxy answers for itself".into(),
                 refused: Refused::AnsweredHere,
@@ -134,7 +134,7 @@ impl Answer {
     /// The verdict of a request answered so before there was a transaction.
     pub(crate) fn verdict(&self) -> Verdict {
         Verdict {
-            handling: Handling::Refused(self.trouble.refused),
+            handling: Handling::Refused(self.reason.refused),
             fwd_status: None,
             decided_by: DecidedBy::CacheControl,
             storing: None,
@@ -157,7 +157,7 @@ impl Answer {
             "{} {}: {}\n",
             self.status,
             reason_phrase(self.status),
-            self.trouble.text
+            self.reason.text
         );
         write::status_line(
             out,
@@ -195,7 +195,7 @@ impl Answer {
         let name = settings.name();
         write_cache_status(settings, verdict, out);
         out.extend_from_slice(b"Proxy-Status: ");
-        write_proxy_status(out, name, self.trouble.error, Some(&self.trouble.text));
+        write_proxy_status(out, name, self.reason.error, Some(&self.reason.text));
         out.extend_from_slice(b"\r\n");
     }
 }
@@ -240,7 +240,7 @@ mod tests {
     fn unreadable_storage_is_reported_apart_from_overload() {
         let answer = Answer::unreadable(ReadTrouble::TooSlow);
         assert_eq!(answer.verdict().detail(), Some("unreadable"));
-        let busy = Trouble::new(ProxyError::ConnectionLimitReached, "");
+        let busy = AnswerReason::new(ProxyError::ConnectionLimitReached, "");
         assert_eq!(busy.refused.as_str(), "overloaded");
     }
 }

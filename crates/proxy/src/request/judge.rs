@@ -5,7 +5,7 @@
 //! (RFC 9110 §7.1). Anything ambiguous is refused, never repaired (RFC 9112 §6.3, §11.2).
 
 use crate::config::Mode;
-use crate::request::answer::{Answer, Trouble};
+use crate::request::answer::{Answer, AnswerReason};
 use crate::settings::Settings;
 use weir_policy::{Digest, KeyHasher, Secret};
 use weir_semantics::{
@@ -55,7 +55,7 @@ impl<'a> ReceivedRequest<'a> {
         if !rules.client_allowed {
             return Err(Answer::closing(
                 403,
-                Trouble::denied("this client may not use the proxy; see access.clients"),
+                AnswerReason::denied("this client may not use the proxy; see access.clients"),
             ));
         }
         let method = Method::parse(head.method);
@@ -137,33 +137,33 @@ fn check_form(
     if method == Method::Trace {
         return Err(Answer::closing(
             405,
-            Trouble::denied("TRACE is refused: it would echo credentials"),
+            AnswerReason::denied("TRACE is refused: it would echo credentials"),
         ));
     }
     match (rules.mode, form) {
         (Mode::Gateway, Form::Authority) => Err(Answer::closing(
             405,
-            Trouble::denied("this is a gateway; CONNECT is for forward proxies"),
+            AnswerReason::denied("this is a gateway; CONNECT is for forward proxies"),
         )),
         // what it gets here came over a connection that proves nothing of the host (RFC 9110 §7.4,
         // §15.5.20)
         (Mode::Gateway, Form::Absolute) if target.scheme == Scheme::Https => Err(Answer::closing(
             421,
-            Trouble::new(
+            AnswerReason::new(
                 ProxyError::HttpRequestError,
                 "this listener has no TLS and does not answer for https:// URLs",
             ),
         )),
         (Mode::Forward, Form::Origin) => Err(Answer::closing(
             400,
-            Trouble::bad(
+            AnswerReason::bad(
                 "this is a forward proxy: the request target must be a whole URL (http://host/path); \
                  use it as `curl -x`, or set it as the browser's HTTP proxy",
             ),
         )),
         (Mode::Forward, Form::Absolute) if target.scheme == Scheme::Https => Err(Answer::closing(
             501,
-            Trouble::new(
+            AnswerReason::new(
                 ProxyError::HttpRequestError,
                 "https:// URLs are reached by CONNECT; this proxy does not open TLS itself",
             ),
@@ -177,7 +177,7 @@ fn check_loop(head: &RequestHead<'_, '_>, settings: &Settings) -> Result<(), Ans
     if contains_pseudonym(passed, settings.name(), Some(&settings.instance)) {
         return Err(Answer::closing(
             508,
-            Trouble::new(
+            AnswerReason::new(
                 ProxyError::ProxyLoopDetected,
                 "this request has passed here before",
             ),
