@@ -3,7 +3,6 @@
 use crate::cache::chosen::Chosen;
 use crate::cache::disk_lookup;
 use crate::client::connection::Client;
-use crate::exchange::inbound::Framing;
 use crate::exchange::state::RequestState;
 use crate::exchange::stored;
 use crate::fetch::collapse::{Decision, Follower, Leader, WaitResult};
@@ -13,6 +12,7 @@ use crate::fetch::reader::{self, Attached, Start};
 use crate::log::record::End;
 use crate::log::request_log::ContentSource;
 use crate::request::vary::selecting_digest;
+use crate::send::framing::Framing;
 use crate::send::heads::{self, ServedForm};
 use crate::worker::core::Worker;
 use std::cell::Cell;

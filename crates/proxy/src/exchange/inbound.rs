@@ -6,40 +6,11 @@
 
 use crate::exchange::state::RequestState;
 use crate::log::words;
+use crate::send::framing::Framing;
 use crate::settings::Settings;
 use crate::worker::core::Worker;
-use weir_semantics::{
-    ConnectionOptions, FieldLine, Known, Method, identify, is_hop_by_hop, is_stored,
-};
-use weir_wire::{BodyLength, ResponseHead, Version, write};
-
-/// How content is framed toward the client.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Framing {
-    /// No content follows the head.
-    None,
-    /// As many bytes as Content-Length says.
-    Length,
-    /// Chunked.
-    Chunked,
-    /// Ends with the connection: for clients that know no chunks.
-    Close,
-}
-
-impl Framing {
-    /// The framing for a response with content `body` toward a client. What arrives without a
-    /// length leaves in chunks, so that its end can be told from a cut.
-    pub(crate) fn toward(http11: bool, method: Method, status: u16, body: BodyLength) -> Self {
-        if method == Method::Head || matches!(status, 204 | 304) {
-            return Self::None;
-        }
-        match body {
-            BodyLength::None | BodyLength::Exact(_) => Self::Length,
-            BodyLength::Chunked | BodyLength::UntilClose if http11 => Self::Chunked,
-            BodyLength::Chunked | BodyLength::UntilClose => Self::Close,
-        }
-    }
-}
+use weir_semantics::{ConnectionOptions, FieldLine, Known, identify, is_hop_by_hop, is_stored};
+use weir_wire::{ResponseHead, Version, write};
 
 /// Whether the next hop will take another request on this connection (RFC 9112 §9.3).
 pub(crate) fn keeps_alive(head: &ResponseHead<'_, '_>) -> bool {

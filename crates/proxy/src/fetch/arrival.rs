@@ -5,12 +5,13 @@
 //! stored.
 
 use crate::cache::freshen::Merging;
-use crate::exchange::inbound::{self, Framing};
+use crate::exchange::inbound;
 use crate::exchange::state::RequestState;
 use crate::fetch::in_flight::{Beginnings, InFlightResponse};
 use crate::fetch::keeper::expected;
 use crate::fetch::kept::{Kept, room};
 use crate::fetch::transfer::Begun;
+use crate::send::framing::Framing;
 use crate::send::heads::ServedForm;
 use crate::worker::core::Worker;
 use std::sync::Arc;

@@ -7,10 +7,10 @@
 
 use crate::client::connection::Client;
 use crate::exchange::follow;
-use crate::exchange::inbound::Framing;
 use crate::exchange::state::RequestState;
 use crate::fetch::in_flight::InFlightResponse;
 use crate::fetch::reader::{Attached, Start};
+use crate::send::framing::Framing;
 use crate::send::outgoing::Outgoing;
 use std::sync::Arc;
 use weir_measure::{Lost, Metric};

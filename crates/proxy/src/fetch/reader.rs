@@ -4,13 +4,13 @@
 //! ahead of the client for us.
 
 use crate::client::connection::Client;
-use crate::exchange::inbound::Framing;
 use crate::exchange::state::RequestState;
 use crate::fetch::continuation;
 use crate::fetch::gap;
 use crate::fetch::in_flight::{COPY_BYTES_MAX, InFlightResponse, Reading};
 use crate::log::record::ContentTimes;
 use crate::send::disk_read::DiskRead;
+use crate::send::framing::Framing;
 use crate::send::outbox::Outbox;
 use crate::send::sink;
 use crate::worker::core::Worker;

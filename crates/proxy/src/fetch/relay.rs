@@ -7,10 +7,10 @@
 //! [`Governor`], where a response is longer than a quarter of the read-ahead: a small response
 //! costs nothing more. While the next hop is silent the client is watched.
 
-use crate::exchange::inbound::Framing;
 use crate::exchange::state::RequestState;
 use crate::fetch::keeper::Keeper;
 use crate::log::record::ContentTimes;
+use crate::send::framing::Framing;
 use crate::send::sink::Sink;
 use crate::send::unsent::Unsent;
 use crate::worker::core::{SCRATCH_BYTES, Worker};

@@ -4,8 +4,8 @@
 //! (RFC 9111 §4, RFC 9211), and, for 206 and 304, the status line and the fields that differ (RFC
 //! 9110 §15.3.7, §15.4.5).
 
-use crate::exchange::inbound::Framing;
 use crate::log::words;
+use crate::send::framing::Framing;
 use crate::settings::Settings;
 use weir_policy::fetch::ByteSpan;
 use weir_policy::{Serving, Verdict};

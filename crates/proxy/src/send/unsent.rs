@@ -1,6 +1,6 @@
 //! How much content is among the bytes a client has not taken: for the account of one that leaves.
 
-use crate::exchange::inbound::Framing;
+use crate::send::framing::Framing;
 
 /// What was framed for a client since it last had everything.
 #[derive(Debug)]

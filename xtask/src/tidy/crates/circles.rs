@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Crates that may have larger circles than [`LARGEST`], for now. A number is to be lowered with
 /// the circle, and never raised.
-const LIMITS: [(&str, usize); 1] = [("proxy", 7)];
+const LIMITS: [(&str, usize); 1] = [("proxy", 5)];
 
 /// How many modules a circle may have elsewhere.
 const LARGEST: usize = 5;
