@@ -5,7 +5,7 @@
 
 use libfuzzer_sys::fuzz_target;
 
-#[path = "../../crates/workload/tests/import_invariants/mod.rs"]
+#[path = "../../crates/trace/tests/import_invariants/mod.rs"]
 mod import_invariants;
 
 fuzz_target!(|input: &[u8]| import_invariants::check(input, None));

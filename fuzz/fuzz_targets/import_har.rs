@@ -4,9 +4,9 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use weir_workload::import::Format;
+use weir_trace::import::Format;
 
-#[path = "../../crates/workload/tests/import_invariants/mod.rs"]
+#[path = "../../crates/trace/tests/import_invariants/mod.rs"]
 mod import_invariants;
 
 fuzz_target!(|input: &[u8]| import_invariants::check(input, Some(Format::Har)));

@@ -6,9 +6,9 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use weir_workload::import::Format;
+use weir_trace::import::Format;
 
-#[path = "../../crates/workload/tests/import_invariants/mod.rs"]
+#[path = "../../crates/trace/tests/import_invariants/mod.rs"]
 mod import_invariants;
 
 const FORMATS: [Format; 4] = [

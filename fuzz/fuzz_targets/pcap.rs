@@ -10,7 +10,7 @@
 
 use libfuzzer_sys::fuzz_target;
 
-#[path = "../../crates/workload/tests/pcap/invariants.rs"]
+#[path = "../../crates/trace/tests/pcap/invariants.rs"]
 mod invariants;
 
 const LINKS: [u8; 8] = [0, 1, 9, 51, 101, 104, 113, 204];

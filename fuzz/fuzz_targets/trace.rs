@@ -10,7 +10,7 @@
 use libfuzzer_sys::fuzz_target;
 use std::sync::{LazyLock, Once};
 
-#[path = "../../crates/workload/tests/trace_invariants/mod.rs"]
+#[path = "../../crates/trace/tests/trace_invariants/mod.rs"]
 mod trace_invariants;
 
 static SEALED: LazyLock<Vec<u8>> = LazyLock::new(trace_invariants::example);

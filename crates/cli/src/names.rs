@@ -1,7 +1,7 @@
 //! What becomes of names in a trace that is made here.
 
 use std::path::Path;
-use weir_workload::trace::{Anonymiser, TraceError};
+use weir_trace::{Anonymiser, TraceError};
 
 /// Hashes names as two flags say: hide nothing, or use the key in a file. Without either the key is
 /// forgotten.

@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use tempfile::TempDir;
-use weir_workload::trace::{Anonymisation, Columns, Reader, Row};
+use weir_trace::{Anonymisation, Columns, Reader, Row};
 
 /// A real Squid's lines; one is damaged.
 const SQUID: &str = "\

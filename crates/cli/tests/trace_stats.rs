@@ -4,7 +4,7 @@ use serde_json::Value;
 use std::path::Path;
 use std::process::{Command, Output};
 use tempfile::TempDir;
-use weir_workload::trace::{Anonymiser, Row, TraceMethod, Writer};
+use weir_trace::{Anonymiser, Row, TraceMethod, Writer};
 
 /// Three requests of which the trace knows method, status and size.
 fn trace(folder: &Path) {

@@ -13,8 +13,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 use weir_policy::Profile;
 use weir_sim::{Network, Outcome, Settings, Simulator};
+use weir_trace::{Columns, Reader, Row, TraceMethod};
 use weir_workload::Chance;
-use weir_workload::trace::{Columns, Reader, Row, TraceMethod};
 
 /// As in the command that is measured here.
 #[global_allocator]

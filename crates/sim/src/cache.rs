@@ -17,7 +17,7 @@ use weir_policy::eviction::EvictionKind;
 use weir_policy::fetch::{ByteSpan, ByteSpans};
 use weir_policy::{Digest, Missing, Now, StoredFacts};
 use weir_semantics::{Fits, ResponseFacts};
-use weir_workload::trace::Row;
+use weir_trace::Row;
 
 pub(crate) use in_use::ContentId;
 

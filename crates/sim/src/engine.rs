@@ -60,8 +60,8 @@ use weir_policy::collapse::Collapse;
 use weir_policy::fetch::{Background, Popularity, Refreshes};
 use weir_policy::{Now, Verdict};
 use weir_semantics::DeltaSeconds;
+use weir_trace::{Column, Columns, Row};
 use weir_workload::Chance;
-use weir_workload::trace::{Column, Columns, Row};
 
 /// One run over one trace.
 #[derive(Debug)]

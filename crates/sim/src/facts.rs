@@ -15,7 +15,7 @@ use crate::world::Nanos;
 use weir_semantics::{
     DeltaSeconds, Fits, Method, RequestFacts, ResponseFacts, is_heuristically_cacheable,
 };
-use weir_workload::trace::{AbortedBy, Row, TraceVersion};
+use weir_trace::{AbortedBy, Row, TraceVersion};
 
 /// One request as it is simulated.
 #[derive(Clone, Copy, Debug)]

@@ -17,7 +17,8 @@ impl Chance {
     }
 
     /// The stream that a hash stands for.
-    pub(crate) fn of(hash: u64) -> Self {
+    #[must_use]
+    pub fn of(hash: u64) -> Self {
         let mut state = [0; 32];
         for (index, word) in (0_u64..).zip(state.chunks_exact_mut(8)) {
             word.copy_from_slice(&mix(hash.wrapping_add(index.wrapping_mul(GOLDEN))).to_le_bytes());
@@ -50,7 +51,8 @@ impl Chance {
 
 /// The finaliser of splitmix64 (Steele, Lea and Flood 2014), from one number to one that looks
 /// unrelated.
-pub(crate) fn mix(number: u64) -> u64 {
+#[must_use]
+pub const fn mix(number: u64) -> u64 {
     let mut mixed = number.wrapping_add(GOLDEN);
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -58,7 +60,8 @@ pub(crate) fn mix(number: u64) -> u64 {
 }
 
 /// The 53 highest of 64 random bits as a number in [0, 1).
-pub(crate) fn unit_of(word: u64) -> f64 {
+#[must_use]
+pub const fn unit_of(word: u64) -> f64 {
     (word >> 11) as f64 / STEPS
 }
 

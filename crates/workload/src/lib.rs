@@ -13,9 +13,7 @@
 mod ask;
 mod chance;
 mod content;
-pub mod import;
 mod law;
-pub mod make;
 pub mod output;
 mod phase;
 mod rules;
@@ -24,10 +22,9 @@ mod site;
 mod stream;
 mod target;
 pub mod toml_text;
-pub mod trace;
 
 pub use ask::{Ask, AskKind, Method};
-pub use chance::Chance;
+pub use chance::{Chance, mix, unit_of};
 pub use content::Content;
 pub use law::{Dimension, Law, LawError};
 pub use phase::PhasePlan;

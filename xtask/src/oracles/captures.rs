@@ -60,7 +60,7 @@ pub(crate) fn check(data: &Path, readme: &str, found: &mut Found) -> Result<(), 
         return Err(Failure::Usage(what.to_owned()));
     }
     let counter = program::build_for_tests(
-        &["-p", "weir-workload", "--example", "pcap_counts"],
+        &["-p", "weir-trace", "--example", "pcap_counts"],
         "pcap_counts",
     )?;
     for row in rows {

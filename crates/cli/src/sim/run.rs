@@ -17,7 +17,7 @@ use weir_sim::{
     ASSUMED_LIFETIME_S, Caching, Comparing, Comparison, Keep, Network, ServerTimes, Settings,
     SettingsError, SimulatedRows, Simulator,
 };
-use weir_workload::trace::Reader;
+use weir_trace::Reader;
 use weir_workload::{Dimension, Law};
 
 /// The flags of `weir sim run`.

@@ -5,8 +5,8 @@ use clap::{Args, ValueEnum};
 use serde::Serialize;
 use std::path::PathBuf;
 use weir_proxy::config::Span;
-use weir_workload::trace::Reader;
-use weir_workload::trace::compare::{
+use weir_trace::Reader;
+use weir_trace::compare::{
     Aspect, CompareSettings, Differences, EXAMPLES_MAX, compare as compare_traces, text,
 };
 

@@ -14,9 +14,9 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use weir_proxy::config::ByteSize;
-use weir_workload::import::{Damaged, Format, MissingSize, Settings, Site, open};
+use weir_trace::import::{Damaged, Format, MissingSize, Settings, Site, open};
+use weir_trace::{Anonymiser, ArrivalOrder, Meta, Row, TraceError, Writer, Written};
 use weir_workload::output;
-use weir_workload::trace::{Anonymiser, ArrivalOrder, Meta, Row, TraceError, Writer, Written};
 
 /// The flags of `weir trace import`.
 #[derive(Clone, Debug, Args)]
@@ -211,7 +211,7 @@ fn read(
     let meter = input.meter();
     let mut opened = open(input, flags.format, settings).map_err(|error| {
         let exit = match &error {
-            weir_workload::import::Unreadable::Source(_) => Exit::OutsideFailed,
+            weir_trace::import::Unreadable::Source(_) => Exit::OutsideFailed,
             _ => Exit::BadUsage,
         };
         unread(path, &error, error.hint(), exit)

@@ -4,8 +4,8 @@ use crate::messages::{Exit, Failure, give, tell};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use std::path::PathBuf;
-use weir_workload::make::{Figure, Maker, Measured, Profile, Unit};
-use weir_workload::trace::{Anonymisation, Meta, Writer};
+use weir_trace::make::{Figure, Maker, Measured, Profile, Unit};
+use weir_trace::{Anonymisation, Meta, Writer};
 
 /// The flags of `weir trace make`.
 #[derive(Clone, Debug, Args)]

@@ -1,4 +1,4 @@
-//! `weir trace`: what was asked of caches, as files. What it does is in `weir-workload`; here are
+//! `weir trace`: what was asked of caches, as files. What it does is in `weir-trace`; here are
 //! flags and messages.
 
 mod compare;
@@ -8,7 +8,7 @@ mod stats;
 
 use crate::messages::{Exit, Failure};
 use clap::Subcommand;
-use weir_workload::trace::{Fault, TraceError};
+use weir_trace::{Fault, TraceError};
 
 /// The commands of `weir trace`.
 #[derive(Debug, Subcommand)]

@@ -4,8 +4,8 @@ use crate::messages::{Failure, give};
 use clap::Args;
 use serde::Serialize;
 use std::path::PathBuf;
-use weir_workload::trace::stats::{COLUMNS, Stats, Summary, text};
-use weir_workload::trace::{Meta, Reader};
+use weir_trace::stats::{COLUMNS, Stats, Summary, text};
+use weir_trace::{Meta, Reader};
 
 /// The flags of `weir trace stats`.
 #[derive(Clone, Debug, Args)]

@@ -1,7 +1,7 @@
 //! A row as the client's request.
 
 use crate::origin::{date, tag_text};
-use weir_workload::trace::{RequestBit, Row, TraceMethod};
+use weir_trace::{RequestBit, Row, TraceMethod};
 
 /// Content of a request that has some.
 const REQUEST_CONTENT: &str = "0123456789";

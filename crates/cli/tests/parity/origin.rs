@@ -6,7 +6,7 @@
 use crate::content::Identity;
 use crate::message::Head;
 use weir_semantics::{Timestamp, write_http_date};
-use weir_workload::trace::{AbortedBy, ResponseBit, Row};
+use weir_trace::{AbortedBy, ResponseBit, Row};
 
 /// A response: its head, and the bytes behind it.
 #[derive(Clone, Debug)]

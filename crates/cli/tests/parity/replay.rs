@@ -16,7 +16,7 @@ use weir_measure::{Aborted, Label as _, Metric, OpenReason};
 use weir_policy::fetch::ByteSpan;
 use weir_semantics::{Timestamp, parse_http_date};
 use weir_sim::journal::{Question, What};
-use weir_workload::trace::{RequestBit, Row, TraceMethod};
+use weir_trace::{RequestBit, Row, TraceMethod};
 
 /// Runs a trace through both.
 pub(crate) fn replay(

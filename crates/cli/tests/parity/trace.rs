@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use weir_policy::Profile;
 use weir_policy::eviction::EvictionKind;
 use weir_policy::fetch::AbortPolicy;
+use weir_trace::{AbortedBy, RequestBit, ResponseBit, Row, TraceMethod};
 use weir_workload::Chance;
-use weir_workload::trace::{AbortedBy, RequestBit, ResponseBit, Row, TraceMethod};
 
 /// 2026-01-01 00:00:00 GMT: when every trace begins.
 pub(crate) const START_S: i64 = 1_767_225_600;

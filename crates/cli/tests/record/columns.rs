@@ -4,7 +4,7 @@ use super::{Client, LOCATIONS, head_bytes, only, record};
 use crate::support::{Nginx, Reply, content};
 use serde_json::Value;
 use std::time::{SystemTime, UNIX_EPOCH};
-use weir_workload::trace::{
+use weir_trace::{
     AbortedBy, Anonymiser, RequestBit, ResponseBit, Row, TraceMethod, TraceScheme, TraceVersion,
 };
 

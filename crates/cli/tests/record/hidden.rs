@@ -3,7 +3,7 @@
 use super::{Client, LOCATIONS, names, only, record, text, traces};
 use crate::support::Nginx;
 use std::path::Path;
-use weir_workload::trace::{Anonymisation, Anonymiser, Reader, Row};
+use weir_trace::{Anonymisation, Anonymiser, Reader, Row};
 
 /// Records one request with everything in it that has a name.
 fn one(folder: &Path, nginx: &Nginx, more: &[&str]) -> Row {

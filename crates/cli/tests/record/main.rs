@@ -16,7 +16,7 @@ mod trouble;
 
 use std::path::{Path, PathBuf};
 use support::{Config, RawClient, Reply, Weir};
-use weir_workload::trace::{Columns, Reader, Row};
+use weir_trace::{Columns, Reader, Row};
 
 /// What nginx serves.
 const LOCATIONS: &str = "

@@ -4,7 +4,7 @@ use super::{Client, LOCATIONS, names, record, rows, traces, wait_for};
 use crate::support::{Nginx, content};
 use std::fmt::Write as _;
 use std::path::Path;
-use weir_workload::trace::{Reader, Row};
+use weir_trace::{Reader, Row};
 
 /// Letters that nothing makes shorter.
 fn noise(seed: u32, bytes: usize) -> String {

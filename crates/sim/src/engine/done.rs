@@ -6,7 +6,7 @@ use crate::journal::What;
 use crate::results::request_result::RequestResult;
 use crate::settings::{Keep, Path};
 use crate::world::{MICROSECOND, Nanos};
-use weir_workload::trace::AbortedBy;
+use weir_trace::AbortedBy;
 
 impl Simulator {
     /// The client has the last byte.

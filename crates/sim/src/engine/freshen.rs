@@ -8,7 +8,7 @@ use crate::cache::Which;
 use crate::facts::{Ask, Validators};
 use weir_policy::{StoredFacts, Update};
 use weir_semantics::{Fits, ResponseFacts};
-use weir_workload::trace::Row;
+use weir_trace::Row;
 
 /// A response that may update the stored one, merged into that.
 #[derive(Clone, Copy, Debug)]

@@ -22,7 +22,7 @@ use weir_policy::fetch::{
     Step, Stop, Take, judge,
 };
 use weir_policy::{Now, Tick, Transaction};
-use weir_workload::trace::Row;
+use weir_trace::Row;
 
 /// An in-flight response.
 #[derive(Debug)]

@@ -1,7 +1,7 @@
 use super::*;
 use weir_policy::{Profile, Uncachable1998};
 use weir_semantics::{ByteRange, ContentRange, RangeKind};
-use weir_workload::trace::{RequestBit, ResponseBit, TraceMethod};
+use weir_trace::{RequestBit, ResponseBit, TraceMethod};
 
 fn ask(row: &Row) -> Ask {
     Ask::of(row, 0, &mut Assumptions::default())

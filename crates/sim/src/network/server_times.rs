@@ -10,7 +10,7 @@ use crate::facts::{Ask, Assumed};
 use crate::hashing::{ByNumber, mix};
 use crate::world::{MICROSECOND, Nanos};
 use std::sync::Arc;
-use weir_workload::trace::{Column, Columns, Row};
+use weir_trace::{Column, Columns, Row};
 
 /// What the rows of a trace say about their servers.
 #[derive(Clone, Debug, Default)]

@@ -5,8 +5,8 @@ use crate::results::spread::Spread;
 use crate::results::spread::Summary as Spreading;
 use serde::Serialize;
 use std::collections::HashSet;
-use weir_workload::trace::Row;
-use weir_workload::trace::stats::{Cause, Stats, Summary};
+use weir_trace::Row;
+use weir_trace::stats::{Cause, Stats, Summary};
 
 /// Steps of the share of connection set-up in the latency.
 pub(super) const SHARE_STEPS: usize = 100;

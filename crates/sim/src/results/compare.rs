@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 use weir_semantics::DeltaSeconds;
-use weir_workload::trace::Row;
+use weir_trace::Row;
 
 /// Three outcomes of one trace.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 use weir_policy::{Handling, Refused, Verdict};
-use weir_workload::trace::AbortedBy;
+use weir_trace::AbortedBy;
 
 /// One request at its end. Times are those of its client: a recording has those of the proxy, which
 /// are shorter by the client's link.

@@ -12,10 +12,8 @@ use std::io::{self, BufReader, Read, Seek as _};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use weir_trace::{AbortedBy, Columns, Fault, Meta, Reader, Row, TraceError, Writer, Written};
 use weir_workload::output;
-use weir_workload::trace::{
-    AbortedBy, Columns, Fault, Meta, Reader, Row, TraceError, Writer, Written,
-};
 
 /// Rows that are to be written when the run is over.
 #[derive(Debug)]

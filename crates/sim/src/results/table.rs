@@ -289,7 +289,7 @@ mod tests {
     use crate::compare;
     use crate::settings::{Network, Settings};
     use weir_policy::Profile;
-    use weir_workload::trace::Row;
+    use weir_trace::Row;
 
     #[test]
     fn number_is_grouped_and_rounded_with_its_unit() {

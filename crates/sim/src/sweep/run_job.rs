@@ -14,7 +14,7 @@ use crate::settings::{Settings, SettingsError};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use weir_workload::trace::Reader;
+use weir_trace::Reader;
 
 /// Simulates a proxy at each point. The trace is read once for each run, so runs need no memory for
 /// it.
@@ -209,7 +209,7 @@ mod tests {
     use crate::settings::{Caching, Keep, Path as Way, UNLIMITED_BYTES};
     use crate::sweep::Grid;
     use weir_policy::fetch::{AbortPolicy, ReadAhead};
-    use weir_workload::trace::{Columns, Meta, Row, Writer};
+    use weir_trace::{Columns, Meta, Row, Writer};
 
     fn job(folder: &Path) -> RunJob {
         let path = folder.join("a.parquet");

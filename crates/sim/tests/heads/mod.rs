@@ -2,8 +2,8 @@
 //! archive is imported.
 
 use serde_json::{Value, json};
-use weir_workload::import::{Format, Settings, open};
-use weir_workload::trace::{Anonymiser, Row};
+use weir_trace::import::{Format, Settings, open};
+use weir_trace::{Anonymiser, Row};
 
 /// Field lines: name and value.
 pub(crate) type Lines = Vec<(String, String)>;

@@ -23,8 +23,8 @@ use weir_policy::{Profile, Verdict};
 use weir_sim::link::LinkRate;
 use weir_sim::tcp::Tcp;
 use weir_sim::{Network, Settings, Simulator};
-use weir_workload::import::Format;
-use weir_workload::trace::{AbortedBy, Row};
+use weir_trace::import::Format;
+use weir_trace::{AbortedBy, Row};
 
 /// One machine: no link limits anything, and the origin is a millisecond away.
 fn settings() -> Settings {

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use weir_workload::import::{Format, Settings, open};
-use weir_workload::trace::{Anonymiser, Row};
+use weir_trace::import::{Format, Settings, open};
+use weir_trace::{Anonymiser, Row};
 
 /// When the run began, microseconds since 1970: the clients' clock counts from there. It is what
 /// the ends of requests in Squid's log are later than in the clients' lines, to the millisecond.
@@ -101,9 +101,7 @@ pub(crate) fn requests() -> Vec<Done> {
     // how Squid's log tells them apart: the query is stripped there
     let mut logged: BTreeMap<(String, String), Vec<Row>> = BTreeMap::new();
     for row in log() {
-        let method = row
-            .method
-            .map_or("", weir_workload::trace::TraceMethod::as_str);
+        let method = row.method.map_or("", weir_trace::TraceMethod::as_str);
         let uri = row.target_text.clone().unwrap_or_default();
         let path = uri
             .strip_prefix(ORIGIN)

@@ -5,8 +5,8 @@ use weir_policy::{Handling, Profile, Refused, Verdict};
 use weir_sim::link::LinkRate;
 use weir_sim::tcp::Tcp;
 use weir_sim::{Keep, Network, Outcome, Settings, Simulator};
+use weir_trace::Row;
 use weir_vectors::{Asked, Fault, Moment, Observed, Origin, Parameters, Seen, Step, Vector, judge};
-use weir_workload::trace::Row;
 
 /// What was not as the vector says.
 pub(crate) fn run(vector: &Vector) -> Vec<String> {

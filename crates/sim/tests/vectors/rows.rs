@@ -1,8 +1,8 @@
 //! The rows of a vector.
 
 use crate::heads::{self, Exchange, Lines};
+use weir_trace::{AbortedBy, Row};
 use weir_vectors::{Answer, Fault, Field, Moment, Origin, START_S, Step, Vector};
-use weir_workload::trace::{AbortedBy, Row};
 
 /// Microseconds between two steps of one second: each is over before the next begins.
 const STEP_US: i64 = 10_000;

@@ -1,8 +1,8 @@
 //! From what happened to the row of a trace.
 
 use weir_proxy::record::{End, Finished};
-use weir_workload::import::{Heads, NoRequest};
-use weir_workload::trace::{AbortedBy, Anonymiser, Row};
+use weir_trace::import::{Heads, NoRequest};
+use weir_trace::{AbortedBy, Anonymiser, Row};
 
 const US_PER_S: i64 = 1_000_000;
 

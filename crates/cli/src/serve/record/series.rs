@@ -11,7 +11,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 use weir_measure::{Label as _, Unrecorded};
 use weir_proxy::record::{Finished, Recorder, Tally};
-use weir_workload::trace::{Anonymiser, Row, TraceError, Writer, Written};
+use weir_trace::{Anonymiser, Row, TraceError, Writer, Written};
 
 /// Rows of a row group: what is held in memory until it is full, some 5 MB.
 const GROUP_ROWS: usize = 8 * 1024;

@@ -5,7 +5,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use weir_workload::trace::Row;
+use weir_trace::Row;
 
 /// Rows that are held back so that one which arrived before them may still come: some 6 MB.
 const ROWS_MAX: usize = 8 * 1024;

@@ -5,8 +5,8 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use weir_workload::import::{Compression, Damaged, Dropped, Format, Import, Span, Summary};
-use weir_workload::trace::{Anonymiser, Row, TraceMethod};
+use weir_trace::import::{Compression, Damaged, Dropped, Format, Import, Span, Summary};
+use weir_trace::{Anonymiser, Row, TraceMethod};
 
 /// What was imported.
 pub(super) struct Outcome {

@@ -5,7 +5,7 @@ use crate::settings::{Caching, Keep, Network, Settings};
 use weir_policy::fetch::{AbortPolicy, ReadAhead};
 use weir_policy::{Handling, Hit, Profile};
 use weir_semantics::Fwd;
-use weir_workload::trace::{AbortedBy, RequestBit, Row, TraceMethod};
+use weir_trace::{AbortedBy, RequestBit, Row, TraceMethod};
 
 const MINUTE_MS: i64 = 60_000;
 

@@ -7,7 +7,7 @@ use super::invariants::{aborting, all_settings, wild};
 use super::world::*;
 use crate::settings::{Network, Settings};
 use weir_policy::Profile;
-use weir_workload::trace::Row;
+use weir_trace::Row;
 
 /// FNV-1a of all outcomes' JSON, one after the other.
 fn fingerprint(settings: &[Settings], rows: &[Row]) -> Vec<u64> {

@@ -8,8 +8,8 @@ use proptest::prelude::*;
 use weir_policy::Profile;
 use weir_policy::admission::Rule;
 use weir_policy::fetch::{AbortPolicy, ReadAhead};
+use weir_trace::{AbortedBy, RequestBit, ResponseBit, Row, TraceMethod};
 use weir_workload::Chance;
-use weir_workload::trace::{AbortedBy, RequestBit, ResponseBit, Row, TraceMethod};
 
 /// Anything that a trace may hold, much of it at the same time and for few targets.
 pub(super) fn wild(seed: u64, rows: usize) -> Vec<Row> {

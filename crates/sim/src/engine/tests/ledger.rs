@@ -4,7 +4,7 @@ use super::invariants::{all_settings, wild};
 use crate::engine::Simulator;
 use crate::settings::{Path, Settings};
 use crate::world::Nanos;
-use weir_workload::trace::Row;
+use weir_trace::Row;
 
 /// What was put on the way is on it, or has come.
 fn check(it: &Simulator) {

@@ -6,8 +6,8 @@ use crate::settings::{Network, Settings};
 use proptest::prelude::*;
 use weir_policy::Profile;
 use weir_policy::fetch::{AbortPolicy, ReadAhead};
+use weir_trace::Row;
 use weir_workload::Chance;
-use weir_workload::trace::Row;
 
 /// Requests for different targets, half of which are left somewhere on the way.
 fn left_early(seed: u64) -> Vec<Row> {

@@ -4,7 +4,7 @@ use super::world::*;
 use crate::network::link::LinkRate;
 use crate::network::tcp::Tcp;
 use crate::settings::{Network, Path, Settings};
-use weir_workload::trace::Row;
+use weir_trace::Row;
 
 const MS: u64 = 1000;
 

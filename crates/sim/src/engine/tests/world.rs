@@ -4,7 +4,7 @@ use crate::Simulator;
 use crate::results::outcome::Outcome;
 use crate::settings::{Network, Settings};
 use weir_policy::Profile;
-use weir_workload::trace::{Row, TraceMethod};
+use weir_trace::{Row, TraceMethod};
 
 /// 2026-01-01 00:00:00 GMT.
 pub(super) const START_S: i64 = 1_767_225_600;

@@ -3,7 +3,7 @@
 use super::source::{Accesses, Trace, TraceError};
 use crate::hit_ratio::keys::Access;
 use std::path::{Path, PathBuf};
-use weir_workload::trace::{self, Batches, Column, Columns, Reader, TraceMethod};
+use weir_trace::{self, Batches, Column, Columns, Reader, TraceMethod};
 
 /// A trace file. A row counts if its method is GET, its status 200, and its content longer than
 /// nothing; what the source does not say speaks for a row. Its size is what the client received or,
@@ -67,8 +67,8 @@ impl Accesses for Reading {
     }
 }
 
-impl From<trace::TraceError> for TraceError {
-    fn from(error: trace::TraceError) -> Self {
+impl From<weir_trace::TraceError> for TraceError {
+    fn from(error: weir_trace::TraceError) -> Self {
         Self {
             what: error.what,
             cause: error.cause,
@@ -80,7 +80,7 @@ impl From<trace::TraceError> for TraceError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weir_workload::trace::{Meta, Row, Writer};
+    use weir_trace::{Meta, Row, Writer};
 
     fn read(rows: &[Row]) -> Vec<Access> {
         let folder = tempfile::tempdir().unwrap();

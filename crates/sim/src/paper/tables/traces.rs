@@ -5,7 +5,7 @@ use crate::paper::experiment::Run;
 use crate::paper::facts::Facts;
 use crate::paper::findings::{Findings, percent};
 use crate::paper::published::Unit;
-use weir_workload::trace::stats::{Abort, Cause};
+use weir_trace::stats::{Abort, Cause};
 
 fn of_facts<T: 'static>(
     of: impl Fn(&Facts) -> Option<T> + 'static,

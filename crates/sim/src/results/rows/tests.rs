@@ -2,7 +2,7 @@ use super::*;
 use crate::results::compare::Comparing;
 use crate::settings::{Network, Settings};
 use weir_policy::Profile;
-use weir_workload::trace::TraceMethod;
+use weir_trace::TraceMethod;
 
 /// Requests by 40 clients for 50 targets; every hundredth is large, and ends behind many that
 /// arrive later.

@@ -1,0 +1,241 @@
+//! libCacheSim's `oracleGeneral`: records of 24 bytes, little-endian: time (u32, seconds), id
+//! (u64), size (u32, bytes), number of the next record with the same id (i64; none: -1 or the
+//! largest number).
+//!
+//! Times are those of the trace, often counted from its beginning and not from 1970. The file
+//! counts its records from 1, a row's place is counted from 0. Ids are hidden like any other name:
+//! they may be somebody's.
+
+use super::Import;
+use super::damage::{Damaged, Dropped, Place, reason};
+use super::settings::Settings;
+use crate::Row;
+use std::io::{ErrorKind, Read};
+
+/// Bytes of a record.
+const RECORD_BYTES: usize = 24;
+
+/// The records of a file.
+pub(crate) struct OracleGeneral<'a, R> {
+    source: R,
+    settings: Settings<'a>,
+    dropped: Dropped,
+    number: u64,
+    is_over: bool,
+}
+
+impl<'a, R: Read> OracleGeneral<'a, R> {
+    pub(crate) fn new(source: R, settings: Settings<'a>) -> Self {
+        Self {
+            source,
+            settings,
+            dropped: Dropped::default(),
+            number: 0,
+            is_over: false,
+        }
+    }
+
+    /// The next record, whole; `None` at the end.
+    fn record(&mut self) -> Result<Option<[u8; RECORD_BYTES]>, Damaged> {
+        let mut record = [0; RECORD_BYTES];
+        let mut filled = 0;
+        let place = Place::Record(self.number + 1);
+        while filled < RECORD_BYTES {
+            match self.source.read(&mut record[filled..]) {
+                Ok(0) if filled == 0 => return Ok(None),
+                Ok(0) => {
+                    let what = format!("the end comes after {filled} of its {RECORD_BYTES} bytes");
+                    return Err(Damaged::end(place, reason::CUT_OFF, what));
+                }
+                Ok(count) => filled += count,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(Damaged::unread(place, &error)),
+            }
+        }
+        self.number += 1;
+        Ok(Some(record))
+    }
+}
+
+impl<R: Read> Import for OracleGeneral<'_, R> {
+    fn dropped(&self) -> &Dropped {
+        &self.dropped
+    }
+}
+
+impl<R: Read> Iterator for OracleGeneral<'_, R> {
+    type Item = Result<Row, Damaged>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.is_over {
+            return None;
+        }
+        match self.record() {
+            Ok(Some(record)) => Some(Ok(row(&Record::read(&record), &self.settings))),
+            Ok(None) => {
+                self.is_over = true;
+                None
+            }
+            Err(damaged) => {
+                self.is_over = true;
+                Some(Err(damaged))
+            }
+        }
+    }
+}
+
+/// A record in its fields.
+struct Record {
+    time_s: u32,
+    id: u64,
+    size: u32,
+    next: i64,
+}
+
+impl Record {
+    fn read(record: &[u8; RECORD_BYTES]) -> Self {
+        let [
+            t0,
+            t1,
+            t2,
+            t3,
+            i0,
+            i1,
+            i2,
+            i3,
+            i4,
+            i5,
+            i6,
+            i7,
+            s0,
+            s1,
+            s2,
+            s3,
+            next @ ..,
+        ] = *record;
+        Self {
+            time_s: u32::from_le_bytes([t0, t1, t2, t3]),
+            id: u64::from_le_bytes([i0, i1, i2, i3, i4, i5, i6, i7]),
+            size: u32::from_le_bytes([s0, s1, s2, s3]),
+            next: i64::from_le_bytes(next),
+        }
+    }
+
+    /// The place of the next one, from 0; -1 if there is none.
+    const fn next_place(&self) -> i64 {
+        match self.next {
+            1.. if self.next != i64::MAX => self.next - 1,
+            _ => -1,
+        }
+    }
+}
+
+fn row(record: &Record, settings: &Settings<'_>) -> Row {
+    let id = record.id.to_string();
+    Row {
+        arrival_us: i64::from(record.time_s) * 1_000_000,
+        target: settings.hide.target(id.as_bytes()),
+        target_text: settings.hide.keeps_names().then_some(id),
+        received_bytes: Some(u64::from(record.size)),
+        next_access: settings.is_whole_trace.then(|| record.next_place()),
+        ..Row::default()
+    }
+}
+
+/// Whether it may be such a file: nothing in it says so, but times that never fall, and next places
+/// that lie ahead.
+pub(crate) fn looks_like(head: &[u8], is_all: bool) -> bool {
+    let (records, rest) = head.as_chunks::<RECORD_BYTES>();
+    // text can pass all that follows; records cannot be all text: a next place is -1, or small
+    // enough to have zero bytes
+    if head
+        .iter()
+        .all(|byte| byte.is_ascii_graphic() || byte.is_ascii_whitespace())
+    {
+        return false;
+    }
+    if records.is_empty() || (is_all && !rest.is_empty() && records.len() < 2) {
+        return false;
+    }
+    let mut before_s = 0;
+    (1_i64..).zip(records).all(|(number, record)| {
+        let record = Record::read(record);
+        let rises = record.time_s >= before_s;
+        before_s = record.time_s;
+        rises && (record.next_place() == -1 || record.next > number)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{Open, all, everyway};
+    use super::*;
+
+    fn record(time_s: u32, id: u64, size: u32, next: i64) -> Vec<u8> {
+        let mut out = time_s.to_le_bytes().to_vec();
+        out.extend(id.to_le_bytes());
+        out.extend(size.to_le_bytes());
+        out.extend(next.to_le_bytes());
+        out
+    }
+
+    fn three() -> Vec<u8> {
+        [
+            record(5, 7, 512, 3),
+            record(5, u64::MAX, u32::MAX, i64::MAX),
+            record(6, 7, 512, -1),
+        ]
+        .concat()
+    }
+
+    #[test]
+    fn next_access_is_zero_based_and_minus_1_without_a_next_request() {
+        let found = everyway(&three());
+        let rows: Vec<_> = found.into_iter().map(Result::unwrap).collect();
+        let next: Vec<_> = rows.iter().map(|row| row.next_access.unwrap()).collect();
+        assert_eq!(next, [2, -1, -1]);
+        assert_eq!(rows[0].target, rows[2].target);
+        assert_eq!(rows[0].target_text.as_deref(), Some("7"));
+        assert_eq!(rows[2].arrival_us, 6_000_000);
+        assert_eq!(rows[1].received_bytes, Some(u64::from(u32::MAX)));
+        assert_eq!(rows[1].method, None);
+    }
+
+    #[test]
+    fn next_access_is_absent_when_the_file_is_not_the_whole_trace() {
+        let settings = Settings {
+            is_whole_trace: false,
+            ..Settings::new(&Open)
+        };
+        for row in OracleGeneral::new(&three()[..], settings) {
+            assert_eq!(row.unwrap().next_access, None);
+        }
+    }
+
+    #[test]
+    fn truncated_record_is_reported_and_ends_the_reading() {
+        let found = all(&three()[..50], Some(super::super::Format::OracleGeneral));
+        assert_eq!(found.len(), 3);
+        let damaged = found[2].as_ref().unwrap_err();
+        assert_eq!(damaged.place, Place::Record(3));
+        assert_eq!(damaged.reason, reason::CUT_OFF);
+        assert!(!damaged.goes_on);
+    }
+
+    #[test]
+    fn detection_requires_whole_ordered_binary_records() {
+        assert!(looks_like(&three(), true));
+        assert!(!looks_like(b"", true));
+        assert!(!looks_like(&three()[..23], true));
+        let falls = [record(6, 1, 1, -1), record(5, 1, 1, -1)].concat();
+        assert!(!looks_like(&falls, true));
+        // a text that rises from record to record
+        let text = b"aaaaaaaaaaaaaaaaaaaaaaa\nbbbbbbbbbbbbbbbbbbbbbbb\n";
+        assert!(!looks_like(text, true) && !looks_like(&text[..47], false));
+        let mut binary = text.to_vec();
+        binary[5] = 0;
+        assert!(looks_like(&binary, true));
+        let behind = [record(6, 1, 1, -1), record(6, 1, 1, 2)].concat();
+        assert!(!looks_like(&behind, true));
+    }
+}

@@ -1,0 +1,43 @@
+//! What was asked: traces, one row a transaction, in Parquet files.
+//!
+//! Whoever writes a trace (the live proxy, an importer, a generator) makes [`Row`]s and hands them
+//! to a [`Writer`]; whoever reads one (statistics, the simulator) gets them from a [`Reader`]. A
+//! field that the source does not say is `None`, and nothing here guesses it. `docs/trace.md` lists
+//! the columns.
+//!
+//! The file is Parquet, so that DuckDB, pandas and Polars read it as it is; through the crate's own
+//! column interface and not through Arrow, which would be as large as everything else here
+//! together.
+
+mod anonymiser;
+mod arrival_order;
+mod cell;
+mod column;
+pub mod compare;
+#[cfg(test)]
+mod document;
+mod error;
+mod facts;
+pub mod import;
+pub mod make;
+mod meta;
+mod reader;
+mod row;
+mod schema;
+mod seal;
+mod source;
+pub mod stats;
+#[cfg(test)]
+mod tests;
+mod words;
+mod writer;
+
+pub use anonymiser::{Anonymiser, KEY_BYTES};
+pub use arrival_order::{ArrivalOrder, HELD_ROWS_MAX};
+pub use column::{About, Columns, Held};
+pub use error::{Fault, TraceError};
+pub use meta::{Anonymisation, Meta, VERSION};
+pub use reader::{BATCH_ROWS, Batches, Reader, Rows};
+pub use row::{Batch, Column, Row};
+pub use words::{AbortedBy, RequestBit, ResponseBit, TraceMethod, TraceScheme, TraceVersion};
+pub use writer::{GROUP_ROWS, Writer, Written};

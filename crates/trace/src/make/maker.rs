@@ -1,0 +1,195 @@
+//! The trace as an iterator: sessions begin, ask for pages, and what they ask leaves in order of
+//! arrival.
+
+use super::planned::Planned;
+use super::profile::Profile;
+use super::session::Session;
+use super::world::{World, microseconds};
+use crate::Row;
+use std::cmp::{Ordering, Reverse};
+use std::collections::BinaryHeap;
+
+/// Makes the rows of a trace, in order of arrival: the same for the same profile, number of
+/// requests and seed, on every machine.
+///
+/// Its memory grows with the distinct pages and servers, and with the sessions that go on at a
+/// time; not with the requests.
+#[derive(Clone, Debug)]
+pub struct Maker {
+    world: World,
+    sessions: BinaryHeap<Reverse<Due>>,
+    /// When the next session begins.
+    begins_us: u64,
+    /// Sessions a second, at the busiest hour.
+    busiest_per_s: f64,
+    begun: u64,
+    left: u64,
+}
+
+/// A session that asks for its next page at a time.
+#[derive(Clone, Debug)]
+struct Due {
+    at_us: u64,
+    number: u64,
+    session: Session,
+}
+
+impl Maker {
+    /// The longest trace, in requests: what 32 bits count.
+    pub const REQUESTS_MAX: u64 = u32::MAX as u64;
+
+    /// A trace of so many requests, at most [`Maker::REQUESTS_MAX`].
+    #[must_use]
+    pub fn new(profile: &Profile, requests: u64, seed: u64) -> Self {
+        let left = requests.min(Self::REQUESTS_MAX);
+        let a_session = profile.clients.pages_a_session * profile.requests_a_page();
+        let mean_per_s = profile.time.rate_per_s / a_session;
+        let mut maker = Self {
+            world: World::new(profile, left, seed),
+            sessions: BinaryHeap::new(),
+            begins_us: 0,
+            busiest_per_s: mean_per_s * (1.0 + profile.time.daily_swing),
+            begun: 0,
+            left,
+        };
+        maker.begin_in_the_middle(mean_per_s);
+        maker.schedule();
+        maker
+    }
+
+    /// Sessions that went on before the trace began: as many as there are on average, each
+    /// somewhere between two pages.
+    fn begin_in_the_middle(&mut self, mean_per_s: f64) {
+        let clients = &self.world.profile.clients;
+        let think_s = clients.think.mean().unwrap_or(0.0);
+        let going_on = mean_per_s * think_s * clients.pages_a_session * self.swing(0);
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "not negative, and a cast from float saturates"
+        )]
+        let going_on = (going_on as u64).min(SESSIONS_MAX);
+        for _ in 0..going_on {
+            let at_us = microseconds(self.world.chance.unit() * think_s);
+            self.begin(at_us);
+        }
+    }
+
+    fn begin(&mut self, at_us: u64) {
+        let clients = &self.world.profile.clients;
+        let (population, skew) = (f64::from(clients.population), clients.skew);
+        let drawn = population * libm::pow(self.world.chance.unit(), skew);
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "at least 0 and below the population"
+        )]
+        let client = self.world.client(drawn as u64);
+        self.begun += 1;
+        self.sessions.push(Reverse(Due {
+            at_us,
+            number: self.begun,
+            session: Session::new(client),
+        }));
+    }
+
+    /// When the next session begins: those of the busiest hour, of which other hours take a part.
+    fn schedule(&mut self) {
+        let busiest = 1.0 + self.world.profile.time.daily_swing;
+        loop {
+            let gap_s = -libm::log(1.0 - self.world.chance.unit()) / self.busiest_per_s;
+            self.begins_us += microseconds(gap_s);
+            let share = self.swing(self.begins_us) / busiest;
+            if self.world.chance.is(share) {
+                return;
+            }
+        }
+    }
+
+    /// Sessions that begin at this time, by those that begin on average.
+    fn swing(&self, at_us: u64) -> f64 {
+        let time = &self.world.profile.time;
+        let since_s = at_us as f64 / 1e6 + time.begins_s.rem_euclid(86_400) as f64;
+        let turn = (since_s / 3600.0 - time.peak_hour) / 24.0;
+        1.0 + time.daily_swing * libm::cos(core::f64::consts::TAU * turn)
+    }
+
+    /// The next session begins, or one asks for its next page.
+    fn advance(&mut self) {
+        let next_page_us = self.sessions.peek().map(|Reverse(due)| due.at_us);
+        if next_page_us.is_none_or(|at_us| self.begins_us < at_us) {
+            let at_us = self.begins_us;
+            self.begin(at_us);
+            self.schedule();
+        } else if let Some(Reverse(mut due)) = self.sessions.pop() {
+            let end_us = self.world.visit(&mut due.session, due.at_us);
+            let clients = &self.world.profile.clients;
+            let think = clients.think.draw(&mut self.world.chance);
+            if self.world.chance.is(1.0 - 1.0 / clients.pages_a_session) {
+                due.at_us = end_us + microseconds(think);
+                self.sessions.push(Reverse(due));
+            }
+        }
+    }
+
+    /// Nothing planned later can arrive before this.
+    fn until_us(&self) -> u64 {
+        let next_page_us = self.sessions.peek().map(|Reverse(due)| due.at_us);
+        next_page_us.map_or(self.begins_us, |at_us| at_us.min(self.begins_us))
+    }
+
+    /// Sessions that go on, and transactions that were planned and have not left.
+    #[cfg(test)]
+    pub(super) fn waiting(&self) -> usize {
+        self.sessions.len() + self.world.planned.len()
+    }
+
+    fn leave(&mut self) -> Option<Planned> {
+        loop {
+            let until_us = self.until_us();
+            let first = self.world.planned.peek();
+            if first.is_some_and(|Reverse(planned)| planned.arrival_us <= until_us) {
+                return self.world.planned.pop().map(|Reverse(planned)| planned);
+            }
+            self.advance();
+        }
+    }
+}
+
+impl Iterator for Maker {
+    type Item = Row;
+
+    fn next(&mut self) -> Option<Row> {
+        self.left = self.left.checked_sub(1)?;
+        let planned = self.leave()?;
+        Some(planned.row(&self.world.profile, &self.world.sayings))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let left = usize::try_from(self.left).ok();
+        (left.unwrap_or(usize::MAX), left)
+    }
+}
+
+/// Sessions at the beginning; a bound on what a profile with a mistake can cost.
+const SESSIONS_MAX: u64 = 1_000_000;
+
+impl Ord for Due {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (self.at_us, self.number).cmp(&(other.at_us, other.number))
+    }
+}
+
+impl PartialOrd for Due {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Due {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Due {}

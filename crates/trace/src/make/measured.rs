@@ -1,0 +1,180 @@
+//! A trace measured back: the definitions behind the comparison with what is published.
+//!
+//! Cachable is what no cause of PROXIM's table forbids. A hit is a cachable request for a target
+//! that an earlier cachable request asked for: the cache has no limit, nothing in it changes or
+//! goes stale, and what an aborted transfer asked for is there whole. All other requests are
+//! misses. Bytes are those that the client received.
+
+mod buckets;
+mod pools;
+mod tally;
+
+use super::figure::{Figure, Quantity};
+use super::profile::Profile;
+use crate::Row;
+use buckets::Buckets;
+use pools::Pools;
+use std::collections::HashMap;
+use tally::{Causes, Tally};
+
+/// What was counted in the rows so far. Its memory grows with distinct targets, clients and
+/// servers.
+#[derive(Clone, Debug, Default)]
+pub struct Measured {
+    rows: u64,
+    bytes: u64,
+    targets: HashMap<u64, Seen>,
+    hits: Ratio,
+    hits_obeying_cookies: Ratio,
+    tally: Tally,
+    sizes: Buckets,
+    latencies: Buckets,
+    transfers: Buckets,
+    clients: Pools,
+    servers: Pools,
+}
+
+/// What is known of a target.
+#[derive(Clone, Copy, Debug, Default)]
+struct Seen {
+    requests: u32,
+    cachable: bool,
+    cachable_obeying_cookies: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Ratio {
+    requests: u64,
+    bytes: u64,
+}
+
+impl Ratio {
+    fn add(&mut self, is_hit: bool, bytes: u64) {
+        if is_hit {
+            self.requests += 1;
+            self.bytes += bytes;
+        }
+    }
+}
+
+impl Measured {
+    /// Nothing was counted.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Counts a row; rows come in order of arrival.
+    pub fn add(&mut self, row: &Row) {
+        let bytes = row.received_bytes.or(row.declared_bytes).unwrap_or(0);
+        let causes = Causes::of(row);
+        self.rows += 1;
+        self.bytes += bytes;
+        self.look_up(row.target, causes, bytes);
+        self.tally.add(row, causes);
+        if row.status != Some(304) {
+            self.sizes.add(bytes as f64);
+        }
+        self.time(row);
+    }
+
+    fn look_up(&mut self, target: u64, causes: Causes, bytes: u64) {
+        let seen = self.targets.entry(target).or_default();
+        seen.requests = seen.requests.saturating_add(1);
+        let (cachable, obeying) = (!causes.any_but_cookie(), !causes.any());
+        self.hits.add(cachable && seen.cachable, bytes);
+        self.hits_obeying_cookies
+            .add(obeying && seen.cachable_obeying_cookies, bytes);
+        seen.cachable |= cachable;
+        seen.cachable_obeying_cookies |= obeying;
+    }
+
+    fn time(&mut self, row: &Row) {
+        let Some(last_us) = row.last_byte_us else {
+            return;
+        };
+        self.latencies.add(last_us as f64 / 1e6);
+        if let Some(first_us) = row.first_byte_us {
+            self.transfers
+                .add(last_us.saturating_sub(first_us) as f64 / 1e6);
+        }
+        let last_us = i64::try_from(last_us).unwrap_or(i64::MAX);
+        let ends_us = row.arrival_us.saturating_add(last_us);
+        if let Some(client) = row.client {
+            self.clients
+                .take(client, row.arrival_us, ends_us, CLIENT_IDLE_US);
+        }
+        if let Some(server) = row.server {
+            self.servers
+                .take(server, row.arrival_us, ends_us, SERVER_IDLE_US);
+        }
+    }
+
+    /// How many rows were counted.
+    #[must_use]
+    pub const fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// How many bytes clients received.
+    #[must_use]
+    pub const fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// How many different targets, clients and servers there were.
+    #[must_use]
+    pub fn distinct(&self) -> (usize, usize, usize) {
+        (
+            self.targets.len(),
+            self.clients.count(),
+            self.servers.count(),
+        )
+    }
+
+    /// All that is published of this profile, beside what was counted.
+    #[must_use]
+    pub fn figures(&self, profile: &Profile) -> Vec<Figure> {
+        let figure = |published: &super::profile::Published| Figure {
+            published: published.clone(),
+            made: self.of(published.quantity),
+        };
+        profile.published.iter().map(figure).collect()
+    }
+
+    /// A quantity in its unit; `None` where nothing can be said of it.
+    #[must_use]
+    pub fn of(&self, quantity: Quantity) -> Option<f64> {
+        match quantity {
+            Quantity::HitRatio => percent(self.hits.requests, self.rows),
+            Quantity::ByteHitRatio => percent(self.hits.bytes, self.bytes),
+            Quantity::HitRatioCookies => percent(self.hits_obeying_cookies.requests, self.rows),
+            Quantity::ByteHitRatioCookies => percent(self.hits_obeying_cookies.bytes, self.bytes),
+            Quantity::Recurrence => percent(self.rows - self.targets.len() as u64, self.rows),
+            Quantity::OneHit => {
+                let once = self.targets.values().filter(|seen| seen.requests == 1);
+                percent(once.count() as u64, self.targets.len() as u64)
+            }
+            Quantity::SizeMedian => self.sizes.quantile(0.5),
+            Quantity::SizeP90 => self.sizes.quantile(0.9),
+            Quantity::TotalMedian => self.latencies.quantile(0.5),
+            Quantity::TransferMedian => self.transfers.quantile(0.5),
+            Quantity::ClientConnections => percent(self.clients.opened(), self.rows),
+            Quantity::RequestsAClientConnection => ratio(self.rows, self.clients.opened()),
+            Quantity::ServerConnections => percent(self.servers.opened(), self.rows),
+            _ => self.tally.of(quantity),
+        }
+    }
+}
+
+/// How long PROXIM's proxy keeps an idle connection of a client, and one to a server.
+const CLIENT_IDLE_US: i64 = 180_000_000;
+const SERVER_IDLE_US: i64 = 30_000_000;
+
+fn percent(part: u64, whole: u64) -> Option<f64> {
+    ratio(part, whole).map(|share| share * 100.0)
+}
+
+fn ratio(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| part as f64 / whole as f64)
+}

@@ -1,0 +1,88 @@
+//! One class of sites: its pages, and what is owed to the class.
+
+use super::debt::{Debt, Mix};
+use super::pages::{Favour, PageNumber, Pages};
+use super::profile::Profile;
+use weir_workload::{Chance, Zipf};
+
+#[derive(Clone, Debug)]
+pub(super) struct Shelf {
+    pub(super) pages: Pages,
+    /// Servers of new pages, by popularity.
+    servers: Zipf,
+    pub(super) has_cookies: bool,
+    /// None, reload, authorised: by requests of this class.
+    pub(super) marks: Mix,
+    /// Requests for what is made for each, by requests of this class.
+    pub(super) dynamic: Debt,
+    /// Requests for what was asked for before, all cachable, by requests of the whole trace.
+    pub(super) hits: Debt,
+    /// Their bytes, by bytes of the whole trace.
+    pub(super) hit_bytes: Option<Debt>,
+    usual_hits: f64,
+    /// So many pages are new before one is asked for again: else the first page would be the most
+    /// popular by far.
+    first: usize,
+}
+
+impl Shelf {
+    pub(super) fn new(profile: &Profile, has_cookies: bool, requests: u64) -> Self {
+        let class = profile.class(has_cookies);
+        let asks = &profile.asks;
+        let servers = profile.servers(has_cookies);
+        let usual_hits = profile.usual_hits(has_cookies);
+        let pages = class.share * requests as f64 / profile.requests_a_page();
+        Self {
+            pages: Pages::on(servers),
+            servers: Zipf::new(u64::from(servers), profile.sites.exponent),
+            has_cookies,
+            marks: Mix::new([
+                1.0 - asks.reload - asks.authorization,
+                asks.reload,
+                asks.authorization,
+            ]),
+            dynamic: Debt::new(class.dynamic),
+            hits: Debt::new(class.hits),
+            hit_bytes: class.hit_bytes.map(Debt::new),
+            usual_hits,
+            first: first_pages(pages * (1.0 - usual_hits)),
+        }
+    }
+
+    /// Whether the next page, if it may be cached, is one that was asked for before.
+    pub(super) fn is_repeat(&self, chance: &mut Chance) -> bool {
+        self.pages.count() >= self.first && chance.is(self.hits.chance(self.usual_hits))
+    }
+
+    /// The server of a new page.
+    pub(super) fn server(&self, chance: &mut Chance) -> u32 {
+        let rank = self.servers.draw(chance);
+        u32::try_from(rank - 1).expect("a rank is at most the number of servers")
+    }
+
+    /// A page to ask for again, on this server if there is one. What is owed in bytes decides
+    /// whether it is a large or a small one.
+    pub(super) fn repeat(&self, server: Option<u32>, chance: &mut Chance) -> Option<PageNumber> {
+        let favour = match self.hit_bytes.map(|debt| debt.owed()) {
+            Some(owed) if owed < 0.0 => Favour::Small,
+            Some(owed) if owed > LARGE_FROM_BYTES => Favour::Large,
+            _ => Favour::None,
+        };
+        self.pages.repeat(server, favour, chance)
+    }
+}
+
+/// A fifth of the new pages to be, at most a hundred.
+fn first_pages(new: f64) -> usize {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "between 1 and 100"
+    )]
+    let first = (new / 5.0).clamp(1.0, 100.0) as usize;
+    first
+}
+
+/// What is owed before large pages are favoured: some dozen pages, so that small and large ones do
+/// not take turns.
+const LARGE_FROM_BYTES: f64 = 1e6;

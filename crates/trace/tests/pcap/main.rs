@@ -1,0 +1,52 @@
+//! Captures that the tests write themselves, packet by packet, and what the importer makes of them.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "what the tests build themselves is there; where it is not, the test fails"
+)]
+
+mod bounds;
+mod ends;
+mod files;
+mod formats;
+mod http;
+mod invariants;
+mod loss;
+mod proxied;
+mod random;
+mod talk;
+mod tshark;
+
+use weir_trace::Row;
+use weir_trace::import::Settings;
+use weir_trace::import::pcap::{Capture, Counts};
+
+use files::{ETHERNET, Writer, packets};
+use invariants::Open;
+use talk::Talk;
+
+/// The rows of a capture that is in order, and what was counted.
+fn import(file: &[u8]) -> (Vec<Row>, Counts) {
+    let mut capture = Capture::new(file, &Settings::new(&Open));
+    let rows: Vec<Row> = capture.by_ref().map(Result::unwrap).collect();
+    (rows, capture.counts())
+}
+
+/// The same of conversations, whose packets are in order of time.
+fn import_talks(talks: &[&Talk]) -> (Vec<Row>, Counts) {
+    let mut segments: Vec<_> = talks
+        .iter()
+        .flat_map(|talk| talk.segments.clone())
+        .collect();
+    segments.sort_by_key(|segment| segment.time_us);
+    import(&Writer { is_big: false }.classic(1, false, &packets(&segments, ETHERNET)))
+}
+
+/// The same of one conversation, in the order in which its segments stand there.
+fn import_talk(talk: &Talk) -> (Vec<Row>, Counts) {
+    import(&Writer { is_big: false }.classic(1, false, &packets(&talk.segments, ETHERNET)))
+}
+
+const GET: &str = "GET /a HTTP/1.1\r\nHost: a.example\r\n\r\n";
+const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n";
+const CONTENT: &str = "0123456789";
