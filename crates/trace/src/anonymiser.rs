@@ -5,7 +5,7 @@
 //! keys use the faster 1-3, whose digests nobody outside ever sees; these are given away.
 
 use super::error::{TraceError, Wrong};
-use super::meta::{Anonymisation, Meta};
+use super::file::meta::{Anonymisation, Meta};
 use super::row::Row;
 use siphasher::sip::SipHasher24;
 use std::fs::{File, OpenOptions};

@@ -8,10 +8,10 @@
 
 use super::column::Columns;
 use super::error::{TraceError, Wrong};
-use super::meta::Meta;
-use super::reader::{Reader, Rows};
+use super::file::meta::Meta;
+use super::file::reader::{Reader, Rows};
+use super::file::writer::{GROUP_ROWS, Writer, Written};
 use super::row::Row;
-use super::writer::{GROUP_ROWS, Writer, Written};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::path::{Path, PathBuf};

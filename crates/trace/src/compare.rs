@@ -19,8 +19,8 @@ pub use times::{Times, TimesOfOne};
 pub use verdicts::{VERDICTS_MAX, VerdictPair, Verdicts};
 
 use super::error::{Fault, TraceError};
-use super::meta::{Anonymisation, Meta};
-use super::reader::Reader;
+use super::file::meta::{Anonymisation, Meta};
+use super::file::reader::Reader;
 use super::{Column, Columns, Row};
 use join::{Join, Joined};
 use serde::Serialize;

@@ -11,33 +11,27 @@
 
 mod anonymiser;
 mod arrival_order;
-mod cell;
 mod column;
 pub mod compare;
 #[cfg(test)]
 mod document;
 mod error;
 mod facts;
+mod file;
+pub mod generator;
 pub mod import;
-pub mod make;
-mod meta;
-mod reader;
 mod row;
-mod schema;
-mod seal;
-mod source;
 pub mod stats;
 #[cfg(test)]
 mod tests;
 mod words;
-mod writer;
 
 pub use anonymiser::{Anonymiser, KEY_BYTES};
 pub use arrival_order::{ArrivalOrder, HELD_ROWS_MAX};
 pub use column::{About, Columns, Held};
 pub use error::{Fault, TraceError};
-pub use meta::{Anonymisation, Meta, VERSION};
-pub use reader::{BATCH_ROWS, Batches, Reader, Rows};
+pub use file::meta::{Anonymisation, Meta, VERSION};
+pub use file::reader::{BATCH_ROWS, Batches, Reader, Rows};
+pub use file::writer::{GROUP_ROWS, Writer, Written};
 pub use row::{Batch, Column, Row};
 pub use words::{AbortedBy, RequestBit, ResponseBit, TraceMethod, TraceScheme, TraceVersion};
-pub use writer::{GROUP_ROWS, Writer, Written};

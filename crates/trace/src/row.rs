@@ -1,9 +1,9 @@
 //! The one table of a trace's columns. It makes [`Row`], [`Column`], [`Batch`], the Parquet schema,
 //! writer, reader and the table in `docs/trace.md`.
 
-use super::cell::{self, Cell, Encoded, Source};
 use super::column::About;
 use super::error::Wrong;
+use super::file::cell::{self, Cell, Encoded, Source};
 use super::words::{AbortedBy, TraceMethod, TraceScheme, TraceVersion};
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterPropertiesPtr;

@@ -8,7 +8,7 @@ use std::num::NonZero;
 use std::path::PathBuf;
 use weir_bench::conduct::Interrupt;
 use weir_sim::paper::{Exhibit, Order, PaperError, Progress, html, reproduce};
-use weir_trace::make::Maker;
+use weir_trace::generator::Maker;
 use weir_workload::output;
 
 /// The papers that can be made again.

@@ -4,7 +4,7 @@ use crate::messages::{Exit, Failure, give, tell};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use std::path::PathBuf;
-use weir_trace::make::{Figure, Maker, Measured, Profile, Unit};
+use weir_trace::generator::{Figure, Maker, Measured, Profile, Unit};
 use weir_trace::{Anonymisation, Meta, Writer};
 
 /// The flags of `weir trace make`.

@@ -15,7 +15,7 @@ use std::fmt;
 use std::num::NonZero;
 use std::sync::{Mutex, PoisonError, mpsc};
 use std::time::{Duration, Instant};
-use weir_trace::make::{Maker, Profile};
+use weir_trace::generator::{Maker, Profile};
 
 /// What is to be made.
 #[derive(Clone, Debug)]

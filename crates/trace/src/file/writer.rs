@@ -1,10 +1,10 @@
 //! Writes a trace.
 
-use super::error::{TraceError, Wrong};
 use super::meta::Meta;
-use super::row::{Batch, Column, Row};
 use super::schema;
 use super::seal::{self, Checksums};
+use crate::error::{TraceError, Wrong};
+use crate::row::{Batch, Column, Row};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::writer::SerializedFileWriter;

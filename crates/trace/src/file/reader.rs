@@ -1,13 +1,13 @@
 //! Reads a trace.
 
 use super::cell::Source;
-use super::column::Columns;
-use super::error::{TraceError, Wrong};
 use super::meta::Meta;
-use super::row::{Batch, Column, Row};
 use super::schema::{self, Places};
 use super::seal::{self, Checksums};
 use super::source::Chunk;
+use crate::column::Columns;
+use crate::error::{TraceError, Wrong};
+use crate::row::{Batch, Column, Row};
 use parquet::column::reader::get_column_reader;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};

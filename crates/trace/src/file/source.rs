@@ -1,6 +1,6 @@
 //! The bytes of a trace's file, a column chunk at a time.
 
-use super::error::Wrong;
+use crate::error::Wrong;
 use bytes::{Buf as _, Bytes, buf::Reader};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::ColumnChunkMetaData;

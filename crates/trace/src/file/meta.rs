@@ -1,6 +1,6 @@
 //! What a trace says about itself, in the metadata of its file.
 
-use super::error::Wrong;
+use crate::error::Wrong;
 use parquet::file::metadata::KeyValue;
 use serde::Serialize;
 use std::collections::BTreeMap;

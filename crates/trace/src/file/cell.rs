@@ -1,8 +1,8 @@
 //! How the types that a row has become Parquet values, and back.
 
-use super::column::Held;
-use super::error::Wrong;
-use super::words::{AbortedBy, TraceMethod, TraceScheme, TraceVersion};
+use crate::column::Held;
+use crate::error::Wrong;
+use crate::words::{AbortedBy, TraceMethod, TraceScheme, TraceVersion};
 use bytes::Bytes;
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::column::writer::{ColumnCloseResult, get_column_writer, get_typed_column_writer};
@@ -12,8 +12,8 @@ use parquet::file::properties::WriterPropertiesPtr;
 use parquet::file::writer::{SerializedPageWriter, TrackedWrite};
 use parquet::schema::types::ColumnDescPtr;
 
-/// A type that a field of [`Row`](super::Row) has.
-pub(super) trait Cell: Clone {
+/// A type that a field of [`Row`](crate::Row) has.
+pub(crate) trait Cell: Clone {
     /// Parquet's physical type.
     type Physical: DataType;
     /// The same with its logical type.
@@ -29,7 +29,7 @@ pub(super) trait Cell: Clone {
 }
 
 /// A value that is not null.
-pub(super) trait Value: Clone + Sized {
+pub(crate) trait Value: Clone + Sized {
     type Physical: DataType;
     const HELD: Held;
     fn put(&self) -> <Self::Physical as DataType>::T;
@@ -190,13 +190,13 @@ macro_rules! word_values {
 word_values!(TraceMethod TraceScheme TraceVersion AbortedBy);
 
 /// A column chunk in memory, and what Parquet's footer says of it.
-pub(super) type Encoded = (Bytes, ColumnCloseResult);
+pub(crate) type Encoded = (Bytes, ColumnCloseResult);
 
 /// Values that are handed to Parquet at once: they are small together, and stay in the CPU's cache.
 const ENCODE_ROWS: usize = 4096;
 
 /// A column chunk of all these values.
-pub(super) fn encode<C: Cell>(
+pub(crate) fn encode<C: Cell>(
     cells: &[C],
     description: ColumnDescPtr,
     properties: WriterPropertiesPtr,
@@ -223,7 +223,7 @@ pub(super) fn encode<C: Cell>(
 }
 
 /// A column chunk that is being read.
-pub(super) struct Source {
+pub(crate) struct Source {
     reader: ColumnReader,
     /// Whether it has nulls: a foreign file may have them where ours has not.
     is_optional: bool,
@@ -234,7 +234,7 @@ pub(super) struct Source {
 
 impl Source {
     /// `row` is the number of the chunk's first row in the file, from 0.
-    pub(super) const fn new(
+    pub(crate) const fn new(
         reader: ColumnReader,
         is_optional: bool,
         name: &'static str,
@@ -250,7 +250,7 @@ impl Source {
 }
 
 /// Replaces `cells` by the next `rows` of the column.
-pub(super) fn decode<C: Cell>(
+pub(crate) fn decode<C: Cell>(
     source: &mut Source,
     cells: &mut Vec<C>,
     rows: usize,

@@ -1,8 +1,8 @@
 //! The Parquet schema of a trace, and whether a file has it.
 
-use super::column::Held;
-use super::error::Wrong;
-use super::row::Column;
+use crate::column::Held;
+use crate::error::Wrong;
+use crate::row::Column;
 use parquet::basic::{
     Compression, ConvertedType, Encoding, LogicalType, Repetition, TimeUnit, Type as Physical,
 };

@@ -6,8 +6,8 @@
 //! opens the file and each chunk before it decodes it. Another program that rewrites the file
 //! leaves its own name in it, and then there is no seal to check.
 
-use super::error::Wrong;
 use super::schema::WRITTEN_BY_US;
+use crate::error::Wrong;
 use parquet::basic::CompressionCodec;
 use parquet::file::metadata::{
     ColumnChunkMetaData, FileMetaData, ParquetMetaData, RowGroupMetaData,
